@@ -1,0 +1,4 @@
+.PHONY: build
+build:
+	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
+	cmake --build --preset release

@@ -1,0 +1,30 @@
+// Exact scalar conversion between every DType and f32: the definition that fast kernels are tested against.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace limpid {
+
+// IEEE 754 binary16 and bfloat16; conversion from f32 rounds to nearest even.
+float f16_to_f32(uint16_t bits);
+uint16_t f32_to_f16(float value);
+float bf16_to_f32(uint16_t bits);
+uint16_t f32_to_bf16(float value);
+
+// Decodes out.size() elements that start at `source` (the start of a block) into f32.
+// Bit-equal to the `gguf` package's dequantisation. Throws UnsupportedError for integer types other than i8/u8.
+void decode_row(DType dtype, const std::byte* source, std::span<float> out);
+
+// The whole tensor as f32, in row-major order.
+std::vector<float> decode(const TensorView& tensor);
+
+// Encodes values (a whole number of blocks) as `dtype`, the way ggml's reference quantisers round.
+// F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0; throws UnsupportedError for others.
+void encode_row(DType dtype, std::span<const float> values, std::byte* destination);
+
+}  // namespace limpid

@@ -1,0 +1,49 @@
+// The model's own Jinja chat template, rendered as `transformers` renders it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace limpid {
+
+struct TemplateLimits {
+  int64_t max_depth = 100;                // nesting of the parser and of calls
+  int64_t max_steps = 1'000'000;          // statements and loop iterations
+  int64_t max_output_bytes = 16 << 20;
+};
+
+// What a template sees, under the names that `apply_chat_template` gives. Objects keep their key order.
+struct TemplateInputs {
+  nlohmann::ordered_json messages;             // array of {role, content, …}
+  nlohmann::ordered_json tools;                // array, or null: `tools` is none
+  nlohmann::ordered_json extra;                // object: more variables (enable_thinking, documents, …), or null
+  std::string bos_token;
+  std::string eos_token;
+  bool add_generation_prompt = true;
+  int64_t now = 0;                             // Unix seconds for strftime_now, local time; 0: the clock
+};
+
+// A parsed template; immutable, safe to render from many threads.
+class ChatTemplate {
+ public:
+  // Throws UnsupportedError, with line and column, for what the interpreter does not know.
+  explicit ChatTemplate(std::string source, TemplateLimits limits = {});
+  ~ChatTemplate();
+  ChatTemplate(ChatTemplate&&) noexcept;
+  ChatTemplate& operator=(ChatTemplate&&) noexcept;
+
+  // `messages` is an array of {role, content, …}; throws Error with the template's own words on raise_exception,
+  // and with line and column when a limit is passed or a value has the wrong type.
+  std::string render(const TemplateInputs& inputs) const;
+  const std::string& source() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace limpid
