@@ -1,0 +1,31 @@
+// How executors are made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "executor/executor.h"
+
+namespace limpid {
+
+struct ExecutorOptions {
+  int n_threads = 0;  // 0: as many as cores this process may use
+  std::string isa;    // "" : LIMPID_ISA of the environment, else the best; see available_isas()
+};
+
+// Plain loops, f32 storage with f64 sums: the definition of every op.
+std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options = {});
+
+// SIMD kernels chosen at run time, quantised weights packed once, int8 activations against quantised weights.
+std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options = {});
+
+// "reference" or "cpu"; throws ArgumentError naming the choices.
+std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options = {});
+
+// Instruction sets compiled in that this CPU has, best first: of "avx512vnni", "avx512", "avx2", "neon", "scalar".
+std::vector<std::string_view> available_isas();
+
+}  // namespace limpid
