@@ -1,0 +1,64 @@
+// A checkpoint's weights in an executor, with the spec that says how to run them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "executor/executor.h"
+#include "model/decoder.h"
+#include "model/decoder_spec.h"
+#include "model/kv_cache.h"
+
+namespace limpid {
+
+struct LoadOptions {
+  int64_t n_ctx = 0;  // positions of the longest sequence (rope table); 0: the model's own
+  // Called now and then with bytes loaded and in all; returning false cancels the load (ResourceError).
+  std::function<bool(uint64_t done, uint64_t total)> progress;
+};
+
+// Tokens of one sequence to run in a step, at the positions that follow what the cache holds of it.
+struct StepItem {
+  enum class Outputs : uint8_t { kNone, kLast, kAll };
+  SequenceId sequence = 0;
+  std::span<const int32_t> tokens;
+  Outputs outputs = Outputs::kLast;
+};
+
+class Model {
+ public:
+  // Throws UnsupportedError (architecture, a key or tensor that would change the result), FormatError (a tensor
+  // missing or of the wrong shape), ResourceError.
+  static std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor,
+                                     const LoadOptions& options = {});
+
+  const DecoderSpec& spec() const { return spec_; }
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
+  Executor& executor() { return *executor_; }
+  int64_t n_ctx() const { return n_ctx_; }
+
+  // A cache for `n_positions` in all. dtypes: kF32 or kF16.
+  std::unique_ptr<KvCache> make_cache(int64_t n_positions, DType k_dtype = DType::kF16, DType v_dtype = DType::kF16);
+
+  // Runs all items in one pass over the weights, stores their keys and values, and gives the logits of the wanted
+  // tokens, item by item: [n_outputs, vocab_size]. Each sequence may occur once. Throws ArgumentError for ids outside
+  // the vocabulary, ContextOverflowError when a sequence or the cache would grow too long (nothing is changed then).
+  // The span lives until the next step.
+  std::span<const float> step(KvCache& cache, std::span<const StepItem> items);
+
+ private:
+  Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
+
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  std::unique_ptr<Executor> executor_;
+  DecoderSpec spec_;
+  DecoderWeights weights_;
+  int64_t n_ctx_ = 0;
+  std::vector<float> logits_;
+};
+
+}  // namespace limpid
