@@ -1,0 +1,84 @@
+// The 256-element K formats: Q2_K, Q3_K, Q4_K, Q5_K, Q6_K.
+#include "tensor/block_codec.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+
+void decode_block(const BlockQ2_K& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  const float dmin = f16_to_f32(load_u16(block.dmin));
+  for (int group = 0; group < 16; ++group) {
+    const float scale = d * static_cast<float>(block.scales[group] & 0x0f);
+    const float minimum = dmin * static_cast<float>(block.scales[group] >> 4);
+    const uint8_t* qs = block.qs + (group / 8) * 32 + (group % 2) * 16;
+    const int shift = 2 * ((group / 2) % 4);
+    for (int l = 0; l < 16; ++l) {
+      out[group * 16 + l] = scale * static_cast<float>((qs[l] >> shift) & 3) - minimum;
+    }
+  }
+}
+
+void decode_block(const BlockQ3_K& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  const auto scales = unpack_q3_scales(block.scales);
+  for (int group = 0; group < 16; ++group) {
+    const float scale = d * static_cast<float>(scales[group]);
+    const uint8_t* qs = block.qs + (group / 8) * 32 + (group % 2) * 16;
+    const uint8_t* hmask = block.hmask + (group % 2) * 16;
+    const int shift = 2 * ((group / 2) % 4);
+    const int bit = group / 2;
+    for (int l = 0; l < 16; ++l) {
+      const int q = ((qs[l] >> shift) & 3) | (((hmask[l] >> bit) & 1) << 2);
+      out[group * 16 + l] = scale * static_cast<float>(q - 4);
+    }
+  }
+}
+
+void decode_block(const BlockQ4_K& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  const float dmin = f16_to_f32(load_u16(block.dmin));
+  const GroupScales groups = unpack_group_scales(block.scales);
+  for (int group = 0; group < 8; ++group) {
+    const float scale = d * static_cast<float>(groups.scale[group]);
+    const float minimum = dmin * static_cast<float>(groups.minimum[group]);
+    const uint8_t* qs = block.qs + (group / 2) * 32;
+    const int shift = 4 * (group % 2);
+    for (int l = 0; l < 32; ++l) {
+      out[group * 32 + l] = scale * static_cast<float>((qs[l] >> shift) & 0x0f) - minimum;
+    }
+  }
+}
+
+void decode_block(const BlockQ5_K& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  const float dmin = f16_to_f32(load_u16(block.dmin));
+  const GroupScales groups = unpack_group_scales(block.scales);
+  for (int group = 0; group < 8; ++group) {
+    const float scale = d * static_cast<float>(groups.scale[group]);
+    const float minimum = dmin * static_cast<float>(groups.minimum[group]);
+    const uint8_t* qs = block.qs + (group / 2) * 32;
+    const int shift = 4 * (group % 2);
+    for (int l = 0; l < 32; ++l) {
+      const int q = ((qs[l] >> shift) & 0x0f) | (((block.qh[l] >> group) & 1) << 4);
+      out[group * 32 + l] = scale * static_cast<float>(q) - minimum;
+    }
+  }
+}
+
+void decode_block(const BlockQ6_K& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  for (int group = 0; group < 16; ++group) {
+    const float scale = d * static_cast<float>(block.scales[group]);
+    const int half = group / 8;
+    const uint8_t* ql = block.ql + half * 64 + (group % 4) * 16;
+    const uint8_t* qh = block.qh + half * 32 + (group % 2) * 16;
+    const int low_shift = 4 * ((group / 4) % 2);
+    const int high_shift = 2 * ((group / 2) % 4);
+    for (int l = 0; l < 16; ++l) {
+      const int q = ((ql[l] >> low_shift) & 0x0f) | (((qh[l] >> high_shift) & 3) << 4);
+      out[group * 16 + l] = scale * static_cast<float>(q - 32);
+    }
+  }
+}
+
+}  // namespace limpid
