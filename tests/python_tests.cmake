@@ -1,0 +1,34 @@
+# Python beside C++: tests/<folder>/test_*.py are part of the fast floor (light packages, LIMPID_PYTHON),
+# tests/oracles/live_*.py of the heavy one (torch, transformers, llama.cpp, LIMPID_ORACLES_PYTHON).
+# Each runs as a script with the program's path in LIMPID_PROGRAM, and exits with 77 when all of it was skipped.
+set(LIMPID_PYTHON "" CACHE FILEPATH "Python with tools/requirements-light.txt (tools/venv.sh light)")
+set(LIMPID_ORACLES_PYTHON "" CACHE FILEPATH "Python with tools/requirements-oracles.txt (tools/venv.sh oracles)")
+find_package(Python3 COMPONENTS Interpreter)
+
+function(limpid_python_tests python label timeout)
+  foreach(script IN LISTS ARGN)
+    get_filename_component(name ${script} NAME_WE)
+    get_filename_component(room ${script} DIRECTORY)
+    get_filename_component(room ${room} NAME)
+    add_test(NAME ${room}.${name} COMMAND ${python} ${script})
+    set_tests_properties(${room}.${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} SKIP_RETURN_CODE 77
+      ENVIRONMENT "LIMPID_PROGRAM=$<TARGET_FILE:limpid_program>;PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}/oracles;PYTHONDONTWRITEBYTECODE=1")
+  endforeach()
+endfunction()
+
+if(TARGET limpid_program)
+  file(GLOB fast_scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*/test_*.py)
+  file(GLOB live_scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/oracles/live_*.py)
+  if(LIMPID_PYTHON)
+    limpid_python_tests(${LIMPID_PYTHON} fast 300 ${fast_scripts})
+  endif()
+  if(LIMPID_ORACLES_PYTHON)
+    limpid_python_tests(${LIMPID_ORACLES_PYTHON} oracle 3600 ${live_scripts})
+  endif()
+endif()
+
+if(Python3_FOUND)
+  add_test(NAME house.layers COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_layers.py)
+  add_test(NAME house.isa_symbols
+           COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/check_isa_symbols.py ${PROJECT_BINARY_DIR})
+endif()
