@@ -19,8 +19,8 @@ class Error : public std::runtime_error {
 class FormatError : public Error {
  public:
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
-  // `path` the file, `offset` the byte where reading stopped (kNoOffset if none), `field` the item being read,
-  // `problem` what was found and what was expected.
+  // `path` the file, `offset` the byte where reading stopped (kNoOffset if none), `field` the item
+  // being read, `problem` what was found and what was expected.
   FormatError(std::string path, uint64_t offset, std::string field, std::string problem);
 
   const std::string& path() const { return path_; }

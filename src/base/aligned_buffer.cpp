@@ -14,7 +14,8 @@ AlignedBuffer::AlignedBuffer(uint64_t n_bytes) {
   if (n_bytes == 0) return;
   // Pages straight from the system: aligned, zeroed, and given back whole.
   void* data = ::mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  LIMPID_CHECK(ResourceError, data != MAP_FAILED, "cannot allocate {} bytes: {}", n_bytes, std::strerror(errno));
+  LIMPID_CHECK(ResourceError, data != MAP_FAILED, "cannot allocate {} bytes: {}", n_bytes,
+               std::strerror(errno));
   constexpr uint64_t kHugePage = 2 << 20;
   if (n_bytes >= kHugePage) ::madvise(data, n_bytes, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);

@@ -12,7 +12,8 @@ class AlignedBuffer {
   static constexpr size_t kAlignment = 64;
 
   AlignedBuffer() = default;
-  // Throws ResourceError, with the size, when the memory cannot be had. Large buffers ask for huge pages.
+  // Throws ResourceError, with the size, when the memory cannot be had. Large buffers ask for huge
+  // pages.
   explicit AlignedBuffer(uint64_t n_bytes);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;

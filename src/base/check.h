@@ -1,16 +1,16 @@
 // Checks that stay on in every build, and assertions for bugs of our own.
 #pragma once
 
-#include <cassert>
-
 #include <fmt/format.h>
+
+#include <cassert>
 
 #include "limpid/error.hpp"
 
 // Throws `ErrorType` with a fmt-formatted message unless `condition` holds:
 //   LIMPID_CHECK(ShapeError, w.cols() == x.cols, "[linear] weight has {} columns, x has {}", ...);
-#define LIMPID_CHECK(ErrorType, condition, ...)                    \
-  do {                                                             \
+#define LIMPID_CHECK(ErrorType, condition, ...)                  \
+  do {                                                           \
     if (!(condition)) throw ErrorType(fmt::format(__VA_ARGS__)); \
   } while (false)
 

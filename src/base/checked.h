@@ -24,7 +24,8 @@ template <std::unsigned_integral T>
 }
 
 // The smallest multiple of `alignment` (a power of two) that is >= `value`.
-[[nodiscard]] constexpr std::optional<uint64_t> checked_align_up(uint64_t value, uint64_t alignment) {
+[[nodiscard]] constexpr std::optional<uint64_t> checked_align_up(uint64_t value,
+                                                                 uint64_t alignment) {
   const auto sum = checked_add(value, alignment - 1);
   if (!sum) return std::nullopt;
   return *sum & ~(alignment - 1);

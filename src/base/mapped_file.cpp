@@ -28,13 +28,16 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   LIMPID_CHECK(ResourceError, file.fd >= 0, "cannot open {}: {}", path, std::strerror(errno));
   struct stat status {};
-  LIMPID_CHECK(ResourceError, ::fstat(file.fd, &status) == 0, "cannot stat {}: {}", path, std::strerror(errno));
+  LIMPID_CHECK(ResourceError, ::fstat(file.fd, &status) == 0, "cannot stat {}: {}", path,
+               std::strerror(errno));
   LIMPID_CHECK(ResourceError, S_ISREG(status.st_mode), "{} is not a regular file", path);
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, nullptr, 0));
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
-  LIMPID_CHECK(ResourceError, data != MAP_FAILED, "cannot map {} ({} bytes): {}", path, size, std::strerror(errno));
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, static_cast<const std::byte*>(data), size));
+  LIMPID_CHECK(ResourceError, data != MAP_FAILED, "cannot map {} ({} bytes): {}", path, size,
+               std::strerror(errno));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, static_cast<const std::byte*>(data), size));
 }
 
 MappedFile::~MappedFile() {

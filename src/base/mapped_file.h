@@ -12,7 +12,8 @@ namespace limpid {
 
 class MappedFile {
  public:
-  // Maps the whole file. Throws ResourceError if it cannot be opened or mapped, or is no regular file.
+  // Maps the whole file. Throws ResourceError if it cannot be opened or mapped, or is no regular
+  // file.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
 
   MappedFile(const MappedFile&) = delete;
@@ -24,7 +25,8 @@ class MappedFile {
   uint64_t size() const { return size_; }
 
  private:
-  MappedFile(std::string path, const std::byte* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}
+  MappedFile(std::string path, const std::byte* data, size_t size)
+      : path_(std::move(path)), data_(data), size_(size) {}
 
   std::string path_;
   const std::byte* data_;

@@ -9,8 +9,9 @@ namespace limpid {
 
 class ThreadPool {
  public:
-  // `n_threads` >= 1, the caller included; 0: as many as cores this process may use. Workers spin for at most about
-  // 20 us between jobs and then sleep; they never spin when there are more threads than cores.
+  // `n_threads` >= 1, the caller included; 0: as many as cores this process may use. Workers spin
+  // for at most about 20 us between jobs and then sleep; they never spin when there are more
+  // threads than cores.
   explicit ThreadPool(int n_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -18,16 +19,16 @@ class ThreadPool {
 
   int size() const { return size_; }
 
-  // Calls body(thread_index) once on each of size() threads and returns when all are done. No allocation.
-  // An exception of any body is rethrown here (the first one) after all have finished.
+  // Calls body(thread_index) once on each of size() threads and returns when all are done. No
+  // allocation. An exception of any body is rethrown here (the first one) after all have finished.
   template <typename Body>
   void run(Body&& body) {
     using Plain = std::remove_reference_t<Body>;
     run_erased([](void* context, int thread) { (*static_cast<Plain*>(context))(thread); }, &body);
   }
 
-  // Splits [0, n) into contiguous ranges, one per thread, each a multiple of `grain` but the last, and calls
-  // body(begin, end, thread). Small jobs (n <= grain) run on the caller alone.
+  // Splits [0, n) into contiguous ranges, one per thread, each a multiple of `grain` but the last,
+  // and calls body(begin, end, thread). Small jobs (n <= grain) run on the caller alone.
   template <typename Body>
   void for_ranges(int64_t n, int64_t grain, Body&& body) {
     if (size_ == 1 || n <= grain) {

@@ -7,7 +7,8 @@
 namespace limpid {
 namespace {
 
-[[noreturn]] void wrong_type(std::string_view key, const MetadataValue& value, std::string_view expected) {
+[[noreturn]] void wrong_type(std::string_view key, const MetadataValue& value,
+                             std::string_view expected) {
   throw UnsupportedError(fmt::format("{} is {}, expected {}", key, value.type_name, expected));
 }
 
@@ -31,7 +32,8 @@ std::optional<int64_t> Metadata::integer(std::string_view key) const {
   const MetadataValue* found = find(key);
   if (found == nullptr) return std::nullopt;
   if (const auto* value = std::get_if<int64_t>(&found->value)) return *value;
-  if (const auto* value = std::get_if<uint64_t>(&found->value); value && std::in_range<int64_t>(*value)) {
+  if (const auto* value = std::get_if<uint64_t>(&found->value);
+      value && std::in_range<int64_t>(*value)) {
     return static_cast<int64_t>(*value);
   }
   wrong_type(key, *found, "an integer");

@@ -11,24 +11,27 @@
 
 namespace limpid {
 
-// Integers are widened to 64 bits (unsigned 64-bit values beyond int64 are FormatErrors of the reader where
-// they matter as sizes); arrays of numbers and strings are flat; other arrays nest.
+// Integers are widened to 64 bits (unsigned 64-bit values beyond int64 are FormatErrors of the
+// reader where they matter as sizes); arrays of numbers and strings are flat; other arrays nest.
 struct MetadataValue {
   using Array = std::vector<MetadataValue>;
-  using Storage = std::variant<bool, int64_t, uint64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                               std::vector<std::string>, std::vector<bool>, Array>;
+  using Storage =
+      std::variant<bool, int64_t, uint64_t, double, std::string, std::vector<int64_t>,
+                   std::vector<double>, std::vector<std::string>, std::vector<bool>, Array>;
   Storage value;
   std::string type_name;  // as the file names it: "u32", "array of string", … (for `inspect`)
 };
 
 class Metadata {
  public:
-  void set(std::string key, MetadataValue value) { values_.insert_or_assign(std::move(key), std::move(value)); }
+  void set(std::string key, MetadataValue value) {
+    values_.insert_or_assign(std::move(key), std::move(value));
+  }
   const MetadataValue* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
 
-  // The value when present. Present with another type: UnsupportedError naming the key. Integers convert among
-  // each other when they fit, and to double.
+  // The value when present. Present with another type: UnsupportedError naming the key. Integers
+  // convert among each other when they fit, and to double.
   std::optional<int64_t> integer(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;

@@ -8,15 +8,18 @@ namespace limpid {
 
 class Executor;
 
-// Move-only handle. When it dies the executor may use its memory again, so the decoder just lets names go
-// out of scope; an executor that must keep everything (a tape) ignores the release.
+// Move-only handle. When it dies the executor may use its memory again, so the decoder just lets
+// names go out of scope; an executor that must keep everything (a tape) ignores the release.
 class Activation {
  public:
   Activation() = default;
   Activation(Executor* executor, int32_t id, int64_t rows, int64_t cols)
       : executor_(executor), id_(id), rows_(rows), cols_(cols) {}
   Activation(Activation&& other) noexcept
-      : executor_(std::exchange(other.executor_, nullptr)), id_(other.id_), rows_(other.rows_), cols_(other.cols_) {}
+      : executor_(std::exchange(other.executor_, nullptr)),
+        id_(other.id_),
+        rows_(other.rows_),
+        cols_(other.cols_) {}
   Activation& operator=(Activation&& other) noexcept {
     std::swap(executor_, other.executor_);
     std::swap(id_, other.id_);

@@ -1,13 +1,19 @@
-// The dozen ops a transformer needs. model/decoder.cpp is written once against this interface; who executes
-// decides what happens: reference/ defines each op, cpu/ answers fast, others record or show.
+// The dozen ops a transformer needs. model/decoder.cpp is written once against this interface; who
+// executes decides what happens: reference/ defines each op, cpu/ answers fast, others record or
+// show.
 //
 // The contract (proven by tests/executor/contract_*_test.cpp):
-//  - Each op returns a new Activation; nothing works in place. Memory is reused only after its handle died.
-//  - All that changes from step to step stands in StepInputs; ops receive handles. Between begin_step and
-//    end_step an executor allocates nothing, reads nothing back, and gives the same addresses for the same shape.
-//  - Every output element is summed in one order that depends on shapes of weights only: the result for a token is
+//  - Each op returns a new Activation; nothing works in place. Memory is reused only after its
+//  handle died.
+//  - All that changes from step to step stands in StepInputs; ops receive handles. Between
+//  begin_step and
+//    end_step an executor allocates nothing, reads nothing back, and gives the same addresses for
+//    the same shape.
+//  - Every output element is summed in one order that depends on shapes of weights only: the result
+//  for a token is
 //    bit-identical for any number of threads, any batch it is in, any chunking of its prompt.
-//  - One thread drives an executor. Exceptions leave only from load_*, allocate_kv and begin_step, except
+//  - One thread drives an executor. Exceptions leave only from load_*, allocate_kv and begin_step,
+//  except
 //    ShapeError for ops called with operands that do not fit (a bug of the caller).
 #pragma once
 
@@ -23,10 +29,12 @@
 
 namespace limpid {
 
-// ---- weights -----------------------------------------------------------------------------------------------------
+// ---- weights
+// -----------------------------------------------------------------------------------------------------
 
-// Order of the rows of Q and K projections. Canonical is half-split (element i of a head pairs with i + head_dim/2);
-// Meta files and GGUF `llama` store interleaved pairs (2i with 2i+1). The map is applied to the projection's output.
+// Order of the rows of Q and K projections. Canonical is half-split (element i of a head pairs with
+// i + head_dim/2); Meta files and GGUF `llama` store interleaved pairs (2i with 2i+1). The map is
+// applied to the projection's output.
 enum class RowOrder : uint8_t { kAsStored, kInterleavedPairs };
 
 // What a weight is used for; an executor keeps the layouts that these uses need.
@@ -38,12 +46,17 @@ enum class WeightUse : uint8_t {
 };
 
 struct WeightSource {
-  std::string name;  // as in the file, for messages
-  TensorView tensor; // [rows, cols] or [cols]; must outlive the executor (the checkpoint's map)
+  std::string name;   // as in the file, for messages
+  TensorView tensor;  // [rows, cols] or [cols]; must outlive the executor (the checkpoint's map)
   WeightUse use = WeightUse::kProjection;
   RowOrder row_order = RowOrder::kAsStored;
-  int64_t head_dim = 0;  // for kInterleavedPairs
+  int64_t head_dim = 0;  // for kInterleavedPairs; vectors (biases) are mapped too
 };
+
+// Canonical output row of the stored row `row`.
+int64_t canonical_row(RowOrder order, int64_t head_dim, int64_t row);
+// The weight as one f32 vector in canonical order, for WeightUse::kVector.
+std::vector<float> decode_vector(const WeightSource& source);
 
 // Handle of a loaded weight. Invalid (false) stands for "the model has none".
 struct Weight {
@@ -59,23 +72,25 @@ struct RopeTable {
   int64_t n_rot = 0;  // leading elements of a head that are rotated
 };
 
-// ---- KV cache ----------------------------------------------------------------------------------------------------
+// ---- KV cache
+// ----------------------------------------------------------------------------------------------------
 
-// Keys and values lie in blocks of kKvBlock absolute positions: block i of a sequence holds positions
-// [i * kKvBlock, (i + 1) * kKvBlock).
+// Keys and values lie in blocks of kKvBlock absolute positions: block i of a sequence holds
+// positions [i * kKvBlock, (i + 1) * kKvBlock).
 inline constexpr int64_t kKvBlock = 64;
 
 struct KvLayout {
   int64_t n_layers = 0;
   int64_t n_kv_heads = 0;
   int64_t head_dim = 0;
-  int64_t n_blocks = 0;           // physical blocks, shared by all sequences
-  DType k_dtype = DType::kF16;    // kF32 or kF16
+  int64_t n_blocks = 0;         // physical blocks, shared by all sequences
+  DType k_dtype = DType::kF16;  // kF32 or kF16
   DType v_dtype = DType::kF16;
-  uint64_t n_bytes() const;       // throws ShapeError on overflow
+  uint64_t n_bytes() const;  // throws ShapeError on overflow
 };
 
-// The executor's memory of keys and values; the model keeps only the bookkeeping (model/kv_cache.h).
+// The executor's memory of keys and values; the model keeps only the bookkeeping
+// (model/kv_cache.h).
 class KvStorage {
  public:
   explicit KvStorage(KvLayout layout) : layout_(layout) {}
@@ -86,22 +101,26 @@ class KvStorage {
   KvLayout layout_;
 };
 
-// ---- one step ----------------------------------------------------------------------------------------------------
+// ---- one step
+// ----------------------------------------------------------------------------------------------------
 
 // A ragged list of (token, sequence, position). Owned by the executor; filled before begin_step.
 struct StepInputs {
-  std::vector<int32_t> token_ids;           // [n_tokens]
-  std::vector<int32_t> positions;           // [n_tokens], absolute, ascending within a sequence
-  std::vector<int32_t> sequences;           // [n_tokens], index into block_table_begin; tokens of one are adjacent
-  std::vector<int32_t> output_rows;         // [n_outputs], ascending: the tokens whose logits are wanted
-  std::vector<int32_t> block_table;         // physical blocks of all sequences, one after another
-  std::vector<int32_t> block_table_begin;   // [n_sequences + 1], offsets into block_table
+  std::vector<int32_t> token_ids;  // [n_tokens]
+  std::vector<int32_t> positions;  // [n_tokens], absolute, ascending within a sequence
+  std::vector<int32_t>
+      sequences;  // [n_tokens], index into block_table_begin; tokens of one are adjacent
+  std::vector<int32_t> output_rows;  // [n_outputs], ascending: the tokens whose logits are wanted
+  std::vector<int32_t> block_table;  // physical blocks of all sequences, one after another
+  std::vector<int32_t> block_table_begin;  // [n_sequences + 1], offsets into block_table
 
   int64_t n_tokens() const { return static_cast<int64_t>(token_ids.size()); }
   int64_t n_outputs() const { return static_cast<int64_t>(output_rows.size()); }
   int64_t n_sequences() const { return static_cast<int64_t>(block_table_begin.size()) - 1; }
   // Physical block that holds `position` of sequence `s`.
-  int32_t block_of(int64_t s, int64_t position) const { return block_table[block_table_begin[s] + position / kKvBlock]; }
+  int32_t block_of(int64_t s, int64_t position) const {
+    return block_table[block_table_begin[s] + position / kKvBlock];
+  }
   void clear();
 };
 
@@ -129,11 +148,14 @@ class Executor {
 
   // -- loading --
   virtual Weight load_weight(const WeightSource& source) = 0;
-  // `inverse_frequencies` [n_rot / 2]; the angle of pair i at position p is p * inverse_frequencies[i], in f64.
-  // cos and sin are multiplied by `magnitude` (1 but for YaRN-like scaling).
-  virtual RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions, double magnitude) = 0;
+  // `inverse_frequencies` [n_rot / 2]; the angle of pair i at position p is p *
+  // inverse_frequencies[i], in f64. cos and sin are multiplied by `magnitude` (1 but for YaRN-like
+  // scaling).
+  virtual RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
+                              double magnitude) = 0;
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) = 0;
-  // Makes room for steps of up to these sizes, so that steps need no allocation. May be called again to grow.
+  // Makes room for steps of up to these sizes, so that steps need no allocation. May be called
+  // again to grow.
   virtual void reserve(int64_t max_tokens, int64_t max_outputs) = 0;
 
   // -- a step --
@@ -148,28 +170,33 @@ class Executor {
   virtual Activation embed_positions(const Weight& table) = 0;
   virtual Activation add(const Activation& a, const Activation& b) = 0;
   virtual Activation scale(const Activation& x, float factor) = 0;
-  // Zhang & Sennrich 2019, eq. 4. Works on groups of weight.cols elements: x.cols is a multiple of it (a whole row
-  // in the usual case, one head for the QK norm of Qwen3).
+  // Zhang & Sennrich 2019, eq. 4. Works on groups of weight.cols elements: x.cols is a multiple of
+  // it (a whole row in the usual case, one head for the QK norm of Qwen3).
   //   y[g] = x[g] / sqrt(mean(x[g]^2) + eps) * weight
   virtual Activation rms_norm(const Activation& x, const Weight& weight, float eps) = 0;
   // Ba et al. 2016: y = (x - mean) / sqrt(var + eps) * weight + bias, biased variance.
-  virtual Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias, float eps) = 0;
+  virtual Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
+                                float eps) = 0;
   // All projections of one input at once, so that x is prepared (quantised) once.
   virtual void linear(const Activation& x, std::span<Projection> projections) = 0;
-  // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the token's position,
-  //   y[i] = x[i]*c - x[i+n_rot/2]*s,  y[i+n_rot/2] = x[i]*s + x[i+n_rot/2]*c;  elements from n_rot on pass through.
+  // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the
+  // token's position,
+  //   y[i] = x[i]*c - x[i+n_rot/2]*s,  y[i+n_rot/2] = x[i]*s + x[i+n_rot/2]*c;  elements from n_rot
+  //   on pass through.
   virtual Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) = 0;
   // Appends k, v [n_tokens, n_kv_heads * head_dim] to the cache of `layer`, then attends causally:
-  //   out[t,h] = softmax(scale * q[t,h] . K[0..pos(t)])  V[0..pos(t)]   with kv head h / (n_heads / n_kv_heads).
+  //   out[t,h] = softmax(scale * q[t,h] . K[0..pos(t)])  V[0..pos(t)]   with kv head h / (n_heads /
+  //   n_kv_heads).
   // The partial (max, sum, accumulator) of each KV block are merged in order of position.
-  virtual Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv, int64_t layer,
-                               const AttentionShape& shape) = 0;
+  virtual Activation attention(const Activation& q, const Activation& k, const Activation& v,
+                               KvStorage& kv, int64_t layer, const AttentionShape& shape) = 0;
   // act(gate) * up. Composite of unary() and a product.
   virtual Activation gated(GatedKind kind, const Activation& gate, const Activation& up) = 0;
   virtual Activation unary(UnaryKind kind, const Activation& x) = 0;
   // Rows output_rows of x: [n_outputs, x.cols].
   virtual Activation select_outputs(const Activation& x) = 0;
-  // Names an activation for whoever looks (a tap, a trace); costs nothing elsewhere. layer -1: outside the blocks.
+  // Names an activation for whoever looks (a tap, a trace); costs nothing elsewhere. layer -1:
+  // outside the blocks.
   virtual void observe(std::string_view /*what*/, int64_t /*layer*/, const Activation& /*x*/) {}
 
   // -- after end_step --

@@ -19,13 +19,15 @@ struct ExecutorOptions {
 // Plain loops, f32 storage with f64 sums: the definition of every op.
 std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options = {});
 
-// SIMD kernels chosen at run time, quantised weights packed once, int8 activations against quantised weights.
+// SIMD kernels chosen at run time, quantised weights packed once, int8 activations against
+// quantised weights.
 std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options = {});
 
 // "reference" or "cpu"; throws ArgumentError naming the choices.
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options = {});
 
-// Instruction sets compiled in that this CPU has, best first: of "avx512vnni", "avx512", "avx2", "neon", "scalar".
+// Instruction sets compiled in that this CPU has, best first: of "avx512vnni", "avx512", "avx2",
+// "neon", "scalar".
 std::vector<std::string_view> available_isas();
 
 }  // namespace limpid

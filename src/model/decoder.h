@@ -28,6 +28,7 @@ struct DecoderWeights {
 };
 
 // The forward pass of one step (between begin_step and end_step): logits [n_outputs, vocab_size].
-Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights, KvStorage& kv);
+Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+                   KvStorage& kv);
 
 }  // namespace limpid

@@ -15,7 +15,7 @@ enum class MlpKind : uint8_t { kSwiGlu, kGeluTanh };
 struct RopeSpec {
   int64_t n_rot = 0;
   double base = 10000.0;
-  std::string scaling = "none";             // "none", "linear", "factors" (rope_freqs.weight): for `inspect`
+  std::string scaling = "none";  // "none", "linear", "factors" (rope_freqs.weight): for `inspect`
   double scaling_factor = 1.0;
   std::vector<double> inverse_frequencies;  // [n_rot / 2]
 };

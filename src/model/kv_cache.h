@@ -1,4 +1,5 @@
-// Bookkeeping of the KV cache: which blocks of the executor's storage hold which positions of which sequence.
+// Bookkeeping of the KV cache: which blocks of the executor's storage hold which positions of which
+// sequence.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class KvCache {
   int64_t length(SequenceId id) const { return at(id).length; }  // positions stored
   int64_t n_free_blocks() const { return static_cast<int64_t>(free_blocks_.size()); }
 
-  // Takes blocks so that the sequence can hold `n_new` more positions. Throws ContextOverflowError, changing nothing.
+  // Takes blocks so that the sequence can hold `n_new` more positions. Throws ContextOverflowError,
+  // changing nothing.
   void reserve(SequenceId id, int64_t n_new);
   // Counts `n_new` positions as stored (after reserve).
   void advance(SequenceId id, int64_t n_new);

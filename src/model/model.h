@@ -17,7 +17,8 @@ namespace limpid {
 
 struct LoadOptions {
   int64_t n_ctx = 0;  // positions of the longest sequence (rope table); 0: the model's own
-  // Called now and then with bytes loaded and in all; returning false cancels the load (ResourceError).
+  // Called now and then with bytes loaded and in all; returning false cancels the load
+  // (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress;
 };
 
@@ -31,9 +32,10 @@ struct StepItem {
 
 class Model {
  public:
-  // Throws UnsupportedError (architecture, a key or tensor that would change the result), FormatError (a tensor
-  // missing or of the wrong shape), ResourceError.
-  static std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor,
+  // Throws UnsupportedError (architecture, a key or tensor that would change the result),
+  // FormatError (a tensor missing or of the wrong shape), ResourceError.
+  static std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint,
+                                     std::unique_ptr<Executor> executor,
                                      const LoadOptions& options = {});
 
   const DecoderSpec& spec() const { return spec_; }
@@ -42,12 +44,13 @@ class Model {
   int64_t n_ctx() const { return n_ctx_; }
 
   // A cache for `n_positions` in all. dtypes: kF32 or kF16.
-  std::unique_ptr<KvCache> make_cache(int64_t n_positions, DType k_dtype = DType::kF16, DType v_dtype = DType::kF16);
+  std::unique_ptr<KvCache> make_cache(int64_t n_positions, DType k_dtype = DType::kF16,
+                                      DType v_dtype = DType::kF16);
 
-  // Runs all items in one pass over the weights, stores their keys and values, and gives the logits of the wanted
-  // tokens, item by item: [n_outputs, vocab_size]. Each sequence may occur once. Throws ArgumentError for ids outside
-  // the vocabulary, ContextOverflowError when a sequence or the cache would grow too long (nothing is changed then).
-  // The span lives until the next step.
+  // Runs all items in one pass over the weights, stores their keys and values, and gives the logits
+  // of the wanted tokens, item by item: [n_outputs, vocab_size]. Each sequence may occur once.
+  // Throws ArgumentError for ids outside the vocabulary, ContextOverflowError when a sequence or
+  // the cache would grow too long (nothing is changed then). The span lives until the next step.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items);
 
  private:

@@ -1,4 +1,5 @@
-// Shapes, views and owners of tensors. Dimensions outermost first, as in PyTorch; rows are contiguous.
+// Shapes, views and owners of tensors. Dimensions outermost first, as in PyTorch; rows are
+// contiguous.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,10 @@ class Shape {
   static constexpr int kMaxRank = 8;
 
   Shape() = default;
-  Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
-  // Throws ShapeError when there are too many dimensions, one is negative, or the product leaves int64.
+  Shape(std::initializer_list<int64_t> dims)
+      : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
+  // Throws ShapeError when there are too many dimensions, one is negative, or the product leaves
+  // int64.
   explicit Shape(std::span<const int64_t> dims);
 
   int rank() const { return rank_; }
@@ -39,7 +42,8 @@ class Shape {
   int rank_ = 0;
 };
 
-// Bytes of a dense tensor; throws ShapeError when a row is not a whole number of blocks or the size overflows.
+// Bytes of a dense tensor; throws ShapeError when a row is not a whole number of blocks or the size
+// overflows.
 uint64_t tensor_bytes(DType dtype, const Shape& shape);
 
 // A tensor in somebody else's memory (a mapped file, a Tensor, a test's array). Never owns.
@@ -61,7 +65,8 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(DType dtype, Shape shape);
-  // An f32 tensor with these values; for tests and small tables. Throws ShapeError on a wrong count.
+  // An f32 tensor with these values; for tests and small tables. Throws ShapeError on a wrong
+  // count.
   static Tensor of(Shape shape, std::span<const float> values);
 
   TensorView view() const { return {dtype_, shape_, buffer_.data()}; }

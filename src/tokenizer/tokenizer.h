@@ -26,17 +26,19 @@ struct EncodeOptions {
 // Immutable after construction; safe to use from many threads.
 class Tokenizer {
  public:
-  // Throws FormatError-like UnsupportedError/ArgumentError: an unknown `pre`, lengths that disagree, ids out of
-  // range, impossible byte tokens, merges of unknown pieces.
+  // Throws FormatError-like UnsupportedError/ArgumentError: an unknown `pre`, lengths that
+  // disagree, ids out of range, impossible byte tokens, merges of unknown pieces.
   static std::shared_ptr<const Tokenizer> create(TokenizerSpec spec);
   virtual ~Tokenizer() = default;
 
-  // Any bytes are accepted; what is not UTF-8 is encoded as the reference would, never dropped silently.
-  virtual void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& out) const = 0;
+  // Any bytes are accepted; what is not UTF-8 is encoded as the reference would, never dropped
+  // silently.
+  virtual void encode(std::string_view text, const EncodeOptions& options,
+                      std::vector<TokenId>& out) const = 0;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  // The bytes that the token stands for; a single token may be part of a UTF-8 sequence. Control tokens give their
-  // name only when `show_special`. Throws ArgumentError for an id out of range.
+  // The bytes that the token stands for; a single token may be part of a UTF-8 sequence. Control
+  // tokens give their name only when `show_special`. Throws ArgumentError for an id out of range.
   virtual std::string_view bytes_of(TokenId id, bool show_special = false) const = 0;
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
 

@@ -1,0 +1,102 @@
+// Causal attention over the paged KV cache, one query head at a time.
+#include <algorithm>
+
+#include "base/check.h"
+#include "executor/reference/reference_executor.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+// [n_layers, n_blocks, n_kv_heads, kKvBlock, head_dim], each element rounded to the cache's dtype.
+class ReferenceKvStorage final : public KvStorage {
+ public:
+  ReferenceKvStorage(const KvLayout& layout, std::pmr::memory_resource* memory)
+      : KvStorage(layout),
+        keys_(n_elements(layout), 0.0F, memory),
+        values_(n_elements(layout), 0.0F, memory) {}
+
+  std::span<const float> key(int64_t layer, int64_t block, int64_t head, int64_t slot) const {
+    return {keys_.data() + offset(layer, block, head, slot),
+            static_cast<size_t>(layout().head_dim)};
+  }
+  std::span<const float> value(int64_t layer, int64_t block, int64_t head, int64_t slot) const {
+    return {values_.data() + offset(layer, block, head, slot),
+            static_cast<size_t>(layout().head_dim)};
+  }
+  void store(int64_t layer, int64_t block, int64_t head, int64_t slot, std::span<const float> k,
+             std::span<const float> v) {
+    const int64_t at = offset(layer, block, head, slot);
+    for (size_t d = 0; d < k.size(); ++d) {
+      keys_[at + d] = round_to(layout().k_dtype, k[d]);
+      values_[at + d] = round_to(layout().v_dtype, v[d]);
+    }
+  }
+
+ private:
+  static size_t n_elements(const KvLayout& l) {
+    return static_cast<size_t>(
+        Shape{l.n_layers, l.n_blocks, l.n_kv_heads, kKvBlock, l.head_dim}.n_elements());
+  }
+  int64_t offset(int64_t layer, int64_t block, int64_t head, int64_t slot) const {
+    const KvLayout& l = layout();
+    return (((layer * l.n_blocks + block) * l.n_kv_heads + head) * kKvBlock + slot) * l.head_dim;
+  }
+  static float round_to(DType dtype, float x) {
+    return dtype == DType::kF16 ? f16_to_f32(f32_to_f16(x)) : x;
+  }
+
+  std::pmr::vector<float> keys_;
+  std::pmr::vector<float> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<KvStorage> ReferenceExecutor::allocate_kv(const KvLayout& layout) {
+  for (const DType dtype : {layout.k_dtype, layout.v_dtype}) {
+    LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,
+                 "a KV cache holds f32 or f16, not {}", dtype_info(dtype).name);
+  }
+  return std::make_unique<ReferenceKvStorage>(layout, memory_);
+}
+
+Activation ReferenceExecutor::attention(const Activation& q, const Activation& k,
+                                        const Activation& v, KvStorage& kv, int64_t layer,
+                                        const AttentionShape& shape) {
+  auto& cache = static_cast<ReferenceKvStorage&>(kv);
+  const int64_t head_dim = shape.head_dim;
+  const int64_t group = shape.n_heads / shape.n_kv_heads;
+  LIMPID_CHECK(ShapeError,
+               q.cols() == shape.n_heads * head_dim && k.cols() == shape.n_kv_heads * head_dim &&
+                   v.cols() == k.cols() && group * shape.n_kv_heads == shape.n_heads,
+               "[attention] q has {} columns, k {}, v {} for {} heads, {} KV heads of {}", q.cols(),
+               k.cols(), v.cols(), shape.n_heads, shape.n_kv_heads, head_dim);
+  for (int64_t t = 0; t < q.rows(); ++t) {
+    const int64_t position = inputs_.positions[t];
+    for (int64_t h = 0; h < shape.n_kv_heads; ++h) {
+      cache.store(layer, inputs_.block_of(inputs_.sequences[t], position), h, position % kKvBlock,
+                  rows(k)[t].subspan(h * head_dim, head_dim),
+                  rows(v)[t].subspan(h * head_dim, head_dim));
+    }
+  }
+  Activation out = allocate(q.rows(), q.cols());
+  pool_.for_ranges(q.rows() * shape.n_heads, 1, [&](int64_t begin, int64_t end, int /*thread*/) {
+    std::vector<double> scores;
+    std::vector<double> sums(static_cast<size_t>(head_dim));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t t = i / shape.n_heads;
+      const int64_t h = i % shape.n_heads;
+      const int64_t n = inputs_.positions[t] + 1;
+      scores.resize(static_cast<size_t>(n));
+      const auto block = [&](int64_t j) { return inputs_.block_of(inputs_.sequences[t], j); };
+      reference::attend(
+          rows(q)[t].subspan(h * head_dim, head_dim), n, shape.scale,
+          [&](int64_t j) { return cache.key(layer, block(j), h / group, j % kKvBlock); },
+          [&](int64_t j) { return cache.value(layer, block(j), h / group, j % kKvBlock); }, scores,
+          sums, rows(out)[t].subspan(h * head_dim, head_dim));
+    }
+  });
+  return out;
+}
+
+}  // namespace limpid

@@ -1,0 +1,56 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "executor/reference/ops.h"
+#include "tensor/codec.h"
+
+namespace limpid::reference {
+namespace {
+
+constexpr int64_t kTile =
+    8;  // tokens whose sums run side by side; each still adds along k in order
+
+// sums[i] = w . x_columns[., i], where x_columns is [k, kTile].
+std::array<double, kTile> dot_columns(std::span<const float> w, const double* x_columns) {
+  std::array<double, kTile> sums{};
+  for (size_t k = 0; k < w.size(); ++k) {
+    const double weight = w[k];
+    for (int64_t i = 0; i < kTile; ++i) sums[i] += weight * x_columns[k * kTile + i];
+  }
+  return sums;
+}
+
+// x as tiles of kTile tokens: [n_tiles][k][kTile], in f64, absent tokens zero.
+std::vector<double> transpose_to_tiles(ConstRows x) {
+  const int64_t n_tiles = (x.n_rows + kTile - 1) / kTile;
+  std::vector<double> tiles(static_cast<size_t>(n_tiles * kTile * x.n_cols), 0.0);
+  for (int64_t t = 0; t < x.n_rows; ++t) {
+    double* tile = tiles.data() + t / kTile * kTile * x.n_cols;
+    for (int64_t k = 0; k < x.n_cols; ++k) tile[k * kTile + t % kTile] = x[t][k];
+  }
+  return tiles;
+}
+
+}  // namespace
+
+void linear(ConstRows x, const WeightSource& weight, std::span<const float> bias, Rows y,
+            ThreadPool& pool) {
+  const std::vector<double> tiles = transpose_to_tiles(x);
+  const TensorView& w = weight.tensor;
+  pool.for_ranges(w.shape.rows(), 16, [&](int64_t begin, int64_t end, int /*thread*/) {
+    std::vector<float> row(static_cast<size_t>(x.n_cols));
+    for (int64_t r = begin; r < end; ++r) {
+      decode_row(w.dtype, w.row(r), row);
+      const int64_t out = canonical_row(weight.row_order, weight.head_dim, r);
+      for (int64_t t = 0; t < x.n_rows; t += kTile) {
+        const std::array<double, kTile> sums = dot_columns(row, tiles.data() + t * x.n_cols);
+        for (int64_t i = 0; i < std::min(kTile, x.n_rows - t); ++i) {
+          y[t + i][out] = static_cast<float>(bias.empty() ? sums[i] : sums[i] + bias[out]);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace limpid::reference

@@ -1,0 +1,103 @@
+// One forward pass, for every decoder-only transformer that a DecoderSpec can say (Vaswani et al.
+// 2017; Radford et al. 2019; Touvron et al. 2023; Grattafiori et al. 2024). T tokens of any
+// sequences, ragged.
+#include "model/decoder.h"
+
+#include <array>
+#include <cmath>
+
+namespace limpid {
+namespace {
+
+// Reads the weights' shapes from left to right: executor, spec and weights of one pass.
+class ForwardPass {
+ public:
+  ForwardPass(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+              KvStorage& kv)
+      : ex_(executor), spec_(spec), weights_(weights), kv_(kv) {}
+
+  Activation run() {
+    Activation x = embed();  // [T, d_model]
+    for (int64_t layer = 0; layer < spec_.n_layers; ++layer) {
+      const BlockWeights& w = weights_.blocks[layer];
+
+      Activation attended = attention(norm(x, w.attn_norm, w.attn_norm_bias), w, layer);
+      Activation h = ex_.add(x, attended);
+      ex_.observe("attn_residual", layer, h);
+
+      Activation fed = mlp(norm(h, w.ffn_norm, w.ffn_norm_bias), w);
+      x = ex_.add(h, fed);
+      ex_.observe("ffn_residual", layer, x);
+    }
+    x = ex_.select_outputs(x);  // [n_outputs, d_model]
+    x = norm(x, weights_.output_norm, weights_.output_norm_bias);
+    ex_.observe("output_norm", -1, x);
+    return project(x, weights_.output, Weight{});  // [n_outputs, vocab_size]
+  }
+
+ private:
+  Activation embed() {
+    Activation x = ex_.embed(weights_.token_embedding);
+    if (spec_.position == PositionKind::kLearned)
+      x = ex_.add(x, ex_.embed_positions(weights_.position_embedding));
+    ex_.observe("embedding", -1, x);
+    return x;
+  }
+
+  Activation norm(const Activation& x, const Weight& weight, const Weight& bias) {
+    if (spec_.norm == NormKind::kLayer) return ex_.layer_norm(x, weight, bias, spec_.norm_eps);
+    return ex_.rms_norm(x, weight, spec_.norm_eps);
+  }
+
+  Activation project(const Activation& x, const Weight& weight, const Weight& bias) {
+    std::array projections = {Projection{weight, bias, {}}};
+    ex_.linear(x, projections);
+    return std::move(projections[0].y);
+  }
+
+  // x [T, d_model] -> [T, d_model]
+  Activation attention(const Activation& x, const BlockWeights& w, int64_t layer) {
+    std::array qkv = {Projection{w.wq, w.bq, {}}, Projection{w.wk, w.bk, {}},
+                      Projection{w.wv, w.bv, {}}};
+    ex_.linear(x, qkv);
+    Activation q = std::move(qkv[0].y);        // [T, n_heads * head_dim]
+    Activation k = std::move(qkv[1].y);        // [T, n_kv_heads * head_dim]
+    const Activation v = std::move(qkv[2].y);  // [T, n_kv_heads * head_dim]
+    if (w.q_norm) q = ex_.rms_norm(q, w.q_norm, spec_.norm_eps);
+    if (w.k_norm) k = ex_.rms_norm(k, w.k_norm, spec_.norm_eps);
+    if (spec_.position == PositionKind::kRope) {
+      q = ex_.rope(q, weights_.rope, spec_.head_dim);
+      k = ex_.rope(k, weights_.rope, spec_.head_dim);
+    }
+    const AttentionShape shape{spec_.n_heads, spec_.n_kv_heads, spec_.head_dim,
+                               1.0F / std::sqrt(static_cast<float>(spec_.head_dim))};
+    const Activation heads = ex_.attention(q, k, v, kv_, layer, shape);
+    ex_.observe("attn_heads", layer, heads);
+    return project(heads, w.wo, w.bo);
+  }
+
+  // x [T, d_model] -> [T, d_model], through d_ff
+  Activation mlp(const Activation& x, const BlockWeights& w) {
+    if (spec_.mlp == MlpKind::kGeluTanh) {
+      return project(ex_.unary(UnaryKind::kGeluTanh, project(x, w.w_up, w.b_up)), w.w_down,
+                     w.b_down);
+    }
+    std::array gate_up = {Projection{w.w_gate, w.b_gate, {}}, Projection{w.w_up, w.b_up, {}}};
+    ex_.linear(x, gate_up);
+    return project(ex_.gated(GatedKind::kSilu, gate_up[0].y, gate_up[1].y), w.w_down, w.b_down);
+  }
+
+  Executor& ex_;
+  const DecoderSpec& spec_;
+  const DecoderWeights& weights_;
+  KvStorage& kv_;
+};
+
+}  // namespace
+
+Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+                   KvStorage& kv) {
+  return ForwardPass(executor, spec, weights, kv).run();
+}
+
+}  // namespace limpid

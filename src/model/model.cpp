@@ -1,0 +1,92 @@
+#include "model/model.h"
+
+#include <unordered_set>
+
+#include "base/check.h"
+#include "model/registry.h"
+
+namespace limpid {
+
+Model::Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor)
+    : checkpoint_(std::move(checkpoint)), executor_(std::move(executor)) {}
+
+std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
+                                   std::unique_ptr<Executor> executor, const LoadOptions& options) {
+  std::unique_ptr<Model> model(new Model(std::move(checkpoint), std::move(executor)));
+  model->spec_ = read_spec(*model->checkpoint_);
+  model->n_ctx_ = options.n_ctx > 0 ? options.n_ctx : model->spec_.n_ctx_train;
+  model->weights_ =
+      load_weights(*model->checkpoint_, model->spec_, *model->executor_, options.progress);
+  if (model->spec_.position == PositionKind::kRope) {
+    const RopeSpec& rope = model->spec_.rope;
+    model->weights_.rope =
+        model->executor_->load_rope(rope.inverse_frequencies, model->n_ctx_, 1.0);
+  }
+  return model;
+}
+
+std::unique_ptr<KvCache> Model::make_cache(int64_t n_positions, DType k_dtype, DType v_dtype) {
+  const KvLayout layout{spec_.n_layers, spec_.n_kv_heads, spec_.head_dim, 0, k_dtype, v_dtype};
+  return std::make_unique<KvCache>(*executor_, layout, n_positions);
+}
+
+namespace {
+
+// Ids in range, each sequence once and short enough; throws before anything is changed.
+void check_items(const KvCache& cache, std::span<const StepItem> items, int64_t vocab_size,
+                 int64_t n_ctx) {
+  std::unordered_set<SequenceId> seen;
+  for (const StepItem& item : items) {
+    LIMPID_CHECK(ArgumentError, seen.insert(item.sequence).second,
+                 "sequence {} stands twice in one step", item.sequence);
+    for (const int32_t id : item.tokens) {
+      LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size,
+                   "token id {} is not in the vocabulary [0, {})", id, vocab_size);
+    }
+    const int64_t length = cache.length(item.sequence) + static_cast<int64_t>(item.tokens.size());
+    if (length > n_ctx) throw ContextOverflowError(length, n_ctx);
+  }
+}
+
+void append_item(StepInputs& inputs, const StepItem& item, KvCache& cache, int32_t sequence_index) {
+  const auto n_tokens = static_cast<int64_t>(item.tokens.size());
+  const int64_t first_position = cache.length(item.sequence);
+  for (int64_t i = 0; i < n_tokens; ++i) {
+    const bool wanted = item.outputs == StepItem::Outputs::kAll ||
+                        (item.outputs == StepItem::Outputs::kLast && i + 1 == n_tokens);
+    if (wanted) inputs.output_rows.push_back(static_cast<int32_t>(inputs.n_tokens()));
+    inputs.token_ids.push_back(item.tokens[i]);
+    inputs.positions.push_back(static_cast<int32_t>(first_position + i));
+    inputs.sequences.push_back(sequence_index);
+  }
+  const std::span<const int32_t> blocks = cache.blocks(item.sequence);
+  inputs.block_table.insert(inputs.block_table.end(), blocks.begin(), blocks.end());
+  inputs.block_table_begin.push_back(static_cast<int32_t>(inputs.block_table.size()));
+}
+
+}  // namespace
+
+std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items) {
+  check_items(cache, items, spec_.vocab_size, n_ctx_);
+  for (const StepItem& item : items)
+    cache.reserve(item.sequence, static_cast<int64_t>(item.tokens.size()));
+
+  StepInputs& inputs = executor_->inputs();
+  inputs.clear();
+  inputs.block_table_begin.push_back(0);
+  for (size_t i = 0; i < items.size(); ++i)
+    append_item(inputs, items[i], cache, static_cast<int32_t>(i));
+  if (inputs.n_tokens() == 0) return {};
+
+  executor_->reserve(inputs.n_tokens(), inputs.n_outputs());
+  executor_->begin_step();
+  const Activation logits = forward(*executor_, spec_, weights_, cache.storage());
+  executor_->end_step();
+  logits_.resize(static_cast<size_t>(logits.rows() * logits.cols()));
+  executor_->read(logits, logits_);
+  for (const StepItem& item : items)
+    cache.advance(item.sequence, static_cast<int64_t>(item.tokens.size()));
+  return logits_;
+}
+
+}  // namespace limpid

@@ -1,0 +1,24 @@
+// From a checkpoint's names and keys to a DecoderSpec and loaded weights.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "checkpoint/checkpoint.h"
+#include "executor/executor.h"
+#include "model/decoder.h"
+#include "model/decoder_spec.h"
+
+namespace limpid {
+
+// Reads general.architecture and lets that family read its keys. Every key and tensor that would
+// change the result is implemented or refused by name. Throws UnsupportedError, FormatError. Needs
+// no tensor data beyond rope_freqs.
+DecoderSpec read_spec(const Checkpoint& checkpoint);
+
+// Hands every tensor of the model to the executor, with its shape checked.
+DecoderWeights load_weights(
+    const Checkpoint& checkpoint, const DecoderSpec& spec, Executor& executor,
+    const std::function<bool(uint64_t done, uint64_t total)>& progress = {});
+
+}  // namespace limpid

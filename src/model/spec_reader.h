@@ -1,0 +1,45 @@
+// Reads a family's configuration keys, and keeps count of them: a key that nobody asked for is
+// refused.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "checkpoint/checkpoint.h"
+
+namespace limpid {
+
+class SpecReader {
+ public:
+  // Keys are `prefix` + "." + name.
+  SpecReader(const Checkpoint& checkpoint, std::string prefix);
+
+  // A size in [1, largest]; FormatError naming the key when absent or out of range.
+  int64_t required_size(std::string_view name, int64_t largest);
+  int64_t size_or(std::string_view name, int64_t fallback, int64_t largest);
+  // A finite number > 0; `fallback` when absent.
+  double positive_or(std::string_view name, double fallback);
+  std::string string_or(std::string_view name, std::string_view fallback);
+
+  // Keys whose value cannot change the result.
+  void ignore(std::string_view name);
+  // Keys that would change the result unless they have this neutral value (0 / false / the number
+  // given).
+  void require_neutral(std::string_view name, double neutral);
+
+  // Throws UnsupportedError naming the first key with our prefix that was never asked for.
+  void refuse_the_rest() const;
+
+  [[noreturn]] void fail(std::string_view name, const std::string& problem) const;
+
+ private:
+  std::string key(std::string_view name);
+
+  const Checkpoint& checkpoint_;
+  std::string prefix_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+}  // namespace limpid
