@@ -1,0 +1,30 @@
+// Several prompts together: one pass over the weights gives a token to each.
+//
+//   std::vector<std::string> prompts = {"The sea is", "The sky is"};
+//   for (const auto& result : limpid::generate_batch(model, prompts)) std::cout << result.text <<
+//   "\n";
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limpid/generation.hpp"
+#include "limpid/model.hpp"
+
+namespace limpid {
+
+// Continues each prompt (encoded as plain text, with BOS where the model wants it). Every result is
+// bit for bit the one that the prompt gives alone. `on_text(i, piece)` is called with whole UTF-8
+// as text of prompt i comes. The KV cache holds n_ctx_each positions for each prompt (0: the
+// model's n_ctx). Throws what Session::generate throws.
+std::vector<GenerationResult> generate_batch(
+    const LanguageModel& model, std::span<const std::string> prompts,
+    const GenerationOptions& options = {},
+    const std::function<void(size_t i, std::string_view piece)>& on_text = {},
+    int64_t n_ctx_each = 0);
+
+}  // namespace limpid

@@ -1,0 +1,36 @@
+// Limpid's public interface: start here.
+//
+//   #include <iostream>
+//   #include <limpid/limpid.hpp>
+//
+//   int main() {
+//     limpid::Chat chat(limpid::LanguageModel::open("SmolLM2-135M-Instruct.Q4_1.gguf"));
+//     for (std::string_view piece : chat.ask("What is the capital of France?")) std::cout << piece;
+//   }
+//
+// The headers, in the order in which an application meets them:
+//   error.hpp        what the library throws
+//   model.hpp        LanguageModel: open a checkpoint, text <-> token ids
+//   memory_plan.hpp  what opening it costs, known before anything is loaded
+//   chat.hpp         Chat: a conversation
+//   session.hpp      Session: one sequence of tokens, its logits, its continuation
+//   generation.hpp   how a continuation is made, where it stops, what came of it
+//   text_stream.hpp  TextStream: the text as it comes, a range of pieces
+//   sampler.hpp      the sampler chain's options; write a sampler of your own
+//   batch.hpp        several prompts in one pass over the weights
+//   cancel.hpp       stop from another thread
+//
+// A model may be shared by threads: its steps take turns. A Session, a Chat and a TextStream belong
+// to one thread at a time; only a CancelToken may be used from another.
+#pragma once
+
+#include "limpid/batch.hpp"
+#include "limpid/cancel.hpp"
+#include "limpid/chat.hpp"
+#include "limpid/error.hpp"
+#include "limpid/generation.hpp"
+#include "limpid/memory_plan.hpp"
+#include "limpid/model.hpp"
+#include "limpid/sampler.hpp"
+#include "limpid/session.hpp"
+#include "limpid/text_stream.hpp"

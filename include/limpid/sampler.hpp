@@ -1,0 +1,134 @@
+// From logits to a token: the options of the sampler chain, and the interface for samplers of your
+// own.
+//
+//   class NoLongTokens : public limpid::Sampler {
+//    public:
+//     std::string_view name() const override { return "no_long_tokens"; }
+//     void apply(limpid::Candidates& candidates, const limpid::SamplerContext&) override {
+//       candidates.remove_if([](const limpid::Candidate& c) { return c.id > 50'000; });
+//     }
+//   };
+//   options.sampler.custom.push_back(std::make_shared<NoLongTokens>());
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limpid {
+
+using TokenId = int32_t;
+
+// A token that may still be chosen.
+struct Candidate {
+  TokenId id = 0;
+  float logit = 0;
+  float probability = 0;  // valid after Candidates::compute_probabilities
+};
+
+// The tokens that may still be chosen. Starts with the whole vocabulary in order of id.
+class Candidates {
+ public:
+  Candidates() = default;
+  // Takes all of `logits` [vocab_size]. Throws ArgumentError naming the first token whose logit is
+  // NaN or infinite.
+  void assign(std::span<const float> logits);
+
+  std::span<const Candidate> items() const { return items_; }
+  int64_t size() const { return static_cast<int64_t>(items_.size()); }
+  // For changing logits; order and probabilities count as unknown afterwards. -infinity bans a
+  // token.
+  std::span<Candidate> edit();
+  // The entry of token `id`, or null if it is gone; logits may be changed through it as with
+  // edit().
+  Candidate* find(TokenId id);
+
+  // Best first: by logit, then by lowest id. All of them, or the best `n` with the rest dropped
+  // (selection, no sort of what is dropped).
+  void sort();
+  void keep_best(int64_t n);
+  // Drops all but the first `n` in the present order.
+  void keep_first(int64_t n);
+  // Drops the first `n` in the present order.
+  void drop_first(int64_t n);
+  template <typename Predicate>
+  void remove_if(Predicate predicate) {
+    std::erase_if(items_, predicate);
+    complete_ = false;
+    probabilities_known_ = false;
+  }
+  // Reorders by any comparison of two candidates. Stable.
+  void replace(std::vector<Candidate> items);
+
+  // Softmax over what is left (in f64, with an exponential that rounds alike on every machine).
+  // Does not reorder. Throws ArgumentError when nothing is left to choose from.
+  void compute_probabilities();
+  float max_logit() const;
+
+ private:
+  std::vector<Candidate> items_;
+  bool sorted_ = false;    // best first
+  bool complete_ = false;  // items_[id].id == id
+  bool probabilities_known_ = false;
+};
+
+// What a sampler may know. `history` holds the whole sequence, prompt included; the token being
+// chosen will stand at position history.size().
+struct SamplerContext {
+  std::span<const TokenId> history;
+  uint64_t seed = 0;
+
+  int64_t position() const { return static_cast<int64_t>(history.size()); }
+  // A number in [0, 1), a function of (seed, position, stream) alone: Philox4x32-10 (Salmon et al.
+  // 2011, "Parallel random numbers: as easy as 1, 2, 3"). So a sequence samples alike alone and in
+  // a crowd. Stream 0 draws the token; samplers of your own should take numbers from 1000 on.
+  double uniform(uint32_t stream) const;
+};
+
+// One step of the chain. An object serves one sequence at a time.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  // As written in SamplerOptions::order.
+  virtual std::string_view name() const = 0;
+  // Removes candidates or changes their logits. Leaving none is an error of the sampler.
+  virtual void apply(Candidates& candidates, const SamplerContext& context) = 0;
+};
+
+struct LogitBias {
+  TokenId id = 0;
+  float bias = 0;  // added to the logit; -infinity bans the token
+};
+
+// Names and defaults of llama.cpp.
+struct SamplerOptions {
+  int64_t seed = -1;          // 32 or 64 bits; -1: a random one (SamplerChain::seed tells which)
+  float temperature = 0.8F;   // 0 or less: greedy, see `order`
+  int32_t top_k = 40;         // 0 or less: off
+  float top_p = 0.95F;        // 1: off (Holtzman et al. 2020, arXiv:1904.09751)
+  float min_p = 0.05F;        // 0: off (Nguyen et al. 2024, arXiv:2407.01082)
+  float typical_p = 1.0F;     // 1: off (Meister et al. 2023, arXiv:2202.00666)
+  float top_n_sigma = -1.0F;  // 0 or less: off (Tang et al. 2024, arXiv:2411.07641)
+  float xtc_probability =
+      0.0F;  // 0: off; chance that all tokens above the threshold but the least are dropped
+  float xtc_threshold = 0.1F;   // above 0.5: off
+  int32_t repeat_last_n = 64;   // tokens that the penalties look at; 0: none, -1: all
+  float repeat_penalty = 1.0F;  // 1: off (Keskar et al. 2019, arXiv:1909.05858)
+  float presence_penalty = 0.0F;
+  float frequency_penalty = 0.0F;
+  int32_t min_keep = 0;  // top_p, min_p, typ_p leave at least so many
+  std::vector<LogitBias> logit_bias;
+  bool ignore_eos = false;  // bans every token that would end the text
+
+  // The chain, after logit_bias. Also the names of custom samplers. With temperature 0 or less the
+  // token with the highest logit (lowest id among equals) after bias, penalties and custom samplers
+  // is taken; the samplers that only truncate are then left out.
+  std::string order = "penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
+  // Run where `order` names them, those not named before all others.
+  std::vector<std::shared_ptr<Sampler>> custom;
+};
+
+}  // namespace limpid

@@ -1,0 +1,73 @@
+// One sequence of tokens: evaluate, look at logits, continue.
+//
+//   limpid::Session session(model);
+//   session.append(model.encode("Once upon a time"));
+//   for (std::string_view piece : session.generate()) std::cout << piece;
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "limpid/cancel.hpp"
+#include "limpid/generation.hpp"
+#include "limpid/model.hpp"
+#include "limpid/text_stream.hpp"
+
+namespace limpid {
+
+struct SessionOptions {
+  int64_t n_ctx = 0;  // tokens that it may grow to, at most the model's; 0: the model's
+};
+
+class Session {
+ public:
+  // Allocates the KV cache. Throws ResourceError, ArgumentError.
+  explicit Session(LanguageModel model, const SessionOptions& options = {});
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const LanguageModel& model() const;
+  int64_t n_ctx() const;
+  // The tokens whose keys and values are stored.
+  std::span<const TokenId> tokens() const;
+
+  // Evaluates `tokens` in chunks of the model's n_batch, after those that are there. Throws
+  // ContextOverflowError, changing nothing, when they do not fit, and ArgumentError for ids outside
+  // the vocabulary. When `cancel` is set it stops between two chunks. Returns how many were
+  // evaluated.
+  int64_t append(std::span<const TokenId> tokens, const CancelToken* cancel = nullptr);
+  // As append, and calls `look(position, logits)` for each token; `logits` [vocab_size] is valid
+  // during the call.
+  void append(std::span<const TokenId> tokens,
+              const std::function<void(int64_t position, std::span<const float> logits)>& look);
+  // Makes the sequence equal to `tokens`: keeps the longest common prefix, evaluates the rest (at
+  // least the last token, so there are logits). Returns how many were kept.
+  int64_t assign(std::span<const TokenId> tokens, const CancelToken* cancel = nullptr);
+  // Forgets the tokens from position `n` on. The logits are gone until the next append.
+  void truncate(int64_t n);
+  // Context shift: drops the older half of the tokens after the first `n_keep`, and evaluates what
+  // follows anew at its new positions. Returns how many tokens were dropped. Throws ArgumentError
+  // when there is nothing to drop.
+  int64_t shift(int64_t n_keep);
+
+  // After the last token: [vocab_size], natural-log odds up to a constant. Throws ArgumentError
+  // when there are none. Valid until the session changes.
+  std::span<const float> logits() const;
+
+  // Continues after tokens(): throws ArgumentError when there are none.
+  TextStream generate(const GenerationOptions& options = {});
+  // Puts `prompt` (encoded as plain text, with BOS where the model wants it) in place of what there
+  // is, reusing a common prefix, and continues it.
+  TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
+
+  struct State;  // internal
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace limpid

@@ -1,0 +1,73 @@
+// Text as it is generated: a single-pass range of pieces, each whole UTF-8.
+//
+//   limpid::TextStream stream = session.generate();
+//   for (std::string_view piece : stream) std::cout << piece << std::flush;
+//   std::cerr << stream.result().timings.n_generated << " tokens\n";
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "limpid/generation.hpp"
+
+namespace limpid {
+
+// Work is done as the stream is read: evaluating the prompt at the first piece, one or a few tokens
+// for each further piece. A piece is valid until the next is asked for. The stream refers to its
+// Session or Chat, which must outlive it and must not be used meanwhile. Dropping it early is the
+// same as cancelling.
+class TextStream {
+ public:
+  class Source;  // internal
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = std::string_view;
+    using difference_type = std::ptrdiff_t;
+    using reference = std::string_view;
+    using pointer = const std::string_view*;
+
+    Iterator() = default;
+    std::string_view operator*() const { return *piece_; }
+    Iterator& operator++() {
+      piece_ = stream_->next();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& i, std::default_sentinel_t) { return !i.piece_; }
+
+   private:
+    friend class TextStream;
+    explicit Iterator(TextStream* stream) : stream_(stream), piece_(stream->next()) {}
+    TextStream* stream_ = nullptr;
+    std::optional<std::string_view> piece_;
+  };
+
+  explicit TextStream(std::unique_ptr<Source> source);
+  TextStream(TextStream&&) noexcept;
+  TextStream& operator=(TextStream&&) noexcept;
+  ~TextStream();
+
+  // The next piece, never empty; nothing when the text has ended. Throws ContextOverflowError and
+  // what samplers throw.
+  std::optional<std::string_view> next();
+  Iterator begin() { return Iterator(this); }
+  std::default_sentinel_t end() const { return {}; }
+
+  // Runs to the end and tells what came of it.
+  const GenerationResult& result();
+  // Runs to the end; the whole text, also what was read before.
+  const std::string& text() { return result().text; }
+  // What there is so far, without running on.
+  const GenerationResult& so_far() const;
+
+ private:
+  std::unique_ptr<Source> source_;
+};
+
+}  // namespace limpid

@@ -1,0 +1,19 @@
+// Messages -> token ids, with control tokens from the template alone.
+#pragma once
+
+#include <vector>
+
+#include "tokenizer/chat_template.h"
+#include "tokenizer/tokenizer.h"
+
+namespace limpid {
+
+// Renders the template and encodes the result. Control tokens that the template writes become
+// control tokens; the spelling of one inside any string of messages, tools or extra stays plain
+// text, and gives the ids that this text has where no control token is allowed. BOS is the
+// template's business, as in apply_chat_template. bos_token and eos_token of `inputs` are filled
+// from the tokenizer. Throws what the template raises.
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                 TemplateInputs inputs);
+
+}  // namespace limpid

@@ -1,0 +1,62 @@
+// A model ready for use: checkpoint, tokenizer, chat template and weights in an executor.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+#include "limpid/memory_plan.hpp"
+#include "limpid/model.hpp"
+#include "model/model.h"
+#include "tokenizer/chat_template.h"
+#include "tokenizer/tokenizer.h"
+
+namespace limpid {
+
+class Engine {
+ public:
+  // Throws FormatError, UnsupportedError, ArgumentError, ResourceError. A checkpoint without a
+  // tokenizer opens too; a tokenizer that is there but cannot be built exactly is an error.
+  static std::shared_ptr<Engine> open(const std::string& path, const OpenOptions& options = {});
+  // For a model that was built elsewhere; `tokenizer` may be null.
+  Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer,
+         OpenOptions options, MemoryPlan plan);
+
+  Model& model() { return *model_; }
+  const Checkpoint& checkpoint() const { return model_->checkpoint(); }
+  const OpenOptions& options() const { return options_; }
+  const MemoryPlan& memory_plan() const { return plan_; }
+  int64_t n_ctx() const { return model_->n_ctx(); }
+  int64_t vocab_size() const { return model_->spec().vocab_size; }
+
+  bool has_tokenizer() const { return tokenizer_ != nullptr; }
+  // Throws UnsupportedError when there is none.
+  const std::shared_ptr<const Tokenizer>& tokenizer() const;
+  // The template's source: the options' own, else tokenizer.chat_template, or
+  // tokenizer.chat_template.<name>. Empty when there is none.
+  std::string chat_template_source(const std::string& name = "") const;
+  // Parsed once. Throws UnsupportedError when there is none or it cannot be parsed.
+  const ChatTemplate& chat_template();
+
+  // A cache for `n_positions` in all, of the dtypes that the options name.
+  std::unique_ptr<KvCache> make_cache(int64_t n_positions);
+
+  // Whoever calls model().step holds this until done with the logits.
+  std::mutex& step_mutex() { return step_mutex_; }
+
+ private:
+  std::unique_ptr<Model> model_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  OpenOptions options_;
+  MemoryPlan plan_;
+  std::mutex template_mutex_;
+  std::optional<ChatTemplate> template_;
+  std::mutex step_mutex_;
+};
+
+// The dtype that a cache option names; throws ArgumentError listing the choices.
+DType cache_dtype(const std::string& name);
+
+}  // namespace limpid

@@ -1,0 +1,29 @@
+// The samplers that come with Limpid. Semantics and names are llama.cpp's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limpid/sampler.hpp"
+
+namespace limpid {
+
+// By its name in SamplerOptions::order; null for an unknown name. A sampler that is switched off by
+// its options leaves the candidates as they are.
+std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options);
+// All names, in the default order.
+std::vector<std::string_view> sampler_names();
+
+std::shared_ptr<Sampler> make_penalties(int32_t last_n, float repeat, float presence,
+                                        float frequency);
+std::shared_ptr<Sampler> make_top_n_sigma(float n);
+std::shared_ptr<Sampler> make_top_k(int32_t k);
+std::shared_ptr<Sampler> make_typical(float p, int32_t min_keep);
+std::shared_ptr<Sampler> make_top_p(float p, int32_t min_keep);
+std::shared_ptr<Sampler> make_min_p(float p, int32_t min_keep);
+std::shared_ptr<Sampler> make_xtc(float probability, float threshold, int32_t min_keep);
+std::shared_ptr<Sampler> make_temperature(float temperature);
+
+}  // namespace limpid
