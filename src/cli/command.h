@@ -1,0 +1,36 @@
+// The subcommands. Each takes the words after its name and gives the exit code; what goes wrong is
+// thrown.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "cli/flags.h"
+
+namespace limpid::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitError = 1;
+inline constexpr int kExitInterrupted = 130;  // as a shell reports SIGINT
+
+int bench_command(const Arguments& arguments);
+int chat_command(const Arguments& arguments);
+int detokenize_command(const Arguments& arguments);
+int devices_command(const Arguments& arguments);
+int inspect_command(const Arguments& arguments);
+int logits_command(const Arguments& arguments);
+int perplexity_command(const Arguments& arguments);
+int pull_command(const Arguments& arguments);
+int run_command(const Arguments& arguments);
+int template_command(const Arguments& arguments);
+int tokenize_command(const Arguments& arguments);
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const Arguments& arguments);
+};
+
+std::span<const Command> commands();
+
+}  // namespace limpid::cli

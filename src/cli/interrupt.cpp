@@ -1,0 +1,41 @@
+#include "cli/interrupt.h"
+
+#include <termios.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/command.h"
+
+namespace limpid::cli {
+namespace {
+
+volatile std::sig_atomic_t n_interrupts = 0;
+termios terminal_at_start{};
+bool have_terminal = false;
+
+// Everything here is async-signal-safe.
+void on_interrupt(int /*signal*/) {
+  n_interrupts = n_interrupts + 1;
+  if (n_interrupts < 2) return;
+  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, "\n", 1);
+  _exit(kExitInterrupted);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  have_terminal = tcgetattr(STDIN_FILENO, &terminal_at_start) == 0;
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;  // no SA_RESTART: a read at the prompt returns
+  sigaction(SIGINT, &action, nullptr);
+}
+
+InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
+
+bool InterruptGuard::interrupted() const { return n_interrupts > 0; }
+
+void InterruptGuard::clear() { n_interrupts = 0; }
+
+}  // namespace limpid::cli

