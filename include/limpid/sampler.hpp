@@ -106,7 +106,7 @@ struct LogitBias {
 // Names and defaults of llama.cpp.
 struct SamplerOptions {
   int64_t seed = -1;          // 32 or 64 bits; -1: a random one (SamplerChain::seed tells which)
-  float temperature = 0.8F;   // 0 or less: greedy, see `order`
+  float temperature = 0.8F;   // below 1e-6: greedy, see `order`
   int32_t top_k = 40;         // 0 or less: off
   float top_p = 0.95F;        // 1: off (Holtzman et al. 2020, arXiv:1904.09751)
   float min_p = 0.05F;        // 0: off (Nguyen et al. 2024, arXiv:2407.01082)

@@ -21,7 +21,7 @@ class SamplerChain {
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history);
 
   uint64_t seed() const { return seed_; }
-  // What was left at the last sample, with probabilities, best first.
+  // What was left at the last sample, with probabilities.
   const Candidates& candidates() const { return candidates_; }
 
  private:

@@ -10,11 +10,14 @@
 
 namespace limpid {
 
-// By its name in SamplerOptions::order; null for an unknown name. A sampler that is switched off by
-// its options leaves the candidates as they are.
+// By its name in SamplerOptions::order ("typical" and "temp" are accepted too); null for an unknown
+// name. A sampler that is switched off by its options leaves the candidates as they are.
 std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options);
 // All names, in the default order.
 std::vector<std::string_view> sampler_names();
+// llama.cpp's letters (e penalties, s top_n_sigma, k top_k, y typ_p, p top_p, m min_p, x xtc,
+// t temperature) as an order. Throws ArgumentError naming an unknown letter.
+std::string sampler_order_from_letters(std::string_view letters);
 
 std::shared_ptr<Sampler> make_penalties(int32_t last_n, float repeat, float presence,
                                         float frequency);

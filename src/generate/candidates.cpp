@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "generate/philox.h"
+#include "generate/portable_exp.h"
+#include "limpid/sampler.hpp"
+
+namespace limpid {
+namespace {
+
+bool better(const Candidate& a, const Candidate& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+// Up to here a heap of the best beats selecting by partition: most of the vocabulary costs one
+// comparison.
+constexpr int64_t kHeapSelection = 1024;
+
+}  // namespace
+
+void Candidates::assign(std::span<const float> logits) {
+  items_.resize(logits.size());
+  bool all_finite = true;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    items_[i] = {static_cast<TokenId>(i), logits[i], 0};
+    all_finite &= std::isfinite(logits[i]);
+  }
+  if (!all_finite) {
+    const auto bad =
+        std::find_if_not(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+    throw ArgumentError(fmt::format(
+        "[sampler] the logit of token {} is {}: the model's weights or the logits given "
+        "are damaged",
+        bad - logits.begin(), *bad));
+  }
+  sorted_ = false;
+  complete_ = true;
+  probabilities_known_ = false;
+}
+
+std::span<Candidate> Candidates::edit() {
+  sorted_ = false;
+  probabilities_known_ = false;
+  return items_;
+}
+
+Candidate* Candidates::find(TokenId id) {
+  sorted_ = false;
+  probabilities_known_ = false;
+  if (complete_) {
+    return id >= 0 && static_cast<size_t>(id) < items_.size() ? &items_[static_cast<size_t>(id)]
+                                                              : nullptr;
+  }
+  const auto found =
+      std::find_if(items_.begin(), items_.end(), [id](const Candidate& c) { return c.id == id; });
+  return found == items_.end() ? nullptr : &*found;
+}
+
+void Candidates::sort() { keep_best(size()); }
+
+void Candidates::keep_best(int64_t n) {
+  n = std::clamp<int64_t>(n, 0, size());
+  if (!sorted_) {
+    const auto middle = items_.begin() + n;
+    if (n < size() && n > kHeapSelection) {
+      std::nth_element(items_.begin(), middle, items_.end(), better);
+      std::sort(items_.begin(), middle, better);
+    } else {
+      std::partial_sort(items_.begin(), middle, items_.end(), better);
+    }
+    sorted_ = true;
+    complete_ = false;
+  }
+  keep_first(n);
+}
+
+void Candidates::keep_first(int64_t n) {
+  if (n >= size()) return;
+  items_.resize(static_cast<size_t>(std::max<int64_t>(n, 0)));
+  complete_ = false;
+  probabilities_known_ = false;
+}
+
+void Candidates::drop_first(int64_t n) {
+  n = std::clamp<int64_t>(n, 0, size());
+  if (n == 0) return;
+  items_.erase(items_.begin(), items_.begin() + n);
+  complete_ = false;
+  probabilities_known_ = false;
+}
+
+void Candidates::replace(std::vector<Candidate> items) {
+  items_ = std::move(items);
+  sorted_ = false;
+  complete_ = false;
+  probabilities_known_ = false;
+}
+
+float Candidates::max_logit() const {
+  float best = -std::numeric_limits<float>::infinity();
+  if (sorted_ && !items_.empty()) return items_.front().logit;
+  for (const Candidate& c : items_) best = std::max(best, c.logit);
+  return best;
+}
+
+void Candidates::compute_probabilities() {
+  if (probabilities_known_) return;
+  const float max = max_logit();
+  // Not finite: nothing left, all banned, or a sampler wrote NaN or infinity.
+  LIMPID_CHECK(ArgumentError, std::isfinite(max),
+               "[sampler] no token is left to choose from: bias, ignore_eos or a sampler banned "
+               "all of them");
+  double sum = 0;
+  std::vector<double> weights(items_.size());
+  for (size_t i = 0; i < items_.size(); ++i) {
+    weights[i] = portable_exp(static_cast<double>(items_[i].logit) - static_cast<double>(max));
+    sum += weights[i];
+  }
+  LIMPID_CHECK(ArgumentError, std::isfinite(sum),
+               "[sampler] a sampler made a logit NaN or infinite");
+  for (size_t i = 0; i < items_.size(); ++i)
+    items_[i].probability = static_cast<float>(weights[i] / sum);
+  probabilities_known_ = true;
+}
+
+double SamplerContext::uniform(uint32_t stream) const {
+  const auto at = static_cast<uint64_t>(position());
+  const auto words =
+      philox4x32({static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32U), stream, 0},
+                 {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32U)});
+  const uint64_t bits = (uint64_t{words[0]} << 32U | words[1]) >> 11U;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+}  // namespace limpid

@@ -1,0 +1,194 @@
+#include "generate/sampler_chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "base/check.h"
+#include "generate/samplers.h"
+
+namespace limpid {
+namespace {
+
+constexpr uint32_t kDrawStream = 0;
+// Dividing logits by less would leave the range of a float.
+constexpr float kLeastTemperature = 1e-6F;
+
+struct NamedSampler {
+  std::string_view name;
+  char letter;
+  std::shared_ptr<Sampler> (*make)(const SamplerOptions& o);
+};
+
+constexpr NamedSampler kSamplers[] = {
+    {"penalties", 'e',
+     [](const SamplerOptions& o) {
+       return make_penalties(o.repeat_last_n, o.repeat_penalty, o.presence_penalty,
+                             o.frequency_penalty);
+     }},
+    {"top_n_sigma", 's', [](const SamplerOptions& o) { return make_top_n_sigma(o.top_n_sigma); }},
+    {"top_k", 'k', [](const SamplerOptions& o) { return make_top_k(o.top_k); }},
+    {"typ_p", 'y', [](const SamplerOptions& o) { return make_typical(o.typical_p, o.min_keep); }},
+    {"top_p", 'p', [](const SamplerOptions& o) { return make_top_p(o.top_p, o.min_keep); }},
+    {"min_p", 'm', [](const SamplerOptions& o) { return make_min_p(o.min_p, o.min_keep); }},
+    {"xtc", 'x',
+     [](const SamplerOptions& o) {
+       return make_xtc(o.xtc_probability, o.xtc_threshold, o.min_keep);
+     }},
+    {"temperature", 't', [](const SamplerOptions& o) { return make_temperature(o.temperature); }},
+};
+
+std::string all_names() {
+  std::string names;
+  for (const auto& s : kSamplers) names += fmt::format("{}{}", names.empty() ? "" : ", ", s.name);
+  return names;
+}
+
+uint64_t random_seed() {
+  // 32 bits, so that it can be typed again.
+  return std::random_device{}() & 0xFFFFFFFFU;
+}
+
+void check_number(std::string_view option, float value, float least, float most) {
+  LIMPID_CHECK(ArgumentError, value >= least && value <= most,
+               "[sampler] {} is {}, must be between {} and {}", option, value, least, most);
+}
+
+void check_options(const SamplerOptions& o) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  LIMPID_CHECK(ArgumentError, o.seed >= -1, "[sampler] seed is {}, must be -1 (random) or more",
+               o.seed);
+  check_number("temperature", o.temperature, -kMax, kMax);
+  check_number("top_p", o.top_p, 0, kMax);
+  check_number("min_p", o.min_p, -kMax, 1);
+  check_number("typical_p", o.typical_p, 0, kMax);
+  check_number("top_n_sigma", o.top_n_sigma, -kMax, kMax);
+  check_number("xtc_probability", o.xtc_probability, 0, 1);
+  check_number("xtc_threshold", o.xtc_threshold, 0, kMax);
+  check_number("repeat_penalty", o.repeat_penalty, 1e-3F, 1e3F);
+  check_number("presence_penalty", o.presence_penalty, -kMax, kMax);
+  check_number("frequency_penalty", o.frequency_penalty, -kMax, kMax);
+  LIMPID_CHECK(ArgumentError, o.repeat_last_n >= -1,
+               "[sampler] repeat_last_n is {}, must be -1 (all) or more", o.repeat_last_n);
+  LIMPID_CHECK(ArgumentError, o.min_keep >= 0, "[sampler] min_keep is {}, must be 0 or more",
+               o.min_keep);
+}
+
+// Sorting needs an order, which NaN has not; a custom sampler may have written one.
+void check_logits(const Sampler& sampler, const Candidates& candidates) {
+  for (const Candidate& c : candidates.items()) {
+    LIMPID_CHECK(ArgumentError, c.logit < std::numeric_limits<float>::infinity(),
+                 "[sampler] sampler '{}' made the logit of token {} {}", sampler.name(), c.id,
+                 c.logit);
+  }
+}
+
+std::vector<std::string_view> split_order(std::string_view order) {
+  std::vector<std::string_view> names;
+  while (!order.empty()) {
+    const size_t end = std::min(order.find(';'), order.size());
+    if (end > 0) names.push_back(order.substr(0, end));
+    order.remove_prefix(std::min(end + 1, order.size()));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string_view> sampler_names() {
+  std::vector<std::string_view> names;
+  for (const auto& s : kSamplers) names.push_back(s.name);
+  return names;
+}
+
+std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options) {
+  if (name == "typical") name = "typ_p";
+  if (name == "temp") name = "temperature";
+  for (const auto& s : kSamplers) {
+    if (s.name == name) return s.make(options);
+  }
+  return nullptr;
+}
+
+std::string sampler_order_from_letters(std::string_view letters) {
+  std::string order;
+  for (const char letter : letters) {
+    const auto* found =
+        std::find_if(std::begin(kSamplers), std::end(kSamplers),
+                     [letter](const NamedSampler& s) { return s.letter == letter; });
+    LIMPID_CHECK(ArgumentError, found != std::end(kSamplers),
+                 "[sampler] no sampler has the letter '{}'; there are e s k y p m x t", letter);
+    order += fmt::format("{}{}", order.empty() ? "" : ";", found->name);
+  }
+  return order;
+}
+
+SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
+                           std::span<const TokenId> stop_ids)
+    : seed_(options.seed < 0 ? random_seed() : static_cast<uint64_t>(options.seed)),
+      greedy_(options.temperature < kLeastTemperature),
+      bias_(options.logit_bias) {
+  check_options(options);
+  if (options.ignore_eos) {
+    for (const TokenId id : stop_ids)
+      bias_.push_back({id, -std::numeric_limits<float>::infinity()});
+  }
+  check_bias(vocab_size);
+
+  const auto names = split_order(options.order);
+  for (const auto& custom : options.custom) {
+    LIMPID_CHECK(ArgumentError, custom != nullptr, "[sampler] a custom sampler is null");
+    if (std::find(names.begin(), names.end(), custom->name()) == names.end())
+      samplers_.push_back(custom);
+  }
+  for (const auto name : names) {
+    const auto custom =
+        std::find_if(options.custom.begin(), options.custom.end(),
+                     [name](const auto& sampler) { return sampler->name() == name; });
+    const bool is_custom = custom != options.custom.end();
+    auto sampler = is_custom ? *custom : make_sampler(name, options);
+    LIMPID_CHECK(ArgumentError, sampler != nullptr,
+                 "[sampler] there is no sampler '{}'; there are {}", name, all_names());
+    if (!greedy_ || is_custom || sampler->name() == "penalties")
+      samplers_.push_back(std::move(sampler));
+  }
+}
+
+void SamplerChain::check_bias(int64_t vocab_size) const {
+  for (const auto& [id, bias] : bias_) {
+    LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size,
+                 "[sampler] logit_bias names token {}, the vocabulary has tokens 0 to {}", id,
+                 vocab_size - 1);
+    LIMPID_CHECK(ArgumentError, bias < std::numeric_limits<float>::infinity(),
+                 "[sampler] the logit_bias of token {} is {}, must be a number or -infinity", id,
+                 bias);
+  }
+}
+
+TokenId SamplerChain::sample(std::span<const float> logits, std::span<const TokenId> history) {
+  const SamplerContext context{history, seed_};
+  candidates_.assign(logits);
+  if (!bias_.empty()) {
+    const auto items = candidates_.edit();
+    for (const auto& [id, bias] : bias_) items[static_cast<size_t>(id)].logit += bias;
+  }
+  for (const auto& sampler : samplers_) {
+    sampler->apply(candidates_, context);
+    check_logits(*sampler, candidates_);
+  }
+  if (greedy_) candidates_.keep_best(1);
+  candidates_.compute_probabilities();
+
+  double left = context.uniform(kDrawStream);
+  TokenId last_possible = -1;
+  for (const Candidate& c : candidates_.items()) {
+    if (c.probability <= 0) continue;
+    last_possible = c.id;
+    left -= c.probability;
+    if (left < 0) break;
+  }
+  return last_possible;  // rounding may leave a rest: the last one gets it
+}
+
+}  // namespace limpid
