@@ -13,7 +13,7 @@ namespace limpid {
 
 struct ExecutorOptions {
   int n_threads = 0;  // 0: as many as cores this process may use
-  std::string isa;    // "" : LIMPID_ISA of the environment, else the best; see available_isas()
+  std::string isa{};  // "" : LIMPID_ISA of the environment, else the best; see available_isas()
 };
 
 // Plain loops, f32 storage with f64 sums: the definition of every op.

@@ -19,7 +19,7 @@ struct LoadOptions {
   int64_t n_ctx = 0;  // positions of the longest sequence (rope table); 0: the model's own
   // Called now and then with bytes loaded and in all; returning false cancels the load
   // (ResourceError).
-  std::function<bool(uint64_t done, uint64_t total)> progress;
+  std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
 // Tokens of one sequence to run in a step, at the positions that follow what the cache holds of it.

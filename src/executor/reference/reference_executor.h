@@ -72,7 +72,7 @@ class ReferenceExecutor final : public Executor {
   StepInputs inputs_;
   std::vector<LoadedWeight> weights_;
   std::vector<RopeTableData> rope_tables_;
-  std::pmr::vector<Buffer> buffers_;
+  std::vector<Buffer> buffers_;
   std::vector<int32_t> free_buffers_;
 };
 

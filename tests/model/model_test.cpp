@@ -1,0 +1,258 @@
+// Whole models: the same logits however the work is cut, and refusals of what would change them.
+#include "model/model.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "executor/executors.h"
+#include "model/registry.h"
+#include "model/tiny_checkpoint.h"
+
+namespace limpid {
+namespace {
+
+using testing::metadata_value;
+using testing::tiny_checkpoint;
+using testing::TinyShape;
+
+std::vector<int32_t> some_tokens(int64_t n, int64_t vocab_size) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < n; ++i) tokens.push_back(static_cast<int32_t>((i * i * 7 + 3 * i + 1) % vocab_size));
+  return tokens;
+}
+
+// Logits of all tokens, run in chunks of `chunk`: [n, vocab_size].
+std::vector<float> run_in_chunks(Model& model, std::span<const int32_t> tokens, size_t chunk) {
+  const auto cache = model.make_cache(static_cast<int64_t>(tokens.size()), DType::kF32, DType::kF32);
+  const SequenceId sequence = cache->add_sequence();
+  std::vector<float> all;
+  for (size_t i = 0; i < tokens.size(); i += chunk) {
+    const StepItem item{sequence, tokens.subspan(i, std::min(chunk, tokens.size() - i)), StepItem::Outputs::kAll};
+    const std::span<const float> logits = model.step(*cache, {&item, 1});
+    all.insert(all.end(), logits.begin(), logits.end());
+  }
+  return all;
+}
+
+std::unique_ptr<Model> load(const TinyShape& shape, int n_threads = 1) {
+  return Model::load(tiny_checkpoint(shape), make_reference_executor({.n_threads = n_threads}));
+}
+
+TEST(Model, GivesTheSameLogitsForAnyChunkingAndThreads) {
+  const auto tokens = some_tokens(150, 50);
+  const auto expected = run_in_chunks(*load({}), tokens, 1);
+  EXPECT_TRUE(std::isfinite(expected.back()));
+  for (const size_t chunk : {7u, 64u, 150u}) EXPECT_EQ(run_in_chunks(*load({}, 3), tokens, chunk), expected);
+}
+
+TEST(Model, GivesTheSameLogitsAloneAndAmongOthers) {
+  const auto tokens = some_tokens(20, 50);
+  const auto alone = run_in_chunks(*load({}), tokens, 20);
+  const auto model = load({});
+  const auto cache = model->make_cache(1000, DType::kF32, DType::kF32);
+  const std::vector<int32_t> other = {5, 4, 3};
+  const std::vector<StepItem> items = {{cache->add_sequence(), other, StepItem::Outputs::kLast},
+                                       {cache->add_sequence(), tokens, StepItem::Outputs::kAll},
+                                       {cache->add_sequence(), other, StepItem::Outputs::kNone}};
+  const auto logits = model->step(*cache, items);
+  ASSERT_EQ(logits.size(), 21u * 50u);
+  EXPECT_TRUE(std::equal(alone.begin(), alone.end(), logits.begin() + 50));
+}
+
+TEST(Model, ForgetsWhatIsTruncated) {
+  const auto model = load({});
+  const auto cache = model->make_cache(100, DType::kF32, DType::kF32);
+  const SequenceId sequence = cache->add_sequence();
+  const auto tokens = some_tokens(10, 50);
+  const StepItem whole{sequence, tokens, StepItem::Outputs::kLast};
+  const auto first = model->step(*cache, {&whole, 1});
+  const std::vector<float> expected(first.begin(), first.end());
+  cache->truncate(sequence, 4);
+  const StepItem rest{sequence, std::span(tokens).subspan(4), StepItem::Outputs::kLast};
+  const auto again = model->step(*cache, {&rest, 1});
+  EXPECT_TRUE(std::ranges::equal(again, expected));
+}
+
+TEST(Model, RefusesTokensOutsideTheVocabularyAndSequencesPastTheContext) {
+  const auto model = Model::load(tiny_checkpoint(), make_reference_executor({.n_threads = 1}), {.n_ctx = 8});
+  const auto cache = model->make_cache(100, DType::kF32, DType::kF32);
+  const SequenceId sequence = cache->add_sequence();
+  for (const int32_t bad : {-1, 50}) {
+    const StepItem item{sequence, {&bad, 1}, StepItem::Outputs::kLast};
+    EXPECT_THROW(model->step(*cache, {&item, 1}), ArgumentError);
+  }
+  const auto tokens = some_tokens(9, 50);
+  const StepItem item{sequence, tokens, StepItem::Outputs::kLast};
+  EXPECT_THROW(model->step(*cache, {&item, 1}), ContextOverflowError);
+  EXPECT_EQ(cache->length(sequence), 0);
+}
+
+// ---- keys and tensors: each is implemented (the logits change) or refused by name -----------------------------------
+
+struct Flip {
+  const char* key;
+  MetadataValue value;
+};
+
+class RefusedKey : public ::testing::TestWithParam<Flip> {};
+
+TEST_P(RefusedKey, IsNamed) {
+  const auto checkpoint = tiny_checkpoint();
+  checkpoint->metadata.set(GetParam().key, GetParam().value);
+  try {
+    read_spec(*checkpoint);
+    FAIL() << GetParam().key << " was passed over";
+  } catch (const Error& error) {
+    const std::string key = GetParam().key;
+    const std::string name = key.substr(key.find('.') + 1);
+    EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Llama, RefusedKey,
+    ::testing::Values(Flip{"llama.attention.sliding_window", metadata_value(int64_t{16})},
+                      Flip{"llama.expert_count", metadata_value(int64_t{8})},
+                      Flip{"llama.expert_used_count", metadata_value(int64_t{2})},
+                      Flip{"llama.attn_logit_softcapping", metadata_value(50.0)},
+                      Flip{"llama.final_logit_softcapping", metadata_value(30.0)},
+                      Flip{"llama.attention.clamp_kqv", metadata_value(8.0)},
+                      Flip{"llama.attention.max_alibi_bias", metadata_value(8.0)},
+                      Flip{"llama.attention.causal", metadata_value(false)},
+                      Flip{"llama.attention.scale", metadata_value(0.5)},
+                      Flip{"llama.use_parallel_residual", metadata_value(true)},
+                      Flip{"llama.pooling_type", metadata_value(int64_t{1})},
+                      Flip{"llama.logit_scale", metadata_value(0.25)},
+                      Flip{"llama.embedding_scale", metadata_value(12.0)},
+                      Flip{"llama.residual_scale", metadata_value(0.2)},
+                      Flip{"llama.hidden_activation", metadata_value(std::string("gelu"))},
+                      Flip{"llama.rope.scaling.yarn_log_multiplier", metadata_value(0.1)},
+                      Flip{"llama.rope.scaling.attn_factor", metadata_value(1.2)},
+                      Flip{"llama.rope.freq_base", metadata_value(0.0)},
+                      Flip{"llama.rope.freq_base", metadata_value(std::nan(""))},
+                      Flip{"llama.rope.dimension_count", metadata_value(int64_t{15})},
+                      Flip{"llama.rope.dimension_count", metadata_value(int64_t{32})},
+                      Flip{"llama.attention.head_count", metadata_value(int64_t{0})},
+                      Flip{"llama.attention.head_count_kv", metadata_value(int64_t{0})},
+                      Flip{"llama.attention.head_count_kv", metadata_value(int64_t{3})},
+                      Flip{"llama.attention.head_count_kv", metadata_value(int64_t{8})},
+                      Flip{"llama.attention.value_length", metadata_value(int64_t{8})},
+                      Flip{"llama.attention.layer_norm_rms_epsilon", metadata_value(-1.0)},
+                      Flip{"llama.vocab_size", metadata_value(int64_t{51})},
+                      Flip{"llama.block_count", metadata_value(int64_t{-1})},
+                      Flip{"llama.embedding_length", metadata_value(int64_t{0})},
+                      Flip{"llama.context_length", metadata_value(int64_t{0})}));
+
+TEST(LlamaSpec, RefusesRopeScalingByItsName) {
+  for (const char* type : {"yarn", "longrope", "dynamic"}) {
+    const auto checkpoint = tiny_checkpoint();
+    checkpoint->metadata.set("llama.rope.scaling.type", metadata_value(std::string(type)));
+    try {
+      read_spec(*checkpoint);
+      FAIL() << type;
+    } catch (const UnsupportedError& error) {
+      EXPECT_NE(std::string(error.what()).find(type), std::string::npos);
+    }
+  }
+}
+
+TEST(LlamaSpec, RefusesUnknownArchitecturesAndTensors) {
+  auto checkpoint = tiny_checkpoint();
+  checkpoint->metadata.set("general.architecture", metadata_value(std::string("mamba")));
+  EXPECT_THROW(read_spec(*checkpoint), UnsupportedError);
+
+  checkpoint = tiny_checkpoint();
+  checkpoint->tensors["blk.0.attn_sub_norm.weight"] = checkpoint->tensors["blk.0.attn_norm.weight"];
+  const auto executor = make_reference_executor({.n_threads = 1});
+  EXPECT_THROW(load_weights(*checkpoint, read_spec(*checkpoint), *executor), UnsupportedError);
+}
+
+TEST(LlamaSpec, NamesTensorsThatAreMissingOrMisshapen) {
+  for (const bool missing : {true, false}) {
+    const auto checkpoint = tiny_checkpoint();
+    if (missing) {
+      checkpoint->tensors.erase("blk.1.ffn_up.weight");
+    } else {
+      checkpoint->tensors["blk.1.ffn_up.weight"] = checkpoint->tensors["blk.1.ffn_down.weight"];
+    }
+    const auto executor = make_reference_executor({.n_threads = 1});
+    try {
+      load_weights(*checkpoint, read_spec(*checkpoint), *executor);
+      FAIL() << "no exception";
+    } catch (const FormatError& error) {
+      EXPECT_EQ(error.field(), "blk.1.ffn_up.weight");
+    }
+  }
+}
+
+// Keys and tensors that Limpid implements: flipping one must change the logits.
+TEST(LlamaSpec, HeedsWhatItImplements) {
+  const auto tokens = some_tokens(12, 50);
+  const auto logits_with = [&](const auto& change) {
+    const auto checkpoint = tiny_checkpoint();
+    change(*checkpoint);
+    return run_in_chunks(*Model::load(checkpoint, make_reference_executor({.n_threads = 1})), tokens, 12);
+  };
+  const auto plain = logits_with([](Checkpoint&) {});
+  const auto set = [](const char* key, MetadataValue value) {
+    return [key, value](Checkpoint& checkpoint) { checkpoint.metadata.set(key, value); };
+  };
+  EXPECT_NE(logits_with(set("llama.rope.freq_base", metadata_value(500000.0))), plain);
+  EXPECT_NE(logits_with(set("llama.rope.dimension_count", metadata_value(int64_t{8}))), plain);
+  EXPECT_NE(logits_with(set("llama.rope.scaling.factor", metadata_value(4.0))), plain);
+  EXPECT_NE(logits_with(set("llama.attention.layer_norm_rms_epsilon", metadata_value(1e-1))), plain);
+  EXPECT_NE(logits_with([](Checkpoint& checkpoint) {
+              checkpoint.owned.push_back(Tensor::of(Shape{8}, std::vector<float>(8, 8.0F)));
+              checkpoint.tensors["rope_freqs.weight"] = checkpoint.owned.back().view();
+            }),
+            plain);
+  for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias", "ffn_gate.bias",
+                           "ffn_up.bias", "ffn_down.bias"}) {
+    EXPECT_NE(logits_with([&](Checkpoint& checkpoint) {
+                const std::string name = bias;
+                const int64_t size = name.starts_with("ffn_gate") || name.starts_with("ffn_up") ? 96
+                                     : name.starts_with("attn_k") || name.starts_with("attn_v") ? 32
+                                                                                                : 64;
+                std::vector<float> values;
+                for (int64_t i = 0; i < size; ++i) values.push_back(0.1F * static_cast<float>(i % 7));
+                checkpoint.owned.push_back(Tensor::of(Shape{size}, values));
+                checkpoint.tensors["blk.0." + name] = checkpoint.owned.back().view();
+              }),
+              plain)
+        << bias;
+  }
+}
+
+// Interleaved and half-split files of one model give equal logits.
+TEST(LlamaSpec, RowOrderOfQueriesAndKeysIsUndone) {
+  const auto tokens = some_tokens(12, 50);
+  TinyShape shape;
+  shape.architecture = "qwen2";
+  shape.biases = true;
+  const auto half_split = tiny_checkpoint(shape);
+  const auto interleaved = tiny_checkpoint(shape);
+  Metadata renamed;
+  for (const auto& [key, value] : interleaved->metadata.all()) {
+    renamed.set(key.starts_with("qwen2.") ? "llama." + key.substr(6) : key, value);
+  }
+  renamed.set("general.architecture", metadata_value(std::string("llama")));
+  interleaved->metadata = renamed;
+  for (auto& [name, view] : interleaved->tensors) {
+    if (name.find("attn_q.") == std::string::npos && name.find("attn_k.") == std::string::npos) continue;
+    const std::vector<float> values = decode(view);
+    const int64_t width = view.shape.rank() == 2 ? view.shape.cols() : 1;
+    std::vector<float> permuted(values.size());
+    for (int64_t row = 0; row < static_cast<int64_t>(values.size()) / width; ++row) {
+      const int64_t from = canonical_row(RowOrder::kInterleavedPairs, 16, row);
+      std::copy_n(values.begin() + from * width, width, permuted.begin() + row * width);
+    }
+    interleaved->owned.push_back(Tensor::of(view.shape, permuted));
+    view = interleaved->owned.back().view();
+  }
+  EXPECT_EQ(run_in_chunks(*Model::load(interleaved, make_reference_executor({.n_threads = 1})), tokens, 12),
+            run_in_chunks(*Model::load(half_split, make_reference_executor({.n_threads = 1})), tokens, 12));
+}
+
+}  // namespace
+}  // namespace limpid

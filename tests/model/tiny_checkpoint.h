@@ -1,0 +1,129 @@
+// Small random Llama-like checkpoints in memory, for tests that need a whole model.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "checkpoint/checkpoint.h"
+#include "tensor/codec.h"
+
+namespace limpid::testing {
+
+struct TinyShape {
+  std::string architecture = "llama";
+  int64_t n_layers = 2;
+  int64_t d_model = 64;
+  int64_t n_heads = 4;
+  int64_t n_kv_heads = 2;
+  int64_t head_dim = 16;
+  int64_t d_ff = 96;
+  int64_t vocab_size = 50;
+  int64_t n_ctx = 1024;
+  bool tied = true;
+  bool biases = false;
+  bool qk_norm = false;
+  DType dtype = DType::kF32;  // of the matrices; F32, F16, BF16 or one that encode_row knows
+  uint32_t seed = 1;
+};
+
+inline MetadataValue metadata_value(int64_t value) { return {value, "i64"}; }
+inline MetadataValue metadata_value(double value) { return {value, "f64"}; }
+inline MetadataValue metadata_value(bool value) { return {value, "bool"}; }
+inline MetadataValue metadata_value(std::string value) { return {std::move(value), "string"}; }
+
+class TinyCheckpointBuilder {
+ public:
+  explicit TinyCheckpointBuilder(const TinyShape& shape) : shape_(shape), random_(shape.seed) {}
+
+  std::shared_ptr<Checkpoint> build() {
+    const TinyShape& s = shape_;
+    checkpoint_->path = "tiny";
+    checkpoint_->format = "memory";
+    Metadata& m = checkpoint_->metadata;
+    m.set("general.architecture", metadata_value(s.architecture));
+    const auto set = [&](const std::string& key, MetadataValue v) { m.set(s.architecture + "." + key, std::move(v)); };
+    set("block_count", metadata_value(s.n_layers));
+    set("embedding_length", metadata_value(s.d_model));
+    set("feed_forward_length", metadata_value(s.d_ff));
+    set("context_length", metadata_value(s.n_ctx));
+    set("attention.head_count", metadata_value(s.n_heads));
+    set("attention.head_count_kv", metadata_value(s.n_kv_heads));
+    set("attention.key_length", metadata_value(s.head_dim));
+    set("attention.value_length", metadata_value(s.head_dim));
+    set("attention.layer_norm_rms_epsilon", metadata_value(1e-5));
+    checkpoint_->owned.reserve(1000);
+    matrix("token_embd.weight", s.vocab_size, s.d_model, 1.0F);
+    for (int64_t i = 0; i < s.n_layers; ++i) block(fmt::format("blk.{}.", i));
+    vector("output_norm.weight", s.d_model);
+    if (!s.tied) matrix("output.weight", s.vocab_size, s.d_model, 1.0F);
+    return checkpoint_;
+  }
+
+ private:
+  void block(const std::string& at) {
+    const TinyShape& s = shape_;
+    const int64_t d_q = s.n_heads * s.head_dim;
+    const int64_t d_kv = s.n_kv_heads * s.head_dim;
+    vector(at + "attn_norm.weight", s.d_model);
+    matrix(at + "attn_q.weight", d_q, s.d_model, 1.5F);
+    matrix(at + "attn_k.weight", d_kv, s.d_model, 1.5F);
+    matrix(at + "attn_v.weight", d_kv, s.d_model, 1.0F);
+    matrix(at + "attn_output.weight", s.d_model, d_q, 1.0F);
+    vector(at + "ffn_norm.weight", s.d_model);
+    matrix(at + "ffn_gate.weight", s.d_ff, s.d_model, 1.0F);
+    matrix(at + "ffn_up.weight", s.d_ff, s.d_model, 1.0F);
+    matrix(at + "ffn_down.weight", s.d_model, s.d_ff, 1.0F);
+    if (s.biases) {
+      vector(at + "attn_q.bias", d_q);
+      vector(at + "attn_k.bias", d_kv);
+      vector(at + "attn_v.bias", d_kv);
+    }
+    if (s.qk_norm) {
+      vector(at + "attn_q_norm.weight", s.head_dim);
+      vector(at + "attn_k_norm.weight", s.head_dim);
+    }
+  }
+
+  // Standard deviation gain / sqrt(cols).
+  void matrix(const std::string& name, int64_t rows, int64_t cols, float gain) {
+    std::normal_distribution<float> normal(0.0F, gain / std::sqrt(static_cast<float>(cols)));
+    std::vector<float> values(static_cast<size_t>(rows * cols));
+    for (float& value : values) value = normal(random_);
+    Tensor tensor(shape_.dtype, Shape{rows, cols});
+    if (shape_.dtype == DType::kF32) {
+      std::memcpy(tensor.data(), values.data(), values.size() * sizeof(float));
+    } else {
+      encode_row(shape_.dtype, values, tensor.data());
+    }
+    add(name, std::move(tensor));
+  }
+
+  void vector(const std::string& name, int64_t size) {
+    std::uniform_real_distribution<float> uniform(0.5F, 1.5F);
+    std::vector<float> values(static_cast<size_t>(size));
+    for (float& value : values) value = uniform(random_);
+    add(name, Tensor::of(Shape{size}, values));
+  }
+
+  void add(const std::string& name, Tensor tensor) {
+    checkpoint_->owned.push_back(std::move(tensor));
+    checkpoint_->tensors[name] = checkpoint_->owned.back().view();
+    checkpoint_->tensor_order.push_back(name);
+  }
+
+  TinyShape shape_;
+  std::mt19937 random_;
+  std::shared_ptr<Checkpoint> checkpoint_ = std::make_shared<Checkpoint>();
+};
+
+inline std::shared_ptr<Checkpoint> tiny_checkpoint(const TinyShape& shape = {}) {
+  return TinyCheckpointBuilder(shape).build();
+}
+
+}  // namespace limpid::testing
