@@ -1,10 +1,9 @@
-// The contract, part one: whatever the decoder does, it reads no tensor. Here activations and KV cache lie in pages
-// that nobody may touch outside an op, as a device's memory would.
+// The contract, part one: whatever the decoder does, it reads no tensor. Here activations and KV
+// cache lie in pages that nobody may touch outside an op, as a device's memory would.
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <cstdlib>
-
-#include <gtest/gtest.h>
 
 #include "executor/delegating_executor.h"
 #include "model/model.h"
@@ -67,7 +66,8 @@ TEST(Contract, TheDecoderNeverReadsATensor) {
   auto owned = std::make_unique<GuardedExecutor>(memory);
   const GuardedExecutor* guarded = owned.get();
   const auto model = Model::load(testing::tiny_checkpoint(), std::move(owned));
-  const auto plain = Model::load(testing::tiny_checkpoint(), make_reference_executor({.n_threads = 1}));
+  const auto plain =
+      Model::load(testing::tiny_checkpoint(), make_reference_executor({.n_threads = 1}));
   const std::vector<int32_t> tokens = {1, 2, 3, 4, 5};
   const auto run = [&](Model& m) {
     const auto cache = m.make_cache(64, DType::kF32, DType::kF32);

@@ -1,4 +1,5 @@
-// An executor that passes every call on to a ReferenceExecutor between two hooks; test executors start from it.
+// An executor that passes every call on to a ReferenceExecutor between two hooks; test executors
+// start from it.
 #pragma once
 
 #include <memory_resource>
@@ -14,13 +15,16 @@ class DelegatingExecutor : public Executor {
 
   std::string_view name() const override { return "delegating"; }
   Weight load_weight(const WeightSource& source) override { return inner_.load_weight(source); }
-  RopeTable load_rope(std::span<const double> frequencies, int64_t n_positions, double magnitude) override {
+  RopeTable load_rope(std::span<const double> frequencies, int64_t n_positions,
+                      double magnitude) override {
     return inner_.load_rope(frequencies, n_positions, magnitude);
   }
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override {
     return inside([&] { return inner_.allocate_kv(layout); });
   }
-  void reserve(int64_t max_tokens, int64_t max_outputs) override { inner_.reserve(max_tokens, max_outputs); }
+  void reserve(int64_t max_tokens, int64_t max_outputs) override {
+    inner_.reserve(max_tokens, max_outputs);
+  }
   StepInputs& inputs() override { return inner_.inputs(); }
   void begin_step() override { inner_.begin_step(); }
   void end_step() override { inner_.end_step(); }
@@ -40,7 +44,8 @@ class DelegatingExecutor : public Executor {
   Activation rms_norm(const Activation& x, const Weight& weight, float eps) override {
     return inside([&] { return inner_.rms_norm(x, weight, eps); });
   }
-  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias, float eps) override {
+  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
+                        float eps) override {
     return inside([&] { return inner_.layer_norm(x, weight, bias, eps); });
   }
   void linear(const Activation& x, std::span<Projection> projections) override {
@@ -49,8 +54,8 @@ class DelegatingExecutor : public Executor {
   Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) override {
     return inside([&] { return inner_.rope(x, table, head_dim); });
   }
-  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv, int64_t layer,
-                       const AttentionShape& shape) override {
+  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
+                       int64_t layer, const AttentionShape& shape) override {
     return inside([&] { return inner_.attention(q, k, v, kv, layer, shape); });
   }
   Activation gated(GatedKind kind, const Activation& gate, const Activation& up) override {

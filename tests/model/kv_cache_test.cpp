@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/executors.h"
+#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {

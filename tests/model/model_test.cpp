@@ -1,11 +1,12 @@
 // Whole models: the same logits however the work is cut, and refusals of what would change them.
 #include "model/model.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "executor/executors.h"
+#include "limpid/error.hpp"
 #include "model/registry.h"
 #include "model/tiny_checkpoint.h"
 
@@ -18,17 +19,20 @@ using testing::TinyShape;
 
 std::vector<int32_t> some_tokens(int64_t n, int64_t vocab_size) {
   std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < n; ++i) tokens.push_back(static_cast<int32_t>((i * i * 7 + 3 * i + 1) % vocab_size));
+  for (int64_t i = 0; i < n; ++i)
+    tokens.push_back(static_cast<int32_t>((i * i * 7 + 3 * i + 1) % vocab_size));
   return tokens;
 }
 
 // Logits of all tokens, run in chunks of `chunk`: [n, vocab_size].
 std::vector<float> run_in_chunks(Model& model, std::span<const int32_t> tokens, size_t chunk) {
-  const auto cache = model.make_cache(static_cast<int64_t>(tokens.size()), DType::kF32, DType::kF32);
+  const auto cache =
+      model.make_cache(static_cast<int64_t>(tokens.size()), DType::kF32, DType::kF32);
   const SequenceId sequence = cache->add_sequence();
   std::vector<float> all;
   for (size_t i = 0; i < tokens.size(); i += chunk) {
-    const StepItem item{sequence, tokens.subspan(i, std::min(chunk, tokens.size() - i)), StepItem::Outputs::kAll};
+    const StepItem item{sequence, tokens.subspan(i, std::min(chunk, tokens.size() - i)),
+                        StepItem::Outputs::kAll};
     const std::span<const float> logits = model.step(*cache, {&item, 1});
     all.insert(all.end(), logits.begin(), logits.end());
   }
@@ -43,7 +47,8 @@ TEST(Model, GivesTheSameLogitsForAnyChunkingAndThreads) {
   const auto tokens = some_tokens(150, 50);
   const auto expected = run_in_chunks(*load({}), tokens, 1);
   EXPECT_TRUE(std::isfinite(expected.back()));
-  for (const size_t chunk : {7u, 64u, 150u}) EXPECT_EQ(run_in_chunks(*load({}, 3), tokens, chunk), expected);
+  for (const size_t chunk : {7u, 64u, 150u})
+    EXPECT_EQ(run_in_chunks(*load({}, 3), tokens, chunk), expected);
 }
 
 TEST(Model, GivesTheSameLogitsAloneAndAmongOthers) {
@@ -75,7 +80,8 @@ TEST(Model, ForgetsWhatIsTruncated) {
 }
 
 TEST(Model, RefusesTokensOutsideTheVocabularyAndSequencesPastTheContext) {
-  const auto model = Model::load(tiny_checkpoint(), make_reference_executor({.n_threads = 1}), {.n_ctx = 8});
+  const auto model =
+      Model::load(tiny_checkpoint(), make_reference_executor({.n_threads = 1}), {.n_ctx = 8});
   const auto cache = model->make_cache(100, DType::kF32, DType::kF32);
   const SequenceId sequence = cache->add_sequence();
   for (const int32_t bad : {-1, 50}) {
@@ -88,7 +94,8 @@ TEST(Model, RefusesTokensOutsideTheVocabularyAndSequencesPastTheContext) {
   EXPECT_EQ(cache->length(sequence), 0);
 }
 
-// ---- keys and tensors: each is implemented (the logits change) or refused by name -----------------------------------
+// ---- keys and tensors: each is implemented (the logits change) or refused by name
+// -----------------------------------
 
 struct Flip {
   const char* key;
@@ -192,7 +199,8 @@ TEST(LlamaSpec, HeedsWhatItImplements) {
   const auto logits_with = [&](const auto& change) {
     const auto checkpoint = tiny_checkpoint();
     change(*checkpoint);
-    return run_in_chunks(*Model::load(checkpoint, make_reference_executor({.n_threads = 1})), tokens, 12);
+    return run_in_chunks(*Model::load(checkpoint, make_reference_executor({.n_threads = 1})),
+                         tokens, 12);
   };
   const auto plain = logits_with([](Checkpoint&) {});
   const auto set = [](const char* key, MetadataValue value) {
@@ -201,21 +209,24 @@ TEST(LlamaSpec, HeedsWhatItImplements) {
   EXPECT_NE(logits_with(set("llama.rope.freq_base", metadata_value(500000.0))), plain);
   EXPECT_NE(logits_with(set("llama.rope.dimension_count", metadata_value(int64_t{8}))), plain);
   EXPECT_NE(logits_with(set("llama.rope.scaling.factor", metadata_value(4.0))), plain);
-  EXPECT_NE(logits_with(set("llama.attention.layer_norm_rms_epsilon", metadata_value(1e-1))), plain);
+  EXPECT_NE(logits_with(set("llama.attention.layer_norm_rms_epsilon", metadata_value(1e-1))),
+            plain);
   EXPECT_NE(logits_with([](Checkpoint& checkpoint) {
               checkpoint.owned.push_back(Tensor::of(Shape{8}, std::vector<float>(8, 8.0F)));
               checkpoint.tensors["rope_freqs.weight"] = checkpoint.owned.back().view();
             }),
             plain);
-  for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias", "ffn_gate.bias",
-                           "ffn_up.bias", "ffn_down.bias"}) {
+  for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias",
+                           "ffn_gate.bias", "ffn_up.bias", "ffn_down.bias"}) {
     EXPECT_NE(logits_with([&](Checkpoint& checkpoint) {
                 const std::string name = bias;
                 const int64_t size = name.starts_with("ffn_gate") || name.starts_with("ffn_up") ? 96
-                                     : name.starts_with("attn_k") || name.starts_with("attn_v") ? 32
-                                                                                                : 64;
+                                     : name.starts_with("attn_k") || name.starts_with("attn_v")
+                                         ? 32
+                                         : 64;
                 std::vector<float> values;
-                for (int64_t i = 0; i < size; ++i) values.push_back(0.1F * static_cast<float>(i % 7));
+                for (int64_t i = 0; i < size; ++i)
+                  values.push_back(0.1F * static_cast<float>(i % 7));
                 checkpoint.owned.push_back(Tensor::of(Shape{size}, values));
                 checkpoint.tensors["blk.0." + name] = checkpoint.owned.back().view();
               }),
@@ -239,7 +250,8 @@ TEST(LlamaSpec, RowOrderOfQueriesAndKeysIsUndone) {
   renamed.set("general.architecture", metadata_value(std::string("llama")));
   interleaved->metadata = renamed;
   for (auto& [name, view] : interleaved->tensors) {
-    if (name.find("attn_q.") == std::string::npos && name.find("attn_k.") == std::string::npos) continue;
+    if (name.find("attn_q.") == std::string::npos && name.find("attn_k.") == std::string::npos)
+      continue;
     const std::vector<float> values = decode(view);
     const int64_t width = view.shape.rank() == 2 ? view.shape.cols() : 1;
     std::vector<float> permuted(values.size());
@@ -250,8 +262,10 @@ TEST(LlamaSpec, RowOrderOfQueriesAndKeysIsUndone) {
     interleaved->owned.push_back(Tensor::of(view.shape, permuted));
     view = interleaved->owned.back().view();
   }
-  EXPECT_EQ(run_in_chunks(*Model::load(interleaved, make_reference_executor({.n_threads = 1})), tokens, 12),
-            run_in_chunks(*Model::load(half_split, make_reference_executor({.n_threads = 1})), tokens, 12));
+  EXPECT_EQ(run_in_chunks(*Model::load(interleaved, make_reference_executor({.n_threads = 1})),
+                          tokens, 12),
+            run_in_chunks(*Model::load(half_split, make_reference_executor({.n_threads = 1})),
+                          tokens, 12));
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // Small random Llama-like checkpoints in memory, for tests that need a whole model.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "checkpoint/checkpoint.h"
 #include "tensor/codec.h"
@@ -47,7 +47,9 @@ class TinyCheckpointBuilder {
     checkpoint_->format = "memory";
     Metadata& m = checkpoint_->metadata;
     m.set("general.architecture", metadata_value(s.architecture));
-    const auto set = [&](const std::string& key, MetadataValue v) { m.set(s.architecture + "." + key, std::move(v)); };
+    const auto set = [&](const std::string& key, MetadataValue v) {
+      m.set(s.architecture + "." + key, std::move(v));
+    };
     set("block_count", metadata_value(s.n_layers));
     set("embedding_length", metadata_value(s.d_model));
     set("feed_forward_length", metadata_value(s.d_ff));

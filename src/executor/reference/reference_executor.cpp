@@ -47,28 +47,26 @@ RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequenci
 
 Activation ReferenceExecutor::allocate(int64_t n_rows, int64_t n_cols) {
   const auto size = static_cast<size_t>(n_rows * n_cols);
-  const auto fits = [&](int32_t id) { return buffers_[id].size() >= size; };
-  auto found = std::ranges::find_if(free_buffers_, fits);
-  if (found == free_buffers_.end()) {
-    buffers_.emplace_back(Buffer(size, 0.0F, memory_));
-    free_buffers_.push_back(static_cast<int32_t>(buffers_.size() - 1));
-    found = free_buffers_.end() - 1;
+  const auto usable = [&](const Buffer& buffer) {
+    return buffer.free && buffer.values.size() >= size;
+  };
+  auto found = std::ranges::find_if(buffers_, usable);
+  if (found == buffers_.end()) {
+    buffers_.push_back({std::pmr::vector<float>(size, 0.0F, memory_), true});
+    found = buffers_.end() - 1;
   }
-  const int32_t id = *found;
-  free_buffers_.erase(found);
-  return {this, id, n_rows, n_cols};
+  found->free = false;
+  return {this, static_cast<int32_t>(found - buffers_.begin()), n_rows, n_cols};
 }
 
-void ReferenceExecutor::release(int32_t id) noexcept {
-  free_buffers_.insert(free_buffers_.begin(), id);
-}
+void ReferenceExecutor::release(int32_t id) noexcept { buffers_[id].free = true; }
 
 reference::Rows ReferenceExecutor::rows(const Activation& x) {
-  return {buffers_[x.id()].data(), x.rows(), x.cols()};
+  return {buffers_[x.id()].values.data(), x.rows(), x.cols()};
 }
 
 reference::ConstRows ReferenceExecutor::rows(const Activation& x) const {
-  return {buffers_[x.id()].data(), x.rows(), x.cols()};
+  return {buffers_[x.id()].values.data(), x.rows(), x.cols()};
 }
 
 std::span<const float> ReferenceExecutor::vector(const Weight& handle) const {

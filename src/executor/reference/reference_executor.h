@@ -58,10 +58,14 @@ class ReferenceExecutor final : public Executor {
     std::vector<double> sin;
     int64_t n_positions = 0;
   };
-  using Buffer = std::pmr::vector<float>;
+  struct Buffer {
+    std::pmr::vector<float> values;
+    bool free;
+  };
 
   void release(int32_t id) noexcept override;
-  // An activation whose buffer is one that died, where one is large enough.
+  // In the first buffer that is free and large enough, so that steps of one shape use the same
+  // addresses.
   Activation allocate(int64_t n_rows, int64_t n_cols);
   reference::ConstRows rows(const Activation& x) const;
   std::span<const float> vector(const Weight& handle) const;
@@ -73,7 +77,6 @@ class ReferenceExecutor final : public Executor {
   std::vector<LoadedWeight> weights_;
   std::vector<RopeTableData> rope_tables_;
   std::vector<Buffer> buffers_;
-  std::vector<int32_t> free_buffers_;
 };
 
 }  // namespace limpid
