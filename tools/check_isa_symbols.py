@@ -50,7 +50,9 @@ def main() -> int:
             command = ["nm", "--defined-only", "--format=posix", str(path)]
             symbols = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             for name in foreign_symbols(symbols, isa):
-                readable = subprocess.run(["c++filt", name], capture_output=True, text=True, check=True)
+                readable = subprocess.run(
+                    ["c++filt", name], capture_output=True, text=True, check=True
+                )
                 problems.append(f"{path.relative_to(build)}: {readable.stdout.strip()}")
     for problem in problems:
         print(f"error: shared by all instruction sets: {problem}", file=sys.stderr)

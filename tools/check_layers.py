@@ -78,7 +78,9 @@ def check_one_forward_pass(sources: dict[pathlib.Path, str], root: pathlib.Path)
     ]
     if len(callers) <= 1:
         return []
-    return [f"{path}: a second forward pass (callers of attention: {len(callers)})" for path in callers]
+    return [
+        f"{path}: a second forward pass (callers of attention: {len(callers)})" for path in callers
+    ]
 
 
 def check(root: pathlib.Path) -> list[str]:

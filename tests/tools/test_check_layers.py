@@ -61,11 +61,15 @@ class CheckLayers(unittest.TestCase):
 
     def test_an_executor_that_wraps_another_is_no_forward_pass(self):
         tape = "Activation Tape::attention(int q) override { return inner_->attention(q); }\n"
-        self.assertEqual(self.problems_of({"src/model/a.cpp": DECODER, "src/train/tape.cpp": tape}), [])
+        self.assertEqual(
+            self.problems_of({"src/model/a.cpp": DECODER, "src/train/tape.cpp": tape}), []
+        )
 
     def test_a_comment_is_no_forward_pass(self):
         comment = "// calls executor.attention(q) once a layer\n"
-        self.assertEqual(self.problems_of({"src/model/a.cpp": DECODER, "src/model/b.h": comment}), [])
+        self.assertEqual(
+            self.problems_of({"src/model/a.cpp": DECODER, "src/model/b.h": comment}), []
+        )
 
     def test_long_files_are_found_and_tables_are_not(self):
         long = "\n" * 801

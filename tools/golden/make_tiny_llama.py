@@ -1,0 +1,160 @@
+"""Makes tests/data/golden/llama: tiny random Llama models as GGUF F32, and their logits in f64.
+
+Needs torch 2.15.0, transformers 5.23.0, gguf 0.19.0, numpy 2.4 (tools/requirements-oracles.txt). The models are
+transformers' LlamaForCausalLM with each of the family's options turned on in one of them; nothing of Limpid is used.
+"""
+
+import dataclasses
+import json
+import pathlib
+
+import gguf
+import numpy
+import torch
+import transformers
+
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "golden" / "llama"
+# Position 64 begins the second block of a KV cache; the last is where scaled rotations differ most.
+N_IDS = 70
+POSITIONS = [0, 1, 5, 31, 63, 64, 69]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    n_layers: int = 2
+    n_heads: int = 4
+    n_kv_heads: int = 2
+    head_dim: int = 8
+    d_model: int = 32
+    d_ff: int = 48
+    vocab_size: int = 67
+    tied: bool = False
+    biases: bool = False
+    epsilon: float = 1e-5
+    theta: float = 10_000.0
+    rope: dict = dataclasses.field(default_factory=dict)
+
+
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+CASES = [
+    Case("mha_tied", n_kv_heads=4, tied=True),
+    Case("gqa_untied", n_heads=6, d_model=36, d_ff=32, head_dim=6),
+    Case("mqa_one_layer", n_layers=1, n_kv_heads=1),
+    Case("wide_heads", head_dim=16, d_ff=32),
+    Case("odd_sizes", n_heads=3, n_kv_heads=3, head_dim=10, d_model=30, d_ff=37, vocab_size=61),
+    Case("biases", biases=True),
+    Case("epsilon_theta", epsilon=1e-2, theta=500_000.0),
+    Case("rope_llama3", rope=LLAMA3_ROPE),
+    Case("rope_linear", rope={"rope_type": "linear", "factor": 4.0}),
+]
+
+
+def make_model(case: Case, seed: int) -> transformers.LlamaForCausalLM:
+    config = transformers.LlamaConfig(
+        num_hidden_layers=case.n_layers,
+        num_attention_heads=case.n_heads,
+        num_key_value_heads=case.n_kv_heads,
+        head_dim=case.head_dim,
+        hidden_size=case.d_model,
+        intermediate_size=case.d_ff,
+        vocab_size=case.vocab_size,
+        tie_word_embeddings=case.tied,
+        attention_bias=case.biases,
+        mlp_bias=case.biases,
+        rms_norm_eps=case.epsilon,
+        max_position_embeddings=128,
+        rope_parameters={"rope_type": "default", "rope_theta": case.theta, **case.rope},
+        attn_implementation="eager",
+    )
+    torch.manual_seed(seed)
+    model = transformers.LlamaForCausalLM(config).float().eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() == 1:
+                weight.normal_(0.0 if name.endswith("bias") else 1.0, 0.3)
+            else:
+                weight.normal_(0.0, 1.5 / weight.shape[1] ** 0.5)
+    return model
+
+
+def interleave_pairs(rows: torch.Tensor, n_heads: int) -> torch.Tensor:
+    """Rows of Q or K from half-split (transformers) to pairs side by side (GGUF `llama`)."""
+    head_dim = rows.shape[0] // n_heads
+    halves = rows.reshape(n_heads, 2, head_dim // 2, *rows.shape[1:])
+    return halves.swapaxes(1, 2).reshape(rows.shape)
+
+
+def gguf_name(name: str) -> str:
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, 16)
+    return names.get_name(name, try_suffixes=(".weight", ".bias"))
+
+
+def write_gguf(path: pathlib.Path, case: Case, model: transformers.LlamaForCausalLM) -> None:
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(128)
+    writer.add_embedding_length(case.d_model)
+    writer.add_block_count(case.n_layers)
+    writer.add_feed_forward_length(case.d_ff)
+    writer.add_head_count(case.n_heads)
+    writer.add_head_count_kv(case.n_kv_heads)
+    writer.add_key_length(case.head_dim)
+    writer.add_value_length(case.head_dim)
+    writer.add_rope_dimension_count(case.head_dim)
+    writer.add_rope_freq_base(case.theta)
+    writer.add_layer_norm_rms_eps(case.epsilon)
+    writer.add_vocab_size(case.vocab_size)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_tokenizer_model("no_vocab")
+    if case.rope.get("rope_type") == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(case.rope["factor"])
+    if case.rope.get("rope_type") == "llama3":
+        # transformers has the scaled frequencies; the file has what to divide the plain ones by.
+        scaled = model.model.rotary_emb.inv_freq.double()
+        plain = case.theta ** (-torch.arange(0, case.head_dim, 2).double() / case.head_dim)
+        writer.add_tensor("rope_freqs.weight", (plain / scaled).float().numpy())
+    for name, weight in model.state_dict().items():
+        if case.tied and name == "lm_head.weight":
+            continue
+        if "q_proj" in name:
+            weight = interleave_pairs(weight, case.n_heads)
+        elif "k_proj" in name:
+            weight = interleave_pairs(weight, case.n_kv_heads)
+        writer.add_tensor(gguf_name(name), numpy.ascontiguousarray(weight.numpy()))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def main() -> None:
+    OUT.mkdir(parents=True, exist_ok=True)
+    for seed, case in enumerate(CASES, start=1):
+        model = make_model(case, seed)
+        write_gguf(OUT / f"{case.name}.gguf", case, model)
+        ids = torch.randint(
+            0, case.vocab_size, (1, N_IDS), generator=torch.Generator().manual_seed(seed)
+        )
+        with torch.no_grad():
+            logits = model.double()(ids).logits[0]
+        golden = {
+            "ids": ids[0].tolist(),
+            "positions": POSITIONS,
+            "std": float(f"{logits.std().item():.6g}"),
+            "logits": [[float(f"{value:.9g}") for value in logits[p].tolist()] for p in POSITIONS],
+        }
+        text = json.dumps(golden, separators=(",", ":")).replace("],[", "],\n[")
+        (OUT / f"{case.name}.json").write_text(text + "\n")
+        size = (OUT / f"{case.name}.gguf").stat().st_size
+        print(f"{case.name}: {size:,} bytes, spread of logits {golden['std']}")
+
+
+if __name__ == "__main__":
+    main()
