@@ -30,6 +30,10 @@ struct Checkpoint {
   }
 };
 
+// Throws ResourceError when the file on disk has become smaller than its map: to read what is gone
+// would be fatal.
+void check_not_shrunk(const MappedFile& file);
+
 // Looks at what is at `path` and opens it with the reader that knows it: GGUF (also split files) or
 // llama2.c `.bin`. `tokenizer_path` names llama2.c's separate tokenizer file; empty:
 // `tokenizer.bin` or `tok512.bin` beside the model if one is there. Throws FormatError,

@@ -1,0 +1,113 @@
+#include "checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/check.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/gguf_types.h"
+#include "checkpoint/llama2c.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kReadable = "Limpid reads GGUF and llama2.c .bin files";
+
+// A folder that somebody took for a model: says what is in it.
+[[noreturn]] void refuse_folder(const std::string& path) {
+  constexpr size_t kShown = 6;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    names.push_back(printable(it->path().filename().string()));
+  }
+  std::ranges::sort(names);
+  const size_t n_names = names.size();
+  if (n_names > kShown) names.resize(kShown);
+  throw UnsupportedError(
+      fmt::format("{} is a folder (with {}{}): folders are not supported yet; name a file. {}",
+                  path, n_names == 0 ? "nothing in it" : fmt::format("{}", fmt::join(names, ", ")),
+                  n_names > kShown ? ", ..." : "", kReadable));
+}
+
+struct Magic {
+  std::string_view bytes;
+  std::string_view what;  // what a file is that begins so
+};
+constexpr Magic kForeignMagics[] = {
+    {"PK\x03\x04", "a zip file, as PyTorch writes (.pth, .pt)"},
+    {"\x80\x02", "a pickle, as old versions of PyTorch write"},
+    {"lmgg", "a GGML file, the format before GGUF"},
+    {"fmgg", "a GGMF file, a format before GGUF"},
+    {"tjgg", "a GGJT file, a format before GGUF"},
+    {"algg", "a GGLA (LoRA) file"},
+    {"\x89HDF", "an HDF5 file"},
+    {"version https://git-lfs", "a Git LFS pointer instead of the file: run git lfs pull"},
+    {"<!DOCTYPE", "a web page: the download went wrong"},
+    {"<html", "a web page: the download went wrong"},
+};
+
+bool is_safetensors(std::string_view text) {
+  if (text.size() < 9 || text[8] != '{') return false;
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, text.data(), 8);
+  return header_bytes < (uint64_t{1} << 32);
+}
+
+[[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
+  for (const Magic& magic : kForeignMagics) {
+    if (text.starts_with(magic.bytes)) {
+      throw UnsupportedError(
+          fmt::format("{} is {}; it is not supported. {}", path, magic.what, kReadable));
+    }
+  }
+  if (is_safetensors(text)) {
+    throw UnsupportedError(
+        fmt::format("{} is a safetensors file; it is not supported yet. {}", path, kReadable));
+  }
+  std::string hex;
+  for (const char c : text.substr(0, 4))
+    hex += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+  throw FormatError(path, 0, "magic",
+                    fmt::format("begins with{}, which is no known model file. {}", hex, kReadable));
+}
+
+}  // namespace
+
+void check_not_shrunk(const MappedFile& file) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(file.path(), error);
+  LIMPID_CHECK(ResourceError, !error && size >= file.size(),
+               "{} had {} bytes when it was opened and has fewer now; is it still being written?",
+               file.path(), file.size());
+}
+
+Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  LIMPID_CHECK(ResourceError, std::filesystem::exists(status), "cannot open {}: {}", path,
+               error ? error.message() : "No such file or directory");
+  if (std::filesystem::is_directory(status)) refuse_folder(path);
+  Checkpoint checkpoint = [&] {
+    const auto mapped = MappedFile::open(path);
+    const std::span<const std::byte> bytes = mapped->bytes();
+    if (bytes.empty()) throw FormatError(path, 0, "magic", "the file is empty; download it again");
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (text.starts_with(kGgufMagic)) return open_gguf(path);
+    if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))
+      return open_llama2c(path, tokenizer_path);
+    refuse_content(path, text);
+  }();
+  for (const auto& file : checkpoint.files) check_not_shrunk(*file);
+  return checkpoint;
+}
+
+}  // namespace limpid

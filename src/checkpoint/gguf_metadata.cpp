@@ -1,0 +1,229 @@
+#include "checkpoint/gguf_metadata.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "checkpoint/gguf_types.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+// Limits of our own, beside those that the file's size sets.
+constexpr uint64_t kLongestKey = 65535;  // of the specification
+constexpr uint64_t kLongestString = uint64_t{1} << 28;
+constexpr uint64_t kLongestArray = uint64_t{1} << 26;
+constexpr uint32_t kLargestAlignment = 1u << 24;
+constexpr int kDeepestArray = 4;
+
+const GgufTypeInfo& read_type(ByteReader& reader, const std::string& field, GgufType& type) {
+  const uint64_t start = reader.offset();
+  const auto id = reader.number<uint32_t>(field);
+  const GgufTypeInfo* info = gguf_type_info(id);
+  if (info == nullptr) reader.fail(start, field, fmt::format("{} is no metadata type", id));
+  type = static_cast<GgufType>(id);
+  return *info;
+}
+
+std::string_view read_string(ByteReader& reader, std::string_view field) {
+  const uint64_t start = reader.offset();
+  const auto length = reader.number<uint64_t>(field);
+  if (length > kLongestString) {
+    reader.fail(start, field,
+                fmt::format("a string of {} bytes; at most {} are read", length, kLongestString));
+  }
+  if (length > reader.remaining()) {
+    reader.fail(start, field,
+                fmt::format("a string of {} bytes, but {} of the file's {} are left; is the "
+                            "download complete?",
+                            length, reader.remaining(), reader.size()));
+  }
+  return reader.take(length, field);
+}
+
+bool read_bool(ByteReader& reader, std::string_view field) {
+  const uint64_t start = reader.offset();
+  const auto value = reader.number<uint8_t>(field);
+  if (value > 1) reader.fail(start, field, fmt::format("a boolean is 0 or 1, not {}", value));
+  return value == 1;
+}
+
+template <typename File, typename Element>
+std::vector<Element> read_numbers(ByteReader& reader, std::string_view field, uint64_t count) {
+  std::vector<Element> values(count);
+  for (Element& value : values) value = static_cast<Element>(reader.number<File>(field));
+  return values;
+}
+
+std::vector<int64_t> read_unsigned(ByteReader& reader, std::string_view field, uint64_t count) {
+  std::vector<int64_t> values(count);
+  for (int64_t& value : values) {
+    const auto wide = reader.number<uint64_t>(field);
+    if (wide > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      throw UnsupportedError(
+          fmt::format("{}: {} holds {}, beyond 63 bits", reader.path(), field, wide));
+    }
+    value = static_cast<int64_t>(wide);
+  }
+  return values;
+}
+
+uint64_t read_array_length(ByteReader& reader, const std::string& field,
+                           const GgufTypeInfo& element) {
+  const uint64_t start = reader.offset();
+  const auto count = reader.number<uint64_t>(field);
+  if (count > kLongestArray) {
+    reader.fail(start, field,
+                fmt::format("an array of {} elements; at most {} are read", count, kLongestArray));
+  }
+  if (count > reader.remaining() / element.min_bytes) {
+    reader.fail(start, field,
+                fmt::format("an array of {} {} cannot lie in the {} bytes left of {}; is the "
+                            "download complete?",
+                            count, element.name, reader.remaining(), reader.size()));
+  }
+  return count;
+}
+
+MetadataValue read_array(ByteReader& reader, const std::string& field, int depth) {
+  const uint64_t start = reader.offset();
+  if (depth >= kDeepestArray) {
+    reader.fail(start, field, fmt::format("arrays nest deeper than {}", kDeepestArray));
+  }
+  GgufType type{};
+  const GgufTypeInfo& element = read_type(reader, field, type);
+  const uint64_t count = read_array_length(reader, field, element);
+  auto storage = [&]() -> MetadataValue::Storage {
+    switch (type) {
+      case GgufType::kU8:
+        return read_numbers<uint8_t, int64_t>(reader, field, count);
+      case GgufType::kI8:
+        return read_numbers<int8_t, int64_t>(reader, field, count);
+      case GgufType::kU16:
+        return read_numbers<uint16_t, int64_t>(reader, field, count);
+      case GgufType::kI16:
+        return read_numbers<int16_t, int64_t>(reader, field, count);
+      case GgufType::kU32:
+        return read_numbers<uint32_t, int64_t>(reader, field, count);
+      case GgufType::kI32:
+        return read_numbers<int32_t, int64_t>(reader, field, count);
+      case GgufType::kI64:
+        return read_numbers<int64_t, int64_t>(reader, field, count);
+      case GgufType::kU64:
+        return read_unsigned(reader, field, count);
+      case GgufType::kF32:
+        return read_numbers<float, double>(reader, field, count);
+      case GgufType::kF64:
+        return read_numbers<double, double>(reader, field, count);
+      case GgufType::kBool: {
+        std::vector<bool> values(count);
+        for (uint64_t i = 0; i < count; ++i) values[i] = read_bool(reader, field);
+        return values;
+      }
+      case GgufType::kString: {
+        std::vector<std::string> values(count);
+        for (std::string& value : values) value = read_string(reader, field);
+        return values;
+      }
+      case GgufType::kArray:
+        break;
+    }
+    MetadataValue::Array values;
+    for (uint64_t i = 0; i < count; ++i) values.push_back(read_array(reader, field, depth + 1));
+    return values;
+  }();
+  return {std::move(storage), fmt::format("array of {}", element.name)};
+}
+
+MetadataValue read_value(ByteReader& reader, const std::string& field, GgufType type) {
+  const auto integer = [](auto value) -> MetadataValue::Storage { return int64_t{value}; };
+  const auto storage = [&]() -> MetadataValue::Storage {
+    switch (type) {
+      case GgufType::kU8:
+        return integer(reader.number<uint8_t>(field));
+      case GgufType::kI8:
+        return integer(reader.number<int8_t>(field));
+      case GgufType::kU16:
+        return integer(reader.number<uint16_t>(field));
+      case GgufType::kI16:
+        return integer(reader.number<int16_t>(field));
+      case GgufType::kU32:
+        return integer(reader.number<uint32_t>(field));
+      case GgufType::kI32:
+        return integer(reader.number<int32_t>(field));
+      case GgufType::kI64:
+        return reader.number<int64_t>(field);
+      case GgufType::kU64:
+        return reader.number<uint64_t>(field);
+      case GgufType::kF32:
+        return double{reader.number<float>(field)};
+      case GgufType::kF64:
+        return reader.number<double>(field);
+      case GgufType::kBool:
+        return read_bool(reader, field);
+      case GgufType::kString:
+        return std::string(read_string(reader, field));
+      case GgufType::kArray:
+        break;
+    }
+    return false;  // arrays are read below
+  };
+  if (type == GgufType::kArray) return read_array(reader, field, 0);
+  return {storage(), std::string(gguf_type_info(static_cast<uint32_t>(type))->name)};
+}
+
+uint32_t check_alignment(const ByteReader& reader, uint64_t offset, const MetadataValue& value) {
+  const std::string field = "general.alignment";
+  if (value.type_name != "u32") {
+    reader.fail(offset, field, fmt::format("is {}, must be u32", value.type_name));
+  }
+  const auto alignment = static_cast<uint32_t>(std::get<int64_t>(value.value));
+  if (alignment < 8 || alignment > kLargestAlignment || !std::has_single_bit(alignment)) {
+    reader.fail(offset, field,
+                fmt::format("{} is no power of two from 8 to {}", alignment, kLargestAlignment));
+  }
+  return alignment;
+}
+
+}  // namespace
+
+std::string read_gguf_name(ByteReader& reader, const std::string& field, uint64_t longest) {
+  const uint64_t start = reader.offset();
+  const auto length = reader.number<uint64_t>(field);
+  if (length == 0 || length > longest) {
+    reader.fail(start, field, fmt::format("has {} bytes, must have 1 to {}", length, longest));
+  }
+  const std::string_view name = reader.take(length, field);
+  if (!is_clean_utf8(name)) {
+    reader.fail(start, field, fmt::format("'{}' is no UTF-8 text without NUL", printable(name)));
+  }
+  return std::string(name);
+}
+
+GgufMetadata read_gguf_metadata(ByteReader& reader, uint64_t count) {
+  GgufMetadata metadata;
+  metadata.alignment = kGgufDefaultAlignment;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t start = reader.offset();
+    const std::string key_field = fmt::format("metadata[{}].key", i);
+    std::string key = read_gguf_name(reader, key_field, kLongestKey);
+    if (metadata.values.contains(key)) {
+      reader.fail(start, key_field, fmt::format("'{}' occurs twice", printable(key)));
+    }
+    const std::string field = printable(key);
+    const uint64_t type_offset = reader.offset();
+    GgufType type{};
+    read_type(reader, field, type);
+    MetadataValue value = read_value(reader, field, type);
+    if (key == "general.alignment") {
+      metadata.alignment = check_alignment(reader, type_offset, value);
+    }
+    metadata.values.set(std::move(key), std::move(value));
+  }
+  return metadata;
+}
+
+}  // namespace limpid

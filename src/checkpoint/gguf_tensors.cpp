@@ -1,0 +1,178 @@
+#include "checkpoint/gguf_tensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <unordered_set>
+
+#include "base/checked.h"
+#include "checkpoint/gguf_metadata.h"
+#include "checkpoint/gguf_types.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+constexpr uint64_t kLongestTensorName = 64;  // of the specification
+
+struct Entry {
+  GgufTensor tensor;
+  std::string label;  // "tensor 'name'"
+  uint64_t offset_offset = 0;
+  uint64_t offset = 0;  // of the data, from the start of the data section
+  uint64_t n_bytes = 0;
+};
+
+// Innermost first in the file, outermost first in the shape.
+Shape read_shape(ByteReader& reader, const std::string& label) {
+  const uint64_t start = reader.offset();
+  const auto n_dims = reader.number<uint32_t>(label + ".n_dims");
+  if (n_dims > kGgufMaxDims) {
+    reader.fail(start, label + ".n_dims", fmt::format("{}, at most {}", n_dims, kGgufMaxDims));
+  }
+  std::array<int64_t, kGgufMaxDims> dims{};
+  uint64_t n_elements = 1;
+  for (uint32_t i = 0; i < n_dims; ++i) {
+    const std::string field = fmt::format("{}.dims[{}]", label, i);
+    const uint64_t dim_offset = reader.offset();
+    const auto dim = reader.number<uint64_t>(field);
+    if (dim == 0 || dim > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      reader.fail(dim_offset, field,
+                  fmt::format("{}, must be positive", static_cast<int64_t>(dim)));
+    }
+    const auto product = checked_mul(n_elements, dim);
+    if (!product || *product > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      reader.fail(dim_offset, field, fmt::format("{} makes too many elements", dim));
+    }
+    n_elements = *product;
+    dims[n_dims - 1 - i] = static_cast<int64_t>(dim);
+  }
+  return Shape(std::span<const int64_t>(dims.data(), n_dims));
+}
+
+DType read_dtype(ByteReader& reader, const std::string& label) {
+  const uint64_t start = reader.offset();
+  const auto id = reader.number<uint32_t>(label + ".type");
+  const GgmlType* type = ggml_type(id);
+  if (type == nullptr) reader.fail(start, label + ".type", fmt::format("{} is no tensor type", id));
+  if (!type->dtype) {
+    throw UnsupportedError(fmt::format(
+        "{}: at byte {}: {} has type {}, which is not read; use F32, F16, BF16, Q4_0, Q4_1, Q5_0, "
+        "Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL or IQ4_XS",
+        reader.path(), start, label, type->name));
+  }
+  return *type->dtype;
+}
+
+uint64_t count_bytes(const ByteReader& reader, const Entry& entry) {
+  const DTypeInfo& info = dtype_info(entry.tensor.view.dtype);
+  const Shape& shape = entry.tensor.view.shape;
+  if (shape.cols() % info.block_size != 0) {
+    reader.fail(entry.tensor.info_offset, entry.label + ".dims[0]",
+                fmt::format("{} is no multiple of the {} elements in a block of {}", shape.cols(),
+                            info.block_size, info.name));
+  }
+  const uint64_t n_blocks = static_cast<uint64_t>(shape.n_elements()) / info.block_size;
+  const auto n_bytes = checked_mul<uint64_t>(n_blocks, info.block_bytes);
+  if (!n_bytes) {
+    reader.fail(entry.tensor.info_offset, entry.label,
+                fmt::format("{} {} has more than 2^64 bytes", info.name, shape.to_string()));
+  }
+  return *n_bytes;
+}
+
+Entry read_entry(ByteReader& reader, uint64_t index) {
+  Entry entry;
+  entry.tensor.info_offset = reader.offset();
+  entry.tensor.name =
+      read_gguf_name(reader, fmt::format("tensor[{}].name", index), kLongestTensorName);
+  entry.label = fmt::format("tensor '{}'", printable(entry.tensor.name));
+  entry.tensor.view.shape = read_shape(reader, entry.label);
+  entry.tensor.view.dtype = read_dtype(reader, entry.label);
+  entry.n_bytes = count_bytes(reader, entry);
+  entry.offset_offset = reader.offset();
+  entry.offset = reader.number<uint64_t>(entry.label + ".offset");
+  return entry;
+}
+
+// Writers place tensors one after another, each padded to the alignment; so must a file that is to
+// be trusted.
+void check_offset(const ByteReader& reader, const Entry& entry, uint64_t expected,
+                  uint32_t alignment) {
+  if (entry.offset == expected) return;
+  const char* fault = entry.offset % alignment != 0 ? "is not aligned"
+                      : entry.offset < expected     ? "overlaps what lies before it"
+                                                    : "leaves a gap before it";
+  reader.fail(entry.offset_offset, entry.label + ".offset",
+              fmt::format("{} {}, expected {} with alignment {}", entry.offset, fault, expected,
+                          alignment));
+}
+
+// Where the data of `entry` ends, padded, in the data section.
+uint64_t padded_end(const ByteReader& reader, const Entry& entry, uint32_t alignment) {
+  const auto end = checked_add(entry.offset, entry.n_bytes);
+  const auto padded = end ? checked_align_up(*end, alignment) : std::nullopt;
+  if (!padded) {
+    reader.fail(
+        entry.offset_offset, entry.label + ".offset",
+        fmt::format("{} and {} bytes of data reach beyond 2^64", entry.offset, entry.n_bytes));
+  }
+  return *padded;
+}
+
+uint64_t start_of_data(const ByteReader& reader, uint32_t alignment) {
+  const auto start = checked_align_up(reader.offset(), alignment);
+  if (!start) reader.fail(reader.offset(), "general.alignment", "the padding reaches beyond 2^64");
+  return *start;
+}
+
+void check_extent(const ByteReader& reader, const Entry& last, uint64_t data_start) {
+  const auto in_section = checked_add(last.offset, last.n_bytes);
+  const auto needed = in_section ? checked_add(data_start, *in_section) : std::nullopt;
+  if (needed && *needed <= reader.size()) return;
+  reader.fail(last.offset_offset, last.label + ".data",
+              needed ? fmt::format("ends at byte {}, but the file has {} bytes: it is truncated; "
+                                   "download it again",
+                                   *needed, reader.size())
+                     : std::string("ends beyond 2^64"));
+}
+
+}  // namespace
+
+std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, uint32_t alignment,
+                                          std::span<const std::byte> bytes) {
+  std::vector<Entry> entries;
+  std::unordered_set<std::string> names;
+  uint64_t expected_offset = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    entries.push_back(read_entry(reader, i));
+    const Entry& entry = entries.back();
+    if (!names.insert(entry.tensor.name).second) {
+      reader.fail(entry.tensor.info_offset, fmt::format("tensor[{}].name", i),
+                  fmt::format("'{}' occurs twice", printable(entry.tensor.name)));
+    }
+    check_offset(reader, entry, expected_offset, alignment);
+    expected_offset = padded_end(reader, entry, alignment);
+  }
+  std::vector<GgufTensor> tensors;
+  if (entries.empty()) return tensors;
+
+  const uint64_t data_start = start_of_data(reader, alignment);
+  check_extent(reader, entries.back(), data_start);
+  tensors.reserve(entries.size());
+  for (Entry& entry : entries) {
+    // Proven above for the last; once more for each view on its own, where the pointer is made.
+    const uint64_t begin = data_start + entry.offset;
+    if (begin > bytes.size() || entry.n_bytes > bytes.size() - begin) {
+      reader.fail(entry.offset_offset, entry.label + ".data", "lies outside the file");
+    }
+    entry.tensor.view.data = bytes.data() + begin;
+    tensors.push_back(std::move(entry.tensor));
+  }
+  return tensors;
+}
+
+}  // namespace limpid

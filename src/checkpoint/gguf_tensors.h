@@ -1,0 +1,18 @@
+// The tensor table of a GGUF file.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/gguf.h"
+
+namespace limpid {
+
+// Reads `count` entries, proves that their data follow each other, aligned, from the end of the
+// table to inside the file, and only then makes the views into `bytes`. Throws FormatError,
+// UnsupportedError.
+std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, uint32_t alignment,
+                                          std::span<const std::byte> bytes);
+
+}  // namespace limpid

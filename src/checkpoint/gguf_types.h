@@ -1,0 +1,53 @@
+// Numbers that a GGUF file uses for its metadata types and tensor types.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "tensor/dtype.h"
+
+namespace limpid {
+
+inline constexpr std::string_view kGgufMagic = "GGUF";
+inline constexpr uint32_t kGgufDefaultAlignment = 32;
+inline constexpr uint32_t kGgufMaxDims = 4;
+
+enum class GgufType : uint32_t {
+  kU8 = 0,
+  kI8 = 1,
+  kU16 = 2,
+  kI16 = 3,
+  kU32 = 4,
+  kI32 = 5,
+  kF32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kU64 = 10,
+  kI64 = 11,
+  kF64 = 12,
+};
+
+struct GgufTypeInfo {
+  std::string_view name;  // "u32", "string", …
+  uint32_t min_bytes;     // of one value in the file; exact for numbers
+};
+
+// nullptr for a number that GGUF does not define.
+const GgufTypeInfo* gguf_type_info(uint32_t type);
+
+// A tensor type of ggml, whether Limpid reads it or not.
+struct GgmlType {
+  uint32_t id;
+  std::string_view name;
+  std::optional<DType> dtype;  // empty: known, but not read
+};
+
+// nullptr for a number that ggml never defined.
+const GgmlType* ggml_type(uint32_t id);
+
+// The number that GGUF files use for `dtype`; nullopt for u8 and bool.
+std::optional<uint32_t> ggml_type_id(DType dtype);
+
+}  // namespace limpid

@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/llama2c.h"
+
+namespace limpid {
+namespace {
+
+// Token types of GGUF vocabularies.
+constexpr int64_t kNormal = 1;
+constexpr int64_t kUnknown = 2;
+constexpr int64_t kControl = 3;
+constexpr int64_t kByte = 6;
+
+constexpr int64_t kFirstByteToken = 3;
+constexpr int64_t kLastByteToken = kFirstByteToken + 255;
+constexpr int32_t kLongestToken = 1 << 16;
+
+int64_t type_of(int64_t id) {
+  if (id == 0) return kUnknown;
+  if (id < kFirstByteToken) return kControl;
+  return id <= kLastByteToken ? kByte : kNormal;
+}
+
+// llama2.c stores pieces as they print; a GGUF vocabulary as SentencePiece has them, spaces as
+// U+2581.
+std::string to_sentencepiece(int64_t id, std::string_view piece) {
+  if (id == 1) return "<s>";
+  if (id == 2) return "</s>";
+  std::string converted;
+  for (const char c : piece) {
+    if (c == ' ') {
+      converted += "\u2581";
+    } else {
+      converted += c;
+    }
+  }
+  return converted;
+}
+
+}  // namespace
+
+void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte> bytes,
+                             int64_t vocab_size, Metadata& metadata) {
+  ByteReader reader(path, bytes);
+  const auto longest = reader.number<int32_t>("max_token_length");
+  if (longest < 1 || longest > kLongestToken) {
+    reader.fail(0, "max_token_length",
+                fmt::format("{} is not from 1 to {}", longest, kLongestToken));
+  }
+  std::vector<std::string> tokens;
+  std::vector<double> scores;
+  std::vector<int64_t> types;
+  for (int64_t id = 0; id < vocab_size; ++id) {
+    const std::string field = fmt::format("token[{}]", id);
+    const uint64_t start = reader.offset();
+    const auto score = reader.number<float>(field + ".score");
+    if (std::isnan(score)) reader.fail(start, field + ".score", "is not a number");
+    const auto length = reader.number<int32_t>(field + ".length");
+    if (length < 1 || length > longest) {
+      reader.fail(start + 4, field + ".length",
+                  fmt::format("{} is not from 1 to {}", length, longest));
+    }
+    const std::string_view piece = reader.take(static_cast<uint64_t>(length), field + ".piece");
+    const int64_t type = type_of(id);
+    if (type == kByte && piece != fmt::format("<0x{:02X}>", id - kFirstByteToken)) {
+      reader.fail(start + 8, field + ".piece",
+                  fmt::format("'{}', expected the byte <0x{:02X}>", printable(piece),
+                              id - kFirstByteToken));
+    }
+    tokens.push_back(to_sentencepiece(id, piece));
+    scores.push_back(score);
+    types.push_back(type);
+  }
+  if (reader.remaining() != 0) {
+    reader.fail(
+        reader.offset(), "end",
+        fmt::format("{} bytes follow the {} tokens of the model's vocabulary: another model's "
+                    "tokenizer?",
+                    reader.remaining(), vocab_size));
+  }
+  metadata.set("tokenizer.ggml.model", {std::string("llama"), "string"});
+  metadata.set("tokenizer.ggml.tokens", {std::move(tokens), "array of string"});
+  metadata.set("tokenizer.ggml.scores", {std::move(scores), "array of f32"});
+  metadata.set("tokenizer.ggml.token_type", {std::move(types), "array of i32"});
+  metadata.set("tokenizer.ggml.unknown_token_id", {int64_t{0}, "u32"});
+  metadata.set("tokenizer.ggml.bos_token_id", {int64_t{1}, "u32"});
+  metadata.set("tokenizer.ggml.eos_token_id", {int64_t{2}, "u32"});
+  metadata.set("tokenizer.ggml.add_bos_token", {true, "bool"});
+  metadata.set("tokenizer.ggml.add_eos_token", {false, "bool"});
+  metadata.set("tokenizer.ggml.add_space_prefix", {true, "bool"});
+}
+
+}  // namespace limpid

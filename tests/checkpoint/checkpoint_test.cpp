@@ -1,0 +1,114 @@
+#include "checkpoint/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "checkpoint/gguf_builder.h"
+#include "checkpoint/temp_file.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+template <typename ErrorType>
+void expect_refused(const std::string& path, const char* text) {
+  try {
+    open_checkpoint(path);
+    FAIL() << path << " was accepted";
+  } catch (const ErrorType& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find(text), std::string::npos) << what;
+    EXPECT_NE(what.find(path), std::string::npos) << what;
+    EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+  }
+}
+
+TEST(OpenCheckpoint, KnowsGgufByItsMagic) {
+  TempFolder folder;
+  const std::string path = folder.write("no-extension", serialize(gguf_test::small_sketch()));
+  const Checkpoint checkpoint = open_checkpoint(path);
+  EXPECT_EQ(checkpoint.path, path);
+  EXPECT_EQ(checkpoint.tensor_order, (std::vector<std::string>{"plain", "half", "quantised"}));
+  EXPECT_EQ(checkpoint.find("absent"), nullptr);
+}
+
+TEST(OpenCheckpoint, AMissingFileIsAResourceError) {
+  expect_refused<ResourceError>("/nonexistent/model.gguf", "No such file");
+}
+
+TEST(OpenCheckpoint, AFolderIsNamedWithWhatIsInIt) {
+  TempFolder folder;
+  folder.write("config.json", "{}");
+  folder.write("model.safetensors", "x");
+  expect_refused<UnsupportedError>(
+      folder.folder(),
+      "is a folder (with config.json, model.safetensors): folders are not supported yet");
+}
+
+TEST(OpenCheckpoint, AnEmptyFileIsAFormatError) {
+  TempFolder folder;
+  expect_refused<FormatError>(folder.write("empty.gguf", ""), "empty");
+}
+
+TEST(OpenCheckpoint, UnknownContentIsShown) {
+  TempFolder folder;
+  expect_refused<FormatError>(folder.write("x.gguf", "hello, world, this is text"), "68 65 6c 6c");
+  expect_refused<FormatError>(folder.write("y.gguf", "GGU"), "47 47 55");
+}
+
+TEST(OpenCheckpoint, OtherFormatsAreRefusedByName) {
+  TempFolder folder;
+  const std::string header = "{\"a\":1}";
+  expect_refused<UnsupportedError>(folder.write("m.safetensors", gguf_test::string_value(header)),
+                                   "safetensors");
+  expect_refused<UnsupportedError>(folder.write("m.pth", "PK\x03\x04 and more bytes of a zip file"),
+                                   "PyTorch");
+  expect_refused<UnsupportedError>(folder.write("m.pt", "\x80\x02 and more bytes of a pickle"),
+                                   "pickle");
+  expect_refused<UnsupportedError>(folder.write("m.bin", "tjgg and more bytes of old ggml file"),
+                                   "GGJT");
+  expect_refused<UnsupportedError>(
+      folder.write("lfs", "version https://git-lfs.github.com/spec/v1\noid"), "git lfs");
+  expect_refused<UnsupportedError>(folder.write("html", "<!DOCTYPE html><html>404 not found"),
+                                   "web page");
+}
+
+TEST(OpenCheckpoint, ATruncatedDownloadSaysHowMuchIsThere) {
+  TempFolder folder;
+  std::string bytes = serialize(gguf_test::small_sketch());
+  const std::string total = std::to_string(bytes.size());
+  bytes.pop_back();
+  const std::string path = folder.write("cut.gguf", bytes);
+  expect_refused<FormatError>(path, ("ends at byte " + total).c_str());
+  expect_refused<FormatError>(path, ("has " + std::to_string(bytes.size()) + " bytes").c_str());
+}
+
+TEST(OpenCheckpoint, DevicesAndPipesAreRefused) {
+  TempFolder folder;
+  const std::string fifo = folder.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  expect_refused<ResourceError>(fifo, "not a regular file");
+  expect_refused<ResourceError>("/dev/zero", "not a regular file");
+}
+
+TEST(OpenCheckpoint, AFileThatShrinksIsNoticed) {
+  TempFolder folder;
+  const std::string path = folder.write("shrinks", std::string(8192, 'x'));
+  const auto file = MappedFile::open(path);
+  EXPECT_NO_THROW(check_not_shrunk(*file));
+  std::filesystem::resize_file(path, 100);
+  EXPECT_THROW(check_not_shrunk(*file), ResourceError);
+}
+
+TEST(OpenCheckpoint, ViewsOutliveTheirDirectoryEntry) {
+  TempFolder folder;
+  const std::string path = folder.write("m.gguf", serialize(gguf_test::small_sketch()));
+  const Checkpoint checkpoint = open_checkpoint(path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(checkpoint.find("plain")->f32()[5], 5.0f);
+}
+
+}  // namespace
+}  // namespace limpid
