@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/piece_table.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
@@ -26,46 +28,76 @@ struct EncodeOptions {
 // Immutable after construction; safe to use from many threads.
 class Tokenizer {
  public:
-  // Throws FormatError-like UnsupportedError/ArgumentError: an unknown `pre`, lengths that
-  // disagree, ids out of range, impossible byte tokens, merges of unknown pieces.
+  // Throws UnsupportedError for a `pre` that is unknown (naming it), and ArgumentError for what
+  // contradicts itself: lengths that disagree, ids out of range, impossible byte tokens, merges of
+  // unknown pieces, duplicate merges.
   static std::shared_ptr<const Tokenizer> create(TokenizerSpec spec);
   virtual ~Tokenizer() = default;
 
-  // Any bytes are accepted; what is not UTF-8 is encoded as the reference would, never dropped
-  // silently.
+  // Appends the ids of `text` to `out`. Any bytes are accepted: a byte that is not UTF-8 is a
+  // character of its own that is neither letter, number nor space, and comes out as its byte. A
+  // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
+  // `tokenizers` and llama.cpp do. Time is n log n at worst. Throws ArgumentError for texts of 2
+  // GiB and more (512 MiB with SentencePiece).
   virtual void encode(std::string_view text, const EncodeOptions& options,
                       std::vector<TokenId>& out) const = 0;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   // The bytes that the token stands for; a single token may be part of a UTF-8 sequence. Control
-  // tokens give their name only when `show_special`. Throws ArgumentError for an id out of range.
-  virtual std::string_view bytes_of(TokenId id, bool show_special = false) const = 0;
+  // and unknown tokens give their name only when `show_special`, unused ones nothing. Valid as long
+  // as the tokenizer. Throws ArgumentError for an id out of range.
+  std::string_view bytes_of(TokenId id, bool show_special = false) const;
+  // The bytes of all ids, exactly (not necessarily UTF-8; StreamDecoder gives text). If the
+  // tokenizer puts a space before every text, the one at the beginning is taken away again.
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
 
   const TokenizerSpec& spec() const { return spec_; }
   int64_t vocab_size() const { return static_cast<int64_t>(spec_.pieces.size()); }
   bool is_stop(TokenId id) const;
-  bool is_control(TokenId id) const;
-  std::optional<TokenId> find(std::string_view piece) const;  // by the file's spelling
+  bool is_control(TokenId id) const;  // or the unknown token: never text
+  // By the file's spelling; the lowest id if several tokens are spelled alike.
+  std::optional<TokenId> find(std::string_view piece) const;
 
  protected:
   explicit Tokenizer(TokenizerSpec spec);
+
+  // The constructor of a derived class calls this for every id, in order: what bytes_of(id, true)
+  // gives.
+  void add_token_bytes(std::string_view bytes);
+  // Those bytes for every type but kNormal: a byte token's byte, nothing for unused tokens, else
+  // the name.
+  std::string special_token_bytes(TokenId id) const;
+
   TokenizerSpec spec_;
+
+ private:
+  void check_id(TokenId id) const;
+
+  PieceTable ids_;  // by spelling; views into spec_.pieces
+  std::string bytes_;
+  std::vector<size_t> byte_ends_;  // of each token in bytes_
 };
 
-// Joins the bytes of streamed tokens and gives back only whole UTF-8 sequences.
+// Joins the bytes of streamed tokens and gives back only whole UTF-8 sequences; bytes that no
+// continuation can make valid come out as U+FFFD, one for each maximal ill-formed part, as Python's
+// errors="replace" does.
 class StreamDecoder {
  public:
-  explicit StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool show_special = false);
+  // `at_start`: the first token begins the text, so the space that a SentencePiece tokenizer put
+  // before it goes.
+  explicit StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool show_special = false,
+                         bool at_start = true);
   // Text that became complete with this token; may be empty.
   std::string push(TokenId id);
-  // What is left at the end; incomplete sequences come out as U+FFFD.
+  // What is left at the end: an incomplete sequence comes out as U+FFFD. The decoder can then begin
+  // anew.
   std::string finish();
 
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool show_special_;
-  bool first_ = true;
+  bool at_start_;
+  bool strip_space_;  // the next byte, if it is a space
   std::string pending_;
 };
 

@@ -1,0 +1,231 @@
+#include "model/tokenizer_from_metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "limpid/error.hpp"
+#include "tokenizer/pre_tokenizer.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kPrefix = "tokenizer.ggml.";
+
+// Reads the keys below tokenizer.ggml.
+class Keys {
+ public:
+  explicit Keys(const Checkpoint& checkpoint)
+      : checkpoint_(checkpoint), metadata_(checkpoint.metadata) {}
+
+  [[noreturn]] void fail(std::string_view key, std::string problem) const {
+    throw FormatError(checkpoint_.path, FormatError::kNoOffset, name(key), std::move(problem));
+  }
+  std::string string(std::string_view key) const {
+    const auto value = metadata_.string(name(key));
+    if (!value) fail(key, "is missing");
+    return std::string(*value);
+  }
+  std::optional<std::string> optional_string(std::string_view key) const {
+    const auto value = metadata_.string(name(key));
+    if (!value) return std::nullopt;
+    return std::string(*value);
+  }
+  bool boolean(std::string_view key, bool otherwise) const {
+    return metadata_.boolean(name(key)).value_or(otherwise);
+  }
+  const std::vector<std::string>* strings(std::string_view key) const {
+    return metadata_.strings(name(key));
+  }
+
+  std::optional<TokenId> id(std::string_view key, size_t vocab_size) const {
+    const auto value = metadata_.integer(name(key));
+    if (!value) return std::nullopt;
+    if (*value == 0xFFFFFFFF || *value == -1) return std::nullopt;  // how converters write "none"
+    if (*value < 0 || static_cast<uint64_t>(*value) >= vocab_size) {
+      fail(key, fmt::format("is {}, outside a vocabulary of {} tokens", *value, vocab_size));
+    }
+    return static_cast<TokenId>(*value);
+  }
+  // Floats, also when written as integers.
+  std::optional<std::vector<double>> numbers(std::string_view key) const {
+    const std::string full = name(key);
+    if (!metadata_.contains(full)) return std::nullopt;
+    const MetadataValue* value = metadata_.find(full);
+    if (std::holds_alternative<std::vector<int64_t>>(value->value)) {
+      const auto& integers = std::get<std::vector<int64_t>>(value->value);
+      return std::vector<double>(integers.begin(), integers.end());
+    }
+    const std::vector<double>* doubles = metadata_.numbers(full);
+    return doubles == nullptr ? std::vector<double>() : *doubles;
+  }
+  const std::vector<int64_t>* integers(std::string_view key) const {
+    return metadata_.integers(name(key));
+  }
+  bool contains(std::string_view key) const { return metadata_.contains(name(key)); }
+  static std::string name(std::string_view key) { return std::string(kPrefix) += key; }
+
+ private:
+  const Checkpoint& checkpoint_;
+  const Metadata& metadata_;
+};
+
+std::vector<TokenType> read_types(const Keys& keys, size_t vocab_size) {
+  std::vector<TokenType> types(vocab_size, TokenType::kNormal);
+  if (!keys.contains("token_type")) return types;
+  const std::vector<int64_t>* values = keys.integers("token_type");
+  if (values == nullptr || values->size() != vocab_size) {
+    keys.fail("token_type",
+              fmt::format("has {} entries for {} tokens", values ? values->size() : 0, vocab_size));
+  }
+  for (size_t i = 0; i < vocab_size; ++i) {
+    const int64_t value = (*values)[i];
+    if (value < 1 || value > 6)
+      keys.fail("token_type", fmt::format("[{}] is {}, not one of 1 to 6", i, value));
+    types[i] = static_cast<TokenType>(value);
+  }
+  return types;
+}
+
+std::vector<float> read_scores(const Keys& keys, size_t vocab_size) {
+  const auto values = keys.numbers("scores");
+  if (!values) keys.fail("scores", "is missing; a SentencePiece vocabulary needs them");
+  if (values->size() != vocab_size) {
+    keys.fail("scores", fmt::format("has {} entries for {} tokens", values->size(), vocab_size));
+  }
+  return std::vector<float>(values->begin(), values->end());
+}
+
+// Names that end an answer wherever they occur as control or user-defined tokens: the list of
+// llama.cpp. "<|end|>" is none of them beside "<|return|>" and "<|call|>" (or "<|calls|>" and
+// "<|flush|>"), where it only ends a message.
+constexpr std::string_view kStopNames[] = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<eos>",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<｜end▁of▁sentence｜>",
+};
+
+std::vector<TokenId> stop_ids_of(const TokenizerSpec& spec) {
+  std::vector<TokenId> stops;
+  bool has_return = false, has_call = false, has_flush = false;
+  TokenId end = -1;
+  for (size_t i = 0; i < spec.pieces.size(); ++i) {
+    if (spec.types[i] != TokenType::kControl && spec.types[i] != TokenType::kUserDefined) continue;
+    const std::string& piece = spec.pieces[i];
+    if (std::find(std::begin(kStopNames), std::end(kStopNames), piece) == std::end(kStopNames))
+      continue;
+    if (piece == "<|return|>") has_return = true;
+    if (piece == "<|call|>" || piece == "<|calls|>") has_call = true;
+    if (piece == "<|flush|>") has_flush = true;
+    if (piece == "<|end|>") end = static_cast<TokenId>(i);
+    stops.push_back(static_cast<TokenId>(i));
+  }
+  if (has_call && (has_return || has_flush)) std::erase(stops, end);
+  for (const auto& id : {spec.eos, spec.eot, spec.eom}) {
+    if (id && std::find(stops.begin(), stops.end(), *id) == stops.end()) stops.push_back(*id);
+  }
+  std::sort(stops.begin(), stops.end());
+  return stops;
+}
+
+void read_byte_level(const Keys& keys, TokenizerSpec& spec) {
+  spec.kind = TokenizerKind::kByteLevelBpe;
+  const auto pre = keys.optional_string("pre");
+  if (!pre) {
+    throw UnsupportedError(
+        fmt::format("{}: no pre-tokenizer is named, and a guess would give other tokens; "
+                    "convert the model again",
+                    Keys::name("pre")));
+  }
+  const PreTokenizerRule* rule = find_pre_tokenizer(*pre);
+  if (rule == nullptr) {
+    throw UnsupportedError(
+        fmt::format("{}: unknown pre-tokenizer '{}'; a guess would give other tokens",
+                    Keys::name("pre"), *pre));
+  }
+  spec.pre = *pre;
+  spec.ignore_merges = rule->ignore_merges;
+  const std::vector<std::string>* merges = keys.strings("merges");
+  if (merges == nullptr) keys.fail("merges", "is missing; byte-level BPE needs them");
+  spec.merges = *merges;
+  spec.add_bos = keys.boolean("add_bos_token", rule->add_bos && spec.bos.has_value());
+  spec.add_eos = keys.boolean("add_eos_token", false);
+  if (keys.boolean("add_space_prefix", false)) {
+    throw UnsupportedError(fmt::format("{}: a space prefix for byte-level BPE is not supported",
+                                       Keys::name("add_space_prefix")));
+  }
+}
+
+void read_sentence_piece(const Keys& keys, TokenizerSpec& spec) {
+  spec.kind = TokenizerKind::kSentencePieceBpe;
+  spec.scores = read_scores(keys, spec.pieces.size());
+  spec.add_bos = keys.boolean("add_bos_token", spec.bos.has_value());
+  spec.add_eos = keys.boolean("add_eos_token", false);
+  spec.add_space_prefix = keys.boolean("add_space_prefix", true);
+  spec.remove_extra_whitespaces = keys.boolean("remove_extra_whitespaces", false);
+}
+
+}  // namespace
+
+TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
+  const Keys keys(checkpoint);
+  const std::string model = keys.string("model");
+  if (model != "gpt2" && model != "llama") {
+    throw UnsupportedError(fmt::format(
+        "{}: tokenizer model '{}' is not supported; known are gpt2 (byte-level BPE) and "
+        "llama (SentencePiece BPE)",
+        Keys::name("model"), model));
+  }
+  const std::vector<std::string>* tokens = keys.strings("tokens");
+  if (tokens == nullptr || tokens->empty()) keys.fail("tokens", "is missing or empty");
+  TokenizerSpec spec;
+  spec.pieces = *tokens;
+  const size_t vocab_size = spec.pieces.size();
+  spec.types = read_types(keys, vocab_size);
+  spec.bos = keys.id("bos_token_id", vocab_size);
+  spec.eos = keys.id("eos_token_id", vocab_size);
+  spec.eot = keys.id("eot_token_id", vocab_size);
+  spec.eom = keys.id("eom_token_id", vocab_size);
+  spec.unknown = keys.id("unknown_token_id", vocab_size);
+  spec.pad = keys.id("padding_token_id", vocab_size);
+  if (model == "gpt2") {
+    read_byte_level(keys, spec);
+  } else {
+    read_sentence_piece(keys, spec);
+  }
+  if (spec.add_bos && !spec.bos)
+    keys.fail("add_bos_token", "is true, but there is no bos_token_id");
+  if (spec.add_eos && !spec.eos)
+    keys.fail("add_eos_token", "is true, but there is no eos_token_id");
+  spec.stop_ids = stop_ids_of(spec);
+  return spec;
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {
+  TokenizerSpec spec = tokenizer_spec_from(checkpoint);
+  try {
+    return Tokenizer::create(std::move(spec));
+  } catch (const ArgumentError& error) {
+    throw FormatError(checkpoint.path, FormatError::kNoOffset, "tokenizer.ggml", error.what());
+  }
+}
+
+}  // namespace limpid

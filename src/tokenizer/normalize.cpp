@@ -1,0 +1,160 @@
+#include "tokenizer/normalize.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tokenizer/unicode.h"
+
+namespace limpid::unicode {
+namespace {
+
+// Hangul syllables are composed by arithmetic (Unicode 16, section 3.12).
+constexpr char32_t kSBase = 0xAC00, kLBase = 0x1100, kVBase = 0x1161, kTBase = 0x11A7;
+constexpr char32_t kLCount = 19, kVCount = 21, kTCount = 28, kSCount = kLCount * kVCount * kTCount;
+
+uint8_t combining_class(char32_t c) {
+  if (c < 0x300) return 0;
+  const auto* end = kCombiningClasses + kCombiningClassCount;
+  const auto* it =
+      std::lower_bound(kCombiningClasses, end, c,
+                       [](const CombiningClass& e, char32_t v) { return e.code_point < v; });
+  return it != end && it->code_point == c ? it->value : 0;
+}
+
+const Decomposition* decomposition(char32_t c) {
+  if (c < 0xC0) return nullptr;
+  const auto* end = kDecompositions + kDecompositionCount;
+  const auto* it = std::lower_bound(
+      kDecompositions, end, c, [](const Decomposition& e, char32_t v) { return e.code_point < v; });
+  return it != end && it->code_point == c ? it : nullptr;
+}
+
+// The code point that `first` and `second` compose to, or 0.
+char32_t compose(char32_t first, char32_t second) {
+  if (first - kLBase < kLCount && second - kVBase < kVCount) {
+    return kSBase + ((first - kLBase) * kVCount + (second - kVBase)) * kTCount;
+  }
+  if (first - kSBase < kSCount && (first - kSBase) % kTCount == 0 && second > kTBase &&
+      second - kTBase < kTCount) {
+    return first + (second - kTBase);
+  }
+  const auto* end = kCompositions + kCompositionCount;
+  const auto* it =
+      std::lower_bound(kCompositions, end, std::pair(first, second),
+                       [](const Composition& e, const std::pair<char32_t, char32_t>& v) {
+                         return std::pair(e.first, e.second) < v;
+                       });
+  return it != end && it->first == first && it->second == second ? it->composed : 0;
+}
+
+// True for what can be the second half of a composition.
+bool composes_backwards(char32_t c) {
+  if (c - kVBase < kVCount || (c > kTBase && c - kTBase < kTCount)) return true;
+  static const std::vector<char32_t> kSeconds = [] {
+    std::vector<char32_t> seconds;
+    for (size_t i = 0; i < kCompositionCount; ++i) seconds.push_back(kCompositions[i].second);
+    std::sort(seconds.begin(), seconds.end());
+    seconds.erase(std::unique(seconds.begin(), seconds.end()), seconds.end());
+    return seconds;
+  }();
+  return std::binary_search(kSeconds.begin(), kSeconds.end(), c);
+}
+
+void decompose_to(char32_t c, std::vector<char32_t>& out) {
+  if (c - kSBase < kSCount) {
+    const char32_t index = c - kSBase;
+    out.push_back(kLBase + index / (kVCount * kTCount));
+    out.push_back(kVBase + index % (kVCount * kTCount) / kTCount);
+    if (index % kTCount != 0) out.push_back(kTBase + index % kTCount);
+  } else if (const Decomposition* d = decomposition(c)) {
+    out.insert(out.end(), kDecompositionParts + d->first,
+               kDecompositionParts + d->first + d->count);
+  } else {
+    out.push_back(c);
+  }
+}
+
+// Canonical ordering: between starters, stably by combining class.
+void reorder(std::vector<char32_t>& points) {
+  for (size_t i = 0; i < points.size();) {
+    if (combining_class(points[i]) == 0) {
+      ++i;
+      continue;
+    }
+    size_t j = i;
+    while (j < points.size() && combining_class(points[j]) != 0) ++j;
+    std::stable_sort(points.begin() + static_cast<std::ptrdiff_t>(i),
+                     points.begin() + static_cast<std::ptrdiff_t>(j), [](char32_t a, char32_t b) {
+                       return combining_class(a) < combining_class(b);
+                     });
+    i = j;
+  }
+}
+
+// Canonical composition in place (UAX #15: a character composes with the last starter unless
+// something of its own or a higher class, or another starter, stands between).
+void recompose(std::vector<char32_t>& points) {
+  constexpr size_t kNone = ~size_t{0};
+  size_t size = 0;
+  size_t starter = kNone;
+  int last_class = -1;  // of what was kept since the starter; -1: nothing
+  for (const char32_t c : points) {
+    const int value = combining_class(c);
+    if (starter != kNone && last_class < value) {
+      const char32_t composed = compose(points[starter], c);
+      if (composed != 0) {
+        points[starter] = composed;
+        continue;
+      }
+    }
+    if (value == 0) {
+      starter = size;
+      last_class = -1;
+    } else {
+      last_class = value;
+    }
+    points[size++] = c;
+  }
+  points.resize(size);
+}
+
+}  // namespace
+
+bool is_plain_nfc(std::string_view text) {
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end) {
+    if (static_cast<uint8_t>(*p) < 0xCC) {  // below U+0300, or an invalid byte
+      ++p;
+      continue;
+    }
+    const CodePoint c = decode(p, end);
+    p += c.size;
+    if (c.value - kSBase < kSCount) continue;
+    if (combining_class(c.value) != 0 || decomposition(c.value) != nullptr ||
+        composes_backwards(c.value))
+      return false;
+  }
+  return true;
+}
+
+std::string normalize_nfc(std::string_view text) {
+  std::vector<char32_t> points;
+  points.reserve(text.size());
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end) {
+    const CodePoint c = decode(p, end);
+    p += c.size;
+    decompose_to(c.value, points);
+  }
+  reorder(points);
+  recompose(points);
+  std::string out;
+  out.reserve(text.size());
+  for (const char32_t c : points) append_utf8(c, out);
+  return out;
+}
+
+}  // namespace limpid::unicode

@@ -1,0 +1,38 @@
+#include "tokenizer/piece_table.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace limpid {
+
+PieceTable::PieceTable(size_t count) {
+  const size_t size = std::bit_ceil(std::max<size_t>(count, 4) * 2);
+  slots_.resize(size);
+  mask_ = size - 1;
+  shift_ = 64 - std::countr_zero(size);
+}
+
+bool PieceTable::insert(std::string_view bytes, TokenId id) {
+  const uint64_t hash = hash_bytes(bytes.data(), bytes.size());
+  size_t slot = hash >> shift_;
+  while (slots_[slot].data != nullptr) {
+    const Slot& s = slots_[slot];
+    if (s.hash == hash && std::string_view(s.data, s.size) == bytes) return false;
+    slot = (slot + 1) & mask_;
+  }
+  slots_[slot] = {bytes.data(), static_cast<uint32_t>(bytes.size()), id, hash};
+  return true;
+}
+
+TokenId PieceTable::find(std::string_view bytes) const {
+  const uint64_t hash = hash_bytes(bytes.data(), bytes.size());
+  size_t slot = hash >> shift_;
+  while (slots_[slot].data != nullptr) {
+    const Slot& s = slots_[slot];
+    if (s.hash == hash && std::string_view(s.data, s.size) == bytes) return s.id;
+    slot = (slot + 1) & mask_;
+  }
+  return -1;
+}
+
+}  // namespace limpid

@@ -1,0 +1,51 @@
+// Byte strings -> token ids.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/tokenizer_spec.h"
+
+namespace limpid {
+
+inline uint64_t hash_bytes(const char* p, size_t size) {
+  constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
+  uint64_t hash = size * kMultiplier;
+  for (; size >= 8; p += 8, size -= 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    hash = (hash ^ word) * kMultiplier;
+    hash ^= hash >> 32;
+  }
+  uint64_t word = 0;
+  std::memcpy(&word, p, size);
+  hash = (hash ^ word) * kMultiplier;
+  return hash ^ hash >> 32;
+}
+
+// Open addressing over strings that live elsewhere (they must outlive the table).
+class PieceTable {
+ public:
+  explicit PieceTable(size_t count);
+  PieceTable() : PieceTable(0) {}
+
+  // False, and no change, if the string is there already.
+  bool insert(std::string_view bytes, TokenId id);
+  // The id, or -1.
+  TokenId find(std::string_view bytes) const;
+
+ private:
+  struct Slot {
+    const char* data = nullptr;
+    uint32_t size = 0;
+    TokenId id = -1;
+    uint64_t hash = 0;
+  };
+  std::vector<Slot> slots_;
+  size_t mask_ = 0;
+  int shift_ = 0;
+};
+
+}  // namespace limpid

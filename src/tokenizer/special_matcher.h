@@ -1,0 +1,64 @@
+// Finds control and user-defined tokens in a text.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/tokenizer_spec.h"
+
+namespace limpid {
+
+struct SpecialTokens;
+
+// A trie over the bytes of the tokens' names. Matches are leftmost, and among those that begin at
+// one byte the longest (as `tokenizers` matches added tokens), whatever else the text holds: time
+// is at most text size × longest name.
+class SpecialMatcher {
+ public:
+  explicit SpecialMatcher(const TokenizerSpec& spec);
+
+  // Calls text(string_view) for the stretches between and token(TokenId) for the matches, in order.
+  // User-defined tokens always match; control tokens where `allowed` says so.
+  template <class Text, class Token>
+  void partition(std::string_view text, const SpecialTokens& allowed, Text&& on_text,
+                 Token&& on_token) const {
+    size_t from = 0;
+    for (size_t at = 0;;) {
+      const Match match = find(text, at, allowed);
+      if (match.begin > from) on_text(text.substr(from, match.begin - from));
+      if (match.id < 0) return;
+      on_token(match.id);
+      from = at = match.begin + match.size;
+    }
+  }
+
+ private:
+  struct Match {
+    size_t begin;
+    size_t size;
+    TokenId id;  // -1: no match, begin is the end of the text
+  };
+  struct Node {
+    TokenId user_defined = -1;  // token that ends here and always matches
+    TokenId control = -1;
+    int32_t first_edge = -1;  // edges of one node form a list
+  };
+  struct Edge {
+    uint8_t byte;
+    int32_t target;
+    int32_t next;
+  };
+  Match find(std::string_view text, size_t at, const SpecialTokens& allowed) const;
+  int32_t child(int32_t node, uint8_t byte) const;
+  void add(std::string_view name, TokenId id, bool user_defined);
+
+  std::vector<Node> nodes_;
+  std::vector<Edge> edges_;
+  std::array<bool, 256> starts_user_defined_{};  // first bytes
+  std::array<bool, 256> starts_any_{};
+  bool has_user_defined_ = false;
+};
+
+}  // namespace limpid

@@ -1,0 +1,175 @@
+#include "tokenizer/tokenizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "tokenizer/byte_level_bpe.h"
+#include "tokenizer/sentence_piece_bpe.h"
+#include "tokenizer/unicode.h"
+
+namespace limpid {
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// The byte of "<0xNN>", two upper-case hexadecimal digits; -1 if it is anything else.
+int byte_of_name(std::string_view name) {
+  if (name.size() != 6 || name.substr(0, 3) != "<0x" || name[5] != '>') return -1;
+  const int high = hex_digit(name[3]);
+  const int low = hex_digit(name[4]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+void check_ids(const TokenizerSpec& spec) {
+  const auto in_range = [&](TokenId id) {
+    return id >= 0 && static_cast<size_t>(id) < spec.pieces.size();
+  };
+  const auto check = [&](const std::optional<TokenId>& id, const char* name) {
+    LIMPID_CHECK(ArgumentError, !id || in_range(*id),
+                 "[tokenizer] {} is {}, outside a vocabulary of {} tokens", name, *id,
+                 spec.pieces.size());
+  };
+  check(spec.bos, "bos");
+  check(spec.eos, "eos");
+  check(spec.eot, "eot");
+  check(spec.eom, "eom");
+  check(spec.unknown, "unknown");
+  check(spec.pad, "pad");
+  for (const TokenId id : spec.stop_ids) check(id, "a stop id");
+  LIMPID_CHECK(ArgumentError, !spec.add_bos || spec.bos, "[tokenizer] add_bos without a bos token");
+  LIMPID_CHECK(ArgumentError, !spec.add_eos || spec.eos,
+               "[tokenizer] add_eos without an eos token");
+}
+
+void check_spec(const TokenizerSpec& spec) {
+  LIMPID_CHECK(ArgumentError, !spec.pieces.empty(), "[tokenizer] the vocabulary is empty");
+  LIMPID_CHECK(ArgumentError, spec.pieces.size() <= (size_t{1} << 30),
+               "[tokenizer] {} tokens are too many", spec.pieces.size());
+  LIMPID_CHECK(ArgumentError, spec.types.size() == spec.pieces.size(),
+               "[tokenizer] {} token types for {} tokens", spec.types.size(), spec.pieces.size());
+  if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+    LIMPID_CHECK(ArgumentError, spec.scores.size() == spec.pieces.size(),
+                 "[tokenizer] {} scores for {} tokens", spec.scores.size(), spec.pieces.size());
+    for (size_t i = 0; i < spec.scores.size(); ++i) {
+      LIMPID_CHECK(ArgumentError, !std::isnan(spec.scores[i]),
+                   "[tokenizer] scores[{}] is not a number", i);
+    }
+  }
+  for (size_t i = 0; i < spec.types.size(); ++i) {
+    LIMPID_CHECK(ArgumentError,
+                 spec.types[i] != TokenType::kByte || byte_of_name(spec.pieces[i]) >= 0,
+                 "[tokenizer] token {} is a byte token, but is not spelled <0x00> to <0xFF>", i);
+  }
+  check_ids(spec);
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> Tokenizer::create(TokenizerSpec spec) {
+  check_spec(spec);
+  if (spec.kind == TokenizerKind::kSentencePieceBpe)
+    return std::make_shared<SentencePieceBpe>(std::move(spec));
+  return std::make_shared<ByteLevelBpe>(std::move(spec));
+}
+
+Tokenizer::Tokenizer(TokenizerSpec spec) : spec_(std::move(spec)), ids_(spec_.pieces.size()) {
+  for (size_t i = 0; i < spec_.pieces.size(); ++i)
+    ids_.insert(spec_.pieces[i], static_cast<TokenId>(i));
+  byte_ends_.reserve(spec_.pieces.size());
+}
+
+void Tokenizer::add_token_bytes(std::string_view bytes) {
+  bytes_ += bytes;
+  byte_ends_.push_back(bytes_.size());
+}
+
+std::string Tokenizer::special_token_bytes(TokenId id) const {
+  const std::string& piece = spec_.pieces[static_cast<size_t>(id)];
+  switch (spec_.types[static_cast<size_t>(id)]) {
+    case TokenType::kByte:
+      return std::string(1, static_cast<char>(byte_of_name(piece)));
+    case TokenType::kUnused:
+      return {};
+    default:
+      return piece;
+  }
+}
+
+void Tokenizer::check_id(TokenId id) const {
+  LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size(),
+               "[tokenizer] token id {} outside a vocabulary of {}", id, vocab_size());
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  std::vector<TokenId> ids;
+  ids.reserve(text.size() / 4 + 2);
+  encode(text, options, ids);
+  return ids;
+}
+
+std::string_view Tokenizer::bytes_of(TokenId id, bool show_special) const {
+  check_id(id);
+  if (!show_special && is_control(id)) return {};
+  const auto index = static_cast<size_t>(id);
+  const size_t begin = index == 0 ? 0 : byte_ends_[index - 1];
+  return std::string_view(bytes_).substr(begin, byte_ends_[index] - begin);
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, bool show_special) const {
+  std::string text;
+  for (const TokenId id : ids) text += bytes_of(id, show_special);
+  const bool strip = spec_.kind == TokenizerKind::kSentencePieceBpe && spec_.add_space_prefix;
+  if (strip && !text.empty() && text.front() == ' ') text.erase(0, 1);
+  return text;
+}
+
+bool Tokenizer::is_stop(TokenId id) const {
+  return std::find(spec_.stop_ids.begin(), spec_.stop_ids.end(), id) != spec_.stop_ids.end();
+}
+
+bool Tokenizer::is_control(TokenId id) const {
+  check_id(id);
+  const TokenType type = spec_.types[static_cast<size_t>(id)];
+  return type == TokenType::kControl || type == TokenType::kUnknown;
+}
+
+std::optional<TokenId> Tokenizer::find(std::string_view piece) const {
+  const TokenId id = ids_.find(piece);
+  if (id < 0) return std::nullopt;
+  return id;
+}
+
+StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool show_special,
+                             bool at_start)
+    : tokenizer_(std::move(tokenizer)), show_special_(show_special) {
+  const TokenizerSpec& spec = tokenizer_->spec();
+  at_start_ = at_start && spec.kind == TokenizerKind::kSentencePieceBpe && spec.add_space_prefix;
+  strip_space_ = at_start_;
+}
+
+std::string StreamDecoder::push(TokenId id) {
+  std::string_view bytes = tokenizer_->bytes_of(id, show_special_);
+  if (strip_space_ && !bytes.empty()) {
+    if (bytes.front() == ' ') bytes.remove_prefix(1);
+    strip_space_ = false;
+  }
+  pending_ += bytes;
+  const size_t whole = unicode::complete_prefix(pending_);
+  std::string text = unicode::replace_invalid(std::string_view(pending_).substr(0, whole));
+  pending_.erase(0, whole);
+  return text;
+}
+
+std::string StreamDecoder::finish() {
+  std::string text = unicode::replace_invalid(pending_);
+  pending_.clear();
+  strip_space_ = at_start_;
+  return text;
+}
+
+}  // namespace limpid

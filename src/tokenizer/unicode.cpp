@@ -1,0 +1,155 @@
+#include "tokenizer/unicode.h"
+
+namespace limpid::unicode {
+namespace {
+
+// How many bytes at `p` belong to one sequence: `need` by its lead byte (0: no lead byte), `have`
+// of them present and well-formed so far (Unicode 16, table 3-7).
+struct Sequence {
+  uint32_t need;
+  uint32_t have;
+};
+
+Sequence examine(const char* p, const char* end) {
+  const auto lead = static_cast<uint8_t>(*p);
+  if (lead < 0x80) return {1, 1};
+  uint32_t need = 0;
+  uint8_t low = 0x80;
+  uint8_t high = 0xBF;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    need = 2;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    need = 3;
+    if (lead == 0xE0) low = 0xA0;
+    if (lead == 0xED) high = 0x9F;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    need = 4;
+    if (lead == 0xF0) low = 0x90;
+    if (lead == 0xF4) high = 0x8F;
+  } else {
+    return {0, 0};
+  }
+  uint32_t have = 1;
+  while (have < need && p + have < end) {
+    const auto next = static_cast<uint8_t>(p[have]);
+    if (next < low || next > high) break;
+    low = 0x80;
+    high = 0xBF;
+    ++have;
+  }
+  return {need, have};
+}
+
+}  // namespace
+
+CodePoint decode_multibyte(const char* p, const char* end) {
+  const Sequence sequence = examine(p, end);
+  const auto lead = static_cast<uint8_t>(*p);
+  if (sequence.need == 0 || sequence.have < sequence.need) return {kInvalidByte + lead, 1};
+  if (sequence.need == 1) return {lead, 1};
+  char32_t value = lead & (0x7FU >> sequence.need);
+  for (uint32_t i = 1; i < sequence.need; ++i)
+    value = value << 6 | (static_cast<uint8_t>(p[i]) & 0x3FU);
+  return {value, sequence.need};
+}
+
+void append_utf8(char32_t value, std::string& out) {
+  if (value >= kInvalidByte) {
+    out.push_back(static_cast<char>(value - kInvalidByte));
+  } else if (value < 0x80) {
+    out.push_back(static_cast<char>(value));
+  } else if (value < 0x800) {
+    out.push_back(static_cast<char>(0xC0 | value >> 6));
+    out.push_back(static_cast<char>(0x80 | (value & 0x3F)));
+  } else if (value < 0x10000) {
+    out.push_back(static_cast<char>(0xE0 | value >> 12));
+    out.push_back(static_cast<char>(0x80 | (value >> 6 & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (value & 0x3F)));
+  } else {
+    out.push_back(static_cast<char>(0xF0 | value >> 18));
+    out.push_back(static_cast<char>(0x80 | (value >> 12 & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (value >> 6 & 0x3F)));
+    out.push_back(static_cast<char>(0x80 | (value & 0x3F)));
+  }
+}
+
+size_t complete_prefix(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  // Only the last three bytes can begin a sequence that is still open.
+  const size_t last = text.size() < 3 ? text.size() : 3;
+  for (size_t back = last; back > 0; --back) {
+    const char* p = end - back;
+    if ((static_cast<uint8_t>(*p) & 0xC0) == 0x80) continue;
+    const Sequence sequence = examine(p, end);
+    if (sequence.have == back && sequence.have < sequence.need) return text.size() - back;
+  }
+  return text.size();
+}
+
+std::string replace_invalid(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end) {
+    const Sequence sequence = examine(p, end);
+    if (sequence.need != 0 && sequence.have == sequence.need) {
+      out.append(p, sequence.need);
+      p += sequence.need;
+    } else {
+      out += "\xEF\xBF\xBD";
+      p += sequence.have == 0 ? 1 : sequence.have;
+    }
+  }
+  return out;
+}
+
+namespace {
+
+constexpr Properties ascii_properties(int c) {
+  constexpr std::string_view kPoText = "!\"#%&'*,./:;?@\\";
+  Properties extra = 0;
+  if (c == ' ' || (c >= 9 && c <= 13)) extra = kSpace;
+  if (c >= '0' && c <= '9') return bit(kNd) | kNumeric;
+  if (c >= 'A' && c <= 'Z') return bit(kLu);
+  if (c >= 'a' && c <= 'z') return bit(kLl);
+  if (c == ' ') return bit(kZs) | extra;
+  if (c < 0x20 || c == 0x7F) return bit(kCc) | extra;
+  if (kPoText.find(static_cast<char>(c)) != std::string_view::npos) return bit(kPo);
+  switch (c) {
+    case '_':
+      return bit(kPc);
+    case '-':
+      return bit(kPd);
+    case '(':
+    case '[':
+    case '{':
+      return bit(kPs);
+    case ')':
+    case ']':
+    case '}':
+      return bit(kPe);
+    case '$':
+      return bit(kSc);
+    case '^':
+    case '`':
+      return bit(kSk);
+    default:
+      return bit(kSm);  // + < = > | ~
+  }
+}
+
+}  // namespace
+
+#define LIMPID_ASCII_ROW(c)                                                            \
+  ascii_properties(c), ascii_properties((c) + 1), ascii_properties((c) + 2),           \
+      ascii_properties((c) + 3), ascii_properties((c) + 4), ascii_properties((c) + 5), \
+      ascii_properties((c) + 6), ascii_properties((c) + 7)
+constinit const Properties kAsciiProperties[128] = {
+    LIMPID_ASCII_ROW(0),  LIMPID_ASCII_ROW(8),   LIMPID_ASCII_ROW(16),  LIMPID_ASCII_ROW(24),
+    LIMPID_ASCII_ROW(32), LIMPID_ASCII_ROW(40),  LIMPID_ASCII_ROW(48),  LIMPID_ASCII_ROW(56),
+    LIMPID_ASCII_ROW(64), LIMPID_ASCII_ROW(72),  LIMPID_ASCII_ROW(80),  LIMPID_ASCII_ROW(88),
+    LIMPID_ASCII_ROW(96), LIMPID_ASCII_ROW(104), LIMPID_ASCII_ROW(112), LIMPID_ASCII_ROW(120)};
+#undef LIMPID_ASCII_ROW
+
+}  // namespace limpid::unicode

@@ -1,0 +1,110 @@
+// UTF-8 and the properties of code points, as far as tokenizers need them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tokenizer/unicode_tables.h"
+
+namespace limpid::unicode {
+
+// General categories, in the order of the generated table.
+enum Category : uint8_t {
+  kCn,
+  kLu,
+  kLl,
+  kLt,
+  kLm,
+  kLo,
+  kMn,
+  kMc,
+  kMe,
+  kNd,
+  kNl,
+  kNo,
+  kPc,
+  kPd,
+  kPs,
+  kPe,
+  kPi,
+  kPf,
+  kPo,
+  kSm,
+  kSc,
+  kSk,
+  kSo,
+  kZs,
+  kZl,
+  kZp,
+  kCc,
+  kCf,
+  kCo,
+};
+
+// A set of properties, one bit each: what `\p{..}`, `\s` and "numeric" test. A code point has one
+// category bit, and perhaps kSpace and kNumeric.
+using Properties = uint32_t;
+constexpr Properties bit(Category category) { return Properties{1} << category; }
+constexpr Properties kSpace = Properties{1} << 30;    // \s: White_Space
+constexpr Properties kNumeric = Properties{1} << 31;  // Rust's char::is_numeric, for "Digits"
+constexpr Properties kUpper = bit(kLu) | bit(kLt);
+constexpr Properties kLetter = bit(kLu) | bit(kLl) | bit(kLt) | bit(kLm) | bit(kLo);
+constexpr Properties kMark = bit(kMn) | bit(kMc) | bit(kMe);
+constexpr Properties kNumber = bit(kNd) | bit(kNl) | bit(kNo);
+constexpr Properties kPunctuation =
+    bit(kPc) | bit(kPd) | bit(kPs) | bit(kPe) | bit(kPi) | bit(kPf) | bit(kPo);
+constexpr Properties kSymbol = bit(kSm) | bit(kSc) | bit(kSk) | bit(kSo);
+
+// Byte b of a text that is not UTF-8 is read as the code point kInvalidByte + b: category Cn, one
+// byte long.
+constexpr char32_t kInvalidByte = 0x110000;
+
+struct CodePoint {
+  char32_t value;
+  uint32_t size;  // in bytes
+};
+
+// The code point at `p`, p < end. Never reads past `end`; what is not the shortest form of a scalar
+// value (overlong, surrogate, cut short) is an invalid byte.
+CodePoint decode_multibyte(const char* p, const char* end);
+inline CodePoint decode(const char* p, const char* end) {
+  const auto lead = static_cast<uint8_t>(*p);
+  if (lead < 0x80) return {lead, 1};
+  return decode_multibyte(p, end);
+}
+
+// Appends `value` as UTF-8; an invalid byte as itself.
+void append_utf8(char32_t value, std::string& out);
+
+inline Properties properties_of(char32_t value) {
+  if (value >= kInvalidByte) return bit(kCn);
+  const uint8_t packed = kProperties[kPropertyBlock[value >> 7] * 128U + (value & 127U)];
+  return (Properties{1} << (packed & 0x1F)) | (packed & 0x40 ? kSpace : 0) |
+         (packed & 0x20 ? kNumeric : 0);
+}
+
+extern const Properties kAsciiProperties[128];
+
+// A decoded code point with its properties.
+struct Character {
+  char32_t value;
+  uint32_t size;
+  Properties properties;
+  bool is(Properties set) const { return (properties & set) != 0; }
+};
+inline Character character_at(const char* p, const char* end) {
+  const auto lead = static_cast<uint8_t>(*p);
+  if (lead < 0x80) return {lead, 1, kAsciiProperties[lead]};
+  const CodePoint c = decode_multibyte(p, end);
+  return {c.value, c.size, properties_of(c.value)};
+}
+
+// Length of the whole sequences at the start of `text`: all of it but a last sequence that more
+// bytes could complete.
+size_t complete_prefix(std::string_view text);
+
+// `text` with every maximal ill-formed part replaced by U+FFFD, as Python's errors="replace" does.
+std::string replace_invalid(std::string_view text);
+
+}  // namespace limpid::unicode

@@ -1,0 +1,37 @@
+// The generated tables behind unicode.h and normalize.h; made by tools/generate_unicode_tables.py.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace limpid::unicode {
+
+// Two stages: the properties of code point c stand at kProperties[kPropertyBlock[c / 128] * 128 + c
+// % 128]. Low five bits: general category (Category in unicode.h); 0x20: numeric for Rust's
+// `char::is_numeric` (one Unicode version ahead of the categories); 0x40: White_Space.
+extern const uint16_t kPropertyBlock[];
+extern const uint8_t kProperties[];
+
+struct CombiningClass {
+  char32_t code_point;
+  uint8_t value;
+};
+extern const CombiningClass kCombiningClasses[];  // ascending code points; absent: class 0
+extern const size_t kCombiningClassCount;
+
+struct Decomposition {  // full canonical decomposition, Hangul syllables apart
+  char32_t code_point;
+  uint16_t first;  // into kDecompositionParts
+  uint8_t count;
+};
+extern const Decomposition kDecompositions[];  // ascending code points
+extern const size_t kDecompositionCount;
+extern const char32_t kDecompositionParts[];
+
+struct Composition {
+  char32_t first, second, composed;
+};
+extern const Composition kCompositions[];  // ascending (first, second)
+extern const size_t kCompositionCount;
+
+}  // namespace limpid::unicode
