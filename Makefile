@@ -16,14 +16,12 @@ build: ## the program, at build/release/limpid
 	@tools/build.sh $(PROGRAM_ONLY)
 
 .PHONY: model
-model: ## the model that `make chat` talks with (98 MB), verified
-	@tools/install_deps.sh build
-	@python=$$(tools/venv.sh pip) && "$$python" tools/fetch_model.py smollm2 </dev/null >/dev/null
+model: build ## the model that `make chat` talks with (98 MB), verified
+	@tools/venv.sh pip >/dev/null
+	@build/release/limpid pull smollm2 </dev/null >/dev/null
 
 .PHONY: chat
-chat: ## a chat with a small real model; MODEL=FILE for another
-	@tools/install_deps.sh build
-	@tools/build.sh $(PROGRAM_ONLY)
+chat: build ## a chat with a small real model; MODEL=FILE for another
 	@[ "$(MODEL)" != "$(SMOLLM2)" ] || $(MAKE) model
 	@exec build/release/limpid chat -m "$(MODEL)"
 
@@ -35,12 +33,11 @@ test: ## the fast floor: C++ tests and light oracles
 	@tools/run_tests.sh dev -L fast
 
 .PHONY: test-oracles
-test-oracles: ## the heavy floor: torch, transformers and llama.cpp, compared live
+test-oracles: model ## the heavy floor too: torch, transformers and llama.cpp, compared live
 	@tools/install_deps.sh build test develop
-	@python=$$(tools/venv.sh oracles) && tools/build.sh release -- -DLIMPID_BUILD_TESTS=ON \
-	  -DLIMPID_PYTHON="$$python" -DLIMPID_ORACLES_PYTHON="$$python"
-	@$(MAKE) model
-	@tools/run_tests.sh release -L 'fast|oracle'
+	@python=$$(tools/venv.sh oracles) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python" \
+	  -DLIMPID_ORACLES_PYTHON="$$python"
+	@LIMPID_TEST_JOBS=1 tools/run_tests.sh dev -L 'fast|oracle'
 
 .PHONY: goldens
 goldens: ## regenerate tests/data/golden with the heavy oracles
@@ -75,10 +72,8 @@ coverage: ## line coverage of the tests, at build/coverage/report
 	  --html-details build/coverage/report/index.html build/coverage
 
 .PHONY: bench
-bench: ## speed beside llama.cpp, same file, same threads, same run
-	@tools/install_deps.sh build develop
-	@tools/build.sh $(PROGRAM_ONLY)
-	@$(MAKE) model
+bench: model ## speed beside llama.cpp, same file, same threads, same run
+	@tools/install_deps.sh develop
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
 
 ##@ Keep it

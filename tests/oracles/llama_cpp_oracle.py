@@ -81,6 +81,9 @@ class LlamaCpp:
         if status != 0:
             raise RuntimeError(f"llama_decode: {status}")
 
+    def synchronize(self) -> None:
+        llama_cpp.llama_synchronize(self.context)
+
     def logits(self, ids: list[int]) -> numpy.ndarray:
         """f32 [len(ids), vocab_size], of a sequence that begins at position 0."""
         self.clear()
