@@ -46,9 +46,10 @@ class Candidates {
   // edit().
   Candidate* find(TokenId id);
 
-  // Best first: by logit, then by lowest id. All of them, or the best `n` with the rest dropped
-  // (selection, no sort of what is dropped).
-  void sort();
+  // Best first: by logit, then by lowest id. All of them, or the best `n` with the rest behind them
+  // in no order, or dropped (selection: what is not among the best is not sorted).
+  void sort() { sort_best(size()); }
+  void sort_best(int64_t n);
   void keep_best(int64_t n);
   // Drops all but the first `n` in the present order.
   void keep_first(int64_t n);
@@ -56,11 +57,13 @@ class Candidates {
   void drop_first(int64_t n);
   template <typename Predicate>
   void remove_if(Predicate predicate) {
+    const bool sorted = n_sorted_ == size();
     std::erase_if(items_, predicate);
+    n_sorted_ = sorted ? size() : 0;
     complete_ = false;
     probabilities_known_ = false;
   }
-  // Reorders by any comparison of two candidates. Stable.
+  // Puts other candidates, or the same in another order, in place of those that are left.
   void replace(std::vector<Candidate> items);
 
   // Softmax over what is left (in f64, with an exponential that rounds alike on every machine).
@@ -70,7 +73,7 @@ class Candidates {
 
  private:
   std::vector<Candidate> items_;
-  bool sorted_ = false;    // best first
+  int64_t n_sorted_ = 0;   // so many at the front are the best, best first
   bool complete_ = false;  // items_[id].id == id
   bool probabilities_known_ = false;
 };

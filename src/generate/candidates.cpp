@@ -35,19 +35,19 @@ void Candidates::assign(std::span<const float> logits) {
         "are damaged",
         bad - logits.begin(), *bad));
   }
-  sorted_ = false;
+  n_sorted_ = 0;
   complete_ = true;
   probabilities_known_ = false;
 }
 
 std::span<Candidate> Candidates::edit() {
-  sorted_ = false;
+  n_sorted_ = 0;
   probabilities_known_ = false;
   return items_;
 }
 
 Candidate* Candidates::find(TokenId id) {
-  sorted_ = false;
+  n_sorted_ = 0;
   probabilities_known_ = false;
   if (complete_) {
     return id >= 0 && static_cast<size_t>(id) < items_.size() ? &items_[static_cast<size_t>(id)]
@@ -58,27 +58,30 @@ Candidate* Candidates::find(TokenId id) {
   return found == items_.end() ? nullptr : &*found;
 }
 
-void Candidates::sort() { keep_best(size()); }
+void Candidates::sort_best(int64_t n) {
+  n = std::clamp<int64_t>(n, 0, size());
+  if (n <= n_sorted_) return;
+  const auto begin = items_.begin() + n_sorted_;
+  const auto middle = items_.begin() + n;
+  if (n < size() && n > kHeapSelection) {
+    std::nth_element(begin, middle, items_.end(), better);
+    std::sort(begin, middle, better);
+  } else {
+    std::partial_sort(begin, middle, items_.end(), better);
+  }
+  n_sorted_ = n;
+  complete_ = false;
+}
 
 void Candidates::keep_best(int64_t n) {
-  n = std::clamp<int64_t>(n, 0, size());
-  if (!sorted_) {
-    const auto middle = items_.begin() + n;
-    if (n < size() && n > kHeapSelection) {
-      std::nth_element(items_.begin(), middle, items_.end(), better);
-      std::sort(items_.begin(), middle, better);
-    } else {
-      std::partial_sort(items_.begin(), middle, items_.end(), better);
-    }
-    sorted_ = true;
-    complete_ = false;
-  }
+  sort_best(n);
   keep_first(n);
 }
 
 void Candidates::keep_first(int64_t n) {
   if (n >= size()) return;
   items_.resize(static_cast<size_t>(std::max<int64_t>(n, 0)));
+  n_sorted_ = std::min(n_sorted_, size());
   complete_ = false;
   probabilities_known_ = false;
 }
@@ -87,20 +90,21 @@ void Candidates::drop_first(int64_t n) {
   n = std::clamp<int64_t>(n, 0, size());
   if (n == 0) return;
   items_.erase(items_.begin(), items_.begin() + n);
+  n_sorted_ = std::max<int64_t>(n_sorted_ - n, 0);
   complete_ = false;
   probabilities_known_ = false;
 }
 
 void Candidates::replace(std::vector<Candidate> items) {
   items_ = std::move(items);
-  sorted_ = false;
+  n_sorted_ = 0;
   complete_ = false;
   probabilities_known_ = false;
 }
 
 float Candidates::max_logit() const {
   float best = -std::numeric_limits<float>::infinity();
-  if (sorted_ && !items_.empty()) return items_.front().logit;
+  if (n_sorted_ > 0) return items_.front().logit;
   for (const Candidate& c : items_) best = std::max(best, c.logit);
   return best;
 }

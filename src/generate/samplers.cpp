@@ -122,19 +122,23 @@ class Typical : public Sampler {
 // Keeps the fewest best tokens whose probabilities reach p.
 class TopP : public Sampler {
  public:
+  static constexpr int64_t kFirstSort = 256;
   TopP(float p, int32_t min_keep) : p_(p), min_keep_(min_keep) {}
   std::string_view name() const override { return "top_p"; }
 
   void apply(Candidates& candidates, const SamplerContext&) override {
     if (p_ >= 1.0F) return;
-    candidates.sort();
     candidates.compute_probabilities();
     double sum = 0;
     int64_t n = 0;
-    for (const Candidate& c : candidates.items()) {
-      sum += c.probability;
-      ++n;
-      if (sum >= p_ && n >= min_keep_) break;
+    // Most of the vocabulary is never reached: sort as much as is looked at.
+    for (int64_t n_sorted = kFirstSort; n < candidates.size(); n_sorted *= 8) {
+      candidates.sort_best(n_sorted);
+      const int64_t end = std::min(n_sorted, candidates.size());
+      while (n < end && (sum < p_ || n < std::max(min_keep_, 1))) {
+        sum += candidates.items()[static_cast<size_t>(n++)].probability;
+      }
+      if (n < end) break;
     }
     candidates.keep_first(n);
   }
