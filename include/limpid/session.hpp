@@ -65,6 +65,7 @@ class Session {
   TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
 
   struct State;  // internal
+  State& state() { return *state_; }
 
  private:
   std::unique_ptr<State> state_;

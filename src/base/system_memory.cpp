@@ -1,0 +1,53 @@
+#include "base/system_memory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace limpid {
+namespace {
+
+// The number after `key` in a file of "key number" lines; without a key, the file's first word if
+// it is a number.
+std::optional<uint64_t> read_number(const std::string& path, const std::string& key = "") {
+  std::ifstream file(path);
+  std::string word;
+  while (file >> word) {
+    if (!key.empty() && word != key) {
+      std::getline(file, word);
+      continue;
+    }
+    uint64_t number = 0;
+    if (!key.empty() ? static_cast<bool>(file >> number) : false) return number;
+    if (key.empty() && !word.empty() && word.find_first_not_of("0123456789") == std::string::npos &&
+        word.size() < 20)
+      return std::stoull(word);
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Version 2 of control groups, as a container sees its own.
+std::optional<uint64_t> control_group_rest() {
+  const std::string root = "/sys/fs/cgroup/";
+  const auto most = read_number(root + "memory.max");
+  const auto used = read_number(root + "memory.current");
+  if (!most || !used) return std::nullopt;
+  // Pages of files that nobody maps are given back when memory is needed.
+  const uint64_t cached = read_number(root + "memory.stat", "inactive_file").value_or(0);
+  const uint64_t held = *used > cached ? *used - cached : 0;
+  return *most > held ? *most - held : 0;
+}
+
+}  // namespace
+
+uint64_t available_memory() {
+  constexpr uint64_t kKib = 1024;
+  const auto system = read_number("/proc/meminfo", "MemAvailable:");
+  const auto group = control_group_rest();
+  if (!system) return group.value_or(0);
+  return group ? std::min(*system * kKib, *group) : *system * kKib;
+}
+
+}  // namespace limpid

@@ -1,0 +1,12 @@
+// How much memory is free.
+#pragma once
+
+#include <cstdint>
+
+namespace limpid {
+
+// Bytes that can be allocated without swapping: the system's estimate (MemAvailable), or what the
+// control group still allows if that is less. 0: unknown.
+uint64_t available_memory();
+
+}  // namespace limpid

@@ -1,0 +1,159 @@
+#include "limpid/batch.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "generate/continuation.h"
+
+namespace limpid {
+namespace {
+
+// One prompt on its way through the batch.
+struct Row {
+  Row(const Engine& engine, const GenerationOptions& options) : continuation(engine, options) {}
+
+  Continuation continuation;
+  SequenceId sequence = 0;
+  std::vector<TokenId> tokens;   // evaluated
+  std::vector<TokenId> pending;  // to be evaluated; logits are wanted after the last
+  int64_t n_ctx = 0;
+  bool in_prompt = true;
+};
+
+class Batch {
+ public:
+  Batch(const LanguageModel& model, std::span<const std::string> prompts,
+        const GenerationOptions& options,
+        const std::function<void(size_t i, std::string_view piece)>& on_text, int64_t n_ctx_each)
+      : engine_(*model.engine()), on_text_(on_text) {
+    int64_t n_positions = 0;
+    for (const std::string& prompt : prompts) {
+      Row& row = rows_.emplace_back(engine_, options);
+      row.pending = model.encode(prompt);
+      LIMPID_CHECK(ArgumentError, !row.pending.empty(),
+                   "[batch] prompt {} is empty and the model has no BOS token to begin with",
+                   rows_.size() - 1);
+      row.n_ctx = n_ctx_each > 0 ? std::min(n_ctx_each, engine_.n_ctx()) : engine_.n_ctx();
+      if (std::ssize(row.pending) > row.n_ctx)
+        throw ContextOverflowError(std::ssize(row.pending), row.n_ctx);
+      row.continuation.begin(row.pending);
+      row.continuation.timings().n_prompt = std::ssize(row.pending);
+      // Only the room that this row can use is taken, in whole blocks.
+      int64_t n_used = row.n_ctx;
+      if (options.n_predict >= 0)
+        n_used = std::min(n_used, std::ssize(row.pending) + options.n_predict);
+      n_positions += (n_used + kKvBlock - 1) / kKvBlock * kKvBlock;
+    }
+    if (rows_.empty()) return;
+    cache_ = engine_.make_cache(n_positions);
+    for (Row& row : rows_) row.sequence = cache_->add_sequence();
+  }
+
+  std::vector<GenerationResult> run() {
+    while (step()) {
+    }
+    std::vector<GenerationResult> results;
+    for (const Row& row : rows_) results.push_back(row.continuation.result());
+    return results;
+  }
+
+ private:
+  // Evaluates some of what is pending and samples; false when all rows have ended.
+  bool step() {
+    const auto start = std::chrono::steady_clock::now();
+    for (Row& row : rows_) make_room(row);
+    plan();
+    if (items_.empty()) return false;
+    {
+      const std::lock_guard lock(engine_.step_mutex());
+      const auto given = engine_.model().step(*cache_, items_);
+      logits_.assign(given.begin(), given.end());
+    }
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    auto rest = std::span<const float>(logits_);
+    for (size_t i = 0; i < items_.size(); ++i) {
+      Row& row = *stepped_[i];
+      auto& timings = row.continuation.timings();
+      (row.in_prompt ? timings.prompt_seconds : timings.generation_seconds) += taken.count();
+      const auto n = std::ssize(items_[i].tokens);
+      row.tokens.insert(row.tokens.end(), row.pending.begin(), row.pending.begin() + n);
+      row.pending.erase(row.pending.begin(), row.pending.begin() + n);
+      if (items_[i].outputs == StepItem::Outputs::kNone) continue;
+      const auto vocab_size = static_cast<size_t>(engine_.vocab_size());
+      sample(row, rest.first(vocab_size));
+      rest = rest.subspan(vocab_size);
+    }
+    return true;
+  }
+
+  // Cancels, or shifts a row's context when it is full.
+  void make_room(Row& row) {
+    if (row.continuation.finished()) return;
+    if (row.continuation.options().cancel.cancelled()) {
+      row.continuation.finish(StopReason::kCancelled);
+    } else if (!row.in_prompt && row.continuation.needs_shift(std::ssize(row.tokens), row.n_ctx)) {
+      const auto left = shifted(row.tokens, row.continuation.n_keep());
+      const auto n_kept = std::clamp<int64_t>(row.continuation.n_keep(), 0, std::ssize(left));
+      cache_->truncate(row.sequence, n_kept);
+      row.tokens.resize(static_cast<size_t>(n_kept));
+      row.pending.insert(row.pending.begin(), left.begin() + n_kept, left.end());
+    }
+    if (row.continuation.finished()) give(row);
+  }
+
+  // Every row that generates gets its token; prompts share what is left of n_batch, in order.
+  void plan() {
+    items_.clear();
+    stepped_.clear();
+    int64_t budget = engine_.options().n_batch;
+    for (const Row& row : rows_) budget -= !row.continuation.finished() && row.pending.size() == 1;
+    for (Row& row : rows_) {
+      if (row.continuation.finished()) continue;
+      const int64_t wanted = std::ssize(row.pending);
+      int64_t n = 1;
+      if (wanted > 1) {
+        n = std::min(wanted, std::max<int64_t>(budget, items_.empty() ? 1 : 0));
+        budget -= n;
+      }
+      if (n == 0) continue;
+      StepItem& item = items_.emplace_back();
+      item.sequence = row.sequence;
+      item.tokens = std::span(row.pending).first(static_cast<size_t>(n));
+      item.outputs = n == wanted ? StepItem::Outputs::kLast : StepItem::Outputs::kNone;
+      stepped_.push_back(&row);
+    }
+  }
+
+  void sample(Row& row, std::span<const float> logits) {
+    row.in_prompt = false;
+    if (const auto token = row.continuation.next(logits)) row.pending = {*token};
+    give(row);
+  }
+
+  void give(Row& row) {
+    const std::string piece = row.continuation.take_text();
+    if (on_text_ && !piece.empty()) on_text_(static_cast<size_t>(&row - rows_.data()), piece);
+  }
+
+  Engine& engine_;
+  const std::function<void(size_t i, std::string_view piece)>& on_text_;
+  std::vector<Row> rows_;
+  std::unique_ptr<KvCache> cache_;
+  std::vector<StepItem> items_;
+  std::vector<Row*> stepped_;  // the row of each item
+  std::vector<float> logits_;
+};
+
+}  // namespace
+
+std::vector<GenerationResult> generate_batch(
+    const LanguageModel& model, std::span<const std::string> prompts,
+    const GenerationOptions& options,
+    const std::function<void(size_t i, std::string_view piece)>& on_text, int64_t n_ctx_each) {
+  LIMPID_CHECK(ArgumentError, n_ctx_each >= 0, "[batch] n_ctx_each is {}, must be 0 or more",
+               n_ctx_each);
+  return Batch(model, prompts, options, on_text, n_ctx_each).run();
+}
+
+}  // namespace limpid

@@ -1,0 +1,154 @@
+#include "generate/continuation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace limpid {
+namespace {
+
+std::vector<TokenId> all_stop_ids(const Tokenizer* tokenizer, const GenerationOptions& options) {
+  std::vector<TokenId> ids = options.stop_ids;
+  if (tokenizer != nullptr) {
+    ids.insert(ids.end(), tokenizer->spec().stop_ids.begin(), tokenizer->spec().stop_ids.end());
+    // A control token never appears as text, so a stop string that spells one means the token.
+    for (const std::string& stop : options.stop) {
+      const auto id = tokenizer->find(stop);
+      if (id && tokenizer->is_control(*id)) ids.push_back(*id);
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+const GenerationOptions& checked(const GenerationOptions& options, bool has_tokenizer) {
+  LIMPID_CHECK(ArgumentError, options.n_predict >= GenerationOptions::kUntilContextIsFull,
+               "[generate] n_predict is {}, must be 0 or more, -1 (until the model stops) or -2 "
+               "(until the context is "
+               "full)",
+               options.n_predict);
+  LIMPID_CHECK(ArgumentError, options.n_keep >= -1,
+               "[generate] n_keep is {}, must be -1 (the prompt) or more", options.n_keep);
+  LIMPID_CHECK(ArgumentError, has_tokenizer || options.stop.empty(),
+               "[generate] stop strings need a tokenizer, and this model has none; use stop_ids");
+  return options;
+}
+
+}  // namespace
+
+Continuation::Continuation(const Engine& engine, const GenerationOptions& options)
+    : options_(checked(options, engine.has_tokenizer())),
+      tokenizer_(engine.has_tokenizer() ? engine.tokenizer() : nullptr),
+      stop_ids_(all_stop_ids(tokenizer_.get(), options)),
+      chain_(options.sampler, engine.vocab_size(), stop_ids_),
+      matcher_(options.stop) {
+  if (tokenizer_) decoder_.emplace(tokenizer_, options.show_special);
+  result_.seed = chain_.seed();
+}
+
+void Continuation::begin(std::span<const TokenId> prompt) {
+  history_.assign(prompt.begin(), prompt.end());
+  n_prompt_ = std::ssize(history_);
+  if (!decoder_) return;
+  // The text goes on where the prompt ended: its last character may lack bytes, and a space after
+  // it is no leading space. A character has at most four bytes.
+  constexpr size_t kTail = 4;
+  for (const TokenId id : prompt.last(std::min(prompt.size(), kTail))) {
+    if (id < tokenizer_->vocab_size()) decoder_->push(id);
+  }
+}
+
+bool Continuation::is_stop(TokenId id) const {
+  return std::binary_search(stop_ids_.begin(), stop_ids_.end(), id);
+}
+
+void Continuation::give(std::string text) {
+  ready_ += text;
+  result_.text += text;
+}
+
+std::optional<TokenId> Continuation::next(std::span<const float> logits) {
+  if (finished()) return std::nullopt;
+  const auto n_sampled = [this] { return std::ssize(result_.ids); };
+  if (options_.n_predict == 0) {
+    finish(StopReason::kLength);
+    return std::nullopt;
+  }
+  const TokenId id = chain_.sample(logits, history_);
+  ++result_.timings.n_generated;
+  if (is_stop(id)) {
+    result_.stop_id = id;
+    finish(StopReason::kEndOfText);
+    return std::nullopt;
+  }
+  result_.ids.push_back(id);
+  history_.push_back(id);
+  if (decoder_) give(matcher_.push(decoder_->push(id)));
+  if (!matcher_.matched().empty()) {
+    result_.stop_string = matcher_.matched();
+    result_.stop_reason = StopReason::kStopString;
+    return std::nullopt;
+  }
+  if (n_sampled() == options_.n_predict) {
+    finish(StopReason::kLength);
+    return std::nullopt;
+  }
+  return id;
+}
+
+void Continuation::finish(StopReason reason) {
+  if (finished()) return;
+  result_.stop_reason = reason;
+  if (decoder_) give(matcher_.push(decoder_->finish()));
+  give(matcher_.finish());
+}
+
+std::string Continuation::take_text() { return std::exchange(ready_, ""); }
+
+bool Continuation::needs_shift(int64_t n_tokens, int64_t n_ctx) {
+  if (n_tokens < n_ctx) return false;
+  if (options_.context_shift) return true;
+  if (options_.n_predict != GenerationOptions::kUntilContextIsFull)
+    throw ContextOverflowError(n_tokens + 1, n_ctx);
+  finish(StopReason::kLength);
+  return false;
+}
+
+int64_t Continuation::n_keep() const {
+  const int64_t wanted = options_.n_keep < 0 ? n_prompt_ : options_.n_keep;
+  const bool has_bos =
+      tokenizer_ && !history_.empty() && tokenizer_->spec().bos == history_.front();
+  return std::max<int64_t>(wanted, has_bos ? 1 : 0);
+}
+
+std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep) {
+  const int64_t n_kept = std::clamp<int64_t>(n_keep, 0, std::ssize(tokens));
+  const int64_t n_dropped = (std::ssize(tokens) - n_kept) / 2;
+  LIMPID_CHECK(
+      ArgumentError, n_dropped > 0,
+      "[session] nothing to drop: {} of {} tokens are to be kept; lower n_keep or raise n_ctx",
+      n_kept, tokens.size());
+  std::vector<TokenId> left(tokens.begin(), tokens.begin() + n_kept);
+  left.insert(left.end(), tokens.begin() + n_kept + n_dropped, tokens.end());
+  return left;
+}
+
+const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone:
+      return "none";
+    case StopReason::kEndOfText:
+      return "end_of_text";
+    case StopReason::kStopString:
+      return "stop_string";
+    case StopReason::kLength:
+      return "length";
+    case StopReason::kCancelled:
+      return "cancelled";
+  }
+  return "none";
+}
+
+}  // namespace limpid

@@ -1,0 +1,93 @@
+#include "generate/engine.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/system_memory.h"
+#include "executor/executors.h"
+#include "generate/memory_plan.h"
+#include "model/registry.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid {
+
+DType cache_dtype(const std::string& name) {
+  if (name == "f16") return DType::kF16;
+  if (name == "f32") return DType::kF32;
+  throw ArgumentError(
+      fmt::format("[engine] the KV cache cannot hold '{}'; there are f16 and f32", name));
+}
+
+std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {
+  ExecutorOptions executor_options;
+  executor_options.n_threads = options.n_threads;
+  executor_options.isa = options.isa;
+  auto executor =
+      make_executor(options.executor, executor_options);  // cheap, so its errors come first
+  auto checkpoint =
+      std::make_shared<const Checkpoint>(open_checkpoint(path, options.tokenizer_path));
+  const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
+  if (options.check_memory) check_memory_plan(plan);
+  std::shared_ptr<const Tokenizer> tokenizer;
+  if (checkpoint->metadata.contains("tokenizer.ggml.model"))
+    tokenizer = tokenizer_from(*checkpoint);
+  LoadOptions load;
+  load.n_ctx = plan.n_ctx;
+  load.progress = options.progress;
+  auto model = Model::load(std::move(checkpoint), std::move(executor), load);
+  return std::make_shared<Engine>(std::move(model), std::move(tokenizer), options, plan);
+}
+
+Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer,
+               OpenOptions options, MemoryPlan plan)
+    : model_(std::move(model)),
+      tokenizer_(std::move(tokenizer)),
+      options_(std::move(options)),
+      plan_(plan) {}
+
+const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
+  LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
+               "{} carries no tokenizer: work with token ids, or name the tokenizer's file",
+               checkpoint().path);
+  return tokenizer_;
+}
+
+std::string Engine::chat_template_source(const std::string& name) const {
+  if (!options_.chat_template.empty() && name.empty()) return options_.chat_template;
+  const std::string key = "tokenizer.chat_template" + (name.empty() ? "" : "." + name);
+  return std::string(checkpoint().metadata.string(key).value_or(""));
+}
+
+const ChatTemplate& Engine::chat_template() {
+  const std::lock_guard lock(template_mutex_);
+  if (!template_) {
+    std::string source = chat_template_source();
+    LIMPID_CHECK(
+        UnsupportedError, !source.empty(),
+        "{} carries no chat template: give one, or continue plain text instead of chatting",
+        checkpoint().path);
+    template_.emplace(std::move(source));
+  }
+  return *template_;
+}
+
+std::unique_ptr<KvCache> Engine::make_cache(int64_t n_positions) {
+  const DecoderSpec& spec = model_->spec();
+  const DType k = cache_dtype(options_.cache_type_k);
+  const DType v = cache_dtype(options_.cache_type_v);
+  if (options_.check_memory) {
+    const int64_t n_blocks = std::max<int64_t>(n_positions, 1) / kKvBlock + 1;
+    const uint64_t wanted =
+        KvLayout{spec.n_layers, spec.n_kv_heads, spec.head_dim, n_blocks, k, v}.n_bytes();
+    const uint64_t available = available_memory();
+    LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
+                 "a KV cache of {} tokens needs {} MiB, and {} MiB are available: use a smaller "
+                 "context (n_ctx) or "
+                 "fewer sequences",
+                 n_positions, wanted >> 20U, available >> 20U);
+  }
+  const std::lock_guard lock(step_mutex_);
+  return model_->make_cache(n_positions, k, v);
+}
+
+}  // namespace limpid

@@ -1,0 +1,30 @@
+#include "generate/engine.h"
+#include "limpid/model.hpp"
+
+namespace limpid {
+
+LanguageModel LanguageModel::open(const std::string& path, const OpenOptions& options) {
+  return LanguageModel(Engine::open(path, options));
+}
+
+int64_t LanguageModel::n_ctx() const { return engine_->n_ctx(); }
+int64_t LanguageModel::vocab_size() const { return engine_->vocab_size(); }
+bool LanguageModel::has_tokenizer() const { return engine_->has_tokenizer(); }
+const MemoryPlan& LanguageModel::memory_plan() const { return engine_->memory_plan(); }
+
+std::vector<TokenId> LanguageModel::encode(std::string_view text, bool add_special,
+                                           bool parse_special) const {
+  EncodeOptions options;
+  options.add_special = add_special;
+  options.special.allow = parse_special ? SpecialTokens::Allow::kAll : SpecialTokens::Allow::kNone;
+  return engine_->tokenizer()->encode(text, options);
+}
+
+std::string LanguageModel::decode(std::span<const TokenId> ids, bool show_special) const {
+  return engine_->tokenizer()->decode(ids, show_special);
+}
+
+bool LanguageModel::is_stop(TokenId id) const { return engine_->tokenizer()->is_stop(id); }
+std::string LanguageModel::chat_template() const { return engine_->chat_template_source(); }
+
+}  // namespace limpid

@@ -1,0 +1,150 @@
+#include "limpid/session.hpp"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "generate/continuation.h"
+#include "generate/session_state.h"
+#include "generate/session_stream.h"
+
+namespace limpid {
+
+Session::State::State(LanguageModel language_model, const SessionOptions& options)
+    : model(std::move(language_model)) {
+  LIMPID_CHECK(ArgumentError, options.n_ctx >= 0 && options.n_ctx <= model.n_ctx(),
+               "[session] n_ctx is {}, must be between 1 and the model's {}, or 0 for that",
+               options.n_ctx, model.n_ctx());
+  n_ctx = options.n_ctx > 0 ? options.n_ctx : model.n_ctx();
+  cache = engine().make_cache(n_ctx);
+  sequence = cache->add_sequence();
+}
+
+void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_before) const {
+  for (const TokenId id : new_tokens) {
+    LIMPID_CHECK(ArgumentError, id >= 0 && id < model.vocab_size(),
+                 "[session] token id {} is not in the vocabulary [0, {})", id, model.vocab_size());
+  }
+  const int64_t n_after = n_before + std::ssize(new_tokens);
+  if (n_after > n_ctx) throw ContextOverflowError(n_after, n_ctx);
+}
+
+void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
+                          std::vector<float>& out) {
+  StepItem item;
+  item.sequence = sequence;
+  item.tokens = chunk;
+  item.outputs = all_outputs   ? StepItem::Outputs::kAll
+                 : last_output ? StepItem::Outputs::kLast
+                               : StepItem::Outputs::kNone;
+  const std::lock_guard lock(engine().step_mutex());
+  const auto given = engine().model().step(*cache, {&item, 1});
+  out.assign(given.begin(), given.end());
+  tokens.insert(tokens.end(), chunk.begin(), chunk.end());
+}
+
+int64_t Session::State::append(std::span<const TokenId> new_tokens, const CancelToken* cancel) {
+  check_new(new_tokens, std::ssize(tokens));
+  const auto n_batch = static_cast<size_t>(engine().options().n_batch);
+  for (size_t done = 0; done < new_tokens.size();) {
+    if (cancel != nullptr && cancel->cancelled()) return static_cast<int64_t>(done);
+    const auto chunk = new_tokens.subspan(done, std::min(n_batch, new_tokens.size() - done));
+    done += chunk.size();
+    step(chunk, false, done == new_tokens.size(), logits);
+  }
+  return std::ssize(new_tokens);
+}
+
+void Session::State::append(
+    std::span<const TokenId> new_tokens,
+    const std::function<void(int64_t position, std::span<const float> logits)>& look) {
+  // Logits of many tokens take more room than anything else in a step.
+  constexpr size_t kMostOutputs = 64;
+  check_new(new_tokens, std::ssize(tokens));
+  const auto n_chunk = std::min(kMostOutputs, static_cast<size_t>(engine().options().n_batch));
+  const auto vocab_size = static_cast<size_t>(model.vocab_size());
+  std::vector<float> rows;
+  for (size_t done = 0; done < new_tokens.size(); done += n_chunk) {
+    const int64_t first = std::ssize(tokens);
+    const auto chunk = new_tokens.subspan(done, std::min(n_chunk, new_tokens.size() - done));
+    step(chunk, true, true, rows);
+    logits.assign(rows.end() - static_cast<std::ptrdiff_t>(vocab_size), rows.end());
+    for (size_t i = 0; i < chunk.size(); ++i) {
+      look(first + static_cast<int64_t>(i), std::span(rows).subspan(i * vocab_size, vocab_size));
+    }
+  }
+}
+
+int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToken* cancel) {
+  LIMPID_CHECK(ArgumentError, !wanted.empty(), "[session] the new sequence has no tokens");
+  check_new(wanted, 0);
+  const auto differ = std::mismatch(tokens.begin(), tokens.end(), wanted.begin(), wanted.end());
+  int64_t n_kept = differ.first - tokens.begin();
+  const bool nothing_to_do =
+      n_kept == std::ssize(wanted) && n_kept == std::ssize(tokens) && !logits.empty();
+  if (nothing_to_do) return n_kept;
+  n_kept = std::min(n_kept, std::ssize(wanted) - 1);
+  truncate(n_kept);
+  append(wanted.subspan(static_cast<size_t>(n_kept)), cancel);
+  return n_kept;
+}
+
+void Session::State::truncate(int64_t n) {
+  LIMPID_CHECK(ArgumentError, n >= 0, "[session] cannot truncate to {} tokens", n);
+  if (n >= std::ssize(tokens)) return;
+  cache->truncate(sequence, n);
+  tokens.resize(static_cast<size_t>(n));
+  logits.clear();
+}
+
+int64_t Session::State::shift(int64_t n_keep) {
+  const std::vector<TokenId> left = shifted(tokens, n_keep);
+  const int64_t n_dropped = std::ssize(tokens) - std::ssize(left);
+  truncate(std::clamp<int64_t>(n_keep, 0, std::ssize(left)));
+  append(std::span(left).subspan(tokens.size()), nullptr);
+  return n_dropped;
+}
+
+Session::Session(LanguageModel model, const SessionOptions& options)
+    : state_(std::make_unique<State>(std::move(model), options)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+const LanguageModel& Session::model() const { return state_->model; }
+int64_t Session::n_ctx() const { return state_->n_ctx; }
+std::span<const TokenId> Session::tokens() const { return state_->tokens; }
+
+int64_t Session::append(std::span<const TokenId> tokens, const CancelToken* cancel) {
+  return state_->append(tokens, cancel);
+}
+void Session::append(
+    std::span<const TokenId> tokens,
+    const std::function<void(int64_t position, std::span<const float> logits)>& look) {
+  state_->append(tokens, look);
+}
+int64_t Session::assign(std::span<const TokenId> tokens, const CancelToken* cancel) {
+  return state_->assign(tokens, cancel);
+}
+void Session::truncate(int64_t n) { state_->truncate(n); }
+int64_t Session::shift(int64_t n_keep) { return state_->shift(n_keep); }
+
+std::span<const float> Session::logits() const {
+  LIMPID_CHECK(
+      ArgumentError, !state_->logits.empty(),
+      "[session] there are no logits: no token was evaluated since the start or the last truncate");
+  return state_->logits;
+}
+
+TextStream Session::generate(const GenerationOptions& options) {
+  logits();  // throws when there is nothing to continue
+  return TextStream(std::make_unique<SessionStream>(*state_, std::vector<TokenId>(), options));
+}
+
+TextStream Session::generate(std::string_view prompt, const GenerationOptions& options) {
+  std::vector<TokenId> ids = state_->model.encode(prompt);
+  LIMPID_CHECK(ArgumentError, !ids.empty(),
+               "[session] the prompt is empty and the model has no BOS token to begin with");
+  return TextStream(std::make_unique<SessionStream>(*state_, std::move(ids), options));
+}
+
+}  // namespace limpid

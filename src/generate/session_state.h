@@ -1,0 +1,39 @@
+// What a Session is made of.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "generate/engine.h"
+#include "limpid/session.hpp"
+#include "model/kv_cache.h"
+
+namespace limpid {
+
+struct Session::State {
+  State(LanguageModel language_model, const SessionOptions& options);
+
+  int64_t append(std::span<const TokenId> new_tokens, const CancelToken* cancel);
+  void append(std::span<const TokenId> new_tokens,
+              const std::function<void(int64_t position, std::span<const float> logits)>& look);
+  int64_t assign(std::span<const TokenId> wanted, const CancelToken* cancel);
+  void truncate(int64_t n);
+  int64_t shift(int64_t n_keep);
+
+  Engine& engine() { return *model.engine(); }
+  void check_new(std::span<const TokenId> new_tokens, int64_t n_before) const;
+  // One step: logits of the wanted outputs go to `out`.
+  void step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
+            std::vector<float>& out);
+
+  LanguageModel model;
+  int64_t n_ctx = 0;
+  std::unique_ptr<KvCache> cache;
+  SequenceId sequence = 0;
+  std::vector<TokenId> tokens;
+  std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
+};
+
+}  // namespace limpid

@@ -1,0 +1,43 @@
+// Streams of text: what stands behind a TextStream, and the one that a Session feeds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generate/continuation.h"
+#include "generate/session_state.h"
+#include "limpid/text_stream.hpp"
+
+namespace limpid {
+
+class TextStream::Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::optional<std::string_view> next() = 0;
+  virtual const GenerationResult& result() const = 0;
+};
+
+class SessionStream : public TextStream::Source {
+ public:
+  // Puts `prompt` in place of the session's tokens first; with an empty one it continues what is
+  // there. The session's state must outlive this. Throws ContextOverflowError when the prompt does
+  // not fit.
+  SessionStream(Session::State& session, std::vector<TokenId> prompt,
+                const GenerationOptions& options);
+
+  std::optional<std::string_view> next() override;
+  const GenerationResult& result() const override { return continuation_.result(); }
+
+ private:
+  void evaluate_prompt();
+  void evaluate_and_sample();
+
+  Session::State& session_;
+  std::vector<TokenId> prompt_;
+  Continuation continuation_;
+  bool begun_ = false;
+  std::optional<TokenId> pending_;  // sampled, not yet evaluated
+  std::string piece_;
+};
+
+}  // namespace limpid
