@@ -44,19 +44,23 @@ Continuation::Continuation(const Engine& engine, const GenerationOptions& option
       stop_ids_(all_stop_ids(tokenizer_.get(), options)),
       chain_(options.sampler, engine.vocab_size(), stop_ids_),
       matcher_(options.stop) {
-  if (tokenizer_) decoder_.emplace(tokenizer_, options.show_special);
   result_.seed = chain_.seed();
 }
 
 void Continuation::begin(std::span<const TokenId> prompt) {
   history_.assign(prompt.begin(), prompt.end());
   n_prompt_ = std::ssize(history_);
-  if (!decoder_) return;
-  // The text goes on where the prompt ended: its last character may lack bytes, and a space after
-  // it is no leading space. A character has at most four bytes.
+  if (!tokenizer_) return;
+  const auto is_text = [this](TokenId id) {
+    return id < tokenizer_->vocab_size() && !tokenizer_->is_control(id);
+  };
+  const bool at_start = std::none_of(prompt.begin(), prompt.end(), is_text);
+  decoder_.emplace(tokenizer_, options_.show_special, at_start);
+  // The text goes on where the prompt ended, and its last character may lack bytes; a character has
+  // at most four.
   constexpr size_t kTail = 4;
   for (const TokenId id : prompt.last(std::min(prompt.size(), kTail))) {
-    if (id < tokenizer_->vocab_size()) decoder_->push(id);
+    if (is_text(id)) decoder_->push(id);
   }
 }
 
