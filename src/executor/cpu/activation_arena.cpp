@@ -1,0 +1,102 @@
+#include "executor/cpu/activation_arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace limpid {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kPiece = uint64_t{64} << 20;  // the least that is asked for
+constexpr size_t kSlots = 1024;  // activations alive at once without growing a table
+
+}  // namespace
+
+ActivationArena::ActivationArena() {
+  free_.reserve(2 * kSlots);
+  slots_.reserve(kSlots);
+  free_slots_.reserve(kSlots);
+}
+
+ActivationArena::~ActivationArena() {
+  for (const Range& piece : pieces_) ::munmap(piece.begin, piece.size);
+}
+
+void ActivationArena::reserve(uint64_t n_bytes) {
+  for (const Range& piece : pieces_) {
+    if (piece.size >= n_bytes) return;
+  }
+  if (n_taken_ == 0) {
+    for (const Range& piece : pieces_) ::munmap(piece.begin, piece.size);
+    pieces_.clear();
+    free_.clear();
+  }
+  add_piece(n_bytes);
+}
+
+void ActivationArena::add_piece(uint64_t n_bytes) {
+  const uint64_t size = std::max(n_bytes, kPiece);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  LIMPID_CHECK(ResourceError, memory != MAP_FAILED,
+               "cannot reserve {} bytes for activations ({}); use a smaller batch", size,
+               std::strerror(errno));
+  ::madvise(memory, size, MADV_HUGEPAGE);
+  pieces_.push_back({static_cast<std::byte*>(memory), size});
+  free_range(pieces_.back());
+}
+
+int32_t ActivationArena::take(int64_t n_floats) {
+  const auto bytes = checked_mul<uint64_t>(static_cast<uint64_t>(n_floats), sizeof(float));
+  const auto size = bytes ? checked_align_up(std::max<uint64_t>(*bytes, 1), kAlignment) : bytes;
+  LIMPID_CHECK(ResourceError, size.has_value(), "an activation of {} elements is too large",
+               n_floats);
+  const auto fits = [&](const Range& range) { return range.size >= *size; };
+  auto found = std::ranges::find_if(free_, fits);
+  if (found == free_.end()) {
+    add_piece(*size);
+    found = std::ranges::find_if(free_, fits);
+  }
+  if (free_slots_.empty()) {
+    slots_.push_back({});
+    free_slots_.push_back(static_cast<int32_t>(slots_.size() - 1));
+    free_slots_.reserve(slots_.capacity());  // so that give() never allocates
+    free_.reserve(slots_.capacity() + pieces_.size() + 1);
+  }
+  const int32_t id = free_slots_.back();
+  free_slots_.pop_back();
+  slots_[static_cast<size_t>(id)] = {reinterpret_cast<float*>(found->begin), *size};
+  found->begin += *size;
+  found->size -= *size;
+  if (found->size == 0) free_.erase(found);
+  ++n_taken_;
+  return id;
+}
+
+void ActivationArena::give(int32_t id) noexcept {
+  const Slot slot = slots_[static_cast<size_t>(id)];
+  free_slots_.push_back(id);
+  --n_taken_;
+  free_range({reinterpret_cast<std::byte*>(slot.data), slot.size});
+}
+
+void ActivationArena::free_range(Range range) noexcept {
+  auto next = std::ranges::upper_bound(free_, range.begin, {}, &Range::begin);
+  if (next != free_.end() && range.begin + range.size == next->begin) {
+    range.size += next->size;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin() && (next - 1)->begin + (next - 1)->size == range.begin) {
+    (next - 1)->size += range.size;
+  } else {
+    free_.insert(next, range);
+  }
+}
+
+}  // namespace limpid

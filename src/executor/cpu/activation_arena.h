@@ -1,0 +1,52 @@
+// Memory of activations: the same sequence of takes and gives after an empty arena yields the same
+// addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace limpid {
+
+// Address space is reserved ahead (pages come when they are first written), so that a step asks the
+// system for nothing. Free ranges are taken lowest first and merged when given back.
+class ActivationArena {
+ public:
+  ActivationArena();
+  ~ActivationArena();
+  ActivationArena(const ActivationArena&) = delete;
+  ActivationArena& operator=(const ActivationArena&) = delete;
+
+  // Room for so many bytes in one piece, while nothing is taken. Throws ResourceError.
+  void reserve(uint64_t n_bytes);
+
+  // 64-byte aligned memory with arbitrary content. Asks the system only when what is reserved does
+  // not suffice.
+  int32_t take(int64_t n_floats);
+  void give(int32_t id) noexcept;
+  float* data(int32_t id) const { return slots_[static_cast<size_t>(id)].data; }
+
+  int64_t n_taken() const { return n_taken_; }
+  // Pieces of address space asked for so far: stays the same when steps find room.
+  int64_t n_pieces() const { return static_cast<int64_t>(pieces_.size()); }
+
+ private:
+  struct Range {
+    std::byte* begin;
+    uint64_t size;
+  };
+  struct Slot {
+    float* data;
+    uint64_t size;
+  };
+  void add_piece(uint64_t n_bytes);
+  void free_range(Range range) noexcept;
+
+  std::vector<Range> pieces_;
+  std::vector<Range> free_;  // by address; neighbours merged
+  std::vector<Slot> slots_;
+  std::vector<int32_t> free_slots_;  // last one is taken next
+  int64_t n_taken_ = 0;
+};
+
+}  // namespace limpid

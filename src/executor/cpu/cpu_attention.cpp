@@ -1,0 +1,270 @@
+// Causal attention over the KV cache. A task is a KV head with some query rows; tasks run in any
+// order on any thread, and each merges the partials of its blocks in order of position. With few
+// tasks and a long context (decode) the blocks are shared out too, and their partials are merged
+// afterwards by the same routine in the same order.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+
+#include "base/check.h"
+#include "executor/cpu/cpu_executor.h"
+
+namespace limpid {
+namespace {
+
+constexpr int64_t kBlocksPerWave = 64;  // partials of so many blocks are kept at once
+constexpr int64_t kBlocksPerChunk = 4;  // blocks that a thread takes at a time
+constexpr int64_t kFewBlocks = 8;       // up to here the calling thread does it all
+constexpr int64_t kTasksPerThread = 4;  // with fewer, blocks are shared out
+constexpr int64_t kElementsToShare = 16384;
+
+AttentionState state_at(float* memory, int64_t n_queries) {
+  return {memory, memory + n_queries, memory + 2 * n_queries};
+}
+
+int64_t state_floats(int64_t n_queries, int64_t head_dim) {
+  return n_queries * (2 + padded_head_dim(head_dim));
+}
+
+void clear_state(const AttentionState& state, int64_t n_queries, int64_t head_dim) {
+  std::fill_n(state.max, n_queries, -std::numeric_limits<float>::infinity());
+  std::fill_n(state.sum, n_queries, 0.0F);
+  std::fill_n(state.accumulator, n_queries * padded_head_dim(head_dim), 0.0F);
+}
+
+}  // namespace
+
+struct CpuExecutor::AttentionCall {
+  AttentionShape shape;
+  CpuKvStorage& kv;
+  int64_t layer;
+  const StepInputs& inputs;
+  std::span<const TokenTile> tiles;
+  const float* q;
+  float* out;
+
+  int64_t group() const { return shape.n_heads / shape.n_kv_heads; }
+  // Query heads of a group beyond kAttentionQueries go into further tasks.
+  int64_t heads_per_task() const { return std::min(group(), kAttentionQueries); }
+  int64_t tasks_per_group() const { return (group() + heads_per_task() - 1) / heads_per_task(); }
+  int64_t n_tasks() const {
+    return static_cast<int64_t>(tiles.size()) * shape.n_kv_heads * tasks_per_group();
+  }
+  int64_t most_queries() const {
+    int64_t most = 0;
+    for (const TokenTile& tile : tiles) most = std::max(most, tile.end - tile.begin);
+    return most * heads_per_task();
+  }
+
+  // The queries of one task: token by token, head by head.
+  struct Queries {
+    std::array<const float*, kAttentionQueries> q;
+    std::array<float*, kAttentionQueries> out;
+    std::array<int32_t, kAttentionQueries> n_visible;
+    int64_t n = 0;
+    int64_t kv_head = 0;
+    int64_t sequence = 0;
+
+    int64_t n_blocks() const {
+      return (n_visible[static_cast<size_t>(n - 1)] + kKvBlock - 1) / kKvBlock;
+    }
+    int64_t first_to_see(int64_t block) const {
+      int64_t i = 0;
+      while (n_visible[static_cast<size_t>(i)] <= block * kKvBlock) ++i;
+      return i;
+    }
+  };
+  Queries queries(int64_t task) const {
+    Queries result;
+    const int64_t part = task % tasks_per_group();
+    result.kv_head = task / tasks_per_group() % shape.n_kv_heads;
+    const TokenTile& tile = tiles[static_cast<size_t>(task / tasks_per_group() / shape.n_kv_heads)];
+    result.sequence = inputs.sequences[static_cast<size_t>(tile.begin)];
+    const int64_t first = result.kv_head * group() + part * heads_per_task();
+    const int64_t last = std::min(first + heads_per_task(), (result.kv_head + 1) * group());
+    for (int64_t t = tile.begin; t < tile.end; ++t) {
+      for (int64_t head = first; head < last; ++head) {
+        const auto i = static_cast<size_t>(result.n++);
+        const int64_t at = (t * shape.n_heads + head) * shape.head_dim;
+        result.q[i] = q + at;
+        result.out[i] = out + at;
+        result.n_visible[i] = inputs.positions[static_cast<size_t>(t)] + 1;
+      }
+    }
+    return result;
+  }
+
+  AttentionTile tile(const Queries& queries, float* scratch) const {
+    return {queries.q.data(), queries.n_visible.data(),
+            queries.n,        shape.head_dim,
+            shape.scale,      kv.k_is_f16(),
+            kv.v_is_f16(),    scratch};
+  }
+  KvBlockView block(const Queries& queries, int64_t block) const {
+    const int64_t physical = inputs.block_of(queries.sequence, block * kKvBlock);
+    return {kv.k_block(layer, physical, queries.kv_head),
+            kv.v_block(layer, physical, queries.kv_head)};
+  }
+};
+
+void CpuExecutor::append(const AttentionCall& call, const float* k, const float* v) {
+  const int64_t head_dim = call.shape.head_dim;
+  const int64_t cols = call.shape.n_kv_heads * head_dim;
+  pool_.for_ranges(inputs_.n_tokens(), std::max<int64_t>(1, kElementsToShare / cols),
+                   [&](int64_t begin, int64_t end, int) {
+                     for (int64_t t = begin; t < end; ++t) {
+                       const int64_t position = inputs_.positions[static_cast<size_t>(t)];
+                       const int64_t block =
+                           inputs_.block_of(inputs_.sequences[static_cast<size_t>(t)], position);
+                       for (int64_t h = 0; h < call.shape.n_kv_heads; ++h) {
+                         kernels_.append_kv(k + t * cols + h * head_dim,
+                                            v + t * cols + h * head_dim, position % kKvBlock,
+                                            head_dim, call.kv.k_is_f16(), call.kv.v_is_f16(),
+                                            call.kv.k_block(call.layer, block, h),
+                                            call.kv.v_block(call.layer, block, h));
+                       }
+                     }
+                   });
+}
+
+void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thread) {
+  const int64_t head_dim = call.shape.head_dim;
+  const AttentionCall::Queries queries = call.queries(task);
+  float* scratch = attention_scratch(thread);
+  float* states = scratch + attention_scratch_floats(head_dim);
+  const AttentionState state = state_at(states, queries.n);
+  const AttentionState partial = state_at(states + state_floats(queries.n, head_dim), queries.n);
+  const AttentionTile tile = call.tile(queries, scratch);
+  clear_state(state, queries.n, head_dim);
+  for (int64_t b = 0; b < queries.n_blocks(); ++b) {
+    kernels_.attend_block(tile, b, call.block(queries, b), partial);
+    kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
+  }
+  for (int64_t i = 0; i < queries.n; ++i) {
+    kernels_.finish_attention(state.accumulator + i * padded_head_dim(head_dim), state.sum[i],
+                              head_dim, queries.out[static_cast<size_t>(i)]);
+  }
+}
+
+void CpuExecutor::attend_split(const AttentionCall& call) {
+  const int64_t head_dim = call.shape.head_dim;
+  const int64_t n_tasks = call.n_tasks();
+  const int64_t floats = state_floats(call.most_queries(), head_dim);
+  int64_t n_blocks = 0;
+  for (int64_t task = 0; task < n_tasks; ++task) {
+    n_blocks = std::max(n_blocks, call.queries(task).n_blocks());
+  }
+  const Activation states = allocate(n_tasks, floats);
+  const Activation partials = allocate(n_tasks * kBlocksPerWave, floats);
+  constexpr int64_t kChunks = kBlocksPerWave / kBlocksPerChunk;
+  for (int64_t wave = 0; wave < n_blocks; wave += kBlocksPerWave) {
+    std::atomic<int64_t> next{0};
+    pool_.run([&](int thread) {
+      for (int64_t i = next.fetch_add(1); i < n_tasks * kChunks; i = next.fetch_add(1)) {
+        const int64_t task = i / kChunks;
+        const AttentionCall::Queries queries = call.queries(task);
+        const AttentionTile tile = call.tile(queries, attention_scratch(thread));
+        const int64_t begin = wave + i % kChunks * kBlocksPerChunk;
+        const int64_t end = std::min(begin + kBlocksPerChunk, queries.n_blocks());
+        for (int64_t b = begin; b < end; ++b) {
+          float* memory = data(partials) + (task * kBlocksPerWave + b - wave) * floats;
+          kernels_.attend_block(tile, b, call.block(queries, b), state_at(memory, queries.n));
+        }
+      }
+    });
+    pool_.for_ranges(n_tasks, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t task = begin; task < end; ++task) {
+        const AttentionCall::Queries queries = call.queries(task);
+        const AttentionState state = state_at(data(states) + task * floats, queries.n);
+        if (wave == 0) clear_state(state, queries.n, head_dim);
+        for (int64_t b = wave; b < std::min(wave + kBlocksPerWave, queries.n_blocks()); ++b) {
+          float* memory = data(partials) + (task * kBlocksPerWave + b - wave) * floats;
+          kernels_.merge_partial(state, state_at(memory, queries.n), queries.first_to_see(b),
+                                 queries.n, head_dim);
+        }
+        if (wave + kBlocksPerWave < n_blocks) continue;
+        for (int64_t i = 0; i < queries.n; ++i) {
+          kernels_.finish_attention(state.accumulator + i * padded_head_dim(head_dim), state.sum[i],
+                                    head_dim, queries.out[static_cast<size_t>(i)]);
+        }
+      }
+    });
+  }
+}
+
+void CpuExecutor::make_token_tiles(int64_t tokens_per_tile) {
+  token_tiles_.clear();
+  const int64_t n = inputs_.n_tokens();
+  for (int64_t begin = 0; begin < n;) {
+    int64_t end = begin + 1;
+    while (end < n && end - begin < tokens_per_tile &&
+           inputs_.sequences[static_cast<size_t>(end)] ==
+               inputs_.sequences[static_cast<size_t>(begin)]) {
+      ++end;
+    }
+    token_tiles_.push_back({begin, end});
+    begin = end;
+  }
+}
+
+void CpuExecutor::check_attention(const Activation& q, const Activation& k, const Activation& v,
+                                  const KvLayout& layout, int64_t layer,
+                                  const AttentionShape& shape) const {
+  LIMPID_CHECK(
+      ShapeError,
+      shape.n_kv_heads > 0 && shape.n_heads % shape.n_kv_heads == 0 &&
+          q.cols() == shape.n_heads * shape.head_dim &&
+          k.cols() == shape.n_kv_heads * shape.head_dim && v.cols() == k.cols() &&
+          q.rows() == inputs_.n_tokens() && k.rows() == q.rows() && v.rows() == q.rows(),
+      "[attention] q [{}, {}], k [{}, {}], v [{}, {}] for {} tokens, {} heads, {} KV heads of {}",
+      q.rows(), q.cols(), k.rows(), k.cols(), v.rows(), v.cols(), inputs_.n_tokens(), shape.n_heads,
+      shape.n_kv_heads, shape.head_dim);
+  LIMPID_CHECK(ShapeError,
+               layout.n_kv_heads == shape.n_kv_heads && layout.head_dim == shape.head_dim &&
+                   layer >= 0 && layer < layout.n_layers,
+               "[attention] layer {}, {} KV heads of {} in a cache of {} layers, {} KV heads of {}",
+               layer, shape.n_kv_heads, shape.head_dim, layout.n_layers, layout.n_kv_heads,
+               layout.head_dim);
+  for (size_t t = 0; t < inputs_.positions.size(); ++t) {
+    const auto s = static_cast<size_t>(inputs_.sequences[t]);
+    LIMPID_CHECK(ShapeError,
+                 inputs_.positions[t] / kKvBlock <
+                         inputs_.block_table_begin[s + 1] - inputs_.block_table_begin[s] &&
+                     inputs_.block_of(inputs_.sequences[t], inputs_.positions[t]) < layout.n_blocks,
+                 "[attention] no block holds position {} of sequence {}", inputs_.positions[t], s);
+  }
+}
+
+Activation CpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
+                                  KvStorage& kv, int64_t layer, const AttentionShape& shape) {
+  auto& storage = static_cast<CpuKvStorage&>(kv);
+  check_attention(q, k, v, storage.layout(), layer, shape);
+  Activation out = allocate(q.rows(), q.cols());
+  const int64_t heads_per_task = std::min(shape.n_heads / shape.n_kv_heads, kAttentionQueries);
+  make_token_tiles(kAttentionQueries / heads_per_task);
+  const AttentionCall call{shape, storage, layer, inputs_, token_tiles_, data(q), data(out)};
+  append(call, data(k), data(v));
+
+  const int64_t n_tasks = call.n_tasks();
+  int64_t n_blocks = 0;  // of all tasks
+  for (const TokenTile& tile : token_tiles_) {
+    const int64_t last = inputs_.positions[static_cast<size_t>(tile.end - 1)];
+    n_blocks += (last / kKvBlock + 1) * (n_tasks / static_cast<int64_t>(token_tiles_.size()));
+  }
+  if (pool_.size() == 1 || n_blocks <= kFewBlocks) {
+    for (int64_t task = 0; task < n_tasks; ++task) attend_whole(call, task, 0);
+  } else if (n_tasks < kTasksPerThread * pool_.size()) {
+    attend_split(call);
+  } else {
+    std::atomic<int64_t> next{n_tasks};  // the last tasks see most: they go first
+    pool_.run([&](int thread) {
+      for (int64_t i = next.fetch_sub(1) - 1; i >= 0; i = next.fetch_sub(1) - 1) {
+        attend_whole(call, i, thread);
+      }
+    });
+  }
+  return out;
+}
+
+}  // namespace limpid

@@ -1,0 +1,102 @@
+// The fast executor: ops become ranges on a thread pool, ranges become kernels of one instruction
+// set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/thread_pool.h"
+#include "executor/cpu/activation_arena.h"
+#include "executor/cpu/cpu_kv_storage.h"
+#include "executor/cpu/isa.h"
+#include "executor/executor.h"
+#include "executor/executors.h"
+#include "executor/rope_table.h"
+
+namespace limpid {
+
+class CpuExecutor final : public Executor {
+ public:
+  // Throws ArgumentError for an instruction set that is not there or a bad number of threads.
+  explicit CpuExecutor(const ExecutorOptions& options);
+
+  std::string_view name() const override { return "cpu"; }
+  std::string_view isa() const { return isa_.name; }
+
+  Weight load_weight(const WeightSource& source) override;
+  RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
+                      double magnitude) override;
+  std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
+  void reserve(int64_t max_tokens, int64_t max_outputs) override;
+
+  StepInputs& inputs() override { return inputs_; }
+  void begin_step() override;
+  void end_step() override {}
+
+  Activation embed(const Weight& table) override;
+  Activation embed_positions(const Weight& table) override;
+  Activation add(const Activation& a, const Activation& b) override;
+  Activation scale(const Activation& x, float factor) override;
+  Activation rms_norm(const Activation& x, const Weight& weight, float eps) override;
+  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
+                        float eps) override;
+  void linear(const Activation& x, std::span<Projection> projections) override;
+  Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) override;
+  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
+                       int64_t layer, const AttentionShape& shape) override;
+  Activation gated(GatedKind kind, const Activation& gate, const Activation& up) override;
+  Activation unary(UnaryKind kind, const Activation& x) override;
+  Activation select_outputs(const Activation& x) override;
+  void read(const Activation& x, std::span<float> out) override;
+
+  // For tests of the contract: where an activation lies, and how often the arena grew.
+  const float* address(const Activation& x) const { return arena_.data(x.id()); }
+  const ActivationArena& arena() const { return arena_; }
+
+ private:
+  struct LoadedWeight {
+    std::string name;
+    WeightUse use;
+    TensorView tensor;          // in the file, or in `decoded`
+    Tensor decoded;             // of a type that no kernel reads
+    std::vector<float> vector;  // WeightUse::kVector
+    int64_t pair_head_dim = 0;  // > 0: rows are interleaved pairs
+  };
+  // Tokens [begin, end) of one sequence that attention takes together.
+  struct TokenTile {
+    int64_t begin;
+    int64_t end;
+  };
+  struct AttentionCall;
+
+  void release(int32_t id) noexcept override { arena_.give(id); }
+  Activation allocate(int64_t n_rows, int64_t n_cols);
+  float* data(const Activation& x) { return arena_.data(x.id()); }
+  const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
+  Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
+  float* linear_scratch(int thread);
+  float* attention_scratch(int thread);
+
+  void check_attention(const Activation& q, const Activation& k, const Activation& v,
+                       const KvLayout& layout, int64_t layer, const AttentionShape& shape) const;
+  void make_token_tiles(int64_t tokens_per_tile);
+  void append(const AttentionCall& call, const float* k, const float* v);
+  void attend_whole(const AttentionCall& call, int64_t task, int thread);
+  void attend_split(const AttentionCall& call);
+
+  const Isa& isa_;
+  const Kernels& kernels_;
+  ThreadPool pool_;
+  StepInputs inputs_;
+  ActivationArena arena_;
+  std::vector<LoadedWeight> weights_;
+  std::vector<RopeAngles> rope_tables_;
+  std::vector<TokenTile> token_tiles_;
+  AlignedBuffer linear_scratch_;     // [threads, kLinearScratch]
+  AlignedBuffer attention_scratch_;  // [threads, attention_floats_]
+  int64_t attention_floats_ = 0;
+  int64_t widest_ = 0;  // rows or columns of the widest projection
+};
+
+}  // namespace limpid

@@ -1,0 +1,19 @@
+// Which instruction set's kernels run.
+#pragma once
+
+#include <string_view>
+
+#include "executor/cpu/kernels.h"
+
+namespace limpid {
+
+struct Isa {
+  std::string_view name;
+  const Kernels* kernels;
+};
+
+// By name; "" means LIMPID_ISA of the environment, and without it the best that this CPU has.
+// Throws ArgumentError, listing what there is, for a name that is unknown or that this CPU lacks.
+const Isa& choose_isa(std::string_view name);
+
+}  // namespace limpid

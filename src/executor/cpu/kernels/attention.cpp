@@ -1,0 +1,219 @@
+// Causal attention over blocks of 64 positions. Each block gives a partial (max, sum, accumulator)
+// that is computed by one routine for one query or many, and merged by one routine in order of
+// position: so decode, prefill and any chunking agree to the bit.
+#include "executor/cpu/kernels/kernels-inl.h"
+#include "executor/cpu/kernels/math-inl.h"
+
+namespace limpid::LIMPID_ISA {
+namespace {
+
+constexpr int kBlock = 64;
+constexpr int kBlockVectors = kBlock / kLanes;
+
+struct F32Storage {
+  using Element = float;
+  static LIMPID_INLINE F32x16 load(const float* p) { return LIMPID_ISA::load(p); }
+};
+struct F16Storage {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_f16(p); }
+};
+
+// Queries x vectors whose accumulators fit the registers.
+constexpr int kQueries = 6;
+#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+constexpr int kVectors = 4;
+#else
+constexpr int kVectors = 1;
+#endif
+
+// c[q][n] = sum over m in order of a[q][m] * b[m][n], starting from 0; lanes along n. kQ rows, kV
+// vectors of n.
+template <class S, int kQ, int kV>
+void product_tile(const float* const* a, int64_t n_m, const typename S::Element* b,
+                  int64_t b_stride, float* c, int64_t c_stride) {
+  F32x16 sums[kQ][kV];
+#pragma GCC unroll 8
+  for (int q = 0; q < kQ; ++q) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) sums[q][v] = zero();
+  }
+  for (int64_t m = 0; m < n_m; ++m, b += b_stride) {
+    F32x16 row[kV];
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) row[v] = S::load(b + v * kLanes);
+#pragma GCC unroll 8
+    for (int q = 0; q < kQ; ++q) {
+      const F32x16 factor = broadcast(a[q][m]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) sums[q][v] = fma(factor, row[v], sums[q][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int q = 0; q < kQ; ++q) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) store(sums[q][v], c + q * c_stride + v * kLanes);
+  }
+}
+
+template <class S, int kV>
+LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n_m,
+                                   const typename S::Element* b, int64_t b_stride, float* c,
+                                   int64_t c_stride) {
+  for (; n_a >= kQueries; n_a -= kQueries, a += kQueries, c += kQueries * c_stride) {
+    product_tile<S, kQueries, kV>(a, n_m, b, b_stride, c, c_stride);
+  }
+  switch (n_a) {
+    case 1:
+      return product_tile<S, 1, kV>(a, n_m, b, b_stride, c, c_stride);
+    case 2:
+      return product_tile<S, 2, kV>(a, n_m, b, b_stride, c, c_stride);
+    case 3:
+      return product_tile<S, 3, kV>(a, n_m, b, b_stride, c, c_stride);
+    case 4:
+      return product_tile<S, 4, kV>(a, n_m, b, b_stride, c, c_stride);
+    case 5:
+      return product_tile<S, 5, kV>(a, n_m, b, b_stride, c, c_stride);
+    default:
+      return;
+  }
+}
+
+// n_a rows, n_vectors vectors.
+template <class S>
+void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b_bytes,
+             int64_t b_stride, int64_t n_vectors, float* c, int64_t c_stride) {
+  const auto* b = reinterpret_cast<const typename S::Element*>(b_bytes);
+  if constexpr (kVectors > 1) {
+    for (; n_vectors >= kVectors;
+         n_vectors -= kVectors, b += kVectors * kLanes, c += kVectors * kLanes) {
+      product_columns<S, kVectors>(a, n_a, n_m, b, b_stride, c, c_stride);
+    }
+  }
+  for (; n_vectors > 0; --n_vectors, b += kLanes, c += kLanes) {
+    product_columns<S, 1>(a, n_a, n_m, b, b_stride, c, c_stride);
+  }
+}
+
+alignas(64) constexpr float kLaneIndex[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                  8, 9, 10, 11, 12, 13, 14, 15};
+
+// Scores of one query become exp(score * scale - max), exactly 0 from n_visible on.
+LIMPID_INLINE void soften(float* scores, int64_t n_visible, float scale, float* max_out,
+                          float* sum_out) {
+  const F32x16 minus_infinity = broadcast(-__builtin_inff());
+  F32x16 values[kBlockVectors];
+  F32x16 largest = minus_infinity;
+#pragma GCC unroll 4
+  for (int v = 0; v < kBlockVectors; ++v) {
+    const F32x16 left = broadcast(static_cast<float>(n_visible - v * kLanes));
+    const F32x16 scaled = mul(load(scores + v * kLanes), broadcast(scale));
+    values[v] = select_less(load(kLaneIndex), left, scaled, minus_infinity);
+    largest = max(values[v], largest);
+  }
+  const float block_max = reduce_max(largest);
+  F32x16 sum = zero();
+#pragma GCC unroll 4
+  for (int v = 0; v < kBlockVectors; ++v) {
+    const F32x16 p = exp(sub(values[v], broadcast(block_max)));
+    store(p, scores + v * kLanes);
+    sum = add(sum, p);
+  }
+  *max_out = block_max;
+  *sum_out = reduce_add(sum);
+}
+
+LIMPID_INLINE int64_t visible_in_block(const AttentionTile& tile, int64_t query, int64_t block) {
+  const int64_t n = tile.n_visible[query] - block * kBlock;
+  return n < kBlock ? n : kBlock;
+}
+
+}  // namespace
+
+void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& kv,
+                  const AttentionState& partial) {
+  const int64_t padded = padded_head_dim(tile.head_dim);
+  int64_t first = 0;  // queries before see nothing of this block
+  while (first < tile.n_queries && visible_in_block(tile, first, block) <= 0) ++first;
+  if (first == tile.n_queries) return;
+
+  float* scores = tile.scratch + first * kBlock;
+  const int64_t n = tile.n_queries - first;
+  const int64_t n_vectors =
+      (visible_in_block(tile, tile.n_queries - 1, block) + kLanes - 1) / kLanes;
+  (tile.k_is_f16 ? product<F16Storage> : product<F32Storage>)(tile.q + first, n, tile.head_dim,
+                                                              kv.k, kBlock, n_vectors, scores,
+                                                              kBlock);
+  const float* rows[kAttentionQueries];
+  for (int64_t i = first; i < tile.n_queries; ++i) {
+    float* row = tile.scratch + i * kBlock;
+    rows[i] = row;
+    soften(row, visible_in_block(tile, i, block), tile.scale, partial.max + i, partial.sum + i);
+  }
+  // Queries that see equally far go together; what a query does not see is not even multiplied by
+  // 0.
+  for (int64_t i = first; i < tile.n_queries;) {
+    const int64_t visible = visible_in_block(tile, i, block);
+    int64_t end = i + 1;
+    while (end < tile.n_queries && visible_in_block(tile, end, block) == visible) ++end;
+    (tile.v_is_f16 ? product<F16Storage>
+                   : product<F32Storage>)(rows + i, end - i, visible, kv.v, padded, padded / kLanes,
+                                          partial.accumulator + i * padded, padded);
+    i = end;
+  }
+}
+
+void merge_partial(const AttentionState& state, const AttentionState& partial, int64_t begin,
+                   int64_t end, int64_t head_dim) {
+  const int64_t padded = padded_head_dim(head_dim);
+  for (int64_t i = begin; i < end; ++i) {
+    const F32x16 old_max = broadcast(state.max[i]);
+    const F32x16 new_max = broadcast(partial.max[i]);
+    const F32x16 both_max = max(old_max, new_max);
+    const F32x16 keep = exp(sub(old_max, both_max));
+    const F32x16 take = exp(sub(new_max, both_max));
+    const F32x16 sum = fma(broadcast(state.sum[i]), keep, mul(broadcast(partial.sum[i]), take));
+    float lanes[kLanes];
+    store(both_max, lanes);
+    state.max[i] = lanes[0];
+    store(sum, lanes);
+    state.sum[i] = lanes[0];
+    float* to = state.accumulator + i * padded;
+    const float* from = partial.accumulator + i * padded;
+    for (int64_t d = 0; d < padded; d += kLanes) {
+      store(fma(load(to + d), keep, mul(load(from + d), take)), to + d);
+    }
+  }
+}
+
+void finish_attention(const float* accumulator, float sum, int64_t head_dim, float* out) {
+  const F32x16 divisor = broadcast(sum);
+  int64_t d = 0;
+  for (; d + kLanes <= head_dim; d += kLanes) store(div(load(accumulator + d), divisor), out + d);
+  if (d < head_dim) store_partial(div(load(accumulator + d), divisor), out + d, head_dim - d);
+}
+
+void append_kv(const float* k, const float* v, int64_t slot, int64_t head_dim, bool k_is_f16,
+               bool v_is_f16, std::byte* k_block, std::byte* v_block) {
+  const int64_t padded = padded_head_dim(head_dim);
+  if (k_is_f16) {
+    auto* column = reinterpret_cast<uint16_t*>(k_block) + slot;
+    for (int64_t d = 0; d < head_dim; d += kLanes) {
+      const int64_t n = head_dim - d < kLanes ? head_dim - d : kLanes;
+      uint16_t halves[kLanes];
+      store_f16(load_partial(k + d, n), halves);
+      for (int64_t i = 0; i < n; ++i) column[(d + i) * kBlock] = halves[i];
+    }
+  } else {
+    float* column = reinterpret_cast<float*>(k_block) + slot;
+    for (int64_t d = 0; d < head_dim; ++d) column[d * kBlock] = k[d];
+  }
+  if (v_is_f16) {
+    narrow_to_f16(v, head_dim, reinterpret_cast<uint16_t*>(v_block) + slot * padded);
+  } else {
+    float* row = reinterpret_cast<float*>(v_block) + slot * padded;
+    for (int64_t d = 0; d < head_dim; ++d) row[d] = v[d];
+  }
+}
+
+}  // namespace limpid::LIMPID_ISA

@@ -1,0 +1,222 @@
+// y = x W^T + b for weights that stay in the file's own f32, f16 or bf16.
+//
+// One order of addition for one token, for a few and for many: lane l of an output sums k = l, l +
+// 16, … by fused multiply-add in order of k (lanes beyond the last column add 0 * 0), then the
+// lanes are folded, then comes the bias. So the three paths below differ in what they load when,
+// and never in a bit of the result.
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/kernels/kernels-inl.h"
+#include "executor/cpu/kernels/lanes-inl.h"
+
+namespace limpid::LIMPID_ISA {
+namespace {
+
+struct F32Weight {
+  using Element = float;
+  static LIMPID_INLINE F32x16 load(const float* p) { return LIMPID_ISA::load(p); }
+  static LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
+    return LIMPID_ISA::load_partial(p, n);
+  }
+};
+struct F16Weight {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_f16(p); }
+  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
+    return load_f16_partial(p, n);
+  }
+};
+struct Bf16Weight {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_bf16(p); }
+  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
+    return load_bf16_partial(p, n);
+  }
+};
+
+// Accumulators that fit the registers, as rows x tokens.
+#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 8;
+#else
+constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
+#endif
+constexpr int64_t kPanelTokens = 24;  // from so many tokens on, rows are widened once into a panel
+constexpr int64_t kPrefetchBytes = 1024;
+
+LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
+  const int64_t head_dim = task.pair_head_dim;
+  if (head_dim == 0) return row;
+  const int64_t head = row / head_dim * head_dim;
+  const int64_t i = row - head;
+  return head + i / 2 + (i & 1) * (head_dim / 2);
+}
+
+template <int kR, int kT>
+LIMPID_INLINE void write_outputs(const FloatLinearTask& task, const F32x16 (&sums)[kR][kT],
+                                 int64_t row, int64_t n_rows, int64_t token) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+    if (r >= n_rows) break;
+    const int64_t out = output_row(task, row + r);
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      float sum = reduce_add(sums[r][t]);
+      if (task.bias != nullptr) sum += task.bias[out];
+      task.y[(token + t) * task.y_stride + out] = sum;
+    }
+  }
+}
+
+// kR rows as the file has them, kT tokens.
+template <class W, int kR, int kT>
+void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
+  const int64_t cols = task.cols;
+  const auto* w = reinterpret_cast<const typename W::Element*>(task.weight) + row * cols;
+  const float* x = task.x + token * cols;
+  F32x16 sums[kR][kT];
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) sums[r][t] = zero();
+  }
+  int64_t k = 0;
+  for (; k + kLanes <= cols; k += kLanes) {
+    F32x16 rows[kR];
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      rows[r] = W::load(w + r * cols + k);
+      if constexpr (kT == 1)
+        __builtin_prefetch(reinterpret_cast<const char*>(w + r * cols + k) + kPrefetchBytes);
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      const F32x16 xs = load(x + t * cols + k);
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
+    }
+  }
+  if (k < cols) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const F32x16 ws = W::load_partial(w + r * cols + k, cols - k);
+#pragma GCC unroll 8
+      for (int t = 0; t < kT; ++t)
+        sums[r][t] = fma(ws, load_partial(x + t * cols + k, cols - k), sums[r][t]);
+    }
+  }
+  write_outputs(task, sums, row, kR, token);
+}
+
+// Tokens [token, end) for kR rows; kT and fewer at a time.
+template <class W, int kR, int kT>
+LIMPID_INLINE void direct_tokens(const FloatLinearTask& task, int64_t row, int64_t token) {
+  for (; token + kT <= task.n_tokens; token += kT) direct_tile<W, kR, kT>(task, row, token);
+  if constexpr (kT > 1) {
+    if (token < task.n_tokens) direct_tokens<W, kR, kT - 1>(task, row, token);
+  }
+}
+
+template <class W>
+void linear_direct(const FloatLinearTask& task) {
+  int64_t row = task.row_begin;
+  if (task.n_tokens == 1) {
+    for (; row + kRowsOfOneToken <= task.row_end; row += kRowsOfOneToken) {
+      direct_tile<W, kRowsOfOneToken, 1>(task, row, 0);
+    }
+  } else {
+    for (; row + kRows <= task.row_end; row += kRows)
+      direct_tokens<W, kRows, kTokens>(task, row, 0);
+  }
+  for (; row < task.row_end; ++row) direct_tokens<W, 1, kTokens>(task, row, 0);
+}
+
+// A panel: for each kRows rows, for each 16 columns, kRows x 16 floats. Columns and rows that do
+// not exist are 0.
+template <class W>
+void widen_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows, float* panel) {
+  const int64_t cols = task.cols;
+  const auto* w = reinterpret_cast<const typename W::Element*>(task.weight);
+  for (int64_t r0 = 0; r0 < n_rows; r0 += kRows) {
+    for (int64_t k = 0; k < cols; k += kLanes) {
+      for (int r = 0; r < kRows; ++r, panel += kLanes) {
+        if (r0 + r >= n_rows) {
+          store(zero(), panel);
+          continue;
+        }
+        const auto* p = w + (row + r0 + r) * cols + k;
+        store(k + kLanes <= cols ? W::load(p) : W::load_partial(p, cols - k), panel);
+      }
+    }
+  }
+}
+
+template <int kT>
+void panel_tile(const FloatLinearTask& task, const float* panel, int64_t row, int64_t n_rows,
+                int64_t token) {
+  const int64_t cols = task.cols;
+  const float* x = task.x + token * cols;
+  F32x16 sums[kRows][kT];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) sums[r][t] = zero();
+  }
+  int64_t k = 0;
+  for (; k + kLanes <= cols; k += kLanes, panel += kRows * kLanes) {
+    F32x16 rows[kRows];
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) rows[r] = load(panel + r * kLanes);
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      const F32x16 xs = load(x + t * cols + k);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
+    }
+  }
+  if (k < cols) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) {
+      const F32x16 xs = load_partial(x + t * cols + k, cols - k);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) sums[r][t] = fma(load(panel + r * kLanes), xs, sums[r][t]);
+    }
+  }
+  write_outputs(task, sums, row, n_rows, token);
+}
+
+template <int kT>
+LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const float* panel,
+                                int64_t panel_stride, int64_t row, int64_t row_end, int64_t token) {
+  for (; token + kT <= task.n_tokens; token += kT) {
+    const float* rows = panel;
+    for (int64_t r = row; r < row_end; r += kRows, rows += panel_stride) {
+      panel_tile<kT>(task, rows, r, row_end - r, token);
+    }
+  }
+  if constexpr (kT > 1) {
+    if (token < task.n_tokens) panel_tokens<kT - 1>(task, panel, panel_stride, row, row_end, token);
+  }
+}
+
+// Rows are read from memory once, widened into the L2 cache, and meet all tokens there.
+template <class W>
+void linear(const FloatLinearTask& task) {
+  const int64_t panel_stride = (task.cols + kLanes - 1) / kLanes * kLanes * kRows;
+  const int64_t panel_rows = kLinearScratch / panel_stride * kRows;
+  if (task.n_tokens < kPanelTokens || panel_rows == 0) {
+    linear_direct<W>(task);
+    return;
+  }
+  for (int64_t row = task.row_begin; row < task.row_end; row += panel_rows) {
+    const int64_t row_end = row + panel_rows < task.row_end ? row + panel_rows : task.row_end;
+    widen_panel<W>(task, row, row_end - row, task.scratch);
+    panel_tokens<kTokens>(task, task.scratch, panel_stride, row, row_end, 0);
+  }
+}
+
+}  // namespace
+
+void linear_f32(const FloatLinearTask& task) { linear<F32Weight>(task); }
+void linear_f16(const FloatLinearTask& task) { linear<F16Weight>(task); }
+void linear_bf16(const FloatLinearTask& task) { linear<Bf16Weight>(task); }
+
+}  // namespace limpid::LIMPID_ISA

@@ -1,0 +1,85 @@
+#include "executor/rope_table.h"
+
+#include "base/check.h"
+#include "tensor/tensor.h"
+
+namespace limpid {
+namespace {
+
+constexpr double kMaxAngle = 2097152.0;  // 2^21
+
+// pi / 2 in three parts. The first two have at most 30 bits, so that their products with a count of
+// quarter turns below 2^21 are exact.
+constexpr double kQuarter1 = 0x1.921fb54p+0;
+constexpr double kQuarter2 = 0x1.10b46118p-30;
+constexpr double kQuarter3 = 0x1.313198a2e037p-61;
+constexpr double kQuartersPerRadian = 0x1.45f306dc9c883p-1;
+
+// Taylor's series on [-pi/4, pi/4]; the first term left out is below 5e-17 of the result.
+double sine_near_zero(double r, double r2) {
+  double p = 2.8114572543455206e-15;
+  p = p * r2 - 7.647163731819816e-13;
+  p = p * r2 + 1.6059043836821613e-10;
+  p = p * r2 - 2.505210838544172e-08;
+  p = p * r2 + 2.7557319223985893e-06;
+  p = p * r2 - 0.0001984126984126984;
+  p = p * r2 + 0.008333333333333333;
+  p = p * r2 - 0.16666666666666666;
+  return r + r * r2 * p;
+}
+
+double cosine_near_zero(double r2) {
+  double p = 4.779477332387385e-14;
+  p = p * r2 - 1.1470745597729725e-11;
+  p = p * r2 + 2.08767569878681e-09;
+  p = p * r2 - 2.755731922398589e-07;
+  p = p * r2 + 2.48015873015873e-05;
+  p = p * r2 - 0.001388888888888889;
+  p = p * r2 + 0.041666666666666664;
+  return 1.0 - (0.5 * r2 - r2 * r2 * p);
+}
+
+}  // namespace
+
+SineCosine sine_cosine(double angle) {
+  const auto n = static_cast<int64_t>(angle * kQuartersPerRadian + 0.5);
+  const auto quarters = static_cast<double>(n);
+  const double r = ((angle - quarters * kQuarter1) - quarters * kQuarter2) - quarters * kQuarter3;
+  const double r2 = r * r;
+  const double s = sine_near_zero(r, r2);
+  const double c = cosine_near_zero(r2);
+  switch (n % 4) {
+    case 0:
+      return {s, c};
+    case 1:
+      return {c, -s};
+    case 2:
+      return {-s, -c};
+    default:
+      return {-c, s};
+  }
+}
+
+RopeAngles::RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions,
+                       double magnitude)
+    : half_(static_cast<int64_t>(inverse_frequencies.size())), n_positions_(n_positions) {
+  const auto size = static_cast<size_t>(Shape{n_positions, half_}.n_elements());
+  for (const double frequency : inverse_frequencies) {
+    LIMPID_CHECK(ArgumentError,
+                 frequency >= 0 && frequency * static_cast<double>(n_positions) < kMaxAngle,
+                 "[rope] inverse frequency {} over {} positions leaves the angles below {}; use a "
+                 "shorter context",
+                 frequency, n_positions, kMaxAngle);
+  }
+  cosines_.reserve(size);
+  sines_.reserve(size);
+  for (int64_t position = 0; position < n_positions; ++position) {
+    for (const double frequency : inverse_frequencies) {
+      const SineCosine turn = sine_cosine(static_cast<double>(position) * frequency);
+      cosines_.push_back(static_cast<float>(turn.cosine * magnitude));
+      sines_.push_back(static_cast<float>(turn.sine * magnitude));
+    }
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,35 @@
+// Cosines and sines of rotary positions, by routines of our own: the same bits on every machine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace limpid {
+
+// Sine and cosine of an angle in radians, 0 <= angle < 2^21, each within 5e-16 of the true value.
+struct SineCosine {
+  double sine;
+  double cosine;
+};
+SineCosine sine_cosine(double angle);
+
+// cos and sin of position * inverse_frequencies[i], times `magnitude`: [n_positions, n_rot / 2],
+// computed in f64 and rounded to f32.
+class RopeAngles {
+ public:
+  // Throws ArgumentError when an angle leaves [0, 2^21), ShapeError when the table is too large.
+  RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions, double magnitude);
+
+  int64_t n_positions() const { return n_positions_; }
+  const float* cosines(int64_t position) const { return cosines_.data() + position * half_; }
+  const float* sines(int64_t position) const { return sines_.data() + position * half_; }
+
+ private:
+  int64_t half_;  // n_rot / 2
+  int64_t n_positions_;
+  std::vector<float> cosines_;
+  std::vector<float> sines_;
+};
+
+}  // namespace limpid
