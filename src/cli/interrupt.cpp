@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "cli/command.h"
 
@@ -11,12 +12,14 @@ namespace limpid::cli {
 namespace {
 
 volatile std::sig_atomic_t n_interrupts = 0;
+const CancelToken* token_to_cancel = nullptr;
 termios terminal_at_start{};
 bool have_terminal = false;
 
 // Everything here is async-signal-safe.
 void on_interrupt(int /*signal*/) {
   n_interrupts = n_interrupts + 1;
+  token_to_cancel->cancel();
   if (n_interrupts < 2) return;
   if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, "\n", 1);
@@ -25,17 +28,25 @@ void on_interrupt(int /*signal*/) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(CancelToken cancel) : cancel_(std::move(cancel)) {
+  n_interrupts = 0;
+  token_to_cancel = &cancel_;
   have_terminal = tcgetattr(STDIN_FILENO, &terminal_at_start) == 0;
   struct sigaction action {};
   action.sa_handler = on_interrupt;  // no SA_RESTART: a read at the prompt returns
   sigaction(SIGINT, &action, nullptr);
 }
 
-InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }
+InterruptGuard::~InterruptGuard() {
+  std::signal(SIGINT, SIG_DFL);
+  token_to_cancel = nullptr;
+}
 
 bool InterruptGuard::interrupted() const { return n_interrupts > 0; }
 
-void InterruptGuard::clear() { n_interrupts = 0; }
+void InterruptGuard::clear() {
+  n_interrupts = 0;
+  cancel_.reset();
+}
 
 }  // namespace limpid::cli

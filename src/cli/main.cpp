@@ -14,7 +14,13 @@ namespace limpid::cli {
 
 std::span<const Command> commands() {
   static constexpr std::array kCommands{
+      Command{"tokenize", "text to token ids", tokenize_command},
+      Command{"detokenize", "token ids to text", detokenize_command},
+      Command{"logits", "the model's raw outputs, as a .npy file", logits_command},
+      Command{"perplexity", "how well a model predicts a text", perplexity_command},
+      Command{"bench", "tokens per second, beside the limits of this machine", bench_command},
       Command{"pull", "obtain a model", pull_command},
+      Command{"devices", "what this machine can run on", devices_command},
   };
   return kCommands;
 }

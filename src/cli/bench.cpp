@@ -1,0 +1,213 @@
+// `limpid bench`: tokens per second of prompts and of generation, beside the limits of the machine.
+#include "cli/bench.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "executor/cpu/isa.h"
+
+namespace limpid::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct BenchFlags {
+  ModelFlags model;
+  std::string n_prompt = "512";
+  std::string n_generate = "128";
+  std::string depth = "0";
+  int64_t n_repetitions = 5;
+  std::string output = "md";
+};
+
+class Benchmark {
+ public:
+  Benchmark(Model& model, const ModelFlags& flags)
+      : model_(model),
+        n_batch_(to_open_options(flags).n_batch),
+        k_dtype_(parse_cache_type(flags.cache_type_k)),
+        v_dtype_(parse_cache_type(flags.cache_type_v)),
+        cost_(cost_of(model.checkpoint(), model.spec(), k_dtype_, v_dtype_)) {}
+
+  // A prompt of n tokens at once; logits of the last.
+  BenchResult prompt(int64_t n, int64_t depth, int64_t n_repetitions) {
+    BenchResult result = start(fmt::format("pp{}", n), depth);
+    result.n_prompt = n;
+    const auto n_steps = static_cast<double>((n + n_batch_ - 1) / n_batch_);
+    const double positions = attended(n, depth);
+    result.n_bytes =
+        n_steps * static_cast<double>(cost_.weight_bytes - cost_.head_bytes) +
+        static_cast<double>(cost_.head_bytes) +
+        static_cast<double>(cost_.kv_bytes_per_position) * static_cast<double>(depth + n);
+    result.n_flops = static_cast<double>(n) * static_cast<double>(cost_.weight_flops) +
+                     static_cast<double>(cost_.head_flops) +
+                     positions * static_cast<double>(cost_.kv_flops_per_position);
+    measure(result, n_repetitions, [this](std::span<const int32_t> ids) { append(ids); });
+    return result;
+  }
+
+  // n tokens one after another.
+  BenchResult generate(int64_t n, int64_t depth, int64_t n_repetitions) {
+    BenchResult result = start(fmt::format("tg{}", n), depth);
+    result.n_generated = n;
+    const double positions = attended(n, depth);
+    result.n_bytes = static_cast<double>(n) * static_cast<double>(cost_.weight_bytes) +
+                     positions * static_cast<double>(cost_.kv_bytes_per_position);
+    result.n_flops =
+        static_cast<double>(n) * static_cast<double>(cost_.weight_flops + cost_.head_flops) +
+        positions * static_cast<double>(cost_.kv_flops_per_position);
+    measure(result, n_repetitions, [this](std::span<const int32_t> ids) {
+      for (size_t i = 0; i < ids.size(); ++i) step(ids.subspan(i, 1), StepItem::Outputs::kLast);
+    });
+    return result;
+  }
+
+ private:
+  // Positions that n tokens after `depth` others attend to, in all.
+  static double attended(int64_t n, int64_t depth) {
+    return static_cast<double>(n) * (static_cast<double>(depth) + static_cast<double>(n + 1) / 2);
+  }
+
+  static BenchResult start(std::string name, int64_t depth) {
+    BenchResult result;
+    result.test = depth > 0 ? fmt::format("{} @ d{}", name, depth) : std::move(name);
+    result.depth = depth;
+    return result;
+  }
+
+  void step(std::span<const int32_t> ids, StepItem::Outputs outputs) {
+    const StepItem item{sequence_, ids, outputs};
+    model_.step(*cache_, {&item, 1});
+  }
+
+  void append(std::span<const int32_t> ids) {
+    while (!ids.empty()) {
+      const size_t n = std::min(ids.size(), static_cast<size_t>(n_batch_));
+      step(ids.first(n), n == ids.size() ? StepItem::Outputs::kLast : StepItem::Outputs::kNone);
+      ids = ids.subspan(n);
+    }
+  }
+
+  // Once for warmth, then the repetitions; each begins with the cache at `depth`.
+  template <typename Body>
+  void measure(BenchResult& result, int64_t n_repetitions, Body body) {
+    const int64_t n_positions = result.depth + result.n_tokens();
+    if (n_positions > model_.n_ctx()) throw ContextOverflowError(n_positions, model_.n_ctx());
+    cache_ = model_.make_cache(n_positions, k_dtype_, v_dtype_);
+    sequence_ = cache_->add_sequence();
+    std::mt19937 random(20'240'101);
+    std::uniform_int_distribution<int32_t> any_id(
+        0, static_cast<int32_t>(model_.spec().vocab_size) - 1);
+    std::vector<int32_t> ids(static_cast<size_t>(n_positions));
+    for (int32_t& id : ids) id = any_id(random);
+    const auto depth = static_cast<size_t>(result.depth);
+    if (depth > 0) append(std::span<const int32_t>(ids).first(depth));
+    ProgressBar bar(result.test);
+    for (int64_t i = 0; i <= n_repetitions; ++i) {
+      cache_->truncate(sequence_, result.depth);
+      const auto begin = Clock::now();
+      body(std::span<const int32_t>(ids).subspan(depth));
+      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (i > 0) result.seconds.push_back(seconds);
+      bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n_repetitions + 1));
+    }
+  }
+
+  Model& model_;
+  int64_t n_batch_;
+  DType k_dtype_;
+  DType v_dtype_;
+  TokenCost cost_;
+  std::unique_ptr<KvCache> cache_;
+  SequenceId sequence_ = 0;
+};
+
+BenchReport describe(const Model& model, const ModelFlags& flags) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  BenchReport report;
+  report.model = checkpoint.metadata.string("general.name")
+                     .value_or(std::filesystem::path(checkpoint.path).stem().string());
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    report.n_bytes += tensor.n_bytes();
+    report.n_parameters += tensor.shape.n_elements();
+  }
+  report.executor = flags.executor;
+  report.isa = flags.executor == "cpu" ? std::string(choose_isa("").name) : "none";
+  report.machine = look_at_machine();
+  const int n_threads =
+      flags.n_threads > 0 ? static_cast<int>(flags.n_threads) : report.machine.n_cores;
+  report.limits = measure_limits(n_threads);
+  return report;
+}
+
+}  // namespace
+
+namespace {
+
+void declare_bench(Flags& flags, BenchFlags& values) {
+  flags.text("-p,--n-prompt LIST", values.n_prompt, "lengths of prompts; 0: none (512)");
+  flags.text("-n,--n-gen LIST", values.n_generate, "lengths of generation; 0: none (128)");
+  flags.text("-d,--n-depth LIST", values.depth, "positions in the cache beforehand (0)");
+  flags.integer("-r,--repetitions N", values.n_repetitions,
+                "of each test, after one for warmth (5)");
+  flags.text("-o,--output FORMAT", values.output, "md, csv or json (md)");
+  declare_model(flags, values.model);
+}
+
+// Whole numbers between commas, none negative.
+std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
+  std::vector<int64_t> lengths = parse_integers(text, flag);
+  for (const int64_t n : lengths) {
+    LIMPID_CHECK(ArgumentError, n >= 0, "{} {}: a number of tokens cannot be negative", flag, n);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+int bench_command(const Arguments& arguments) {
+  BenchFlags values;
+  Flags flags(
+      "bench -m FILE [options]",
+      "Tokens per second of prompts (pp) and of generation (tg), with the bytes read and the "
+      "operations done\nper second, and their share of what this machine can do, which it "
+      "measures. Random tokens.",
+      "limpid bench -m smollm2 -p 512 -n 128 -t 2\n"
+      "limpid bench -m smollm2 -p 0 -n 64 -d 0,2048 -o json");
+  declare_bench(flags, values);
+  if (!flags.parse(arguments)) return kExitOk;
+  LIMPID_CHECK(ArgumentError,
+               values.output == "md" || values.output == "csv" || values.output == "json",
+               "-o {}: choose md, csv or json", values.output);
+  LIMPID_CHECK(ArgumentError, values.n_repetitions >= 1, "-r {}: must be at least 1",
+               values.n_repetitions);
+  const auto prompts = parse_lengths(values.n_prompt, "-p");
+  const auto lengths = parse_lengths(values.n_generate, "-n");
+  const auto depths = parse_lengths(values.depth, "-d");
+
+  const auto model = load_weights_only(values.model, open_header(values.model));
+  BenchReport report = describe(*model, values.model);
+  Benchmark benchmark(*model, values.model);
+  for (const int64_t depth : depths) {
+    for (const int64_t n : prompts) {
+      if (n > 0) report.results.push_back(benchmark.prompt(n, depth, values.n_repetitions));
+    }
+    for (const int64_t n : lengths) {
+      if (n > 0) report.results.push_back(benchmark.generate(n, depth, values.n_repetitions));
+    }
+  }
+  write_out(values.output == "md"    ? to_markdown(report)
+            : values.output == "csv" ? to_csv(report)
+                                     : to_json_text(report));
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cli/answer.h"
+#include "cli/bench.h"
+#include "cli/output.h"
+
+namespace limpid::cli {
+
+TokenCost cost_of(const Checkpoint& checkpoint, const DecoderSpec& spec, DType k_dtype,
+                  DType v_dtype) {
+  TokenCost cost;
+  const int64_t kv_width = spec.n_layers * spec.n_kv_heads * spec.head_dim;
+  cost.kv_bytes_per_position = static_cast<uint64_t>(kv_width) *
+                               (dtype_info(k_dtype).block_bytes + dtype_info(v_dtype).block_bytes);
+  // A dot product for the score and a weighted sum, for each query head.
+  cost.kv_flops_per_position = 4 * spec.n_layers * spec.n_heads * spec.head_dim;
+  const bool untied_head = !spec.tied_embeddings;
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    const bool is_embedding = name == "token_embd.weight";
+    const bool is_head = untied_head ? name == "output.weight" : is_embedding;
+    if (is_embedding && untied_head) continue;  // one row of it is read
+    cost.weight_bytes += tensor.n_bytes();
+    if (tensor.shape.rank() < 2) continue;
+    const int64_t n_flops = 2 * tensor.shape.n_elements();
+    if (is_head) cost.head_bytes += tensor.n_bytes();
+    (is_head ? cost.head_flops : cost.weight_flops) += n_flops;
+  }
+  return cost;
+}
+
+double BenchResult::mean_seconds() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
+double BenchResult::tokens_per_second() const {
+  double sum = 0;
+  for (const double s : seconds) sum += static_cast<double>(n_tokens()) / s;
+  return sum / static_cast<double>(seconds.size());
+}
+
+double BenchResult::deviation() const {
+  if (seconds.size() < 2) return 0;
+  const double mean = tokens_per_second();
+  double squares = 0;
+  for (const double s : seconds) squares += std::pow(static_cast<double>(n_tokens()) / s - mean, 2);
+  return std::sqrt(squares / static_cast<double>(seconds.size() - 1));
+}
+
+namespace {
+
+struct Rates {
+  double bytes_per_second;
+  double flops_per_second;
+  double share_of_read;  // of the measured limits; 0 when a limit is not known
+  double share_of_flops;
+};
+
+Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
+  Rates rates{result.n_bytes / result.mean_seconds(), result.n_flops / result.mean_seconds(), 0, 0};
+  if (limits.read_bytes_per_second > 0) {
+    rates.share_of_read = rates.bytes_per_second / limits.read_bytes_per_second;
+  }
+  if (limits.f32_flops_per_second > 0) {
+    rates.share_of_flops = rates.flops_per_second / limits.f32_flops_per_second;
+  }
+  return rates;
+}
+
+}  // namespace
+
+std::string to_markdown(const BenchReport& report) {
+  std::string text = fmt::format(
+      "{}, {} cores; {} executor, {}, {} threads\n"
+      "limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32\n\n"
+      "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | of f32 limit "
+      "|\n"
+      "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
+      report.machine.cpu, report.machine.n_cores, report.executor, report.isa,
+      report.limits.n_threads, report.limits.read_bytes_per_second / 1e9,
+      report.limits.f32_flops_per_second / 1e9);
+  for (const BenchResult& result : report.results) {
+    const Rates rates = rates_of(result, report.limits);
+    text += fmt::format(
+        "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n",
+        report.model, format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6,
+        result.test, result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
+        rates.share_of_read * 100, rates.flops_per_second / 1e9, rates.share_of_flops * 100);
+  }
+  return text;
+}
+
+namespace {
+
+// Names as in llama-bench, so that scripts written for it read this too.
+nlohmann::ordered_json to_json(const BenchReport& report, const BenchResult& result) {
+  const Rates rates = rates_of(result, report.limits);
+  return {{"model_type", report.model},
+          {"model_size", report.n_bytes},
+          {"model_n_params", report.n_parameters},
+          {"cpu_info", report.machine.cpu},
+          {"executor", report.executor},
+          {"isa", report.isa},
+          {"n_threads", report.limits.n_threads},
+          {"n_prompt", result.n_prompt},
+          {"n_gen", result.n_generated},
+          {"n_depth", result.depth},
+          {"repetitions", result.seconds.size()},
+          {"avg_ts", result.tokens_per_second()},
+          {"stddev_ts", result.deviation()},
+          {"bytes_per_second", rates.bytes_per_second},
+          {"share_of_read", rates.share_of_read},
+          {"flops_per_second", rates.flops_per_second},
+          {"share_of_f32", rates.share_of_flops},
+          {"limit_bytes_per_second", report.limits.read_bytes_per_second},
+          {"limit_flops_per_second", report.limits.f32_flops_per_second}};
+}
+
+}  // namespace
+
+std::string to_csv(const BenchReport& report) {
+  std::string header;
+  std::string rows;
+  for (const BenchResult& result : report.results) {
+    header.clear();
+    std::string row;
+    const nlohmann::ordered_json json = to_json(report, result);
+    for (const auto& [key, value] : json.items()) {
+      header += (header.empty() ? "" : ",") + key;
+      row += (row.empty() ? "" : ",") + dump_json(value);
+    }
+    rows += row + "\n";
+  }
+  return header + "\n" + rows;
+}
+
+std::string to_json_text(const BenchReport& report) {
+  auto array = nlohmann::ordered_json::array();
+  for (const BenchResult& result : report.results) {
+    array.push_back(to_json(report, result));
+    array.back()["samples_ns"] = nlohmann::ordered_json::array();
+    for (const double seconds : result.seconds) {
+      array.back()["samples_ns"].push_back(std::llround(seconds * 1e9));
+    }
+  }
+  return dump_json(array, 2) + "\n";
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,139 @@
+// `limpid logits`: the model's raw outputs, for whoever compares.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/npy_file.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+struct LogitsFlags {
+  ModelFlags model;
+  std::string ids;
+  std::string ids_file;
+  std::string prompt;
+  std::string positions;
+  std::string output;
+};
+
+std::vector<TokenId> read_ids(const LogitsFlags& values, const Flags& flags,
+                              const Checkpoint& checkpoint) {
+  const int n_sources =
+      int{flags.given("--ids")} + int{flags.given("--ids-file")} + int{flags.given("--prompt")};
+  LIMPID_CHECK(ArgumentError, n_sources == 1, "which tokens? give one of --ids, --ids-file and -p");
+  std::vector<TokenId> ids;
+  if (flags.given("--ids")) {
+    ids = parse_token_ids(values.ids, "--ids");
+  } else if (flags.given("--ids-file")) {
+    ids = parse_token_ids(read_text(values.ids_file), values.ids_file);
+  } else {
+    ids = tokenizer_from(checkpoint)->encode(values.prompt);
+  }
+  LIMPID_CHECK(ArgumentError, !ids.empty(), "there are no tokens to evaluate");
+  return ids;
+}
+
+// Pairs (position, row of the file), by position. Negative positions count from the end.
+std::vector<std::pair<int64_t, int64_t>> wanted_rows(const std::string& text, int64_t n_tokens) {
+  std::vector<int64_t> positions;
+  if (text.empty()) {
+    positions.resize(static_cast<size_t>(n_tokens));
+    std::iota(positions.begin(), positions.end(), int64_t{0});
+  } else {
+    positions = parse_integers(text, "--positions");
+  }
+  std::vector<std::pair<int64_t, int64_t>> rows;
+  for (const int64_t given : positions) {
+    const int64_t position = given < 0 ? given + n_tokens : given;
+    LIMPID_CHECK(ArgumentError, position >= 0 && position < n_tokens,
+                 "--positions: {} is outside the {} tokens", given, n_tokens);
+    rows.emplace_back(position, static_cast<int64_t>(rows.size()));
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+// Evaluates the tokens chunk by chunk and writes the wanted rows; asks for no more logits than
+// needed. Returns how many tokens were evaluated.
+int64_t evaluate(Model& model, KvCache& cache, std::span<const TokenId> ids, int64_t chunk,
+                 std::span<const std::pair<int64_t, int64_t>> rows, NpyFile& file) {
+  const SequenceId sequence = cache.add_sequence();
+  const auto n_tokens = static_cast<int64_t>(ids.size());
+  const auto vocab_size = static_cast<size_t>(model.spec().vocab_size);
+  ProgressBar bar("evaluating");
+  // What comes after the last wanted position cannot change it.
+  const int64_t n_needed = rows.empty() ? 0 : rows.back().first + 1;
+  for (int64_t begin = 0; begin < n_needed; begin += chunk) {
+    const int64_t end = std::min({begin + chunk, n_tokens, n_needed});
+    auto outputs = StepItem::Outputs::kNone;
+    if (!rows.empty() && rows.front().first < end) {
+      outputs = rows.front().first == end - 1 ? StepItem::Outputs::kLast : StepItem::Outputs::kAll;
+    }
+    const StepItem item{sequence,
+                        ids.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
+                        outputs};
+    const std::span<const float> logits = model.step(cache, {&item, 1});
+    const int64_t first = outputs == StepItem::Outputs::kLast ? end - 1 : begin;
+    while (!rows.empty() && rows.front().first < end) {
+      const auto& [position, row] = rows.front();
+      file.write_row(
+          row, logits.subspan(static_cast<size_t>(position - first) * vocab_size, vocab_size));
+      rows = rows.subspan(1);
+    }
+    bar.show(static_cast<uint64_t>(end), static_cast<uint64_t>(n_needed));
+  }
+  return n_needed;
+}
+
+}  // namespace
+
+int logits_command(const Arguments& arguments) {
+  LogitsFlags values;
+  values.model.cache_type_k = values.model.cache_type_v = "f32";
+  Flags flags(
+      "logits -m FILE (--ids LIST | --ids-file FILE | -p TEXT) -o FILE [options]",
+      "Writes the logits after each token as a .npy file: f32 [positions, vocab].\n"
+      "With ids it needs no tokenizer. The KV cache is f32 unless -ctk, -ctv say otherwise.",
+      "limpid logits -m smollm2 -p 'The capital of France is' --positions -1 -o out.npy\n"
+      "limpid logits -m smollm2 --ids 504,3575,282 --executor reference -o out.npy");
+  flags.text("--ids LIST", values.ids, "token ids between commas");
+  flags.text("--ids-file FILE", values.ids_file, "a file of token ids; - is standard input");
+  flags.text("-p,--prompt TEXT", values.prompt, "text, encoded with BOS where the model wants it");
+  flags.text("--positions LIST", values.positions,
+             "rows to write, in this order; -1 is the last token (all)");
+  flags.text("-o,--output FILE", values.output, "where to write");
+  declare_model(flags, values.model);
+  if (!flags.parse(arguments)) return kExitOk;
+  LIMPID_CHECK(ArgumentError, !values.output.empty(), "where to? give -o FILE");
+
+  const auto checkpoint = open_header(values.model);
+  const std::vector<TokenId> ids = read_ids(values, flags, *checkpoint);
+  const auto n_tokens = static_cast<int64_t>(ids.size());
+  const auto rows = wanted_rows(values.positions, n_tokens);
+  const auto model = load_weights_only(values.model, checkpoint);
+  if (n_tokens > model->n_ctx()) throw ContextOverflowError(n_tokens, model->n_ctx());
+  const auto cache = model->make_cache(n_tokens, parse_cache_type(values.model.cache_type_k),
+                                       parse_cache_type(values.model.cache_type_v));
+  NpyFile file(values.output, static_cast<int64_t>(rows.size()), model->spec().vocab_size);
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t n_evaluated =
+      evaluate(*model, *cache, ids, to_open_options(values.model).n_batch, rows, file);
+  file.finish();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print_log(fmt::format("{} rows of {} tokens in {:.2f} s ({:.1f} tokens/s): {}", rows.size(),
+                        n_tokens, seconds, static_cast<double>(n_evaluated) / seconds,
+                        values.output));
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

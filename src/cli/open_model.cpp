@@ -1,0 +1,61 @@
+#include "cli/open_model.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/check.h"
+#include "cli/model_path.h"
+#include "cli/output.h"
+#include "executor/executors.h"
+
+namespace limpid::cli {
+namespace {
+
+std::function<bool(uint64_t, uint64_t)> progress_of(ProgressBar& bar) {
+  return [&bar](uint64_t done, uint64_t total) {
+    bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
+    return true;
+  };
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void log_opened(const Checkpoint& checkpoint, const DecoderSpec& spec, int64_t n_ctx,
+                double seconds) {
+  print_log(
+      fmt::format("{} ({}): {}, {} layers, {} tokens of vocabulary, context {}; opened in "
+                  "{:.2f} s",
+                  checkpoint.path, checkpoint.format, spec.architecture, spec.n_layers,
+                  spec.vocab_size, n_ctx, seconds));
+}
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
+  return std::make_shared<const Checkpoint>(
+      open_checkpoint(resolve_model(flags.model), flags.tokenizer));
+}
+
+std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
+                                         std::shared_ptr<const Checkpoint> checkpoint) {
+  const auto start = std::chrono::steady_clock::now();
+  const OpenOptions options = to_open_options(flags);
+  ProgressBar bar("loading");
+  ExecutorOptions executor_options;
+  executor_options.n_threads = options.n_threads;
+  LoadOptions load;
+  load.n_ctx = options.n_ctx;
+  load.progress = progress_of(bar);
+  auto model =
+      Model::load(std::move(checkpoint), make_executor(options.executor, executor_options), load);
+  bar.wipe();
+  if (flags.verbose) {
+    log_opened(model->checkpoint(), model->spec(), model->n_ctx(), seconds_since(start));
+  }
+  return model;
+}
+
+}  // namespace limpid::cli

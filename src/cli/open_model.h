@@ -1,0 +1,24 @@
+// Opening what -m names, with a progress bar.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+#include "cli/options.h"
+#include "limpid/model.hpp"
+#include "model/model.h"
+#include "tokenizer/tokenizer.h"
+
+namespace limpid::cli {
+
+std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
+
+// The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
+std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
+                                         std::shared_ptr<const Checkpoint> checkpoint);
+
+// Everything. `chat_template` (Jinja) stands in for the model's own unless empty.
+LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {});
+
+}  // namespace limpid::cli

@@ -1,0 +1,213 @@
+// `limpid perplexity`: how well a model predicts a text, counted as llama.cpp's perplexity counts
+// it.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/thread_pool.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+constexpr int64_t kDefaultContext = 512;
+constexpr uint64_t kMaxLogitBytes = uint64_t{512} << 20;
+
+// Sums over predicted tokens.
+struct Estimate {
+  double nll = 0;
+  double nll_squared = 0;
+  int64_t n = 0;
+
+  double perplexity() const { return std::exp(nll / static_cast<double>(n)); }
+  // Standard error of the mean, carried through the exponential.
+  double error() const {
+    if (n < 2) return 0;
+    const double mean = nll / static_cast<double>(n);
+    const double variance = nll_squared / static_cast<double>(n) - mean * mean;
+    return variance > 0 ? std::sqrt(variance / static_cast<double>(n - 1)) * perplexity() : 0;
+  }
+};
+
+// -log softmax(logits)[id], in f64.
+double negative_log_likelihood(std::span<const float> logits, TokenId id) {
+  float largest = logits.front();
+  for (const float logit : logits) largest = std::max(largest, logit);
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - largest));
+  return std::log(sum) - static_cast<double>(logits[static_cast<size_t>(id)] - largest);
+}
+
+// The text's tokens in chunks of n_ctx that do not overlap. The first half of each is context only;
+// where the tokenizer adds BOS, it stands in place of a chunk's first token.
+class Evaluation {
+ public:
+  Evaluation(Model& model, const ModelFlags& flags, std::vector<TokenId> ids,
+             std::optional<TokenId> bos, int64_t n_ctx)
+      : model_(model), ids_(std::move(ids)), bos_(bos), n_ctx_(n_ctx), first_(n_ctx / 2) {
+    const auto row_bytes = static_cast<uint64_t>(model.spec().vocab_size) * sizeof(float);
+    const uint64_t chunk_bytes = row_bytes * static_cast<uint64_t>(n_ctx - first_);
+    const auto by_memory = static_cast<int64_t>(kMaxLogitBytes / chunk_bytes);
+    n_together_ = std::max<int64_t>(1, std::min(flags.n_batch / n_ctx, by_memory));
+    cache_ = model.make_cache(n_together_ * ((n_ctx + kKvBlock - 1) / kKvBlock) * kKvBlock,
+                              parse_cache_type(flags.cache_type_k),
+                              parse_cache_type(flags.cache_type_v));
+    pool_ = std::make_unique<ThreadPool>(static_cast<int>(flags.n_threads));
+  }
+
+  int64_t n_chunks() const { return static_cast<int64_t>(ids_.size()) / n_ctx_; }
+  int64_t n_together() const { return n_together_; }
+
+  // Evaluates chunks [begin, begin + n) in two passes: what is context, then what is predicted.
+  void add_chunks(int64_t begin, int64_t n, Estimate& estimate) {
+    std::vector<std::vector<TokenId>> chunks;
+    std::vector<StepItem> items;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto start = ids_.begin() + (begin + i) * n_ctx_;
+      chunks.emplace_back(start, start + n_ctx_);
+      if (bos_) chunks.back().front() = *bos_;
+      items.push_back({cache_->add_sequence(), std::span(chunks.back()).first(size_of(first_)),
+                       StepItem::Outputs::kNone});
+    }
+    if (first_ > 0) model_.step(*cache_, items);
+    for (int64_t i = 0; i < n; ++i) {
+      items[size_of(i)].tokens = std::span(chunks[size_of(i)]).subspan(size_of(first_));
+      items[size_of(i)].outputs = StepItem::Outputs::kAll;
+    }
+    add_rows(model_.step(*cache_, items), begin, n, estimate);
+    for (const StepItem& item : items) cache_->remove_sequence(item.sequence);
+  }
+
+ private:
+  static size_t size_of(int64_t n) { return static_cast<size_t>(n); }
+
+  // The last token of a chunk predicts nothing that is counted.
+  void add_rows(std::span<const float> logits, int64_t begin, int64_t n, Estimate& estimate) {
+    const int64_t n_rows = n_ctx_ - first_;
+    const auto vocab_size = size_of(model_.spec().vocab_size);
+    std::vector<double> nll(size_of(n * n_rows));
+    pool_->for_ranges(n * n_rows, 1, [&](int64_t from, int64_t to, int /*thread*/) {
+      for (int64_t row = from; row < to; ++row) {
+        if (row % n_rows == n_rows - 1) continue;
+        const int64_t target = (begin + row / n_rows) * n_ctx_ + first_ + row % n_rows + 1;
+        nll[size_of(row)] = negative_log_likelihood(
+            logits.subspan(size_of(row) * vocab_size, vocab_size), ids_[size_of(target)]);
+      }
+    });
+    for (size_t row = 0; row < nll.size(); ++row) {
+      if (row % size_of(n_rows) == size_of(n_rows) - 1) continue;
+      estimate.nll += nll[row];
+      estimate.nll_squared += nll[row] * nll[row];
+      estimate.n += 1;
+    }
+  }
+
+  Model& model_;
+  std::vector<TokenId> ids_;
+  std::optional<TokenId> bos_;
+  int64_t n_ctx_;
+  int64_t first_;
+  int64_t n_together_ = 1;
+  std::unique_ptr<KvCache> cache_;
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+struct PerplexityFlags {
+  ModelFlags model;
+  std::string file;
+  std::string prompt;
+  int64_t max_chunks = -1;
+  bool json = false;
+};
+
+bool parse_flags(const Arguments& arguments, PerplexityFlags& values, std::string& text) {
+  Flags flags(
+      "perplexity -m FILE -f FILE [options]",
+      "How well a model predicts a text, counted as llama.cpp's perplexity counts it: chunks "
+      "of -c tokens that\ndo not overlap, the first half of each as context. Running values "
+      "go to standard error.",
+      "limpid perplexity -m smollm2 -f wiki.test.raw -c 512");
+  flags.text("-f,--file FILE", values.file, "the text; - is standard input");
+  flags.text("-p,--prompt TEXT", values.prompt, "the text itself");
+  flags.dash_means("--file=-");
+  flags.integer("--chunks N", values.max_chunks, "evaluate no more than N chunks (-1: all)");
+  flags.toggle("--json", values.json, "the result as JSON");
+  declare_model(flags, values.model);
+  if (!flags.parse(arguments)) return false;
+  LIMPID_CHECK(ArgumentError, flags.given("--file") != flags.given("--prompt"),
+               "which text? give -f FILE");
+  if (values.model.n_ctx == 0) values.model.n_ctx = kDefaultContext;
+  LIMPID_CHECK(ArgumentError, values.model.n_ctx >= 2, "-c {}: must be at least 2",
+               values.model.n_ctx);
+  LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
+               "--chunks {}: must be positive", values.max_chunks);
+  text = flags.given("--file") ? read_text(values.file) : values.prompt;
+  return true;
+}
+
+// Evaluates the first `n_chunks` chunks and shows the running value.
+Estimate estimate_over(Evaluation& evaluation, int64_t n_chunks) {
+  Estimate estimate;
+  ProgressBar bar("perplexity");
+  for (int64_t begin = 0; begin < n_chunks; begin += evaluation.n_together()) {
+    const int64_t n = std::min(evaluation.n_together(), n_chunks - begin);
+    evaluation.add_chunks(begin, n, estimate);
+    const std::string running = fmt::format("[{}]{:.4f}", begin + n, estimate.perplexity());
+    bar.show(static_cast<uint64_t>(begin + n), static_cast<uint64_t>(n_chunks), running);
+    if (!stderr_is_terminal()) print_log(running);
+  }
+  return estimate;
+}
+
+}  // namespace
+
+int perplexity_command(const Arguments& arguments) {
+  PerplexityFlags values;
+  std::string text;
+  if (!parse_flags(arguments, values, text)) return kExitOk;
+  const int64_t n_ctx = values.model.n_ctx;
+  const auto checkpoint = open_header(values.model);
+  const auto tokenizer = tokenizer_from(*checkpoint);
+  std::vector<TokenId> ids = tokenizer->encode(text);
+  const auto n_ids = static_cast<int64_t>(ids.size());
+  LIMPID_CHECK(ArgumentError, n_ids >= 2 * n_ctx,
+               "the text has {} tokens; perplexity at -c {} needs at least {}", n_ids, n_ctx,
+               2 * n_ctx);
+  const auto model = load_weights_only(values.model, checkpoint);
+  const TokenizerSpec& spec = tokenizer->spec();
+  Evaluation evaluation(*model, values.model, std::move(ids),
+                        spec.add_bos ? spec.bos : std::nullopt, n_ctx);
+  const int64_t n_chunks = values.max_chunks > 0
+                               ? std::min(values.max_chunks, evaluation.n_chunks())
+                               : evaluation.n_chunks();
+  const auto start = std::chrono::steady_clock::now();
+  const Estimate estimate = estimate_over(evaluation, n_chunks);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (values.json) {
+    const nlohmann::ordered_json document = {{"perplexity", estimate.perplexity()},
+                                             {"error", estimate.error()},
+                                             {"chunks", n_chunks},
+                                             {"n_ctx", n_ctx},
+                                             {"n_predicted", estimate.n},
+                                             {"n_tokens", n_ids},
+                                             {"seconds", seconds}};
+    write_out(dump_json(document) + "\n");
+  } else {
+    write_out(fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", estimate.perplexity(),
+                          estimate.error()));
+  }
+  print_log(fmt::format("{} chunks of {} tokens in {:.1f} s ({:.1f} tokens/s)", n_chunks, n_ctx,
+                        seconds, static_cast<double>(n_chunks * n_ctx) / seconds));
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

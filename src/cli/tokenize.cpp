@@ -1,0 +1,142 @@
+// `limpid tokenize`: text to token ids.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+struct TokenizeFlags {
+  ModelFlags model;
+  std::string prompt;
+  std::string file;
+  std::string special_list;
+  bool special = false;
+  bool no_bos = false;
+  bool ids = false;
+  bool pieces = false;
+  bool count = false;
+  bool json = false;
+  bool jsonl = false;
+};
+
+// Names or ids of control tokens between commas; none: all of them.
+SpecialTokens allowed_tokens(const TokenizeFlags& values, const Tokenizer& tokenizer) {
+  SpecialTokens special;
+  if (!values.special) return special;
+  special.allow =
+      values.special_list.empty() ? SpecialTokens::Allow::kAll : SpecialTokens::Allow::kList;
+  std::string_view rest = values.special_list;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view name = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    std::optional<TokenId> id = tokenizer.find(name);
+    const bool is_number = name.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!id && is_number && !name.empty()) id = parse_token_ids(name, "--special").front();
+    LIMPID_CHECK(ArgumentError, id && *id < tokenizer.vocab_size() && tokenizer.is_control(*id),
+                 "--special: the model has no control token '{}'", name);
+    special.list.push_back(*id);
+  }
+  return special;
+}
+
+std::string to_line(std::span<const TokenId> ids) {
+  return fmt::format("[{}]\n", fmt::join(ids, ", "));
+}
+
+nlohmann::ordered_json piece_of(const Tokenizer& tokenizer, TokenId id) {
+  return std::string(tokenizer.bytes_of(id, true));
+}
+
+void print_ids(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+               const TokenizeFlags& values) {
+  if (values.json) {
+    nlohmann::ordered_json json;
+    json["count"] = ids.size();
+    json["ids"] = ids;
+    json["pieces"] = nlohmann::ordered_json::array();
+    for (const TokenId id : ids) json["pieces"].push_back(piece_of(tokenizer, id));
+    write_out(dump_json(json) + "\n");
+  } else if (values.count) {
+    write_out(fmt::format("{}\n", ids.size()));
+  } else if (values.pieces) {
+    for (const TokenId id : ids) {
+      write_out(fmt::format("{}\t{}\n", id, dump_json(piece_of(tokenizer, id))));
+    }
+  } else {
+    write_out(to_line(ids));
+  }
+}
+
+// One JSON string a line in, one JSON array of ids a line out.
+void tokenize_lines(const Tokenizer& tokenizer, const EncodeOptions& options) {
+  std::vector<TokenId> ids;
+  int64_t n_lines = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++n_lines;
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    LIMPID_CHECK(ArgumentError, json.is_string(), "line {}: is not a JSON string", n_lines);
+    ids.clear();
+    tokenizer.encode(json.get_ref<const std::string&>(), options, ids);
+    write_out(to_line(ids));
+    flush_out();
+  }
+}
+
+}  // namespace
+
+int tokenize_command(const Arguments& arguments) {
+  TokenizeFlags values;
+  Flags flags(
+      "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
+      "Text to token ids. Reads standard input unless -p or -f is given. The model may be a "
+      "vocabulary alone.",
+      "limpid tokenize -m smollm2 -p 'Hello world' --pieces\n"
+      "echo '\"Hello world\"' | limpid tokenize -m smollm2 --jsonl");
+  flags.text("-p,--prompt TEXT", values.prompt, "the text");
+  flags.text("-f,--file FILE", values.file, "a file with the text; - is standard input");
+  flags.dash_means("--file=-");
+  flags.toggle("--ids", values.ids, "the ids, as a JSON array (the default)");
+  flags.toggle("--pieces", values.pieces, "a line for each token: its id and its text");
+  flags.toggle("--count", values.count, "how many tokens");
+  flags.toggle("--json", values.json, "all three as JSON");
+  flags.toggle("--jsonl", values.jsonl, "each line in is a JSON string, each line out its ids");
+  flags.toggle("--no-bos", values.no_bos, "leave BOS and EOS out");
+  flags.optional_text("--special [LIST]", values.special, values.special_list,
+                      "parse control tokens in the text: all, or the names in LIST");
+  declare_model_path(flags, values.model);
+  if (!flags.parse(arguments)) return kExitOk;
+  LIMPID_CHECK(ArgumentError, !flags.given("--prompt") || !flags.given("--file"),
+               "give one of -p and -f");
+  const bool from_stdin = !flags.given("--prompt") && (values.file.empty() || values.file == "-");
+  LIMPID_CHECK(ArgumentError, !values.jsonl || from_stdin, "--jsonl reads standard input");
+  LIMPID_CHECK(ArgumentError,
+               int{values.ids} + int{values.pieces} + int{values.count} + int{values.json} <= 1,
+               "give one of --ids, --pieces, --count and --json");
+
+  const auto tokenizer = tokenizer_from(*open_header(values.model));
+  EncodeOptions options;
+  options.add_special = !values.no_bos;
+  options.special = allowed_tokens(values, *tokenizer);
+  if (values.jsonl) {
+    tokenize_lines(*tokenizer, options);
+    return kExitOk;
+  }
+  const std::string text =
+      flags.given("--prompt") ? values.prompt : read_text(from_stdin ? "-" : values.file);
+  print_ids(*tokenizer, tokenizer->encode(text, options), values);
+  return kExitOk;
+}
+
+}  // namespace limpid::cli
