@@ -1,0 +1,79 @@
+// What must hold for any bytes at all that a reader is given: it throws an Error of ours, or what
+// it returns lies inside the bytes and can be read. Shared by the fuzz targets and by the tests
+// that replay their corpus.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "checkpoint/gguf.h"
+#include "checkpoint/llama2c.h"
+#include "limpid/error.hpp"
+#include "tensor/codec.h"
+
+namespace limpid {
+
+enum class Verdict { kAccepted, kRefused, kBroken };
+
+inline bool lies_inside(const TensorView& view, std::span<const std::byte> bytes) {
+  return view.data >= bytes.data() && view.n_bytes() <= bytes.size() &&
+         view.data <= bytes.data() + (bytes.size() - view.n_bytes());
+}
+
+// Reads the first and the last row: a sanitizer sees what is out of bounds.
+inline void touch(const TensorView& view) {
+  if (is_quantized(view.dtype) || view.dtype <= DType::kI8) {
+    std::vector<float> row(static_cast<size_t>(view.shape.cols()));
+    decode_row(view.dtype, view.row(0), row);
+    decode_row(view.dtype, view.row(view.shape.rows() - 1), row);
+  } else {
+    volatile auto last = view.data[view.n_bytes() - 1];
+    static_cast<void>(last);
+  }
+}
+
+inline Verdict check_gguf(std::span<const std::byte> bytes) {
+  try {
+    const GgufFile file = parse_gguf("input", bytes);
+    for (const GgufTensor& tensor : file.tensors) {
+      if (!lies_inside(tensor.view, bytes)) return Verdict::kBroken;
+      touch(tensor.view);
+    }
+    return Verdict::kAccepted;
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  } catch (const UnsupportedError&) {
+    return Verdict::kRefused;
+  }
+}
+
+inline Verdict check_llama2c(std::span<const std::byte> bytes) {
+  try {
+    const Checkpoint checkpoint = parse_llama2c("input", bytes);
+    for (const auto& [name, view] : checkpoint.tensors) {
+      if (!lies_inside(view, bytes)) return Verdict::kBroken;
+      touch(view);
+    }
+    return Verdict::kAccepted;
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  } catch (const UnsupportedError&) {
+    return Verdict::kRefused;
+  }
+}
+
+inline Verdict check_llama2c_tokenizer(std::span<const std::byte> bytes, int64_t vocab_size) {
+  try {
+    Metadata metadata;
+    parse_llama2c_tokenizer("input", bytes, vocab_size, metadata);
+    const bool complete =
+        metadata.strings("tokenizer.ggml.tokens")->size() == static_cast<size_t>(vocab_size);
+    return complete ? Verdict::kAccepted : Verdict::kBroken;
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  }
+}
+
+}  // namespace limpid
