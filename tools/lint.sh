@@ -10,16 +10,12 @@ check() {
 }
 ruff() { local python; python=$(tools/venv.sh lint) && "$python" -m ruff "$@"; }
 format() { git ls-files -- '*.h' '*.hpp' '*.cpp' | xargs -r clang-format --dry-run -Werror; }
-tidy() {
-  # One file of a kernel is enough: the others are the same source under other flags.
-  run-clang-tidy -quiet -p build/dev -j "$(nproc)" "${@:-/(src|tests|fuzz|bench|examples)/}"
-}
-export -f ruff format tidy
+export -f ruff format
 
 check "layers" python3 tools/check_layers.py
 check "isa symbols" python3 tools/check_isa_symbols.py build/dev
 check "clang-format" bash -c format
 check "ruff format" bash -c 'ruff format --check -q .'
 check "ruff" bash -c 'ruff check -q .'
-check "clang-tidy" bash -c 'tidy "$@"' tidy "$@"
+check "clang-tidy" python3 tools/run_tidy.py build/dev "$@"
 exit $status

@@ -21,7 +21,7 @@ class FormatError : public Error {
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
   // `path` the file, `offset` the byte where reading stopped (kNoOffset if none), `field` the item
   // being read, `problem` what was found and what was expected.
-  FormatError(std::string path, uint64_t offset, std::string field, std::string problem);
+  FormatError(std::string path, uint64_t offset, std::string field, const std::string& problem);
 
   const std::string& path() const { return path_; }
   uint64_t offset() const { return offset_; }

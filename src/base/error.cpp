@@ -13,7 +13,8 @@ std::string format_message(const std::string& path, uint64_t offset, const std::
 
 }  // namespace
 
-FormatError::FormatError(std::string path, uint64_t offset, std::string field, std::string problem)
+FormatError::FormatError(std::string path, uint64_t offset, std::string field,
+                         const std::string& problem)
     : Error(format_message(path, offset, field, problem)),
       path_(std::move(path)),
       offset_(offset),
