@@ -1,0 +1,234 @@
+#include "executor/cpu/block_codes.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "tensor/blocks.h"
+
+namespace limpid {
+namespace {
+
+// Elements 0 .. 15 from the low, 16 .. 31 from the high nibbles of 16 bytes.
+void take_nibbles(const uint8_t (&qs)[16], uint8_t* codes) {
+  for (int i = 0; i < 16; ++i) {
+    codes[i] = qs[i] & 0x0f;
+    codes[16 + i] = qs[i] >> 4;
+  }
+}
+
+void take_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes, int first_code) {
+  for (int i = 0; i < 32; ++i) {
+    const int high = (qh[i / 8] >> (i % 8)) & 1;
+    codes[i] = static_cast<uint8_t>(codes[i] + 16 * high + first_code);
+  }
+}
+
+void take_block(const BlockQ4_0& block, int i, BlockCodes& out) {
+  out.scale[i] = load_u16(block.d);
+  take_nibbles(block.qs, out.codes + i * kBlock);
+}
+
+void take_block(const BlockQ4_1& block, int i, BlockCodes& out) {
+  out.scale[i] = load_u16(block.d);
+  out.minimum[i] = load_u16(block.m);
+  take_nibbles(block.qs, out.codes + i * kBlock);
+}
+
+// q - 16 as (q + 112) - 128.
+void take_block(const BlockQ5_0& block, int i, BlockCodes& out) {
+  out.scale[i] = load_u16(block.d);
+  take_nibbles(block.qs, out.codes + i * kBlock);
+  take_fifth_bits(block.qh, out.codes + i * kBlock, 112);
+}
+
+void take_block(const BlockQ5_1& block, int i, BlockCodes& out) {
+  out.scale[i] = load_u16(block.d);
+  out.minimum[i] = load_u16(block.m);
+  take_nibbles(block.qs, out.codes + i * kBlock);
+  take_fifth_bits(block.qh, out.codes + i * kBlock, 0);
+}
+
+void take_block(const BlockQ8_0& block, int i, BlockCodes& out) {
+  out.scale[i] = load_u16(block.d);
+  for (int k = 0; k < kBlock; ++k) {
+    out.codes[i * kBlock + k] = static_cast<uint8_t>(block.qs[k] + 128);
+  }
+}
+
+void take_block(const BlockIQ4_NL& block, int i, BlockCodes& out) {
+  out.scale[i] = load_u16(block.d);
+  uint8_t* codes = out.codes + i * kBlock;
+  take_nibbles(block.qs, codes);
+  for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(kIq4Levels[codes[k]] + 128);
+}
+
+void take_block(const BlockQ2_K& block, int, BlockCodes& out) {
+  out.scale[0] = load_u16(block.d);
+  out.minimum[0] = load_u16(block.dmin);
+  for (int group = 0; group < 16; ++group) {
+    out.int_scale[group] = block.scales[group] & 0x0f;
+    out.int_minimum[group] = block.scales[group] >> 4;
+    const uint8_t* qs = block.qs + group / 8 * 32 + group % 2 * 16;
+    const int shift = 2 * (group / 2 % 4);
+    for (int k = 0; k < 16; ++k) out.codes[group * 16 + k] = (qs[k] >> shift) & 3;
+  }
+}
+
+// q - 4 as (q + 28) - 32.
+void take_block(const BlockQ3_K& block, int, BlockCodes& out) {
+  out.scale[0] = load_u16(block.d);
+  const auto scales = unpack_q3_scales(block.scales);
+  for (int group = 0; group < 16; ++group) {
+    out.int_scale[group] = static_cast<uint8_t>(scales[group]);
+    const uint8_t* qs = block.qs + group / 8 * 32 + group % 2 * 16;
+    const uint8_t* hmask = block.hmask + group % 2 * 16;
+    const int shift = 2 * (group / 2 % 4);
+    for (int k = 0; k < 16; ++k) {
+      const int q = ((qs[k] >> shift) & 3) | (((hmask[k] >> (group / 2)) & 1) << 2);
+      out.codes[group * 16 + k] = static_cast<uint8_t>(q + 28);
+    }
+  }
+}
+
+void take_group_scales(const uint8_t (&packed)[12], BlockCodes& out) {
+  const GroupScales groups = unpack_group_scales(packed);
+  std::memcpy(out.int_scale, groups.scale, 8);
+  std::memcpy(out.int_minimum, groups.minimum, 8);
+}
+
+void take_block(const BlockQ4_K& block, int, BlockCodes& out) {
+  out.scale[0] = load_u16(block.d);
+  out.minimum[0] = load_u16(block.dmin);
+  take_group_scales(block.scales, out);
+  for (int pair = 0; pair < 4; ++pair) {
+    for (int k = 0; k < 32; ++k) {
+      const uint8_t q = block.qs[pair * 32 + k];
+      out.codes[pair * 64 + k] = q & 0x0f;
+      out.codes[pair * 64 + 32 + k] = q >> 4;
+    }
+  }
+}
+
+void take_block(const BlockQ5_K& block, int, BlockCodes& out) {
+  out.scale[0] = load_u16(block.d);
+  out.minimum[0] = load_u16(block.dmin);
+  take_group_scales(block.scales, out);
+  for (int group = 0; group < 8; ++group) {
+    const uint8_t* qs = block.qs + group / 2 * 32;
+    for (int k = 0; k < 32; ++k) {
+      const int low = (qs[k] >> (4 * (group % 2))) & 0x0f;
+      out.codes[group * 32 + k] = static_cast<uint8_t>(low | (((block.qh[k] >> group) & 1) << 4));
+    }
+  }
+}
+
+void take_block(const BlockQ6_K& block, int, BlockCodes& out) {
+  out.scale[0] = load_u16(block.d);
+  std::memcpy(out.int_scale, block.scales, 16);
+  for (int quarter = 0; quarter < 8; ++quarter) {  // 32 columns each
+    const uint8_t* ql = block.ql + quarter / 4 * 64 + quarter % 2 * 32;
+    const uint8_t* qh = block.qh + quarter / 4 * 32;
+    const int low_shift = 4 * (quarter / 2 % 2);
+    const int high_shift = 2 * (quarter % 4);
+    for (int k = 0; k < 32; ++k) {
+      const int low = (ql[k] >> low_shift) & 0x0f;
+      out.codes[quarter * 32 + k] = static_cast<uint8_t>(low | (((qh[k] >> high_shift) & 3) << 4));
+    }
+  }
+}
+
+void take_block(const BlockIQ4_XS& block, int, BlockCodes& out) {
+  out.scale[0] = load_u16(block.d);
+  const uint16_t scales_h = load_u16(block.scales_h);
+  for (int group = 0; group < 8; ++group) {
+    const int low = (block.scales_l[group / 2] >> (4 * (group % 2))) & 0x0f;
+    const int scale = (low | (((scales_h >> (2 * group)) & 3) << 4)) - 32;
+    out.int_scale[group] = static_cast<uint8_t>(scale);
+    for (int k = 0; k < 16; ++k) {
+      const uint8_t q = block.qs[group * 16 + k];
+      out.codes[group * 32 + k] = static_cast<uint8_t>(kIq4Levels[q & 0x0f] + 128);
+      out.codes[group * 32 + 16 + k] = static_cast<uint8_t>(kIq4Levels[q >> 4] + 128);
+    }
+  }
+}
+
+template <class Block>
+BlockCodes take_blocks(const std::byte* source, int64_t n_cols) {
+  BlockCodes out{};
+  const int64_t block_cols = dtype_info(Block::kDType).block_size;
+  for (int i = 0; i < n_cols / block_cols; ++i) {
+    Block block;
+    std::memcpy(&block, source + i * sizeof(Block), sizeof(Block));
+    take_block(block, i, out);
+  }
+  return out;
+}
+
+}  // namespace
+
+PackedFormat packed_format(DType dtype) {
+  switch (dtype) {
+    case DType::kQ4_0:
+      return PackedFormat::kQ4_0;
+    case DType::kQ4_1:
+      return PackedFormat::kQ4_1;
+    case DType::kQ5_0:
+      return PackedFormat::kQ8_0;
+    case DType::kQ5_1:
+      return PackedFormat::kQ5_1;
+    case DType::kQ8_0:
+      return PackedFormat::kQ8_0;
+    case DType::kQ2_K:
+      return PackedFormat::kQ2_K;
+    case DType::kQ3_K:
+      return PackedFormat::kQ6_K;
+    case DType::kQ4_K:
+      return PackedFormat::kQ4_K;
+    case DType::kQ5_K:
+      return PackedFormat::kQ5_K;
+    case DType::kQ6_K:
+      return PackedFormat::kQ6_K;
+    case DType::kIQ4_NL:
+      return PackedFormat::kQ8_0;
+    case DType::kIQ4_XS:
+      return PackedFormat::kIQ4_XS;
+    default:
+      break;
+  }
+  throw UnsupportedError(fmt::format(
+      "[PackedWeight] {} is not a block-quantised type; use it as it is", dtype_info(dtype).name));
+}
+
+BlockCodes take_apart(DType dtype, const std::byte* source, int64_t n_cols) {
+  switch (dtype) {
+    case DType::kQ4_0:
+      return take_blocks<BlockQ4_0>(source, n_cols);
+    case DType::kQ4_1:
+      return take_blocks<BlockQ4_1>(source, n_cols);
+    case DType::kQ5_0:
+      return take_blocks<BlockQ5_0>(source, n_cols);
+    case DType::kQ5_1:
+      return take_blocks<BlockQ5_1>(source, n_cols);
+    case DType::kQ8_0:
+      return take_blocks<BlockQ8_0>(source, n_cols);
+    case DType::kQ2_K:
+      return take_blocks<BlockQ2_K>(source, n_cols);
+    case DType::kQ3_K:
+      return take_blocks<BlockQ3_K>(source, n_cols);
+    case DType::kQ4_K:
+      return take_blocks<BlockQ4_K>(source, n_cols);
+    case DType::kQ5_K:
+      return take_blocks<BlockQ5_K>(source, n_cols);
+    case DType::kQ6_K:
+      return take_blocks<BlockQ6_K>(source, n_cols);
+    case DType::kIQ4_NL:
+      return take_blocks<BlockIQ4_NL>(source, n_cols);
+    case DType::kIQ4_XS:
+      return take_blocks<BlockIQ4_XS>(source, n_cols);
+    default:
+      break;
+  }
+  return BlockCodes{};
+}
+
+}  // namespace limpid

@@ -1,0 +1,31 @@
+// What file blocks hold, taken apart: codes, scales and minima, before they are interleaved.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "executor/cpu/quantized_kernels.h"
+#include "tensor/dtype.h"
+
+namespace limpid {
+
+// One row's share of a superblock of its PackedFormat (64 or 256 columns). The weight in column k
+// is
+//   scale(k) * (codes[k] - layout.zero) + minimum(k)
+// with scale and minimum f16 per 32 columns, or factor * int_scale and -(factor * int_minimum).
+struct BlockCodes {
+  uint16_t scale[2];      // f16: per block of 32, or [0] the factor of int_scale
+  uint16_t minimum[2];    // f16, likewise
+  uint8_t int_scale[16];  // bits of u8 or i8
+  uint8_t int_minimum[16];
+  uint8_t codes[256];
+};
+
+// The layout that weights of a quantised `dtype` are packed into.
+PackedFormat packed_format(DType dtype);
+
+// Takes apart n_cols (at most a superblock) columns that begin at `source`, the start of a block.
+// What n_cols does not reach is zero in scale and code.
+BlockCodes take_apart(DType dtype, const std::byte* source, int64_t n_cols);
+
+}  // namespace limpid

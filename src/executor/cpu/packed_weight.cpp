@@ -1,0 +1,157 @@
+#include "executor/cpu/packed_weight.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "executor/cpu/block_codes.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+// Where column k (0 .. 31) of a block of interleaved codes lies for row r: `byte` from the start of
+// the block's codes; nibble formats hold two columns in a byte.
+struct CodePlace {
+  int byte;
+  int shift;
+};
+
+CodePlace byte_place(int r, int k) { return {k / 4 * 64 + r * 4 + k % 4, 0}; }
+
+CodePlace nibble_place(int r, int k) { return {k / 4 % 4 * 64 + r * 4 + k % 4, k / 16 * 4}; }
+
+CodePlace high_bits_place(int r, int k) { return {k / 16 * 64 + r * 4 + k % 4, k / 4 % 4 * 2}; }
+
+// Adds one row's superblock to the row group's, which was zero.
+void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* super) {
+  const int n_scales = layout.cols / layout.scale_cols;
+  const int n_f16 = layout.scales_are_f16 ? n_scales : 1;
+  for (int i = 0; i < n_f16; ++i) {
+    std::memcpy(super + layout.scale_offset + (i * kGroupRows + r) * 2, &row.scale[i], 2);
+    if (!layout.has_minimum) continue;
+    std::memcpy(super + layout.minimum_offset + (i * kGroupRows + r) * 2, &row.minimum[i], 2);
+  }
+  for (int i = 0; !layout.scales_are_f16 && i < n_scales; ++i) {
+    super[layout.int_scale_offset + i * kGroupRows + r] = row.int_scale[i];
+    if (layout.has_minimum)
+      super[layout.int_minimum_offset + i * kGroupRows + r] = row.int_minimum[i];
+  }
+  for (int block = 0; block < layout.n_blocks; ++block) {
+    const uint8_t* codes = row.codes + block * kScaleBlock;
+    uint8_t* to = super + layout.codes_offset + block * layout.code_block_bytes;
+    uint8_t* high = super + layout.high_bits_offset + block * 128;
+    for (int k = 0; k < kScaleBlock; ++k) {
+      if (layout.code_kind == CodeKind::kByte) {
+        to[byte_place(r, k).byte] = codes[k];
+        continue;
+      }
+      const CodePlace place = nibble_place(r, k);
+      to[place.byte] = static_cast<uint8_t>(to[place.byte] | ((codes[k] & 0x0f) << place.shift));
+      if (layout.code_kind == CodeKind::kNibble) continue;
+      const CodePlace upper = high_bits_place(r, k);
+      high[upper.byte] = static_cast<uint8_t>(high[upper.byte] | ((codes[k] >> 4) << upper.shift));
+    }
+  }
+}
+
+int read_code(const PackedLayout& layout, const uint8_t* super, int r, int col) {
+  const int block = col / kScaleBlock;
+  const int k = col % kScaleBlock;
+  const uint8_t* codes = super + layout.codes_offset + block * layout.code_block_bytes;
+  if (layout.code_kind == CodeKind::kByte) return codes[byte_place(r, k).byte];
+  const CodePlace place = nibble_place(r, k);
+  const int low = (codes[place.byte] >> place.shift) & 0x0f;
+  if (layout.code_kind == CodeKind::kNibble) return low;
+  const CodePlace upper = high_bits_place(r, k);
+  return low |
+         (((super[layout.high_bits_offset + block * 128 + upper.byte] >> upper.shift) & 3) << 4);
+}
+
+// The row of the source that packed row `row` comes from.
+int64_t source_row(int64_t row, RowOrder order, int64_t head_dim) {
+  if (order == RowOrder::kAsStored) return row;
+  const int64_t half = head_dim / 2;
+  const int64_t i = row % head_dim;
+  return row - i + (i < half ? 2 * i : 2 * (i - half) + 1);
+}
+
+float half_at(const uint8_t* super, int offset, int i) {
+  uint16_t bits = 0;
+  std::memcpy(&bits, super + offset + i * 2, 2);
+  return f16_to_f32(bits);
+}
+
+}  // namespace
+
+PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim,
+                           ThreadPool* pool)
+    : rows_(source.shape.rows()), cols_(source.shape.cols()), format_(packed_format(source.dtype)) {
+  const bool permuted = row_order == RowOrder::kInterleavedPairs;
+  LIMPID_CHECK(
+      ShapeError, !permuted || (head_dim > 0 && head_dim % 2 == 0 && rows_ % head_dim == 0),
+      "[PackedWeight] {} rows are not whole heads of {} rows, an even number", rows_, head_dim);
+  const PackedLayout layout = packed_layout(format_);
+  const int64_t group_bytes = packed_group_bytes(layout, cols_);
+  const auto n_bytes =
+      checked_mul(static_cast<uint64_t>(n_groups()), static_cast<uint64_t>(group_bytes));
+  LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[PackedWeight] {} is too large",
+               source.to_string());
+  data_ = AlignedBuffer(*n_bytes);
+
+  const DTypeInfo& info = dtype_info(source.dtype);
+  auto* packed = reinterpret_cast<uint8_t*>(data_.data());
+  const auto pack_groups = [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin * kGroupRows; row < end * kGroupRows && row < rows_; ++row) {
+      const std::byte* from = source.row(source_row(row, row_order, head_dim));
+      uint8_t* super = packed + row / kGroupRows * group_bytes;
+      for (int64_t col = 0; col < cols_; col += layout.cols, super += layout.n_bytes) {
+        const int64_t n_cols = cols_ - col < layout.cols ? cols_ - col : layout.cols;
+        const BlockCodes codes =
+            take_apart(source.dtype, from + col / info.block_size * info.block_bytes, n_cols);
+        scatter(layout, codes, static_cast<int>(row % kGroupRows), super);
+      }
+    }
+  };
+  if (pool != nullptr) {
+    pool->for_ranges(n_groups(), 1, pack_groups);
+  } else {
+    pack_groups(0, n_groups(), 0);
+  }
+}
+
+LinearTask PackedWeight::task() const {
+  LinearTask task;
+  task.weight = data();
+  task.rows = rows_;
+  task.cols = cols_;
+  task.group_end = n_groups();
+  return task;
+}
+
+void PackedWeight::unpack_row(int64_t row, std::span<float> out) const {
+  const PackedLayout layout = packed_layout(format_);
+  const int r = static_cast<int>(row % kGroupRows);
+  const auto* group = reinterpret_cast<const uint8_t*>(data()) +
+                      row / kGroupRows * packed_group_bytes(layout, cols_);
+  for (int64_t k = 0; k < cols_; ++k) {
+    const uint8_t* super = group + k / layout.cols * layout.n_bytes;
+    const int col = static_cast<int>(k % layout.cols);
+    const int i = col / layout.scale_cols * kGroupRows + r;  // of the scale
+    float scale = half_at(super, layout.scale_offset, layout.scales_are_f16 ? i : r);
+    float minimum = 0;
+    if (layout.has_minimum) {
+      minimum = half_at(super, layout.minimum_offset, layout.scales_are_f16 ? i : r);
+    }
+    if (!layout.scales_are_f16) {
+      const uint8_t bits = super[layout.int_scale_offset + i];
+      scale *= static_cast<float>(layout.has_minimum ? bits : static_cast<int8_t>(bits));
+      if (layout.has_minimum) minimum *= -static_cast<float>(super[layout.int_minimum_offset + i]);
+    }
+    const float product =
+        scale * static_cast<float>(read_code(layout, super, r, col) - layout.zero);
+    out[k] = layout.has_minimum ? product + minimum : product;
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,48 @@
+// A quantised matrix, packed once into the layout that decode, small batches and prefill all read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/aligned_buffer.h"
+#include "base/thread_pool.h"
+#include "executor/cpu/quantized_kernels.h"
+#include "executor/executor.h"
+#include "tensor/tensor.h"
+
+namespace limpid {
+
+class PackedWeight {
+ public:
+  PackedWeight() = default;
+
+  // Packs `source`, [rows, cols] of any quantised dtype, on the threads of `pool` (null: the caller
+  // alone). With kInterleavedPairs the rows of each head of `head_dim` rows are put into half-split
+  // order: row 2i of the source becomes row i of the head, row 2i + 1 becomes row i + head_dim / 2.
+  // Throws ShapeError when rows are not whole heads of even size, UnsupportedError for a dtype that
+  // is not quantised, ResourceError without memory.
+  PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim, ThreadPool* pool);
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t n_groups() const { return (rows_ + kGroupRows - 1) / kGroupRows; }
+  PackedFormat format() const { return format_; }
+  const std::byte* data() const { return data_.data(); }
+  uint64_t n_bytes() const { return data_.size(); }
+
+  // A task for all of this weight; the caller adds x, n_tokens, y, y_stride, bias and narrows the
+  // range of groups.
+  LinearTask task() const;
+
+  // Row `row` (in packed order) as f32: bit-equal to decode_row of the source's row.
+  void unpack_row(int64_t row, std::span<float> out) const;
+
+ private:
+  AlignedBuffer data_;
+  int64_t rows_ = 0;
+  int64_t cols_ = 0;
+  PackedFormat format_ = PackedFormat::kQ8_0;
+};
+
+}  // namespace limpid

@@ -1,0 +1,205 @@
+// Quantised linear layers: the memory that packing, kernels and executor share, and the table of
+// kernels that each instruction set offers. docs/numerics.md has the formulas.
+//
+// Everything here is static or a plain type: the kernels' objects include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace limpid {
+
+// ---- weights ------------------------------------------------------------------------------------
+
+inline constexpr int kGroupRows = 16;   // rows that a packed weight interleaves
+inline constexpr int kScaleBlock = 32;  // activations that share a scale
+
+// The in-memory layouts, named by the file type that each one is for. In brackets: other file types
+// that are widened to it.
+enum class PackedFormat : uint8_t {
+  kQ4_0,    // 4-bit codes less 8, f16 scale per 32
+  kQ4_1,    // 4-bit codes, f16 scale and minimum per 32
+  kQ4_K,    // 4-bit codes, u8 scale and minimum per 32, f16 factors of both per 256
+  kQ2_K,    // 4-bit codes, u8 scale and minimum per 16, f16 factors of both per 256
+  kQ8_0,    // 8-bit codes less 128, f16 scale per 32  [Q5_0, IQ4_NL]
+  kQ5_1,    // 8-bit codes, f16 scale and minimum per 32
+  kQ5_K,    // 8-bit codes, u8 scale and minimum per 32, f16 factors of both per 256
+  kIQ4_XS,  // 8-bit codes less 128, i8 scale per 32, its f16 factor per 256
+  kQ6_K,    // 4 + 2 bit codes less 32, i8 scale per 16, its f16 factor per 256  [Q3_K]
+};
+inline constexpr int kNPackedFormats = 9;
+
+enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
+
+// A row group is 16 rows. It is stored as superblocks of `cols` columns, each of which holds, for
+// all 16 rows: the f16 factors, the integer scales, the codes. In every array the row is the
+// fastest index, and codes are interleaved so that 64 bytes are 16 rows x 4 consecutive columns (a
+// "K group"). Of a block of 32 columns (8 K groups), 4-bit codes take 4 such registers: register j
+// has K group j in its low and K group j + 4 in its high nibbles; the upper two bits of 6-bit codes
+// take two more, register i with K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7. A last
+// superblock of which only some blocks exist is stored whole, its rest zero.
+struct PackedLayout {
+  int cols;        // columns of a superblock: 64 or 256
+  int n_blocks;    // cols / 32
+  int scale_cols;  // columns that share a scale: 16 or 32
+  CodeKind code_kind;
+  int zero;             // what is subtracted from a code
+  bool scales_are_f16;  // an f16 per scale; else an integer times the superblock's f16
+  bool has_minimum;
+  int scale_offset;        // f16 [n][16]: the scales, or the one factor of the integer scales
+  int minimum_offset;      // f16, likewise
+  int int_scale_offset;    // u8 or i8 [n][16]
+  int int_minimum_offset;  // u8 [n][16]
+  int codes_offset;
+  int high_bits_offset;  // kNibbleAndPair only
+  int code_block_bytes;  // of a block's codes without the high bits
+  int n_bytes;           // of a superblock; a multiple of 64
+};
+
+static constexpr PackedLayout make_packed_layout(CodeKind kind, int zero, bool scales_are_f16,
+                                                 int scale_cols, bool has_minimum) {
+  PackedLayout l{};
+  l.cols = scales_are_f16 ? 64 : 256;
+  l.n_blocks = l.cols / kScaleBlock;
+  l.code_block_bytes = kind == CodeKind::kByte ? 512 : 256;
+  l.scale_cols = scale_cols;
+  l.code_kind = kind;
+  l.zero = zero;
+  l.scales_are_f16 = scales_are_f16;
+  l.has_minimum = has_minimum;
+  const int f16_bytes = (scales_are_f16 ? l.cols / scale_cols : 1) * kGroupRows * 2;
+  const int int_bytes = scales_are_f16 ? 0 : l.cols / scale_cols * kGroupRows;
+  int at = 0;
+  l.scale_offset = at;
+  at += f16_bytes;
+  l.minimum_offset = at;
+  if (has_minimum) at += f16_bytes;
+  at = (at + 63) / 64 * 64;
+  l.int_scale_offset = at;
+  at += int_bytes;
+  l.int_minimum_offset = at;
+  if (has_minimum) at += int_bytes;
+  l.codes_offset = at;
+  at += l.n_blocks * l.code_block_bytes;
+  l.high_bits_offset = at;
+  if (kind == CodeKind::kNibbleAndPair) at += l.n_blocks * 128;
+  l.n_bytes = at;
+  return l;
+}
+
+static constexpr PackedLayout packed_layout(PackedFormat format) {
+  switch (format) {
+    case PackedFormat::kQ4_0:
+      return make_packed_layout(CodeKind::kNibble, 8, true, 32, false);
+    case PackedFormat::kQ4_1:
+      return make_packed_layout(CodeKind::kNibble, 0, true, 32, true);
+    case PackedFormat::kQ4_K:
+      return make_packed_layout(CodeKind::kNibble, 0, false, 32, true);
+    case PackedFormat::kQ2_K:
+      return make_packed_layout(CodeKind::kNibble, 0, false, 16, true);
+    case PackedFormat::kQ8_0:
+      return make_packed_layout(CodeKind::kByte, 128, true, 32, false);
+    case PackedFormat::kQ5_1:
+      return make_packed_layout(CodeKind::kByte, 0, true, 32, true);
+    case PackedFormat::kQ5_K:
+      return make_packed_layout(CodeKind::kByte, 0, false, 32, true);
+    case PackedFormat::kIQ4_XS:
+      return make_packed_layout(CodeKind::kByte, 128, false, 32, false);
+    case PackedFormat::kQ6_K:
+      return make_packed_layout(CodeKind::kNibbleAndPair, 32, false, 16, false);
+  }
+  return PackedLayout{};
+}
+
+// Bytes of one row group of `cols` columns.
+static constexpr int64_t packed_group_bytes(const PackedLayout& layout, int64_t cols) {
+  return (cols + layout.cols - 1) / layout.cols * layout.n_bytes;
+}
+
+// ---- activations --------------------------------------------------------------------------------
+
+// Tokens are quantised into tiles of 16, 8, 4, 2 or 1 slots, so that a kernel reads one stream. A
+// tile may have more slots than tokens are left (the rest is zero): 3 take 4, 7 take 8, 13 take 16.
+static constexpr int64_t token_tile(int64_t n_left) {
+  if (n_left >= 13) return 16;
+  if (n_left >= 7) return 8;
+  if (n_left >= 3) return 4;
+  return n_left;
+}
+
+// Slots of all tiles of n_tokens.
+static constexpr int64_t token_slots(int64_t n_tokens) {
+  int64_t slots = n_tokens / 16 * 16;
+  for (int64_t left = n_tokens % 16; left > 0;) {
+    const int64_t tile = token_tile(left);
+    slots += tile;
+    left -= tile;
+  }
+  return slots;
+}
+
+// For each tile of T slots and each block of 32 columns, one record; tile after tile, block after
+// block. First in memory all records of kind one (48 T bytes),
+//   i8 q[T][32] · f32 scale[T] · f32 scale * sum(q)[T] · i32 -8 sum(q)[T] · i32 -128 sum(q)[T]
+// then all records of kind two (16 T bytes), which formats with scales per 16 columns read:
+//   i32 -32 sum(q of a half)[2][T] · f32 scale * sum(q of a half)[2][T]
+inline constexpr int64_t kActivationRecord = 48;  // bytes per slot and block
+inline constexpr int64_t kActivationHalfRecord = 16;
+
+// Bytes that n_tokens rows of `cols` activations (a multiple of 32) take, quantised.
+static constexpr int64_t quantized_activations_bytes(int64_t n_tokens, int64_t cols) {
+  return token_slots(n_tokens) * (cols / kScaleBlock) * (kActivationRecord + kActivationHalfRecord);
+}
+
+// Arguments of `quantize`. x [n_tokens, cols] f32, rows x_stride floats apart; out
+// [quantized_activations_bytes(n_tokens, cols)], 64-byte aligned. Fills what belongs to tokens
+// [token_begin, token_end), padding after the last token included; so threads share the work.
+struct QuantizeTask {
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  int64_t n_tokens = 0;
+  int64_t cols = 0;
+  std::byte* out = nullptr;
+  int64_t token_begin = 0;
+  int64_t token_end = 0;
+};
+
+// ---- the product --------------------------------------------------------------------------------
+
+// Arguments of `linear`: y[t, r] = sum_k w[r, k] * x[t, k] (+ bias[r]) for the rows of groups
+// [group_begin, group_end). `weight` is PackedWeight::data(), `x` what `quantize` wrote; y
+// [n_tokens, rows] f32 with rows y_stride floats apart; bias f32 [rows] or null.
+struct LinearTask {
+  const std::byte* weight = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  const std::byte* x = nullptr;
+  int64_t n_tokens = 0;
+  float* y = nullptr;
+  int64_t y_stride = 0;
+  const float* bias = nullptr;
+  int64_t group_begin = 0;
+  int64_t group_end = 0;
+};
+
+// The kernels of one instruction set. All sets give the same bits.
+struct QuantizedKernels {
+  // int8 per 32 columns. A token with a value that is not finite gives NaN in every output.
+  void (*quantize)(const QuantizeTask& task);
+  // By PackedFormat.
+  void (*linear[kNPackedFormats])(const LinearTask& task);
+  // acc[r] += sum_i codes[4r + i] * x[i] for 16 rows: the product that all of `linear` is made of,
+  // as `linear` computes it for codes up to 255. For tests.
+  void (*dot4)(int32_t* acc, const uint8_t* codes, const int8_t* x);
+  // The limit of `linear`: `rounds` rounds of the same product on registers, for codes of 4 and of
+  // 8 bits. Returns the multiplications done; their time is the caller's to take.
+  int64_t (*dot4_peak_nibble)(int64_t rounds);
+  int64_t (*dot4_peak_byte)(int64_t rounds);
+};
+
+// The table of an instruction set ("scalar", "avx2", "avx512", "avx512vnni", "neon"); null if it
+// was not compiled in. Whether this CPU has it is the caller's question.
+const QuantizedKernels* quantized_kernels(std::string_view isa);
+
+}  // namespace limpid

@@ -1,0 +1,330 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "executor/cpu/block_codes.h"
+#include "executor/cpu/packed_weight.h"
+#include "executor/cpu/quantized_kernels.h"
+#include "executor/quantized_cases.h"
+
+namespace limpid {
+namespace {
+
+using Matrix = std::vector<float>;
+
+// ---- the definition, in plain loops: what docs/numerics.md says
+// -----------------------------------
+
+struct QuantizedBlock {
+  float scale;
+  int q[32];
+};
+
+QuantizedBlock quantize_plainly(const float* x) {
+  QuantizedBlock block{};
+  float amax = 0;
+  bool finite = true;
+  for (int k = 0; k < 32; ++k) {
+    finite = finite && std::isfinite(x[k]);
+    amax = std::max(amax, std::fabs(x[k]));
+  }
+  if (!finite) {
+    block.scale = std::numeric_limits<float>::quiet_NaN();
+  } else if (amax >= 0x1p-120F) {
+    block.scale = amax / 127.0F;
+    const float inverse = 127.0F / amax;
+    for (int k = 0; k < 32; ++k) block.q[k] = static_cast<int>(std::nearbyint(x[k] * inverse));
+  }
+  return block;
+}
+
+// One row times one token, columns in order.
+float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
+  const PackedLayout layout = packed_layout(packed_format(weight.dtype));
+  const DTypeInfo& info = dtype_info(weight.dtype);
+  float acc = 0;
+  for (int64_t col = 0; col < weight.shape.cols(); col += layout.scale_cols) {
+    const QuantizedBlock block = quantize_plainly(x + col / 32 * 32);
+    const int64_t super_col = col / layout.cols * layout.cols;
+    const int64_t n_cols = std::min<int64_t>(layout.cols, weight.shape.cols() - super_col);
+    const BlockCodes codes = take_apart(
+        weight.dtype, weight.row(row) + super_col / info.block_size * info.block_bytes, n_cols);
+    const int64_t i = (col - super_col) / layout.scale_cols;
+    float scale = f16_to_f32(codes.scale[layout.scales_are_f16 ? i : 0]);
+    float minimum = f16_to_f32(codes.minimum[layout.scales_are_f16 ? i : 0]);
+    if (!layout.scales_are_f16) {
+      scale *= static_cast<float>(layout.has_minimum ? codes.int_scale[i]
+                                                     : static_cast<int8_t>(codes.int_scale[i]));
+      minimum *= -static_cast<float>(codes.int_minimum[i]);
+    }
+    int dot = 0;
+    int sum = 0;
+    for (int k = 0; k < layout.scale_cols; ++k) {
+      const int q = block.q[col % 32 + k];
+      dot += (codes.codes[col - super_col + k] - layout.zero) * q;
+      sum += q;
+    }
+    acc = std::fma(scale * block.scale, static_cast<float>(dot), acc);
+    if (layout.has_minimum) acc = std::fma(minimum, block.scale * static_cast<float>(sum), acc);
+  }
+  return acc;
+}
+
+Matrix multiply_plainly(const TensorView& weight, const Matrix& x) {
+  const int64_t cols = weight.shape.cols();
+  const int64_t rows = weight.shape.rows();
+  Matrix y;
+  for (size_t at = 0; at < x.size(); at += static_cast<size_t>(cols)) {
+    for (int64_t row = 0; row < rows; ++row) y.push_back(dot_plainly(weight, row, &x[at]));
+  }
+  return y;
+}
+
+// ---- the kernels
+// ----------------------------------------------------------------------------------
+
+AlignedBuffer quantize(const QuantizedKernels& kernels, const Matrix& x, int64_t cols) {
+  QuantizeTask task;
+  task.x = x.data();
+  task.x_stride = cols;
+  task.n_tokens = static_cast<int64_t>(x.size()) / cols;
+  task.cols = cols;
+  AlignedBuffer out(static_cast<uint64_t>(quantized_activations_bytes(task.n_tokens, cols)));
+  task.out = out.data();
+  // In two shares, as two threads would.
+  task.token_end = task.n_tokens / 3;
+  kernels.quantize(task);
+  task.token_begin = task.token_end;
+  task.token_end = task.n_tokens;
+  kernels.quantize(task);
+  return out;
+}
+
+Matrix multiply(std::string_view isa, const PackedWeight& weight, const Matrix& x,
+                const float* bias = nullptr) {
+  const QuantizedKernels& kernels = *quantized_kernels(isa);
+  const AlignedBuffer quantized = quantize(kernels, x, weight.cols());
+  LinearTask task = weight.task();
+  task.n_tokens = static_cast<int64_t>(x.size()) / weight.cols();
+  Matrix y(static_cast<size_t>(task.n_tokens * weight.rows()), -12345.0F);
+  task.x = quantized.data();
+  task.y = y.data();
+  task.y_stride = weight.rows();
+  task.bias = bias;
+  const int64_t half = weight.n_groups() / 2;
+  task.group_end = half;
+  kernels.linear[static_cast<int>(weight.format())](task);
+  task.group_begin = half;
+  task.group_end = weight.n_groups();
+  kernels.linear[static_cast<int>(weight.format())](task);
+  return y;
+}
+
+void expect_same(const Matrix& actual, const Matrix& expected, const std::string& what) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) {
+    if (std::isnan(expected[i])) {
+      ASSERT_TRUE(std::isnan(actual[i])) << what << " at " << i;
+    } else {
+      ASSERT_EQ(actual[i], expected[i]) << what << " at " << i;
+    }
+  }
+}
+
+class LinearQuantizedOfType : public ::testing::TestWithParam<DType> {
+ protected:
+  int64_t block_cols() const { return dtype_info(GetParam()).block_size; }
+};
+
+TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyNumberOfTokens) {
+  const int64_t cols = block_cols() == 32 ? 160 : 512;
+  const Tensor tensor = random_quantized(GetParam(), 37, cols, 1);
+  const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+  for (int64_t n_tokens = 1; n_tokens <= 18; ++n_tokens) {
+    const Matrix x = random_floats(n_tokens * cols, 2);
+    const Matrix expected = multiply_plainly(tensor, x);
+    for (const auto isa : runnable_isas()) {
+      expect_same(multiply(isa, weight, x), expected,
+                  std::string(isa) + ", tokens " + std::to_string(n_tokens));
+    }
+  }
+}
+
+TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyShape) {
+  for (const int64_t rows : {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 40}) {
+    for (const int64_t n_blocks : {1, 2, 3, 4}) {
+      const int64_t cols = n_blocks * block_cols();
+      const Tensor tensor = random_quantized(GetParam(), rows, cols, 3);
+      const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+      const Matrix x = random_floats(3 * cols, 4);
+      const Matrix expected = multiply_plainly(tensor, x);
+      for (const auto isa : runnable_isas()) {
+        expect_same(multiply(isa, weight, x), expected,
+                    std::string(isa) + ", rows " + std::to_string(rows) + ", columns " +
+                        std::to_string(cols));
+      }
+    }
+  }
+}
+
+TEST_P(LinearQuantizedOfType, IsCloseToTheProductOfTheDecodedWeights) {
+  const int64_t cols = 1024;
+  const Tensor tensor = random_quantized(GetParam(), 24, cols, 5);
+  const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+  const Matrix x = random_floats(2 * cols, 6);
+  const std::vector<float> w = decode(tensor);
+  const Matrix y = multiply("scalar", weight, x);
+  for (int64_t t = 0; t < 2; ++t) {
+    for (int64_t row = 0; row < 24; ++row) {
+      double dot = 0;
+      double magnitude = 0;
+      for (int64_t k = 0; k < cols; ++k) {
+        const QuantizedBlock block = quantize_plainly(&x[t * cols + k / 32 * 32]);
+        const double product =
+            static_cast<double>(w[row * cols + k]) * block.scale * block.q[k % 32];
+        dot += product;
+        magnitude += std::fabs(product);
+      }
+      ASSERT_NEAR(y[t * 24 + row], dot, 2e-6 * magnitude) << "token " << t << ", row " << row;
+    }
+  }
+}
+
+TEST_P(LinearQuantizedOfType, ATokenIsTheSameInACrowd) {
+  const int64_t cols = 768;
+  const Tensor tensor = random_quantized(GetParam(), 48, cols, 9);
+  const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+  const Matrix x = random_floats(67 * cols, 10);
+  for (const auto isa : runnable_isas()) {
+    const Matrix crowd = multiply(isa, weight, x);
+    for (int64_t t = 0; t < 67; t += isa == "scalar" ? 11 : 1) {
+      const Matrix alone = multiply(isa, weight, Matrix(&x[t * cols], &x[t * cols] + cols));
+      expect_same(alone, Matrix(&crowd[t * 48], &crowd[t * 48] + 48),
+                  std::string(isa) + ", token " + std::to_string(t));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, LinearQuantizedOfType, ::testing::ValuesIn(kQuantizedDTypes),
+                         [](const auto& info) { return std::string(dtype_info(info.param).name); });
+
+TEST(LinearQuantized, AddsTheBias) {
+  const Tensor tensor = random_quantized(DType::kQ4_0, 21, 64, 11);
+  const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+  const Matrix x = random_floats(5 * 64, 12);
+  const Matrix bias = random_floats(21, 13);
+  Matrix expected = multiply_plainly(tensor, x);
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] += bias[i % 21];
+  for (const auto isa : runnable_isas()) {
+    expect_same(multiply(isa, weight, x, bias.data()), expected, std::string(isa));
+  }
+}
+
+TEST(LinearQuantized, LeavesTheRestOfARowOfResultsAlone) {
+  const Tensor tensor = random_quantized(DType::kQ8_0, 19, 32, 14);
+  const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+  const Matrix x = random_floats(6 * 32, 15);
+  for (const auto isa : runnable_isas()) {
+    const AlignedBuffer quantized = quantize(*quantized_kernels(isa), x, 32);
+    Matrix y(6 * 25, 77.0F);
+    LinearTask task = weight.task();
+    task.n_tokens = 6;
+    task.x = quantized.data();
+    task.y = y.data();
+    task.y_stride = 25;
+    quantized_kernels(isa)->linear[static_cast<int>(weight.format())](task);
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_EQ(y[i] == 77.0F, i % 25 >= 19) << isa << " at " << i;
+    }
+  }
+}
+
+TEST(LinearQuantized, ExactAtTheEndsOfTheRange) {
+  for (const int8_t code : {int8_t{-128}, int8_t{127}}) {
+    Tensor tensor(DType::kQ8_0, Shape{16, 64});
+    for (uint64_t i = 0; i < tensor.view().n_bytes(); ++i) {
+      tensor.data()[i] = static_cast<std::byte>(code);
+    }
+    const uint16_t one = f32_to_f16(1.0F);
+    for (uint64_t block = 0; block < 32; ++block) std::memcpy(tensor.data() + block * 34, &one, 2);
+    const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+    for (const float x : {127.0F, -127.0F}) {
+      for (const auto isa : runnable_isas()) {
+        for (const float y : multiply(isa, weight, Matrix(64, x))) {
+          ASSERT_EQ(y, 64.0F * x * static_cast<float>(code)) << isa;
+        }
+      }
+    }
+  }
+}
+
+TEST(LinearQuantized, NotANumberStaysInItsToken) {
+  const float bad[] = {std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::infinity(),
+                       -std::numeric_limits<float>::infinity()};
+  for (const DType dtype : kQuantizedDTypes) {
+    const Tensor tensor = random_quantized(dtype, 18, 256, 16);
+    const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+    for (const float value : bad) {
+      Matrix x = random_floats(7 * 256, 17);
+      x[3 * 256 + 100] = value;
+      const Matrix expected = multiply_plainly(tensor, x);
+      for (const auto isa : runnable_isas()) {
+        const Matrix y = multiply(isa, weight, x);
+        expect_same(y, expected, std::string(isa));
+        for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(std::isnan(y[i]), i / 18 == 3) << isa;
+      }
+    }
+  }
+}
+
+TEST(QuantizeActivations, RoundsToNearestEvenAndKeepsTheSums) {
+  Matrix x(64, 0.0F);
+  const float values[] = {127, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, -127};
+  std::memcpy(x.data(), values, sizeof(values));
+  const int expected[] = {127, 0, 2, 2, 0, -2, -2, -127};
+  x[20] = 3;
+  x[32] = 1e-37F;  // too small for its scale to have an inverse
+  for (const auto isa : runnable_isas()) {
+    const AlignedBuffer out = quantize(*quantized_kernels(isa), x, 64);
+    const auto* record = out.data();
+    for (int k = 0; k < 8; ++k) EXPECT_EQ(static_cast<int8_t>(record[k]), expected[k]) << isa;
+    float floats[2];
+    int32_t ints[2];
+    std::memcpy(floats, record + 32, 8);
+    std::memcpy(ints, record + 40, 8);
+    EXPECT_EQ(floats[0], 1.0F);
+    EXPECT_EQ(floats[1], 3.0F);
+    EXPECT_EQ(ints[0], -24);
+    EXPECT_EQ(ints[1], -384);
+    std::memcpy(floats, record + 48 + 32, 8);
+    EXPECT_EQ(static_cast<int8_t>(record[48]), 0);
+    EXPECT_EQ(floats[0], 0.0F);
+    const auto* halves = record + 2 * kActivationRecord;
+    std::memcpy(ints, halves, 8);
+    EXPECT_EQ(ints[0], 0);
+    EXPECT_EQ(ints[1], -96);
+  }
+}
+
+TEST(QuantizeActivations, TilesCoverAllTokens) {
+  for (int64_t n = 0; n <= 100; ++n) {
+    int64_t covered = 0;
+    int64_t slots = 0;
+    while (covered < n) {
+      const int64_t tile = token_tile(n - covered);
+      covered += std::min(tile, n - covered);
+      slots += tile;
+    }
+    EXPECT_EQ(slots, token_slots(n)) << n;
+    EXPECT_LE(slots, n + 3) << n;
+  }
+}
+
+}  // namespace
+}  // namespace limpid

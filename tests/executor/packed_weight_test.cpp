@@ -1,0 +1,91 @@
+#include "executor/cpu/packed_weight.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "executor/quantized_cases.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+std::vector<float> decoded_row(const TensorView& tensor, int64_t row) {
+  std::vector<float> values(static_cast<size_t>(tensor.shape.cols()));
+  decode_row(tensor.dtype, tensor.row(row), values);
+  return values;
+}
+
+std::vector<float> unpacked_row(const PackedWeight& weight, int64_t row) {
+  std::vector<float> values(static_cast<size_t>(weight.cols()));
+  weight.unpack_row(row, values);
+  return values;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+class PackedWeightOfType : public ::testing::TestWithParam<DType> {};
+
+TEST_P(PackedWeightOfType, UnpacksToWhatTheFileHolds) {
+  const int64_t block = dtype_info(GetParam()).block_size;
+  for (const int64_t cols : {block, 3 * block, 4 * block}) {
+    for (const int64_t rows : {1, 15, 16, 17, 40}) {
+      const Tensor tensor = random_quantized(GetParam(), rows, cols, 7);
+      const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+      ASSERT_EQ(weight.rows(), rows);
+      ASSERT_EQ(weight.cols(), cols);
+      for (int64_t row = 0; row < rows; ++row) {
+        ASSERT_TRUE(same_bits(unpacked_row(weight, row), decoded_row(tensor, row)))
+            << rows << " x " << cols << ", row " << row;
+      }
+    }
+  }
+}
+
+TEST_P(PackedWeightOfType, PutsInterleavedPairsIntoHalves) {
+  const int64_t head_dim = 12;
+  const Tensor tensor = random_quantized(GetParam(), 3 * head_dim, 256, 8);
+  const PackedWeight weight(tensor, RowOrder::kInterleavedPairs, head_dim, nullptr);
+  for (int64_t head = 0; head < 3; ++head) {
+    for (int64_t i = 0; i < head_dim / 2; ++i) {
+      const int64_t first = head * head_dim;
+      EXPECT_TRUE(same_bits(unpacked_row(weight, first + i), decoded_row(tensor, first + 2 * i)));
+      EXPECT_TRUE(same_bits(unpacked_row(weight, first + head_dim / 2 + i),
+                            decoded_row(tensor, first + 2 * i + 1)));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, PackedWeightOfType, ::testing::ValuesIn(kQuantizedDTypes),
+                         [](const auto& info) { return std::string(dtype_info(info.param).name); });
+
+TEST(PackedWeight, TakesAboutTheMemoryOfTheFile) {
+  const struct {
+    DType dtype;
+    double most;
+  } cases[] = {{DType::kQ4_0, 1.0},  {DType::kQ4_1, 1.0},  {DType::kQ8_0, 1.0},
+               {DType::kQ4_K, 1.03}, {DType::kQ6_K, 1.02}, {DType::kQ5_K, 1.65}};
+  for (const auto& c : cases) {
+    const Tensor tensor(c.dtype, Shape{64, 1024});
+    const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+    EXPECT_LE(static_cast<double>(weight.n_bytes()),
+              c.most * static_cast<double>(tensor.view().n_bytes()))
+        << dtype_info(c.dtype).name;
+  }
+}
+
+TEST(PackedWeight, RefusesWhatItCannotPack) {
+  const Tensor plain(DType::kF32, Shape{4, 32});
+  EXPECT_THROW(PackedWeight(plain, RowOrder::kAsStored, 0, nullptr), UnsupportedError);
+  const Tensor quantized(DType::kQ8_0, Shape{12, 32});
+  EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 8, nullptr), ShapeError);
+  EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 3, nullptr), ShapeError);
+  EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 0, nullptr), ShapeError);
+}
+
+}  // namespace
+}  // namespace limpid
