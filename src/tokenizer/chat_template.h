@@ -12,8 +12,9 @@ namespace limpid {
 
 struct TemplateLimits {
   int64_t max_depth = 100;                // nesting of the parser and of calls
-  int64_t max_steps = 1'000'000;          // statements and loop iterations
+  int64_t max_steps = 1'000'000;          // statements and loop iterations; expressions and copied bytes count too
   int64_t max_output_bytes = 16 << 20;
+  int64_t max_memory_bytes = 256 << 20;   // of all values alive at once, the inputs among them
 };
 
 // What a template sees, under the names that `apply_chat_template` gives. Objects keep their key order.
@@ -21,7 +22,7 @@ struct TemplateInputs {
   nlohmann::ordered_json messages;             // array of {role, content, …}
   nlohmann::ordered_json tools;                // array, or null: `tools` is none
   nlohmann::ordered_json extra;                // object: more variables (enable_thinking, documents, …), or null
-  std::string bos_token;
+  std::string bos_token;                       // empty: not defined, as for a tokenizer that has none
   std::string eos_token;
   bool add_generation_prompt = true;
   int64_t now = 0;                             // Unix seconds for strftime_now, local time; 0: the clock

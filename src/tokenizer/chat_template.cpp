@@ -1,0 +1,127 @@
+#include "tokenizer/chat_template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "limpid/error.hpp"
+#include "tokenizer/jinja/interpreter.h"
+#include "tokenizer/jinja/json_values.h"
+#include "tokenizer/jinja/parser.h"
+#include "tokenizer/jinja/unicode_text.h"
+
+namespace limpid {
+namespace {
+
+using nlohmann::ordered_json;
+
+// "…(chat template, line 3, column 7)"; `at` is a byte of `source`.
+std::string with_place(std::string_view problem, std::string_view source, size_t at) {
+  at = std::min(at, source.size());
+  const std::string_view before = source.substr(0, at);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const size_t newline = before.rfind('\n');
+  const auto column =
+      jinja::count_code_points(before.substr(newline == std::string_view::npos ? 0 : newline + 1)) +
+      1;
+  return fmt::format("{} (chat template, line {}, column {})", problem, line, column);
+}
+
+// A message's reasoning is passed under three names; templates may read any of them.
+ordered_json with_reasoning_names(const ordered_json& message) {
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    const auto found = message.find(name);
+    if (found == message.end() || found->is_null()) continue;
+    const ordered_json reasoning = *found;
+    ordered_json named = ordered_json::object();
+    named["thinking"] = reasoning;
+    for (const auto& [key, value] : message.items()) named[key] = value;
+    named["reasoning_content"] = reasoning;
+    return named;
+  }
+  return message;
+}
+
+ordered_json checked_messages(const ordered_json& messages) {
+  if (!messages.is_array()) throw ArgumentError("messages must be an array of objects");
+  ordered_json checked = ordered_json::array();
+  for (const auto& message : messages) {
+    if (!message.is_object()) {
+      throw ArgumentError(fmt::format("message {} is not an object", checked.size()));
+    }
+    checked.push_back(with_reasoning_names(message));
+  }
+  return checked;
+}
+
+}  // namespace
+
+struct ChatTemplate::Impl {
+  std::string source;      // as given
+  std::string normalized;  // as parsed
+  TemplateLimits limits;
+  jinja::Template parsed;
+
+  void define_inputs(jinja::Interpreter& interpreter, const TemplateInputs& inputs) const;
+};
+
+ChatTemplate::ChatTemplate(std::string source, TemplateLimits limits)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->source = std::move(source);
+  impl_->limits = limits;
+  impl_->normalized = jinja::normalize_newlines(impl_->source);
+  try {
+    impl_->parsed = jinja::parse(impl_->normalized, limits.max_depth);
+  } catch (const jinja::SyntaxFault& fault) {
+    throw UnsupportedError(with_place(fault.message, impl_->normalized, fault.at));
+  }
+}
+
+ChatTemplate::~ChatTemplate() = default;
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
+
+const std::string& ChatTemplate::source() const { return impl_->source; }
+
+void ChatTemplate::Impl::define_inputs(jinja::Interpreter& interpreter,
+                                       const TemplateInputs& inputs) const {
+  jinja::Budget& budget = interpreter.budget();
+  const auto json = [&](std::string_view name, const ordered_json& value) {
+    interpreter.define(name, jinja::from_json(budget, value));
+  };
+  json("messages", checked_messages(inputs.messages));
+  json("tools", inputs.tools);
+  interpreter.define("documents", jinja::Value());
+  interpreter.define("add_generation_prompt", jinja::Value(inputs.add_generation_prompt));
+  if (!inputs.bos_token.empty()) json("bos_token", inputs.bos_token);
+  if (!inputs.eos_token.empty()) json("eos_token", inputs.eos_token);
+  if (inputs.extra.is_null()) return;
+  for (const auto& [name, value] : inputs.extra.items()) {
+    if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
+      throw ArgumentError(fmt::format("'{}' cannot be an extra variable of a chat template", name));
+    }
+    json(name, value);
+  }
+}
+
+std::string ChatTemplate::render(const TemplateInputs& inputs) const {
+  if (!inputs.extra.is_null() && !inputs.extra.is_object()) {
+    throw ArgumentError("the extra variables of a chat template must be an object");
+  }
+  const TemplateLimits& limits = impl_->limits;
+  jinja::Budget budget(limits.max_steps, limits.max_memory_bytes, limits.max_depth);
+  const int64_t now = inputs.now != 0 ? inputs.now : static_cast<int64_t>(std::time(nullptr));
+  jinja::Interpreter interpreter(budget, limits.max_output_bytes, now);
+  try {
+    impl_->define_inputs(interpreter, inputs);
+    return interpreter.render(impl_->parsed);
+  } catch (const jinja::Fault& fault) {
+    const std::string what = with_place(fault.what(), impl_->normalized, interpreter.position());
+    if (fault.kind() == jinja::Fault::Kind::kUnsupported) throw UnsupportedError(what);
+    throw Error(what);
+  }
+}
+
+}  // namespace limpid

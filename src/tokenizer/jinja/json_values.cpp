@@ -1,0 +1,268 @@
+#include "tokenizer/jinja/json_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tokenizer/jinja/builtins.h"
+#include "tokenizer/jinja/interpreter.h"
+#include "tokenizer/jinja/operators.h"
+#include "tokenizer/jinja/unicode_text.h"
+
+namespace limpid::jinja {
+namespace {
+
+constexpr int kMaxJsonDepth = 190;
+
+Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
+  using Type = nlohmann::ordered_json::value_t;
+  if (depth > kMaxJsonDepth) throw Fault("the messages are nested too deeply");
+  switch (json.type()) {
+    case Type::boolean:
+      return Value(json.get<bool>());
+    case Type::number_integer:
+      return Value(json.get<int64_t>());
+    case Type::number_unsigned:
+      if (json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
+        throw Fault("an integer in the messages needs more than 64 bits");
+      }
+      return Value(json.get<int64_t>());
+    case Type::number_float:
+      return Value(json.get<double>());
+    case Type::string:
+      return make_string(budget, json.get_ref<const std::string&>());
+    case Type::array: {
+      std::vector<Value> items;
+      items.reserve(json.size());
+      for (const auto& item : json) items.push_back(from_json(budget, item, depth + 1));
+      return make_list(budget, std::move(items));
+    }
+    case Type::object: {
+      std::vector<std::pair<Value, Value>> entries;
+      for (const auto& [key, value] : json.items()) {
+        entries.emplace_back(make_string(budget, key), from_json(budget, value, depth + 1));
+      }
+      return make_dict(budget, std::move(entries));
+    }
+    default:
+      return {};
+  }
+}
+
+class JsonWriter {
+ public:
+  struct Style {
+    bool ascii_only = false;
+    std::optional<std::string> indent;
+    std::string item_separator, key_separator;
+    bool sort_keys = false;
+  };
+  JsonWriter(Budget& budget, Style style) : budget_(budget), style_(std::move(style)) {}
+
+  std::string write(const Value& value) {
+    put(value, 0);
+    return std::move(out_);
+  }
+
+ private:
+  void put(const Value& value, size_t level) {
+    budget_.spend(1);
+    budget_.check_room(out_.size());
+    switch (value.kind()) {
+      case Kind::kNone:
+        out_ += "null";
+        return;
+      case Kind::kBool:
+        out_ += value.integer() ? "true" : "false";
+        return;
+      case Kind::kInt:
+        out_ += std::to_string(value.integer());
+        return;
+      case Kind::kFloat:
+        out_ += number(value.real());
+        return;
+      case Kind::kString:
+        string(value.text());
+        return;
+      case Kind::kList:
+      case Kind::kTuple:
+        list(value.as<SequenceObject>().items, level);
+        return;
+      case Kind::kDict:
+        dict(value.as<DictObject>(), level);
+        return;
+      default:
+        break;
+    }
+    throw Fault("object of type " + std::string(python_type_name(value)) +
+                " is not JSON serializable");
+  }
+
+  static std::string number(double value) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
+    return float_repr(value);
+  }
+
+  void newline(size_t level) {
+    if (!style_.indent) return;
+    budget_.check_room(out_.size() + level * style_.indent->size());
+    budget_.spend_bytes(level * style_.indent->size());
+    out_ += '\n';
+    for (size_t i = 0; i < level; ++i) out_ += *style_.indent;
+  }
+
+  void separate() {
+    budget_.spend_bytes(style_.item_separator.size());
+    budget_.check_room(out_.size() + style_.item_separator.size());
+    out_ += style_.item_separator;
+  }
+
+  void list(const std::vector<Value>& items, size_t level) {
+    out_ += '[';
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (i > 0) separate();
+      newline(level + 1);
+      put(items[i], level + 1);
+    }
+    if (!items.empty()) newline(level);
+    out_ += ']';
+  }
+
+  void dict(const DictObject& dict, size_t level) {
+    std::vector<std::pair<Value, Value>> entries = dict.entries;
+    if (style_.sort_keys) {
+      std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
+        return compare(budget_, Comparison::kLt, a.first, b.first);
+      });
+    }
+    out_ += '{';
+    bool first = true;
+    for (const auto& [key, value] : entries) {
+      if (!first) separate();
+      first = false;
+      newline(level + 1);
+      string(key_text(key));
+      budget_.spend_bytes(style_.key_separator.size());
+      out_ += style_.key_separator;
+      put(value, level + 1);
+    }
+    if (!entries.empty()) newline(level);
+    out_ += '}';
+  }
+
+  std::string key_text(const Value& key) const {
+    switch (key.kind()) {
+      case Kind::kString:
+        return std::string(key.text());
+      case Kind::kNone:
+        return "null";
+      case Kind::kBool:
+        return key.integer() ? "true" : "false";
+      case Kind::kInt:
+        return std::to_string(key.integer());
+      case Kind::kFloat:
+        return number(key.real());
+      default:
+        break;
+    }
+    throw Fault("keys must be str, int, float, bool or None, not " +
+                std::string(python_type_name(key)));
+  }
+
+  void unicode_escape(char32_t unit) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    out_ += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) out_ += kDigits[unit >> shift & 0xF];
+  }
+
+  void string(std::string_view text) {
+    budget_.spend_bytes(text.size());
+    budget_.check_room(out_.size() + 6 * text.size());
+    out_ += '"';
+    for (size_t at = 0; at < text.size();) {
+      const size_t begin = at;
+      const char32_t c = next_code_point(text, at);
+      switch (c) {
+        case '"':
+          out_ += "\\\"";
+          break;
+        case '\\':
+          out_ += "\\\\";
+          break;
+        case '\n':
+          out_ += "\\n";
+          break;
+        case '\r':
+          out_ += "\\r";
+          break;
+        case '\t':
+          out_ += "\\t";
+          break;
+        case '\f':
+          out_ += "\\f";
+          break;
+        case '\b':
+          out_ += "\\b";
+          break;
+        default:
+          if (c < 0x20 || (style_.ascii_only && c >= 0x7F && c < 0x10000)) {
+            if (c == 0x7F) {
+              out_ += '\x7F';
+            } else {
+              unicode_escape(c);
+            }
+          } else if (style_.ascii_only && c >= 0x10000) {
+            unicode_escape(0xD800 + ((c - 0x10000) >> 10));
+            unicode_escape(0xDC00 + ((c - 0x10000) & 0x3FF));
+          } else {
+            out_ += text.substr(begin, at - begin);
+          }
+      }
+    }
+    out_ += '"';
+  }
+
+  Budget& budget_;
+  const Style style_;
+  std::string out_;
+};
+
+std::string required_text(const Value& value) {
+  if (!value.is_string()) throw Fault("the separators of tojson must be strings");
+  return std::string(value.text());
+}
+
+}  // namespace
+
+Value from_json(Budget& budget, const nlohmann::ordered_json& json) {
+  return from_json(budget, json, 0);
+}
+
+Value filter_tojson(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
+  const Parameters parameters(arguments, {"ensure_ascii", "indent", "separators", "sort_keys"});
+  Budget& budget = interpreter.budget();
+  JsonWriter::Style style;
+  style.ascii_only = parameters.truth(0, false);
+  style.sort_keys = parameters.truth(3, false);
+  if (parameters.has(1) && !parameters[1].is(Kind::kNone)) {
+    if (parameters[1].is_string()) {
+      style.indent = std::string(parameters[1].text());
+    } else {
+      const int64_t width = std::max<int64_t>(parameters.integer(1, 0), 0);
+      budget.check_room(static_cast<size_t>(width));
+      style.indent = std::string(static_cast<size_t>(width), ' ');
+    }
+  }
+  style.item_separator = style.indent ? "," : ", ";
+  style.key_separator = ": ";
+  if (parameters.has(2) && !parameters[2].is(Kind::kNone)) {
+    const auto parts = to_vector(budget, parameters[2]);
+    if (parts.size() != 2) throw Fault("tojson needs two separators");
+    style.item_separator = required_text(parts[0]);
+    style.key_separator = required_text(parts[1]);
+  }
+  return make_string(budget, JsonWriter(budget, std::move(style)).write(value));
+}
+
+}  // namespace limpid::jinja

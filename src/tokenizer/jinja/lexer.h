@@ -1,0 +1,43 @@
+// Template text -> tokens, with Jinja's white-space control (trim_blocks and lstrip_blocks on).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limpid::jinja {
+
+enum class TokenKind : uint8_t {
+  kData,
+  kBlockBegin,
+  kBlockEnd,
+  kVariableBegin,
+  kVariableEnd,
+  kName,
+  kString,
+  kInteger,
+  kFloat,
+  kOperator,
+  kEnd,
+};
+
+struct Token {
+  TokenKind kind;
+  size_t at;         // byte in the source
+  std::string text;  // data, name, decoded string, digits without '_', operator
+};
+
+// A Fault with the place where it was noticed.
+struct SyntaxFault {
+  size_t at;
+  std::string message;
+};
+
+// "\r\n" and "\r" become "\n"; one newline at the very end goes (as Jinja does by default).
+std::string normalize_newlines(std::string_view source);
+
+// `source` normalized. Throws SyntaxFault.
+std::vector<Token> tokenize(std::string_view source);
+
+}  // namespace limpid::jinja
