@@ -20,6 +20,7 @@ CATEGORIES = (
 )
 NUMERIC_BIT = 0x20
 SPACE_BIT = 0x40
+NFC_BIT = 0x80
 BLOCK = 128
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
@@ -37,7 +38,7 @@ def members(pattern: str) -> set[int]:
     return found
 
 
-def properties() -> bytearray:
+def properties(nfc_active: set[int]) -> bytearray:
     table = bytearray(0x110000)
     for index, name in enumerate(CATEGORIES):
         if name == "Cn":
@@ -50,6 +51,8 @@ def properties() -> bytearray:
     for c in SCALARS:
         if len(digits.pre_tokenize_str("a" + chr(c) + "a")) == 3:
             table[c] |= NUMERIC_BIT
+    for c in nfc_active:
+        table[c] |= NFC_BIT
     return table
 
 
@@ -98,8 +101,10 @@ def normalization():
 
 
 def main() -> None:
-    stage1, stage2 = two_stage(properties())
     classes, decompositions, compositions = normalization()
+    nfc_active = {c for c, _ in classes} | {c for c, _ in decompositions} | {c for _, c, _ in compositions}
+    nfc_active |= {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}  # Hangul vowels and finals
+    stage1, stage2 = two_stage(properties(nfc_active))
     parts: list[int] = []
     decomposition_rows = []
     for c, points in decompositions:

@@ -1,6 +1,5 @@
 #include "tokenizer/byte_level_bpe.h"
 
-#include <cstring>
 #include <limits>
 
 #include "base/check.h"
@@ -23,70 +22,11 @@ PreTokenizerRule rule_named(const std::string& name) {
   return *rule;
 }
 
-// What a piece of text became, kept for its next occurrence: most of a text is few words.
-class PieceCache {
- public:
-  static constexpr size_t kMaxBytes = 15;
-  static constexpr size_t kMaxIds = 3;
-  struct Key {
-    uint64_t low, high;  // 15 bytes and the length
-  };
-  struct Entry {
-    Key key{0, 0};
-    std::array<TokenId, kMaxIds> ids{};
-    uint32_t count = 0;
-  };
-
-  PieceCache() : entries_(kSize) {}
-
-  // `readable`: how many bytes from p on may be read.
-  static Key key_of(const char* p, size_t size, size_t readable) {
-    unsigned char bytes[16] = {};
-    if (readable >= 16) {
-      Key key;
-      std::memcpy(&key, p, 16);
-      const unsigned bits = static_cast<unsigned>(size) * 8;
-      if (bits < 64) {
-        key.low &= (uint64_t{1} << bits) - 1;
-        key.high = 0;
-      } else {
-        key.high &= (uint64_t{1} << (bits - 64)) - 1;
-      }
-      key.high |= static_cast<uint64_t>(size) << 56;
-      return key;
-    }
-    std::memcpy(bytes, p, size);
-    bytes[15] = static_cast<unsigned char>(size);
-    Key key;
-    std::memcpy(&key, bytes, 16);
-    return key;
-  }
-  Entry& slot(const Key& key) {
-    uint64_t hash = (key.low ^ (key.high * 0x9E3779B97F4A7C15ULL)) * 0xD6E8FEB86659FD93ULL;
-    return entries_[hash >> (64 - kBits)];
-  }
-
- private:
-  static constexpr int kBits = 15;
-  static constexpr size_t kSize = size_t{1} << kBits;  // 1 MiB
-  std::vector<Entry> entries_;
-};
-
 }  // namespace
-
-struct ByteLevelBpe::Scratch {
-  PieceCache cache;
-  Merger merger;
-  std::vector<TokenId> symbols;
-  std::string normalized;
-};
-
-ByteLevelBpe::~ByteLevelBpe() = default;
 
 ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
     : Tokenizer(std::move(given)),
       rule_(rule_named(spec_.pre)),
-      ignore_merges_(spec_.ignore_merges),
       merges_(spec_.merges.size()),
       specials_(spec_) {
   std::string bytes;
@@ -102,13 +42,13 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
     }
   }
   byte_ids_.fill(-1);
-  if (ignore_merges_) whole_pieces_ = PieceTable(spec_.pieces.size());
+  if (spec_.ignore_merges) whole_pieces_ = PieceTable(spec_.pieces.size());
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
     const std::string_view b = bytes_of(id);
     if (b.size() == 1 && byte_ids_[static_cast<uint8_t>(b[0])] < 0)
       byte_ids_[static_cast<uint8_t>(b[0])] = id;
-    if (ignore_merges_ && !b.empty()) whole_pieces_.insert(b, id);
+    if (spec_.ignore_merges && !b.empty()) whole_pieces_.insert(b, id);
   }
   build_merges();
 }
@@ -143,54 +83,37 @@ void ByteLevelBpe::encode(std::string_view text, const EncodeOptions& options,
   LIMPID_CHECK(
       ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
       "[tokenizer] a text of {} bytes is too long; encode it in parts below 2 GiB", text.size());
-  std::unique_ptr<Scratch> scratch;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      scratch = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  if (scratch == nullptr) scratch = std::make_unique<Scratch>();
+  const ScratchPool::Lease scratch = scratch_.acquire();
   if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
   specials_.partition(
       text, options.special, [&](std::string_view part) { encode_text(part, *scratch, out); },
       [&](TokenId id) { out.push_back(id); });
   if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(scratch));
 }
 
-void ByteLevelBpe::encode_text(std::string_view text, Scratch& scratch,
+void ByteLevelBpe::encode_text(std::string_view text, EncodeScratch& scratch,
                                std::vector<TokenId>& out) const {
-  if (rule_.normalize_nfc && !unicode::is_plain_nfc(text)) {
-    scratch.normalized = unicode::normalize_nfc(text);
-    text = scratch.normalized;
-  }
+  if (rule_.normalize_nfc && unicode::normalize_nfc(text, scratch.text)) text = scratch.text;
   const char* const end = text.data() + text.size();
   pre_tokenizer_scanners::split(
       rule_.pre_tokenizer, text.data(), end, [&](const char* p, size_t size) {
-        if (size > PieceCache::kMaxBytes) return encode_piece(p, size, scratch, out);
+        if (size > PieceCache::kMaxBytes) return encode_piece({p, size}, scratch, out);
         const PieceCache::Key key = PieceCache::key_of(p, size, static_cast<size_t>(end - p));
         PieceCache::Entry& entry = scratch.cache.slot(key);
-        if (entry.key.low == key.low && entry.key.high == key.high) {
+        if (entry.key == key) {
           out.insert(out.end(), entry.ids.begin(), entry.ids.begin() + entry.count);
           return;
         }
         const size_t before = out.size();
-        encode_piece(p, size, scratch, out);
-        const size_t count = out.size() - before;
-        if (count > PieceCache::kMaxIds) return;
-        entry.key = key;
-        entry.count = static_cast<uint32_t>(count);
-        for (size_t i = 0; i < count; ++i) entry.ids[i] = out[before + i];
+        encode_piece({p, size}, scratch, out);
+        PieceCache::fill(entry, key, out.data() + before, out.size() - before);
       });
 }
 
-void ByteLevelBpe::encode_piece(const char* p, size_t size, Scratch& scratch,
+void ByteLevelBpe::encode_piece(std::string_view piece, EncodeScratch& scratch,
                                 std::vector<TokenId>& out) const {
-  if (ignore_merges_) {
-    const TokenId whole = whole_pieces_.find({p, size});
+  if (spec_.ignore_merges) {
+    const TokenId whole = whole_pieces_.find(piece);
     if (whole >= 0) {
       out.push_back(whole);
       return;
@@ -198,8 +121,8 @@ void ByteLevelBpe::encode_piece(const char* p, size_t size, Scratch& scratch,
   }
   std::vector<TokenId>& symbols = scratch.symbols;
   symbols.clear();
-  for (size_t i = 0; i < size; ++i) {
-    const TokenId id = byte_ids_[static_cast<uint8_t>(p[i])];
+  for (const char c : piece) {
+    const TokenId id = byte_ids_[static_cast<uint8_t>(c)];
     if (id >= 0) symbols.push_back(id);
   }
   scratch.merger.merge(merges_, symbols);

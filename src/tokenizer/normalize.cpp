@@ -48,19 +48,6 @@ char32_t compose(char32_t first, char32_t second) {
   return it != end && it->first == first && it->second == second ? it->composed : 0;
 }
 
-// True for what can be the second half of a composition.
-bool composes_backwards(char32_t c) {
-  if (c - kVBase < kVCount || (c > kTBase && c - kTBase < kTCount)) return true;
-  static const std::vector<char32_t> kSeconds = [] {
-    std::vector<char32_t> seconds;
-    for (size_t i = 0; i < kCompositionCount; ++i) seconds.push_back(kCompositions[i].second);
-    std::sort(seconds.begin(), seconds.end());
-    seconds.erase(std::unique(seconds.begin(), seconds.end()), seconds.end());
-    return seconds;
-  }();
-  return std::binary_search(kSeconds.begin(), kSeconds.end(), c);
-}
-
 void decompose_to(char32_t c, std::vector<char32_t>& out) {
   if (c - kSBase < kSCount) {
     const char32_t index = c - kSBase;
@@ -121,40 +108,41 @@ void recompose(std::vector<char32_t>& points) {
 
 }  // namespace
 
-bool is_plain_nfc(std::string_view text) {
-  const char* p = text.data();
-  const char* const end = p + text.size();
-  while (p < end) {
-    if (static_cast<uint8_t>(*p) < 0xCC) {  // below U+0300, or an invalid byte
-      ++p;
+bool normalize_nfc(std::string_view text, std::string& out) {
+  const char* const end = text.data() + text.size();
+  const char* copied = text.data();    // everything before is in `out`
+  const char* previous = text.data();  // the last inert code point
+  bool changed = false;
+  std::vector<char32_t> points;
+  for (const char* p = text.data(); p < end;) {
+    if (static_cast<uint8_t>(*p) < 0x80) {
+      previous = p++;
       continue;
     }
-    const CodePoint c = decode(p, end);
-    p += c.size;
-    if (c.value - kSBase < kSCount) continue;
-    if (combining_class(c.value) != 0 || decomposition(c.value) != nullptr ||
-        composes_backwards(c.value))
-      return false;
+    CodePoint c = decode(p, end);
+    if (is_nfc_inert(c.value)) {
+      previous = p;
+      p += c.size;
+      continue;
+    }
+    // From the inert one before (it may compose with what follows) to the next inert one.
+    if (!changed) out.clear();
+    changed = true;
+    const char* from = std::max(previous, copied);
+    out.append(copied, from);
+    points.clear();
+    for (p = from; p < end; p += c.size) {
+      c = decode(p, end);
+      if (p != from && is_nfc_inert(c.value)) break;
+      decompose_to(c.value, points);
+    }
+    reorder(points);
+    recompose(points);
+    for (const char32_t point : points) append_utf8(point, out);
+    copied = previous = p;
   }
-  return true;
-}
-
-std::string normalize_nfc(std::string_view text) {
-  std::vector<char32_t> points;
-  points.reserve(text.size());
-  const char* p = text.data();
-  const char* const end = p + text.size();
-  while (p < end) {
-    const CodePoint c = decode(p, end);
-    p += c.size;
-    decompose_to(c.value, points);
-  }
-  reorder(points);
-  recompose(points);
-  std::string out;
-  out.reserve(text.size());
-  for (const char32_t c : points) append_utf8(c, out);
-  return out;
+  if (changed) out.append(copied, end);
+  return changed;
 }
 
 }  // namespace limpid::unicode

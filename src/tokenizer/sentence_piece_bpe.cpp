@@ -12,24 +12,13 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581 LOWER ONE EIGHTH BLOCK
 
-// Spaces become U+2581; with `collapse`, runs become one and those at the ends go.
-std::string escape_spaces(std::string_view text, bool add_prefix, bool collapse) {
-  std::string out;
-  out.reserve(text.size() + text.size() / 4 + kSpaceMark.size());
-  if (collapse) {
-    const size_t first = text.find_first_not_of(' ');
-    if (first == std::string_view::npos) return out;
-    text = text.substr(first, text.find_last_not_of(' ') - first + 1);
+// Runs of spaces become one, those at the ends go (SentencePiece's remove_extra_whitespaces).
+void collapse_spaces(std::string_view text, std::string& out) {
+  out.clear();
+  for (const char c : text) {
+    if (c != ' ' || (!out.empty() && out.back() != ' ')) out.push_back(c);
   }
-  if (add_prefix) out += kSpaceMark;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != ' ') {
-      out.push_back(text[i]);
-    } else if (!collapse || text[i - 1] != ' ') {
-      out += kSpaceMark;
-    }
-  }
-  return out;
+  if (!out.empty() && out.back() == ' ') out.pop_back();
 }
 
 std::string unescape_spaces(const std::string& piece) {
@@ -54,7 +43,11 @@ bool is_plain(TokenType type) {
 }  // namespace
 
 SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
-    : Tokenizer(std::move(given)), symbols_(spec_.pieces.size() * 2), merges_(0), specials_(spec_) {
+    : Tokenizer(std::move(given)),
+      symbols_(spec_.pieces.size() * 2),
+      merges_(0),
+      joined_(0),
+      specials_(spec_) {
   byte_ids_.fill(-1);
   int n_bytes = 0;
   for (TokenId id = 0; id < vocab_size(); ++id) {
@@ -115,17 +108,145 @@ void SentencePieceBpe::build_merges() {
   });
   unknown_symbol_ = next_symbol;
   merges_ = MergeTable(n_splits);
-  for_each_split([&](TokenId id, std::string_view piece, size_t at, uint32_t) {
-    if (at == 0) return;
-    const TokenId left = symbols_.find(piece.substr(0, at));
-    const TokenId right = symbols_.find(piece.substr(at));
-    if (left >= 0 && right >= 0) merges_.insert(left, right, rank_of(static_cast<size_t>(id)), id);
+  joined_ = MergeTable(n_splits);
+  std::string_view before;
+  for_each_split([&](TokenId id, std::string_view piece, size_t at, uint32_t size) {
+    const std::string_view character = piece.substr(at, size);
+    if (at > 0) {
+      const TokenId left = symbols_.find(piece.substr(0, at));
+      const TokenId right = symbols_.find(piece.substr(at));
+      if (left >= 0 && right >= 0)
+        merges_.insert(left, right, rank_of(static_cast<size_t>(id)), id);
+      joined_.insert(symbols_.find(before), symbols_.find(character), 0, 0);
+    }
+    before = character;
   });
+  space_symbol_ = symbol_of(kSpaceMark);
+  for (size_t c = 0; c < ascii_symbols_.size(); ++c) {
+    const char character = static_cast<char>(c);
+    ascii_symbols_[c] = c == ' ' ? space_symbol_ : symbol_of({&character, 1});
+  }
 }
 
 TokenId SentencePieceBpe::symbol_of(std::string_view character) const {
   const TokenId symbol = symbols_.find(character);
   return symbol >= 0 ? symbol : unknown_symbol_;
+}
+
+void SentencePieceBpe::encode(std::string_view text, const EncodeOptions& options,
+                              std::vector<TokenId>& out) const {
+  LIMPID_CHECK(
+      ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
+      "[tokenizer] a text of {} bytes is too long; encode it in parts below 2 GiB", text.size());
+  const ScratchPool::Lease scratch = scratch_.acquire();
+  if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
+  specials_.partition(
+      text, options.special, [&](std::string_view part) { encode_text(part, *scratch, out); },
+      [&](TokenId id) { out.push_back(id); });
+  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
+}
+
+// A space is written as it is in the words here; it has the symbol of U+2581.
+void SentencePieceBpe::encode_text(std::string_view text, EncodeScratch& scratch,
+                                   std::vector<TokenId>& out) const {
+  if (spec_.remove_extra_whitespaces) {
+    collapse_spaces(text, scratch.text);
+    text = scratch.text;
+    if (text.empty()) return;
+  }
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  if (spec_.add_space_prefix) {
+    const char* q = find_word_end(p, end, space_symbol_);
+    scratch.word.assign(1, ' ').append(p, q);
+    encode_word(scratch.word, scratch, out);
+    p = q;
+  }
+  while (p < end) {
+    const char* q = find_word_end(p, end, -1);
+    const std::string_view word(p, static_cast<size_t>(q - p));
+    if (word.size() > PieceCache::kMaxBytes) {
+      encode_word(word, scratch, out);
+    } else {
+      const PieceCache::Key key = PieceCache::key_of(p, word.size(), static_cast<size_t>(end - p));
+      PieceCache::Entry& entry = scratch.cache.slot(key);
+      if (entry.key == key) {
+        out.insert(out.end(), entry.ids.begin(), entry.ids.begin() + entry.count);
+      } else {
+        const size_t before = out.size();
+        encode_word(word, scratch, out);
+        PieceCache::fill(entry, key, out.data() + before, out.size() - before);
+      }
+    }
+    p = q;
+  }
+}
+
+// Where the text from p on can first be cut: before a space that no piece joins with the character
+// before it. `previous`: the symbol before p, or -1 if the text is cut at p.
+const char* SentencePieceBpe::find_word_end(const char* p, const char* end,
+                                            TokenId previous) const {
+  const char* before = nullptr;  // where the character before p begins
+  for (; p < end;) {
+    const uint32_t size = unicode::decode(p, end).size;
+    if (*p == ' ' || std::string_view(p, size) == kSpaceMark) {
+      if (before != nullptr) {
+        const std::string_view character(before, static_cast<size_t>(p - before));
+        previous = character == " " ? space_symbol_ : symbol_of(character);
+      }
+      const bool cut =
+          previous >= 0 && joined_.find(previous, space_symbol_).rank == MergeTable::kNoRank;
+      if (cut) return p;
+    }
+    before = p;
+    p += size;
+  }
+  return end;
+}
+
+void SentencePieceBpe::encode_word(std::string_view word, EncodeScratch& scratch,
+                                   std::vector<TokenId>& out) const {
+  std::vector<TokenId>& symbols = scratch.symbols;
+  std::vector<std::string_view>& unknown = scratch.unknown;
+  symbols.clear();
+  unknown.clear();
+  const char* const end = word.data() + word.size();
+  for (const char* p = word.data(); p < end;) {
+    const uint32_t size = unicode::decode(p, end).size;
+    const std::string_view character(p, size);
+    const auto lead = static_cast<uint8_t>(*p);
+    const TokenId symbol = lead < 0x80 ? ascii_symbols_[lead] : symbol_of(character);
+    if (!symbols.empty() && joined_.find(symbols.back(), symbol).rank == MergeTable::kNoRank) {
+      scratch.merger.merge(merges_, symbols);
+      emit(symbols, unknown, out);
+      symbols.clear();
+      unknown.clear();
+    }
+    symbols.push_back(symbol);
+    // Characters without a symbol become bytes at the end; they are all one symbol, which merges
+    // with nothing.
+    if (symbol == unknown_symbol_) unknown.push_back(character);
+    p += size;
+  }
+  scratch.merger.merge(merges_, symbols);
+  emit(symbols, unknown, out);
+}
+
+void SentencePieceBpe::emit(const std::vector<TokenId>& symbols,
+                            const std::vector<std::string_view>& unknown,
+                            std::vector<TokenId>& out) const {
+  size_t next_unknown = 0;
+  for (const TokenId symbol : symbols) {
+    if (symbol < vocab_size()) {
+      out.push_back(symbol);
+    } else if (symbol == unknown_symbol_) {
+      // Without a piece for U+2581, a space too is unknown, and is U+2581 all the same.
+      const std::string_view character = unknown[next_unknown++];
+      emit_bytes(character == " " ? kSpaceMark : character, out);
+    } else {
+      emit_bytes(virtual_characters_[static_cast<size_t>(symbol - vocab_size())], out);
+    }
+  }
 }
 
 void SentencePieceBpe::emit_bytes(std::string_view character, std::vector<TokenId>& out) const {
@@ -134,47 +255,6 @@ void SentencePieceBpe::emit_bytes(std::string_view character, std::vector<TokenI
     return;
   }
   for (const char c : character) out.push_back(byte_ids_[static_cast<uint8_t>(c)]);
-}
-
-void SentencePieceBpe::encode(std::string_view text, const EncodeOptions& options,
-                              std::vector<TokenId>& out) const {
-  LIMPID_CHECK(
-      ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()) / 4,
-      "[tokenizer] a text of {} bytes is too long; encode it in parts below 512 MiB", text.size());
-  if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
-  specials_.partition(
-      text, options.special, [&](std::string_view part) { encode_text(part, out); },
-      [&](TokenId id) { out.push_back(id); });
-  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
-}
-
-void SentencePieceBpe::encode_text(std::string_view text, std::vector<TokenId>& out) const {
-  const std::string escaped =
-      escape_spaces(text, spec_.add_space_prefix, spec_.remove_extra_whitespaces);
-  std::vector<TokenId> symbols;
-  symbols.reserve(escaped.size());
-  // Characters without a symbol become bytes at the end; they are all one symbol, which merges with
-  // nothing.
-  std::vector<std::string_view> unknown;
-  const char* const end = escaped.data() + escaped.size();
-  for (const char* p = escaped.data(); p < end;) {
-    const std::string_view character(p, unicode::decode(p, end).size);
-    symbols.push_back(symbol_of(character));
-    if (symbols.back() == unknown_symbol_) unknown.push_back(character);
-    p += character.size();
-  }
-  Merger merger;
-  merger.merge(merges_, symbols);
-  size_t next_unknown = 0;
-  for (const TokenId symbol : symbols) {
-    if (symbol < vocab_size()) {
-      out.push_back(symbol);
-    } else if (symbol == unknown_symbol_) {
-      emit_bytes(unknown[next_unknown++], out);
-    } else {
-      emit_bytes(virtual_characters_[static_cast<size_t>(symbol - vocab_size())], out);
-    }
-  }
 }
 
 }  // namespace limpid

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tokenizer/encode_scratch.h"
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_table.h"
 #include "tokenizer/special_matcher.h"
@@ -22,19 +23,29 @@ class SentencePieceBpe final : public Tokenizer {
               std::vector<TokenId>& out) const override;
 
  private:
-  // Symbols beyond the vocabulary: characters that occur in pieces but are no pieces, then one for
-  // all others.
-  TokenId symbol_of(std::string_view character) const;
   void build_merges();
-  void encode_text(std::string_view text, std::vector<TokenId>& out) const;
+  TokenId symbol_of(std::string_view character) const;
+  void encode_text(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& out) const;
+  const char* find_word_end(const char* p, const char* end, TokenId previous) const;
+  void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<TokenId>& out) const;
+  void emit(const std::vector<TokenId>& symbols, const std::vector<std::string_view>& unknown,
+            std::vector<TokenId>& out) const;
   void emit_bytes(std::string_view character, std::vector<TokenId>& out) const;
 
-  PieceTable symbols_;  // bytes -> id or virtual symbol
+  // Symbols are token ids, then the characters that occur in pieces but are no pieces, then one for
+  // all others.
+  PieceTable symbols_;
+  std::array<TokenId, 128> ascii_symbols_;
   std::vector<std::string> virtual_characters_;
   TokenId unknown_symbol_ = 0;
-  std::array<TokenId, 256> byte_ids_;  // -1: no byte tokens
+  TokenId space_symbol_ = 0;  // of U+2581
   MergeTable merges_;
+  // Neighbouring characters (as symbols) that some piece holds side by side. No merge reaches
+  // across two others, so text may be cut between them without any change in the result.
+  MergeTable joined_;
+  std::array<TokenId, 256> byte_ids_;  // -1: no byte tokens
   SpecialMatcher specials_;
+  mutable ScratchPool scratch_;
 };
 
 }  // namespace limpid

@@ -38,7 +38,7 @@ class Tokenizer {
   // character of its own that is neither letter, number nor space, and comes out as its byte. A
   // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
   // `tokenizers` and llama.cpp do. Time is n log n at worst. Throws ArgumentError for texts of 2
-  // GiB and more (512 MiB with SentencePiece).
+  // GiB and more.
   virtual void encode(std::string_view text, const EncodeOptions& options,
                       std::vector<TokenId>& out) const = 0;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;

@@ -84,6 +84,13 @@ inline Properties properties_of(char32_t value) {
          (packed & 0x20 ? kNumeric : 0);
 }
 
+// Whether text before `value` is in NFC without regard to it, and `value` itself is: it neither
+// decomposes nor reorders nor composes with what stands before it.
+inline bool is_nfc_inert(char32_t value) {
+  return value < 0x300 || value >= kInvalidByte ||
+         (kProperties[kPropertyBlock[value >> 7] * 128U + (value & 127U)] & 0x80) == 0;
+}
+
 extern const Properties kAsciiProperties[128];
 
 // A decoded code point with its properties.

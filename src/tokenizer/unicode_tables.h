@@ -8,7 +8,8 @@ namespace limpid::unicode {
 
 // Two stages: the properties of code point c stand at kProperties[kPropertyBlock[c / 128] * 128 + c
 // % 128]. Low five bits: general category (Category in unicode.h); 0x20: numeric for Rust's
-// `char::is_numeric` (one Unicode version ahead of the categories); 0x40: White_Space.
+// `char::is_numeric` (one Unicode version ahead of the categories); 0x40: White_Space;
+// 0x80: takes part in normalization (decomposes, reorders, or composes with what stands before it).
 extern const uint16_t kPropertyBlock[];
 extern const uint8_t kProperties[];
 

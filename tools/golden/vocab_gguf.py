@@ -82,6 +82,39 @@ def vocabulary(source: dict) -> tuple[list[str], list[int]]:
     return tokens, types
 
 
+def write(
+    path: Path,
+    tokens: list[str],
+    types: list[int],
+    *,
+    pre: str | None = None,
+    merges: list[str] | None = None,
+    scores: list[float] | None = None,
+    bos: int | None = None,
+    eos: int | None = None,
+) -> None:
+    """Byte-level BPE with `pre` and `merges`, or SentencePiece with `scores`."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_name(f"{path.stem} vocabulary")
+    writer.add_tokenizer_model("gpt2" if scores is None else "llama")
+    if pre is not None:
+        writer.add_tokenizer_pre(pre)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    if merges is not None:
+        writer.add_token_merges(merges)
+    if scores is not None:
+        writer.add_token_scores(scores)
+        writer.add_unk_token_id(0)
+    if bos is not None:
+        writer.add_bos_token_id(bos)
+    if eos is not None:
+        writer.add_eos_token_id(eos)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source", type=Path)
@@ -97,32 +130,16 @@ def main() -> None:
     source = json.loads(args.source.read_text(encoding="utf-8"))
     tokens, types = vocabulary(source)
 
-    writer = gguf.GGUFWriter(args.out, "llama")
-    writer.add_name(f"{name} vocabulary")
+    merges = scores = None
     if source["model"].get("byte_fallback"):
         model = args.sentencepiece or args.source.with_name(f"{name}_tokenizer.model")
         pieces = sentencepiece_pieces(model)
         assert [p for p, _, _ in pieces] == tokens, f"{model} is not the vocabulary of {args.source}"
-        writer.add_tokenizer_model("llama")
-        writer.add_token_list(tokens)
-        writer.add_token_scores([score for _, score, _ in pieces])
-        writer.add_token_types([kind for _, _, kind in pieces])
-        writer.add_unk_token_id(0)
+        scores, types = [score for _, score, _ in pieces], [kind for _, _, kind in pieces]
     else:
         assert pre, "name the pre-tokenizer with --pre"
-        writer.add_tokenizer_model("gpt2")
-        writer.add_tokenizer_pre(pre)
-        writer.add_token_list(tokens)
-        writer.add_token_types(types)
-        merges = source["model"]["merges"]
-        writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in merges])
-    if bos is not None:
-        writer.add_bos_token_id(bos)
-    if eos is not None:
-        writer.add_eos_token_id(eos)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
+        merges = [m if isinstance(m, str) else " ".join(m) for m in source["model"]["merges"]]
+    write(args.out, tokens, types, pre=pre, merges=merges, scores=scores, bos=bos, eos=eos)
 
 
 if __name__ == "__main__":

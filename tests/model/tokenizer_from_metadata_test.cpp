@@ -1,0 +1,162 @@
+#include "model/tokenizer_from_metadata.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "limpid/error.hpp"
+#include "tokenizer/pre_tokenizer.h"
+
+namespace limpid {
+namespace {
+
+using Strings = std::vector<std::string>;
+using Integers = std::vector<int64_t>;
+
+Checkpoint bpe_checkpoint() {
+  Checkpoint checkpoint;
+  checkpoint.path = "model.gguf";
+  Metadata& m = checkpoint.metadata;
+  m.set("tokenizer.ggml.model", {std::string("gpt2"), "string"});
+  m.set("tokenizer.ggml.pre", {std::string("llama-bpe"), "string"});
+  m.set("tokenizer.ggml.tokens",
+        {Strings{"a", "b", "ab", "<s>", "<|im_end|>", "<|end|>", "</s>"}, "array of string"});
+  m.set("tokenizer.ggml.token_type", {Integers{1, 1, 1, 3, 3, 4, 1}, "array of i32"});
+  m.set("tokenizer.ggml.merges", {Strings{"a b"}, "array of string"});
+  m.set("tokenizer.ggml.bos_token_id", {int64_t{3}, "u32"});
+  m.set("tokenizer.ggml.eos_token_id", {int64_t{2}, "u32"});
+  return checkpoint;
+}
+
+Checkpoint spm_checkpoint() {
+  Checkpoint checkpoint;
+  checkpoint.path = "model.gguf";
+  Metadata& m = checkpoint.metadata;
+  m.set("tokenizer.ggml.model", {std::string("llama"), "string"});
+  m.set("tokenizer.ggml.tokens", {Strings{"<unk>", "<s>", "</s>", "a"}, "array of string"});
+  m.set("tokenizer.ggml.token_type", {Integers{2, 3, 3, 1}, "array of i32"});
+  m.set("tokenizer.ggml.scores", {std::vector<double>{0, 0, 0, -1}, "array of f32"});
+  m.set("tokenizer.ggml.unknown_token_id", {int64_t{0}, "u32"});
+  m.set("tokenizer.ggml.bos_token_id", {int64_t{1}, "u32"});
+  return checkpoint;
+}
+
+TEST(TokenizerFromMetadata, ReadsAByteLevelVocabulary) {
+  const TokenizerSpec spec = tokenizer_spec_from(bpe_checkpoint());
+  EXPECT_EQ(spec.kind, TokenizerKind::kByteLevelBpe);
+  EXPECT_EQ(spec.pre, "llama-bpe");
+  EXPECT_TRUE(spec.ignore_merges);  // by its name
+  EXPECT_TRUE(spec.add_bos);        // by its name, as the file does not say
+  EXPECT_FALSE(spec.add_eos);
+  EXPECT_EQ(spec.bos, 3);
+  EXPECT_EQ(spec.types[5], TokenType::kUserDefined);
+  // eos by its key, the others by name; "</s>" is a normal token here and ends nothing.
+  EXPECT_EQ(spec.stop_ids, (std::vector<TokenId>{2, 4, 5}));
+  EXPECT_EQ(tokenizer_from(bpe_checkpoint())->encode("ab"), (std::vector<TokenId>{3, 2}));
+}
+
+TEST(TokenizerFromMetadata, ReadsASentencePieceVocabulary) {
+  const TokenizerSpec spec = tokenizer_spec_from(spm_checkpoint());
+  EXPECT_EQ(spec.kind, TokenizerKind::kSentencePieceBpe);
+  EXPECT_TRUE(spec.add_bos);
+  EXPECT_TRUE(spec.add_space_prefix);
+  EXPECT_EQ(spec.scores[3], -1.0F);
+  EXPECT_EQ(spec.stop_ids, (std::vector<TokenId>{2}));
+}
+
+TEST(TokenizerFromMetadata, TheFilesOwnWordGoesBeforeTheDefault) {
+  Checkpoint checkpoint = bpe_checkpoint();
+  checkpoint.metadata.set("tokenizer.ggml.add_bos_token", {false, "bool"});
+  checkpoint.metadata.set("tokenizer.ggml.add_eos_token", {true, "bool"});
+  const TokenizerSpec spec = tokenizer_spec_from(checkpoint);
+  EXPECT_FALSE(spec.add_bos);
+  EXPECT_TRUE(spec.add_eos);
+  Checkpoint spm = spm_checkpoint();
+  spm.metadata.set("tokenizer.ggml.add_space_prefix", {false, "bool"});
+  spm.metadata.set("tokenizer.ggml.remove_extra_whitespaces", {true, "bool"});
+  EXPECT_FALSE(tokenizer_spec_from(spm).add_space_prefix);
+  EXPECT_TRUE(tokenizer_spec_from(spm).remove_extra_whitespaces);
+}
+
+TEST(TokenizerFromMetadata, AnEndOfMessageBesideReturnAndCallStopsNothing) {
+  Checkpoint checkpoint = bpe_checkpoint();
+  checkpoint.metadata.set(
+      "tokenizer.ggml.tokens",
+      {Strings{"a", "b", "ab", "<s>", "<|return|>", "<|end|>", "<|call|>"}, "array of string"});
+  checkpoint.metadata.set("tokenizer.ggml.token_type",
+                          {Integers{1, 1, 1, 3, 3, 3, 3}, "array of i32"});
+  EXPECT_EQ(tokenizer_spec_from(checkpoint).stop_ids, (std::vector<TokenId>{2, 4, 6}));
+}
+
+struct BadKey {
+  const char* field;
+  std::function<void(Metadata&)> break_it;
+};
+
+TEST(TokenizerFromMetadata, NamesTheKeyThatIsWrong) {
+  const std::vector<BadKey> bad = {
+      {"tokenizer.ggml.model", [](Metadata& m) { m = Metadata(); }},
+      {"tokenizer.ggml.tokens",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.tokens", {Strings{}, "array of string"});
+       }},
+      {"tokenizer.ggml.token_type",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.token_type", {Integers{1, 1}, "array of i32"});
+       }},
+      {"tokenizer.ggml.token_type",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.token_type", {Integers{1, 1, 1, 3, 3, 4, 9}, "array of i32"});
+       }},
+      {"tokenizer.ggml.bos_token_id",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.bos_token_id", {int64_t{7}, "u32"});
+       }},
+      {"tokenizer.ggml.eos_token_id",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.eos_token_id", {int64_t{-5}, "i32"});
+       }},
+      {"tokenizer.ggml",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.merges", {Strings{"a b", "a b"}, "array of string"});
+       }},
+      {"tokenizer.ggml",
+       [](Metadata& m) {
+         m.set("tokenizer.ggml.merges", {Strings{"a z"}, "array of string"});
+       }},
+  };
+  for (const BadKey& key : bad) {
+    Checkpoint checkpoint = bpe_checkpoint();
+    key.break_it(checkpoint.metadata);
+    try {
+      tokenizer_from(checkpoint);
+      ADD_FAILURE() << key.field;
+    } catch (const FormatError& error) {
+      EXPECT_EQ(error.field(), key.field) << error.what();
+      EXPECT_EQ(error.path(), "model.gguf");
+    }
+  }
+  Checkpoint spm = spm_checkpoint();
+  spm.metadata.set("tokenizer.ggml.scores", {std::vector<double>{0, 0}, "array of f32"});
+  EXPECT_THROW(tokenizer_spec_from(spm), FormatError);
+}
+
+TEST(TokenizerFromMetadata, RefusesByNameWhatItDoesNotKnow) {
+  const auto message = [](const char* key, const char* value) -> std::string {
+    Checkpoint checkpoint = bpe_checkpoint();
+    checkpoint.metadata.set(key, {std::string(value), "string"});
+    try {
+      tokenizer_spec_from(checkpoint);
+      return "";
+    } catch (const UnsupportedError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(message("tokenizer.ggml.pre", "default").find("'default'"), std::string::npos);
+  EXPECT_NE(message("tokenizer.ggml.pre", "falcon").find("'falcon'"), std::string::npos);
+  EXPECT_NE(message("tokenizer.ggml.model", "bert").find("'bert'"), std::string::npos);
+  EXPECT_NE(message("tokenizer.ggml.model", "t5").find("'t5'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,39 @@
+// The checked-in vocabularies of tests/data/tokenizer as TokenizerSpecs.
+#pragma once
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/tokenizer_spec.h"
+
+namespace limpid {
+
+inline TokenizerSpec small_vocabulary(const std::string& kind) {
+  std::ifstream file(std::string(LIMPID_TEST_DATA) + "/tokenizer/small_" + kind + ".json");
+  const nlohmann::json json = nlohmann::json::parse(file);
+  TokenizerSpec spec;
+  spec.pieces = json["pieces"].get<std::vector<std::string>>();
+  for (const int type : json["types"]) spec.types.push_back(static_cast<TokenType>(type));
+  if (kind == "spm") {
+    spec.kind = TokenizerKind::kSentencePieceBpe;
+    spec.scores = json["scores"].get<std::vector<float>>();
+    spec.unknown = 0;
+    spec.bos = 1;
+    spec.eos = 2;
+  } else {
+    spec.merges = json["merges"].get<std::vector<std::string>>();
+  }
+  return spec;
+}
+
+inline TokenizerSpec small_bpe(const std::string& pre) {
+  TokenizerSpec spec = small_vocabulary("bpe");
+  spec.pre = pre;
+  const PreTokenizerRule* rule = find_pre_tokenizer(pre);
+  spec.ignore_merges = rule != nullptr && rule->ignore_merges;
+  return spec;
+}
+
+}  // namespace limpid
