@@ -98,7 +98,7 @@ void lanes_probe(const float* a, const float* b, const float* c, float* out) {
       load_f16(halves),
       load_f16_partial(halves, 11),
       broadcast(reduce_add(x)),
-      to_float(to_int(max(broadcast(-1e6F), min(broadcast(1e6F), x)))),
+      to_float(to_int(min(max(x, broadcast(-1e6F)), broadcast(1e6F)))),
   };
   for (int i = 0; i < kLanesProbeResults; ++i) store(results[i], out + i * kLanes);
 }

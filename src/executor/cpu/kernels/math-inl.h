@@ -6,8 +6,8 @@
 
 namespace limpid::LIMPID_ISA {
 
-// e^x, within 1 ulp; subnormal results are rounded correctly to their spacing. exp(0) == 1 exactly,
-// +inf above 88.73, exactly 0 below -103.98, NaN for NaN.
+// e^x within 1.1 ulp, also where it is subnormal. exp(0) == 1 exactly, +inf above 88.73, exactly 0
+// below -103.98, NaN for NaN.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 stands as two floats, and the first fma is exact.
 // e^r = 1 + r + r^2 q(r), q of degree 4 interpolated at Chebyshev nodes (relative error 8e-9).
