@@ -24,6 +24,7 @@ bool all_within(std::span<const int32_t> ids, int64_t n) {
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
     : isa_(choose_isa(options.isa)),
       kernels_(*isa_.kernels),
+      quantized_kernels_(*isa_.quantized),
       pool_(options.n_threads),
       linear_scratch_(static_cast<uint64_t>(pool_.size()) * kLinearScratch * sizeof(float)) {}
 
@@ -42,7 +43,7 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
                     tensor.shape.rows() % source.head_dim == 0),
                "{}: {} rows are not whole heads of {}", source.name, tensor.shape.rows(),
                source.head_dim);
-  LoadedWeight loaded{source.name, source.use, tensor, {}, {}, paired ? source.head_dim : 0};
+  LoadedWeight loaded{source.name, source.use, tensor, {}, {}, {}, paired ? source.head_dim : 0};
   if (source.use == WeightUse::kVector) {
     loaded.vector = decode_vector(source);
     weights_.push_back(std::move(loaded));
@@ -51,7 +52,9 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   const bool is_float =
       tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
   const bool is_projection = source.use != WeightUse::kLookup;
-  if (is_projection && !is_float) {
+  if (is_projection && is_quantized(tensor.dtype)) {
+    loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
+  } else if (is_projection && !is_float) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;
   }

@@ -10,6 +10,7 @@
 #include "executor/cpu/activation_arena.h"
 #include "executor/cpu/cpu_kv_storage.h"
 #include "executor/cpu/isa.h"
+#include "executor/cpu/packed_weight.h"
 #include "executor/executor.h"
 #include "executor/executors.h"
 #include "executor/rope_table.h"
@@ -59,7 +60,8 @@ class CpuExecutor final : public Executor {
     std::string name;
     WeightUse use;
     TensorView tensor;          // in the file, or in `decoded`
-    Tensor decoded;             // of a type that no kernel reads
+    Tensor decoded;             // of a plain type that no kernel reads
+    PackedWeight packed;        // of a quantised type
     std::vector<float> vector;  // WeightUse::kVector
     int64_t pair_head_dim = 0;  // > 0: rows are interleaved pairs
   };
@@ -75,6 +77,11 @@ class CpuExecutor final : public Executor {
   float* data(const Activation& x) { return arena_.data(x.id()); }
   const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
+  // x as the quantised kernels read it; nothing when no projection is quantised.
+  Activation quantize(const Activation& x, std::span<const Projection> projections);
+  // Rows of groups [begin, end) of one projection.
+  void linear_groups(const Activation& x, const Activation& quantized, const Projection& projection,
+                     int64_t begin, int64_t end, int thread);
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
 
@@ -87,6 +94,7 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
+  const QuantizedKernels& quantized_kernels_;
   ThreadPool pool_;
   StepInputs inputs_;
   ActivationArena arena_;

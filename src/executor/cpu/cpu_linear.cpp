@@ -7,56 +7,104 @@
 namespace limpid {
 namespace {
 
-constexpr int64_t kGroupRows = 16;           // rows are shared out in groups
 constexpr int64_t kSmallProducts = 1 << 15;  // below so many products one thread is faster than two
+constexpr int64_t kTokensPerQuantizer = 16;  // a tile of quantised activations
+constexpr int64_t kElementsToShare = 16384;
+
+int64_t n_groups(const Projection& p) { return (p.weight.rows + kGroupRows - 1) / kGroupRows; }
 
 }  // namespace
 
 void CpuExecutor::linear(const Activation& x, std::span<Projection> projections) {
-  int64_t n_groups = 0;
+  int64_t n_all_groups = 0;
   for (Projection& p : projections) {
     LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
                  p.weight.rows, p.weight.cols, x.rows(), x.cols());
     if (p.bias) vector_weight(p.bias, p.weight.rows, "linear");
     p.y = allocate(x.rows(), p.weight.rows);
-    n_groups += (p.weight.rows + kGroupRows - 1) / kGroupRows;
+    n_all_groups += n_groups(p);
   }
   if (x.rows() == 0) return;
-  const bool small = n_groups * kGroupRows * x.cols() * x.rows() < kSmallProducts;
-  pool_.for_ranges(n_groups, small ? n_groups : 1, [&](int64_t begin, int64_t end, int thread) {
-    int64_t first = 0;  // group at which the projection starts
-    for (const Projection& p : projections) {
-      const int64_t n = (p.weight.rows + kGroupRows - 1) / kGroupRows;
-      const int64_t from = std::max<int64_t>(begin - first, 0);
-      const int64_t to = std::min(end - first, n);
-      first += n;
-      if (from >= to) continue;
-      const LoadedWeight& weight = weights_[static_cast<size_t>(p.weight.id)];
-      FloatLinearTask task;
-      task.weight = weight.tensor.data;
-      task.cols = x.cols();
-      task.row_begin = from * kGroupRows;
-      task.row_end = std::min(to * kGroupRows, p.weight.rows);
-      task.pair_head_dim = weight.pair_head_dim;
-      task.x = data(x);
-      task.n_tokens = x.rows();
-      task.y = data(p.y);
-      task.y_stride = p.weight.rows;
-      task.bias = p.bias ? weights_[static_cast<size_t>(p.bias.id)].vector.data() : nullptr;
-      task.scratch = linear_scratch(thread);
-      switch (weight.tensor.dtype) {
-        case DType::kF16:
-          kernels_.linear_f16(task);
-          break;
-        case DType::kBF16:
-          kernels_.linear_bf16(task);
-          break;
-        default:
-          kernels_.linear_f32(task);
-          break;
-      }
-    }
+  const Activation quantized = quantize(x, projections);
+  const bool small = n_all_groups * kGroupRows * x.cols() * x.rows() < kSmallProducts;
+  pool_.for_ranges(n_all_groups, small ? n_all_groups : 1,
+                   [&](int64_t begin, int64_t end, int thread) {
+                     for (const Projection& p : projections) {
+                       const int64_t n = n_groups(p);
+                       const int64_t from = std::max<int64_t>(begin, 0);
+                       const int64_t to = std::min(end, n);
+                       if (from < to) linear_groups(x, quantized, p, from, to, thread);
+                       begin -= n;
+                       end -= n;
+                     }
+                   });
+}
+
+Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection> projections) {
+  const auto is_packed = [&](const Projection& p) {
+    return weights_[static_cast<size_t>(p.weight.id)].packed.rows() > 0;
+  };
+  if (std::ranges::none_of(projections, is_packed)) return {};
+  const int64_t n_bytes = quantized_activations_bytes(x.rows(), x.cols());
+  Activation quantized = allocate(1, (n_bytes + 3) / 4);
+  QuantizeTask all;
+  all.x = data(x);
+  all.x_stride = x.cols();
+  all.n_tokens = x.rows();
+  all.cols = x.cols();
+  all.out = reinterpret_cast<std::byte*>(data(quantized));
+  const int64_t grain = std::max(
+      kTokensPerQuantizer, kElementsToShare / x.cols() / kTokensPerQuantizer * kTokensPerQuantizer);
+  pool_.for_ranges(x.rows(), grain, [&](int64_t begin, int64_t end, int) {
+    QuantizeTask task = all;
+    task.token_begin = begin;
+    task.token_end = end;
+    quantized_kernels_.quantize(task);
   });
+  return quantized;
+}
+
+void CpuExecutor::linear_groups(const Activation& x, const Activation& quantized,
+                                const Projection& projection, int64_t begin, int64_t end,
+                                int thread) {
+  const LoadedWeight& weight = weights_[static_cast<size_t>(projection.weight.id)];
+  const float* bias =
+      projection.bias ? weights_[static_cast<size_t>(projection.bias.id)].vector.data() : nullptr;
+  if (weight.packed.rows() > 0) {
+    LinearTask task = weight.packed.task();
+    task.x = reinterpret_cast<const std::byte*>(data(quantized));
+    task.n_tokens = x.rows();
+    task.y = data(projection.y);
+    task.y_stride = projection.weight.rows;
+    task.bias = bias;
+    task.group_begin = begin;
+    task.group_end = end;
+    quantized_kernels_.linear[static_cast<size_t>(weight.packed.format())](task);
+    return;
+  }
+  FloatLinearTask task;
+  task.weight = weight.tensor.data;
+  task.cols = x.cols();
+  task.row_begin = begin * kGroupRows;
+  task.row_end = std::min(end * kGroupRows, projection.weight.rows);
+  task.pair_head_dim = weight.pair_head_dim;
+  task.x = data(x);
+  task.n_tokens = x.rows();
+  task.y = data(projection.y);
+  task.y_stride = projection.weight.rows;
+  task.bias = bias;
+  task.scratch = linear_scratch(thread);
+  switch (weight.tensor.dtype) {
+    case DType::kF16:
+      kernels_.linear_f16(task);
+      break;
+    case DType::kBF16:
+      kernels_.linear_bf16(task);
+      break;
+    default:
+      kernels_.linear_f32(task);
+      break;
+  }
 }
 
 }  // namespace limpid

@@ -66,7 +66,7 @@ bool has_avx512vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnn
 std::vector<Isa> detect() {
   std::vector<Isa> found;
   [[maybe_unused]] const auto add = [&](std::string_view name, const Kernels& kernels) {
-    found.push_back({name, &kernels});
+    found.push_back({name, &kernels, quantized_kernels(name)});
   };
 #if defined(__x86_64__)
   if (has_avx512vnni()) add("avx512vnni", isa_avx512vnni::kKernels);

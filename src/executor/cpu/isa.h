@@ -4,12 +4,14 @@
 #include <string_view>
 
 #include "executor/cpu/kernels.h"
+#include "executor/cpu/quantized_kernels.h"
 
 namespace limpid {
 
 struct Isa {
   std::string_view name;
   const Kernels* kernels;
+  const QuantizedKernels* quantized;
 };
 
 // By name; "" means LIMPID_ISA of the environment, and without it the best that this CPU has.
