@@ -24,9 +24,9 @@ struct Message {
 };
 
 struct ChatOptions {
-  std::string system;  // empty: none (a template may have a default of its own)
-  GenerationOptions generation;
-  SessionOptions session;
+  std::string system{};  // empty: none (a template may have a default of its own)
+  GenerationOptions generation{};
+  SessionOptions session{};
 };
 
 // Control tokens come from the template alone: a user who types `<|im_end|>` sends these ten

@@ -19,18 +19,18 @@ struct GenerationOptions {
   // throws ContextOverflowError (unless context_shift). kUntilContextIsFull: ends there with
   // StopReason::kLength.
   int64_t n_predict = kUnlimited;
-  SamplerOptions sampler;
+  SamplerOptions sampler{};
   // The text ends before the first of these; they are never given out, also when they span several
   // tokens. One that spells a control token stops at that token.
-  std::vector<std::string> stop;
-  std::vector<TokenId> stop_ids;  // besides the model's own
+  std::vector<std::string> stop{};
+  std::vector<TokenId> stop_ids{};  // besides the model's own
   // When the context is full: keep the first n_keep tokens (-1: the prompt's), drop the older half
   // of the others, and evaluate the kept ones anew at their new positions, so the result is that of
   // a fresh prompt.
   bool context_shift = false;
   int64_t n_keep = 0;
   bool show_special = false;  // control tokens as text
-  CancelToken cancel;
+  CancelToken cancel{};
 };
 
 enum class StopReason : uint8_t {

@@ -28,15 +28,15 @@ struct OpenOptions {
   int64_t n_batch = 512;         // tokens of a prompt evaluated in one step
   int n_threads = 0;             // 0: as many as cores this process may use
   std::string executor = "cpu";  // "cpu" or "reference"
-  std::string isa;  // "": the best that this CPU has (or LIMPID_ISA of the environment)
+  std::string isa{};  // "": the best that this CPU has (or LIMPID_ISA of the environment)
   std::string cache_type_k = "f16";  // "f16" or "f32"
   std::string cache_type_v = "f16";
-  std::string tokenizer_path;  // llama2.c's tokenizer.bin when it does not lie beside the model
-  std::string chat_template;   // Jinja source in place of the model's own
-  bool check_memory = true;    // throw ResourceError before loading what cannot fit
+  std::string tokenizer_path{};  // llama2.c's tokenizer.bin when it does not lie beside the model
+  std::string chat_template{};   // Jinja source in place of the model's own
+  bool check_memory = true;      // throw ResourceError before loading what cannot fit
   // Called now and then while loading, with bytes done and in all; returning false cancels
   // (ResourceError).
-  std::function<bool(uint64_t done, uint64_t total)> progress;
+  std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
 // A handle: copies share the model. Safe to use from many threads; steps take turns.

@@ -123,7 +123,7 @@ struct SamplerOptions {
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;
   int32_t min_keep = 0;  // top_p, min_p, typ_p leave at least so many
-  std::vector<LogitBias> logit_bias;
+  std::vector<LogitBias> logit_bias{};
   bool ignore_eos = false;  // bans every token that would end the text
 
   // The chain, after logit_bias. Also the names of custom samplers. With temperature 0 or less the
@@ -131,7 +131,7 @@ struct SamplerOptions {
   // is taken; the samplers that only truncate are then left out.
   std::string order = "penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
   // Run where `order` names them, those not named before all others.
-  std::vector<std::shared_ptr<Sampler>> custom;
+  std::vector<std::shared_ptr<Sampler>> custom{};
 };
 
 }  // namespace limpid
