@@ -75,7 +75,20 @@ def random_texts(everything: bool) -> Iterator[tuple[str, str]]:
 
 def repeats(everything: bool) -> Iterator[tuple[str, str]]:
     count = 1_000_000 if everything else 4_000
-    for unit in ("a", " ", "\n", "\u00e9", "\U0001f600", "ab", " a", "0", "!", "\u4e00", "\u0301", "' "):
+    for unit in (
+        "a",
+        " ",
+        "\n",
+        "\u00e9",
+        "\U0001f600",
+        "ab",
+        " a",
+        "0",
+        "!",
+        "\u4e00",
+        "\u0301",
+        "' ",
+    ):
         yield f"{count} x {unit!r}", unit * (count // len(unit))
 
 
@@ -84,12 +97,17 @@ def special_texts() -> Iterator[tuple[str, str]]:
              "</s>", "<unk>", "<|fim_prefix|>", "<|im_", "start|>", "<", "<<|im_end|>>"]  # fmt: skip
     rng = random.Random(7)
     for i in range(500):
-        parts = [rng.choice([*names, " ", "hello", "\n", " user", "e\u0301"]) for _ in range(rng.randint(1, 12))]
+        parts = [
+            rng.choice([*names, " ", "hello", "\n", " user", "e\u0301"])
+            for _ in range(rng.randint(1, 12))
+        ]
         yield f"special {i}", "".join(parts)
 
 
 def reference_of(name: str) -> tokenizers.Tokenizer:
-    source = json.loads((SHARED / "tokenizers" / f"{name}_tokenizer.json").read_text(encoding="utf-8"))
+    source = json.loads(
+        (SHARED / "tokenizers" / f"{name}_tokenizer.json").read_text(encoding="utf-8")
+    )
     # Llama 2's file looks for its special tokens in the text *after* a U+2581 was put before it and before their own
     # names, so "<s>" is found only after a space. SentencePiece, llama.cpp and we match the name itself.
     for token in source["added_tokens"]:
@@ -98,43 +116,75 @@ def reference_of(name: str) -> tokenizers.Tokenizer:
 
 
 def run(program: str, model: Path, texts: list[str], special: bool) -> list[list[int]]:
-    command = [program, "tokenize", "-m", str(model), "--jsonl", "--no-bos"] + (["--special"] if special else [])
+    command = [program, "tokenize", "-m", str(model), "--jsonl", "--no-bos"] + (
+        ["--special"] if special else []
+    )
     lines = "".join(json.dumps(text) + "\n" for text in texts)
     done = subprocess.run(command, input=lines.encode(), capture_output=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}")
+        sys.exit(
+            f"{' '.join(command)}: exit {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}"
+        )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+def parts(cases: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """The cases in parts of a few million characters: an Encoding takes much more memory than its ids."""
+    part, size = [], 0
+    for case in cases:
+        part.append(case)
+        size += len(case[1])
+        if size > 2_000_000:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def report(name: str, label: str, text: str, want: list[int], got: list[int]) -> None:
+    same = (i for i, (x, y) in enumerate(zip(want, got, strict=False)) if x != y)
+    at = next(same, min(len(want), len(got)))
+    near = slice(at, at + 6)
+    print(
+        f"  {name}: {label}: id {at} differs: {want[near]} wanted, {got[near]} given; text {text[:60]!r}"
+    )
+
+
 def compare(
-    program: str, model: Path, want_of: tokenizers.Tokenizer, cases: list[tuple[str, str]], special: bool
+    program: str,
+    model: Path,
+    want_of: tokenizers.Tokenizer,
+    cases: list[tuple[str, str]],
+    special: bool,
 ) -> tuple[int, int, int]:
     """(texts, ids, texts that differ); prints the first differences."""
-    texts = [text for _, text in cases]
     want_of.encode_special_tokens = not special
-    want = [e.ids for e in want_of.encode_batch(texts, add_special_tokens=False)]
-    got = run(program, model, texts, special)
-    if len(got) != len(want):
-        sys.exit(f"{model.stem}: {len(got)} lines for {len(want)} texts")
-    wrong = 0
-    for (label, text), a, b in zip(cases, want, got, strict=True):
-        if a != b:
-            wrong += 1
-            if wrong <= 5:
-                at = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-                print(
-                    f"  {model.stem}: {label}: differs at id {at}: {a[at : at + 6]} wanted, {b[at : at + 6]} given; "
-                    f"text {text[:60]!r}"
-                )
-    return len(cases), sum(map(len, want)), wrong
+    n_ids = wrong = 0
+    for part in parts(cases):
+        texts = [text for _, text in part]
+        got = run(program, model, texts, special)
+        if len(got) != len(part):
+            sys.exit(f"{model.stem}: {len(got)} lines for {len(part)} texts")
+        want = [e.ids for e in want_of.encode_batch_fast(texts, add_special_tokens=False)]
+        n_ids += sum(map(len, want))
+        for (label, text), a, b in zip(part, want, got, strict=True):
+            if a != b:
+                wrong += 1
+                if wrong <= 5:
+                    report(model.stem, label, text, a, b)
+    return len(cases), n_ids, wrong
 
 
-def check(program: str, model: Path, want_of: tokenizers.Tokenizer, cases: list[tuple[str, str]]) -> bool:
+def check(
+    program: str, model: Path, want_of: tokenizers.Tokenizer, cases: list[tuple[str, str]]
+) -> bool:
     start = time.monotonic()
     plain = compare(program, model, want_of, cases, special=False)
     special = compare(program, model, want_of, list(special_texts()), special=True)
     texts, ids, wrong = (a + b for a, b in zip(plain, special, strict=True))
-    print(f"{model.stem}: {texts} texts, {ids} ids, {wrong} texts differ ({time.monotonic() - start:.1f} s)")
+    print(
+        f"{model.stem}: {texts} texts, {ids} ids, {wrong} texts differ ({time.monotonic() - start:.1f} s)"
+    )
     return wrong == 0
 
 
@@ -154,7 +204,12 @@ def scanners(program: str, work: Path, everything: bool) -> bool:
 
 
 def vocabularies(program: str, work: Path, everything: bool, names: list[str]) -> bool:
-    cases = [*corpora(everything), *code_points(everything), *random_texts(everything), *repeats(everything)]
+    cases = [
+        *corpora(everything),
+        *code_points(everything),
+        *random_texts(everything),
+        *repeats(everything),
+    ]
     same = True
     for name in names:
         model = work / f"{name}.gguf"
@@ -169,14 +224,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     program = os.environ.get("LIMPID_PROGRAM", str(ROOT / "build" / "release" / "limpid"))
     parser.add_argument("--program", default=program)
-    parser.add_argument("--all", action="store_true", help="every text (many minutes) instead of a subset")
+    parser.add_argument(
+        "--all", action="store_true", help="every text (many minutes) instead of a subset"
+    )
     parser.add_argument("--vocabulary", choices=VOCABULARIES, action="append")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         same = bool(args.vocabulary) or scanners(args.program, work, args.all)
         if SHARED.is_dir():
-            same &= vocabularies(args.program, work, args.all, args.vocabulary or list(VOCABULARIES))
+            same &= vocabularies(
+                args.program, work, args.all, args.vocabulary or list(VOCABULARIES)
+            )
         else:
             print("skipped the released vocabularies: ../shared is not there")
     return 0 if same else 1

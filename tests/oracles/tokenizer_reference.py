@@ -18,7 +18,9 @@ CONTRACTION = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 
 
-def cl100k(numbers: str, word: str = r"\p{L}", joins: str = r"[\r\n]*", punctuation: str | None = None) -> str:
+def cl100k(
+    numbers: str, word: str = r"\p{L}", joins: str = r"[\r\n]*", punctuation: str | None = None
+) -> str:
     inner = word.strip("[]")
     punctuation = punctuation or rf" ?[^\s{inner}\p{{N}}]+{joins}"
     return rf"{CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?{word}+|{numbers}|{punctuation}|{TAIL}"
@@ -65,10 +67,20 @@ SCANNERS = {
         False,
     ),
     "qwen35": (splits(cl100k(r"\p{N}", word=r"[\p{L}\p{M}]")), False, True, False),
-    "seed-coder": (splits(cl100k(r"\p{N}{1}", punctuation=r" ?[^\s\p{L}\p{N}\r\n]+")), False, False, False),
+    "seed-coder": (
+        splits(cl100k(r"\p{N}{1}", punctuation=r" ?[^\s\p{L}\p{N}\r\n]+")),
+        False,
+        False,
+        False,
+    ),
     "gpt-4o": (splits(o200k(r"\p{N}{1,3}", CONTRACTION + "?")), False, False, False),
     "tekken": (splits(o200k(r"\p{N}", "")), False, False, True),
-    "deepseek-v3": (splits(r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+", DEEPSEEK_WORDS), False, False, False),
+    "deepseek-v3": (
+        splits(r"\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+", DEEPSEEK_WORDS),
+        False,
+        False,
+        False,
+    ),
     "deepseek-coder": (
         [*splits("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+"), *digits()],
         False,
@@ -87,7 +99,11 @@ def small_vocabulary(kind: str) -> dict:
 
 def byte_level(pre: str, vocabulary: dict) -> Tokenizer:
     before, use_regex, nfc, ignore_merges = SCANNERS[pre]
-    ids = {p: i for i, (p, t) in enumerate(zip(vocabulary["pieces"], vocabulary["types"], strict=True)) if t == NORMAL}
+    ids = {
+        p: i
+        for i, (p, t) in enumerate(zip(vocabulary["pieces"], vocabulary["types"], strict=True))
+        if t == NORMAL
+    }
     merges = [tuple(m.split(" ")) for m in vocabulary["merges"]]
     tokenizer = Tokenizer(models.BPE(ids, merges, ignore_merges=ignore_merges))
     if nfc:
@@ -105,9 +121,15 @@ def sentence_piece(vocabulary: dict) -> Tokenizer:
     for i in sorted((i for i, t in enumerate(types) if t == NORMAL), key=lambda i: -scores[i]):
         piece = pieces[i]
         pairs = [(piece[:k], piece[k:]) for k in range(1, len(piece))]
-        merges += sorted((p for p in pairs if p[0] in ids and p[1] in ids), key=lambda p: (ids[p[0]], ids[p[1]]))
-    tokenizer = Tokenizer(models.BPE(ids, merges, unk_token="<unk>", byte_fallback=True, fuse_unk=True))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        merges += sorted(
+            (p for p in pairs if p[0] in ids and p[1] in ids), key=lambda p: (ids[p[0]], ids[p[1]])
+        )
+    tokenizer = Tokenizer(
+        models.BPE(ids, merges, unk_token="<unk>", byte_fallback=True, fuse_unk=True)
+    )
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
     add_specials(tokenizer, vocabulary)
     return tokenizer
 
@@ -115,11 +137,27 @@ def sentence_piece(vocabulary: dict) -> Tokenizer:
 def add_specials(tokenizer: Tokenizer, vocabulary: dict) -> None:
     for i, (piece, kind) in enumerate(zip(vocabulary["pieces"], vocabulary["types"], strict=True)):
         if kind in (CONTROL, USER_DEFINED, UNKNOWN):
-            tokenizer.add_tokens([AddedToken(piece, normalized=False, special=kind != USER_DEFINED)])
+            tokenizer.add_tokens(
+                [AddedToken(piece, normalized=False, special=kind != USER_DEFINED)]
+            )
             assert tokenizer.token_to_id(piece) == i, f"{piece} must come after the normal pieces"
 
 
-SPACES = [" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u3000", "\u2028", "\r", "\u0085", "\x0b", "\n\n", "   "]
+SPACES = [
+    " ",
+    "  ",
+    "\n",
+    "\r\n",
+    "\t",
+    "\u00a0",
+    "\u3000",
+    "\u2028",
+    "\r",
+    "\u0085",
+    "\x0b",
+    "\n\n",
+    "   ",
+]
 BITS = [
     *SPACES, "'s", "'S", "'\u017f", "'re", "'LL", "'d", "'", "don't", "I'VE", "Hello", "WORLD", "camelCase", "of the",
     "0", "12", "123", "1234567", "\u0663\u0664", "\u00bd", "\u2167", "\u4e00\u4e8c", "\u3053\u3093", "\uac00\uac01",

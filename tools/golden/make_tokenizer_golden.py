@@ -43,7 +43,10 @@ def make_bpe(texts: list[str]) -> dict:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=900, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), max_token_length=12
+        vocab_size=900,
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        max_token_length=12,
     )
     lines = [text[i : i + 40] for text in texts for i in range(0, len(text), 40)]
     tokenizer.train_from_iterator(lines, trainer)
@@ -73,14 +76,24 @@ def make_bpe(texts: list[str]) -> dict:
 def make_spm(texts: list[str]) -> dict:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    trainer = trainers.BpeTrainer(vocab_size=700, show_progress=False, limit_alphabet=150, max_token_length=16)
+    trainer = trainers.BpeTrainer(
+        vocab_size=700, show_progress=False, limit_alphabet=150, max_token_length=16
+    )
     tokenizer.train_from_iterator([line for text in texts for line in text.splitlines()], trainer)
     vocab = tokenizer.get_vocab()
     trained = sorted(vocab, key=vocab.get)
     merged = [p for p in trained if len(p) > 1]
     merged += [p for p in ("▁▁", "▁▁▁▁", "▁▁▁") if p not in merged]
     single = [p for p in trained if len(p) == 1]
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), *merged, *single, "<tool>"]
+    pieces = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        *(f"<0x{b:02X}>" for b in range(256)),
+        *merged,
+        *single,
+        "<tool>",
+    ]
     types = [reference.UNKNOWN, reference.CONTROL, reference.CONTROL, *[reference.BYTE] * 256]
     types += [reference.NORMAL] * (len(merged) + len(single)) + [reference.USER_DEFINED]
     scores = [0.0] * 259 + [-float(i) for i in range(len(merged) + len(single))] + [0.0]
@@ -103,19 +116,32 @@ def write_cases(path: Path, header: list[str], tokenizer: Tokenizer, seed: int) 
     for special in (False, True):
         tokenizer.encode_special_tokens = not special
         if special:
-            texts = [t for t in TEXTS if "<" in t] + ["x<s> y<|end|>!z", "<<s>>", "<s><s>", "<|en<s>d|>"]
+            texts = [t for t in TEXTS if "<" in t] + [
+                "x<s> y<|end|>!z",
+                "<<s>>",
+                "<s><s>",
+                "<|en<s>d|>",
+            ]
         else:
             texts = [*TEXTS, *reference.random_texts(seed, 50, 12)]
         for text in texts:
             ids = tokenizer.encode(text, add_special_tokens=False).ids
-            lines += [("encode_special " if special else "encode ") + json.dumps(text), " ".join(map(str, ids)), ""]
+            lines += [
+                ("encode_special " if special else "encode ") + json.dumps(text),
+                " ".join(map(str, ids)),
+                "",
+            ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
 def main() -> None:
     arguments = [a for a in sys.argv[1:] if a != "--cases"]
     if "--cases" not in sys.argv:
-        archive = Path(arguments[0]) if arguments else ROOT.parent / "shared" / "data" / "text" / "udhr2.zip"
+        archive = (
+            Path(arguments[0])
+            if arguments
+            else ROOT.parent / "shared" / "data" / "text" / "udhr2.zip"
+        )
         texts = training_text(archive)
         for kind, vocabulary in (("bpe", make_bpe(texts)), ("spm", make_spm(texts))):
             text = json.dumps(vocabulary, ensure_ascii=False, separators=(",", ":"))
@@ -123,7 +149,12 @@ def main() -> None:
     cases = ROOT / "tests" / "tokenizer" / "cases"
     bpe = reference.small_vocabulary("bpe")
     for seed, pre in enumerate(reference.SCANNERS):
-        write_cases(cases / f"bpe_{pre}.test", [f"tokenizer bpe {pre}"], reference.byte_level(pre, bpe), seed)
+        write_cases(
+            cases / f"bpe_{pre}.test",
+            [f"tokenizer bpe {pre}"],
+            reference.byte_level(pre, bpe),
+            seed,
+        )
     spm = reference.small_vocabulary("spm")
     write_cases(cases / "spm.test", ["tokenizer spm"], reference.sentence_piece(spm), 99)
 

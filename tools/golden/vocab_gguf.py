@@ -134,7 +134,9 @@ def main() -> None:
     if source["model"].get("byte_fallback"):
         model = args.sentencepiece or args.source.with_name(f"{name}_tokenizer.model")
         pieces = sentencepiece_pieces(model)
-        assert [p for p, _, _ in pieces] == tokens, f"{model} is not the vocabulary of {args.source}"
+        assert [p for p, _, _ in pieces] == tokens, (
+            f"{model} is not the vocabulary of {args.source}"
+        )
         scores, types = [score for _, score, _ in pieces], [kind for _, _, kind in pieces]
     else:
         assert pre, "name the pre-tokenizer with --pre"
