@@ -1,0 +1,90 @@
+#include "limpid/batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "generate/tiny_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+
+void expect_equal(const GenerationResult& a, const GenerationResult& b) {
+  EXPECT_EQ(a.ids, b.ids);
+  EXPECT_EQ(a.text, b.text);
+  EXPECT_EQ(a.stop_reason, b.stop_reason);
+  EXPECT_EQ(a.stop_string, b.stop_string);
+  EXPECT_EQ(a.stop_id, b.stop_id);
+  EXPECT_EQ(a.timings.n_generated, b.timings.n_generated);
+}
+
+class BatchTest : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Executors, BatchTest, ::testing::Values("reference", "cpu"));
+
+TEST_P(BatchTest, EveryResultIsThatOfThePromptAlone) {
+  const std::vector<std::string> prompts = {"a", "the heim", std::string(90, 'x'), "0123456789",
+                                            "\u20ac\u20ac"};
+  for (const float temperature : {0.0F, 1.2F}) {
+    GenerationOptions options;
+    options.n_predict = 25;
+    options.sampler.temperature = temperature;
+    options.sampler.seed = 77;
+    options.sampler.repeat_penalty = 1.1F;
+    options.stop = {"e", "9"};
+    std::vector<GenerationResult> alone;
+    const auto model = open_tiny({.executor = GetParam()});
+    for (const auto& prompt : prompts) {
+      Session session(model);
+      alone.push_back(session.generate(prompt, options).result());
+    }
+    for (const int64_t n_batch : {1, 16, 512}) {
+      const auto batch_model =
+          open_tiny({.n_batch = n_batch, .executor = GetParam(), .n_threads = 3});
+      std::vector<std::string> streamed(prompts.size());
+      const auto together =
+          generate_batch(batch_model, prompts, options,
+                         [&](size_t i, std::string_view piece) { streamed[i] += piece; });
+      ASSERT_EQ(together.size(), prompts.size());
+      for (size_t i = 0; i < prompts.size(); ++i) {
+        SCOPED_TRACE(i);
+        expect_equal(together[i], alone[i]);
+        EXPECT_EQ(streamed[i], alone[i].text);
+      }
+    }
+  }
+}
+
+TEST_P(BatchTest, ShiftsTheContextAsASessionDoes) {
+  const std::vector<std::string> prompts = {"0123456789", "ab"};
+  GenerationOptions options;
+  options.n_predict = 60;
+  options.sampler.temperature = 0;
+  options.sampler.ignore_eos = true;
+  options.context_shift = true;
+  options.n_keep = 3;
+  const auto model = open_tiny({.executor = GetParam()});
+  const auto together = generate_batch(model, prompts, options, {}, 24);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    Session session(model, {.n_ctx = 24});
+    expect_equal(together[i], session.generate(prompts[i], options).result());
+  }
+}
+
+TEST(Batch, ReportsOverflowAndCancels) {
+  const auto model = open_tiny();
+  const std::vector<std::string> prompts = {"ab", std::string(30, 'x')};
+  EXPECT_THROW(generate_batch(model, prompts, {}, {}, 20), ContextOverflowError);
+  GenerationOptions options;
+  options.sampler.ignore_eos = true;
+  EXPECT_THROW(generate_batch(model, prompts, options, {}, 40), ContextOverflowError);
+  size_t n_pieces = 0;
+  options.context_shift = true;
+  const auto results = generate_batch(model, prompts, options, [&](size_t, std::string_view) {
+    if (++n_pieces == 5) options.cancel.cancel();
+  });
+  for (const auto& result : results) EXPECT_EQ(result.stop_reason, StopReason::kCancelled);
+  EXPECT_TRUE(generate_batch(model, {}, options).empty());
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,150 @@
+#include "generate/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "generate/memory_plan.h"
+#include "generate/tiny_model.h"
+#include "model/registry.h"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+using testing::tiny_model_checkpoint;
+
+template <typename ErrorType, typename Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const ErrorType& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Engine, OpensAGgufFile) {
+  const LanguageModel model = open_tiny({.n_ctx = 0});
+  EXPECT_EQ(model.n_ctx(), 256);
+  EXPECT_EQ(model.vocab_size(), testing::kTinyVocabulary);
+  EXPECT_TRUE(model.has_tokenizer());
+  EXPECT_EQ(model.chat_template(), testing::kChatMl);
+  EXPECT_EQ(model.decode(model.encode("the heim\u00e9")), "the heim\u00e9");
+  EXPECT_TRUE(model.is_stop(testing::kTurnEnd));
+  EXPECT_FALSE(model.is_stop('a'));
+}
+
+TEST(Engine, ParsesControlTokensOnlyWhenAsked) {
+  const LanguageModel model = open_tiny();
+  EXPECT_EQ(model.encode("<|im_end|>", true, true), std::vector<TokenId>{testing::kTurnEnd});
+  EXPECT_EQ(model.encode("<|im_end|>").size(), 9U);  // "im" is one token
+  EXPECT_EQ(model.encode("<tool>"), std::vector<TokenId>{testing::kTool});
+}
+
+TEST(Engine, OpensAModelWithoutATokenizer) {
+  const LanguageModel model = open_tiny({.with_vocabulary = false});
+  EXPECT_FALSE(model.has_tokenizer());
+  EXPECT_THROW(model.encode("a"), UnsupportedError);
+  Session session(model);
+  const std::vector<TokenId> ids = {1, 2, 3};
+  session.append(ids);
+  EXPECT_EQ(session.logits().size(), 263U);
+  GenerationOptions options;
+  options.n_predict = 4;
+  EXPECT_EQ(session.generate(options).result().ids.size(), 4U);
+  options.stop = {"x"};
+  EXPECT_THROW(session.generate(options), ArgumentError);
+}
+
+TEST(Engine, SaysWhichChoicesThereAre) {
+  OpenOptions options;
+  const TempFolder folder;
+  const std::string path = testing::write_tiny_model(folder);
+  options.executor = "gpu";
+  EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("reference"),
+            std::string::npos);
+  options = {};
+  options.cache_type_k = "q8_0";
+  EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("f16 and f32"),
+            std::string::npos);
+  options = {};
+  options.n_batch = 0;
+  EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("n_batch"),
+            std::string::npos);
+  EXPECT_THROW(Engine::open(folder.path("absent.gguf")), ResourceError);
+}
+
+TEST(Engine, ReportsProgressAndCancels) {
+  const TempFolder folder;
+  const std::string path = testing::write_tiny_model(folder);
+  OpenOptions options;
+  uint64_t last = 0, total = 0;
+  options.progress = [&](uint64_t done, uint64_t all) {
+    EXPECT_GE(done, last);
+    last = done;
+    total = all;
+    return true;
+  };
+  Engine::open(path, options);
+  EXPECT_GT(total, 0U);
+  EXPECT_EQ(last, total);
+  options.progress = [](uint64_t, uint64_t) { return false; };
+  EXPECT_THROW(Engine::open(path, options), ResourceError);
+}
+
+TEST(Engine, PrefersTheTemplateOfTheOptions) {
+  const LanguageModel model = open_tiny({.chat_template = "{{ messages[0].content }}"});
+  EXPECT_EQ(model.chat_template(), "{{ messages[0].content }}");
+  EXPECT_EQ(model.engine()->chat_template_source("tool_use"), "");
+}
+
+TEST(MemoryPlan, CountsWhatWillBeAllocated) {
+  const auto checkpoint = tiny_model_checkpoint();
+  const DecoderSpec spec = read_spec(*checkpoint);
+  OpenOptions options;
+  options.n_ctx = 100;
+  const MemoryPlan plan = make_memory_plan(*checkpoint, spec, options);
+  uint64_t file_bytes = 0;
+  for (const auto& [name, tensor] : checkpoint->tensors) file_bytes += tensor.n_bytes();
+  EXPECT_EQ(plan.weights_in_file, file_bytes);
+  EXPECT_EQ(plan.weights_packed, 0U);  // f32 stays in the file
+  EXPECT_EQ(plan.n_ctx, 100);
+  // K and V in f16, two layers, two KV heads of 16; and 8 pairs of rotary angles.
+  EXPECT_EQ(plan.kv_cache, 100U * (2 * 2 * 16 * (2 + 2) + 8 * 2 * 4));
+  options.cache_type_k = options.cache_type_v = "f32";
+  EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).kv_cache,
+            100U * (2 * 2 * 16 * (4 + 4) + 8 * 2 * 4));
+  EXPECT_GT(plan.activations, 100U * 64 * 4);
+}
+
+TEST(MemoryPlan, RefusesWhatCannotFitBeforeLoading) {
+  MemoryPlan plan;
+  plan.n_ctx = 4096;
+  plan.weights_packed = 3U << 20U;
+  plan.kv_cache = 5U << 20U;
+  plan.available = 8U << 20U;
+  check_memory_plan(plan);
+  plan.activations = 1;
+  const auto message = message_of<ResourceError>([&] { check_memory_plan(plan); });
+  for (const char* word : {"8.0 MiB", "3.0 MiB", "5.0 MiB", "4096 tokens", "n_ctx"}) {
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+  }
+  plan.available = 0;  // unknown
+  check_memory_plan(plan);
+}
+
+TEST(MemoryPlan, LoweringItsOwnContextIsSaidAndAskedForContextIsRefused) {
+  auto checkpoint = tiny_model_checkpoint();
+  DecoderSpec spec = read_spec(*checkpoint);
+  spec.n_ctx_train = int64_t{1} << 40;  // no machine holds that
+  const MemoryPlan plan = make_memory_plan(*checkpoint, spec, {});
+  if (plan.available == 0) GTEST_SKIP() << "this system does not tell how much memory is free";
+  EXPECT_TRUE(plan.n_ctx_reduced);
+  EXPECT_EQ(plan.n_ctx % 256, 0);
+  EXPECT_LE(plan.allocated(), plan.available);
+  OpenOptions options;
+  options.n_ctx = spec.n_ctx_train;
+  EXPECT_THROW(check_memory_plan(make_memory_plan(*checkpoint, spec, options)), ResourceError);
+}
+
+}  // namespace
+}  // namespace limpid

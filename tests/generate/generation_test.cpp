@@ -1,0 +1,243 @@
+#include "limpid/generation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "generate/tiny_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+using testing::saying;
+
+GenerationOptions greedy(int64_t n_predict) {
+  GenerationOptions options;
+  options.n_predict = n_predict;
+  options.sampler.temperature = 0;
+  return options;
+}
+
+class GenerationTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  LanguageModel model_ = open_tiny({.executor = GetParam()});
+};
+INSTANTIATE_TEST_SUITE_P(Executors, GenerationTest, ::testing::Values("reference", "cpu"));
+
+TEST_P(GenerationTest, GreedyTakesTheBestTokenOfEachStep) {
+  Session session(model_);
+  const auto options = [] {
+    auto o = greedy(12);
+    o.sampler.ignore_eos = true;
+    return o;
+  }();
+  const GenerationResult result = session.generate("the heim", options).result();
+  ASSERT_EQ(result.ids.size(), 12U);
+  EXPECT_EQ(result.stop_reason, StopReason::kLength);
+
+  Session by_hand(model_);
+  by_hand.append(model_.encode("the heim"));
+  for (const TokenId id : result.ids) {
+    auto logits = std::vector<float>(by_hand.logits().begin(), by_hand.logits().end());
+    logits[testing::kTurnEnd] = logits[testing::kEndOfText] = -1e9F;
+    ASSERT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), id);
+    by_hand.append({&id, 1});
+  }
+}
+
+TEST_P(GenerationTest, SameSeedSameTextOtherSeedOtherText) {
+  Session session(model_);
+  GenerationOptions options;
+  options.n_predict = 20;
+  options.sampler.seed = 11;
+  const auto first = session.generate("a", options).result();
+  EXPECT_EQ(first.seed, 11U);
+  EXPECT_EQ(session.generate("a", options).result().ids, first.ids);
+  options.sampler.seed = 12;
+  EXPECT_NE(session.generate("a", options).result().ids, first.ids);
+}
+
+TEST(Generation, StreamsWholeCharacters) {
+  Session session(open_tiny());
+  std::string joined;
+  std::vector<std::string> pieces;
+  auto stream = session.generate("x", saying("a\u00e9\u20ac\U0001F600!"));
+  for (const std::string_view piece : stream) pieces.emplace_back(piece);
+  EXPECT_EQ(pieces, (std::vector<std::string>{"a", "\u00e9", "\u20ac", "\U0001F600", "!"}));
+  EXPECT_EQ(stream.result().text, "a\u00e9\u20ac\U0001F600!");
+  EXPECT_EQ(stream.result().stop_reason, StopReason::kEndOfText);
+  EXPECT_EQ(stream.result().stop_id, testing::kTurnEnd);
+  EXPECT_EQ(stream.result().ids.size(), 11U);
+  EXPECT_EQ(stream.next(), std::nullopt);
+}
+
+TEST(Generation, CompletesTheCharacterThatThePromptBegan) {
+  Session session(open_tiny());
+  EXPECT_EQ(session.generate("caf\xC3", saying("\xA9 au lait")).text(), "\u00e9 au lait");
+}
+
+TEST(Generation, StopStringsSpanTokensAndNeverComeOut) {
+  Session session(open_tiny());
+  auto options = saying("one two</s");
+  options.stop = {"</stop>", "two<"};
+  std::string streamed;
+  auto stream = session.generate("x", options);
+  for (const std::string_view piece : stream) streamed += piece;
+  EXPECT_EQ(streamed, "one ");
+  EXPECT_EQ(stream.result().text, "one ");
+  EXPECT_EQ(stream.result().stop_reason, StopReason::kStopString);
+  EXPECT_EQ(stream.result().stop_string, "two<");
+
+  options = saying("one two</sto");  // ends before the stop string is whole: all of it comes out
+  options.stop = {"</stop>"};
+  EXPECT_EQ(session.generate("x", options).text(), "one two</sto");
+}
+
+TEST(Generation, StopIdsAndStopStringsThatSpellControlTokens) {
+  Session session(open_tiny());
+  auto options = saying("abc");
+  options.stop_ids = {'b'};
+  auto result = session.generate("x", options).result();
+  EXPECT_EQ(result.text, "a");
+  EXPECT_EQ(result.stop_id, 'b');
+
+  options = GenerationOptions();
+  options.sampler.custom = {
+      std::make_shared<testing::Script>(std::vector<TokenId>{'a', testing::kTurnStart, 'b'})};
+  options.stop = {"<|im_start|>"};
+  result = session.generate("x", options).result();
+  EXPECT_EQ(result.text, "a");
+  EXPECT_EQ(result.stop_id, testing::kTurnStart);
+}
+
+TEST(Generation, IgnoreEosBansEveryStop) {
+  Session session(open_tiny());
+  GenerationOptions options;
+  options.n_predict = 200;
+  options.sampler.ignore_eos = true;
+  options.sampler.temperature = 5;
+  options.sampler.top_k = 0;
+  options.sampler.min_p = 0;
+  options.sampler.top_p = 1;
+  options.sampler.seed = 4;
+  EXPECT_EQ(session.generate("x", options).result().stop_reason, StopReason::kLength);
+  options.sampler.ignore_eos = false;
+  EXPECT_EQ(session.generate("x", options).result().stop_reason, StopReason::kEndOfText);
+}
+
+TEST(Generation, NothingToPredict) {
+  Session session(open_tiny());
+  const auto result = session.generate("the", greedy(0)).result();
+  EXPECT_TRUE(result.ids.empty());
+  EXPECT_EQ(result.stop_reason, StopReason::kLength);
+  EXPECT_EQ(session.tokens().size(), 1U);
+  EXPECT_THROW(session.generate("the", greedy(-3)), ArgumentError);
+}
+
+TEST(Generation, ContextOverflowIsAnErrorUnlessAskedOtherwise) {
+  const auto model = open_tiny();
+  Session session(model, {.n_ctx = 20});
+  auto options = greedy(GenerationOptions::kUnlimited);
+  options.sampler.ignore_eos = true;
+  auto stream = session.generate("0123456789", options);
+  try {
+    stream.result();
+    FAIL() << "no overflow";
+  } catch (const ContextOverflowError& error) {
+    EXPECT_EQ(error.n_tokens(), 21);
+    EXPECT_EQ(error.n_ctx(), 20);
+  }
+  EXPECT_EQ(stream.so_far().ids.size(), 11U);  // what was sampled is not lost
+  EXPECT_EQ(session.tokens().size(), 20U);
+
+  options.n_predict = GenerationOptions::kUntilContextIsFull;
+  const auto result = session.generate("0123456789", options).result();
+  EXPECT_EQ(result.stop_reason, StopReason::kLength);
+  EXPECT_EQ(result.ids.size(), 11U);
+  EXPECT_THROW(session.generate("0123456789012345678901"), ContextOverflowError);
+}
+
+TEST(Generation, ContextShiftGoesOnAndIsExact) {
+  const auto model = open_tiny();
+  Session session(model, {.n_ctx = 20});
+  auto options = greedy(40);
+  options.sampler.ignore_eos = true;
+  options.context_shift = true;
+  options.n_keep = 4;
+  const auto result = session.generate("0123456789", options).result();
+  ASSERT_EQ(result.ids.size(), 40U);
+  EXPECT_EQ(result.stop_reason, StopReason::kLength);
+
+  // By hand, with a fresh sequence for every token.
+  std::vector<TokenId> tokens = model.encode("0123456789");
+  for (const TokenId id : result.ids) {
+    Session fresh(model);
+    fresh.append(tokens);
+    auto logits = std::vector<float>(fresh.logits().begin(), fresh.logits().end());
+    logits[testing::kTurnEnd] = logits[testing::kEndOfText] = -1e9F;
+    ASSERT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), id);
+    if (tokens.size() == 20) tokens.erase(tokens.begin() + 4, tokens.begin() + 12);
+    tokens.push_back(id);
+  }
+}
+
+TEST(Generation, CancelsFromAnotherThread) {
+  Session session(open_tiny({.n_ctx = 256}));
+  GenerationOptions options;
+  options.sampler.ignore_eos = true;
+  options.context_shift = true;  // would go on for ever
+  auto stream = session.generate("x", options);
+  ASSERT_TRUE(stream.next());
+  std::thread canceller([cancel = options.cancel] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    cancel.cancel();
+  });
+  EXPECT_EQ(stream.result().stop_reason, StopReason::kCancelled);
+  canceller.join();
+
+  const auto result = session.generate("another", options).result();  // still cancelled
+  EXPECT_EQ(result.stop_reason, StopReason::kCancelled);
+  EXPECT_TRUE(result.ids.empty());
+  options.cancel.reset();
+  options.n_predict = 3;
+  EXPECT_EQ(session.generate("another", options).result().ids.size(), 3U);
+}
+
+TEST(Generation, ReusesThePrefixAndCounts) {
+  Session session(open_tiny());
+  auto options = greedy(2);
+  options.sampler.ignore_eos = true;
+  auto timings = session.generate("0123456789", options).result().timings;
+  EXPECT_EQ(timings.n_prompt, 10);
+  EXPECT_EQ(timings.n_reused, 0);
+  EXPECT_EQ(timings.n_generated, 2);
+  EXPECT_GT(timings.prompt_seconds, 0);
+  EXPECT_GT(timings.generation_seconds, 0);
+  timings = session.generate("01234567ab", options).result().timings;
+  EXPECT_EQ(timings.n_prompt, 2);
+  EXPECT_EQ(timings.n_reused, 8);
+}
+
+// A model shared by threads: each session's answer is what it is alone.
+TEST(Generation, SessionsShareAModelBetweenThreads) {
+  const auto model = open_tiny();
+  const auto answer = [&](std::string_view prompt) {
+    Session session(model);
+    auto options = greedy(30);
+    options.sampler.ignore_eos = true;
+    return session.generate(prompt, options).result().ids;
+  };
+  const auto expected_a = answer("aaa");
+  const auto expected_b = answer("bbb");
+  std::vector<TokenId> a, b;
+  std::thread first([&] { a = answer("aaa"); });
+  std::thread second([&] { b = answer("bbb"); });
+  first.join();
+  second.join();
+  EXPECT_EQ(a, expected_a);
+  EXPECT_EQ(b, expected_b);
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,144 @@
+#include "limpid/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include "generate/tiny_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+
+std::vector<TokenId> some_ids(int64_t n, TokenId offset = 0) {
+  std::vector<TokenId> ids;
+  for (int64_t i = 0; i < n; ++i)
+    ids.push_back(static_cast<TokenId>((i * i * 7 + 3 * i + 1 + offset) % 256));
+  return ids;
+}
+
+std::vector<float> copy(std::span<const float> logits) { return {logits.begin(), logits.end()}; }
+
+std::vector<float> fresh_logits(const LanguageModel& model, std::span<const TokenId> ids) {
+  Session session(model);
+  session.append(ids);
+  return copy(session.logits());
+}
+
+class SessionTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  LanguageModel model(int64_t n_batch = 512, int n_threads = 2) {
+    return open_tiny({.n_batch = n_batch, .executor = GetParam(), .n_threads = n_threads});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Executors, SessionTest, ::testing::Values("reference", "cpu"));
+
+TEST_P(SessionTest, GivesTheSameLogitsForEveryChunk) {
+  const auto ids = some_ids(150);
+  const auto expected = fresh_logits(model(), ids);
+  for (const int64_t n_batch : {1, 7, 64}) {
+    for (const int n_threads : {1, 3})
+      EXPECT_EQ(fresh_logits(model(n_batch, n_threads), ids), expected);
+  }
+}
+
+TEST_P(SessionTest, ShowsTheLogitsOfEachToken) {
+  const auto m = model(16);
+  const auto ids = some_ids(40);
+  Session session(m);
+  std::vector<int64_t> positions;
+  std::vector<std::vector<float>> seen;
+  session.append(ids, [&](int64_t position, std::span<const float> logits) {
+    positions.push_back(position);
+    seen.push_back(copy(logits));
+  });
+  ASSERT_EQ(positions.size(), 40U);
+  EXPECT_EQ(positions.back(), 39);
+  EXPECT_EQ(copy(session.logits()), seen.back());
+  for (const size_t n : {1U, 15U, 16U, 33U})
+    EXPECT_EQ(seen[n - 1], fresh_logits(m, std::span(ids).first(n)));
+}
+
+TEST_P(SessionTest, AssignKeepsTheCommonPrefixOnly) {
+  const auto m = model();
+  const auto first = some_ids(100);
+  auto second = first;
+  second.resize(80);
+  second[70] = (second[70] + 1) % 256;
+  Session session(m);
+  EXPECT_EQ(session.assign(first), 0);
+  EXPECT_EQ(session.assign(second), 70);
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, second));
+  EXPECT_EQ(session.assign(second), 80);  // nothing to do
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, second));
+  EXPECT_EQ(session.assign(std::span(second).first(50)),
+            49);  // the last token anew, for its logits
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, std::span(second).first(50)));
+  EXPECT_EQ(session.tokens().size(), 50U);
+}
+
+TEST_P(SessionTest, TruncateForgetsTokensAndLogits) {
+  const auto m = model();
+  const auto ids = some_ids(70);
+  Session session(m);
+  session.append(ids);
+  session.truncate(65);
+  EXPECT_THROW(session.logits(), ArgumentError);
+  session.append(std::span(ids).subspan(65));
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, ids));
+}
+
+TEST_P(SessionTest, ShiftIsThatOfAFreshSequence) {
+  const auto m = model();
+  const auto ids = some_ids(101);
+  Session session(m);
+  session.append(ids);
+  EXPECT_EQ(session.shift(5), 48);
+  std::vector<TokenId> expected(ids.begin(), ids.begin() + 5);
+  expected.insert(expected.end(), ids.begin() + 53, ids.end());
+  EXPECT_EQ(std::vector<TokenId>(session.tokens().begin(), session.tokens().end()), expected);
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, expected));
+  EXPECT_THROW(session.shift(1000), ArgumentError);
+}
+
+TEST_P(SessionTest, OverflowTellsTheCountsAndChangesNothing) {
+  const auto m = model();
+  Session session(m, {.n_ctx = 60});
+  session.append(some_ids(50));
+  const auto before = copy(session.logits());
+  try {
+    session.append(some_ids(11));
+    FAIL() << "no overflow";
+  } catch (const ContextOverflowError& error) {
+    EXPECT_EQ(error.n_tokens(), 61);
+    EXPECT_EQ(error.n_ctx(), 60);
+  }
+  EXPECT_THROW(session.assign(some_ids(61)), ContextOverflowError);
+  EXPECT_EQ(session.tokens().size(), 50U);
+  EXPECT_EQ(copy(session.logits()), before);
+  session.append(some_ids(10));  // exactly full
+  EXPECT_EQ(session.tokens().size(), 60U);
+}
+
+TEST(Session, RefusesIdsOutsideTheVocabularyAndBadSizes) {
+  const auto m = open_tiny();
+  Session session(m);
+  EXPECT_THROW(session.append(std::vector<TokenId>{1, 263}), ArgumentError);
+  EXPECT_THROW(session.append(std::vector<TokenId>{-1}), ArgumentError);
+  EXPECT_TRUE(session.tokens().empty());
+  EXPECT_THROW(session.logits(), ArgumentError);
+  EXPECT_THROW(session.generate(), ArgumentError);
+  EXPECT_THROW(session.assign({}), ArgumentError);
+  EXPECT_THROW(Session(m, {.n_ctx = 257}), ArgumentError);
+}
+
+TEST(Session, CancelStopsBetweenChunks) {
+  Session session(open_tiny({.n_batch = 8}));
+  CancelToken cancel;
+  EXPECT_EQ(session.append(some_ids(20), &cancel), 20);
+  cancel.cancel();
+  EXPECT_EQ(session.append(some_ids(20), &cancel), 0);
+  EXPECT_EQ(session.tokens().size(), 20U);
+}
+
+}  // namespace
+}  // namespace limpid
