@@ -106,19 +106,19 @@ struct Expression {
       node;
 };
 
+// A scope's late names: Jinja decides at compile time which names are local. A name that the scope
+// assigns before it reads it (in the order of the source, loop bodies aside) is undefined until
+// then, even where an outer variable has the same name.
+using LateNames = std::vector<std::string>;
+
 struct MacroDefinition {
   std::string name;
   std::vector<std::string> parameters;
   std::vector<ExpressionPtr> defaults;  // of the last parameters
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
-  std::vector<std::string> late_names;  // see Body scopes below
+  LateNames late_names;
   Body body;
 };
-
-// A scope's late names: Jinja decides at compile time which names are local. A name that the scope
-// assigns before it reads it (in the order of the source, loop bodies aside) is undefined until
-// then, even where an outer variable has the same name.
-using LateNames = std::vector<std::string>;
 
 struct Text {
   std::string text;
@@ -150,11 +150,11 @@ struct With {
   Body body;
 };
 struct MacroStatement {
-  std::shared_ptr<const MacroDefinition> macro;
+  std::shared_ptr<MacroDefinition> macro;
 };
 struct CallBlock {
   ExpressionPtr call;
-  std::shared_ptr<const MacroDefinition> caller;
+  std::shared_ptr<MacroDefinition> caller;
 };
 struct FilterBlock {
   ExpressionPtr filter;

@@ -90,6 +90,12 @@ void LoopObject::finish() {
   iterable = Value();
 }
 
+std::string loop_repr(Budget& budget, const Value& value) {
+  auto& loop = value.as<LoopObject>();
+  const int64_t length = loop.length(budget);
+  return "<LoopContext " + std::to_string(loop.index0 + 1) + "/" + std::to_string(length) + ">";
+}
+
 Interpreter::Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now)
     : budget_(budget),
       max_output_bytes_(max_output_bytes),

@@ -40,6 +40,7 @@ std::string to_str(Budget& budget, const Value& value);  // str()
 std::string repr(Budget& budget, const Value& value);    // repr()
 void append_str(Budget& budget, std::string& out, const Value& value);
 std::string float_repr(double value);
+std::string loop_repr(Budget& budget, const Value& loop);
 Value str_value(Budget& budget,
                 const Value& value);  // str(), without a copy when it is one already
 

@@ -198,8 +198,10 @@ void append_str(Budget& budget, std::string& out, const Value& value) {
       budget.check_room(out.size() + value.text().size());
       out += value.text();
       return;
-    case Kind::kIterator:
     case Kind::kLoop:
+      out += loop_repr(budget, value);
+      return;
+    case Kind::kIterator:
     case Kind::kFunction:
     case Kind::kMacro:
     case Kind::kCycler:

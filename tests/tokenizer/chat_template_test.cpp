@@ -1,0 +1,232 @@
+#include "tokenizer/chat_template.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ordered_json read_golden(const std::string& name) {
+  return ordered_json::parse(read_text(std::string(LIMPID_TEST_DATA) + "/" + name));
+}
+
+TemplateInputs inputs_of(const ordered_json& c) {
+  TemplateInputs inputs;
+  inputs.messages = c.value("messages", ordered_json::array());
+  inputs.tools = c.value("tools", ordered_json());
+  inputs.extra = c.value("extra", ordered_json());
+  inputs.bos_token = c.value("bos_token", "");
+  inputs.eos_token = c.value("eos_token", "");
+  inputs.add_generation_prompt = c.value("add_generation_prompt", false);
+  inputs.now = c.value("now", int64_t{0});
+  return inputs;
+}
+
+// The text, or "error".
+std::string outcome(const std::string& source, const TemplateInputs& inputs) {
+  try {
+    return ChatTemplate(source).render(inputs);
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("line "), std::string::npos) << error.what();
+    return "error";
+  }
+}
+
+class ChatTemplateTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {  // strftime_now shows local time; the goldens are in UTC
+    setenv("TZ", "UTC", 1);
+    tzset();
+  }
+};
+
+TEST_F(ChatTemplateTest, SnippetsGiveWhatJinjaGives) {
+  const ordered_json golden = read_golden("template_expressions_golden.json");
+  TemplateInputs inputs;
+  inputs.messages = ordered_json::array();
+  inputs.extra = golden["variables"];
+  inputs.add_generation_prompt = false;
+  inputs.now = golden["now"].get<int64_t>();
+  ASSERT_GT(golden["cases"].size(), 600u);
+  for (const auto& c : golden["cases"]) {
+    const auto source = c["template"].get<std::string>();
+    EXPECT_EQ(outcome(source, inputs), c.value("text", "error")) << source << "\n" << c.dump();
+  }
+}
+
+TEST_F(ChatTemplateTest, TemplatesInTheShapeOfReleasedOnes) {
+  const ordered_json golden = read_golden("chat_templates_golden.json");
+  const std::string folder = std::string(LIMPID_TEST_DATA) + "/../tokenizer/templates/";
+  ASSERT_GT(golden["cases"].size(), 100u);
+  for (const auto& c : golden["cases"]) {
+    const auto name = c["template"].get<std::string>();
+    const std::string source = read_text(folder + name + ".jinja");
+    ASSERT_FALSE(source.empty()) << name;
+    const auto& conversation = golden["conversations"][c["case"].get<std::string>()];
+    EXPECT_EQ(outcome(source, inputs_of(conversation)), c.value("text", "error"))
+        << name << ", " << c["case"];
+  }
+}
+
+TEST_F(ChatTemplateTest, MiniMindsOwnTemplate) {
+  const std::string path =
+      std::string(LIMPID_SHARED_DATA) + "/models/minimind2-small/tokenizer_config.json";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  const auto source = ordered_json::parse(read_text(path))["chat_template"].get<std::string>();
+  TemplateInputs inputs;
+  inputs.messages = ordered_json::parse(
+      R"([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}])");
+  EXPECT_EQ(outcome(source, inputs),
+            "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+            "<|im_start|>assistant\n");
+}
+
+TEST_F(ChatTemplateTest, ErrorsSayWhere) {
+  TemplateInputs inputs;
+  inputs.messages = ordered_json::array();
+  const auto message_of = [&](const std::string& source) -> std::string {
+    try {
+      ChatTemplate(source).render(inputs);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message_of("a\n  {{ raise_exception('Roles must alternate') }}"),
+            "Roles must alternate (chat template, line 2, column 21)");
+  EXPECT_NE(message_of("x\ny {% nonsense %}").find("line 2, column 6"), std::string::npos);
+  EXPECT_THROW(ChatTemplate("{% if x %}"), UnsupportedError);
+  EXPECT_THROW(ChatTemplate("{{ x|no_such_filter }}"), UnsupportedError);
+  EXPECT_THROW(ChatTemplate("{{ 'a'|pprint }}").render(inputs), UnsupportedError);
+}
+
+TEST_F(ChatTemplateTest, WrongInputsAreRefused) {
+  const ChatTemplate parsed("{{ messages|length }}");
+  TemplateInputs inputs;
+  EXPECT_THROW(parsed.render(inputs), ArgumentError);
+  inputs.messages = ordered_json::parse("[1]");
+  EXPECT_THROW(parsed.render(inputs), ArgumentError);
+  inputs.messages = ordered_json::array();
+  inputs.extra = ordered_json::parse(R"({"tools": 1})");
+  EXPECT_THROW(parsed.render(inputs), ArgumentError);
+  inputs.extra = ordered_json::parse("[1]");
+  EXPECT_THROW(parsed.render(inputs), ArgumentError);
+}
+
+void expect_bomb_ends(const std::string& source) {
+  TemplateInputs inputs;
+  inputs.messages = ordered_json::array();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THROW(ChatTemplate(source).render(inputs), Error) << source.substr(0, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20))
+      << source.substr(0, 200);
+}
+
+TEST_F(ChatTemplateTest, BombsEndInAnError) {
+  const std::string in_loop = "{% set ns = namespace(v=[1], s='ab') %}{% for i in range(99999) %}";
+  for (const std::string source : {
+           "{% for i in range(10**9) %}x{% endfor %}",
+           "{{ 'a' * 10**9 }}",
+           "{{ [1] * 10**10 }}",
+           "{{ 9**9**9 }}",
+           "{{ 10**100 }}",
+           "{{ 1.5 ** 10000 }}",
+           "{{ 9223372036854775807 + 1 }}",
+           "{{ -9223372036854775807 - 2 }}",
+           "{{ 'x'.center(10**12) }}",
+           "{{ 'x'.ljust(10**12, 'é') }}",
+           "{{ '%999999999d' % 1 }}",
+           "{{ '{:999999999}'.format(1) }}",
+           "{{ 'a\nb'|indent(10**10) }}",
+           "{{ [1]|tojson(indent=10**10) }}",
+           "{{ [1]|batch(10**10, 0)|list }}",
+           "{{ [1]|slice(10**10)|list }}",
+           "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+           "{% for x in [1] recursive %}{{ loop([x]) }}{% endfor %}",
+           "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}",
+           "{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}",
+           "{% set s = 'a' * 9000000 %}{% for i in range(99999) %}{{ s }}{% endfor %}",
+           "{{ ('a' * 99999)|replace('a', 'b' * 99999) }}",
+           "{{ ('a' * 99999).replace('', 'b' * 99999) }}",
+           "{{ ('a' * 99999)|list|join('b' * 99999) }}",
+           "{{ ('b' * 99999).join(('a' * 99999)|list) }}",
+       }) {
+    expect_bomb_ends(source);
+  }
+  for (const std::string body : {
+           "{% set x = range(100000)|list %}",
+           "{% set ns.s = ns.s ~ ns.s %}",
+           "{% set ns.v = ns.v + ns.v %}",
+           "{% set ns.v = [ns.v] %}",
+           "{% set ns.v = ns.v|map('list') %}",
+           "{% set ns.v = cycler(ns.v) %}",
+           "{% set ns.v = ns.v + ['a' * 9999999 ~ i] %}",
+           "{% set ns.s = 'a' * 9999999 %}{% if ns.s ~ i == ns.s ~ 0 %}{% endif %}",
+       }) {
+    expect_bomb_ends(in_loop + body + "{% endfor %}");
+  }
+  const std::string dag =
+      "{% set ns = namespace(v=(1,)) %}{% for i in range(99) %}"
+      "{% set ns.v = (ns.v, ns.v) %}{% endfor %}";
+  expect_bomb_ends(dag + "{{ ns.v }}");
+  expect_bomb_ends(dag + "{{ ns.v|tojson }}");
+}
+
+TEST_F(ChatTemplateTest, DeepNestingEndsInAnError) {
+  const auto repeated = [](const std::string& part) {
+    std::string out;
+    for (int i = 0; i < 20000; ++i) out += part;
+    return out;
+  };
+  for (const auto& [before, middle, after] : std::vector<std::array<std::string, 3>>{
+           {"{{ (", "1", ") }}"},
+           {"{% if 1 %}", "x", "{% endif %}"},
+           {"{% for x in [1] %}", "x", "{% endfor %}"},
+       }) {
+    expect_bomb_ends(repeated(before) + middle + repeated(after));
+  }
+  for (const std::string part : {"(", "[", "{1:", "not ", "- ", "1 if 1 else ", "x is in ("}) {
+    expect_bomb_ends("{{ " + repeated(part) + "1 }}");
+  }
+  for (const std::string part : {" + 1", ".a", "[0]", "|string", " if 1", " and 1", " ** 1"}) {
+    expect_bomb_ends("{{ 1" + repeated(part) + " }}");
+  }
+}
+
+TEST_F(ChatTemplateTest, LimitsAreTheCallers) {
+  TemplateInputs inputs;
+  inputs.messages = ordered_json::array();
+  const std::string source = "{% for i in range(100) %}abcdefghij{% endfor %}";
+  EXPECT_EQ(ChatTemplate(source).render(inputs).size(), 1000u);
+  TemplateLimits limits;
+  limits.max_output_bytes = 999;
+  EXPECT_THROW(ChatTemplate(source, limits).render(inputs), Error);
+  limits = {};
+  limits.max_steps = 150;
+  EXPECT_THROW(ChatTemplate(source, limits).render(inputs), Error);
+  limits = {};
+  limits.max_depth = 2;
+  EXPECT_THROW(
+      ChatTemplate("{% if 1 %}{% if 1 %}{% if 1 %}{% endif %}{% endif %}{% endif %}", limits),
+      UnsupportedError);
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,738 @@
+"""Small templates that cover the language; make_template_golden.py asks jinja2 what they give."""
+
+from __future__ import annotations
+
+# Variables that every snippet sees besides messages and tools.
+VARIABLES = {
+    "s": "Hello, World",
+    "u": "Grüße, ÉCOLE ß ǆ 日本 😀!",
+    "ws": "  \t padded\n line \u00a0",
+    "lines": "one\n\n two\nthree",
+    "n": 7,
+    "m": -3,
+    "f": 2.5,
+    "t": True,
+    "z": None,
+    "xs": [3, 1, 2],
+    "words": ["pear", "Apple", "fig", "apple"],
+    "d": {"b": 1, "a": {"c": [1, 2, {"k": "v"}]}, "items": "shadow", "é": "<x>"},
+    "rows": [
+        {"name": "Ann", "age": 30, "city": "Rome", "ok": True},
+        {"name": "bob", "age": 25, "city": "oslo"},
+        {"name": "Cid", "age": 30, "city": "rome", "ok": False},
+    ],
+    "nested": [[1, [2, 3]], [4, []]],
+    "html": "<a href=\"x\">T&C's</a>",
+}
+
+# Expressions, printed with {{ … }}.
+EXPRESSIONS = r"""
+1 + 2 * 3
+(1 + 2) * 3
+7 // 2
+-7 // 2
+7 // -2
+-7 % 3
+7 % -3
+-7.5 // 2
+7.5 % -2
+2 ** 10
+2 ** -1
+2 ** 3 ** 2
+-2 ** 2
+10 / 4
+10 / 5
+1 / 3
+1e3
+1.5e-7
+1e16
+123456789012345680.0
+0.1 + 0.2
+1e22
+-0.0
+5 // 0
+5 % 0
+5 / 0
+2.5 * 2
+1_000 + 0x1F + 0b101 + 0o17
+9223372036854775807
+'ab' * 3
+3 * 'ab'
+[1, 2] * 2
+[1] + [2]
+(1, 2) + (3,)
+(1,)
+()
+'a' + 1
+1 + 'a'
+'a' - 'b'
++3
+-t
++'a'
+true + true
+1 ~ 2 ~ 'x'
+none ~ true ~ 1.0 ~ [1]
+1 < 2 < 3
+1 < 3 < 2
+1 == 1.0
+true == 1
+'a' < 'b'
+'Z' < 'a'
+[1, 2] < [1, 3]
+(1, 2) == (1, 2)
+[1] == (1,)
+{'a': 1} == {'a': 1.0}
+'a' < 1
+none == none
+none < 1
+1 != 2
+2 in xs
+9 not in xs
+'ell' in s
+1 in s
+'a' in d
+'zz' in d
+1 in none
+not t
+not not 0
+t and 'yes'
+z or 'no'
+0 or '' or [] or 'last'
+1 if t else 2
+1 if z
+'x' if z else ('y' if t else 'w')
+(1 if z) is defined
+s[0]
+s[-1]
+s[1:4]
+s[::-1]
+s[-3:]
+s[10:2:-3]
+s[::0]
+u[0:7]
+u[-2]
+u[::-2]
+xs[0]
+xs[5]
+xs[-1]
+xs[1:]
+xs[:-1]
+xs['a']
+xs[none]
+xs[true]
+xs.0
+range(5)[1:3]
+range(10)[::-2]|list
+d['b']
+d.b
+d.a.c[2].k
+d['a']['c'][-1]['k']
+d.nothing
+d.nothing.more
+d['nothing']
+d[xs]
+nothing
+nothing.x
+nothing['x']
+nothing + 1
+nothing ~ 'x'
+nothing == nothing2
+nothing|length
+d.items
+d['items']
+d.items()
+d.keys()
+d.values()|list
+d.get('b')
+d.get('q')
+d.get('q', 5)
+d.get('q', default=5)
+d.items()|list|length
+d.keys()[0]
+d.update({'x': 1})
+d.pop('b')
+xs.append(4)
+xs.append
+d.clear is defined
+xs.sort()
+xs.count(1)
+xs.index(2)
+xs.index(9)
+s.upper()
+s.lower()
+u.upper()
+u.lower()
+u.title()
+u.capitalize()
+u.swapcase()
+'ΑΣ ΑΣΒ Σ'.lower()
+'ŉ ﬁ İ'.upper()
+'İ'.lower()
+s.title()
+"they're bill's".title()
+"they're bill's"|title
+"foo-bar (baz) [q] {w} <e>"|title
+s.capitalize()
+s.split(',')
+s.split()
+ws.split()
+ws.split(none, 1)
+' a b  c '.split(' ')
+'a,b,c,d'.split(',', 2)
+'a,b,c,d'.split(',', maxsplit=1)
+'a,b,c,d'.rsplit(',', 2)
+' a b c '.rsplit(None, 1)
+''.split()
+''.split(',')
+'abc'.split('')
+lines.splitlines()
+lines.splitlines(true)
+s.partition(', ')
+s.rpartition('x')
+ws.strip()
+ws.lstrip()
+ws.rstrip()
+'xxabcxx'.strip('x')
+'xyabcyx'.lstrip('xy')
+'abc'.rstrip('')
+'éaé'.strip('é')
+s.startswith('Hell')
+s.startswith(('x', 'He'))
+s.startswith('ell', 1)
+s.endswith('ld')
+s.endswith(['ld'])
+s.replace('l', 'L')
+s.replace('l', 'L', 1)
+s.replace('', '-')
+''.replace('', 'x')
+s.find('o')
+s.rfind('o')
+u.find('日')
+s.find('zz')
+s.index('zz')
+s.count('l')
+s.count('')
+'-'.join(words)
+'-'.join(xs)
+''.join([])
+'-'.join('abc')
+'unhappy'.removeprefix('un')
+'file.txt'.removesuffix('.txt')
+'123'.isdigit()
+'²'.isdigit()
+'1.5'.isdigit()
+'abc'.isalpha()
+'a1'.isalnum()
+'  '.isspace()
+''.isspace()
+'ABC'.isupper()
+'Ab'.islower()
+'Hello World'.istitle()
+'abc'.center(9) ~ '|'
+'abc'.ljust(5, '.') ~ '|'
+'abc'.rjust(5) ~ '|'
+'-42'.zfill(6)
+'abc'.encode
+'{} and {}'.format(1, 'b')
+'{1} {0} {name}'.format(1, 2, name='n')
+'{0[a]} {1.b}'.format({'a': 5}, {'b': 6})
+'{:>6}|{:<6}|{:^6}|'.format('a', 'b', 'c')
+'{:05d} {:+d} {:x} {:#x} {:,}'.format(42, 42, 255, 255, 1234567)
+'{:.2f} {:8.3f} {:e} {:g} {:%}'.format(3.14159, 2.5, 12345.678, 0.0001, 0.25)
+'{{}} {!r} {!s}'.format('x', 'y')
+'{}'.format()
+'%s is %d years, %.1f%%' % ('Al', 30, 99.5)
+'%s' % 'x'
+'%s' % xs
+'%r' % 'x'
+'%(a)s-%(b)05d' % {'a': 1, 'b': 2}
+'%5s|%-5s|%05d|%+d|%x|%X|%o|%e|%g' % ('a', 'b', 42, 42, 255, 255, 8, 12345.678, 0.00001)
+'%d' % 'x'
+'%s %s' % ('a',)
+'%s' % ('a', 'b')
+'%c%c' % ('a', 98)
+'"%s"'|format(s)
+s|upper
+none|upper
+5|upper
+u|lower
+s|title
+'hELLO wORLD'|capitalize
+ws|trim
+'xxaxx'|trim('x')
+42|trim
+s|length
+u|length
+d|length
+5|length
+(xs|map('string'))|length
+s|reverse
+xs|reverse|list
+xs|reverse
+u|reverse
+s|first
+''|first
+xs|first
+xs|last
+[]|last
+(xs|map('string'))|last
+xs|join
+xs|join(', ')
+words|join('-')
+rows|join(',', attribute='name')
+'abc'|join('.')
+5|join
+xs|sort
+words|sort
+words|sort(case_sensitive=true)
+words|sort(reverse=true)
+rows|sort(attribute='age')|map(attribute='name')|join(',')
+rows|sort(attribute='city,age')|map(attribute='name')|join(',')
+[1, 'a']|sort
+words|unique|list
+words|unique(case_sensitive=true)|list
+rows|unique(attribute='age')|map(attribute='name')|list
+xs|min
+xs|max
+words|min
+[]|max is defined
+rows|max(attribute='age')
+xs|sum
+xs|sum(start=10)
+rows|sum(attribute='age')
+words|sum
+xs|list
+s|list
+d|list
+5|list
+d|items|list
+nothing|items|list
+xs|items|list
+d|dictsort
+{'b': 1, 'A': 2}|dictsort
+{'b': 1, 'A': 2}|dictsort(true)
+{'b': 1, 'A': 2}|dictsort(by='value', reverse=true)
+rows|map(attribute='name')|list
+rows|map(attribute='ok')|list
+rows|map(attribute='ok', default='-')|list
+rows|map('length')|list
+words|map('upper')|join(' ')
+words|map('replace', 'p', 'P')|list
+words|map('nosuch')|list
+rows|selectattr('ok')|map(attribute='name')|list
+rows|selectattr('ok', 'defined')|map(attribute='name')|list
+rows|selectattr('age', 'equalto', 30)|map(attribute='name')|list
+rows|selectattr('age', '>', 26)|list|length
+rows|rejectattr('ok')|map(attribute='name')|list
+rows|rejectattr('age', 'eq', 30)|map(attribute='name')|list
+xs|select('odd')|list
+xs|reject('odd')|list
+xs|select|list
+[0, 1, '', 'a', none]|select|list
+[0, 1, '', 'a', none]|reject|list
+xs|select('gt', 1)|list
+xs|select('nosuch')|list
+xs|select('odd') and 'generator is true'
+(xs|select('gt', 99)) and 'generator is true'
+(xs|select('gt', 99))|first is defined
+nested|map(attribute='0')|list
+nested|map(attribute='1.0')|list
+rows|groupby('age')|length
+rows|groupby('city')
+(rows|groupby('city'))[0].grouper
+(rows|groupby('city'))[1].list|map(attribute='name')|list
+xs|batch(2)|list
+xs|batch(2, 0)|list
+range(7)|slice(3)|list
+range(7)|slice(3, 'x')|list
+s|replace('l', 'L')
+s|replace('l', 'L', 2)
+5|replace(5, 6)
+s|string
+5|string ~ none|string
+'42'|int
+'42.9'|int
+' 42 '|int
+'x'|int
+'x'|int(9)
+'0x1A'|int(base=16)
+'1010'|int(0, 2)
+'1_000'|int
+4.9|int
+-4.9|int
+none|int
+true|int
+nothing|int
+'3.5'|float
+'x'|float
+'x'|float(1.5)
+'1e3'|float
+'inf'|float
+'nan'|float
+5|float
+m|abs
+-2.5|abs
+'a'|abs
+2.5|round
+3.5|round
+2.567|round(2)
+2.675|round(2)
+42.55|round(1, 'floor')
+42.55|round(1, 'ceil')
+1234|round(-2)
+1250|round(-2)
+15|round(-1)
+25|round(-1)
+1234.5|round(-2)
+5|round(1, 'ceil')
+2.5|round|int
+'x'|round
+s|default('q')
+nothing|default('q')
+nothing|default
+none|default('q')
+none|default('q', true)
+''|d('q', boolean=true)
+lines|indent
+lines|indent(2)
+lines|indent(2, true)
+lines|indent(2, first=true, blank=true)
+lines|indent('>>')
+''|indent
+5|indent
+html|escape
+html|e
+html|safe
+html|e|e
+html|forceescape
+(html|e) + '<b>'
+'<b>' + (html|safe)
+html|e ~ '<b>'
+(html|safe) is escaped
+"<b>x</b>\n <!-- c -->y"|striptags
+s|urlencode
+'a b/c?d=é&x'|urlencode
+{'a b': 'c&d', 'e': 1}|urlencode
+s|wordcount
+u|wordcount
+'foo bar baz qux'|truncate(9)
+'foo bar baz qux'|truncate(9, true)
+'foo bar baz qux'|truncate(11)
+'foo bar baz qux'|truncate(11, false, '..', 0)
+'abc'|center(9) ~ '|'
+'abcd'|center(9) ~ '|'
+123456789|filesizeformat
+1024|filesizeformat(true)
+1|filesizeformat
+{'class': 'a', 'id': none, 'x': '<'}|xmlattr
+d|tojson
+d|tojson(indent=2)
+d|tojson(ensure_ascii=true)
+d|tojson(separators=(',', ':'))
+d|tojson(indent=4, sort_keys=true)
+d|tojson(separators=[',', ':'], sort_keys=true)
+u|tojson
+u|tojson(true)
+html|tojson
+'\x00\x1f\x7f\u2028"\\'|tojson
+[1, 1.0, 1e20, -0.0, true, none, 'x', (1, 2), [], {}]|tojson
+[[], {}, [1]]|tojson(indent=2)
+{1: 'a', none: 'b', true: 'c', 2.5: 'd'}|tojson
+{(1, 2): 'a'}|tojson
+nothing|tojson
+range(3)|tojson
+(xs|map('string'))|tojson
+[]|tojson(indent=2)
+d|tojson(indent='--')
+d.a|attr('c')
+s|attr('upper')()
+s is string
+5 is string
+5 is number
+true is number
+5 is integer
+true is integer
+5.0 is float
+true is boolean
+none is none
+z is not none
+d is mapping
+xs is mapping
+xs is sequence
+s is sequence
+d is sequence
+5 is sequence
+xs is iterable
+5 is iterable
+nothing is iterable
+(xs|map('string')) is iterable
+range is callable
+s.upper is callable
+5 is callable
+nothing is defined
+nothing is undefined
+d.q is defined
+d.q.r is defined
+4 is even
+5 is odd
+9 is divisibleby 3
+9 is divisibleby(4)
+1.5 is even
+'a' is even
+1 is eq 1
+1 is equalto(1)
+2 is gt 1
+2 is lessthan 1
+2 is ge(2)
+1 is in [1, 2]
+1 is not in [1, 2]
+'a' is in 'abc'
+true is true
+1 is true
+false is false
+none is sameas none
+1 is sameas true
+'abc' is lower
+'ABC' is upper
+'upper' is filter
+'nosuch' is filter
+'odd' is test
+5 is nosuch
+5|nosuch
+'x' is string and 5 is number
+not nothing is defined
+'a' if s is string else 'b'
+'tab\tnew\nline \'q\' \"d\" \\ \x41 \u00e9 \U0001F600 \101 \q'
+'a' 'b' "c"
+'\é'
+[1, 2.0, 'x', none, true, [1], (1,), {'a': 1}]
+{'a': 1, 2: 'b', none: [], 'a': 3}
+['it\'s', "q\"q", 'both \'"', 'é\n\x00\u200b\U000e0001']
+{}
+[[]]
+[1, 2,]
+{'a': 1,}
+range(3)
+range(1, 10, 3)|list
+range(5, 0, -2)|list
+range(0)|list
+range(1, 2, 0)
+range('a')
+range(3)[1]
+range(2, 5).start
+range(3) == range(0, 3)
+range(100001)
+dict(a=1, b=2)
+dict([('a', 1), ('b', 2)])
+dict({'a': 1}, b=2)
+dict(1)
+namespace(a=1).a
+namespace(a=1)
+namespace(a=1).b
+namespace({'a': 1})['a']
+namespace(_a=1)
+raise_exception('custom words')
+strftime_now('%Y-%m-%d %H:%M:%S %d %b %Y %A %j %% %-d')
+strftime_now('%f|%Z|%z|%y')
+strftime_now('')
+strftime_now(5)
+s.__class__
+s.__class__.__name__
+s._private
+d.__len__
+xs.__add__
+messages|length
+tools
+documents
+add_generation_prompt
+bos_token
+5()
+s()
+nothing()
+s.nosuch()
+s.upper(1)
+s.replace('a')
+s|trim('x', 'y')
+s|trim(nope=1)
+s|upper(*[])
+dict(**{'a': 1})
+range(*[1, 4])|list
+'%s' % nothing
+1.
+1 2
+(1
+[1
+{'a'
+'open
+1 +
+a.
+|upper
+x is
+not
+5.5.5
+1 if
+@
+1 <> 2
+a b
+"""
+
+# Whole templates.
+STATEMENTS = [
+    "{% for x in xs %}{{ x }}{% if not loop.last %},{% endif %}{% endfor %}",
+    "{% for x in xs %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.depth }}{{ loop.depth0 }};{% endfor %}",
+    "{% for x in xs %}{{ loop.previtem }}|{{ loop.nextitem }};{% endfor %}",
+    "{% for x in xs %}{{ loop.cycle('a', 'b') }}{% endfor %}",
+    "{% for x in [1, 1, 2] %}{{ loop.changed(x) }}{% endfor %}",
+    "{% for x in xs %}{{ loop }}{% endfor %}",
+    "{% for x in xs if x > 1 %}{{ x }}/{{ loop.length }}{% else %}none{% endfor %}",
+    "{% for x in xs if x > 9 %}{{ x }}{% else %}none{% endfor %}",
+    "{% for x in [] %}{{ x }}{% else %}empty{% endfor %}",
+    "{% for x in nothing %}{{ x }}{% else %}empty{% endfor %}",
+    "{% for x in 5 %}{{ x }}{% endfor %}",
+    "{% for x in none %}{{ x }}{% endfor %}",
+    "{% for c in u %}[{{ c }}]{% endfor %}",
+    "{% for k in d %}{{ k }} {% endfor %}",
+    "{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}",
+    "{% for k, v in d|items %}{{ k }}={{ v }};{% endfor %}",
+    "{% for (a, b), c in [((1, 2), 3)] %}{{ a }}{{ b }}{{ c }}{% endfor %}",
+    "{% for a, b in [(1, 2, 3)] %}{{ a }}{% endfor %}",
+    "{% for a, b in [1] %}{{ a }}{% endfor %}",
+    "{% for x in xs %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endfor %}",
+    "{% for x in xs %}{% if x == 1 %}{% break %}{% endif %}{{ x }}{% endfor %}",
+    "{% for x in xs %}{% break %}{% else %}else after break{% endfor %}",
+    "{% for x in xs %}{% continue %}{% else %}else after continue{% endfor %}",
+    "{% for x in xs %}{% for y in xs %}{{ loop.index }}{% if y == 1 %}{% break %}{% endif %}{% endfor %}{{ loop.index }};{% endfor %}",
+    "{% for x in nested recursive %}{% if x is iterable %}<{{ loop(x) }}>{% else %}{{ x }}@{{ loop.depth }}{% endif %}{% endfor %}",
+    "{% for x in xs %}{{ loop(xs) }}{% endfor %}",
+    "{% for x in xs|map('string') %}{{ loop.length }}{{ x }}{% endfor %}",
+    "{% for x in xs|select('odd') %}{{ loop.last }}{{ x }}{% endfor %}",
+    "{% for x in range(3) %}{% set y = x %}{{ y }}{% endfor %}{{ y }}",
+    "{% set y = 9 %}{% for x in range(3) %}{{ y }}{% set y = x %}{{ y }}{% endfor %}{{ y }}",
+    "{% set ns = namespace(c=0) %}{% for x in xs %}{% set ns.c = ns.c + x %}{% endfor %}{{ ns.c }}",
+    "{% set ns = namespace(go=true) %}{% for x in xs if ns.go %}{{ x }}{% set ns.go = false %}{% endfor %}",
+    "{% set ns = namespace() %}{% set ns._x = 1 %}",
+    "{% set d.x = 1 %}",
+    "{% set nothing.x = 1 %}",
+    "{% set ns = namespace() %}{% set ns.a, ns.b = 1, 2 %}{{ ns }}",
+    "{% set a, b = 1, 2 %}{{ a }}{{ b }}",
+    "{% set a, b = [1] %}{{ a }}",
+    "{% set (a, b), c = (1, 2), 3 %}{{ a }}{{ b }}{{ c }}",
+    "{% set a = 1, 2 %}{{ a }}",
+    "{% set x %}block {{ n }}{% endset %}[{{ x }}]",
+    "{% set x | upper | replace('B', 'c') %}block{% endset %}[{{ x }}]",
+    "{% set x %}{% set inner = 1 %}{% endset %}{{ inner }}",
+    "{% for i in xs %}{% set x %}a{% break %}{% endset %}{{ x }}{% endfor %}done",
+    "{% if n > 5 %}a{% elif n > 3 %}b{% else %}c{% endif %}",
+    "{% if z %}a{% elif n > 3 %}b{% else %}c{% endif %}",
+    "{% if nothing %}a{% endif %}b",
+    "{% if nothing.x %}a{% endif %}b",
+    "{% if n: %}colon{% endif %}",
+    "{% if 1, 2 %}tuple{% endif %}",
+    "{% if false %}{{ 5|nosuch }}{% endif %}ok",
+    "{% if false %}{% for x in xs %}{{ x|nosuch }}{% endfor %}{% endif %}ok",
+    "{{ 5|nosuch if false else 'ok' }}",
+    "{% macro m() %}{{ 5|nosuch }}{% endmacro %}ok",
+    "{% if true %}{{ 5 is nosuch }}{% endif %}",
+    "{% macro m(a, b=2, c=a) %}{{ a }}-{{ b }}-{{ c }};{% endmacro %}{{ m(1) }}{{ m(1, 3) }}{{ m(b=5, a=4) }}{{ m() }}",
+    "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1, 2) }}",
+    "{% macro m(a) %}{{ a }}{% endmacro %}{{ m(b=2) }}",
+    "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, x=4) }}",
+    "{% macro m() %}{{ n }}{% set n = 1 %}{{ n }}{% endmacro %}{{ m() }}{{ n }}",
+    "{% macro m(x) %}{% if x > 0 %}{{ x }}{{ m(x - 1) }}{% endif %}{% endmacro %}{{ m(5) }}",
+    "{% macro outer() %}{% macro inner(x) %}<{{ x }}>{% endmacro %}{{ inner(1) }}{% endmacro %}{{ outer() }}{{ inner }}",
+    "{% macro m(x) %}[{{ caller() }}|{{ caller(x) if false }}]{% endmacro %}{% call m(1) %}body {{ n }}{% endcall %}",
+    "{% macro m(xs) %}{% for x in xs %}{{ caller(x) }}{% endfor %}{% endmacro %}{% call(v) m(xs) %}<{{ v }}>{% endcall %}",
+    "{% macro m() %}no caller{% endmacro %}{% call m() %}x{% endcall %}",
+    "{% macro m() %}{{ caller is defined }}{% endmacro %}{{ m() }}",
+    "{% call xs %}x{% endcall %}",
+    "{% macro m(a=nothing) %}{{ a is defined }}{% endmacro %}{{ m() }}{{ m(1) }}",
+    "{% macro m(a) %}{{ a is defined }}{{ a.b }}{% endmacro %}{{ m() }}",
+    "{{ late() }}{% macro late() %}x{% endmacro %}",
+    "{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}g{% endmacro %}{{ f() }}",
+    "{% macro f() %}{{ v }}{% endmacro %}{% set v = 5 %}{{ f() }}",
+    "{% for i in xs %}{{ v }}{% endfor %}{% set v = 5 %}",
+    "{% for i in xs %}{{ n }}{% endfor %}{% set n = 5 %}{{ n }}",
+    "{{ n }}{% set n = 5 %}{{ n }}",
+    "{% macro f() %}{{ n }}{% endmacro %}{{ f() }}{% set n = 5 %}{{ f() }}",
+    "{% macro f() %}{{ n }}{% endmacro %}{{ f() }}{% if true %}{% set n = 5 %}{% endif %}{{ f() }}",
+    "{% macro f() %}{{ n }}{% endmacro %}{% if n %}{% endif %}{{ f() }}{% set n = 5 %}{{ f() }}",
+    "{% for i in xs %}{% for j in xs %}{{ n }}{% endfor %}{% set n = i %}{{ n }};{% endfor %}",
+    "{% macro f() %}{% for j in [1] %}{{ n }}{% endfor %}{% set n = 2 %}{{ n }}{% endmacro %}{{ f() }}",
+    "{% with %}{% for j in [1] %}{{ n }}{% endfor %}{% set n = 2 %}{{ n }}{% endwith %}{{ n }}",
+    "{% if false %}{% set q = 1 %}{% endif %}{{ q is defined }}",
+    "{% if true %}{% set q = 1 %}{% else %}{% set q = 2 %}{% endif %}{{ q }}",
+    "{% filter upper %}abc {{ s }}{% endfilter %}",
+    "{% filter replace('a', 'b')|upper %}banana{% endfilter %}",
+    "{% with a = 1, b = n %}{{ a }}{{ b }}{% endwith %}{{ a }}",
+    "{% with a = 1, b = a %}{{ b }}{% endwith %}",
+    "{% with %}{% set q = 1 %}{{ q }}{% endwith %}{{ q }}",
+    "{% generation %}{% set q = 1 %}{{ n }}{% endgeneration %}{{ q }}",
+    "{% print 1, 'a' %}",
+    "{% raw %}{{ not }} {% run %}{% endraw %}!",
+    "a\n  {%- raw -%}  x  {%- endraw -%}  b",
+    "  {% raw %}\n x\n {% endraw %}\n y",
+    "{# comment #}x{#- c -#} y {#+ c +#} z",
+    "a\n{# c #}\nb",
+    "a\n   {# c #}   \nb",
+    "  {% if true %}\n  x\n  {% endif %}\n y\n",
+    "a  {%- if true %} b {%- endif %} c",
+    "a  {%+ if true +%}\n b {% endif %}\n c",
+    "a {{- 1 -}} b {{ 2 }} c",
+    "a\n  {{ 1 }}\n  b",
+    "a {{+ 1 }} b",
+    "\n\n{% if true %}\n\nx{% endif %}\n\n",
+    "x\n",
+    "x\n\n",
+    "x\r\ny\rz\r\n",
+    "{{ 'a\r\nb' }}",
+    "{% if true -%}\n\n  x  \n\n{%- endif %}",
+    "{%- for x in xs %}\n{{ x }}\n{%- endfor %}",
+    "{%- for x in xs -%}\n{{ x }}\n{%- endfor -%}\n end",
+    "\u00a0{%- if true %}x{% endif %}",
+    "a\u2028  {% if true %}x{% endif %}",
+    "{{ {'a': {'b': 1}}.a.b }}",
+    "{{ {'a': 1}}}",
+    "{{ [1, 2][0] }}}}",
+    "{% set j = joiner(', ') %}{{ j() }}a{{ j() }}b{{ j() }}c",
+    "{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }}{{ c.reset() }}{{ c.current }}",
+    "{% set loop = 1 %}{{ loop }}",
+    "{% for x in xs %}{% set loop = 1 %}{% endfor %}",
+    "{% for loop in xs %}{% endfor %}",
+    "{% set true = 1 %}",
+    "{% set 1 = 1 %}",
+    "{% set a.b.c = 1 %}",
+    "{% set a[0] = 1 %}",
+    "{% break %}",
+    "{% for x in xs %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}",
+    "{% for x in xs %}{% generation %}{% break %}{% endgeneration %}{% endfor %}",
+    "{% if true %}",
+    "{% endif %}",
+    "{% for x in xs %}{% endif %}",
+    "{% unknown %}",
+    "{% for x xs %}{% endfor %}",
+    "{% if %}{% endif %}",
+    "{{ }}",
+    "{{ 1 }",
+    "{{ 1",
+    "{% if true",
+    "{# open",
+    "{% raw %}x",
+    "{{ 'a' }} { } {% if true %}{%% endif %}",
+    "100% { {",
+    "{{ '{{' }}{{ '%}' }}",
+    "{% macro m(a, a) %}{% endmacro %}",
+    "{% macro m(a=1, b) %}{% endmacro %}",
+    "{{ f(a=1, a=2) }}",
+    "{{ f(a=1, 2) }}",
+    "{% macro m(caller) %}{{ caller }}{% endmacro %}{{ m(1) }}",
+    "{% macro m(caller=none) %}{{ caller }}{% endmacro %}{{ m(1) }}{{ m() }}",
+    "{% extends 'x' %}",
+    "{{ raise_exception('stop: ' ~ n) }}",
+    "{% if messages %}x{% else %}no messages{% endif %}",
+    "{%- if tools is not none and tools | length > 0 %}t{% else %}f{% endif -%}",
+    "{% set a = [] %}{% for x in xs %}{% set a = a + [x] %}{% endfor %}{{ a }}",
+    "{% set ns = namespace(a=[]) %}{% for x in xs %}{% set ns.a = ns.a + [x] %}{% endfor %}{{ ns.a }}",
+    "{% set ns = namespace(x=1) %}{% set ns.me = ns %}{{ ns.me.me.x }}",
+    "{% set x = xs|map('string') %}{{ x|join(',') }}|{{ x|join(',') }}",
+    "{% set x = xs|select('odd') %}{{ x|first }}{{ x|list }}",
+]
