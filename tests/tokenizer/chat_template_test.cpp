@@ -110,7 +110,7 @@ TEST_F(ChatTemplateTest, ErrorsSayWhere) {
     return "";
   };
   EXPECT_EQ(message_of("a\n  {{ raise_exception('Roles must alternate') }}"),
-            "Roles must alternate (chat template, line 2, column 21)");
+            "Roles must alternate (chat template, line 2, column 22)");
   EXPECT_NE(message_of("x\ny {% nonsense %}").find("line 2, column 6"), std::string::npos);
   EXPECT_THROW(ChatTemplate("{% if x %}"), UnsupportedError);
   EXPECT_THROW(ChatTemplate("{{ x|no_such_filter }}"), UnsupportedError);
