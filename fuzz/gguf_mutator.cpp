@@ -43,8 +43,8 @@ class Loose {
 };
 
 void copy_value(Loose& in, uint32_t type, std::string& out, int depth) {
-  const auto kString = static_cast<uint32_t>(GgufType::kString);
-  const auto kArray = static_cast<uint32_t>(GgufType::kArray);
+  constexpr auto kString = static_cast<uint32_t>(GgufType::kString);
+  constexpr auto kArray = static_cast<uint32_t>(GgufType::kArray);
   const GgufTypeInfo* info = gguf_type_info(type);
   if (info == nullptr || depth > 6) return;
   if (type == kString) {
@@ -199,7 +199,7 @@ void GgufMutator::mutate_key(GgufSketch& sketch) {
 void GgufMutator::mutate_value(GgufSketch& sketch) {
   if (sketch.metadata.empty()) return;
   KeyValue& item = sketch.metadata[below(sketch.metadata.size())];
-  const auto kArray = static_cast<uint32_t>(GgufType::kArray);
+  constexpr auto kArray = static_cast<uint32_t>(GgufType::kArray);
   switch (below(5)) {
     case 0: {  // a number anywhere in it, often at its start
       const uint64_t value = odd_number();

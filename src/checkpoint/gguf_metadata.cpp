@@ -54,7 +54,10 @@ bool read_bool(ByteReader& reader, std::string_view field) {
 template <typename File, typename Element>
 std::vector<Element> read_numbers(ByteReader& reader, std::string_view field, uint64_t count) {
   std::vector<Element> values(count);
-  for (Element& value : values) value = static_cast<Element>(reader.number<File>(field));
+  for (Element& value : values) {
+    // i8 are numbers here, no characters. NOLINTNEXTLINE(bugprone-signed-char-misuse)
+    value = static_cast<Element>(reader.number<File>(field));
+  }
   return values;
 }
 

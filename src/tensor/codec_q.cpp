@@ -55,12 +55,12 @@ void pack_fifth_bits(const uint8_t (&q)[kBlock], uint8_t (&qh)[4]) {
 
 // Symmetric: the signed extreme is mapped to level 0, so that the range -offset..offset-1 is used
 // in full.
-template <int kOffset>
+template <int Offset>
 Half quantize_symmetric(const float* values, uint8_t (&q)[kBlock]) {
-  const float d = signed_extreme(values) / -kOffset;
+  const float d = signed_extreme(values) / -Offset;
   const float inverse = inverse_or_zero(d);
   for (int i = 0; i < kBlock; ++i) {
-    q[i] = to_level(values[i] * inverse + (kOffset + 0.5f), 2 * kOffset - 1);
+    q[i] = to_level(values[i] * inverse + (Offset + 0.5f), 2 * Offset - 1);
   }
   return store_u16(f32_to_f16(d));
 }
@@ -70,13 +70,13 @@ struct ScaleAndMinimum {
   Half m;
 };
 
-template <int kLevels>
+template <int Levels>
 ScaleAndMinimum quantize_affine(const float* values, uint8_t (&q)[kBlock]) {
   const auto [low, high] = std::minmax_element(values, values + kBlock);
-  const float d = (*high - *low) / (kLevels - 1);
+  const float d = (*high - *low) / (Levels - 1);
   const float inverse = inverse_or_zero(d);
   for (int i = 0; i < kBlock; ++i) {
-    q[i] = to_level((values[i] - *low) * inverse + 0.5f, kLevels - 1);
+    q[i] = to_level((values[i] - *low) * inverse + 0.5f, Levels - 1);
   }
   return {store_u16(f32_to_f16(d)), store_u16(f32_to_f16(*low))};
 }

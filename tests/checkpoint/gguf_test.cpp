@@ -115,7 +115,8 @@ TEST(Gguf, HonoursItsAlignment) {
   sketch.add_u32("general.alignment", 128);
   sketch.add_tensor("a", {1}, 0, number(1.0f));
   sketch.add_tensor("b", {1}, 0, number(2.0f));
-  const GgufFile file = parse(serialize(sketch));
+  const std::string bytes = serialize(sketch);
+  const GgufFile file = parse(bytes);
   EXPECT_EQ(file.tensors[1].view.data - file.tensors[0].view.data, 128);
   EXPECT_EQ(*file.tensors[1].view.f32(), 2.0f);
 }
