@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/system_memory.h"
+#include "executor/cpu/packed_weight.h"
 #include "generate/engine.h"
 
 namespace limpid {
@@ -58,8 +59,10 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
   plan.available = available_memory();
   for (const auto& [name, tensor] : checkpoint.tensors) {
     plan.weights_in_file += tensor.n_bytes();
-    if (options.executor == "cpu" && is_quantized(tensor.dtype))
-      plan.weights_packed += tensor.n_bytes();
+    // An embedding that is no output matrix too is only looked up, and stays in the file.
+    const bool packed = options.executor == "cpu" && is_quantized(tensor.dtype) &&
+                        (spec.tied_embeddings || name != "token_embd.weight");
+    if (packed) plan.weights_packed += PackedWeight::packed_bytes(tensor);
   }
   const uint64_t per_position = bytes_per_position(spec, options);
   plan.n_ctx = options.n_ctx > 0 ? options.n_ctx : spec.n_ctx_train;

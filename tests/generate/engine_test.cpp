@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "executor/cpu/packed_weight.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
 #include "model/registry.h"
@@ -114,6 +115,25 @@ TEST(MemoryPlan, CountsWhatWillBeAllocated) {
   EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).kv_cache,
             100U * (2 * 2 * 16 * (4 + 4) + 8 * 2 * 4));
   EXPECT_GT(plan.activations, 100U * 64 * 4);
+}
+
+TEST(MemoryPlan, CountsThePackedCopiesExactly) {
+  for (const bool tied : {true, false}) {
+    testing::TinyShape shape;
+    shape.dtype = DType::kQ4_0;
+    shape.tied = tied;
+    const auto checkpoint = testing::tiny_checkpoint(shape);
+    uint64_t expected = 0;
+    for (const auto& [name, tensor] : checkpoint->tensors) {
+      if (!is_quantized(tensor.dtype) || (!tied && name == "token_embd.weight")) continue;
+      expected += PackedWeight(tensor, RowOrder::kAsStored, 0, nullptr).n_bytes();
+    }
+    OpenOptions options;
+    const DecoderSpec spec = read_spec(*checkpoint);
+    EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).weights_packed, expected);
+    options.executor = "reference";
+    EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).weights_packed, 0U);
+  }
 }
 
 TEST(MemoryPlan, RefusesWhatCannotFitBeforeLoading) {

@@ -84,6 +84,17 @@ float half_at(const uint8_t* super, int offset, int i) {
 
 }  // namespace
 
+uint64_t PackedWeight::packed_bytes(const TensorView& source) {
+  const int64_t group_bytes =
+      packed_group_bytes(packed_layout(packed_format(source.dtype)), source.shape.cols());
+  const int64_t n_groups = (source.shape.rows() + kGroupRows - 1) / kGroupRows;
+  const auto n_bytes =
+      checked_mul(static_cast<uint64_t>(n_groups), static_cast<uint64_t>(group_bytes));
+  LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[PackedWeight] {} is too large",
+               source.to_string());
+  return *n_bytes;
+}
+
 PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim,
                            ThreadPool* pool)
     : rows_(source.shape.rows()), cols_(source.shape.cols()), format_(packed_format(source.dtype)) {
@@ -93,11 +104,7 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
       "[PackedWeight] {} rows are not whole heads of {} rows, an even number", rows_, head_dim);
   const PackedLayout layout = packed_layout(format_);
   const int64_t group_bytes = packed_group_bytes(layout, cols_);
-  const auto n_bytes =
-      checked_mul(static_cast<uint64_t>(n_groups()), static_cast<uint64_t>(group_bytes));
-  LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[PackedWeight] {} is too large",
-               source.to_string());
-  data_ = AlignedBuffer(*n_bytes);
+  data_ = AlignedBuffer(packed_bytes(source));
 
   const DTypeInfo& info = dtype_info(source.dtype);
   auto* packed = reinterpret_cast<uint8_t*>(data_.data());

@@ -24,6 +24,10 @@ class PackedWeight {
   // is not quantised, ResourceError without memory.
   PackedWeight(const TensorView& source, RowOrder row_order, int64_t head_dim, ThreadPool* pool);
 
+  // Bytes that packing `source` takes. Throws UnsupportedError, and ShapeError when it is too
+  // large.
+  static uint64_t packed_bytes(const TensorView& source);
+
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   int64_t n_groups() const { return (rows_ + kGroupRows - 1) / kGroupRows; }
