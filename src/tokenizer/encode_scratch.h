@@ -67,8 +67,8 @@ class PieceCache {
   }
 
  private:
-  static constexpr int kBits = 15;
-  static constexpr size_t kSize = size_t{1} << kBits;  // 1 MiB
+  static constexpr int kBits = 16;
+  static constexpr size_t kSize = size_t{1} << kBits;  // 2 MiB
   std::vector<Entry> entries_;
 };
 
