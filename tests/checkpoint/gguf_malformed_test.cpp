@@ -17,7 +17,6 @@ using gguf_test::GgufSketch;
 using gguf_test::Marks;
 using gguf_test::number;
 using gguf_test::small_sketch;
-using gguf_test::string_value;
 
 constexpr uint64_t kHuge = ~uint64_t{0};
 
