@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <functional>
 #include <vector>
@@ -64,6 +65,17 @@ Tensor filled(DType dtype, int64_t rows, int64_t cols) {
   return tensor;
 }
 
+// Pages that were never written are one page of zeros; these are not.
+void fill(CpuKvStorage& kv) {
+  const KvLayout& l = kv.layout();
+  const uint64_t k_bytes = tensor_bytes(l.k_dtype, {kKvBlock, l.head_dim});
+  const uint64_t v_bytes = tensor_bytes(l.v_dtype, {kKvBlock, padded_head_dim(l.head_dim)});
+  for (int64_t i = 0; i < l.n_layers * l.n_blocks * l.n_kv_heads; ++i) {
+    std::memset(kv.k_block(0, 0, 0) + static_cast<uint64_t>(i) * k_bytes, 0x21, k_bytes);
+    std::memset(kv.v_block(0, 0, 0) + static_cast<uint64_t>(i) * v_bytes, 0x21, v_bytes);
+  }
+}
+
 void set_tokens(StepInputs& inputs, int64_t n_tokens, int64_t first_position) {
   inputs.clear();
   for (int64_t t = 0; t < n_tokens; ++t) {
@@ -117,7 +129,7 @@ void bench_attention(Bench& bench, const AttentionShape& shape, DType dtype, int
   e.begin_step();
   const Activation q = e.embed(queries);
   const Activation k = e.embed(keys);
-  for (int64_t layer = 0; layer < n_layers; ++layer) e.attention(q, k, k, *kv, layer, shape);
+  fill(static_cast<CpuKvStorage&>(*kv));
   int64_t layer = 0;
   const double seconds =
       bench.fastest([&] { e.attention(q, k, k, *kv, layer++ % n_layers, shape); });
