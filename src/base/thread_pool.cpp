@@ -60,46 +60,62 @@ int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
 
 }  // namespace
 
+// A job is a number of calls that threads claim one by one. `claims` holds the job's number and how
+// many calls are left to claim, in one word: a thread that comes late, with the number of an older
+// job, can claim nothing, and whoever claims may read what the job is, since the job cannot end
+// before the call does.
 struct ThreadPool::Impl {
-  // Each on a cache line of its own: workers poll `epoch`, the caller polls `n_running`.
-  alignas(64) std::atomic<int> epoch{0};  // counts jobs; a change starts one
-  alignas(64) std::atomic<int> n_running{0};
-  alignas(64) void (*function)(void*, int) = nullptr;  // written before epoch is released
+  // Each on a cache line of its own: workers poll `epoch`, the caller polls `n_unfinished`.
+  alignas(64) std::atomic<int> epoch{0};  // changes when a job starts
+  alignas(64) std::atomic<int> n_unfinished{0};
+  alignas(64) std::atomic<uint64_t> claims{0};  // job << 32 | calls left
+  alignas(64) void (*function)(void*, int, int) = nullptr;
   void* context = nullptr;
-  bool stop = false;
+  int n_calls = 0;
   bool spin = false;
+  std::atomic<bool> stop{false};
   std::mutex failure_mutex;
   std::exception_ptr failure;
   std::vector<std::thread> workers;
 
-  void call(int thread) noexcept {
+  void call(int i, int thread) noexcept {
     try {
-      function(context, thread);
+      function(context, i, thread);
     } catch (...) {
       const std::lock_guard lock(failure_mutex);
       if (!failure) failure = std::current_exception();
     }
   }
 
-  void work(int thread) {
-    int seen = 0;
-    while (true) {
-      seen = wait_for_change(epoch, seen, spin);
-      if (stop) return;
-      call(thread);
-      if (n_running.fetch_sub(1, std::memory_order_acq_rel) == 1) n_running.notify_one();
+  // Claims and makes calls of the current job until none is left.
+  void take_part(int thread) {
+    uint64_t now = claims.load(std::memory_order_acquire);
+    while ((now & 0xFFFF'FFFFU) != 0) {
+      if (!claims.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        continue;
+      }
+      call(n_calls - static_cast<int>(now & 0xFFFF'FFFFU), thread);
+      if (n_unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) n_unfinished.notify_one();
+      now = claims.load(std::memory_order_acquire);
     }
   }
 
-  void start() {
-    // Unsigned arithmetic in effect: only inequality with the epoch before counts.
+  void work(int thread) {
+    for (int seen = 0; !stop.load(std::memory_order_relaxed);) {
+      seen = wait_for_change(epoch, seen, spin);
+      take_part(thread);
+    }
+  }
+
+  void wake() {
     epoch.fetch_add(1, std::memory_order_release);
     epoch.notify_all();
   }
 
   void join() {
-    stop = true;
-    start();
+    stop.store(true, std::memory_order_relaxed);
+    wake();
     for (auto& worker : workers) worker.join();
   }
 };
@@ -124,19 +140,22 @@ ThreadPool::ThreadPool(int n_threads) : impl_(std::make_unique<Impl>()) {
 
 ThreadPool::~ThreadPool() { impl_->join(); }
 
-void ThreadPool::run_erased(void (*function)(void*, int), void* context) {
+void ThreadPool::run_erased(void (*function)(void*, int, int), void* context, int n_calls) {
   Impl& impl = *impl_;
   if (size_ == 1) {
-    function(context, 0);
+    for (int i = 0; i < n_calls; ++i) function(context, i, 0);
     return;
   }
   impl.function = function;
   impl.context = context;
-  impl.n_running.store(size_ - 1, std::memory_order_relaxed);
-  impl.start();
-  impl.call(0);
-  for (int left = impl.n_running.load(std::memory_order_acquire); left != 0;) {
-    left = wait_for_change(impl.n_running, left, impl.spin);
+  impl.n_calls = n_calls;
+  impl.n_unfinished.store(n_calls, std::memory_order_relaxed);
+  const uint64_t job = (impl.claims.load(std::memory_order_relaxed) >> 32) + 1;
+  impl.claims.store(job << 32 | static_cast<uint64_t>(n_calls), std::memory_order_release);
+  impl.wake();
+  impl.take_part(0);
+  for (int left = impl.n_unfinished.load(std::memory_order_acquire); left != 0;) {
+    left = wait_for_change(impl.n_unfinished, left, impl.spin);
   }
   if (impl.failure) std::rethrow_exception(std::exchange(impl.failure, nullptr));
 }

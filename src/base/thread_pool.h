@@ -19,16 +19,18 @@ class ThreadPool {
 
   int size() const { return size_; }
 
-  // Calls body(thread_index) once on each of size() threads and returns when all are done. No
-  // allocation. An exception of any body is rethrown here (the first one) after all have finished.
+  // Calls body(i) once for each i in [0, size()) and returns when all are done. Calls run at the
+  // same time where threads are free; a thread that comes late finds its call taken by another, so
+  // a job never waits for a thread that has nothing of it. No allocation. An exception of any body
+  // is rethrown here (the first one) after all have finished.
   template <typename Body>
   void run(Body&& body) {
-    using Plain = std::remove_reference_t<Body>;
-    run_erased([](void* context, int thread) { (*static_cast<Plain*>(context))(thread); }, &body);
+    run_calls(size_, [&](int i, int /*thread*/) { body(i); });
   }
 
-  // Splits [0, n) into contiguous ranges, one per thread, each a multiple of `grain` but the last,
-  // and calls body(begin, end, thread). Small jobs (n <= grain) run on the caller alone.
+  // Splits [0, n) into contiguous ranges, a few per thread, each a multiple of `grain` but the
+  // last, and calls body(begin, end, thread); calls that run at the same time differ in `thread`,
+  // which is in [0, size()). Small jobs (n <= grain) run on the caller alone.
   template <typename Body>
   void for_ranges(int64_t n, int64_t grain, Body&& body) {
     if (size_ == 1 || n <= grain) {
@@ -36,15 +38,26 @@ class ThreadPool {
       return;
     }
     const int64_t n_grains = (n + grain - 1) / grain;
-    run([&](int thread) {
-      const int64_t begin = n_grains * thread / size_ * grain;
-      int64_t end = n_grains * (thread + 1) / size_ * grain;
-      if (end > n) end = n;
-      if (begin < end) body(begin, end, thread);
+    const int64_t n_wanted = int64_t{size_} * kRangesPerThread;
+    const auto n_ranges = static_cast<int>(n_grains < n_wanted ? n_grains : n_wanted);
+    run_calls(n_ranges, [&](int i, int thread) {
+      const int64_t begin = n_grains * i / n_ranges * grain;
+      const int64_t end = n_grains * (i + 1) / n_ranges * grain;
+      body(begin, end < n ? end : n, thread);
     });
   }
 
  private:
+  // More than one, so that a thread that the system holds up leaves work to the others.
+  static constexpr int kRangesPerThread = 4;
+
+  template <typename Body>
+  void run_calls(int n_calls, Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    run_erased([](void* context, int i, int thread) { (*static_cast<Plain*>(context))(i, thread); },
+               &body, n_calls);
+  }
+  void run_erased(void (*function)(void*, int, int), void* context, int n_calls);
   void run_erased(void (*function)(void*, int), void* context);
   struct Impl;
   std::unique_ptr<Impl> impl_;

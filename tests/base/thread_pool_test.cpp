@@ -17,7 +17,7 @@ namespace {
 class ThreadPoolTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 7, 16));
 
-TEST_P(ThreadPoolTest, CallsEachThreadOncePerJob) {
+TEST_P(ThreadPoolTest, MakesEachCallOncePerJob) {
   ThreadPool pool(GetParam());
   ASSERT_EQ(pool.size(), GetParam());
   std::vector<int> calls(static_cast<size_t>(pool.size()));
