@@ -14,7 +14,7 @@ struct TemplateLimits {
   int64_t max_depth = 100;                // nesting of the parser and of calls
   int64_t max_steps = 1'000'000;          // statements and loop iterations; expressions and copied bytes count too
   int64_t max_output_bytes = 16 << 20;
-  int64_t max_memory_bytes = 256 << 20;   // of all values alive at once, the inputs among them
+  int64_t max_memory_bytes = 64 << 20;    // of all values alive at once, the inputs among them
 };
 
 // What a template sees, under the names that `apply_chat_template` gives. Objects keep their key order.

@@ -28,7 +28,7 @@ class Fault : public std::exception {
 class Budget {
  public:
   // A step (statement, loop iteration) costs kUnitsPerStep units, an evaluated expression one unit,
-  // and reading or writing 256 bytes one unit.
+  // and reading or writing 128 bytes one unit.
   static constexpr int64_t kUnitsPerStep = 16;
 
   Budget(int64_t max_steps, int64_t max_bytes, int64_t max_depth)
@@ -43,7 +43,7 @@ class Budget {
     units_left_ -= units;
   }
   void spend_step() { spend(kUnitsPerStep); }
-  void spend_bytes(size_t n) { spend(static_cast<int64_t>(n / 256) + 1); }
+  void spend_bytes(size_t n) { spend(static_cast<int64_t>(n / 128) + 1); }
 
   // Call before allocating. Throws Fault when more than max_bytes would be alive.
   void check_room(size_t bytes) const {

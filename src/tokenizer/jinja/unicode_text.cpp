@@ -70,7 +70,19 @@ void append_code_point(std::string& out, char32_t c) {
 
 int64_t count_code_points(std::string_view text) {
   int64_t n = 0;
-  for (size_t at = 0; at < text.size(); ++n) next_code_point(text, at);
+  for (size_t at = 0; at < text.size();) {
+    uint64_t word = 0;
+    if (text.size() - at >= sizeof(word)) {
+      memcpy(&word, text.data() + at, sizeof(word));
+      if ((word & 0x8080808080808080u) == 0) {  // eight ASCII letters
+        at += sizeof(word);
+        n += sizeof(word);
+        continue;
+      }
+    }
+    next_code_point(text, at);
+    ++n;
+  }
   return n;
 }
 
