@@ -1,10 +1,60 @@
 #include "cli/answer.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/output.h"
+
 namespace limpid::cli {
+namespace {
+
+double per_second(int64_t n, double seconds) {
+  return seconds > 0 ? static_cast<double>(n) / seconds : 0;
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const GenerationResult& result) {
+  const GenerationTimings& timings = result.timings;
+  nlohmann::ordered_json json;
+  json["text"] = result.text;
+  json["ids"] = result.ids;
+  json["stop_reason"] = to_string(result.stop_reason);
+  if (result.stop_reason == StopReason::kStopString) json["stop_string"] = result.stop_string;
+  if (result.stop_id) json["stop_id"] = *result.stop_id;
+  json["seed"] = result.seed;
+  json["timings"] = {
+      {"n_prompt", timings.n_prompt},
+      {"n_reused", timings.n_reused},
+      {"prompt_seconds", timings.prompt_seconds},
+      {"prompt_tokens_per_second", per_second(timings.n_prompt, timings.prompt_seconds)},
+      {"n_generated", timings.n_generated},
+      {"generation_seconds", timings.generation_seconds},
+      {"tokens_per_second", per_second(timings.n_generated, timings.generation_seconds)}};
+  return json;
+}
+
 std::string dump_json(const nlohmann::ordered_json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void print_timings(std::span<const GenerationResult> results) {
+  GenerationTimings sum;
+  for (const GenerationResult& result : results) {
+    const GenerationTimings& timings = result.timings;
+    sum.n_prompt += timings.n_prompt;
+    sum.n_reused += timings.n_reused;
+    sum.n_generated += timings.n_generated;
+    sum.prompt_seconds = std::max(sum.prompt_seconds, timings.prompt_seconds);
+    sum.generation_seconds = std::max(sum.generation_seconds, timings.generation_seconds);
+  }
+  const std::string reused =
+      sum.n_reused > 0 ? fmt::format(" ({} more were in the cache)", sum.n_reused) : "";
+  print_log(fmt::format("prompt {} tokens{}, {:.1f} tokens/s; answer {} tokens, {:.1f} tokens/s",
+                        sum.n_prompt, reused, per_second(sum.n_prompt, sum.prompt_seconds),
+                        sum.n_generated, per_second(sum.n_generated, sum.generation_seconds)));
 }
 
 }  // namespace limpid::cli

@@ -58,7 +58,11 @@ struct Flags::Impl {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& choices) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3 + 1);
+  // Two letters swapped count as two edits.
+  const size_t limit = word.size() <= 2   ? 0
+                       : word.size() == 3 ? 1
+                                          : std::max<size_t>(2, word.size() / 3);
+  size_t best_distance = limit + 1;
   for (const std::string& choice : choices) {
     const size_t distance = edit_distance(word, choice);
     if (distance < best_distance) {

@@ -14,8 +14,12 @@ namespace limpid::cli {
 
 std::span<const Command> commands() {
   static constexpr std::array kCommands{
+      Command{"chat", "talk with a model", chat_command},
+      Command{"run", "continue a text", run_command},
+      Command{"inspect", "what is in a model file, and the memory it needs", inspect_command},
       Command{"tokenize", "text to token ids", tokenize_command},
       Command{"detokenize", "token ids to text", detokenize_command},
+      Command{"template", "render a chat template", template_command},
       Command{"logits", "the model's raw outputs, as a .npy file", logits_command},
       Command{"perplexity", "how well a model predicts a text", perplexity_command},
       Command{"bench", "tokens per second, beside the limits of this machine", bench_command},

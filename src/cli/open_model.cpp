@@ -8,6 +8,7 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "executor/executors.h"
+#include "generate/engine.h"
 
 namespace limpid::cli {
 namespace {
@@ -54,6 +55,26 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   bar.wipe();
   if (flags.verbose) {
     log_opened(model->checkpoint(), model->spec(), model->n_ctx(), seconds_since(start));
+  }
+  return model;
+}
+
+LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template) {
+  const auto start = std::chrono::steady_clock::now();
+  ProgressBar bar("loading");
+  OpenOptions options = to_open_options(flags);
+  options.chat_template = chat_template;
+  options.progress = progress_of(bar);
+  LanguageModel model = LanguageModel::open(resolve_model(flags.model), options);
+  bar.wipe();
+  if (flags.verbose) {
+    Engine& engine = *model.engine();
+    log_opened(engine.checkpoint(), engine.model().spec(), model.n_ctx(), seconds_since(start));
+  }
+  if (model.memory_plan().n_ctx_reduced) {
+    print_log(
+        fmt::format("context reduced to {} of the model's {} tokens to fit memory; -c N sets it",
+                    model.n_ctx(), model.memory_plan().n_ctx_train));
   }
   return model;
 }

@@ -1,0 +1,99 @@
+// `limpid template`: a chat template, rendered.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "tokenizer/chat_template.h"
+
+namespace limpid::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct TemplateFlags {
+  ModelFlags model;
+  std::string template_file;
+  std::string messages;
+  std::string tools;
+  std::string variables;
+  std::string bos;
+  std::string eos;
+  int64_t now = 0;
+  bool no_generation_prompt = false;
+};
+
+Json parse_json(const std::string& text, const std::string& what, Json::value_t wanted) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw ArgumentError(fmt::format("{}: byte {}: this is not JSON", what, error.byte));
+  }
+  LIMPID_CHECK(ArgumentError, json.type() == wanted, "{}: holds {}, not {}", what, json.type_name(),
+               wanted == Json::value_t::array ? "an array" : "an object");
+  return json;
+}
+
+// The piece that `key` (an id) names, or "".
+std::string token_of(const Checkpoint& checkpoint, std::string_view key) {
+  const auto id = checkpoint.metadata.integer(key);
+  const auto* pieces = checkpoint.metadata.strings("tokenizer.ggml.tokens");
+  if (!id || pieces == nullptr || *id < 0 || *id >= static_cast<int64_t>(pieces->size())) return "";
+  return (*pieces)[static_cast<size_t>(*id)];
+}
+
+}  // namespace
+
+int template_command(const Arguments& arguments) {
+  TemplateFlags values;
+  Flags flags("template (-m FILE | --chat-template-file FILE) --messages FILE [options]",
+              "Prints exactly what the chat template makes of the messages.",
+              "echo '[{\"role\": \"user\", \"content\": \"Hello\"}]' | limpid template -m smollm2 "
+              "--messages -");
+  flags.text("--chat-template-file FILE", values.template_file, "a Jinja template",
+             "LLAMA_ARG_CHAT_TEMPLATE_FILE");
+  flags.text("--messages FILE", values.messages,
+             "a JSON array of {\"role\", \"content\"}; - is standard input");
+  flags.text("--tools FILE", values.tools, "a JSON array of tools");
+  flags.text("--chat-template-kwargs JSON", values.variables, "an object of more variables");
+  flags.toggle("--no-generation-prompt", values.no_generation_prompt,
+               "do not open the answer's turn");
+  flags.text("--bos TEXT", values.bos, "bos_token (the model's own)");
+  flags.text("--eos TEXT", values.eos, "eos_token (the model's own)");
+  flags.integer("--now SECONDS", values.now, "Unix time for strftime_now (the clock)");
+  declare_model_path(flags, values.model);
+  if (!flags.parse(arguments)) return kExitOk;
+  LIMPID_CHECK(ArgumentError, !values.messages.empty(), "which messages? give --messages FILE");
+
+  std::string source;
+  TemplateInputs inputs;
+  if (!values.model.model.empty()) {
+    const auto checkpoint = open_header(values.model);
+    source = checkpoint->metadata.string("tokenizer.chat_template").value_or("");
+    inputs.bos_token = token_of(*checkpoint, "tokenizer.ggml.bos_token_id");
+    inputs.eos_token = token_of(*checkpoint, "tokenizer.ggml.eos_token_id");
+  }
+  if (!values.template_file.empty()) source = read_text(values.template_file);
+  LIMPID_CHECK(ArgumentError, !source.empty(),
+               "there is no chat template; give a model that carries one, or --chat-template-file");
+  if (flags.given("--bos")) inputs.bos_token = values.bos;
+  if (flags.given("--eos")) inputs.eos_token = values.eos;
+  inputs.messages = parse_json(read_text(values.messages), values.messages, Json::value_t::array);
+  if (!values.tools.empty()) {
+    inputs.tools = parse_json(read_text(values.tools), values.tools, Json::value_t::array);
+  }
+  if (!values.variables.empty()) {
+    inputs.extra = parse_json(values.variables, "--chat-template-kwargs", Json::value_t::object);
+  }
+  inputs.add_generation_prompt = !values.no_generation_prompt;
+  inputs.now = values.now;
+  write_out(ChatTemplate(source).render(inputs));
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

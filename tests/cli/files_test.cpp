@@ -1,0 +1,195 @@
+// Files that the program writes and reads besides models: digests, zip archives, .npy arrays.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cli/npy_file.h"
+#include "cli/sha256.h"
+#include "cli/zip_member.h"
+#include "limpid/error.hpp"
+
+namespace limpid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+class TempFile {
+ public:
+  explicit TempFile(const std::string& content = {})
+      : path_(fs::temp_directory_path() /
+              (std::string("limpid-") + std::to_string(getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~TempFile() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  std::string path() const { return path_.string(); }
+  std::string content() const {
+    std::ifstream stream(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+ private:
+  fs::path path_;
+};
+
+// FIPS 180-4's own examples (CSRC "SHA-256" test vectors).
+TEST(Sha256, PublishedVectors) {
+  const auto digest = [](const std::string& text) {
+    Sha256 sha;
+    sha.update(bytes_of(text));
+    return sha.hex();
+  };
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digest(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, PiecesOfAnySizeGiveTheSameDigest) {
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += static_cast<char>(i * 7);
+  Sha256 whole;
+  whole.update(bytes_of(text));
+  const std::string expected = whole.hex();
+  for (const size_t n : {1U, 3U, 63U, 64U, 65U, 130U}) {
+    Sha256 pieces;
+    for (size_t at = 0; at < text.size(); at += n) pieces.update(bytes_of(text.substr(at, n)));
+    EXPECT_EQ(pieces.hex(), expected) << n;
+  }
+}
+
+void put(std::string& out, uint64_t value, int n_bytes) {
+  for (int i = 0; i < n_bytes; ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+std::string deflate_raw(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string out(text.size() + 100, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// An archive of one member "dir/name" after a stored "other".
+std::string zip_of(const std::string& text, int method) {
+  std::string zip;
+  std::string directory;
+  const auto add = [&](const std::string& name, const std::string& content, int how) {
+    const std::string data = how == 8 ? deflate_raw(content) : content;
+    const size_t offset = zip.size();
+    const auto fields = [&](std::string& out) {
+      put(out, 20, 2);  // version needed
+      put(out, 0, 2);   // flags
+      put(out, static_cast<uint64_t>(how), 2);
+      put(out, 0, 4);  // time and date
+      put(out, 0, 4);  // crc: not looked at, the sha256 of the whole is
+      put(out, data.size(), 4);
+      put(out, content.size(), 4);
+      put(out, name.size(), 2);
+      put(out, 0, 2);  // extra
+    };
+    put(zip, 0x04034b50, 4);
+    fields(zip);
+    zip += name + data;
+    put(directory, 0x02014b50, 4);
+    put(directory, 20, 2);  // version made by
+    fields(directory);
+    put(directory, 0, 2);  // comment
+    put(directory, 0, 8);  // disk, attributes
+    put(directory, offset, 4);
+    directory += name;
+  };
+  add("other", "something else", 0);
+  add("dir/name", text, method);
+  const size_t start = zip.size();
+  zip += directory;
+  put(zip, 0x06054b50, 4);
+  put(zip, 0, 4);
+  put(zip, 2, 2);
+  put(zip, 2, 2);
+  put(zip, directory.size(), 4);
+  put(zip, start, 4);
+  put(zip, 0, 2);
+  return zip;
+}
+
+std::string read_member(const std::string& zip, uint64_t max_bytes = 1 << 20) {
+  const TempFile file(zip);
+  std::string out;
+  read_zip_member(file.path(), "dir/name", max_bytes, [&](std::span<const std::byte> bytes) {
+    out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  return out;
+}
+
+TEST(ZipMember, StoredAndDeflated) {
+  const std::string text(50'000, 'x');
+  EXPECT_EQ(read_member(zip_of(text, 0)), text);
+  EXPECT_EQ(read_member(zip_of(text, 8)), text);
+}
+
+TEST(ZipMember, MoreThanExpectedIsRefused) {
+  const std::string text(50'000, 'x');
+  EXPECT_THROW(read_member(zip_of(text, 0), 49'999), FormatError);
+  EXPECT_THROW(read_member(zip_of(text, 8), 49'999), FormatError);
+}
+
+TEST(ZipMember, EveryTruncationIsAnError) {
+  const std::string zip = zip_of("some text, some text, some text", 8);
+  for (size_t n = 0; n < zip.size(); ++n) {
+    EXPECT_THROW(read_member(zip.substr(0, n)), Error) << n;
+  }
+}
+
+TEST(ZipMember, UnknownMethodIsRefused) {
+  EXPECT_THROW(read_member(zip_of("text", 12)), UnsupportedError);
+}
+
+TEST(NpyFile, HeaderAndRowsInAnyOrder) {
+  const TempFile file;
+  {
+    NpyFile npy(file.path(), 2, 3);
+    npy.write_row(1, std::vector<float>{4, 5, 6});
+    npy.write_row(0, std::vector<float>{1, 2, 3});
+    npy.finish();
+  }
+  const std::string content = file.content();
+  ASSERT_EQ(content.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  const size_t n_header = static_cast<uint8_t>(content[8]) + 256 * static_cast<uint8_t>(content[9]);
+  EXPECT_EQ((10 + n_header) % 64, 0U);
+  EXPECT_NE(content.find("'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), "),
+            std::string::npos);
+  ASSERT_EQ(content.size(), 10 + n_header + 6 * sizeof(float));
+  std::vector<float> values(6);
+  std::memcpy(values.data(), content.data() + 10 + n_header, 6 * sizeof(float));
+  EXPECT_EQ(values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(NpyFile, UnfinishedIsRemoved) {
+  const TempFile file;
+  { const NpyFile npy(file.path(), 2, 3); }
+  EXPECT_FALSE(fs::exists(file.path()));
+}
+
+}  // namespace
+}  // namespace limpid::cli
