@@ -144,13 +144,14 @@ Arguments Interpreter::eval_arguments(const CallArguments& arguments, const Scop
   if (!arguments.more_named) return values;
   const Value more = eval(*arguments.more_named, scope);
   if (!more.is(Kind::kDict)) throw Fault("argument after ** must be a mapping");
-  for (const auto& [key, value] : more.as<DictObject>().entries) {
+  for (const auto& entry : more.as<DictObject>().entries) {
+    const Value& key = entry.first;
     if (!key.is_string()) throw Fault("keywords must be strings");
     const bool repeated = std::any_of(values.named.begin(), values.named.end(),
                                       [&](const auto& e) { return e.first == key.text(); });
     if (repeated) throw Fault("keyword argument '" + std::string(key.text()) + "' is repeated");
     budget_.spend(static_cast<int64_t>(values.named.size()) + 1);
-    values.named.emplace_back(std::string(key.text()), value);
+    values.named.emplace_back(std::string(key.text()), entry.second);
   }
   return values;
 }

@@ -80,7 +80,9 @@ std::shared_ptr<DictObject> DictObject::create(Budget& budget,
   std::vector<std::pair<Value, Value>> unique;
   std::unordered_multimap<size_t, size_t> seen;
   int depth = 0;
-  for (auto& [key, value] : entries) {
+  for (auto& entry : entries) {
+    Value& key = entry.first;
+    Value& value = entry.second;
     budget.spend(1);
     const size_t hash = hash_of(key);
     depth = std::max({depth, key.depth(), value.depth()});
