@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 FUZZ_SECONDS ?= 60
 SMOLLM2 := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/limpid/models/SmolLM2-135M-Instruct.Q4_1.gguf
 MODEL ?= $(SMOLLM2)
+PULL_SMOLLM2 := tools/venv.sh pip >/dev/null && build/release/limpid pull smollm2 </dev/null >/dev/null
 PROGRAM_ONLY := release --target limpid_program -- -DLIMPID_BUILD_TESTS=OFF
 
 ##@ Use it
@@ -17,12 +18,11 @@ build: ## the program, at build/release/limpid
 
 .PHONY: model
 model: build ## the model that `make chat` talks with (98 MB), verified
-	@tools/venv.sh pip >/dev/null
-	@build/release/limpid pull smollm2 </dev/null >/dev/null
+	@$(PULL_SMOLLM2)
 
 .PHONY: chat
 chat: build ## a chat with a small real model; MODEL=FILE for another
-	@[ "$(MODEL)" != "$(SMOLLM2)" ] || $(MAKE) model
+	@[ "$(MODEL)" != "$(SMOLLM2)" ] || { $(PULL_SMOLLM2); }
 	@exec build/release/limpid chat -m "$(MODEL)"
 
 ##@ Prove it
