@@ -1,9 +1,10 @@
 // Stopping work from another thread or a signal handler.
 //
-//   limpid::CancelToken cancel;
 //   limpid::GenerationOptions options;
-//   options.cancel = cancel;  // a copy means the same token
-//   std::thread watchdog([cancel] { sleep_a_while(); cancel.cancel(); });
+//   std::thread watchdog([cancel = options.cancel] {  // a copy means the same token
+//     std::this_thread::sleep_for(std::chrono::seconds(10));
+//     cancel.cancel();
+//   });
 #pragma once
 
 #include <atomic>

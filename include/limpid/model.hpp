@@ -2,7 +2,10 @@
 //
 //   limpid::OpenOptions options;
 //   options.n_ctx = 4096;
-//   options.progress = [](uint64_t done, uint64_t total) { return draw_bar(done, total); };
+//   options.progress = [](uint64_t done, uint64_t total) {
+//     std::cerr << 100 * done / total << " %\n";
+//     return true;
+//   };
 //   auto model = limpid::LanguageModel::open("model.gguf", options);
 //   std::vector<limpid::TokenId> ids = model.encode("Once upon a time");
 #pragma once

@@ -87,7 +87,7 @@ bool contains(const Json& json, std::string_view text) {
 // A noncharacter (U+FDD0 to U+FDEF) that neither the data nor the template contain.
 std::string unused_mark(const TemplateInputs& inputs, const std::string& source) {
   for (int last = 0x90; last <= 0xAF; ++last) {
-    const std::string mark = {'\xEF', '\xB7', static_cast<char>(last)};
+    std::string mark = {'\xEF', '\xB7', static_cast<char>(last)};
     if (source.find(mark) == std::string::npos && !contains(inputs.messages, mark) &&
         !contains(inputs.tools, mark) && !contains(inputs.extra, mark)) {
       return mark;
