@@ -187,6 +187,7 @@ void add_linear_cases(std::vector<OpCase>& cases) {
     add({dtype, 96, 64, 3, true, 32});
     add({dtype, 96, 64, 30, true, 48});
     add({dtype, 8, 33000, 25, false, 0});  // rows too long for a panel
+    add({dtype, 37, 2060, 29, true, 0});   // three chunks of columns, two panels
   }
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1}) {
     for (const int64_t n_tokens : {1, 2, 5, 13, 24, 67})

@@ -101,10 +101,15 @@ struct CpuExecutor::AttentionCall {
             shape.scale,      kv.k_is_f16(),
             kv.v_is_f16(),    scratch};
   }
-  KvBlockView block(const Queries& queries, int64_t block) const {
-    const int64_t physical = inputs.block_of(queries.sequence, block * kKvBlock);
-    return {kv.k_block(layer, physical, queries.kv_head),
-            kv.v_block(layer, physical, queries.kv_head)};
+  // Block `i` of the queries' sequence; `end` is the first one that the caller does not want.
+  KvBlockView block(const Queries& queries, int64_t i, int64_t end) const {
+    const int64_t head = queries.kv_head;
+    const int64_t physical = inputs.block_of(queries.sequence, i * kKvBlock);
+    KvBlockView view{kv.k_block(layer, physical, head), kv.v_block(layer, physical, head)};
+    if (i + 1 < end) {
+      view.next_k = kv.k_block(layer, inputs.block_of(queries.sequence, (i + 1) * kKvBlock), head);
+    }
+    return view;
   }
 };
 
@@ -138,7 +143,7 @@ void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thre
   const AttentionTile tile = call.tile(queries, scratch);
   clear_state(state, queries.n, head_dim);
   for (int64_t b = 0; b < queries.n_blocks(); ++b) {
-    kernels_.attend_block(tile, b, call.block(queries, b), partial);
+    kernels_.attend_block(tile, b, call.block(queries, b, queries.n_blocks()), partial);
     kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
   }
   for (int64_t i = 0; i < queries.n; ++i) {
@@ -169,7 +174,7 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
         const int64_t end = std::min(begin + kBlocksPerChunk, queries.n_blocks());
         for (int64_t b = begin; b < end; ++b) {
           float* memory = data(partials) + (task * kBlocksPerWave + b - wave) * floats;
-          kernels_.attend_block(tile, b, call.block(queries, b), state_at(memory, queries.n));
+          kernels_.attend_block(tile, b, call.block(queries, b, end), state_at(memory, queries.n));
         }
       }
     });

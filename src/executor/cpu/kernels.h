@@ -33,6 +33,7 @@ inline constexpr int64_t kLinearScratch =
 struct KvBlockView {
   const std::byte* k = nullptr;
   const std::byte* v = nullptr;
+  const std::byte* next_k = nullptr;  // of the block that the caller attends to next, if any
 };
 
 // Queries that share a KV head: `n_queries` rows of head_dim floats, each with the number of keys

@@ -27,21 +27,42 @@ constexpr int kVectors = 4;
 constexpr int kVectors = 1;
 #endif
 
+// One factor of a product: rows of `stride` elements. What is needed next, at `ahead` (or null), is
+// fetched while this one is read.
+template <class S>
+struct Block {
+  const typename S::Element* data;
+  int64_t stride;
+  const char* ahead;
+
+  LIMPID_INLINE Block column(int64_t n) const {
+    const int64_t n_bytes = n * static_cast<int64_t>(sizeof(typename S::Element));
+    return {data + n, stride, ahead == nullptr ? nullptr : ahead + n_bytes};
+  }
+};
+
 // c[q][n] = sum over m in order of a[q][m] * b[m][n], starting from 0; lanes along n. kQ rows, kV
 // vectors of n.
 template <class S, int kQ, int kV>
-void product_tile(const float* const* a, int64_t n_m, const typename S::Element* b,
-                  int64_t b_stride, float* c, int64_t c_stride) {
+void product_tile(const float* const* a, int64_t n_m, Block<S> b, float* c, int64_t c_stride) {
+  constexpr int64_t kElement = sizeof(typename S::Element);
   F32x16 sums[kQ][kV];
 #pragma GCC unroll 8
   for (int q = 0; q < kQ; ++q) {
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) sums[q][v] = zero();
   }
-  for (int64_t m = 0; m < n_m; ++m, b += b_stride) {
+  const auto* data = b.data;
+  for (int64_t m = 0; m < n_m; ++m, data += b.stride) {
+    if (b.ahead != nullptr) {
+#pragma GCC unroll 8
+      for (int64_t at = 0; at < kV * kLanes * kElement; at += 64) {
+        __builtin_prefetch(b.ahead + m * b.stride * kElement + at);
+      }
+    }
     F32x16 row[kV];
 #pragma GCC unroll 8
-    for (int v = 0; v < kV; ++v) row[v] = S::load(b + v * kLanes);
+    for (int v = 0; v < kV; ++v) row[v] = S::load(data + v * kLanes);
 #pragma GCC unroll 8
     for (int q = 0; q < kQ; ++q) {
       const F32x16 factor = broadcast(a[q][m]);
@@ -57,41 +78,44 @@ void product_tile(const float* const* a, int64_t n_m, const typename S::Element*
 }
 
 template <class S, int kV>
-LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n_m,
-                                   const typename S::Element* b, int64_t b_stride, float* c,
-                                   int64_t c_stride) {
+LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b,
+                                   float* c, int64_t c_stride) {
   for (; n_a >= kQueries; n_a -= kQueries, a += kQueries, c += kQueries * c_stride) {
-    product_tile<S, kQueries, kV>(a, n_m, b, b_stride, c, c_stride);
+    product_tile<S, kQueries, kV>(a, n_m, b, c, c_stride);
   }
   switch (n_a) {
     case 1:
-      return product_tile<S, 1, kV>(a, n_m, b, b_stride, c, c_stride);
+      return product_tile<S, 1, kV>(a, n_m, b, c, c_stride);
     case 2:
-      return product_tile<S, 2, kV>(a, n_m, b, b_stride, c, c_stride);
+      return product_tile<S, 2, kV>(a, n_m, b, c, c_stride);
     case 3:
-      return product_tile<S, 3, kV>(a, n_m, b, b_stride, c, c_stride);
+      return product_tile<S, 3, kV>(a, n_m, b, c, c_stride);
     case 4:
-      return product_tile<S, 4, kV>(a, n_m, b, b_stride, c, c_stride);
+      return product_tile<S, 4, kV>(a, n_m, b, c, c_stride);
     case 5:
-      return product_tile<S, 5, kV>(a, n_m, b, b_stride, c, c_stride);
+      return product_tile<S, 5, kV>(a, n_m, b, c, c_stride);
     default:
       return;
   }
 }
 
-// n_a rows, n_vectors vectors.
+// n_a rows, n_vectors vectors. Fetches ahead only for few rows: many wait for arithmetic, not
+// memory.
 template <class S>
 void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b_bytes,
-             int64_t b_stride, int64_t n_vectors, float* c, int64_t c_stride) {
-  const auto* b = reinterpret_cast<const typename S::Element*>(b_bytes);
-  if constexpr (kVectors > 1) {
-    for (; n_vectors >= kVectors;
-         n_vectors -= kVectors, b += kVectors * kLanes, c += kVectors * kLanes) {
-      product_columns<S, kVectors>(a, n_a, n_m, b, b_stride, c, c_stride);
-    }
+             int64_t b_stride, const std::byte* ahead, int64_t n_vectors, float* c,
+             int64_t c_stride) {
+  if (n_a > kQueries) ahead = nullptr;
+  Block<S> b{reinterpret_cast<const typename S::Element*>(b_bytes), b_stride,
+             reinterpret_cast<const char*>(ahead)};
+  for (; n_vectors >= kVectors; n_vectors -= kVectors, b = b.column(kVectors * kLanes)) {
+    product_columns<S, kVectors>(a, n_a, n_m, b, c, c_stride);
+    c += kVectors * kLanes;
   }
-  for (; n_vectors > 0; --n_vectors, b += kLanes, c += kLanes) {
-    product_columns<S, 1>(a, n_a, n_m, b, b_stride, c, c_stride);
+  if constexpr (kVectors > 1) {
+    for (; n_vectors > 0; --n_vectors, b = b.column(kLanes), c += kLanes) {
+      product_columns<S, 1>(a, n_a, n_m, b, c, c_stride);
+    }
   }
 }
 
@@ -142,7 +166,7 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
   const int64_t n_vectors =
       (visible_in_block(tile, tile.n_queries - 1, block) + kLanes - 1) / kLanes;
   (tile.k_is_f16 ? product<F16Storage> : product<F32Storage>)(tile.q + first, n, tile.head_dim,
-                                                              kv.k, kBlock, n_vectors, scores,
+                                                              kv.k, kBlock, kv.v, n_vectors, scores,
                                                               kBlock);
   const float* rows[kAttentionQueries];
   for (int64_t i = first; i < tile.n_queries; ++i) {
@@ -156,9 +180,10 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
     const int64_t visible = visible_in_block(tile, i, block);
     int64_t end = i + 1;
     while (end < tile.n_queries && visible_in_block(tile, end, block) == visible) ++end;
-    (tile.v_is_f16 ? product<F16Storage>
-                   : product<F32Storage>)(rows + i, end - i, visible, kv.v, padded, padded / kLanes,
-                                          partial.accumulator + i * padded, padded);
+    (tile.v_is_f16 ? product<F16Storage> : product<F32Storage>)(rows + i, end - i, visible, kv.v,
+                                                                padded, kv.next_k, padded / kLanes,
+                                                                partial.accumulator + i * padded,
+                                                                padded);
     i = end;
   }
 }

@@ -39,8 +39,12 @@ constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 8;
 #else
 constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
 #endif
-constexpr int64_t kPanelTokens = 24;  // from so many tokens on, rows are widened once into a panel
+constexpr int64_t kPanelTokens = 24;  // from so many tokens on, rows are copied into a panel
 constexpr int64_t kPrefetchBytes = 1024;
+// Columns that meet a few rows before the next ones do: kTokens x so many floats stay in the L1
+// cache.
+constexpr int64_t kChunk = 1024;
+constexpr int64_t kChunkedRows = 32;  // rows of a panel when there is more than one chunk
 
 LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
   const int64_t head_dim = task.pair_head_dim;
@@ -129,42 +133,46 @@ void linear_direct(const FloatLinearTask& task) {
   for (; row < task.row_end; ++row) direct_tokens<W, 1, kTokens>(task, row, 0);
 }
 
-// A panel: for each kRows rows, for each 16 columns, kRows x 16 floats. Columns and rows that do
-// not exist are 0.
+// A panel: for each kRows rows, for each 16 columns, kRows x 16 elements as the file has them.
+// Columns and rows that do not exist are 0.
 template <class W>
-void widen_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows, float* panel) {
+void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
+                typename W::Element* panel) {
   const int64_t cols = task.cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight);
   for (int64_t r0 = 0; r0 < n_rows; r0 += kRows) {
     for (int64_t k = 0; k < cols; k += kLanes) {
       for (int r = 0; r < kRows; ++r, panel += kLanes) {
-        if (r0 + r >= n_rows) {
-          store(zero(), panel);
-          continue;
+        const auto* from = w + (row + r0 + r) * cols + k;
+        if (r0 + r < n_rows && k + kLanes <= cols) {
+          for (int i = 0; i < kLanes; ++i) panel[i] = from[i];
+        } else {
+          for (int i = 0; i < kLanes; ++i) panel[i] = r0 + r < n_rows && k + i < cols ? from[i] : 0;
         }
-        const auto* p = w + (row + r0 + r) * cols + k;
-        store(k + kLanes <= cols ? W::load(p) : W::load_partial(p, cols - k), panel);
       }
     }
   }
 }
 
-template <int kT>
-void panel_tile(const FloatLinearTask& task, const float* panel, int64_t row, int64_t n_rows,
-                int64_t token) {
+// Columns [k, k_end) of kRows rows and kT tokens. Sums of the columns before come from `carried`
+// [kRows][kT][16] and go there, but for the last columns, which write the outputs.
+template <class W, int kT>
+void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, int64_t k,
+                int64_t k_end, float* carried, int64_t row, int64_t n_rows, int64_t token) {
   const int64_t cols = task.cols;
   const float* x = task.x + token * cols;
   F32x16 sums[kRows][kT];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) sums[r][t] = zero();
+    for (int t = 0; t < kT; ++t)
+      sums[r][t] = k == 0 ? zero() : load(carried + (r * kT + t) * kLanes);
   }
-  int64_t k = 0;
-  for (; k + kLanes <= cols; k += kLanes, panel += kRows * kLanes) {
+  panel += k * kRows;
+  for (; k + kLanes <= k_end; k += kLanes, panel += kRows * kLanes) {
     F32x16 rows[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) rows[r] = load(panel + r * kLanes);
+    for (int r = 0; r < kRows; ++r) rows[r] = W::load(panel + r * kLanes);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
       const F32x16 xs = load(x + t * cols + k);
@@ -172,44 +180,71 @@ void panel_tile(const FloatLinearTask& task, const float* panel, int64_t row, in
       for (int r = 0; r < kRows; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
     }
   }
-  if (k < cols) {
+  if (k < k_end) {
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
       const F32x16 xs = load_partial(x + t * cols + k, cols - k);
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) sums[r][t] = fma(load(panel + r * kLanes), xs, sums[r][t]);
+      for (int r = 0; r < kRows; ++r) sums[r][t] = fma(W::load(panel + r * kLanes), xs, sums[r][t]);
     }
   }
-  write_outputs(task, sums, row, n_rows, token);
+  if (k_end == cols) {
+    write_outputs(task, sums, row, n_rows, token);
+    return;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kT; ++t) store(sums[r][t], carried + (r * kT + t) * kLanes);
+  }
 }
 
-template <int kT>
-LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const float* panel,
-                                int64_t panel_stride, int64_t row, int64_t row_end, int64_t token) {
+// The rows of a panel, [row, row_end) of the weight.
+template <class W>
+struct Panel {
+  const typename W::Element* data;
+  int64_t stride;  // elements from kRows rows to the next
+  int64_t row;
+  int64_t row_end;
+};
+
+// Tokens [token, end): kT at a time meet all rows of the panel, chunk of columns by chunk.
+template <class W, int kT>
+LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& panel, int64_t token) {
+  alignas(64) float carried[kChunkedRows * kT * kLanes];
   for (; token + kT <= task.n_tokens; token += kT) {
-    const float* rows = panel;
-    for (int64_t r = row; r < row_end; r += kRows, rows += panel_stride) {
-      panel_tile<kT>(task, rows, r, row_end - r, token);
+    for (int64_t k = 0; k < task.cols; k += kChunk) {
+      const int64_t k_end = k + kChunk < task.cols ? k + kChunk : task.cols;
+      const auto* rows = panel.data;
+      float* sums = carried;
+      for (int64_t r = panel.row; r < panel.row_end; r += kRows, rows += panel.stride) {
+        panel_tile<W, kT>(task, rows, k, k_end, sums, r, panel.row_end - r, token);
+        if (task.cols > kChunk) sums += kRows * kT * kLanes;
+      }
     }
   }
   if constexpr (kT > 1) {
-    if (token < task.n_tokens) panel_tokens<kT - 1>(task, panel, panel_stride, row, row_end, token);
+    if (token < task.n_tokens) panel_tokens<W, kT - 1>(task, panel, token);
   }
 }
 
-// Rows are read from memory once, widened into the L2 cache, and meet all tokens there.
+// Rows are read from memory once and meet all tokens in the L2 cache.
 template <class W>
 void linear(const FloatLinearTask& task) {
-  const int64_t panel_stride = (task.cols + kLanes - 1) / kLanes * kLanes * kRows;
-  const int64_t panel_rows = kLinearScratch / panel_stride * kRows;
+  using Element = typename W::Element;
+  const int64_t stride = (task.cols + kLanes - 1) / kLanes * kLanes * kRows;
+  constexpr int64_t kRoom = kLinearScratch * static_cast<int64_t>(sizeof(float) / sizeof(Element));
+  int64_t panel_rows = kRoom / stride * kRows;
+  if (task.cols > kChunk && panel_rows > kChunkedRows) panel_rows = kChunkedRows;
   if (task.n_tokens < kPanelTokens || panel_rows == 0) {
     linear_direct<W>(task);
     return;
   }
+  auto* panel = reinterpret_cast<Element*>(task.scratch);
   for (int64_t row = task.row_begin; row < task.row_end; row += panel_rows) {
     const int64_t row_end = row + panel_rows < task.row_end ? row + panel_rows : task.row_end;
-    widen_panel<W>(task, row, row_end - row, task.scratch);
-    panel_tokens<kTokens>(task, task.scratch, panel_stride, row, row_end, 0);
+    copy_panel<W>(task, row, row_end - row, panel);
+    panel_tokens<W, kTokens>(task, {panel, stride, row, row_end}, 0);
   }
 }
 
