@@ -241,6 +241,12 @@ s.count('')
 '{:.2f} {:8.3f} {:e} {:g} {:%}'.format(3.14159, 2.5, 12345.678, 0.0001, 0.25)
 '{{}} {!r} {!s}'.format('x', 'y')
 '{}'.format()
+'{:o}'.format(2.5)
+'{:d}'.format(2.5)
+'{:s}'.format(2.5)
+'{:c}'.format(2.5)
+'{:x}'.format('a')
+'{:=5}'.format('a')
 '%s is %d years, %.1f%%' % ('Al', 30, 99.5)
 '%s' % 'x'
 '%s' % xs

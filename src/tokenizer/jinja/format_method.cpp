@@ -91,6 +91,9 @@ std::string sign_of(const Spec& spec, bool negative) {
 }
 
 std::string format_real(Budget& budget, double value, const Spec& spec) {
+  if (spec.type != 0 && std::string_view("eEfFgGn%").find(spec.type) == std::string_view::npos) {
+    throw Fault(std::string("unknown format code '") + spec.type + "' for a float");
+  }
   const bool negative = std::signbit(value) && !std::isnan(value);
   std::string digits;
   if (spec.type == '%') {
