@@ -92,6 +92,14 @@ class Conversation {
     while (true) {
       const std::optional<std::string> text = first ? std::move(first) : read_turn();
       first.reset();
+      if (!text && reader_->is_person() && interrupt_.interrupted()) {
+        if (wants_to_leave_) return kExitInterrupted;
+        wants_to_leave_ = true;
+        interrupt_.clear();
+        print_log("\n(Ctrl-C again, Ctrl-D or /exit leaves)");
+        continue;
+      }
+      wants_to_leave_ = false;
       if (!text || *text == "/exit" || *text == "exit") return kExitOk;
       if (*text == "/clear") {
         chat_.clear();
@@ -133,13 +141,16 @@ class Conversation {
       if (!reader_->is_person()) throw;
       print_error(error.what());
     }
-    return !interrupt_.interrupted() || (reader_->is_person() && !values_.single_turn);
+    if (!interrupt_.interrupted()) return true;
+    interrupt_.clear();
+    return reader_->is_person() && !values_.single_turn;
   }
 
   Chat chat_;
   const ChatFlags& values_;
   InterruptGuard& interrupt_;
   std::unique_ptr<LineReader> reader_;
+  bool wants_to_leave_ = false;  // Ctrl-C at the prompt
 };
 
 }  // namespace

@@ -29,18 +29,23 @@ bool is_multi_letter_short(std::string_view name) {
   return name.size() > 2 && name[0] == '-' && name[1] != '-';
 }
 
+// Letters inserted, removed, replaced, or two neighbours swapped (Damerau 1964).
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<size_t> before;  // rows i - 1, i and i + 1 of the table
+  std::vector<size_t> row;
+  std::vector<size_t> next(b.size() + 1);
+  std::iota(next.begin(), next.end(), size_t{0});
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
+    before = std::move(row);
+    row = next;
+    next[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substitute, row[j] + 1, row[j + 1] + 1});
+      next[j + 1] = std::min({row[j] + (a[i] == b[j] ? 0 : 1), row[j + 1] + 1, next[j] + 1});
+      const bool swapped = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (swapped) next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
     }
   }
-  return row.back();
+  return next.back();
 }
 
 // CLI11's own words for "true"; llama.cpp's environment also says "enabled".
@@ -58,7 +63,6 @@ struct Flags::Impl {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& choices) {
   std::string best;
-  // Two letters swapped count as two edits.
   const size_t limit = word.size() <= 2   ? 0
                        : word.size() == 3 ? 1
                                           : std::max<size_t>(2, word.size() / 3);

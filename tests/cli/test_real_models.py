@@ -1,0 +1,77 @@
+"""The program with models that were trained: SmolLM2 where `limpid pull smollm2` has put it, stories260K
+where the shared data lies beside the clone."""
+
+import json
+import pathlib
+import subprocess
+import unittest
+
+import limpid_program
+
+
+def smollm2() -> pathlib.Path:
+    if not limpid_program.SMOLLM2.exists():
+        raise unittest.SkipTest("needs SmolLM2 (limpid pull smollm2)")
+    return limpid_program.SMOLLM2
+
+
+class SmolLm2(unittest.TestCase):
+    def test_it_knows_the_capital_of_france(self):
+        options = ["-st", "--temp", "0", "-n", "32", "-p", "What is the capital of France?"]
+        self.assertEqual(
+            limpid_program.run("chat", "-m", smollm2(), *options),
+            b"The capital of France is Paris.\n",
+        )
+
+    def test_its_short_name(self):
+        smollm2()
+        ids = json.loads(limpid_program.run("tokenize", "smollm2", "-p", "Hello world"))
+        self.assertEqual(ids, [19556, 905])
+
+    def test_pull_knows_that_it_is_there(self):
+        smollm2()
+        done = subprocess.run(
+            [str(limpid_program.PROGRAM), "pull", "smollm2"], capture_output=True, timeout=120
+        )
+        self.assertEqual(done.stdout.decode().strip(), str(limpid_program.SMOLLM2))
+        self.assertIn(b"already", done.stderr)
+
+    def test_a_second_turn_continues_the_first(self):
+        turns = b"What is the capital of France?\nIs it large?\n"
+        out = limpid_program.run(
+            "chat", "-m", smollm2(), "--temp", "0", "-n", "24", "--json", stdin=turns
+        )
+        answers = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(answers[0]["text"], "The capital of France is Paris.")
+        self.assertIn("Paris", answers[1]["text"])
+        self.assertGreater(answers[1]["timings"]["n_reused"], 20)
+
+
+class Stories(unittest.TestCase):
+    def test_greedy_text_is_llama2c_s(self):
+        model = limpid_program.shared("models", "stories260K", "stories260K.bin")
+        reference = limpid_program.shared("models", "reference_greedy_numpy_f64.json")
+        case = json.loads(reference.read_text())["stories260K.bin"]
+        n_tokens = len(case["greedy_tokens"])
+        self.assertGreaterEqual(n_tokens, 200)
+        out = limpid_program.run(
+            "run",
+            "-m",
+            model,
+            "--temp",
+            "0",
+            "-n",
+            n_tokens,
+            "-ctk",
+            "f32",
+            "-ctv",
+            "f32",
+            "--json",
+        )
+        self.assertEqual(json.loads(out)["ids"], case["greedy_tokens"])
+        out = limpid_program.run("run", "-m", model, "--temp", "0", "-n", 200)
+        self.assertTrue(case["text"].startswith(out.decode()[:-1]))
+
+
+if __name__ == "__main__":
+    limpid_program.main()
