@@ -21,7 +21,9 @@ CodePlace byte_place(int r, int k) { return {k / 4 * 64 + r * 4 + k % 4, 0}; }
 
 CodePlace nibble_place(int r, int k) { return {k / 4 % 4 * 64 + r * 4 + k % 4, k / 16 * 4}; }
 
-CodePlace high_bits_place(int r, int k) { return {k / 16 * 64 + r * 4 + k % 4, k / 4 % 4 * 2}; }
+CodePlace high_bits_place(int r, int k) {
+  return {256 + k / 16 * 64 + r * 4 + k % 4, k / 4 % 4 * 2};
+}
 
 // Adds one row's superblock to the row group's, which was zero.
 void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* super) {
@@ -40,7 +42,6 @@ void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* 
   for (int block = 0; block < layout.n_blocks; ++block) {
     const uint8_t* codes = row.codes + block * kScaleBlock;
     uint8_t* to = super + layout.codes_offset + block * layout.code_block_bytes;
-    uint8_t* high = super + layout.high_bits_offset + block * 128;
     for (int k = 0; k < kScaleBlock; ++k) {
       if (layout.code_kind == CodeKind::kByte) {
         to[byte_place(r, k).byte] = codes[k];
@@ -50,7 +51,7 @@ void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* 
       to[place.byte] = static_cast<uint8_t>(to[place.byte] | ((codes[k] & 0x0f) << place.shift));
       if (layout.code_kind == CodeKind::kNibble) continue;
       const CodePlace upper = high_bits_place(r, k);
-      high[upper.byte] = static_cast<uint8_t>(high[upper.byte] | ((codes[k] >> 4) << upper.shift));
+      to[upper.byte] = static_cast<uint8_t>(to[upper.byte] | ((codes[k] >> 4) << upper.shift));
     }
   }
 }
@@ -64,8 +65,7 @@ int read_code(const PackedLayout& layout, const uint8_t* super, int r, int col) 
   const int low = (codes[place.byte] >> place.shift) & 0x0f;
   if (layout.code_kind == CodeKind::kNibble) return low;
   const CodePlace upper = high_bits_place(r, k);
-  return low |
-         (((super[layout.high_bits_offset + block * 128 + upper.byte] >> upper.shift) & 3) << 4);
+  return low | (((codes[upper.byte] >> upper.shift) & 3) << 4);
 }
 
 // The row of the source that packed row `row` comes from.

@@ -37,7 +37,7 @@ enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
 // fastest index, and codes are interleaved so that 64 bytes are 16 rows x 4 consecutive columns (a
 // "K group"). Of a block of 32 columns (8 K groups), 4-bit codes take 4 such registers: register j
 // has K group j in its low and K group j + 4 in its high nibbles; the upper two bits of 6-bit codes
-// take two more, register i with K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7. A last
+// follow in two more, register i with K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7. A last
 // superblock of which only some blocks exist is stored whole, its rest zero.
 struct PackedLayout {
   int cols;        // columns of a superblock: 64 or 256
@@ -52,8 +52,7 @@ struct PackedLayout {
   int int_scale_offset;    // u8 or i8 [n][16]
   int int_minimum_offset;  // u8 [n][16]
   int codes_offset;
-  int high_bits_offset;  // kNibbleAndPair only
-  int code_block_bytes;  // of a block's codes without the high bits
+  int code_block_bytes;  // of a block's codes
   int n_bytes;           // of a superblock; a multiple of 64
 };
 
@@ -62,7 +61,7 @@ static constexpr PackedLayout make_packed_layout(CodeKind kind, int zero, bool s
   PackedLayout l{};
   l.cols = scales_are_f16 ? 64 : 256;
   l.n_blocks = l.cols / kScaleBlock;
-  l.code_block_bytes = kind == CodeKind::kByte ? 512 : 256;
+  l.code_block_bytes = kind == CodeKind::kByte ? 512 : kind == CodeKind::kNibble ? 256 : 384;
   l.scale_cols = scale_cols;
   l.code_kind = kind;
   l.zero = zero;
@@ -82,8 +81,6 @@ static constexpr PackedLayout make_packed_layout(CodeKind kind, int zero, bool s
   if (has_minimum) at += int_bytes;
   l.codes_offset = at;
   at += l.n_blocks * l.code_block_bytes;
-  l.high_bits_offset = at;
-  if (kind == CodeKind::kNibbleAndPair) at += l.n_blocks * 128;
   l.n_bytes = at;
   return l;
 }

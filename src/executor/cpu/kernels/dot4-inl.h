@@ -66,7 +66,7 @@ LIMPID_INLINE Floats set_floats(float x) { return _mm512_set1_ps(x); }
 LIMPID_INLINE Floats to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
 LIMPID_INLINE Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 LIMPID_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
-LIMPID_INLINE Floats add_floats(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+LIMPID_INLINE Floats fused_minus(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a, b, c); }
 LIMPID_INLINE Floats load_floats(const float* p) { return _mm512_loadu_ps(p); }
 LIMPID_INLINE void store_floats(float* p, Floats v) { _mm512_storeu_ps(p, v); }
 LIMPID_INLINE Ints load_ints(const int32_t* p) { return _mm512_loadu_si512(p); }
@@ -113,7 +113,7 @@ LIMPID_INLINE Floats set_floats(float x) { return _mm256_set1_ps(x); }
 LIMPID_INLINE Floats to_floats(Ints a) { return _mm256_cvtepi32_ps(a); }
 LIMPID_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 LIMPID_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
-LIMPID_INLINE Floats add_floats(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+LIMPID_INLINE Floats fused_minus(Floats a, Floats b, Floats c) { return _mm256_fnmadd_ps(a, b, c); }
 LIMPID_INLINE Floats load_floats(const float* p) { return _mm256_loadu_ps(p); }
 LIMPID_INLINE void store_floats(float* p, Floats v) { _mm256_storeu_ps(p, v); }
 LIMPID_INLINE Ints load_ints(const int32_t* p) {
@@ -181,12 +181,14 @@ LIMPID_INLINE Floats to_floats(const Ints& a) {
 LIMPID_INLINE Floats multiply(const Floats& a, const Floats& b) {
   return zip_lanes(a, b, [](float x, float y) { return x * y; });
 }
-LIMPID_INLINE Floats add_floats(const Floats& a, const Floats& b) {
-  return zip_lanes(a, b, [](float x, float y) { return x + y; });
-}
 LIMPID_INLINE Floats fused(const Floats& a, const Floats& b, const Floats& c) {
   Floats out;
   for (int i = 0; i < kRows; ++i) out.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
+  return out;
+}
+LIMPID_INLINE Floats fused_minus(const Floats& a, const Floats& b, const Floats& c) {
+  Floats out;
+  for (int i = 0; i < kRows; ++i) out.v[i] = __builtin_fmaf(-a.v[i], b.v[i], c.v[i]);
   return out;
 }
 LIMPID_INLINE Floats load_floats(const float* p) {
@@ -243,20 +245,12 @@ LIMPID_INLINE int32_t load_four(const int8_t* x) {
   return four;
 }
 
-// ---- codes ready to be multiplied
-// -------------------------------------------------------------------
+// ---- bits of codes
+// ---------------------------------------------------------------------------------
 
 #if LIMPID_PLAIN_ROWS
 
-template <int kMaxCode>
-struct Codes {
-  Bytes bytes;
-};
-template <int kMaxCode>
-LIMPID_INLINE Codes<kMaxCode> ready(const Bytes& bytes) {
-  return {bytes};
-}
-
+// Bits kShift .. of every byte, masked.
 template <int kShift, int kMask>
 LIMPID_INLINE Bytes bits_of_bytes(const Bytes& a) {
   return map_lanes<Bytes>(a, [](uint8_t x) { return static_cast<uint8_t>((x >> kShift) & kMask); });
@@ -267,22 +261,8 @@ LIMPID_INLINE Bytes join_bits(const Bytes& low, const Bytes& high) {
                    [](uint8_t x, uint8_t y) { return static_cast<uint8_t>(x | (y << 4)); });
 }
 
-// start[r] + sum over kGroups K groups and i < 4 of codes[g].bytes[4r + i] * x[4g + i].
-template <int kGroups, int kMaxCode>
-LIMPID_INLINE Ints dot_groups(Ints start, const Codes<kMaxCode>* codes, const int8_t* x) {
-  for (int g = 0; g < kGroups; ++g) {
-    for (int r = 0; r < kRows; ++r) {
-      const uint8_t* c = codes[g].bytes.v + 4 * r;
-      start.v[r] +=
-          c[0] * x[4 * g] + c[1] * x[4 * g + 1] + c[2] * x[4 * g + 2] + c[3] * x[4 * g + 3];
-    }
-  }
-  return start;
-}
-
 #else
 
-// Bits kShift .. of every byte, masked.
 template <int kShift, int kMask>
 LIMPID_INLINE Bytes bits_of_bytes(Bytes a) {
   if constexpr (kShift == 0) {
@@ -295,25 +275,44 @@ LIMPID_INLINE Bytes join_bits(Bytes low, Bytes high) {
   return or_bytes(low, shift_left_16<4>(high));
 }
 
-#if defined(__AVX512VNNI__)
+#endif
+
+// ---- the product
+// -----------------------------------------------------------------------------------
+
+// Codes<kMaxCode> holds a K group of codes in the form that is multiplied; ready() makes it. A
+// DotSum<kMaxCode> adds up to 8 K groups for one token:
+//   begin(start); add(0, codes, x); add(1, codes, x + 4); …; end()
+//   -> start + sum over g, i of codes[g].byte[4r + i] * x[4g + i], for each row r.
+
+#if LIMPID_PLAIN_ROWS || defined(__AVX512VNNI__)
 
 template <int kMaxCode>
 struct Codes {
   Bytes bytes;
 };
 template <int kMaxCode>
-LIMPID_INLINE Codes<kMaxCode> ready(Bytes bytes) {
+LIMPID_INLINE Codes<kMaxCode> ready(const Bytes& bytes) {
   return {bytes};
 }
 
-template <int kGroups, int kMaxCode>
-LIMPID_INLINE Ints dot_groups(Ints start, const Codes<kMaxCode>* codes, const int8_t* x) {
-  LIMPID_UNROLL
-  for (int g = 0; g < kGroups; ++g) {
-    start = _mm512_dpbusd_epi32(start, codes[g].bytes, set_ints(load_four(x + 4 * g)));
+template <int kMaxCode>
+struct DotSum {
+  Ints sum;
+
+  LIMPID_INLINE void begin(int32_t start) { sum = set_ints(start); }
+  LIMPID_INLINE void add(int, const Codes<kMaxCode>& codes, const int8_t* x) {
+#if LIMPID_PLAIN_ROWS
+    for (int r = 0; r < kRows; ++r) {
+      const uint8_t* c = codes.bytes.v + 4 * r;
+      sum.v[r] += c[0] * x[0] + c[1] * x[1] + c[2] * x[2] + c[3] * x[3];
+    }
+#else
+    sum = _mm512_dpbusd_epi32(sum, codes.bytes, set_ints(load_four(x)));
+#endif
   }
-  return start;
-}
+  LIMPID_INLINE Ints end() const { return sum; }
+};
 
 #else
 
@@ -335,39 +334,53 @@ LIMPID_INLINE Codes<kMaxCode> ready(Bytes bytes) {
   }
 }
 
-template <int kGroups, int kMaxCode>
-LIMPID_INLINE Ints dot_groups(Ints start, const Codes<kMaxCode>* codes, const int8_t* x) {
-  if constexpr (kMaxCode > 63) {
-    static_assert(kGroups * 2 * 15 * 128 <= 32767);
-    const Bytes first = set_ints(load_four(x));
-    Bytes low = multiply_add_bytes(codes[0].low, first);
-    Bytes high = multiply_add_bytes(codes[0].high, first);
-    LIMPID_UNROLL
-    for (int g = 1; g < kGroups; ++g) {
-      const Bytes four = set_ints(load_four(x + 4 * g));
-      low = add_16(low, multiply_add_bytes(codes[g].low, four));
-      high = add_16(high, multiply_add_bytes(codes[g].high, four));
-    }
-    return add_ints(add_ints(start, multiply_add_16(low, set_16(1))),
-                    multiply_add_16(high, set_16(16)));
-  } else {
-    constexpr int kSafe = 32767 / (2 * kMaxCode * 128);  // products of pairs that fit into 16 bits
-    constexpr int kRun = kSafe < kGroups ? kSafe : kGroups;
-    static_assert(kGroups % kRun == 0);
-    LIMPID_UNROLL
-    for (int g = 0; g < kGroups; g += kRun) {
-      Bytes sum = multiply_add_bytes(codes[g].bytes, set_ints(load_four(x + 4 * g)));
-      LIMPID_UNROLL
-      for (int i = g + 1; i < g + kRun; ++i) {
-        sum = add_16(sum, multiply_add_bytes(codes[i].bytes, set_ints(load_four(x + 4 * i))));
-      }
-      start = add_ints(start, multiply_add_16(sum, set_16(1)));
-    }
-    return start;
-  }
+// Fixes a sum in its register, where it is. GCC puts off all the additions of a block to its end, and
+// for this spills every product to memory.
+LIMPID_INLINE void settle([[maybe_unused]] Bytes& sum) {
+#if !defined(__AVX512BW__)
+  asm volatile("" : "+x"(sum));
+#endif
 }
 
-#endif
+template <int kMaxCode, bool kSplit = (kMaxCode > 63)>
+struct DotSum {
+  // Products of pairs that fit into 16 bits.
+  static constexpr int kRun = 32767 / (2 * kMaxCode * 128);
+  Ints sum;
+  Bytes run;
+
+  LIMPID_INLINE void begin(int32_t start) { sum = set_ints(start); }
+  LIMPID_INLINE void add(int group, const Codes<kMaxCode>& codes, const int8_t* x) {
+    const Bytes products = multiply_add_bytes(codes.bytes, set_ints(load_four(x)));
+    if (group > 0 && group % kRun == 0) sum = end();
+    run = group % kRun == 0 ? products : add_16(run, products);
+    settle(run);
+  }
+  LIMPID_INLINE Ints end() const { return add_ints(sum, multiply_add_16(run, set_16(1))); }
+};
+
+template <int kMaxCode>
+struct DotSum<kMaxCode, true> {
+  static_assert(8 * 2 * 15 * 128 <= 32767);
+  Ints sum;
+  Bytes low, high;
+
+  LIMPID_INLINE void begin(int32_t start) { sum = set_ints(start); }
+  LIMPID_INLINE void add(int group, const Codes<kMaxCode>& codes, const int8_t* x) {
+    const Bytes four = set_ints(load_four(x));
+    const Bytes low_products = multiply_add_bytes(codes.low, four);
+    const Bytes high_products = multiply_add_bytes(codes.high, four);
+    low = group == 0 ? low_products : add_16(low, low_products);
+    high = group == 0 ? high_products : add_16(high, high_products);
+    settle(low);
+    settle(high);
+  }
+  LIMPID_INLINE Ints end() const {
+    return add_ints(add_ints(sum, multiply_add_16(low, set_16(1))),
+                    multiply_add_16(high, set_16(16)));
+  }
+};
+
 #endif
 
 }  // namespace limpid::LIMPID_ISA

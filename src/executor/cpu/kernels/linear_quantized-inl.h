@@ -10,15 +10,19 @@
 
 namespace limpid::LIMPID_ISA {
 
-// Most tokens that a kernel keeps in registers; wider tiles are done in pieces.
+// With 32 registers a block's codes stay in registers while the tokens pass by; with 16 the sums of
+// a few tokens stay while the codes pass by.
 #if defined(__AVX512BW__)
-inline constexpr int kMaxTokens = 16;
+inline constexpr bool kCodesStay = true;
 #else
-inline constexpr int kMaxTokens = 4;
+inline constexpr bool kCodesStay = false;
 #endif
 
 // Weights of a row group that a core keeps in its second-level cache while all tokens pass by.
 inline constexpr int64_t kPanelBytes = 256 << 10;
+
+// How far ahead weights are asked for.
+inline constexpr int kPrefetchBytes = 2048;
 
 // One block of records of a tile (see kActivationRecord), of which tokens from `first` are read.
 struct TileCursor {
@@ -53,6 +57,27 @@ struct TileCursor {
   }
 };
 
+// Writes the sums of a row group, with the bias, for tokens first_token .. first_token + n_tokens
+// - 1.
+static __attribute__((noinline)) void store_sums(const LinearTask& task, int64_t group,
+                                                 int64_t first_token, int64_t n_tokens,
+                                                 const float (*sums)[kGroupRows]) {
+  const int64_t first_row = group * kGroupRows;
+  const int64_t n_left = task.rows - first_row;
+  const int64_t n_rows = n_left < kGroupRows ? n_left : kGroupRows;
+  const float* bias = task.bias != nullptr ? task.bias + first_row : nullptr;
+  for (int64_t t = 0; t < n_tokens; ++t) {
+    float* y = task.y + (first_token + t) * task.y_stride + first_row;
+    if (bias == nullptr && n_rows == kGroupRows) {
+      __builtin_memcpy(y, sums[t], sizeof(sums[t]));
+    } else if (bias == nullptr) {
+      for (int64_t r = 0; r < n_rows; ++r) y[r] = sums[t][r];
+    } else {
+      for (int64_t r = 0; r < n_rows; ++r) y[r] = sums[t][r] + bias[r];
+    }
+  }
+}
+
 template <PackedFormat kFormat>
 struct BlockKernel {
   static constexpr PackedLayout kLayout = packed_layout(kFormat);
@@ -60,37 +85,35 @@ struct BlockKernel {
                                   : kLayout.code_kind == CodeKind::kNibble ? 15
                                                                            : 63;
   using Group = Codes<kMaxCode>;
+  using Sum = DotSum<kMaxCode>;
 
-  // The 8 K groups of block `block` of a superblock, for the rows of `part`.
-  static LIMPID_INLINE void load_codes(const uint8_t* super, int block, int part, Group* groups) {
-    const uint8_t* p =
-        super + kLayout.codes_offset + block * kLayout.code_block_bytes + part * kPartBytes;
+  // Most tokens that a kernel takes at once; wider tiles are done in pieces.
+  static constexpr int kMaxTokens = kCodesStay ? 16 : kMaxCode == 15 ? 8 : 4;
+
+  // K groups of a block in the order in which they are multiplied: those that share a register of
+  // nibbles one after another, unless the halves of the block have scales of their own.
+  static constexpr int group_at(int i) {
+    return kLayout.code_kind == CodeKind::kNibble && kLayout.scale_cols == 32 ? i / 2 + i % 2 * 4
+                                                                              : i;
+  }
+
+  // K group g (constant once loops are unrolled) of a block's codes, for the rows of one part.
+  static LIMPID_INLINE Group load_group(const uint8_t* codes, int g) {
     if constexpr (kLayout.code_kind == CodeKind::kByte) {
-      LIMPID_UNROLL
-      for (int g = 0; g < 8; ++g) groups[g] = ready<kMaxCode>(load_bytes(p + 64 * g));
-    } else if constexpr (kLayout.code_kind == CodeKind::kNibble) {
-      LIMPID_UNROLL
-      for (int g = 0; g < 4; ++g) {
-        const Bytes both = load_bytes(p + 64 * g);
-        groups[g] = ready<kMaxCode>(bits_of_bytes<0, 15>(both));
-        groups[g + 4] = ready<kMaxCode>(bits_of_bytes<4, 15>(both));
-      }
+      return ready<kMaxCode>(load_bytes(codes + 64 * g));
     } else {
-      const uint8_t* q = super + kLayout.high_bits_offset + block * 128 + part * kPartBytes;
-      const Bytes h0 = load_bytes(q);
-      const Bytes h1 = load_bytes(q + 64);
-      const Bytes b0 = load_bytes(p);
-      const Bytes b1 = load_bytes(p + 64);
-      const Bytes b2 = load_bytes(p + 128);
-      const Bytes b3 = load_bytes(p + 192);
-      groups[0] = ready<kMaxCode>(join_bits(bits_of_bytes<0, 15>(b0), bits_of_bytes<0, 3>(h0)));
-      groups[1] = ready<kMaxCode>(join_bits(bits_of_bytes<0, 15>(b1), bits_of_bytes<2, 3>(h0)));
-      groups[2] = ready<kMaxCode>(join_bits(bits_of_bytes<0, 15>(b2), bits_of_bytes<4, 3>(h0)));
-      groups[3] = ready<kMaxCode>(join_bits(bits_of_bytes<0, 15>(b3), bits_of_bytes<6, 3>(h0)));
-      groups[4] = ready<kMaxCode>(join_bits(bits_of_bytes<4, 15>(b0), bits_of_bytes<0, 3>(h1)));
-      groups[5] = ready<kMaxCode>(join_bits(bits_of_bytes<4, 15>(b1), bits_of_bytes<2, 3>(h1)));
-      groups[6] = ready<kMaxCode>(join_bits(bits_of_bytes<4, 15>(b2), bits_of_bytes<4, 3>(h1)));
-      groups[7] = ready<kMaxCode>(join_bits(bits_of_bytes<4, 15>(b3), bits_of_bytes<6, 3>(h1)));
+      const Bytes both = load_bytes(codes + 64 * (g % 4));
+      const Bytes low = g < 4 ? bits_of_bytes<0, 15>(both) : bits_of_bytes<4, 15>(both);
+      if constexpr (kLayout.code_kind == CodeKind::kNibble) {
+        return ready<kMaxCode>(low);
+      } else {
+        const Bytes pairs = load_bytes(codes + 256 + 64 * (g / 4));
+        const Bytes high = g % 4 == 0   ? bits_of_bytes<0, 3>(pairs)
+                           : g % 4 == 1 ? bits_of_bytes<2, 3>(pairs)
+                           : g % 4 == 2 ? bits_of_bytes<4, 3>(pairs)
+                                        : bits_of_bytes<6, 3>(pairs);
+        return ready<kMaxCode>(join_bits(low, high));
+      }
     }
   }
 
@@ -104,59 +127,114 @@ struct BlockKernel {
       return multiply(factor, kLayout.has_minimum ? load_u8_floats(p) : load_i8_floats(p));
     }
   }
+  // The minimum, or what is subtracted when scales are integers.
   static LIMPID_INLINE Floats minimum(const uint8_t* super, int i, int part) {
-    const Floats factor = load_halves(super + kLayout.minimum_offset +
-                                      (kLayout.scales_are_f16 ? i * 32 : 0) + part * kRows * 2);
     if constexpr (kLayout.scales_are_f16) {
-      return factor;
+      return load_halves(super + kLayout.minimum_offset + i * 32 + part * kRows * 2);
     } else {
       const uint8_t* p = super + kLayout.int_minimum_offset + i * 16 + part * kRows;
-      return multiply(factor, multiply(load_u8_floats(p), set_floats(-1.0F)));
+      return multiply(load_halves(super + kLayout.minimum_offset + part * kRows * 2),
+                      load_u8_floats(p));
     }
+  }
+
+  // What one scale covers of one block and tile: where its numbers lie.
+  struct Span {
+    int first_group;  // of n_groups K groups
+    const int32_t* starts;
+    const float* x_sums;
+    Floats w_scale;
+    Floats w_minimum;
+  };
+  static constexpr int kSpans = kScaleBlock / kLayout.scale_cols;
+  static constexpr int kSpanGroups = 8 / kSpans;
+
+  static LIMPID_INLINE Span load_span(const uint8_t* super, int block, int part, int i,
+                                      const TileCursor& x) {
+    Span span{};
+    span.first_group = i * kSpanGroups;
+    span.w_scale = scale(super, block * kSpans + i, part);
+    if constexpr (kLayout.has_minimum) span.w_minimum = minimum(super, block * kSpans + i, part);
+    if constexpr (kSpans == 1) {
+      span.starts = kLayout.zero == 8 ? x.minus_8_sums() : x.minus_128_sums();
+      span.x_sums = x.sums();
+    } else {
+      span.starts = x.minus_32_half_sums(i);
+      span.x_sums = x.half_sums(i);
+    }
+    return span;
+  }
+
+  static LIMPID_INLINE int32_t start(const Span& span, int t) {
+    return kLayout.zero == 0 ? 0 : span.starts[t];
+  }
+
+  // acc + the span's share for token t, whose integer product is `dot`.
+  static LIMPID_INLINE Floats add_span(const Span& span, const float* x_scales, int t, Ints dot,
+                                       Floats acc) {
+    acc = fused(multiply(span.w_scale, set_floats(x_scales[t])), to_floats(dot), acc);
+    if constexpr (!kLayout.has_minimum) return acc;
+    const Floats x_sum = set_floats(span.x_sums[t]);
+    return kLayout.scales_are_f16 ? fused(span.w_minimum, x_sum, acc)
+                                  : fused_minus(span.w_minimum, x_sum, acc);
   }
 
   // acc[t] += block `block` of the superblock for the rows of `part` and kTokens tokens.
   template <int kTokens>
   static LIMPID_INLINE void add_block(const uint8_t* super, int block, int part,
                                       const TileCursor& x, Floats* acc) {
-    Group groups[8];
-    load_codes(super, block, part, groups);
+    const uint8_t* codes =
+        super + kLayout.codes_offset + block * kLayout.code_block_bytes + part * kPartBytes;
     const int8_t* q = x.codes();
     const float* x_scales = x.scales();
-    if constexpr (kLayout.scale_cols == 32) {
-      const Floats w_scale = scale(super, block, part);
-      const float* x_sums = x.sums();
-      const int32_t* starts = kLayout.zero == 8 ? x.minus_8_sums() : x.minus_128_sums();
-      Floats w_minimum{};
-      if constexpr (kLayout.has_minimum) w_minimum = minimum(super, block, part);
+    // Else the compiler keeps the activations of one part for the next, in registers that it lacks.
+    if constexpr (!kCodesStay && kTokens > 1) asm volatile("" : "+r"(q));
+    Group groups[8];
+    if constexpr (kCodesStay) {
       LIMPID_UNROLL
-      for (int t = 0; t < kTokens; ++t) {
-        const Ints start = set_ints(kLayout.zero == 0 ? 0 : starts[t]);
-        const Ints dot = dot_groups<8>(start, groups, q + t * kScaleBlock);
-        acc[t] = fused(multiply(w_scale, set_floats(x_scales[t])), to_floats(dot), acc[t]);
-        if constexpr (kLayout.has_minimum) {
-          acc[t] = fused(w_minimum, set_floats(x_sums[t]), acc[t]);
-        }
-      }
-    } else {
-      LIMPID_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        const Floats w_scale = scale(super, 2 * block + half, part);
-        const int32_t* starts = x.minus_32_half_sums(half);
-        const float* x_sums = x.half_sums(half);
-        Floats w_minimum{};
-        if constexpr (kLayout.has_minimum) w_minimum = minimum(super, 2 * block + half, part);
+      for (int i = 0; i < 8; ++i) groups[group_at(i)] = load_group(codes, group_at(i));
+    }
+    LIMPID_UNROLL
+    for (int s = 0; s < kSpans; ++s) {
+      const Span span = load_span(super, block, part, s, x);
+      if constexpr (kCodesStay) {
         LIMPID_UNROLL
         for (int t = 0; t < kTokens; ++t) {
-          const Ints start = set_ints(kLayout.zero == 0 ? 0 : starts[t]);
-          const Ints dot = dot_groups<4>(start, groups + 4 * half, q + t * kScaleBlock + 16 * half);
-          acc[t] = fused(multiply(w_scale, set_floats(x_scales[t])), to_floats(dot), acc[t]);
-          if constexpr (kLayout.has_minimum) {
-            acc[t] = fused(w_minimum, set_floats(x_sums[t]), acc[t]);
+          Sum sum;
+          sum.begin(start(span, t));
+          LIMPID_UNROLL
+          for (int i = 0; i < kSpanGroups; ++i) {
+            const int g = group_at(span.first_group + i);
+            sum.add(i, groups[g], q + t * kScaleBlock + 4 * g);
           }
+          acc[t] = add_span(span, x_scales, t, sum.end(), acc[t]);
+        }
+      } else {
+        Sum sums[kTokens];
+        LIMPID_UNROLL
+        for (int t = 0; t < kTokens; ++t) sums[t].begin(start(span, t));
+        LIMPID_UNROLL
+        for (int i = 0; i < kSpanGroups; ++i) {
+          const int g = group_at(span.first_group + i);
+          const Group group = load_group(codes, g);
+          LIMPID_UNROLL
+          for (int t = 0; t < kTokens; ++t) sums[t].add(i, group, q + t * kScaleBlock + 4 * g);
+        }
+        LIMPID_UNROLL
+        for (int t = 0; t < kTokens; ++t) {
+          acc[t] = add_span(span, x_scales, t, sums[t].end(), acc[t]);
         }
       }
     }
+  }
+
+  // Asks for the share of one block of what will be read kPrefetchBytes later. Few tokens wait for
+  // memory; the fetcher of the hardware alone loses its way where arrays of one superblock meet.
+  static LIMPID_INLINE void prefetch_block(const uint8_t* super, int block) {
+    constexpr int kShare = kLayout.n_bytes / kLayout.n_blocks;
+    const uint8_t* p = super + block * kShare + kPrefetchBytes;
+    LIMPID_UNROLL
+    for (int i = 0; i < kShare; i += 64) prefetch(p + i);
   }
 
   // y[first_token + t][first_row ..] for one row group and kTokens slots, of which n_tokens count.
@@ -174,6 +252,7 @@ struct BlockKernel {
     int64_t n_left = task.cols / kScaleBlock;
     for (; n_left >= kLayout.n_blocks; n_left -= kLayout.n_blocks, super += kLayout.n_bytes) {
       for (int block = 0; block < kLayout.n_blocks; ++block, x.next_block()) {
+        if constexpr (kTokens <= 4) prefetch_block(super, block);
         LIMPID_UNROLL
         for (int part = 0; part < kParts; ++part) {
           add_block<kTokens>(super, block, part, x, acc[part]);
@@ -186,29 +265,15 @@ struct BlockKernel {
         add_block<kTokens>(super, block, part, x, acc[part]);
       }
     }
-    const int64_t first_row = group * kGroupRows;
+    alignas(64) float sums[kTokens][kGroupRows];
     LIMPID_UNROLL
     for (int t = 0; t < kTokens; ++t) {
-      if (t >= n_tokens) break;
-      float* y = task.y + (first_token + t) * task.y_stride + first_row;
       LIMPID_UNROLL
       for (int part = 0; part < kParts; ++part) {
-        store_rows(acc[part][t], y + part * kRows,
-                   task.bias != nullptr ? task.bias + first_row + part * kRows : nullptr,
-                   task.rows - first_row - part * kRows);
+        store_floats(sums[t] + part * kRows, acc[part][t]);
       }
     }
-  }
-
-  // Stores the first n_rows of `sum`, with the bias.
-  static LIMPID_INLINE void store_rows(Floats sum, float* y, const float* bias, int64_t n_rows) {
-    if (n_rows >= kRows) {
-      store_floats(y, bias != nullptr ? add_floats(sum, load_floats(bias)) : sum);
-      return;
-    }
-    float rows[kRows];
-    store_floats(rows, sum);
-    for (int64_t r = 0; r < n_rows; ++r) y[r] = bias != nullptr ? rows[r] + bias[r] : rows[r];
+    store_sums(task, group, first_token, n_tokens < kTokens ? n_tokens : kTokens, sums);
   }
 
   static void group_times_tile(const LinearTask& task, int64_t group, TileCursor x,

@@ -8,32 +8,43 @@ namespace {
 
 void dot4(int32_t* acc, const uint8_t* codes, const int8_t* x) {
   for (int part = 0; part < kParts; ++part) {
-    const Codes<255> group = ready<255>(load_bytes(codes + part * kPartBytes));
     int32_t* rows = acc + part * kRows;
-    store_ints(rows, dot_groups<1>(load_ints(rows), &group, x));
+    DotSum<255> sum;
+    sum.begin(0);
+    sum.add(0, ready<255>(load_bytes(codes + part * kPartBytes)), x);
+    int32_t products[kRows];
+    store_ints(products, sum.end());
+    for (int r = 0; r < kRows; ++r) rows[r] += products[r];
   }
 }
 
+// Some tokens against one K group of codes after another, as in `linear`, but on registers.
 template <int kMaxCode>
 int64_t dot4_peak(int64_t rounds) {
-  constexpr int kSums = 8;
+  constexpr int kTokens = kRows == 16 ? 12 : 4;  // sums that hide the latency of one another
   alignas(64) uint8_t codes[64] = {};
-  int8_t x[32] = {};
-  Codes<kMaxCode> groups[8];
-  for (auto& group : groups) group = ready<kMaxCode>(load_bytes(codes));
-  Ints sums[kSums];
-  for (Ints& sum : sums) sum = set_ints(0);
+  int8_t x[kTokens][32] = {};
+  asm volatile("" : : "r"(codes) : "memory");
+  const Codes<kMaxCode> group = ready<kMaxCode>(load_bytes(codes));
+  int32_t rows[kRows] = {};
+  Ints totals[kTokens];
+  for (Ints& total : totals) total = set_ints(0);
   for (int64_t round = 0; round < rounds; ++round) {
     asm volatile("" : : "r"(x) : "memory");  // x may have changed, so nothing can be left out
     LIMPID_UNROLL
-    for (int i = 0; i < kSums; ++i) sums[i] = dot_groups<8>(sums[i], groups, x);
+    for (int t = 0; t < kTokens; ++t) {
+      DotSum<kMaxCode> sum;
+      sum.sum = totals[t];
+      LIMPID_UNROLL
+      for (int g = 0; g < 8; ++g) sum.add(g, group, x[t] + 4 * g);
+      totals[t] = sum.end();
+    }
   }
-  int32_t rows[kRows];
-  for (const Ints& sum : sums) {
-    store_ints(rows, sum);
+  for (const Ints& total : totals) {
+    store_ints(rows, total);
     asm volatile("" : : "r"(rows) : "memory");
   }
-  return rounds * kSums * 8 * kRows * 4;
+  return rounds * kTokens * 8 * kRows * 4;
 }
 
 }  // namespace
