@@ -22,7 +22,7 @@ inline constexpr bool kCodesStay = false;
 inline constexpr int64_t kPanelBytes = 256 << 10;
 
 // How far ahead weights are asked for.
-inline constexpr int kPrefetchBytes = 2048;
+inline constexpr int kPrefetchBytes = 4096;
 
 // One block of records of a tile (see kActivationRecord), of which tokens from `first` are read.
 struct TileCursor {
@@ -228,8 +228,8 @@ struct BlockKernel {
     }
   }
 
-  // Asks for the share of one block of what will be read kPrefetchBytes later. Few tokens wait for
-  // memory; the fetcher of the hardware alone loses its way where arrays of one superblock meet.
+  // Asks for the share of one block of what will be read kPrefetchBytes later. The hardware's own
+  // fetcher stops where arrays of a superblock meet, and does not run ahead of many tokens' work.
   static LIMPID_INLINE void prefetch_block(const uint8_t* super, int block) {
     constexpr int kShare = kLayout.n_bytes / kLayout.n_blocks;
     const uint8_t* p = super + block * kShare + kPrefetchBytes;
@@ -252,7 +252,7 @@ struct BlockKernel {
     int64_t n_left = task.cols / kScaleBlock;
     for (; n_left >= kLayout.n_blocks; n_left -= kLayout.n_blocks, super += kLayout.n_bytes) {
       for (int block = 0; block < kLayout.n_blocks; ++block, x.next_block()) {
-        if constexpr (kTokens <= 4) prefetch_block(super, block);
+        prefetch_block(super, block);
         LIMPID_UNROLL
         for (int part = 0; part < kParts; ++part) {
           add_block<kTokens>(super, block, part, x, acc[part]);
