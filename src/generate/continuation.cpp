@@ -68,7 +68,7 @@ bool Continuation::is_stop(TokenId id) const {
   return std::binary_search(stop_ids_.begin(), stop_ids_.end(), id);
 }
 
-void Continuation::give(std::string text) {
+void Continuation::give(const std::string& text) {
   ready_ += text;
   result_.text += text;
 }

@@ -48,7 +48,7 @@ class Continuation {
 
  private:
   bool is_stop(TokenId id) const;
-  void give(std::string text);
+  void give(const std::string& text);
 
   GenerationOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;  // or null
