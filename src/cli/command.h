@@ -19,6 +19,7 @@ int detokenize_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int logits_command(const Arguments& arguments);
+int microgpt_command(const Arguments& arguments);
 int perplexity_command(const Arguments& arguments);
 int pull_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);

@@ -23,6 +23,7 @@ std::span<const Command> commands() {
       Command{"logits", "the model's raw outputs, as a .npy file", logits_command},
       Command{"perplexity", "how well a model predicts a text", perplexity_command},
       Command{"bench", "tokens per second, beside the limits of this machine", bench_command},
+      Command{"microgpt", "the smallest language model that learns", microgpt_command},
       Command{"pull", "obtain a model", pull_command},
       Command{"devices", "what this machine can run on", devices_command},
   };

@@ -1,0 +1,157 @@
+// `limpid microgpt`: trains the smallest complete language model, and lets it speak.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/download.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "train/microgpt/trainer.h"
+
+namespace limpid::cli {
+namespace {
+
+using microgpt::Config;
+using microgpt::Dataset;
+using microgpt::Trainer;
+
+constexpr const char* kExamples =
+    "limpid microgpt\n"
+    "limpid microgpt --n_embd 32 --n_layer 2 --n_head 4 --block_size 16 --num_steps 5000\n"
+    "limpid microgpt --python-rng\n"
+    "limpid microgpt --data poems.txt --block_size 64 --temperature 0.8";
+
+// What the command line says; what it does not say is the preset's.
+struct MicrogptFlags {
+  std::string preset = "fsharp";
+  bool python_rng = false;
+  std::string data;
+  std::string input_url;
+  bool json = false;
+  Config numbers;  // only those given count
+};
+
+void declare(Flags& flags, MicrogptFlags& values) {
+  Config& numbers = values.numbers;
+  flags.group("model");
+  flags.integer("--n_embd N", numbers.shape.n_embd, "width [16]");
+  flags.integer("--n_layer N", numbers.shape.n_layer, "transformer layers [1]");
+  flags.integer("--n_head N", numbers.shape.n_head, "attention heads [4]");
+  flags.integer("--block_size N", numbers.shape.block_size, "context, in tokens [8; python: 16]");
+  flags.group("training");
+  flags.integer("--num_steps N", numbers.num_steps, "steps [10000; python: 1000]");
+  flags.number("--learning_rate X", numbers.learning_rate, "at step 1; falls to 0 [0.01]");
+  flags.integer("--batch_size B", numbers.batch_size, "documents a step [1]");
+  flags.integer("--seed N", numbers.seed, "of all random numbers [42]");
+  flags.text("--data FILE", values.data, "documents, one a line [32,033 names]");
+  flags.text("--input_url URL", values.input_url, "the same, fetched once and kept");
+  flags.text("--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");
+  flags.toggle("--python-rng", values.python_rng,
+               "repeat Karpathy's Python, number for number (implies --preset python)");
+  flags.group("samples");
+  flags.integer("--samples N", numbers.samples, "how many at the end [20]");
+  flags.number("--temperature X", numbers.temperature, "low: careful, high: wild [0.5]");
+  flags.group("output");
+  flags.toggle("--json", values.json, "an object a step (step, loss) and a sample, for machines");
+}
+
+Config to_config(const Flags& flags, const MicrogptFlags& values) {
+  LIMPID_CHECK(ArgumentError,
+               !values.python_rng || !flags.given("--preset") || values.preset == "python",
+               "--python-rng repeats the Python; it goes with --preset python only");
+  Config config = microgpt::preset(values.python_rng ? "python" : values.preset);
+  const Config& numbers = values.numbers;
+  const auto take = [&](const char* name, auto& target, const auto& given) {
+    if (flags.given(name)) target = given;
+  };
+  take("--n_embd", config.shape.n_embd, numbers.shape.n_embd);
+  take("--n_layer", config.shape.n_layer, numbers.shape.n_layer);
+  take("--n_head", config.shape.n_head, numbers.shape.n_head);
+  take("--block_size", config.shape.block_size, numbers.shape.block_size);
+  take("--num_steps", config.num_steps, numbers.num_steps);
+  take("--learning_rate", config.learning_rate, numbers.learning_rate);
+  take("--batch_size", config.batch_size, numbers.batch_size);
+  take("--seed", config.seed, numbers.seed);
+  take("--samples", config.samples, numbers.samples);
+  take("--temperature", config.temperature, numbers.temperature);
+  return config;
+}
+
+Dataset read_data(const MicrogptFlags& values) {
+  LIMPID_CHECK(ArgumentError, values.data.empty() || values.input_url.empty(),
+               "give one of --data and --input_url");
+  std::string path = values.data;
+  if (!values.input_url.empty()) path = download_once(values.input_url);
+  if (path.empty()) return Dataset::parse(microgpt::names_text(), "names.txt");
+  return Dataset::parse(read_text(path), path);
+}
+
+void print_head(const Trainer& trainer) {
+  const microgpt::Matrices matrices(trainer.config().shape);
+  write_out(fmt::format("num docs: {}\nvocab size: {}\nnum params: {}\n", trainer.n_documents(),
+                        trainer.alphabet().vocab_size(), matrices.n_params));
+}
+
+// Lines as the originals print them, or an object a step.
+void report_step(const Trainer& trainer, double loss, bool json) {
+  const int64_t step = trainer.steps_done();
+  const Config& config = trainer.config();
+  if (json) {
+    write_out(fmt::format("{{\"step\":{},\"loss\":{}}}\n", step,
+                          std::isfinite(loss) ? fmt::format("{:.17g}", loss) : "null"));
+  } else if (step % config.steps_between_lines == 0 || step == config.num_steps) {
+    write_out(fmt::format("step {:4} / {:4} | loss {:.4f}\n", step, config.num_steps, loss));
+    if (stdout_is_terminal()) flush_out();
+  }
+}
+
+// False when Ctrl-C ended it early.
+bool train(Trainer& trainer, bool json) {
+  InterruptGuard interrupt;
+  ProgressBar bar("training");
+  const Config& config = trainer.config();
+  while (trainer.steps_done() < config.num_steps) {
+    if (interrupt.interrupted()) return false;
+    const double loss = trainer.step();
+    report_step(trainer, loss, json);
+    if (!stdout_is_terminal() && trainer.steps_done() % 16 == 0) {
+      bar.show(static_cast<uint64_t>(trainer.steps_done()), static_cast<uint64_t>(config.num_steps),
+               fmt::format("loss {:.4f}", loss));
+    }
+  }
+  return true;
+}
+
+void print_samples(Trainer& trainer, bool json) {
+  if (!json) write_out("\n--- inference (new, hallucinated names) ---\n");
+  for (int64_t i = 1; i <= trainer.config().samples; ++i) {
+    const std::string text = trainer.sample();
+    if (json) {
+      write_out(nlohmann::ordered_json{{"sample", i}, {"text", text}}.dump() + "\n");
+    } else {
+      write_out(fmt::format("sample {:2}: {}\n", i, text));
+    }
+  }
+}
+
+}  // namespace
+
+int microgpt_command(const Arguments& arguments) {
+  MicrogptFlags values;
+  Flags flags(
+      "microgpt [options]",
+      "Trains the smallest complete language model on names, then lets it make up new ones.",
+      kExamples);
+  declare(flags, values);
+  if (!flags.parse(arguments)) return kExitOk;
+  const Config config = to_config(flags, values);
+  Trainer trainer(config, read_data(values), microgpt::make_scalar_engine);
+  if (!values.json) print_head(trainer);
+  const bool finished = train(trainer, values.json);
+  print_samples(trainer, values.json);
+  return finished ? kExitOk : kExitInterrupted;
+}
+
+}  // namespace limpid::cli

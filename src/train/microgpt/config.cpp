@@ -1,0 +1,44 @@
+#include "train/microgpt/config.h"
+
+#include "base/check.h"
+
+namespace limpid::microgpt {
+namespace {
+
+// Far above what anybody trains here, far below what overflows a count of bytes.
+constexpr int64_t kMaxSize = 1 << 16;
+constexpr int64_t kMaxLayers = 1 << 10;
+
+void check_size(std::string_view flag, int64_t value, int64_t max) {
+  LIMPID_CHECK(ArgumentError, value >= 1 && value <= max, "--{} {}: must be from 1 to {}", flag,
+               value, max);
+}
+
+}  // namespace
+
+void validate(const Shape& shape) {
+  check_size("n_embd", shape.n_embd, kMaxSize);
+  check_size("n_layer", shape.n_layer, kMaxLayers);
+  check_size("n_head", shape.n_head, kMaxSize);
+  check_size("block_size", shape.block_size, kMaxSize);
+  LIMPID_CHECK(ArgumentError, shape.n_embd % shape.n_head == 0,
+               "--n_head {} does not divide --n_embd {}; every head needs an equal slice",
+               shape.n_head, shape.n_embd);
+}
+
+Config preset(std::string_view name) {
+  Config config;
+  if (name == "fsharp") return config;
+  LIMPID_CHECK(ArgumentError, name == "python", "no preset '{}'; there are python and fsharp",
+               name);
+  config.shape.block_size = 16;
+  config.num_steps = 1000;
+  config.random_style = RandomStyle::kPython;
+  config.period_in_alphabet = false;
+  config.skip_zero_gradients = false;
+  config.python_sum_order = true;
+  config.steps_between_lines = 1;
+  return config;
+}
+
+}  // namespace limpid::microgpt

@@ -1,0 +1,76 @@
+#include "train/microgpt/parameters.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "base/check.h"
+
+namespace limpid::microgpt {
+namespace {
+
+// Node ids of the scalar engine have 32 bits and must count the nodes of a step too.
+constexpr int64_t kMaxParams = int64_t{1} << 30;
+
+double fsharp_gauss(PythonRandom& random, double deviation) {
+  const double u1 = 1.0 - random.uniform();  // never 0, whose logarithm is infinite
+  const double u2 = 1.0 - random.uniform();
+  return deviation * std::sqrt(-2.0 * std::log(u1)) * std::sin(2.0 * std::numbers::pi * u2);
+}
+
+}  // namespace
+
+Matrices::Matrices(const Shape& shape) {
+  validate(shape);
+  const auto place = [this](int64_t rows, int64_t cols) {
+    const Matrix matrix{n_params, rows, cols};
+    n_params += matrix.size();  // each size < 2^34, at most 2^10 layers of six: no overflow
+    return matrix;
+  };
+  const int64_t n = shape.n_embd;
+  wte = place(shape.vocab_size, n);
+  wpe = place(shape.block_size, n);
+  lm_head = place(shape.vocab_size, n);
+  for (int64_t i = 0; i < shape.n_layer; ++i) {
+    LayerMatrices layer;
+    layer.attn_wq = place(n, n);
+    layer.attn_wk = place(n, n);
+    layer.attn_wv = place(n, n);
+    layer.attn_wo = place(n, n);
+    layer.mlp_fc1 = place(4 * n, n);
+    layer.mlp_fc2 = place(n, 4 * n);
+    layers.push_back(layer);
+  }
+  LIMPID_CHECK(ArgumentError, n_params <= kMaxParams,
+               "{} parameters are too many; lower --n_embd or --n_layer", n_params);
+}
+
+std::vector<Matrices::Named> Matrices::named() const {
+  std::vector<Named> all{{"wte", wte}, {"wpe", wpe}, {"lm_head", lm_head}};
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerMatrices& layer = layers[i];
+    const auto add = [&](const char* name, const Matrix& matrix) {
+      all.push_back({fmt::format("layer{}.{}", i, name), matrix});
+    };
+    add("attn_wq", layer.attn_wq);
+    add("attn_wk", layer.attn_wk);
+    add("attn_wv", layer.attn_wv);
+    add("attn_wo", layer.attn_wo);
+    add("mlp_fc1", layer.mlp_fc1);
+    add("mlp_fc2", layer.mlp_fc2);
+  }
+  return all;
+}
+
+std::vector<double> initial_weights(const Matrices& matrices, double deviation, RandomStyle style,
+                                    PythonRandom& random) {
+  std::vector<double> weights(static_cast<size_t>(matrices.n_params));
+  for (double& weight : weights) {
+    weight = style == RandomStyle::kPython ? random.gauss(0.0, deviation)
+                                           : fsharp_gauss(random, deviation);
+  }
+  return weights;
+}
+
+}  // namespace limpid::microgpt

@@ -1,0 +1,50 @@
+// Which numbers a model consists of: the matrices, their order, and how they start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/microgpt/config.h"
+#include "train/microgpt/python_random.h"
+
+namespace limpid::microgpt {
+
+// Rows of a matrix lie one behind the other, matrices one behind the other, from `offset` on.
+struct Matrix {
+  int64_t offset = 0;
+  int64_t rows = 0;
+  int64_t cols = 0;
+
+  int64_t size() const { return rows * cols; }
+  int64_t row(int64_t r) const { return offset + r * cols; }
+};
+
+struct LayerMatrices {
+  Matrix attn_wq, attn_wk, attn_wv, attn_wo;  // [n_embd, n_embd]
+  Matrix mlp_fc1;                             // [4 n_embd, n_embd]
+  Matrix mlp_fc2;                             // [n_embd, 4 n_embd]
+};
+
+struct Matrices {
+  // Throws ArgumentError when the shape is invalid or the model would not fit the node ids.
+  explicit Matrices(const Shape& shape);
+
+  Matrix wte;      // [vocab_size, n_embd]
+  Matrix wpe;      // [block_size, n_embd]
+  Matrix lm_head;  // [vocab_size, n_embd]
+  std::vector<LayerMatrices> layers;
+  int64_t n_params = 0;
+
+  struct Named {
+    std::string name;  // as in the Python: "wte", "layer0.attn_wq"
+    Matrix matrix;
+  };
+  std::vector<Named> named() const;
+};
+
+// Normal numbers of mean 0, row by row in the order of Matrices.
+std::vector<double> initial_weights(const Matrices& matrices, double deviation, RandomStyle style,
+                                    PythonRandom& random);
+
+}  // namespace limpid::microgpt

@@ -1,0 +1,53 @@
+// Random numbers as CPython's `random` module draws them, so that a run can be repeated to the bit.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace limpid::microgpt {
+
+// The Mersenne Twister MT19937 (Matsumoto & Nishimura 1998) under the names of Python's module.
+class PythonRandom {
+ public:
+  // random.seed(seed) of a whole number: the absolute value, in 32-bit digits, is the key.
+  explicit PythonRandom(int64_t seed);
+
+  // random.getrandbits(n_bits), 1 <= n_bits <= 32.
+  uint32_t bits(int n_bits);
+  // random.random(): uniform in [0, 1), a multiple of 2^-53.
+  double uniform();
+  // random.gauss(mean, deviation): Box-Muller pairs; the second of a pair is kept for the next
+  // call.
+  double gauss(double mean, double deviation);
+  // random.randrange(bound), 1 <= bound < 2^32, without bias: draws that are too large are drawn
+  // again.
+  uint32_t below(uint32_t bound);
+
+  // random.shuffle(items): Fisher-Yates from the back.
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (size_t i = items.size(); i-- > 1;) {
+      std::swap(items[i], items[below(static_cast<uint32_t>(i + 1))]);
+    }
+  }
+
+  // random.choices(range(len(weights)), weights)[0]. Weights are finite, not negative, and some
+  // weight is above zero.
+  size_t choice(std::span<const double> weights);
+
+ private:
+  static constexpr size_t kStateSize = 624;
+  uint32_t next();
+  void refill();
+
+  std::array<uint32_t, kStateSize> state_{};
+  size_t position_ = kStateSize;
+  std::optional<double> kept_gauss_;
+};
+
+}  // namespace limpid::microgpt

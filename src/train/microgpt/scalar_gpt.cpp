@@ -1,0 +1,123 @@
+#include "train/microgpt/scalar_gpt.h"
+
+#include <cmath>
+
+namespace limpid::microgpt {
+namespace {
+
+constexpr double kNormEpsilon = 1e-5;
+
+Row add(const Row& a, const Row& b) {
+  const size_t begin = a.graph().size();
+  for (size_t i = 0; i < a.size(); ++i) a[i] + b[i];
+  return a.graph().since(begin);
+}
+
+Row relu(const Row& x) {
+  const size_t begin = x.graph().size();
+  for (size_t i = 0; i < x.size(); ++i) x[i].relu();
+  return x.graph().since(begin);
+}
+
+Row scale(const Row& x, Value factor) {
+  const size_t begin = x.graph().size();
+  for (size_t i = 0; i < x.size(); ++i) x[i] * factor;
+  return x.graph().since(begin);
+}
+
+// Zhang & Sennrich 2019 (arXiv:1910.07467), without weights.
+Row rms_norm(const Row& x) {
+  const Value mean_square = x.graph().dot(x, x) / static_cast<double>(x.size());
+  return scale(x, (mean_square + kNormEpsilon).pow(-0.5));
+}
+
+Row softmax(const Row& x) {
+  Graph& graph = x.graph();
+  const auto data = x.data();
+  const double largest = *std::max_element(data.begin(), data.end());
+  size_t begin = graph.size();
+  for (size_t i = 0; i < x.size(); ++i) x[i] - largest;  // exp cannot overflow
+  const Row below = graph.since(begin);
+  begin = graph.size();
+  for (size_t i = 0; i < x.size(); ++i) below[i].exp();
+  const Row powers = graph.since(begin);
+  return scale(powers, graph.sum(powers).pow(-1.0));
+}
+
+}  // namespace
+
+ScalarGpt::ScalarGpt(Graph& graph, const Shape& shape, const Matrices& matrices)
+    : graph_(graph),
+      shape_(shape),
+      matrices_(matrices),
+      keys_(static_cast<size_t>(shape.n_layer)),
+      values_(static_cast<size_t>(shape.n_layer)) {}
+
+void ScalarGpt::begin_context() {
+  position_ = 0;
+  for (auto& keys : keys_) keys.clear();
+  for (auto& values : values_) values.clear();
+}
+
+Row ScalarGpt::parameter_row(const Matrix& matrix, int64_t row) {
+  return graph_.row(static_cast<NodeId>(matrix.row(row)), static_cast<size_t>(matrix.cols));
+}
+
+// y = W x: one dot a row.
+Row ScalarGpt::linear(const Matrix& weights, const Row& x) {
+  const size_t begin = graph_.size();
+  for (int64_t r = 0; r < weights.rows; ++r) graph_.dot(parameter_row(weights, r), x);
+  return graph_.since(begin);
+}
+
+// softmax(q k / sqrt(head_dim)) v, each head on its own slice.
+Row ScalarGpt::attention(const Row& q, const std::vector<Row>& keys,
+                         const std::vector<Row>& values) {
+  const auto head_dim = static_cast<size_t>(shape_.head_dim());
+  const double root = std::sqrt(static_cast<double>(head_dim));
+  head_weights_.clear();
+  for (size_t at = 0; at < q.size(); at += head_dim) {
+    const size_t dots_begin = graph_.size();
+    for (const Row& key : keys) graph_.dot(q.slice(at, head_dim), key.slice(at, head_dim));
+    const Row dots = graph_.since(dots_begin);
+    const size_t scores_begin = graph_.size();
+    for (size_t t = 0; t < dots.size(); ++t) dots[t] / root;
+    head_weights_.push_back(softmax(graph_.since(scores_begin)));
+  }
+  const size_t begin = graph_.size();
+  for (size_t j = 0; j < q.size(); ++j) {
+    column_.clear();
+    for (const Row& value : values) column_.push_back(value[j]);
+    graph_.dot(head_weights_[j / head_dim], column_);
+  }
+  return graph_.since(begin);
+}
+
+Row ScalarGpt::logits(Token token) {
+  Row x = add(parameter_row(matrices_.wte, token), parameter_row(matrices_.wpe, position_));
+  x = rms_norm(x);
+  for (size_t i = 0; i < matrices_.layers.size(); ++i) {
+    const LayerMatrices& layer = matrices_.layers[i];
+
+    const Row before_attention = x;
+    x = rms_norm(x);
+    const Row q = linear(layer.attn_wq, x);
+    keys_[i].push_back(linear(layer.attn_wk, x));
+    values_[i].push_back(linear(layer.attn_wv, x));
+    x = attention(q, keys_[i], values_[i]);
+    x = add(linear(layer.attn_wo, x), before_attention);
+
+    const Row before_mlp = x;
+    x = rms_norm(x);
+    x = relu(linear(layer.mlp_fc1, x));
+    x = add(linear(layer.mlp_fc2, x), before_mlp);
+  }
+  ++position_;
+  return linear(matrices_.lm_head, x);
+}
+
+Value ScalarGpt::loss(Token token, Token target) {
+  return -softmax(logits(token))[static_cast<size_t>(target)].log();
+}
+
+}  // namespace limpid::microgpt

@@ -1,0 +1,40 @@
+// The GPT of the explanation, number by number: what it computes is on one page.
+#pragma once
+
+#include <vector>
+
+#include "train/microgpt/dataset.h"
+#include "train/microgpt/parameters.h"
+#include "train/microgpt/value.h"
+
+namespace limpid::microgpt {
+
+class ScalarGpt {
+ public:
+  // The first nodes of `graph` are the parameters, in the order of `matrices`. Keeps references.
+  ScalarGpt(Graph& graph, const Shape& shape, const Matrices& matrices);
+
+  // Forgets the keys and values of earlier positions.
+  void begin_context();
+  // One token behind the others: logits [vocab_size] for the one that follows. Vaswani et al. 2017
+  // (arXiv:1706.03762) with RMSNorm before each block and without biases.
+  Row logits(Token token);
+  // - log softmax(logits(token))[target].
+  Value loss(Token token, Token target);
+
+ private:
+  Row parameter_row(const Matrix& matrix, int64_t row);
+  Row linear(const Matrix& weights, const Row& x);
+  Row attention(const Row& q, const std::vector<Row>& keys, const std::vector<Row>& values);
+
+  Graph& graph_;
+  const Shape& shape_;
+  const Matrices& matrices_;
+  int64_t position_ = 0;
+  std::vector<std::vector<Row>> keys_;    // [n_layer][position], rows of n_embd
+  std::vector<std::vector<Row>> values_;  // likewise
+  std::vector<Row> head_weights_;         // of the attention in hand
+  std::vector<Value> column_;             // one number of every value
+};
+
+}  // namespace limpid::microgpt

@@ -1,0 +1,52 @@
+// A run: data in, losses out, and names that nobody wrote.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/microgpt/engine.h"
+
+namespace limpid::microgpt {
+
+class Trainer {
+ public:
+  using MakeEngine =
+      std::function<std::unique_ptr<Engine>(const Config& config, std::vector<double> weights)>;
+
+  // Shuffles the data and draws the weights, in this order, from the seed. `config.shape` gets its
+  // vocabulary from the data. Throws ArgumentError.
+  Trainer(Config config, Dataset dataset, const MakeEngine& make_engine);
+  // Goes on with given weights (in the order of Matrices) and the alphabet they were learned with.
+  Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<double> weights,
+          const MakeEngine& make_engine);
+
+  const Config& config() const { return config_; }
+  const Alphabet& alphabet() const { return alphabet_; }
+  int64_t n_documents() const { return static_cast<int64_t>(dataset_.documents().size()); }
+  Engine& engine() { return *engine_; }
+
+  // One step on the next batch_size documents; at the end of the data it starts over. Gives the
+  // loss before the update.
+  double step();
+  int64_t steps_done() const { return step_; }
+
+  // A document drawn token by token at config().temperature, up to block_size characters.
+  std::string sample();
+
+ private:
+  Token draw(std::span<const double> logits);
+
+  Config config_;
+  Dataset dataset_;
+  Alphabet alphabet_;
+  PythonRandom random_;
+  std::unique_ptr<Engine> engine_;
+  std::vector<std::vector<Token>> batch_;
+  std::vector<double> logits_;
+  std::vector<double> probabilities_;
+  int64_t step_ = 0;
+};
+
+}  // namespace limpid::microgpt

@@ -1,0 +1,188 @@
+// A number that remembers how it was made, so that a loss can tell every number it came from how
+// it would change with it (automatic differentiation, reverse mode).
+//
+//   Graph graph;
+//   Value a = graph.leaf(2.0), b = graph.leaf(3.0);
+//   Value loss = (a * b + a.pow(2.0)).log();
+//   graph.backward(loss);
+//   a.grad();  // d loss / d a
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace limpid::microgpt {
+
+class Graph;
+using NodeId = uint32_t;
+
+// A handle: two words, free to copy. Valid until its graph is reset below it or destroyed.
+class Value {
+ public:
+  double data() const;
+  double grad() const;  // of the loss that Graph::backward was called with last
+  NodeId id() const { return id_; }
+  Graph& graph() const { return *graph_; }
+
+  Value pow(double exponent) const;
+  Value log() const;
+  Value exp() const;
+  Value relu() const;
+
+ private:
+  friend class Graph;
+  friend class Row;
+  Value(Graph* graph, NodeId id) : graph_(graph), id_(id) {}
+  Graph* graph_;
+  NodeId id_;
+};
+
+// Values whose nodes lie one behind the other: what SIMD can load.
+class Row {
+ public:
+  size_t size() const { return size_; }
+  Value operator[](size_t i) const { return {graph_, first_ + static_cast<NodeId>(i)}; }
+  Row slice(size_t begin, size_t count) const {
+    return {graph_, first_ + static_cast<NodeId>(begin), count};
+  }
+  NodeId first() const { return first_; }
+  Graph& graph() const { return *graph_; }
+  std::span<const double> data() const;
+
+ private:
+  friend class Graph;
+  Row(Graph* graph, NodeId first, size_t size) : graph_(graph), first_(first), size_(size) {}
+  Graph* graph_;
+  NodeId first_;
+  size_t size_;
+};
+
+// How a node was made. A dot keeps no slopes: d (a . b) / d a[i] is b[i], which is still there.
+enum class Operation : uint8_t {
+  kLeaf,
+  kUnary,         // slope_left = d this / d left
+  kBinary,        // and slope_right = d this / d right
+  kSum,           // of the n_terms nodes from left on
+  kDot,           // of the n_terms nodes from left on and as many from right on
+  kScatteredDot,  // of the n_terms nodes from left on and those listed from right on in the terms
+};
+
+struct Node {
+  Operation operation;
+  uint32_t n_terms;
+  NodeId left;
+  NodeId right;
+  double slope_left;
+  double slope_right;
+};
+
+// The arena of all nodes, in the order in which they were made. Memory grows to what the largest
+// step needs, and is kept: after that a step allocates nothing.
+class Graph {
+ public:
+  // In Python's order a dot adds its products from left to right; otherwise in four lanes.
+  explicit Graph(bool python_sum_order = false) : python_sum_order_(python_sum_order) {}
+  // Handles point here.
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  Value leaf(double data) { return push(data, {Operation::kLeaf, 0, 0, 0, 0, 0}); }
+  // What exists now are the parameters: reset() leaves them.
+  void keep() { n_kept_ = size(); }
+  // Forgets all other nodes, and no memory.
+  void reset();
+
+  // The nodes made since there were `begin` of them, as a row.
+  Row since(size_t begin) { return {this, static_cast<NodeId>(begin), size() - begin}; }
+  Row row(NodeId first, size_t count) { return {this, first, count}; }
+  size_t size() const { return size_; }
+
+  // Gradients of `loss` by all nodes it was made of; 0 for the others. Walks the nodes from the
+  // loss back to the parameters, each after all that were made of it, without recursion. A node
+  // whose own gradient is 0 passes nothing on when `skip_zero_gradients`.
+  void backward(Value loss, bool skip_zero_gradients = false);
+
+  std::span<double> kept_data() { return {data_.data(), n_kept_}; }
+  std::span<const double> kept_data() const { return {data_.data(), n_kept_}; }
+  std::span<const double> kept_grad() const { return {grad_.data(), n_kept_}; }
+
+  Value unary(Value a, double data, double slope) {
+    return push(data, {Operation::kUnary, 1, a.id(), 0, slope, 0});
+  }
+  Value binary(Value a, Value b, double data, double slope_a, double slope_b) {
+    return push(data, {Operation::kBinary, 2, a.id(), b.id(), slope_a, slope_b});
+  }
+  Value dot(const Row& a, const Row& b);
+  Value dot(const Row& a, std::span<const Value> b);
+  Value sum(const Row& a);
+
+ private:
+  friend class Value;
+  friend class Row;
+
+  struct Visit {
+    NodeId node;
+    uint32_t next_term;
+  };
+
+  Value push(double data, const Node& node) {
+    if (size_ == data_.size()) grow();
+    data_[size_] = data;
+    nodes_[size_] = node;
+    return {this, static_cast<NodeId>(size_++)};
+  }
+  void grow();
+  void sort_from(NodeId loss);
+  bool next_child(Visit& visit, NodeId& child);
+  void pass_on(const Node& node, double gradient);
+
+  std::vector<double> data_;
+  std::vector<double> grad_;
+  std::vector<Node> nodes_;
+  std::vector<NodeId> terms_;  // of scattered dots
+  size_t size_ = 0;
+  size_t n_kept_ = 0;
+  bool python_sum_order_;
+
+  // Of backward(): the order, the path to the node in hand, and who was met already: 0 not met,
+  // n > 0 met, and the n - 1 nodes behind it too.
+  std::vector<NodeId> order_;
+  std::vector<Visit> path_;
+  std::vector<uint32_t> met_;
+};
+
+inline double Value::data() const { return graph_->data_[id_]; }
+inline double Value::grad() const { return graph_->grad_[id_]; }
+inline std::span<const double> Row::data() const { return {graph_->data_.data() + first_, size_}; }
+
+inline Value operator+(Value a, Value b) {
+  return a.graph().binary(a, b, a.data() + b.data(), 1.0, 1.0);
+}
+inline Value operator+(Value a, double b) { return a.graph().unary(a, a.data() + b, 1.0); }
+inline Value operator*(Value a, Value b) {
+  return a.graph().binary(a, b, a.data() * b.data(), b.data(), a.data());
+}
+inline Value operator*(Value a, double b) { return a.graph().unary(a, a.data() * b, b); }
+inline Value operator-(Value a) { return a * -1.0; }
+inline Value operator-(Value a, double b) { return a + -b; }
+inline Value operator-(Value a, Value b) { return a + -b; }
+inline Value operator/(Value a, double b) { return a * std::pow(b, -1.0); }
+inline Value operator/(Value a, Value b) { return a * b.pow(-1.0); }
+
+inline Value Value::pow(double exponent) const {
+  const double x = data();
+  return graph_->unary(*this, std::pow(x, exponent), exponent * std::pow(x, exponent - 1.0));
+}
+inline Value Value::log() const { return graph_->unary(*this, std::log(data()), 1.0 / data()); }
+inline Value Value::exp() const {
+  const double e = std::exp(data());
+  return graph_->unary(*this, e, e);
+}
+inline Value Value::relu() const {
+  return graph_->unary(*this, std::max(0.0, data()), data() > 0 ? 1.0 : 0.0);
+}
+
+}  // namespace limpid::microgpt
