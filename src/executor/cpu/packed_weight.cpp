@@ -10,22 +10,32 @@
 namespace limpid {
 namespace {
 
-// Where column k (0 .. 31) of a block of interleaved codes lies for row r: `byte` from the start of
-// the block's codes; nibble formats hold two columns in a byte.
-struct CodePlace {
-  int byte;
-  int shift;
+// A row's codes of a block, as stored: four bytes of every 64, from 4 r on.
+struct StoredCodes {
+  uint8_t bytes[kScaleBlock];
+  int n_bytes;
 };
 
-CodePlace byte_place(int r, int k) { return {k / 4 * 64 + r * 4 + k % 4, 0}; }
-
-CodePlace nibble_place(int r, int k) { return {k / 4 % 4 * 64 + r * 4 + k % 4, k / 16 * 4}; }
-
-CodePlace high_bits_place(int r, int k) {
-  return {256 + k / 16 * 64 + r * 4 + k % 4, k / 4 % 4 * 2};
+StoredCodes stored_codes(CodeKind kind, const uint8_t* codes) {
+  StoredCodes stored{};
+  stored.n_bytes = kind == CodeKind::kByte ? 32 : kind == CodeKind::kNibble ? 16 : 24;
+  if (kind == CodeKind::kByte) {
+    std::memcpy(stored.bytes, codes, kScaleBlock);
+    return stored;
+  }
+  for (int k = 0; k < 16; ++k) {
+    stored.bytes[k] = static_cast<uint8_t>((codes[k] & 0x0f) | (codes[k + 16] << 4));
+  }
+  if (kind == CodeKind::kNibble) return stored;
+  for (int k = 0; k < 8; ++k) {  // bits 4 and 5 of four columns
+    const uint8_t* column = codes + k / 4 * 16 + k % 4;
+    stored.bytes[16 + k] = static_cast<uint8_t>((column[0] >> 4) | (column[4] >> 4 << 2) |
+                                                (column[8] >> 4 << 4) | (column[12] >> 4 << 6));
+  }
+  return stored;
 }
 
-// Adds one row's superblock to the row group's, which was zero.
+// Puts one row's superblock into the row group's.
 void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* super) {
   const int n_scales = layout.cols / layout.scale_cols;
   const int n_f16 = layout.scales_are_f16 ? n_scales : 1;
@@ -42,16 +52,9 @@ void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* 
   for (int block = 0; block < layout.n_blocks; ++block) {
     const uint8_t* codes = row.codes + block * kScaleBlock;
     uint8_t* to = super + layout.codes_offset + block * layout.code_block_bytes;
-    for (int k = 0; k < kScaleBlock; ++k) {
-      if (layout.code_kind == CodeKind::kByte) {
-        to[byte_place(r, k).byte] = codes[k];
-        continue;
-      }
-      const CodePlace place = nibble_place(r, k);
-      to[place.byte] = static_cast<uint8_t>(to[place.byte] | ((codes[k] & 0x0f) << place.shift));
-      if (layout.code_kind == CodeKind::kNibble) continue;
-      const CodePlace upper = high_bits_place(r, k);
-      to[upper.byte] = static_cast<uint8_t>(to[upper.byte] | ((codes[k] >> 4) << upper.shift));
+    const StoredCodes stored = stored_codes(layout.code_kind, codes);
+    for (int i = 0; i < stored.n_bytes; i += 4) {
+      std::memcpy(to + i * kGroupRows + r * 4, stored.bytes + i, 4);
     }
   }
 }
@@ -60,12 +63,11 @@ int read_code(const PackedLayout& layout, const uint8_t* super, int r, int col) 
   const int block = col / kScaleBlock;
   const int k = col % kScaleBlock;
   const uint8_t* codes = super + layout.codes_offset + block * layout.code_block_bytes;
-  if (layout.code_kind == CodeKind::kByte) return codes[byte_place(r, k).byte];
-  const CodePlace place = nibble_place(r, k);
-  const int low = (codes[place.byte] >> place.shift) & 0x0f;
+  const auto stored = [&](int i) { return codes[i / 4 * 64 + r * 4 + i % 4]; };
+  if (layout.code_kind == CodeKind::kByte) return stored(k);
+  const int low = (stored(k % 16) >> (k / 16 * 4)) & 0x0f;
   if (layout.code_kind == CodeKind::kNibble) return low;
-  const CodePlace upper = high_bits_place(r, k);
-  return low | (((codes[upper.byte] >> upper.shift) & 3) << 4);
+  return low | (((stored(16 + k / 16 * 4 + k % 4) >> (k % 16 / 4 * 2)) & 3) << 4);
 }
 
 // The row of the source that packed row `row` comes from.
