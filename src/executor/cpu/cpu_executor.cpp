@@ -58,7 +58,6 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;
   }
-  if (is_projection) widest_ = std::max({widest_, tensor.shape.rows(), tensor.shape.cols()});
   weights_.push_back(std::move(loaded));
   return {static_cast<int32_t>(weights_.size() - 1), tensor.shape.rows(), tensor.shape.cols()};
 }
@@ -84,8 +83,24 @@ std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
 }
 
 void CpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
-  const Shape wide{max_tokens * kWideActivations + max_outputs, widest_};
-  arena_.reserve(tensor_bytes(DType::kF32, wide));
+  // A projection with as many rows as a table of tokens makes logits, which outputs only have.
+  const auto makes_logits = [&](const LoadedWeight& weight) {
+    return std::ranges::any_of(weights_, [&](const LoadedWeight& table) {
+      return (table.use == WeightUse::kLookup || table.use == WeightUse::kLookupAndProjection) &&
+             table.tensor.shape.rows() == weight.tensor.shape.rows();
+    });
+  };
+  int64_t widest = 1;
+  int64_t widest_output = 1;
+  for (const LoadedWeight& weight : weights_) {
+    if (weight.use == WeightUse::kVector || weight.use == WeightUse::kLookup) continue;
+    const Shape& shape = weight.tensor.shape;
+    int64_t& rows = makes_logits(weight) ? widest_output : widest;
+    rows = std::max(rows, shape.rows());
+    widest = std::max(widest, shape.cols());
+  }
+  arena_.reserve(tensor_bytes(DType::kF32, Shape{max_tokens * kWideActivations, widest}) +
+                 tensor_bytes(DType::kF32, Shape{max_outputs * 2, widest_output}));
   token_tiles_.reserve(static_cast<size_t>(max_tokens));
 }
 

@@ -104,7 +104,6 @@ class CpuExecutor final : public Executor {
   AlignedBuffer linear_scratch_;     // [threads, kLinearScratch]
   AlignedBuffer attention_scratch_;  // [threads, attention_floats_]
   int64_t attention_floats_ = 0;
-  int64_t widest_ = 0;  // rows or columns of the widest projection
 };
 
 }  // namespace limpid

@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kBlock = 64;
 constexpr int kBlockVectors = kBlock / kLanes;
+constexpr int64_t kFewQueries = 8;  // up to so many wait for memory rather than for arithmetic
 
 struct F32Storage {
   using Element = float;
@@ -20,11 +21,12 @@ struct F16Storage {
 };
 
 // Queries x vectors whose accumulators fit the registers.
-constexpr int kQueries = 6;
-#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
-constexpr int kVectors = 4;
+#if LIMPID_ISA_scalar
+constexpr int kQueries = 1, kVectors = 1;
+#elif LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+constexpr int kQueries = 6, kVectors = 4;
 #else
-constexpr int kVectors = 1;
+constexpr int kQueries = 6, kVectors = 1;
 #endif
 
 // One factor of a product: rows of `stride` elements. What is needed next, at `ahead` (or null), is
@@ -77,44 +79,33 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, float* c, int6
   }
 }
 
-template <class S, int kV>
+// n_a rows: kQ at a time, then what is left.
+template <class S, int kQ, int kV>
 LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b,
                                    float* c, int64_t c_stride) {
-  for (; n_a >= kQueries; n_a -= kQueries, a += kQueries, c += kQueries * c_stride) {
-    product_tile<S, kQueries, kV>(a, n_m, b, c, c_stride);
+  for (; n_a >= kQ; n_a -= kQ, a += kQ, c += kQ * c_stride) {
+    product_tile<S, kQ, kV>(a, n_m, b, c, c_stride);
   }
-  switch (n_a) {
-    case 1:
-      return product_tile<S, 1, kV>(a, n_m, b, c, c_stride);
-    case 2:
-      return product_tile<S, 2, kV>(a, n_m, b, c, c_stride);
-    case 3:
-      return product_tile<S, 3, kV>(a, n_m, b, c, c_stride);
-    case 4:
-      return product_tile<S, 4, kV>(a, n_m, b, c, c_stride);
-    case 5:
-      return product_tile<S, 5, kV>(a, n_m, b, c, c_stride);
-    default:
-      return;
+  if constexpr (kQ > 1) {
+    if (n_a > 0) product_columns<S, kQ - 1, kV>(a, n_a, n_m, b, c, c_stride);
   }
 }
 
-// n_a rows, n_vectors vectors. Fetches ahead only for few rows: many wait for arithmetic, not
-// memory.
+// n_a rows, n_vectors vectors. Fetches ahead only for few rows.
 template <class S>
 void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b_bytes,
              int64_t b_stride, const std::byte* ahead, int64_t n_vectors, float* c,
              int64_t c_stride) {
-  if (n_a > kQueries) ahead = nullptr;
+  if (n_a > kFewQueries) ahead = nullptr;
   Block<S> b{reinterpret_cast<const typename S::Element*>(b_bytes), b_stride,
              reinterpret_cast<const char*>(ahead)};
   for (; n_vectors >= kVectors; n_vectors -= kVectors, b = b.column(kVectors * kLanes)) {
-    product_columns<S, kVectors>(a, n_a, n_m, b, c, c_stride);
+    product_columns<S, kQueries, kVectors>(a, n_a, n_m, b, c, c_stride);
     c += kVectors * kLanes;
   }
   if constexpr (kVectors > 1) {
     for (; n_vectors > 0; --n_vectors, b = b.column(kLanes), c += kLanes) {
-      product_columns<S, 1>(a, n_a, n_m, b, c, c_stride);
+      product_columns<S, kQueries, 1>(a, n_a, n_m, b, c, c_stride);
     }
   }
 }

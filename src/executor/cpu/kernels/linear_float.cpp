@@ -33,8 +33,11 @@ struct Bf16Weight {
   }
 };
 
-// Accumulators that fit the registers, as rows x tokens.
-#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+// Accumulators that fit the registers, as rows x tokens. Without registers of many lanes one at a
+// time is as good, and far less code.
+#if LIMPID_ISA_scalar
+constexpr int kRows = 1, kTokens = 1, kRowsOfOneToken = 1;
+#elif LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
 constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 8;
 #else
 constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
@@ -82,14 +85,17 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) sums[r][t] = zero();
   }
+  constexpr int64_t kElement = sizeof(typename W::Element);
   int64_t k = 0;
   for (; k + kLanes <= cols; k += kLanes) {
+    // What comes after the row's end is the row that is next in this place.
+    int64_t ahead = k * kElement + kPrefetchBytes;
+    if (ahead >= cols * kElement) ahead += (kR - 1) * cols * kElement;
     F32x16 rows[kR];
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
       rows[r] = W::load(w + r * cols + k);
-      if constexpr (kT == 1)
-        __builtin_prefetch(reinterpret_cast<const char*>(w + r * cols + k) + kPrefetchBytes);
+      __builtin_prefetch(reinterpret_cast<const char*>(w + r * cols) + ahead);
     }
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
