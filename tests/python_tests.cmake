@@ -23,7 +23,7 @@ if(TARGET limpid_program)
     limpid_python_tests(${LIMPID_PYTHON} fast 300 ${fast_scripts})
   endif()
   if(LIMPID_ORACLES_PYTHON)
-    limpid_python_tests(${LIMPID_ORACLES_PYTHON} oracle 3600 ${live_scripts})
+    limpid_python_tests(${LIMPID_ORACLES_PYTHON} oracle 7200 ${live_scripts})
   endif()
 endif()
 

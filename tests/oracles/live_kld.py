@@ -4,7 +4,7 @@ The measure is a file's own dequantised weights run in torch f64 (gguf_llama.py)
 is not in it. Files: SmolLM2-135M-Instruct as released (Q4_1), the same requantised by llama.cpp, and random
 weights of a shape that blocks of 256 divide. `reference` must be exact, `cpu` no further away than llama.cpp.
 
-    live_kld.py [--files SmolLM2-Q4_1,tiny-Q4_K_M] [--positions 2000]
+    live_kld.py [--files SmolLM2-Q4_1,tiny-Q4_K_M] [--positions 2000] [--reference-positions 200]
 
 What is made here (files, logits of the measure) is kept in ${XDG_CACHE_HOME:-~/.cache}/limpid/oracles.
 """
@@ -149,7 +149,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=lambda text: text.split(","), default=all_files)
     parser.add_argument("--positions", type=int, default=2000)
-    parser.add_argument("--reference-positions", type=int, default=500)
+    parser.add_argument("--reference-positions", type=int, default=200)
     parser.add_argument(
         "--executors", type=lambda text: text.split(","), default=["reference", "cpu"]
     )
