@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-LIBRARY = re.compile(r"limpid_kernels_(\w+)\.dir$")
+LIBRARY = re.compile(r"limpid_(?:train_)?kernels_(\w+)\.dir$")
 # Letters of nm for symbols that others can see or merge with: all capitals but U (undefined), and u, v, w.
 SHARED = set("ABCDGRSTVW") | set("uvw")
 # What the compiler adds for itself: coverage counters, sanitizers' registrations, the personality routine.

@@ -29,6 +29,8 @@ struct MicrogptFlags {
   bool python_rng = false;
   std::string data;
   std::string input_url;
+  std::string engine = "scalar";
+  std::string dtype;
   bool json = false;
   Config numbers;  // only those given count
 };
@@ -50,6 +52,9 @@ void declare(Flags& flags, MicrogptFlags& values) {
   flags.text("--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");
   flags.toggle("--python-rng", values.python_rng,
                "repeat Karpathy's Python, number for number (implies --preset python)");
+  flags.text("--engine NAME", values.engine,
+             "scalar: a graph of numbers; fast: matrices, no graph [scalar]");
+  flags.text("--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 [f32]");
   flags.group("samples");
   flags.integer("--samples N", numbers.samples, "how many at the end [20]");
   flags.number("--temperature X", numbers.temperature, "low: careful, high: wild [0.5]");
@@ -77,6 +82,20 @@ Config to_config(const Flags& flags, const MicrogptFlags& values) {
   take("--samples", config.samples, numbers.samples);
   take("--temperature", config.temperature, numbers.temperature);
   return config;
+}
+
+Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
+  const std::string& dtype = values.dtype;
+  LIMPID_CHECK(ArgumentError, dtype.empty() || dtype == "f32" || dtype == "f64",
+               "no dtype '{}'; there are f32 and f64", dtype);
+  if (values.engine == "scalar") {
+    LIMPID_CHECK(ArgumentError, dtype != "f32", "the scalar engine works in f64; f32 is for fast");
+    return microgpt::make_scalar_engine;
+  }
+  LIMPID_CHECK(ArgumentError, values.engine == "fast", "no engine '{}'; there are scalar and fast",
+               values.engine);
+  if (dtype == "f64") return microgpt::make_fast_engine<double>;
+  return microgpt::make_fast_engine<float>;
 }
 
 Dataset read_data(const MicrogptFlags& values) {
@@ -147,7 +166,7 @@ int microgpt_command(const Arguments& arguments) {
   declare(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
   const Config config = to_config(flags, values);
-  Trainer trainer(config, read_data(values), microgpt::make_scalar_engine);
+  Trainer trainer(config, read_data(values), to_engine(values));
   if (!values.json) print_head(trainer);
   const bool finished = train(trainer, values.json);
   print_samples(trainer, values.json);

@@ -47,4 +47,9 @@ class Engine {
 // The model as a graph of scalars, in f64.
 std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<double> weights);
 
+// The same model without a graph: matrices, vectors, and the derivative written out. T is float or
+// double.
+template <typename T>
+std::unique_ptr<Engine> make_fast_engine(const Config& config, std::vector<double> weights);
+
 }  // namespace limpid::microgpt

@@ -1,0 +1,38 @@
+// Where the numbers of a FastModel lie: one buffer, planned before it is allocated.
+#pragma once
+
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "train/microgpt/fast_model.h"
+
+namespace limpid::microgpt {
+
+template <typename T>
+class FastLayout {
+ public:
+  // For `shape` and up to `max_documents` at once, padded to `lanes`. All numbers are 0. Throws
+  // ResourceError.
+  FastLayout(const Shape& shape, int64_t max_documents, int64_t lanes);
+
+  FastModel<T>& model() { return model_; }
+  const FastModel<T>& model() const { return model_; }
+  // The matrices in the order of Matrices::named().
+  const std::vector<PaddedMatrix>& matrices() const { return matrices_; }
+
+ private:
+  struct Cursor {
+    T* memory;  // null while it only counts
+    int64_t used;
+    T* take(int64_t n);
+  };
+  void place_matrices(const Shape& shape, int64_t lanes);
+  void place_numbers(Cursor& cursor, const Shape& shape, int64_t max_documents);
+
+  FastModel<T> model_{};
+  std::vector<FastLayer<T>> layers_;
+  std::vector<PaddedMatrix> matrices_;
+  AlignedBuffer buffer_;
+};
+
+}  // namespace limpid::microgpt
