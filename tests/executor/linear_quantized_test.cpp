@@ -20,16 +20,17 @@ using Matrix = std::vector<float>;
 // ---- the definition, in plain loops: what docs/numerics.md says
 // -----------------------------------
 
-struct QuantizedBlock {
+// 16 activations that share a scale.
+struct QuantizedHalf {
   float scale;
-  int q[32];
+  int q[16];
 };
 
-QuantizedBlock quantize_plainly(const float* x) {
-  QuantizedBlock block{};
+QuantizedHalf quantize_plainly(const float* x) {
+  QuantizedHalf block{};
   float amax = 0;
   bool finite = true;
-  for (int k = 0; k < 32; ++k) {
+  for (int k = 0; k < 16; ++k) {
     finite = finite && std::isfinite(x[k]);
     amax = std::max(amax, std::fabs(x[k]));
   }
@@ -38,7 +39,7 @@ QuantizedBlock quantize_plainly(const float* x) {
   } else if (amax >= 0x1p-120F) {
     block.scale = amax / 127.0F;
     const float inverse = 127.0F / amax;
-    for (int k = 0; k < 32; ++k) block.q[k] = static_cast<int>(std::nearbyint(x[k] * inverse));
+    for (int k = 0; k < 16; ++k) block.q[k] = static_cast<int>(std::nearbyint(x[k] * inverse));
   }
   return block;
 }
@@ -49,7 +50,6 @@ float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
   const DTypeInfo& info = dtype_info(weight.dtype);
   float acc = 0;
   for (int64_t col = 0; col < weight.shape.cols(); col += layout.scale_cols) {
-    const QuantizedBlock block = quantize_plainly(x + col / 32 * 32);
     const int64_t super_col = col / layout.cols * layout.cols;
     const int64_t n_cols = std::min<int64_t>(layout.cols, weight.shape.cols() - super_col);
     const BlockCodes codes = take_apart(
@@ -62,15 +62,19 @@ float dot_plainly(const TensorView& weight, int64_t row, const float* x) {
                                                      : static_cast<int8_t>(codes.int_scale[i]));
       minimum *= -static_cast<float>(codes.int_minimum[i]);
     }
-    int dot = 0;
-    int sum = 0;
-    for (int k = 0; k < layout.scale_cols; ++k) {
-      const int q = block.q[col % 32 + k];
-      dot += (codes.codes[col - super_col + k] - layout.zero) * q;
-      sum += q;
+    float x_sum = 0;
+    for (int64_t half = 0; half < layout.scale_cols; half += 16) {
+      const QuantizedHalf x_half = quantize_plainly(x + col + half);
+      int dot = 0;
+      int sum = 0;
+      for (int k = 0; k < 16; ++k) {
+        dot += (codes.codes[col - super_col + half + k] - layout.zero) * x_half.q[k];
+        sum += x_half.q[k];
+      }
+      acc = std::fma(scale * x_half.scale, static_cast<float>(dot), acc);
+      x_sum += x_half.scale * static_cast<float>(sum);
     }
-    acc = std::fma(scale * block.scale, static_cast<float>(dot), acc);
-    if (layout.has_minimum) acc = std::fma(minimum, block.scale * static_cast<float>(sum), acc);
+    if (layout.has_minimum) acc = std::fma(minimum, x_sum, acc);
   }
   return acc;
 }
@@ -184,9 +188,8 @@ TEST_P(LinearQuantizedOfType, IsCloseToTheProductOfTheDecodedWeights) {
       double dot = 0;
       double magnitude = 0;
       for (int64_t k = 0; k < cols; ++k) {
-        const QuantizedBlock block = quantize_plainly(&x[t * cols + k / 32 * 32]);
-        const double product =
-            static_cast<double>(w[row * cols + k]) * block.scale * block.q[k % 32];
+        const QuantizedHalf half = quantize_plainly(&x[t * cols + k / 16 * 16]);
+        const double product = static_cast<double>(w[row * cols + k]) * half.scale * half.q[k % 16];
         dot += product;
         magnitude += std::fabs(product);
       }
@@ -294,21 +297,27 @@ TEST(QuantizeActivations, RoundsToNearestEvenAndKeepsTheSums) {
     const AlignedBuffer out = quantize(*quantized_kernels(isa), x, 64);
     const auto* record = out.data();
     for (int k = 0; k < 8; ++k) EXPECT_EQ(static_cast<int8_t>(record[k]), expected[k]) << isa;
-    float floats[2];
-    int32_t ints[2];
-    std::memcpy(floats, record + 32, 8);
-    std::memcpy(ints, record + 40, 8);
+    EXPECT_EQ(static_cast<int8_t>(record[20]), 127) << isa;
+    float floats[5];
+    int32_t ints[6];
+    std::memcpy(floats, record + 32, sizeof(floats));
+    std::memcpy(ints, record + 52, sizeof(ints));
+    const float half_scale = 3.0F / 127.0F;
     EXPECT_EQ(floats[0], 1.0F);
-    EXPECT_EQ(floats[1], 3.0F);
-    EXPECT_EQ(ints[0], -24);
-    EXPECT_EQ(ints[1], -384);
-    std::memcpy(floats, record + 48 + 32, 8);
-    EXPECT_EQ(static_cast<int8_t>(record[48]), 0);
+    EXPECT_EQ(floats[1], half_scale);
+    EXPECT_EQ(floats[2], 0.0F);
+    EXPECT_EQ(floats[3], half_scale * 127.0F);
+    EXPECT_EQ(floats[4], half_scale * 127.0F);
+    const int sums[] = {0, 127};
+    for (int h = 0; h < 2; ++h) {
+      EXPECT_EQ(ints[h], -8 * sums[h]);
+      EXPECT_EQ(ints[2 + h], -32 * sums[h]);
+      EXPECT_EQ(ints[4 + h], -128 * sums[h]);
+    }
+    const auto* next = record + kActivationRecord;
+    std::memcpy(floats, next + 32, 4);
+    EXPECT_EQ(static_cast<int8_t>(next[0]), 0);
     EXPECT_EQ(floats[0], 0.0F);
-    const auto* halves = record + 2 * kActivationRecord;
-    std::memcpy(ints, halves, 8);
-    EXPECT_EQ(ints[0], 0);
-    EXPECT_EQ(ints[1], -96);
   }
 }
 

@@ -13,7 +13,8 @@ namespace limpid {
 // ---- weights ------------------------------------------------------------------------------------
 
 inline constexpr int kGroupRows = 16;   // rows that a packed weight interleaves
-inline constexpr int kScaleBlock = 32;  // activations that share a scale
+inline constexpr int kScaleBlock = 32;  // columns of a block
+inline constexpr int kHalfBlock = 16;   // activations that share a scale
 
 // The in-memory layouts, named by the file type that each one is for. In brackets: other file types
 // that are widened to it.
@@ -137,16 +138,15 @@ static constexpr int64_t token_slots(int64_t n_tokens) {
 }
 
 // For each tile of T slots and each block of 32 columns, one record; tile after tile, block after
-// block. First in memory all records of kind one (48 T bytes),
-//   i8 q[T][32] · f32 scale[T] · f32 scale * sum(q)[T] · i32 -8 sum(q)[T] · i32 -128 sum(q)[T]
-// then all records of kind two (16 T bytes), which formats with scales per 16 columns read:
-//   i32 -32 sum(q of a half)[2][T] · f32 scale * sum(q of a half)[2][T]
-inline constexpr int64_t kActivationRecord = 48;  // bytes per slot and block
-inline constexpr int64_t kActivationHalfRecord = 16;
+// block. "Half" h is columns 16 h .. 16 h + 15 of the block, q its integers, s its scale:
+//   i8 q[T][32] · f32 s[h][T] · f32 s * sum(q)[h][T] · f32 (sum of that over both halves)[T]
+//   · i32 -8 sum(q)[h][T] · i32 -32 sum(q)[h][T] · i32 -128 sum(q)[h][T]
+// A format reads the codes, the scales, and what its zero or its minimum asks for.
+inline constexpr int64_t kActivationRecord = kScaleBlock + 4 * 11;  // bytes per slot and block
 
 // Bytes that n_tokens rows of `cols` activations (a multiple of 32) take, quantised.
 static constexpr int64_t quantized_activations_bytes(int64_t n_tokens, int64_t cols) {
-  return token_slots(n_tokens) * (cols / kScaleBlock) * (kActivationRecord + kActivationHalfRecord);
+  return token_slots(n_tokens) * (cols / kScaleBlock) * kActivationRecord;
 }
 
 // Arguments of `quantize`. x [n_tokens, cols] f32, rows x_stride floats apart; out
@@ -182,7 +182,8 @@ struct LinearTask {
 
 // The kernels of one instruction set. All sets give the same bits.
 struct QuantizedKernels {
-  // int8 per 32 columns. A token with a value that is not finite gives NaN in every output.
+  // int8, a scale per 16 columns. A token with a value that is not finite gives NaN in every
+  // output.
   void (*quantize)(const QuantizeTask& task);
   // By PackedFormat.
   void (*linear[kNPackedFormats])(const LinearTask& task);

@@ -24,10 +24,9 @@ inline constexpr int64_t kPanelBytes = 256 << 10;
 // How far ahead weights are asked for.
 inline constexpr int kPrefetchBytes = 4096;
 
-// One block of records of a tile (see kActivationRecord), of which tokens from `first` are read.
+// The record of one block of a tile (see kActivationRecord), of which tokens from `first` are read.
 struct TileCursor {
   const std::byte* record;
-  const std::byte* half_record;
   int64_t slots;  // of the tile
   int64_t first;
 
@@ -37,24 +36,20 @@ struct TileCursor {
   LIMPID_INLINE const std::byte* field(int i) const {
     return record + slots * (kScaleBlock + 4 * i) + first * 4;
   }
-  LIMPID_INLINE const float* scales() const { return reinterpret_cast<const float*>(field(0)); }
-  LIMPID_INLINE const float* sums() const { return reinterpret_cast<const float*>(field(1)); }
-  LIMPID_INLINE const int32_t* minus_8_sums() const {
-    return reinterpret_cast<const int32_t*>(field(2));
-  }
-  LIMPID_INLINE const int32_t* minus_128_sums() const {
-    return reinterpret_cast<const int32_t*>(field(3));
-  }
-  LIMPID_INLINE const int32_t* minus_32_half_sums(int half) const {
-    return reinterpret_cast<const int32_t*>(half_record) + slots * half + first;
+  LIMPID_INLINE const float* scales(int half) const {
+    return reinterpret_cast<const float*>(field(half));
   }
   LIMPID_INLINE const float* half_sums(int half) const {
-    return reinterpret_cast<const float*>(half_record) + slots * (2 + half) + first;
+    return reinterpret_cast<const float*>(field(2 + half));
   }
-  LIMPID_INLINE void next_block() {
-    record += slots * kActivationRecord;
-    half_record += slots * kActivationHalfRecord;
+  LIMPID_INLINE const float* block_sums() const { return reinterpret_cast<const float*>(field(4)); }
+  // -zero times the sum of a half's integers.
+  template <int kZero>
+  LIMPID_INLINE const int32_t* starts(int half) const {
+    static_assert(kZero == 0 || kZero == 8 || kZero == 32 || kZero == 128);
+    return reinterpret_cast<const int32_t*>(field((kZero == 8 ? 5 : kZero == 32 ? 7 : 9) + half));
   }
+  LIMPID_INLINE void next_block() { record += slots * kActivationRecord; }
 };
 
 // Writes the sums of a row group, with the bias, for tokens first_token .. first_token + n_tokens
@@ -89,13 +84,6 @@ struct BlockKernel {
 
   // Most tokens that a kernel takes at once; wider tiles are done in pieces.
   static constexpr int kMaxTokens = kCodesStay ? 16 : kMaxCode == 15 ? 8 : 4;
-
-  // K groups of a block in the order in which they are multiplied: those that share a register of
-  // nibbles one after another, unless the halves of the block have scales of their own.
-  static constexpr int group_at(int i) {
-    return kLayout.code_kind == CodeKind::kNibble && kLayout.scale_cols == 32 ? i / 2 + i % 2 * 4
-                                                                              : i;
-  }
 
   // K group g (constant once loops are unrolled) of a block's codes, for the rows of one part.
   static LIMPID_INLINE Group load_group(const uint8_t* codes, int g) {
@@ -138,45 +126,53 @@ struct BlockKernel {
     }
   }
 
-  // What one scale covers of one block and tile: where its numbers lie.
-  struct Span {
-    int first_group;  // of n_groups K groups
-    const int32_t* starts;
-    const float* x_sums;
-    Floats w_scale;
-    Floats w_minimum;
-  };
-  static constexpr int kSpans = kScaleBlock / kLayout.scale_cols;
-  static constexpr int kSpanGroups = 8 / kSpans;
+  static constexpr bool kHalvesHaveScales = kLayout.scale_cols == kHalfBlock;
 
-  static LIMPID_INLINE Span load_span(const uint8_t* super, int block, int part, int i,
-                                      const TileCursor& x) {
-    Span span{};
-    span.first_group = i * kSpanGroups;
-    span.w_scale = scale(super, block * kSpans + i, part);
-    if constexpr (kLayout.has_minimum) span.w_minimum = minimum(super, block * kSpans + i, part);
-    if constexpr (kSpans == 1) {
-      span.starts = kLayout.zero == 8 ? x.minus_8_sums() : x.minus_128_sums();
-      span.x_sums = x.sums();
+  static LIMPID_INLINE Floats add_minimum(Floats minimum, float x_sum, Floats acc) {
+    return kLayout.scales_are_f16 ? fused(minimum, set_floats(x_sum), acc)
+                                  : fused_minus(minimum, set_floats(x_sum), acc);
+  }
+
+  // acc[t] += half `half` of a block for kTokens tokens: four K groups, whose codes are `groups` or
+  // are loaded from `codes`.
+  template <int kTokens>
+  static LIMPID_INLINE void add_half(const Group* groups, const uint8_t* codes, int half,
+                                     Floats w_scale, const TileCursor& x, const int8_t* q,
+                                     Floats* acc) {
+    const float* x_scales = x.scales(half);
+    const int32_t* starts = x.template starts<kLayout.zero>(half);
+    const auto start = [&](int t) __attribute__((always_inline)) {
+      return kLayout.zero == 0 ? 0 : starts[t];
+    };
+    const auto finish = [&](int t, Ints dot) __attribute__((always_inline)) {
+      acc[t] = fused(multiply(w_scale, set_floats(x_scales[t])), to_floats(dot), acc[t]);
+    };
+    if constexpr (kCodesStay) {
+      LIMPID_UNROLL
+      for (int t = 0; t < kTokens; ++t) {
+        Sum sum;
+        sum.begin(start(t));
+        LIMPID_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          sum.add(i, groups[4 * half + i], q + t * kScaleBlock + 4 * (4 * half + i));
+        }
+        finish(t, sum.end());
+      }
     } else {
-      span.starts = x.minus_32_half_sums(i);
-      span.x_sums = x.half_sums(i);
+      Sum sums[kTokens];
+      LIMPID_UNROLL
+      for (int t = 0; t < kTokens; ++t) sums[t].begin(start(t));
+      LIMPID_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const Group group = load_group(codes, 4 * half + i);
+        LIMPID_UNROLL
+        for (int t = 0; t < kTokens; ++t) {
+          sums[t].add(i, group, q + t * kScaleBlock + 4 * (4 * half + i));
+        }
+      }
+      LIMPID_UNROLL
+      for (int t = 0; t < kTokens; ++t) finish(t, sums[t].end());
     }
-    return span;
-  }
-
-  static LIMPID_INLINE int32_t start(const Span& span, int t) {
-    return kLayout.zero == 0 ? 0 : span.starts[t];
-  }
-
-  // acc + the span's share for token t, whose integer product is `dot`.
-  static LIMPID_INLINE Floats add_span(const Span& span, const float* x_scales, int t, Ints dot,
-                                       Floats acc) {
-    acc = fused(multiply(span.w_scale, set_floats(x_scales[t])), to_floats(dot), acc);
-    if constexpr (!kLayout.has_minimum) return acc;
-    const Floats x_sum = set_floats(span.x_sums[t]);
-    return kLayout.scales_are_f16 ? fused(span.w_minimum, x_sum, acc)
-                                  : fused_minus(span.w_minimum, x_sum, acc);
   }
 
   // acc[t] += block `block` of the superblock for the rows of `part` and kTokens tokens.
@@ -186,45 +182,31 @@ struct BlockKernel {
     const uint8_t* codes =
         super + kLayout.codes_offset + block * kLayout.code_block_bytes + part * kPartBytes;
     const int8_t* q = x.codes();
-    const float* x_scales = x.scales();
     // Else the compiler keeps the activations of one part for the next, in registers that it lacks.
     if constexpr (!kCodesStay && kTokens > 1) asm volatile("" : "+r"(q));
     Group groups[8];
     if constexpr (kCodesStay) {
       LIMPID_UNROLL
-      for (int i = 0; i < 8; ++i) groups[group_at(i)] = load_group(codes, group_at(i));
+      for (int g = 0; g < 8; ++g) groups[g] = load_group(codes, g);
     }
+    Floats w_scale{};
+    if constexpr (!kHalvesHaveScales) w_scale = scale(super, block, part);
     LIMPID_UNROLL
-    for (int s = 0; s < kSpans; ++s) {
-      const Span span = load_span(super, block, part, s, x);
-      if constexpr (kCodesStay) {
+    for (int half = 0; half < 2; ++half) {
+      if constexpr (kHalvesHaveScales) w_scale = scale(super, 2 * block + half, part);
+      add_half<kTokens>(groups, codes, half, w_scale, x, q, acc);
+      if constexpr (kLayout.has_minimum && kHalvesHaveScales) {
+        const Floats w_minimum = minimum(super, 2 * block + half, part);
+        const float* sums = x.half_sums(half);
         LIMPID_UNROLL
-        for (int t = 0; t < kTokens; ++t) {
-          Sum sum;
-          sum.begin(start(span, t));
-          LIMPID_UNROLL
-          for (int i = 0; i < kSpanGroups; ++i) {
-            const int g = group_at(span.first_group + i);
-            sum.add(i, groups[g], q + t * kScaleBlock + 4 * g);
-          }
-          acc[t] = add_span(span, x_scales, t, sum.end(), acc[t]);
-        }
-      } else {
-        Sum sums[kTokens];
-        LIMPID_UNROLL
-        for (int t = 0; t < kTokens; ++t) sums[t].begin(start(span, t));
-        LIMPID_UNROLL
-        for (int i = 0; i < kSpanGroups; ++i) {
-          const int g = group_at(span.first_group + i);
-          const Group group = load_group(codes, g);
-          LIMPID_UNROLL
-          for (int t = 0; t < kTokens; ++t) sums[t].add(i, group, q + t * kScaleBlock + 4 * g);
-        }
-        LIMPID_UNROLL
-        for (int t = 0; t < kTokens; ++t) {
-          acc[t] = add_span(span, x_scales, t, sums[t].end(), acc[t]);
-        }
+        for (int t = 0; t < kTokens; ++t) acc[t] = add_minimum(w_minimum, sums[t], acc[t]);
       }
+    }
+    if constexpr (kLayout.has_minimum && !kHalvesHaveScales) {
+      const Floats w_minimum = minimum(super, block, part);
+      const float* sums = x.block_sums();
+      LIMPID_UNROLL
+      for (int t = 0; t < kTokens; ++t) acc[t] = add_minimum(w_minimum, sums[t], acc[t]);
     }
   }
 
@@ -307,8 +289,6 @@ struct BlockKernel {
   static void linear(const LinearTask& task) {
     const int64_t n_blocks = task.cols / kScaleBlock;
     const int64_t group_bytes = packed_group_bytes(kLayout, task.cols);
-    const std::byte* half_records =
-        task.x + token_slots(task.n_tokens) * n_blocks * kActivationRecord;
     int64_t panel = group_bytes > 0 ? kPanelBytes / group_bytes : 1;
     if (panel < 1) panel = 1;
     for (int64_t begin = task.group_begin; begin < task.group_end; begin += panel) {
@@ -317,8 +297,7 @@ struct BlockKernel {
       for (int64_t token = 0; token < task.n_tokens;) {
         const int64_t n_left = task.n_tokens - token;
         const int64_t slots = token_tile(n_left);
-        const TileCursor x = {task.x + slot * n_blocks * kActivationRecord,
-                              half_records + slot * n_blocks * kActivationHalfRecord, slots, 0};
+        const TileCursor x = {task.x + slot * n_blocks * kActivationRecord, slots, 0};
         const int64_t n_tokens = n_left < slots ? n_left : slots;
         for (int64_t group = begin; group < end; ++group) {
           group_times_tile(task, group, x, token, n_tokens);

@@ -6,10 +6,9 @@
 namespace limpid::LIMPID_ISA {
 namespace {
 
-// Where one slot of a tile writes its share of a block's records.
+// Where one slot of a tile writes its share of a block's record.
 struct SlotOut {
   std::byte* record;
-  std::byte* half_record;
   int64_t slots;
   int64_t slot;
 
@@ -17,60 +16,57 @@ struct SlotOut {
   LIMPID_INLINE void put(int field, T value) const {
     __builtin_memcpy(record + slots * (kScaleBlock + 4 * field) + slot * 4, &value, 4);
   }
-  template <class T>
-  LIMPID_INLINE void put_half(int field, T value) const {
-    __builtin_memcpy(half_record + slots * 4 * field + slot * 4, &value, 4);
-  }
   int8_t* codes() const { return reinterpret_cast<int8_t*>(record) + slot * kScaleBlock; }
 };
 
-void put_sums(const SlotOut& out, float scale, int32_t sum0, int32_t sum1) {
-  const int32_t sum = sum0 + sum1;
-  out.put(0, scale);
-  out.put(1, scale * static_cast<float>(sum));
-  out.put(2, -8 * sum);
-  out.put(3, -128 * sum);
-  out.put_half(0, -32 * sum0);
-  out.put_half(1, -32 * sum1);
-  out.put_half(2, scale * static_cast<float>(sum0));
-  out.put_half(3, scale * static_cast<float>(sum1));
-}
+struct Half {
+  float scale;
+  int32_t sum;  // of the integers
+};
 
-void put_constant(const SlotOut& out, float scale) {
-  __builtin_memset(out.codes(), 0, kScaleBlock);
-  put_sums(out, scale, 0, 0);
-}
-
-// Below this 127 / amax would leave f32; such a block counts as zero.
+// Below this 127 / amax would leave f32; such a half counts as zero.
 constexpr float kSmallestMaximum = 0x1p-120F;
 
-void quantize_block(const float* x, const SlotOut& out) {
+// 16 activations; x - x is 0 unless x is infinite or NaN, then it is NaN, and so is the scale.
+LIMPID_INLINE Half quantize_half(const float* x, int8_t* codes) {
   const F32x16 a = load(x);
-  const F32x16 b = load(x + 16);
-  // x - x is 0 unless x is infinite or NaN; then it is NaN, and so is the sum.
-  const float finite = reduce_add(add(sub(a, a), sub(b, b)));
-  if (finite != 0.0F) {
-    put_constant(out, __builtin_nanf(""));
-    return;
+  const float amax = reduce_max(abs(a));
+  const bool finite = reduce_add(sub(a, a)) == 0.0F;
+  if (!finite || amax < kSmallestMaximum) {
+    __builtin_memset(codes, 0, kHalfBlock);
+    return {finite ? 0.0F : __builtin_nanf(""), 0};
   }
-  const float amax = reduce_max(max(abs(a), abs(b)));
-  if (amax < kSmallestMaximum) {
-    put_constant(out, 0.0F);
-    return;
+  const I32x16 q = to_int(mul(a, broadcast(127.0F / amax)));
+  store_i8(q, codes);
+  return {amax / 127.0F, reduce_add(q)};
+}
+
+LIMPID_INLINE void put_halves(const SlotOut& out, const Half (&halves)[2]) {
+  for (int h = 0; h < 2; ++h) {
+    out.put(h, halves[h].scale);
+    out.put(2 + h, halves[h].scale * static_cast<float>(halves[h].sum));
+    out.put(5 + h, -8 * halves[h].sum);
+    out.put(7 + h, -32 * halves[h].sum);
+    out.put(9 + h, -128 * halves[h].sum);
   }
-  const F32x16 inverse = broadcast(127.0F / amax);
-  const I32x16 qa = to_int(mul(a, inverse));
-  const I32x16 qb = to_int(mul(b, inverse));
-  store_i8(qa, out.codes());
-  store_i8(qb, out.codes() + 16);
-  put_sums(out, amax / 127.0F, reduce_add(qa), reduce_add(qb));
+  out.put(4, halves[0].scale * static_cast<float>(halves[0].sum) +
+                 halves[1].scale * static_cast<float>(halves[1].sum));
+}
+
+LIMPID_INLINE void quantize_block(const float* x, const SlotOut& out) {
+  put_halves(out, {quantize_half(x, out.codes()),
+                   quantize_half(x + kHalfBlock, out.codes() + kHalfBlock)});
+}
+
+LIMPID_INLINE void put_padding(const SlotOut& out) {
+  __builtin_memset(out.codes(), 0, kScaleBlock);
+  put_halves(out, {Half{0.0F, 0}, Half{0.0F, 0}});
 }
 
 }  // namespace
 
 void quantize_activations(const QuantizeTask& task) {
   const int64_t n_blocks = task.cols / kScaleBlock;
-  std::byte* half_records = task.out + token_slots(task.n_tokens) * n_blocks * kActivationRecord;
   int64_t tile_slot = 0;
   for (int64_t tile_token = 0; tile_token < task.token_end;) {
     const int64_t n_left = task.n_tokens - tile_token;
@@ -82,12 +78,11 @@ void quantize_activations(const QuantizeTask& task) {
       if (owner < task.token_begin || owner >= task.token_end) continue;
       for (int64_t block = 0; block < n_blocks; ++block) {
         const int64_t at = tile_slot * n_blocks + slots * block;
-        const SlotOut out = {task.out + at * kActivationRecord,
-                             half_records + at * kActivationHalfRecord, slots, slot};
+        const SlotOut out = {task.out + at * kActivationRecord, slots, slot};
         if (token < task.n_tokens) {
           quantize_block(task.x + token * task.x_stride + block * kScaleBlock, out);
         } else {
-          put_constant(out, 0.0F);
+          put_padding(out);
         }
       }
     }
