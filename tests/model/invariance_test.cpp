@@ -1,0 +1,118 @@
+// One order of addition: the logits of a token are the same bits for any number of threads, any
+// chunking of the prompt, alone or among others, on every instruction set. Whole models on the cpu
+// executor, compared with ==.
+#include <gtest/gtest.h>
+
+#include "executor/executors.h"
+#include "model/model.h"
+#include "model/tiny_checkpoint.h"
+
+namespace limpid {
+namespace {
+
+constexpr int64_t kVocabSize = 70;
+constexpr int64_t kTokens = 530;  // more than one chunk of 512, and nine blocks of the KV cache
+
+std::vector<int32_t> prompt(int64_t n, int64_t stride) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < n; ++i)
+    tokens.push_back(static_cast<int32_t>((i * stride + i / 7) % kVocabSize));
+  return tokens;
+}
+
+struct Setting {
+  DType dtype;
+  DType kv_dtype;
+};
+
+testing::TinyShape shape_of(DType dtype) {
+  testing::TinyShape shape;
+  shape.vocab_size = kVocabSize;
+  shape.n_layers = 2;
+  shape.n_heads = 6;
+  shape.n_kv_heads = 2;
+  shape.d_model = 96;
+  shape.biases = true;
+  shape.dtype = dtype;
+  return shape;
+}
+
+std::unique_ptr<Model> load(DType dtype, int n_threads, std::string_view isa) {
+  ExecutorOptions options;
+  options.n_threads = n_threads;
+  options.isa = isa;
+  return Model::load(testing::tiny_checkpoint(shape_of(dtype)), make_cpu_executor(options));
+}
+
+// Logits of every token, run in chunks: [n, vocab_size].
+std::vector<float> run(Model& model, DType kv_dtype, std::span<const int32_t> tokens,
+                       size_t chunk) {
+  const auto cache = model.make_cache(static_cast<int64_t>(tokens.size()), kv_dtype, kv_dtype);
+  const SequenceId sequence = cache->add_sequence();
+  std::vector<float> all;
+  for (size_t i = 0; i < tokens.size(); i += chunk) {
+    const StepItem item{sequence, tokens.subspan(i, std::min(chunk, tokens.size() - i)),
+                        StepItem::Outputs::kAll};
+    const std::span<const float> logits = model.step(*cache, {&item, 1});
+    all.insert(all.end(), logits.begin(), logits.end());
+  }
+  return all;
+}
+
+class Invariance : public ::testing::TestWithParam<Setting> {
+ protected:
+  std::vector<float> expected() const {
+    return run(*load(GetParam().dtype, 1, ""), GetParam().kv_dtype, prompt(kTokens, 5), 512);
+  }
+};
+
+TEST_P(Invariance, OverThreadsAndChunks) {
+  const std::vector<float> bits = expected();
+  for (const int n_threads : {1, 2, 3, 7}) {
+    const auto model = load(GetParam().dtype, n_threads, "");
+    for (const size_t chunk : {1u, 7u, 64u, 512u}) {
+      EXPECT_EQ(run(*model, GetParam().kv_dtype, prompt(kTokens, 5), chunk), bits)
+          << n_threads << " threads, chunks of " << chunk;
+    }
+  }
+}
+
+TEST_P(Invariance, OverInstructionSets) {
+  const auto tokens = prompt(150, 5);
+  const auto bits = run(*load(GetParam().dtype, 2, "scalar"), GetParam().kv_dtype, tokens, 64);
+  for (const std::string_view isa : available_isas()) {
+    EXPECT_EQ(run(*load(GetParam().dtype, 2, isa), GetParam().kv_dtype, tokens, 64), bits) << isa;
+  }
+}
+
+// Three sequences advance at different paces in shared steps, one of them watched.
+TEST_P(Invariance, AloneAndAmongOthers) {
+  const auto tokens = prompt(200, 5);
+  const auto alone = run(*load(GetParam().dtype, 1, ""), GetParam().kv_dtype, tokens, 64);
+  const auto model = load(GetParam().dtype, 2, "");
+  const auto cache = model->make_cache(2000, GetParam().kv_dtype, GetParam().kv_dtype);
+  const SequenceId watched = cache->add_sequence();
+  const SequenceId others[] = {cache->add_sequence(), cache->add_sequence()};
+  const auto noise = prompt(400, 11);
+  std::vector<float> among;
+  for (size_t i = 0; i < tokens.size(); i += 5) {
+    const std::vector<StepItem> items = {
+        {others[0], std::span(noise).subspan(i, i % 3 + 1), StepItem::Outputs::kLast},
+        {watched, std::span(tokens).subspan(i, 5), StepItem::Outputs::kAll},
+        {others[1], std::span(noise).subspan(2 * i, 2), StepItem::Outputs::kNone}};
+    const auto logits = model->step(*cache, items);
+    among.insert(among.end(), logits.begin() + kVocabSize, logits.end());
+  }
+  EXPECT_EQ(among, alone);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Types, Invariance,
+    ::testing::Values(Setting{DType::kF32, DType::kF32}, Setting{DType::kF16, DType::kF16},
+                      Setting{DType::kBF16, DType::kF32}, Setting{DType::kQ8_0, DType::kF16},
+                      Setting{DType::kQ4_0, DType::kF32}, Setting{DType::kQ4_1, DType::kF16},
+                      Setting{DType::kQ5_1, DType::kF16}),
+    [](const auto& info) { return std::string(dtype_info(info.param.dtype).name); });
+
+}  // namespace
+}  // namespace limpid
