@@ -41,7 +41,7 @@ class Benchmark {
   BenchResult prompt(int64_t n, int64_t depth, int64_t n_repetitions) {
     BenchResult result = start(fmt::format("pp{}", n), depth);
     result.n_prompt = n;
-    const auto n_steps = static_cast<double>((n + n_batch_ - 1) / n_batch_);
+    const int64_t n_steps = (n + n_batch_ - 1) / n_batch_;
     const double positions = attended(n, depth);
     result.n_bytes =
         n_steps * static_cast<double>(cost_.weight_bytes - cost_.head_bytes) +
@@ -73,7 +73,7 @@ class Benchmark {
  private:
   // Positions that n tokens after `depth` others attend to, in all.
   static double attended(int64_t n, int64_t depth) {
-    return static_cast<double>(n) * (static_cast<double>(depth) + static_cast<double>(n + 1) / 2);
+    return static_cast<double>(n) * (static_cast<double>(depth) + static_cast<double>(n + 1) / 2.0);
   }
 
   static BenchResult start(std::string name, int64_t depth) {

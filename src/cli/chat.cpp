@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/check.h"
 #include "cli/answer.h"
@@ -90,17 +91,17 @@ class Conversation {
           "/exit leaves, /clear forgets, Ctrl-C stops an answer, \\ at the end continues a line");
     }
     while (true) {
-      const std::optional<std::string> text = first ? std::move(first) : read_turn();
-      first.reset();
-      if (!text && reader_->is_person() && interrupt_.interrupted()) {
-        if (wants_to_leave_) return kExitInterrupted;
+      std::optional<std::string> text = std::exchange(first, std::nullopt);
+      if (!text) text = read_turn();
+      // The first Ctrl-C at the prompt asks; it stays counted, so a second one leaves at once.
+      if (!text && reader_->is_person() && interrupt_.interrupted() && !wants_to_leave_) {
         wants_to_leave_ = true;
-        interrupt_.clear();
         print_log("\n(Ctrl-C again, Ctrl-D or /exit leaves)");
         continue;
       }
       wants_to_leave_ = false;
       if (!text || *text == "/exit" || *text == "exit") return kExitOk;
+      interrupt_.clear();
       if (*text == "/clear") {
         chat_.clear();
         continue;
@@ -125,7 +126,6 @@ class Conversation {
 
   // False when Ctrl-C ended a conversation that nobody can go on with.
   bool answer(const std::string& text) {
-    interrupt_.clear();
     try {
       TextStream stream = chat_.ask(text);
       while (const auto piece = stream.next()) {

@@ -119,7 +119,8 @@ std::string Flags::declare(std::string_view declaration, std::string help, const
   return for_parser;
 }
 
-void Flags::text(std::string_view names, std::string& value, std::string help, std::string env) {
+void Flags::text(std::string_view names, std::string& value, std::string help,
+                 const std::string& env) {
   auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
   if (!env.empty()) option->envname(env);
 }
@@ -128,17 +129,19 @@ void Flags::texts(std::string_view names, std::vector<std::string>& values, std:
   impl_->app.add_option(declare(names, std::move(help), {}, true), values)->allow_extra_args(false);
 }
 
-void Flags::integer(std::string_view names, int64_t& value, std::string help, std::string env) {
+void Flags::integer(std::string_view names, int64_t& value, std::string help,
+                    const std::string& env) {
   auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
   if (!env.empty()) option->envname(env);
 }
 
-void Flags::number(std::string_view names, double& value, std::string help, std::string env) {
+void Flags::number(std::string_view names, double& value, std::string help,
+                   const std::string& env) {
   auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
   if (!env.empty()) option->envname(env);
 }
 
-void Flags::toggle(std::string_view names, bool& value, std::string help, std::string env) {
+void Flags::toggle(std::string_view names, bool& value, std::string help, const std::string& env) {
   auto* option = impl_->app.add_flag(declare(names, std::move(help), env, false), value);
   if (!env.empty()) option->envname(env);
   option->transform(

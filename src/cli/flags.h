@@ -25,11 +25,13 @@ class Flags {
   Flags& operator=(const Flags&) = delete;
 
   void group(std::string title);  // heading in the help for what is declared next
-  void text(std::string_view names, std::string& value, std::string help, std::string env = {});
+  void text(std::string_view names, std::string& value, std::string help,
+            const std::string& env = {});
   void texts(std::string_view names, std::vector<std::string>& values, std::string help);
-  void integer(std::string_view names, int64_t& value, std::string help, std::string env = {});
-  void number(std::string_view names, double& value, std::string help, std::string env = {});
-  void toggle(std::string_view names, bool& value, std::string help, std::string env = {});
+  void integer(std::string_view names, int64_t& value, std::string help,
+               const std::string& env = {});
+  void number(std::string_view names, double& value, std::string help, const std::string& env = {});
+  void toggle(std::string_view names, bool& value, std::string help, const std::string& env = {});
   // A switch that may be followed by a value after '=' or as the next word if that is no option.
   void optional_text(std::string_view names, bool& given, std::string& value, std::string help);
   // What a lone "-" stands for, e.g. "--file=-".
