@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -100,6 +101,10 @@ class Scripted(unittest.TestCase):
         self.assertEqual(process.returncode, 130)
 
 
+def prompt(seen: bytes) -> bool:
+    return b"> " in seen
+
+
 class Terminal:
     """The program on a terminal of its own."""
 
@@ -123,6 +128,13 @@ class Terminal:
             if select.select([self.fd], [], [], 0.1)[0]:
                 self.seen += os.read(self.fd, 4096)
 
+    def wait_for_prompt(self, done=prompt, seconds: float = 60) -> None:
+        """Also until the line editor listens: what is typed before it takes the terminal over is not its own."""
+        self.read_until(done, seconds)
+        end = time.monotonic() + seconds
+        while termios.tcgetattr(self.fd)[3] & termios.ICANON and time.monotonic() < end:
+            time.sleep(0.01)
+
     def exit_code(self, seconds: float = 60) -> int:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -137,33 +149,31 @@ class Terminal:
         raise AssertionError("the program did not leave")
 
 
-def prompt(seen: bytes) -> bool:
-    return b"> " in seen
-
-
 class Typed(unittest.TestCase):
     def test_exit_and_control_d_leave(self):
         for keys in ("/exit\r", "exit\r", "\x04"):
             terminal = Terminal(*GREEDY)
-            terminal.read_until(prompt)
+            terminal.wait_for_prompt()
             terminal.type(keys)
             self.assertEqual(terminal.exit_code(), 0)
 
     def test_an_answer_and_another_prompt(self):
         terminal = Terminal(*GREEDY)
-        terminal.read_until(prompt)
+        terminal.wait_for_prompt()
         terminal.type("hello\r")
-        terminal.read_until(lambda seen: b"hello" in seen and prompt(seen.split(b"hello", 1)[1]))
+        terminal.wait_for_prompt(
+            lambda seen: b"hello" in seen and prompt(seen.split(b"hello", 1)[1])
+        )
         terminal.type("/exit\r")
         self.assertEqual(terminal.exit_code(), 0)
 
     def test_control_c_stops_the_answer_only(self):
         terminal = Terminal(*ENDLESS)
-        terminal.read_until(prompt)
+        terminal.wait_for_prompt()
         terminal.type("the\r")
         terminal.read_until(lambda seen: len(seen) > 200)
         terminal.type("\x03")
-        terminal.read_until(
+        terminal.wait_for_prompt(
             lambda seen: seen.rstrip(b" ").endswith(b">") or b"\n> " in seen or b"\r> " in seen
         )
         terminal.type("/exit\r")
@@ -171,7 +181,7 @@ class Typed(unittest.TestCase):
 
     def test_control_c_twice_leaves_with_130(self):
         terminal = Terminal(*GREEDY)
-        terminal.read_until(prompt)
+        terminal.wait_for_prompt()
         terminal.type("\x03")
         time.sleep(0.3)
         terminal.type("\x03")
