@@ -1,7 +1,8 @@
 """Makes tests/data/golden/llama: tiny random Llama models as GGUF F32, and their logits in f64.
 
 Needs torch 2.15.0, transformers 5.23.0, gguf 0.19.0, numpy 2.4 (tools/requirements-oracles.txt). The models are
-transformers' LlamaForCausalLM with each of the family's options turned on in one of them; nothing of Limpid is used.
+transformers' LlamaForCausalLM with each of the family's options turned on in one of them, and its relatives Qwen2 (biases
+of Q, K, V) and Qwen3 (a norm of each head of Q and K), whose files keep rows half-split; nothing of Limpid is used.
 """
 
 import dataclasses
@@ -22,6 +23,7 @@ POSITIONS = [0, 1, 5, 31, 63, 64, 69]
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
+    architecture: str = "llama"
     n_layers: int = 2
     n_heads: int = 4
     n_kv_heads: int = 2
@@ -53,28 +55,40 @@ CASES = [
     Case("epsilon_theta", epsilon=1e-2, theta=500_000.0),
     Case("rope_llama3", rope=LLAMA3_ROPE),
     Case("rope_linear", rope={"rope_type": "linear", "factor": 4.0}),
+    Case("qwen2_tied", architecture="qwen2", tied=True, theta=1_000_000.0),
+    Case("qwen3", architecture="qwen3", head_dim=12, theta=1_000_000.0),
 ]
+FAMILIES = {
+    "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, gguf.MODEL_ARCH.LLAMA),
+    "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM, gguf.MODEL_ARCH.QWEN2),
+    "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM, gguf.MODEL_ARCH.QWEN3),
+}
 
 
-def make_model(case: Case, seed: int) -> transformers.LlamaForCausalLM:
-    config = transformers.LlamaConfig(
+def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
+    make_config, make, _ = FAMILIES[case.architecture]
+    # Qwen2 has biases of Q, K, V always, and takes its head size from the others.
+    options = {
+        "llama": {"attention_bias": case.biases, "mlp_bias": case.biases, "head_dim": case.head_dim},
+        "qwen2": {},
+        "qwen3": {"head_dim": case.head_dim},
+    }[case.architecture]
+    config = make_config(
         num_hidden_layers=case.n_layers,
         num_attention_heads=case.n_heads,
         num_key_value_heads=case.n_kv_heads,
-        head_dim=case.head_dim,
         hidden_size=case.d_model,
         intermediate_size=case.d_ff,
         vocab_size=case.vocab_size,
         tie_word_embeddings=case.tied,
-        attention_bias=case.biases,
-        mlp_bias=case.biases,
         rms_norm_eps=case.epsilon,
         max_position_embeddings=128,
         rope_parameters={"rope_type": "default", "rope_theta": case.theta, **case.rope},
         attn_implementation="eager",
+        **options,
     )
     torch.manual_seed(seed)
-    model = transformers.LlamaForCausalLM(config).float().eval()
+    model = make(config).float().eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.dim() == 1:
@@ -91,13 +105,13 @@ def interleave_pairs(rows: torch.Tensor, n_heads: int) -> torch.Tensor:
     return halves.swapaxes(1, 2).reshape(rows.shape)
 
 
-def gguf_name(name: str) -> str:
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, 16)
+def gguf_name(architecture: str, name: str) -> str:
+    names = gguf.get_tensor_name_map(FAMILIES[architecture][2], 16)
     return names.get_name(name, try_suffixes=(".weight", ".bias"))
 
 
-def write_gguf(path: pathlib.Path, case: Case, model: transformers.LlamaForCausalLM) -> None:
-    writer = gguf.GGUFWriter(path, "llama")
+def write_gguf(path: pathlib.Path, case: Case, model: transformers.PreTrainedModel) -> None:
+    writer = gguf.GGUFWriter(path, case.architecture)
     writer.add_context_length(128)
     writer.add_embedding_length(case.d_model)
     writer.add_block_count(case.n_layers)
@@ -123,11 +137,11 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.LlamaForCausa
     for name, weight in model.state_dict().items():
         if case.tied and name == "lm_head.weight":
             continue
-        if "q_proj" in name:
+        if case.architecture == "llama" and "q_proj" in name:
             weight = interleave_pairs(weight, case.n_heads)
-        elif "k_proj" in name:
+        elif case.architecture == "llama" and "k_proj" in name:
             weight = interleave_pairs(weight, case.n_kv_heads)
-        writer.add_tensor(gguf_name(name), numpy.ascontiguousarray(weight.numpy()))
+        writer.add_tensor(gguf_name(case.architecture, name), numpy.ascontiguousarray(weight.numpy()))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
