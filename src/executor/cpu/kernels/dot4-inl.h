@@ -26,7 +26,9 @@
 #if !defined(LIMPID_INLINE)
 #define LIMPID_INLINE inline __attribute__((always_inline))
 #endif
-#if defined(__clang__)
+#if !defined(__AVX2__)  // plain loops are for reading, and compile slowly when unrolled
+#define LIMPID_UNROLL
+#elif defined(__clang__)
 #define LIMPID_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define LIMPID_UNROLL _Pragma("GCC unroll 16")
