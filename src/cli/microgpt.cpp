@@ -8,6 +8,7 @@
 #include "cli/download.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "train/microgpt/model_file.h"
 #include "train/microgpt/trainer.h"
 
 namespace limpid::cli {
@@ -21,7 +22,8 @@ constexpr const char* kExamples =
     "limpid microgpt\n"
     "limpid microgpt --n_embd 32 --n_layer 2 --n_head 4 --block_size 16 --num_steps 5000\n"
     "limpid microgpt --python-rng\n"
-    "limpid microgpt --data poems.txt --block_size 64 --temperature 0.8";
+    "limpid microgpt --engine fast --n_embd 128 --n_layer 5 --batch_size 8 --save big.safetensors\n"
+    "limpid microgpt --load big.safetensors --sample-only --temperature 0.8";
 
 // What the command line says; what it does not say is the preset's.
 struct MicrogptFlags {
@@ -31,6 +33,9 @@ struct MicrogptFlags {
   std::string input_url;
   std::string engine = "scalar";
   std::string dtype;
+  std::string save;
+  std::string load;
+  bool sample_only = false;
   bool json = false;
   Config numbers;  // only those given count
 };
@@ -55,7 +60,10 @@ void declare(Flags& flags, MicrogptFlags& values) {
   flags.text("--engine NAME", values.engine,
              "scalar: a graph of numbers; fast: matrices, no graph [scalar]");
   flags.text("--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 [f32]");
+  flags.text("--save FILE", values.save, "keep what was learned (safetensors)");
+  flags.text("--load FILE", values.load, "go on from there, with fresh moments of Adam");
   flags.group("samples");
+  flags.toggle("--sample-only", values.sample_only, "no training; wants --load");
   flags.integer("--samples N", numbers.samples, "how many at the end [20]");
   flags.number("--temperature X", numbers.temperature, "low: careful, high: wild [0.5]");
   flags.group("output");
@@ -105,6 +113,29 @@ Dataset read_data(const MicrogptFlags& values) {
   if (!values.input_url.empty()) path = download_once(values.input_url);
   if (path.empty()) return Dataset::parse(microgpt::names_text(), "names.txt");
   return Dataset::parse(read_text(path), path);
+}
+
+Trainer make_trainer(const Flags& flags, const MicrogptFlags& values) {
+  Config config = to_config(flags, values);
+  const auto make_engine = to_engine(values);
+  LIMPID_CHECK(ArgumentError, !values.sample_only || !values.load.empty(),
+               "--sample-only wants --load FILE, a model to draw samples from");
+  if (values.load.empty()) return {config, read_data(values), make_engine};
+  for (const char* flag : {"--n_embd", "--n_layer", "--n_head", "--block_size"}) {
+    LIMPID_CHECK(ArgumentError, !flags.given(flag), "{} is fixed by --load {}; leave it out", flag,
+                 values.load);
+  }
+  auto saved = microgpt::load_model(values.load);
+  config.shape = saved.shape;
+  return {config, values.sample_only ? Dataset() : read_data(values), std::move(saved.alphabet),
+          std::move(saved.weights), make_engine};
+}
+
+void save(const Trainer& trainer, const MicrogptFlags& values) {
+  const bool f32 = values.engine == "fast" && values.dtype != "f64";
+  microgpt::save_model(values.save,
+                       {trainer.config().shape, trainer.alphabet(), trainer.engine().weights()},
+                       f32 ? microgpt::SavedType::kF32 : microgpt::SavedType::kF64);
 }
 
 void print_head(const Trainer& trainer) {
@@ -165,10 +196,13 @@ int microgpt_command(const Arguments& arguments) {
       kExamples);
   declare(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
-  const Config config = to_config(flags, values);
-  Trainer trainer(config, read_data(values), to_engine(values));
-  if (!values.json) print_head(trainer);
-  const bool finished = train(trainer, values.json);
+  Trainer trainer = make_trainer(flags, values);
+  bool finished = true;
+  if (!values.sample_only) {
+    if (!values.json) print_head(trainer);
+    finished = train(trainer, values.json);
+  }
+  if (!values.save.empty()) save(trainer, values);
   print_samples(trainer, values.json);
   return finished ? kExitOk : kExitInterrupted;
 }

@@ -35,7 +35,6 @@ Config preset(std::string_view name) {
   config.num_steps = 1000;
   config.random_style = RandomStyle::kPython;
   config.period_in_alphabet = false;
-  config.skip_zero_gradients = false;
   config.python_sum_order = true;
   config.steps_between_lines = 1;
   return config;

@@ -42,7 +42,6 @@ struct Config {
   int64_t seed = 42;
   RandomStyle random_style = RandomStyle::kFsharp;
   bool period_in_alphabet = true;     // the F# text counts a '.' that no name contains
-  bool skip_zero_gradients = true;    // backward passes over nodes that the loss does not feel
   bool python_sum_order = false;      // dot products add from left to right, one rounding each
   int64_t steps_between_lines = 100;  // of the printed progress
 };

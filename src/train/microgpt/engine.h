@@ -6,20 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "train/microgpt/adam_step.h"
 #include "train/microgpt/config.h"
 #include "train/microgpt/dataset.h"
 #include "train/microgpt/parameters.h"
 
 namespace limpid::microgpt {
-
-// One step of Adam (Kingma & Ba 2015, arXiv:1412.6980, algorithm 1) as a few numbers.
-struct AdamStep {
-  double beta1;
-  double beta2;
-  double step_size;         // learning rate / (1 - beta1^t)
-  double second_unbiasing;  // 1 / (1 - beta2^t)
-  double epsilon;
-};
 
 // Of step 0, 1, ... of `config.num_steps`, over which the learning rate falls to 0.
 AdamStep adam_step(const Config& config, int64_t step);

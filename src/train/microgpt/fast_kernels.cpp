@@ -3,20 +3,22 @@
 #include <type_traits>
 
 #include "train/microgpt/fast_model.h"
+#include "train/microgpt/graph_kernels.h"
 
 namespace limpid {
 
-#define LIMPID_DECLARE_FAST_KERNELS(isa)                     \
+#define LIMPID_DECLARE_KERNELS(isa)                          \
   namespace isa {                                            \
   extern const microgpt::FastKernels<float> kFastKernels32;  \
   extern const microgpt::FastKernels<double> kFastKernels64; \
+  extern const microgpt::GraphKernels kGraphKernels;         \
   }
-LIMPID_DECLARE_FAST_KERNELS(isa_scalar)
+LIMPID_DECLARE_KERNELS(isa_scalar)
 #if defined(__x86_64__)
-LIMPID_DECLARE_FAST_KERNELS(isa_avx2)
-LIMPID_DECLARE_FAST_KERNELS(isa_avx512)
+LIMPID_DECLARE_KERNELS(isa_avx2)
+LIMPID_DECLARE_KERNELS(isa_avx512)
 #endif
-#undef LIMPID_DECLARE_FAST_KERNELS
+#undef LIMPID_DECLARE_KERNELS
 
 namespace microgpt {
 namespace {
@@ -24,6 +26,7 @@ namespace {
 struct KernelSet {
   const FastKernels<float>* of_float;
   const FastKernels<double>* of_double;
+  const GraphKernels* of_graphs;
 };
 
 KernelSet choose() {
@@ -35,12 +38,12 @@ KernelSet choose() {
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
   if (avx512 && most.starts_with("avx512")) {
-    return {&isa_avx512::kFastKernels32, &isa_avx512::kFastKernels64};
+    return {&isa_avx512::kFastKernels32, &isa_avx512::kFastKernels64, &isa_avx512::kGraphKernels};
   }
   if (avx2 && most.starts_with("avx"))
-    return {&isa_avx2::kFastKernels32, &isa_avx2::kFastKernels64};
+    return {&isa_avx2::kFastKernels32, &isa_avx2::kFastKernels64, &isa_avx2::kGraphKernels};
 #endif
-  return {&isa_scalar::kFastKernels32, &isa_scalar::kFastKernels64};
+  return {&isa_scalar::kFastKernels32, &isa_scalar::kFastKernels64, &isa_scalar::kGraphKernels};
 }
 
 }  // namespace
@@ -54,6 +57,8 @@ const FastKernels<T>& fast_kernels() {
     return *chosen.of_double;
   }
 }
+
+const GraphKernels& graph_kernels() { return *choose().of_graphs; }
 
 template const FastKernels<float>& fast_kernels<float>();
 template const FastKernels<double>& fast_kernels<double>();

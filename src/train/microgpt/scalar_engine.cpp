@@ -27,7 +27,7 @@ class ScalarEngine final : public Engine {
       total = total + mean_loss(document);
     }
     if (documents.size() > 1) total = total * (1.0 / static_cast<double>(documents.size()));
-    graph_.backward(total, config_.skip_zero_gradients);
+    graph_.backward(total);
     return total.data();
   }
 
@@ -37,15 +37,8 @@ class ScalarEngine final : public Engine {
   }
 
   void update(const AdamStep& step) override {
-    const auto data = graph_.kept_data();
-    const auto grad = graph_.kept_grad();
-    for (size_t i = 0; i < data.size(); ++i) {
-      const double g = grad[i];
-      first_moment_[i] = step.beta1 * first_moment_[i] + (1.0 - step.beta1) * g;
-      second_moment_[i] = step.beta2 * second_moment_[i] + (1.0 - step.beta2) * (g * g);
-      const double root = std::sqrt(second_moment_[i] * step.second_unbiasing);
-      data[i] -= step.step_size * first_moment_[i] / (root + step.epsilon);
-    }
+    graph_kernels().update(graph_.kept_data().data(), graph_.kept_grad().data(),
+                           first_moment_.data(), second_moment_.data(), first_moment_.size(), step);
   }
 
   void begin_context() override {

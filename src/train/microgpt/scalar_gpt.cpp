@@ -65,9 +65,7 @@ Row ScalarGpt::parameter_row(const Matrix& matrix, int64_t row) {
 
 // y = W x: one dot a row.
 Row ScalarGpt::linear(const Matrix& weights, const Row& x) {
-  const size_t begin = graph_.size();
-  for (int64_t r = 0; r < weights.rows; ++r) graph_.dot(parameter_row(weights, r), x);
-  return graph_.since(begin);
+  return graph_.dots(static_cast<NodeId>(weights.offset), static_cast<size_t>(weights.rows), x);
 }
 
 // softmax(q k / sqrt(head_dim)) v, each head on its own slice.

@@ -53,6 +53,7 @@ Trainer::Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<
 
 double Trainer::step() {
   const auto& documents = dataset_.documents();
+  LIMPID_CHECK(ArgumentError, !documents.empty(), "there is no data to learn from");
   batch_.resize(static_cast<size_t>(config_.batch_size));
   for (size_t i = 0; i < batch_.size(); ++i) {
     const size_t at = static_cast<size_t>(step_) * batch_.size() + i;

@@ -26,6 +26,7 @@ class Trainer {
   const Alphabet& alphabet() const { return alphabet_; }
   int64_t n_documents() const { return static_cast<int64_t>(dataset_.documents().size()); }
   Engine& engine() { return *engine_; }
+  const Engine& engine() const { return *engine_; }
 
   // One step on the next batch_size documents; at the end of the data it starts over. Gives the
   // loss before the update.

@@ -14,10 +14,11 @@
 #include <span>
 #include <vector>
 
+#include "train/microgpt/graph_kernels.h"
+
 namespace limpid::microgpt {
 
 class Graph;
-using NodeId = uint32_t;
 
 // A handle: two words, free to copy. Valid until its graph is reset below it or destroyed.
 class Value {
@@ -60,31 +61,13 @@ class Row {
   size_t size_;
 };
 
-// How a node was made. A dot keeps no slopes: d (a . b) / d a[i] is b[i], which is still there.
-enum class Operation : uint8_t {
-  kLeaf,
-  kUnary,         // slope_left = d this / d left
-  kBinary,        // and slope_right = d this / d right
-  kSum,           // of the n_terms nodes from left on
-  kDot,           // of the n_terms nodes from left on and as many from right on
-  kScatteredDot,  // of the n_terms nodes from left on and those listed from right on in the terms
-};
-
-struct Node {
-  Operation operation;
-  uint32_t n_terms;
-  NodeId left;
-  NodeId right;
-  double slope_left;
-  double slope_right;
-};
-
-// The arena of all nodes, in the order in which they were made. Memory grows to what the largest
-// step needs, and is kept: after that a step allocates nothing.
+// The arena of all nodes: a stack, on which a node lies above all that it was made of. Memory grows
+// to what the largest step needs, and is kept: after that a step allocates nothing.
 class Graph {
  public:
-  // In Python's order a dot adds its products from left to right; otherwise in four lanes.
-  explicit Graph(bool python_sum_order = false) : python_sum_order_(python_sum_order) {}
+  // In Python's order a dot adds its products from left to right; otherwise in lanes.
+  explicit Graph(bool python_sum_order = false)
+      : kernels_(graph_kernels()), python_sum_order_(python_sum_order) {}
   // Handles point here.
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -100,10 +83,10 @@ class Graph {
   Row row(NodeId first, size_t count) { return {this, first, count}; }
   size_t size() const { return size_; }
 
-  // Gradients of `loss` by all nodes it was made of; 0 for the others. Walks the nodes from the
-  // loss back to the parameters, each after all that were made of it, without recursion. A node
-  // whose own gradient is 0 passes nothing on when `skip_zero_gradients`.
-  void backward(Value loss, bool skip_zero_gradients = false);
+  // Gradients of `loss` by all nodes it was made of; 0 for the others. Goes down the stack from the
+  // loss to the parameters: a node has its whole gradient before it passes it on, and nothing
+  // recurses. A node whose gradient is 0 passes nothing on.
+  void backward(Value loss);
 
   std::span<double> kept_data() { return {data_.data(), n_kept_}; }
   std::span<const double> kept_data() const { return {data_.data(), n_kept_}; }
@@ -116,17 +99,14 @@ class Graph {
     return push(data, {Operation::kBinary, 2, a.id(), b.id(), slope_a, slope_b});
   }
   Value dot(const Row& a, const Row& b);
+  // One dot with x of each of n_rows rows that lie one behind the other from `first` on.
+  Row dots(NodeId first, size_t n_rows, const Row& x);
   Value dot(const Row& a, std::span<const Value> b);
   Value sum(const Row& a);
 
  private:
   friend class Value;
   friend class Row;
-
-  struct Visit {
-    NodeId node;
-    uint32_t next_term;
-  };
 
   Value push(double data, const Node& node) {
     if (size_ == data_.size()) grow();
@@ -135,9 +115,6 @@ class Graph {
     return {this, static_cast<NodeId>(size_++)};
   }
   void grow();
-  void sort_from(NodeId loss);
-  bool next_child(Visit& visit, NodeId& child);
-  void pass_on(const Node& node, double gradient);
 
   std::vector<double> data_;
   std::vector<double> grad_;
@@ -145,13 +122,8 @@ class Graph {
   std::vector<NodeId> terms_;  // of scattered dots
   size_t size_ = 0;
   size_t n_kept_ = 0;
+  const GraphKernels& kernels_;
   bool python_sum_order_;
-
-  // Of backward(): the order, the path to the node in hand, and who was met already: 0 not met,
-  // n > 0 met, and the n - 1 nodes behind it too.
-  std::vector<NodeId> order_;
-  std::vector<Visit> path_;
-  std::vector<uint32_t> met_;
 };
 
 inline double Value::data() const { return graph_->data_[id_]; }

@@ -1,5 +1,6 @@
 // The model of scalar_gpt.cpp for all positions at once, with its derivative written out.
 #include "train/microgpt/fast_model.h"
+#include "train/microgpt/kernels/adam.h"
 #include "train/microgpt/kernels/fast_attention.h"
 #include "train/microgpt/kernels/matrix_product.h"
 #include "train/microgpt/kernels/vectors.h"
@@ -279,32 +280,9 @@ double backward(const FastModel<T>& model, const double* row_weights) {
 }
 
 template <typename T>
-Vector<T> root_of(Vector<T> x) {
-  Vector<T> root = {};
-  for (int i = 0; i < kLanes<T>; ++i) {
-    root[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_sqrtf(static_cast<float>(x[i])))
-                             : static_cast<T>(__builtin_sqrt(static_cast<double>(x[i])));
-  }
-  return root;
-}
-
-template <typename T>
 void update(const FastModel<T>& model, const AdamStep& step) {
-  const T beta1 = static_cast<T>(step.beta1);
-  const T beta2 = static_cast<T>(step.beta2);
-  const T rest1 = static_cast<T>(1.0 - step.beta1);
-  const T rest2 = static_cast<T>(1.0 - step.beta2);
-  const T step_size = static_cast<T>(step.step_size);
-  const T unbiasing = static_cast<T>(step.second_unbiasing);
-  const T epsilon = static_cast<T>(step.epsilon);
-  for (int64_t i = 0; i < model.n_params; i += kLanes<T>) {
-    const Vector<T> g = at(model.gradients + i);
-    const Vector<T> m = at(model.first_moment + i) * beta1 + g * rest1;
-    const Vector<T> v = at(model.second_moment + i) * beta2 + g * g * rest2;
-    at(model.first_moment + i) = m;
-    at(model.second_moment + i) = v;
-    at(model.weights + i) -= m * step_size / (root_of<T>(v * unbiasing) + epsilon);
-  }
+  adam<T>({model.weights, model.gradients, model.first_moment, model.second_moment},
+          static_cast<size_t>(model.n_params), step);
   turn_weights(model);
 }
 

@@ -49,6 +49,29 @@ inline const Vector<T>& at(const T* memory) {
   return *reinterpret_cast<const Vector<T>*>(memory);
 }
 
+// Of memory on no boundary.
+template <typename T>
+inline Vector<T> load(const T* memory) {
+  Vector<T> v;
+  __builtin_memcpy(&v, memory, sizeof(v));
+  return v;
+}
+template <typename T>
+inline void store(T* memory, Vector<T> v) {
+  __builtin_memcpy(memory, &v, sizeof(v));
+}
+
+// Compiles to one instruction.
+template <typename T>
+inline Vector<T> root_of(Vector<T> x) {
+  Vector<T> root = {};
+  for (int i = 0; i < kLanes<T>; ++i) {
+    root[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_sqrtf(static_cast<float>(x[i])))
+                             : static_cast<T>(__builtin_sqrt(static_cast<double>(x[i])));
+  }
+  return root;
+}
+
 template <typename T, int kBy, int... kLane>
 inline Vector<T> rotate(Vector<T> v, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(v, v, ((kLane + kBy) % kLanes<T>)...);

@@ -1,0 +1,27 @@
+// A learned model as a safetensors file: the matrices under the names of the Python, and in the
+// metadata what they do not say themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/microgpt/dataset.h"
+#include "train/microgpt/parameters.h"
+
+namespace limpid::microgpt {
+
+struct SavedModel {
+  Shape shape;
+  Alphabet alphabet;
+  std::vector<double> weights;  // in the order of Matrices
+};
+
+enum class SavedType { kF32, kF64 };
+
+// The file appears when it is complete. Throws ResourceError.
+void save_model(const std::string& path, const SavedModel& model, SavedType type);
+
+// Throws FormatError when the file is no such model, ResourceError when it cannot be read.
+SavedModel load_model(const std::string& path);
+
+}  // namespace limpid::microgpt
