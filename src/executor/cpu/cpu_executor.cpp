@@ -14,6 +14,8 @@ constexpr int64_t kElementsPerThread = 8192;
 
 // Activations of the widest kind that a decoder may keep at once, for reserving address space.
 constexpr int64_t kWideActivations = 12;
+// Floats by which a token's columns are padded at most for the kernels.
+constexpr int64_t kLanePadding = 15;
 
 bool all_within(std::span<const int32_t> ids, int64_t n) {
   return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
@@ -100,6 +102,7 @@ void CpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
     widest = std::max(widest, shape.cols());
   }
   arena_.reserve(tensor_bytes(DType::kF32, Shape{max_tokens * kWideActivations, widest}) +
+                 tensor_bytes(DType::kF32, Shape{max_tokens, kLanePadding}) +
                  tensor_bytes(DType::kF32, Shape{max_outputs * 2, widest_output}));
   token_tiles_.reserve(static_cast<size_t>(max_tokens));
 }

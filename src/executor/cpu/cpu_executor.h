@@ -79,9 +79,12 @@ class CpuExecutor final : public Executor {
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
   // x as the quantised kernels read it; nothing when no projection is quantised.
   Activation quantize(const Activation& x, std::span<const Projection> projections);
-  // Rows of groups [begin, end) of one projection.
-  void linear_groups(const Activation& x, const Activation& quantized, const Projection& projection,
-                     int64_t begin, int64_t end, int thread);
+  // x as the float kernels read it; nothing when no projection is of floats, or for one token.
+  Activation pack(const Activation& x, std::span<const Projection> projections);
+  // Rows of groups [begin, end) of one projection, of the x that its kernel reads.
+  void linear_groups(const float* x, int64_t n_tokens, const Projection& projection, int64_t begin,
+                     int64_t end, int thread);
+  bool is_quantized_weight(const Weight& weight) const;
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
 

@@ -26,6 +26,8 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
   }
   if (x.rows() == 0) return;
   const Activation quantized = quantize(x, projections);
+  const Activation packed = pack(x, projections);
+  const float* for_floats = packed.rows() > 0 ? data(packed) : data(x);
   const bool small = n_all_groups * kGroupRows * x.cols() * x.rows() < kSmallProducts;
   pool_.for_ranges(n_all_groups, small ? n_all_groups : 1,
                    [&](int64_t begin, int64_t end, int thread) {
@@ -33,18 +35,25 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
                        const int64_t n = n_groups(p);
                        const int64_t from = std::max<int64_t>(begin, 0);
                        const int64_t to = std::min(end, n);
-                       if (from < to) linear_groups(x, quantized, p, from, to, thread);
+                       if (from < to) {
+                         linear_groups(is_quantized_weight(p.weight) ? data(quantized) : for_floats,
+                                       x.rows(), p, from, to, thread);
+                       }
                        begin -= n;
                        end -= n;
                      }
                    });
 }
 
+bool CpuExecutor::is_quantized_weight(const Weight& weight) const {
+  return weights_[static_cast<size_t>(weight.id)].packed.rows() > 0;
+}
+
 Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection> projections) {
-  const auto is_packed = [&](const Projection& p) {
-    return weights_[static_cast<size_t>(p.weight.id)].packed.rows() > 0;
-  };
-  if (std::ranges::none_of(projections, is_packed)) return {};
+  if (std::ranges::none_of(projections,
+                           [&](const Projection& p) { return is_quantized_weight(p.weight); })) {
+    return {};
+  }
   const int64_t n_bytes = quantized_activations_bytes(x.rows(), x.cols());
   Activation quantized = allocate(1, (n_bytes + 3) / 4);
   QuantizeTask all;
@@ -64,16 +73,31 @@ Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection
   return quantized;
 }
 
-void CpuExecutor::linear_groups(const Activation& x, const Activation& quantized,
-                                const Projection& projection, int64_t begin, int64_t end,
-                                int thread) {
+Activation CpuExecutor::pack(const Activation& x, std::span<const Projection> projections) {
+  if (x.rows() == 1 || std::ranges::all_of(projections, [&](const Projection& p) {
+        return is_quantized_weight(p.weight);
+      })) {
+    return {};
+  }
+  Activation packed = allocate(1, packed_tokens_floats(x.rows(), x.cols()));
+  const int64_t grain =
+      std::max<int64_t>(1, kElementsToShare / x.cols() / kFloatTokenGrain) * kFloatTokenGrain;
+  pool_.for_ranges(x.rows(), grain,
+                   [&, from = data(x), to = data(packed)](int64_t begin, int64_t end, int) {
+                     kernels_.pack_tokens(from, x.rows(), x.cols(), begin, end, to);
+                   });
+  return packed;
+}
+
+void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projection& projection,
+                                int64_t begin, int64_t end, int thread) {
   const LoadedWeight& weight = weights_[static_cast<size_t>(projection.weight.id)];
   const float* bias =
       projection.bias ? weights_[static_cast<size_t>(projection.bias.id)].vector.data() : nullptr;
   if (weight.packed.rows() > 0) {
     LinearTask task = weight.packed.task();
-    task.x = reinterpret_cast<const std::byte*>(data(quantized));
-    task.n_tokens = x.rows();
+    task.x = reinterpret_cast<const std::byte*>(x);
+    task.n_tokens = n_tokens;
     task.y = data(projection.y);
     task.y_stride = projection.weight.rows;
     task.bias = bias;
@@ -84,12 +108,12 @@ void CpuExecutor::linear_groups(const Activation& x, const Activation& quantized
   }
   FloatLinearTask task;
   task.weight = weight.tensor.data;
-  task.cols = x.cols();
+  task.cols = projection.weight.cols;
   task.row_begin = begin * kGroupRows;
   task.row_end = std::min(end * kGroupRows, projection.weight.rows);
   task.pair_head_dim = weight.pair_head_dim;
-  task.x = data(x);
-  task.n_tokens = x.rows();
+  task.x = x;
+  task.n_tokens = n_tokens;
   task.y = data(projection.y);
   task.y_stride = projection.weight.rows;
   task.bias = bias;

@@ -18,7 +18,7 @@ struct FloatLinearTask {
   int64_t row_end = 0;
   int64_t pair_head_dim =
       0;  // > 0: rows of each head of so many are interleaved pairs; out(r) is half-split
-  const float* x = nullptr;  // [n_tokens, cols]
+  const float* x = nullptr;  // what pack_tokens wrote; of one token, [cols] will do
   int64_t n_tokens = 0;
   float* y = nullptr;  // [n_tokens, y_stride]
   int64_t y_stride = 0;
@@ -27,6 +27,13 @@ struct FloatLinearTask {
 };
 inline constexpr int64_t kLinearScratch =
     128 * 1024;  // half a MiB: a panel of rows that stays in the L2 cache
+
+// Tokens that threads pack together: whole tiles of every instruction set.
+inline constexpr int64_t kFloatTokenGrain = 24;
+// Floats that n_tokens of `cols` columns take, packed.
+constexpr int64_t packed_tokens_floats(int64_t n_tokens, int64_t cols) {
+  return n_tokens * ((cols + 15) / 16 * 16);
+}
 
 // Keys and values of one head in one block of 64 positions: K transposed [head_dim, 64], V [64,
 // v_stride] with v_stride = head_dim rounded up to 16.
@@ -72,6 +79,12 @@ struct Kernels {
   void (*linear_f32)(const FloatLinearTask& task);
   void (*linear_f16)(const FloatLinearTask& task);
   void (*linear_bf16)(const FloatLinearTask& task);
+  // x [n_tokens, cols] as these read it: tiles of as many tokens T as a register tile has (the last
+  // one may have fewer), each [cols / 16][T][16], the last columns padded with 0. So a kernel reads
+  // one stream, whatever the stride of x. Packs tokens [token_begin, token_end), bounds being
+  // multiples of kFloatTokenGrain or the end.
+  void (*pack_tokens)(const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+                      int64_t token_end, float* packed);
 
   // -- attention --
   // One block's partial of every query that sees some of it; `block` counts from position 0.

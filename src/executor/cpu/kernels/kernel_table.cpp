@@ -7,6 +7,7 @@ const Kernels kKernels = {
     .linear_f32 = linear_f32,
     .linear_f16 = linear_f16,
     .linear_bf16 = linear_bf16,
+    .pack_tokens = pack_tokens,
     .attend_block = attend_block,
     .merge_partial = merge_partial,
     .finish_attention = finish_attention,

@@ -9,6 +9,8 @@ namespace limpid::LIMPID_ISA {
 void linear_f32(const FloatLinearTask& task);
 void linear_f16(const FloatLinearTask& task);
 void linear_bf16(const FloatLinearTask& task);
+void pack_tokens(const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+                 int64_t token_end, float* packed);
 
 void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& kv,
                   const AttentionState& partial);

@@ -427,6 +427,56 @@ LIMPID_INLINE F32x16 float_of_bits(I32x16 a) { return OpsI::as_float(a); }
 // The sum of the lanes in one order: (l, l+8), (l, l+4), (l, l+2), (l, l+1).
 LIMPID_INLINE float reduce_add(F32x16 a) { return OpsF::reduce_add(a); }
 LIMPID_INLINE int32_t reduce_add(I32x16 a) { return OpsI::reduce_add(a); }
+
+#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+// Eight sums whose trees grow side by side, but for the last addition: lanes 2j, 2j + 1 of each
+// block of four hold what is left of one.
+LIMPID_INLINE __m512 fold_eight(const F32x16* v) {
+  __m512 eights[4];  // lanes l + (l + 8) of two sums each
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const __m512 a = v[i].raw;
+    const __m512 b = v[i + 4].raw;
+    eights[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+  }
+  __m512 fours[2];  // of four sums each: i, i + 4, i + 2, i + 6
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m512 a = eights[i];
+    const __m512 b = eights[i + 2];
+    fours[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+  }
+  return _mm512_add_ps(_mm512_shuffle_ps(fours[0], fours[1], 0x44),
+                       _mm512_shuffle_ps(fours[0], fours[1], 0xEE));
+}
+#endif
+
+// out[i] = reduce_add(v[i]), many at once where that is faster.
+template <int kN>
+LIMPID_INLINE void reduce_add_all(const F32x16* v, float* out) {
+  int i = 0;
+#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+  // Where each sum ends up: blocks of four are sums 0, 4, 2, 6 of eight, in them 0, 1 of the first
+  // eight, then of the second.
+  const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15);
+#pragma GCC unroll 4
+  for (; i + 8 <= kN; i += 16) {
+    const __m512 a = fold_eight(v + i);
+    const bool whole = i + 16 <= kN;
+    const __m512 b = whole ? fold_eight(v + i + 8) : a;
+    const __m512 sums = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xDD));
+    const __m512 sorted = _mm512_permutexvar_ps(order, sums);
+    if (whole) {
+      _mm512_storeu_ps(out + i, sorted);
+    } else {
+      _mm256_storeu_ps(out + i, _mm512_castps512_ps256(sorted));
+    }
+  }
+  i = kN % 16 >= 8 ? kN / 16 * 16 + 8 : kN / 16 * 16;
+#endif
+#pragma GCC unroll 8
+  for (; i < kN; ++i) out[i] = reduce_add(v[i]);
+}
 // The largest lane; no lane may be NaN (and of zeros either sign may come back).
 LIMPID_INLINE float reduce_max(F32x16 a) { return OpsF::reduce_max(a); }
 

@@ -44,10 +44,13 @@ constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
 #endif
 constexpr int64_t kPanelTokens = 24;  // from so many tokens on, rows are copied into a panel
 constexpr int64_t kPrefetchBytes = 1024;
+static_assert(kFloatTokenGrain % kTokens == 0);
 // Columns that meet a few rows before the next ones do: kTokens x so many floats stay in the L1
 // cache.
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kChunkedRows = 32;  // rows of a panel when there is more than one chunk
+
+LIMPID_INLINE int64_t padded_cols(int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
 
 LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
   const int64_t head_dim = task.pair_head_dim;
@@ -60,17 +63,25 @@ LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
 template <int kR, int kT>
 LIMPID_INLINE void write_outputs(const FloatLinearTask& task, const F32x16 (&sums)[kR][kT],
                                  int64_t row, int64_t n_rows, int64_t token) {
+  float folded[kR][kT];
+  reduce_add_all<kR * kT>(&sums[0][0], &folded[0][0]);
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     if (r >= n_rows) break;
     const int64_t out = output_row(task, row + r);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
-      float sum = reduce_add(sums[r][t]);
+      float sum = folded[r][t];
       if (task.bias != nullptr) sum += task.bias[out];
       task.y[(token + t) * task.y_stride + out] = sum;
     }
   }
+}
+
+// The last n < 16 columns of a token. Packed ones end in zeros; one token alone may be as it was.
+template <int kT>
+LIMPID_INLINE F32x16 load_last(const float* x, int64_t n) {
+  return kT == 1 ? load_partial(x, n) : load(x);
 }
 
 // kR rows as the file has them, kT tokens.
@@ -78,7 +89,7 @@ template <class W, int kR, int kT>
 void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
   const int64_t cols = task.cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight) + row * cols;
-  const float* x = task.x + token * cols;
+  const float* x = task.x + token * padded_cols(cols);
   F32x16 sums[kR][kT];
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
@@ -99,7 +110,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
     }
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load(x + t * cols + k);
+      const F32x16 xs = load(x + k * kT + t * kLanes);
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
     }
@@ -110,7 +121,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
       const F32x16 ws = W::load_partial(w + r * cols + k, cols - k);
 #pragma GCC unroll 8
       for (int t = 0; t < kT; ++t)
-        sums[r][t] = fma(ws, load_partial(x + t * cols + k, cols - k), sums[r][t]);
+        sums[r][t] = fma(ws, load_last<kT>(x + k * kT + t * kLanes, cols - k), sums[r][t]);
     }
   }
   write_outputs(task, sums, row, kR, token);
@@ -161,12 +172,14 @@ void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
 }
 
 // Columns [k, k_end) of kRows rows and kT tokens. Sums of the columns before come from `carried`
-// [kRows][kT][16] and go there, but for the last columns, which write the outputs.
+// [kRows][kT][16] and go there, but for the last columns, which write the outputs. `ahead` is what
+// to bring near meanwhile, a line for every 16 columns.
 template <class W, int kT>
 void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, int64_t k,
-                int64_t k_end, float* carried, int64_t row, int64_t n_rows, int64_t token) {
+                int64_t k_end, float* carried, int64_t row, int64_t n_rows, int64_t token,
+                const float* ahead) {
   const int64_t cols = task.cols;
-  const float* x = task.x + token * cols;
+  const float* x = task.x + token * padded_cols(cols);
   F32x16 sums[kRows][kT];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -175,13 +188,14 @@ void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, i
       sums[r][t] = k == 0 ? zero() : load(carried + (r * kT + t) * kLanes);
   }
   panel += k * kRows;
-  for (; k + kLanes <= k_end; k += kLanes, panel += kRows * kLanes) {
+  for (; k + kLanes <= k_end; k += kLanes, panel += kRows * kLanes, ahead += kLanes) {
+    __builtin_prefetch(ahead, 0, 2);
     F32x16 rows[kRows];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) rows[r] = W::load(panel + r * kLanes);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load(x + t * cols + k);
+      const F32x16 xs = load(x + k * kT + t * kLanes);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) sums[r][t] = fma(rows[r], xs, sums[r][t]);
     }
@@ -189,7 +203,7 @@ void panel_tile(const FloatLinearTask& task, const typename W::Element* panel, i
   if (k < k_end) {
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
-      const F32x16 xs = load_partial(x + t * cols + k, cols - k);
+      const F32x16 xs = load_last<kT>(x + k * kT + t * kLanes, cols - k);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) sums[r][t] = fma(W::load(panel + r * kLanes), xs, sums[r][t]);
     }
@@ -223,8 +237,11 @@ LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& pan
       const int64_t k_end = k + kChunk < task.cols ? k + kChunk : task.cols;
       const auto* rows = panel.data;
       float* sums = carried;
+      // The columns or tokens after these: each of the rows asks for a part of them.
+      const float* ahead = task.x + token * padded_cols(task.cols) + k_end * kT;
       for (int64_t r = panel.row; r < panel.row_end; r += kRows, rows += panel.stride) {
-        panel_tile<W, kT>(task, rows, k, k_end, sums, r, panel.row_end - r, token);
+        panel_tile<W, kT>(task, rows, k, k_end, sums, r, panel.row_end - r, token, ahead);
+        ahead += k_end - k;
         if (task.cols > kChunk) sums += kRows * kT * kLanes;
       }
     }
@@ -238,7 +255,7 @@ LIMPID_INLINE void panel_tokens(const FloatLinearTask& task, const Panel<W>& pan
 template <class W>
 void linear(const FloatLinearTask& task) {
   using Element = typename W::Element;
-  const int64_t stride = (task.cols + kLanes - 1) / kLanes * kLanes * kRows;
+  const int64_t stride = padded_cols(task.cols) * kRows;
   constexpr int64_t kRoom = kLinearScratch * static_cast<int64_t>(sizeof(float) / sizeof(Element));
   int64_t panel_rows = kRoom / stride * kRows;
   if (task.cols > kChunk && panel_rows > kChunkedRows) panel_rows = kChunkedRows;
@@ -255,6 +272,21 @@ void linear(const FloatLinearTask& task) {
 }
 
 }  // namespace
+
+void pack_tokens(const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+                 int64_t token_end, float* packed) {
+  const int64_t width = padded_cols(cols);
+  for (int64_t token = token_begin; token < token_end; token += kTokens) {
+    const int64_t n = token + kTokens < n_tokens ? kTokens : n_tokens - token;
+    for (int64_t t = 0; t < n; ++t) {
+      const float* from = x + (token + t) * cols;
+      float* to = packed + token * width + t * kLanes;
+      int64_t k = 0;
+      for (; k + kLanes <= cols; k += kLanes, to += n * kLanes) store(load(from + k), to);
+      if (k < cols) store(load_partial(from + k, cols - k), to);
+    }
+  }
+}
 
 void linear_f32(const FloatLinearTask& task) { linear<F32Weight>(task); }
 void linear_f16(const FloatLinearTask& task) { linear<F16Weight>(task); }
