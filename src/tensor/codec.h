@@ -1,4 +1,5 @@
-// Exact scalar conversion between every DType and f32: the definition that fast kernels are tested against.
+// Exact scalar conversion between every DType and f32: the definition that fast kernels are tested
+// against.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ float bf16_to_f32(uint16_t bits);
 uint16_t f32_to_bf16(float value);
 
 // Decodes out.size() elements that start at `source` (the start of a block) into f32.
-// Bit-equal to the `gguf` package's dequantisation. Throws UnsupportedError for integer types other than i8/u8.
+// Bit-equal to the `gguf` package's dequantisation. Throws UnsupportedError for integer types other
+// than i8/u8.
 void decode_row(DType dtype, const std::byte* source, std::span<float> out);
 
 // The whole tensor as f32, in row-major order.

@@ -7,12 +7,31 @@
 
 namespace limpid {
 
-// The quantised types are ggml's block formats: `block_size` consecutive elements of a row share scales.
+// The quantised types are ggml's block formats: `block_size` consecutive elements of a row share
+// scales.
 enum class DType : uint8_t {
-  kF32, kF16, kBF16, kF64, kI8, kI16, kI32, kI64, kU8, kBool,
-  kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0,
-  kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K,
-  kIQ4_NL, kIQ4_XS,
+  kF32,
+  kF16,
+  kBF16,
+  kF64,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kU8,
+  kBool,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
 };
 
 struct DTypeInfo {

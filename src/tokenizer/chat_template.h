@@ -3,29 +3,30 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json.hpp>
 
 namespace limpid {
 
 struct TemplateLimits {
-  int64_t max_depth = 100;                // nesting of the parser and of calls
-  int64_t max_steps = 1'000'000;          // statements and loop iterations; expressions and copied bytes count too
+  int64_t max_depth = 100;  // nesting of the parser and of calls
+  int64_t max_steps =
+      1'000'000;  // statements and loop iterations; expressions and copied bytes count too
   int64_t max_output_bytes = 16 << 20;
-  int64_t max_memory_bytes = 64 << 20;    // of all values alive at once, the inputs among them
+  int64_t max_memory_bytes = 64 << 20;  // of all values alive at once, the inputs among them
 };
 
-// What a template sees, under the names that `apply_chat_template` gives. Objects keep their key order.
+// What a template sees, under the names that `apply_chat_template` gives. Objects keep their key
+// order.
 struct TemplateInputs {
-  nlohmann::ordered_json messages;             // array of {role, content, …}
-  nlohmann::ordered_json tools;                // array, or null: `tools` is none
-  nlohmann::ordered_json extra;                // object: more variables (enable_thinking, documents, …), or null
-  std::string bos_token;                       // empty: not defined, as for a tokenizer that has none
+  nlohmann::ordered_json messages;  // array of {role, content, …}
+  nlohmann::ordered_json tools;     // array, or null: `tools` is none
+  nlohmann::ordered_json extra;  // object: more variables (enable_thinking, documents, …), or null
+  std::string bos_token;         // empty: not defined, as for a tokenizer that has none
   std::string eos_token;
   bool add_generation_prompt = true;
-  int64_t now = 0;                             // Unix seconds for strftime_now, local time; 0: the clock
+  int64_t now = 0;  // Unix seconds for strftime_now, local time; 0: the clock
 };
 
 // A parsed template; immutable, safe to render from many threads.
@@ -37,8 +38,8 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages` is an array of {role, content, …}; throws Error with the template's own words on raise_exception,
-  // and with line and column when a limit is passed or a value has the wrong type.
+  // `messages` is an array of {role, content, …}; throws Error with the template's own words on
+  // raise_exception, and with line and column when a limit is passed or a value has the wrong type.
   std::string render(const TemplateInputs& inputs) const;
   const std::string& source() const;
 

@@ -336,8 +336,8 @@ LIMPID_INLINE Codes<kMaxCode> ready(Bytes bytes) {
   }
 }
 
-// Fixes a sum in its register, where it is. GCC puts off all the additions of a block to its end, and
-// for this spills every product to memory.
+// Fixes a sum in its register, where it is. GCC puts off all the additions of a block to its end,
+// and for this spills every product to memory.
 LIMPID_INLINE void settle([[maybe_unused]] Bytes& sum) {
 #if !defined(__AVX512BW__)
   asm volatile("" : "+x"(sum));
