@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -133,10 +133,10 @@ TEST_F(ChatTemplateTest, WrongInputsAreRefused) {
 void expect_bomb_ends(const std::string& source) {
   TemplateInputs inputs;
   inputs.messages = ordered_json::array();
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   EXPECT_THROW(ChatTemplate(source).render(inputs), Error) << source.substr(0, 200);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20))
-      << source.substr(0, 200);
+  // Processor time, with room for sanitizers; without a limit it would be hours.
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 120) << source.substr(0, 200);
 }
 
 TEST_F(ChatTemplateTest, BombsEndInAnError) {

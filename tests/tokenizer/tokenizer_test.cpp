@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <random>
 #include <thread>
@@ -52,11 +52,11 @@ TEST(Tokenizer, GivesBackTheBytesOfAnyInput) {
 
 TEST(Tokenizer, TakesTimeAboutLinearInLongRuns) {
   const auto seconds = [](const Tokenizer& tokenizer, const std::string& text) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     const std::vector<TokenId> ids = tokenizer.encode(text, plain());
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const std::clock_t end = std::clock();
     EXPECT_EQ(tokenizer.decode(ids).size(), text.size());
-    return elapsed.count();
+    return static_cast<double>(end - start) / CLOCKS_PER_SEC;
   };
   for (const char* pre : {"spm", "llama-bpe", "gpt-4o", "smollm", "deepseek-v3"}) {
     const auto tokenizer =
@@ -65,8 +65,8 @@ TEST(Tokenizer, TakesTimeAboutLinearInLongRuns) {
          {"a", " ", "\xC3\xA9", "\xF0\x9F\x98\x80", "\n", "\xCC\x81", "0"}) {
       std::string text = "x";
       while (text.size() < 1'000'000) text += unit;
-      // A quadratic algorithm takes minutes.
-      EXPECT_LT(seconds(*tokenizer, text), 10.0) << pre << " " << unit;
+      // Processor time, with room for sanitizers; a quadratic algorithm takes many minutes.
+      EXPECT_LT(seconds(*tokenizer, text), 60.0) << pre << " " << unit;
     }
   }
 }
