@@ -1,7 +1,5 @@
 #include "tokenizer/byte_level_bpe.h"
 
-#include <limits>
-
 #include "base/check.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/normalize.h"
@@ -25,10 +23,7 @@ PreTokenizerRule rule_named(const std::string& name) {
 }  // namespace
 
 ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
-    : Tokenizer(std::move(given)),
-      rule_(rule_named(spec_.pre)),
-      merges_(spec_.merges.size()),
-      specials_(spec_) {
+    : Tokenizer(std::move(given)), rule_(rule_named(spec_.pre)), merges_(spec_.merges.size()) {
   std::string bytes;
   for (size_t i = 0; i < spec_.pieces.size(); ++i) {
     const std::string& piece = spec_.pieces[i];
@@ -76,19 +71,6 @@ void ByteLevelBpe::build_merges() {
                  merges_.insert(*left_id, *right_id, static_cast<uint32_t>(i), *joined_id),
                  "[tokenizer] merges[{}] is there twice", i);
   }
-}
-
-void ByteLevelBpe::encode(std::string_view text, const EncodeOptions& options,
-                          std::vector<TokenId>& out) const {
-  LIMPID_CHECK(
-      ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
-      "[tokenizer] a text of {} bytes is too long; encode it in parts below 2 GiB", text.size());
-  const ScratchPool::Lease scratch = scratch_.acquire();
-  if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
-  specials_.partition(
-      text, options.special, [&](std::string_view part) { encode_text(part, *scratch, out); },
-      [&](TokenId id) { out.push_back(id); });
-  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
 }
 
 void ByteLevelBpe::encode_text(std::string_view text, EncodeScratch& scratch,

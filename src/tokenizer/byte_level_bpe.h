@@ -8,7 +8,6 @@
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_table.h"
 #include "tokenizer/pre_tokenizer.h"
-#include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
@@ -18,13 +17,10 @@ class ByteLevelBpe final : public Tokenizer {
   // Throws UnsupportedError for an unknown `pre`, ArgumentError for what contradicts itself.
   explicit ByteLevelBpe(TokenizerSpec spec);
 
-  using Tokenizer::encode;
-  void encode(std::string_view text, const EncodeOptions& options,
-              std::vector<TokenId>& out) const override;
-
  private:
   void build_merges();
-  void encode_text(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& out) const;
+  void encode_text(std::string_view text, EncodeScratch& scratch,
+                   std::vector<TokenId>& out) const override;
   void encode_piece(std::string_view piece, EncodeScratch& scratch,
                     std::vector<TokenId>& out) const;
 
@@ -32,8 +28,6 @@ class ByteLevelBpe final : public Tokenizer {
   std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary lacks this byte
   PieceTable whole_pieces_;            // bytes -> id of normal tokens, if the spec ignores merges
   MergeTable merges_;
-  SpecialMatcher specials_;
-  mutable ScratchPool scratch_;
 };
 
 }  // namespace limpid

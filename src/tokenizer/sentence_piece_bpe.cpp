@@ -1,7 +1,6 @@
 #include "tokenizer/sentence_piece_bpe.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "base/check.h"
@@ -43,11 +42,7 @@ bool is_plain(TokenType type) {
 }  // namespace
 
 SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
-    : Tokenizer(std::move(given)),
-      symbols_(spec_.pieces.size() * 2),
-      merges_(0),
-      joined_(0),
-      specials_(spec_) {
+    : Tokenizer(std::move(given)), symbols_(spec_.pieces.size() * 2), merges_(0), joined_(0) {
   byte_ids_.fill(-1);
   int n_bytes = 0;
   for (TokenId id = 0; id < vocab_size(); ++id) {
@@ -131,19 +126,6 @@ void SentencePieceBpe::build_merges() {
 TokenId SentencePieceBpe::symbol_of(std::string_view character) const {
   const TokenId symbol = symbols_.find(character);
   return symbol >= 0 ? symbol : unknown_symbol_;
-}
-
-void SentencePieceBpe::encode(std::string_view text, const EncodeOptions& options,
-                              std::vector<TokenId>& out) const {
-  LIMPID_CHECK(
-      ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
-      "[tokenizer] a text of {} bytes is too long; encode it in parts below 2 GiB", text.size());
-  const ScratchPool::Lease scratch = scratch_.acquire();
-  if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
-  specials_.partition(
-      text, options.special, [&](std::string_view part) { encode_text(part, *scratch, out); },
-      [&](TokenId id) { out.push_back(id); });
-  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
 }
 
 // A space is written as it is in the words here; it has the symbol of U+2581.

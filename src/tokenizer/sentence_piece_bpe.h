@@ -8,7 +8,6 @@
 #include "tokenizer/encode_scratch.h"
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_table.h"
-#include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
@@ -18,14 +17,11 @@ class SentencePieceBpe final : public Tokenizer {
   // Throws ArgumentError for what contradicts itself.
   explicit SentencePieceBpe(TokenizerSpec spec);
 
-  using Tokenizer::encode;
-  void encode(std::string_view text, const EncodeOptions& options,
-              std::vector<TokenId>& out) const override;
-
  private:
   void build_merges();
   TokenId symbol_of(std::string_view character) const;
-  void encode_text(std::string_view text, EncodeScratch& scratch, std::vector<TokenId>& out) const;
+  void encode_text(std::string_view text, EncodeScratch& scratch,
+                   std::vector<TokenId>& out) const override;
   const char* find_word_end(const char* p, const char* end, TokenId previous) const;
   void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<TokenId>& out) const;
   void emit(const std::vector<TokenId>& symbols, const std::vector<std::string_view>& unknown,
@@ -44,8 +40,6 @@ class SentencePieceBpe final : public Tokenizer {
   // across two others, so text may be cut between them without any change in the result.
   MergeTable joined_;
   std::array<TokenId, 256> byte_ids_;  // -1: no byte tokens
-  SpecialMatcher specials_;
-  mutable ScratchPool scratch_;
 };
 
 }  // namespace limpid

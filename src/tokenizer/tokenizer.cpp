@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "tokenizer/byte_level_bpe.h"
+#include "tokenizer/encode_scratch.h"
 #include "tokenizer/sentence_piece_bpe.h"
 #include "tokenizer/unicode.h"
 
@@ -77,11 +79,17 @@ std::shared_ptr<const Tokenizer> Tokenizer::create(TokenizerSpec spec) {
   return std::make_shared<ByteLevelBpe>(std::move(spec));
 }
 
-Tokenizer::Tokenizer(TokenizerSpec spec) : spec_(std::move(spec)), ids_(spec_.pieces.size()) {
+Tokenizer::Tokenizer(TokenizerSpec spec)
+    : spec_(std::move(spec)),
+      ids_(spec_.pieces.size()),
+      specials_(spec_),
+      scratch_(std::make_unique<ScratchPool>()) {
   for (size_t i = 0; i < spec_.pieces.size(); ++i)
     ids_.insert(spec_.pieces[i], static_cast<TokenId>(i));
   byte_ends_.reserve(spec_.pieces.size());
 }
+
+Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::add_token_bytes(std::string_view bytes) {
   bytes_ += bytes;
@@ -103,6 +111,19 @@ std::string Tokenizer::special_token_bytes(TokenId id) const {
 void Tokenizer::check_id(TokenId id) const {
   LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size(),
                "[tokenizer] token id {} outside a vocabulary of {}", id, vocab_size());
+}
+
+void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
+                       std::vector<TokenId>& out) const {
+  LIMPID_CHECK(
+      ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
+      "[tokenizer] a text of {} bytes is too long; encode it in parts below 2 GiB", text.size());
+  const ScratchPool::Lease scratch = scratch_->acquire();
+  if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
+  specials_.partition(
+      text, options.special, [&](std::string_view part) { encode_text(part, *scratch, out); },
+      [&](TokenId id) { out.push_back(id); });
+  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "tokenizer/piece_table.h"
+#include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
+
+struct EncodeScratch;
+class ScratchPool;
 
 // Which control tokens the text may contain as such. User-defined tokens (type 4) always match.
 struct SpecialTokens {
@@ -32,15 +36,14 @@ class Tokenizer {
   // contradicts itself: lengths that disagree, ids out of range, impossible byte tokens, merges of
   // unknown pieces, duplicate merges.
   static std::shared_ptr<const Tokenizer> create(TokenizerSpec spec);
-  virtual ~Tokenizer() = default;
+  virtual ~Tokenizer();
 
   // Appends the ids of `text` to `out`. Any bytes are accepted: a byte that is not UTF-8 is a
   // character of its own that is neither letter, number nor space, and comes out as its byte. A
   // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
   // `tokenizers` and llama.cpp do. Time is n log n at worst. Throws ArgumentError for texts of 2
   // GiB and more.
-  virtual void encode(std::string_view text, const EncodeOptions& options,
-                      std::vector<TokenId>& out) const = 0;
+  void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& out) const;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
   // The bytes that the token stands for; a single token may be part of a UTF-8 sequence. Control
@@ -71,11 +74,16 @@ class Tokenizer {
   TokenizerSpec spec_;
 
  private:
+  // Appends the ids of a stretch of text without special tokens, not empty.
+  virtual void encode_text(std::string_view text, EncodeScratch& scratch,
+                           std::vector<TokenId>& out) const = 0;
   void check_id(TokenId id) const;
 
   PieceTable ids_;  // by spelling; views into spec_.pieces
   std::string bytes_;
   std::vector<size_t> byte_ends_;  // of each token in bytes_
+  SpecialMatcher specials_;
+  std::unique_ptr<ScratchPool> scratch_;  // its own lock
 };
 
 // Joins the bytes of streamed tokens and gives back only whole UTF-8 sequences; bytes that no
