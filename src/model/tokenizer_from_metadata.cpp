@@ -161,7 +161,8 @@ void read_byte_level(const Keys& keys, TokenizerSpec& spec) {
         fmt::format("{}: unknown pre-tokenizer '{}'; a guess would give other tokens",
                     Keys::name("pre"), *pre));
   }
-  spec.pre = *pre;
+  spec.pre_tokenizer = rule->pre_tokenizer;
+  spec.normalize_nfc = rule->normalize_nfc;
   spec.ignore_merges = rule->ignore_merges;
   const std::vector<std::string>* merges = keys.strings("merges");
   if (merges == nullptr) keys.fail("merges", "is missing; byte-level BPE needs them");

@@ -6,24 +6,8 @@
 #include "tokenizer/pre_tokenizer_scanners.h"
 
 namespace limpid {
-namespace {
-
-PreTokenizerRule rule_named(const std::string& name) {
-  const PreTokenizerRule* rule = find_pre_tokenizer(name);
-  if (rule == nullptr) {
-    std::string known;
-    for (const std::string_view n : pre_tokenizer_names())
-      known += (known.empty() ? "" : ", ") + std::string(n);
-    throw UnsupportedError(fmt::format(
-        "[tokenizer] unknown pre-tokenizer '{}' (tokenizer.ggml.pre); known are: {}", name, known));
-  }
-  return *rule;
-}
-
-}  // namespace
-
 ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
-    : Tokenizer(std::move(given)), rule_(rule_named(spec_.pre)), merges_(spec_.merges.size()) {
+    : Tokenizer(std::move(given)), merges_(spec_.merges.size()) {
   std::string bytes;
   for (size_t i = 0; i < spec_.pieces.size(); ++i) {
     const std::string& piece = spec_.pieces[i];
@@ -75,10 +59,10 @@ void ByteLevelBpe::build_merges() {
 
 void ByteLevelBpe::encode_text(std::string_view text, EncodeScratch& scratch,
                                std::vector<TokenId>& out) const {
-  if (rule_.normalize_nfc && unicode::normalize_nfc(text, scratch.text)) text = scratch.text;
+  if (spec_.normalize_nfc && unicode::normalize_nfc(text, scratch.text)) text = scratch.text;
   const char* const end = text.data() + text.size();
   pre_tokenizer_scanners::split(
-      rule_.pre_tokenizer, text.data(), end, [&](const char* p, size_t size) {
+      spec_.pre_tokenizer, text.data(), end, [&](const char* p, size_t size) {
         if (size > PieceCache::kMaxBytes) return encode_piece({p, size}, scratch, out);
         const PieceCache::Key key = PieceCache::key_of(p, size, static_cast<size_t>(end - p));
         PieceCache::Entry& entry = scratch.cache.slot(key);

@@ -7,14 +7,13 @@
 #include "tokenizer/encode_scratch.h"
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_table.h"
-#include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
 
 class ByteLevelBpe final : public Tokenizer {
  public:
-  // Throws UnsupportedError for an unknown `pre`, ArgumentError for what contradicts itself.
+  // Throws ArgumentError for what contradicts itself.
   explicit ByteLevelBpe(TokenizerSpec spec);
 
  private:
@@ -24,7 +23,6 @@ class ByteLevelBpe final : public Tokenizer {
   void encode_piece(std::string_view piece, EncodeScratch& scratch,
                     std::vector<TokenId>& out) const;
 
-  PreTokenizerRule rule_;
   std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary lacks this byte
   PieceTable whole_pieces_;            // bytes -> id of normal tokens, if the spec ignores merges
   MergeTable merges_;

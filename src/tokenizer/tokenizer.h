@@ -32,9 +32,8 @@ struct EncodeOptions {
 // Immutable after construction; safe to use from many threads.
 class Tokenizer {
  public:
-  // Throws UnsupportedError for a `pre` that is unknown (naming it), and ArgumentError for what
-  // contradicts itself: lengths that disagree, ids out of range, impossible byte tokens, merges of
-  // unknown pieces, duplicate merges.
+  // Throws ArgumentError for what contradicts itself: lengths that disagree, ids out of range,
+  // impossible byte tokens, merges of unknown pieces, duplicate merges.
   static std::shared_ptr<const Tokenizer> create(TokenizerSpec spec);
   virtual ~Tokenizer();
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "tokenizer/pre_tokenizer.h"
+
 namespace limpid {
 
 using TokenId = int32_t;
@@ -28,7 +30,8 @@ enum class TokenizerKind : uint8_t {
 
 struct TokenizerSpec {
   TokenizerKind kind = TokenizerKind::kByteLevelBpe;
-  std::string pre;                  // pre-tokenizer name ("llama-bpe", "smollm", …)
+  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;  // byte-level BPE only
+  bool normalize_nfc = false;       // the text is put into NFC first; byte-level BPE only
   std::vector<std::string> pieces;  // id -> text as the file writes it
   std::vector<float> scores;        // SentencePiece only; same length as pieces
   std::vector<TokenType> types;     // same length as pieces

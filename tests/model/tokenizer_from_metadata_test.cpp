@@ -44,7 +44,8 @@ Checkpoint spm_checkpoint() {
 TEST(TokenizerFromMetadata, ReadsAByteLevelVocabulary) {
   const TokenizerSpec spec = tokenizer_spec_from(bpe_checkpoint());
   EXPECT_EQ(spec.kind, TokenizerKind::kByteLevelBpe);
-  EXPECT_EQ(spec.pre, "llama-bpe");
+  EXPECT_EQ(spec.pre_tokenizer, PreTokenizer::kLlama3);
+  EXPECT_FALSE(spec.normalize_nfc);
   EXPECT_TRUE(spec.ignore_merges);  // by its name
   EXPECT_TRUE(spec.add_bos);        // by its name, as the file does not say
   EXPECT_FALSE(spec.add_eos);
@@ -152,8 +153,10 @@ TEST(TokenizerFromMetadata, RefusesByNameWhatItDoesNotKnow) {
       return error.what();
     }
   };
-  EXPECT_NE(message("tokenizer.ggml.pre", "default").find("'default'"), std::string::npos);
-  EXPECT_NE(message("tokenizer.ggml.pre", "falcon").find("'falcon'"), std::string::npos);
+  for (const char* name : {"default", "falcon", "", "gpt-5", "Llama-bpe"}) {
+    const std::string quoted = "'" + std::string(name) + "'";
+    EXPECT_NE(message("tokenizer.ggml.pre", name).find(quoted), std::string::npos) << name;
+  }
   EXPECT_NE(message("tokenizer.ggml.model", "bert").find("'bert'"), std::string::npos);
   EXPECT_NE(message("tokenizer.ggml.model", "t5").find("'t5'"), std::string::npos);
 }

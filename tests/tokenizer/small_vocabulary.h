@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer_spec.h"
 
@@ -30,9 +31,11 @@ inline TokenizerSpec small_vocabulary(const std::string& kind) {
 
 inline TokenizerSpec small_bpe(const std::string& pre) {
   TokenizerSpec spec = small_vocabulary("bpe");
-  spec.pre = pre;
   const PreTokenizerRule* rule = find_pre_tokenizer(pre);
-  spec.ignore_merges = rule != nullptr && rule->ignore_merges;
+  if (rule == nullptr) throw ArgumentError("no pre-tokenizer '" + pre + "'");
+  spec.pre_tokenizer = rule->pre_tokenizer;
+  spec.normalize_nfc = rule->normalize_nfc;
+  spec.ignore_merges = rule->ignore_merges;
   return spec;
 }
 
