@@ -82,6 +82,18 @@ bool is_safetensors(std::string_view text) {
 
 }  // namespace
 
+TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
+  const TensorView* tensor = find(name);
+  LIMPID_CHECK(ArgumentError, tensor != nullptr, "{} has no tensor {}", path, name);
+  const auto made_here = made.find(name);
+  if (made_here == made.end()) return *tensor;
+  storage = made_here->second.make();
+  LIMPID_CHECK(ShapeError, storage.dtype() == tensor->dtype && storage.shape() == tensor->shape,
+               "[checkpoint] {} was made as {}, expected {}", name, storage.view().to_string(),
+               tensor->to_string());
+  return storage.view();
+}
+
 void check_not_shrunk(const MappedFile& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file.path(), error);

@@ -1,6 +1,8 @@
 // A checkpoint is names -> tensor views, and metadata. Readers know bytes, not models.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,21 +15,49 @@
 
 namespace limpid {
 
+// Whose names and keys a checkpoint speaks. model/canonical translates all of them into GGUF's.
+enum class Naming : uint8_t {
+  kGguf,         // blk.0.attn_q.weight, llama.block_count: Limpid's own vocabulary
+  kHuggingFace,  // model.layers.0.self_attn.q_proj.weight; keys of config.json below `config.`
+  kMeta,         // layers.0.attention.wq.weight; keys of params.json below `params.`
+  kStateDict,    // a bare state dictionary: its names tell whose it is
+};
+
+// In which order the rows of Q and K lie within a head: as GGUF has it for the architecture, or as
+// the layout of the checkpoint says.
+enum class HeadRows : uint8_t { kOfArchitecture, kHalfSplit, kInterleavedPairs };
+
+// A tensor that no single range of a file holds: shards to be joined, a transpose, strides.
+struct MadeTensor {
+  std::string how;               // for `inspect`: "rows of 2 files joined", "transposed"
+  std::function<Tensor()> make;  // of the dtype and shape that `tensors` states
+};
+
 struct Checkpoint {
   std::string path;    // what the user named
   std::string format;  // "gguf v3", "llama2c", …
+  Naming naming = Naming::kGguf;
+  HeadRows head_rows = HeadRows::kOfArchitecture;
   Metadata metadata;
   std::map<std::string, TensorView, std::less<>>
-      tensors;                            // names as in the file; views into `files` or `owned`
+      tensors;                            // views into `files`; those of `made` have no data
   std::vector<std::string> tensor_order;  // names in file order
+  std::map<std::string, MadeTensor, std::less<>> made;  // by name
+  std::vector<std::string> left;  // tensors of the file that the model does not use, in file order
 
   std::vector<std::shared_ptr<const MappedFile>> files;  // keep the views alive
-  std::vector<Tensor> owned;
+  std::vector<std::shared_ptr<Tensor>> owned;  // so do these, of checkpoints built in memory
+  // Files beside the weights, by their names: tokenizer.json, tokenizer.model, merges.txt, …
+  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> attachments;
 
   const TensorView* find(std::string_view name) const {
     const auto it = tensors.find(name);
     return it == tensors.end() ? nullptr : &it->second;
   }
+
+  // The tensor with its bytes: the view into its file, or, if it has to be made, into `storage`,
+  // which then owns it. Throws ArgumentError for a name that is not there.
+  TensorView read(std::string_view name, Tensor& storage) const;
 };
 
 // Throws ResourceError when the file on disk has become smaller than its map: to read what is gone

@@ -9,6 +9,7 @@
 #include "cli/output.h"
 #include "executor/executors.h"
 #include "generate/engine.h"
+#include "model/canonical.h"
 
 namespace limpid::cli {
 namespace {
@@ -37,7 +38,7 @@ void log_opened(const Checkpoint& checkpoint, const DecoderSpec& spec, int64_t n
 
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
   return std::make_shared<const Checkpoint>(
-      open_checkpoint(resolve_model(flags.model), flags.tokenizer));
+      open_model_files({resolve_model(flags.model), flags.tokenizer}));
 }
 
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,

@@ -6,6 +6,7 @@
 #include "base/system_memory.h"
 #include "executor/executors.h"
 #include "generate/memory_plan.h"
+#include "model/canonical.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
 
@@ -25,7 +26,7 @@ std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions&
   auto executor =
       make_executor(options.executor, executor_options);  // cheap, so its errors come first
   auto checkpoint =
-      std::make_shared<const Checkpoint>(open_checkpoint(path, options.tokenizer_path));
+      std::make_shared<const Checkpoint>(open_model_files({path, options.tokenizer_path}));
   const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
   if (options.check_memory) check_memory_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;

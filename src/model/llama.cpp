@@ -63,7 +63,8 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
       throw FormatError(checkpoint.path, FormatError::kNoOffset, "rope_freqs.weight",
                         fmt::format("is {}, expected [{}]", factors->to_string(), rope.n_rot / 2));
     }
-    divisors = decode(*factors);
+    Tensor storage;
+    divisors = decode(checkpoint.read("rope_freqs.weight", storage));
     rope.scaling = "factors";
   }
   for (int64_t i = 0; i < rope.n_rot / 2; ++i) {
@@ -118,7 +119,9 @@ DecoderSpec read_llama_spec(const Checkpoint& checkpoint, const LlamaVariant& va
   SpecReader reader(checkpoint, variant.architecture);
   DecoderSpec spec;
   spec.architecture = variant.architecture;
-  spec.interleaved_rope = variant.interleaved_rope;
+  spec.interleaved_rope = checkpoint.head_rows == HeadRows::kOfArchitecture
+                              ? variant.interleaved_rope
+                              : checkpoint.head_rows == HeadRows::kInterleavedPairs;
   spec.n_layers = reader.required_size("block_count", kMostLayers);
   spec.d_model = reader.required_size("embedding_length", kLargestSize);
   spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);

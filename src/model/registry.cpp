@@ -42,7 +42,7 @@ void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& tab
 }
 
 Weight load_entry(const Checkpoint& checkpoint, const TensorEntry& entry, int64_t head_dim,
-                  Executor& executor) {
+                  Executor& executor, std::vector<Tensor>& made) {
   const TensorView* tensor = checkpoint.find(entry.name);
   if (tensor == nullptr && !entry.required) return {};
   if (tensor == nullptr || tensor->shape != entry.shape) {
@@ -51,7 +51,10 @@ Weight load_entry(const Checkpoint& checkpoint, const TensorEntry& entry, int64_
                                   tensor == nullptr ? "is missing" : "is " + tensor->to_string(),
                                   entry.shape.to_string()));
   }
-  return executor.load_weight({entry.name, *tensor, entry.use, entry.row_order, head_dim});
+  Tensor storage;
+  const TensorView bytes = checkpoint.read(entry.name, storage);
+  if (bytes.data == storage.data()) made.push_back(std::move(storage));
+  return executor.load_weight({entry.name, bytes, entry.use, entry.row_order, head_dim});
 }
 
 }  // namespace
@@ -71,7 +74,7 @@ DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spe
   for (const auto& [name, tensor] : checkpoint.tensors) total += tensor.n_bytes();
   uint64_t done = 0;
   for (const TensorEntry& entry : table.entries) {
-    *entry.place = load_entry(checkpoint, entry, spec.head_dim, executor);
+    *entry.place = load_entry(checkpoint, entry, spec.head_dim, executor, table.weights->made);
     if (const TensorView* tensor = checkpoint.find(entry.name)) done += tensor->n_bytes();
     LIMPID_CHECK(ResourceError, !progress || progress(done, total), "{}: loading was cancelled",
                  checkpoint.path);

@@ -63,8 +63,8 @@ TEST_P(Gradient, OfOneLayerAgreesWithFiniteDifferences) {
 
   for (size_t i = 0; i < checkpoint->owned.size(); ++i) {
     const std::string& name = checkpoint->tensor_order[i];
-    const std::span<float> values = checkpoint->owned[i].f32();
-    const auto n = static_cast<size_t>(checkpoint->owned[i].shape().n_elements());
+    const std::span<float> values = checkpoint->owned[i]->f32();
+    const auto n = static_cast<size_t>(checkpoint->owned[i]->shape().n_elements());
     double largest = 0;
     for (const double g : gradients[name]) largest = std::max(largest, std::abs(g));
     for (size_t at = 0; at < n; at += 1 + n / 5) {

@@ -70,10 +70,10 @@ inline std::shared_ptr<Checkpoint> tiny_model_checkpoint(bool with_vocabulary = 
 inline void write_tiny_model_file(const std::string& path, bool with_vocabulary = true,
                                   int64_t n_ctx = 256, float stop_gain = 1) {
   const auto checkpoint = tiny_model_checkpoint(with_vocabulary, n_ctx);
-  for (Tensor& tensor : checkpoint->owned) {
-    if (tensor.view().data != checkpoint->find("token_embd.weight")->data) continue;
-    const auto d_model = static_cast<size_t>(tensor.shape().cols());
-    for (float& x : tensor.f32().subspan(kTurnEnd * d_model, d_model)) x *= stop_gain;
+  for (const auto& tensor : checkpoint->owned) {
+    if (tensor->view().data != checkpoint->find("token_embd.weight")->data) continue;
+    const auto d_model = static_cast<size_t>(tensor->shape().cols());
+    for (float& x : tensor->f32().subspan(kTurnEnd * d_model, d_model)) x *= stop_gain;
   }
   std::vector<NamedTensor> tensors;
   for (const std::string& name : checkpoint->tensor_order)

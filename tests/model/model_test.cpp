@@ -193,6 +193,12 @@ TEST(LlamaSpec, NamesTensorsThatAreMissingOrMisshapen) {
   }
 }
 
+void add_made(Checkpoint& checkpoint, const std::string& name, const std::vector<float>& values) {
+  const Shape shape{static_cast<int64_t>(values.size())};
+  checkpoint.tensors[name] = {DType::kF32, shape, nullptr};
+  checkpoint.made[name] = {"of values", [=] { return Tensor::of(shape, values); }};
+}
+
 // Keys and tensors that Limpid implements: flipping one must change the logits.
 TEST(LlamaSpec, HeedsWhatItImplements) {
   const auto tokens = some_tokens(12, 50);
@@ -212,8 +218,7 @@ TEST(LlamaSpec, HeedsWhatItImplements) {
   EXPECT_NE(logits_with(set("llama.attention.layer_norm_rms_epsilon", metadata_value(1e-1))),
             plain);
   EXPECT_NE(logits_with([](Checkpoint& checkpoint) {
-              checkpoint.owned.push_back(Tensor::of(Shape{8}, std::vector<float>(8, 8.0F)));
-              checkpoint.tensors["rope_freqs.weight"] = checkpoint.owned.back().view();
+              add_made(checkpoint, "rope_freqs.weight", std::vector<float>(8, 8.0F));
             }),
             plain);
   for (const char* bias : {"attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias",
@@ -227,8 +232,7 @@ TEST(LlamaSpec, HeedsWhatItImplements) {
                 std::vector<float> values;
                 for (int64_t i = 0; i < size; ++i)
                   values.push_back(0.1F * static_cast<float>(i % 7));
-                checkpoint.owned.push_back(Tensor::of(Shape{size}, values));
-                checkpoint.tensors["blk.0." + name] = checkpoint.owned.back().view();
+                add_made(checkpoint, "blk.0." + name, values);
               }),
               plain)
         << bias;
@@ -259,8 +263,8 @@ TEST(LlamaSpec, RowOrderOfQueriesAndKeysIsUndone) {
       const int64_t from = canonical_row(RowOrder::kInterleavedPairs, 16, row);
       std::copy_n(values.begin() + from * width, width, permuted.begin() + row * width);
     }
-    interleaved->owned.push_back(Tensor::of(view.shape, permuted));
-    view = interleaved->owned.back().view();
+    interleaved->owned.push_back(std::make_shared<Tensor>(Tensor::of(view.shape, permuted)));
+    view = interleaved->owned.back()->view();
   }
   EXPECT_EQ(run_in_chunks(*Model::load(interleaved, make_reference_executor({.n_threads = 1})),
                           tokens, 12),

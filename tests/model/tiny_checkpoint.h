@@ -59,7 +59,6 @@ class TinyCheckpointBuilder {
     set("attention.key_length", metadata_value(s.head_dim));
     set("attention.value_length", metadata_value(s.head_dim));
     set("attention.layer_norm_rms_epsilon", metadata_value(1e-5));
-    checkpoint_->owned.reserve(1000);
     matrix("token_embd.weight", s.vocab_size, s.d_model, 1.0F);
     for (int64_t i = 0; i < s.n_layers; ++i) block(fmt::format("blk.{}.", i));
     vector("output_norm.weight", s.d_model);
@@ -114,8 +113,8 @@ class TinyCheckpointBuilder {
   }
 
   void add(const std::string& name, Tensor tensor) {
-    checkpoint_->owned.push_back(std::move(tensor));
-    checkpoint_->tensors[name] = checkpoint_->owned.back().view();
+    checkpoint_->owned.push_back(std::make_shared<Tensor>(std::move(tensor)));
+    checkpoint_->tensors[name] = checkpoint_->owned.back()->view();
     checkpoint_->tensor_order.push_back(name);
   }
 

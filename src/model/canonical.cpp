@@ -1,0 +1,19 @@
+#include "model/canonical.h"
+
+#include <fmt/format.h>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+
+Checkpoint to_canonical(Checkpoint checkpoint) {
+  if (checkpoint.naming == Naming::kGguf) return checkpoint;
+  throw UnsupportedError(fmt::format("{}: the names of a {} checkpoint are not known",
+                                     checkpoint.path, checkpoint.format));
+}
+
+Checkpoint open_model_files(const ModelFiles& files) {
+  return to_canonical(open_checkpoint(files.path, files.tokenizer_path));
+}
+
+}  // namespace limpid

@@ -1,0 +1,149 @@
+#include "model/name_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kBlock = "{}";
+
+bool is_left(const NameTable& table, std::string_view name) {
+  return std::ranges::any_of(
+      table.left, [&](std::string_view pattern) { return match_name(pattern, name).has_value(); });
+}
+
+struct Match {
+  const NameRule* rule = nullptr;  // null: no rule; the name may still be one that is left
+  std::string ours;
+  bool left = false;
+};
+
+Match find_match(const NameTable& table, std::string_view name) {
+  for (const NameRule& rule : table.rules) {
+    if (const auto block = match_name(rule.theirs, name))
+      return {&rule, name_of_block(rule.ours, *block), false};
+  }
+  if (is_left(table, name)) return {nullptr, {}, true};
+  for (const std::string_view prefix : table.optional_prefixes) {
+    if (!name.starts_with(prefix)) continue;
+    Match match = find_match(table, name.substr(prefix.size()));
+    if (match.rule != nullptr || match.left) return match;
+  }
+  return {};
+}
+
+// [rows, cols] of elements of `element_bytes` -> [cols, rows], in tiles that stay in the cache.
+void transpose(const std::byte* from, int64_t rows, int64_t cols, int64_t element_bytes,
+               std::byte* to) {
+  constexpr int64_t kTile = 32;
+  for (int64_t row0 = 0; row0 < rows; row0 += kTile) {
+    for (int64_t col0 = 0; col0 < cols; col0 += kTile) {
+      for (int64_t col = col0; col < std::min(cols, col0 + kTile); ++col) {
+        for (int64_t row = row0; row < std::min(rows, row0 + kTile); ++row) {
+          std::memcpy(to + (col * rows + row) * element_bytes,
+                      from + (row * cols + col) * element_bytes,
+                      static_cast<size_t>(element_bytes));
+        }
+      }
+    }
+  }
+}
+
+// Promises the transpose of `name`, which `source` can read.
+void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const std::string& name,
+                       const std::string& ours, Checkpoint& result) {
+  const TensorView tensor = *source->find(name);
+  if (tensor.shape.rank() != 2 || is_quantized(tensor.dtype)) {
+    throw FormatError(source->path, FormatError::kNoOffset, name,
+                      fmt::format("is {}, expected a matrix of floats", tensor.to_string()));
+  }
+  const Shape shape{tensor.shape[1], tensor.shape[0]};
+  result.tensors[ours] = {tensor.dtype, shape, nullptr};
+  const auto made = source->made.find(name);
+  std::string how = made == source->made.end() ? "transposed" : made->second.how + ", transposed";
+  result.made[ours] = {std::move(how), [source, name, shape] {
+                         Tensor storage;
+                         const TensorView stored = source->read(name, storage);
+                         Tensor result(stored.dtype, shape);
+                         transpose(stored.data, stored.shape[0], stored.shape[1],
+                                   dtype_info(stored.dtype).block_bytes, result.data());
+                         return result;
+                       }};
+}
+
+}  // namespace
+
+std::optional<int64_t> match_name(std::string_view pattern, std::string_view name) {
+  const size_t hole = pattern.find(kBlock);
+  if (hole == std::string_view::npos)
+    return pattern == name ? std::optional<int64_t>(0) : std::nullopt;
+  const std::string_view before = pattern.substr(0, hole);
+  const std::string_view after = pattern.substr(hole + kBlock.size());
+  if (name.size() <= before.size() + after.size() || !name.starts_with(before) ||
+      !name.ends_with(after)) {
+    return std::nullopt;
+  }
+  const std::string_view digits =
+      name.substr(before.size(), name.size() - before.size() - after.size());
+  if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
+  int64_t block = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), block);
+  if (error != std::errc() || end != digits.end() || block < 0) return std::nullopt;
+  return block;
+}
+
+std::string name_of_block(std::string_view pattern, int64_t block) {
+  std::string name(pattern);
+  const size_t hole = name.find(kBlock);
+  if (hole != std::string::npos) name.replace(hole, kBlock.size(), std::to_string(block));
+  return name;
+}
+
+std::optional<std::string> their_name(const NameTable& table, std::string_view ours) {
+  for (const NameRule& rule : table.rules) {
+    if (const auto block = match_name(rule.ours, ours)) return name_of_block(rule.theirs, *block);
+  }
+  return std::nullopt;
+}
+
+Checkpoint translate_names(Checkpoint given, const NameTable& table) {
+  const auto source = std::make_shared<const Checkpoint>(std::move(given));
+  Checkpoint result = *source;
+  result.tensors.clear();
+  result.tensor_order.clear();
+  result.made.clear();
+  for (const std::string& name : source->tensor_order) {
+    const Match match = find_match(table, name);
+    if (match.left) {
+      result.left.push_back(name);
+      continue;
+    }
+    if (match.rule == nullptr) {
+      throw UnsupportedError(
+          fmt::format("{}: the tensor {} {} may change the result and Limpid does not know it",
+                      source->path, name, source->find(name)->to_string()));
+    }
+    if (result.tensors.contains(match.ours)) {
+      throw FormatError(source->path, FormatError::kNoOffset, name,
+                        fmt::format("is a second {}", match.ours));
+    }
+    result.tensor_order.push_back(match.ours);
+    if (match.rule->transform == TensorTransform::kTransposed) {
+      promise_transpose(source, name, match.ours, result);
+      continue;
+    }
+    result.tensors[match.ours] = *source->find(name);
+    const auto made = source->made.find(name);
+    if (made != source->made.end()) result.made[match.ours] = made->second;
+  }
+  return result;
+}
+
+}  // namespace limpid
