@@ -78,6 +78,12 @@ bench: model ## speed beside llama.cpp, same file, same threads, same run
 	@tools/install_deps.sh develop
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
 
+.PHONY: bench-tokenizers
+bench-tokenizers: ## tokenizer speed beside tiktoken, tokenizers and llama.cpp, one thread
+	@tools/install_deps.sh build develop
+	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
+	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_tokenizers.py $(BENCH_FLAGS)
+
 ##@ Keep it
 .PHONY: format
 format: ## clang-format and ruff, in place

@@ -1,0 +1,156 @@
+"""Tokenizer speed beside `tokenizers`, `tiktoken` and llama.cpp: one thread, same texts, same run, A B A B.
+
+    compare_tokenizers.py                              Llama 3 on English, code and the Universal Declaration
+    compare_tokenizers.py --vocabulary qwen2.5         another vocabulary
+    compare_tokenizers.py --peer 'name=COMMAND'        one tokenizer more, see tokenizer_peers.Program
+
+English is `classic_books_20mb.txt`, code is Python's standard library and the machine's C and C++ headers in an order
+that their names decide, UDHR the Universal Declaration of Human Rights in 389 languages. Each cell is the best of
+--rounds, in 10^6 bytes of text per second of thread time; llama.cpp and `tokenizers` have --slow-megabytes of each text
+to do. Every peer's ids are compared with ours. Needs tools/requirements-oracles.txt and the texts beside the clone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+
+import numpy
+import tokenizer_peers as peers
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+TOKENIZERS = SHARED / "tokenizers"
+TIKTOKEN = {  # vocabulary -> its ranks and expression
+    "llama3.1": ("llama3_tokenizer.model", peers.LLAMA3_PATTERN),
+    "gpt2": ("r50k_base.tiktoken", peers.GPT2_PATTERN),
+}
+VOCABULARIES = ("llama3.1", "gpt2", "qwen2.5", "smollm2")
+TEXTS = ("english", "code", "udhr")
+
+
+def english() -> bytes:
+    return (SHARED / "text" / "classic_books_20mb.txt").read_bytes()
+
+
+def code() -> bytes:
+    """20 MB: as many bytes of Python as of C and C++, whole files, by the hash of their paths."""
+    half = 10_000_000
+    joined = b""
+    for root, suffixes in (
+        (sysconfig.get_paths()["stdlib"], (".py",)),
+        ("/usr/include", (".h", ".hpp")),
+    ):
+        files = [p for p in pathlib.Path(root).rglob("*") if p.suffix in suffixes]
+        files = [p for p in files if p.is_file() and "site-packages" not in p.parts]
+        files.sort(key=lambda p: hashlib.sha1(str(p.relative_to(root)).encode()).digest())
+        part = b""
+        for path in files:
+            if len(part) >= half:
+                break
+            part += path.read_bytes()
+        joined += part[:half]
+    return joined
+
+
+def udhr() -> bytes:
+    with zipfile.ZipFile(SHARED / "text" / "udhr2.zip") as archive:
+        names = sorted(name for name in archive.namelist() if name.endswith(".txt"))
+        return b"".join(archive.read(name) for name in names)
+
+
+def valid_utf8(raw: bytes) -> bytes:
+    return raw.decode("utf-8", errors="replace").encode()
+
+
+def contestants(
+    arguments: argparse.Namespace, vocabulary: str, model: pathlib.Path
+) -> dict[str, tuple[object, bool]]:
+    """name -> (what opens it for a text, whether it is slow)."""
+    found = {"limpid": (functools.partial(peers.limpid, arguments.program, model), False)}
+    for peer in arguments.peer:
+        name, _, command = peer.partition("=")
+        found[name] = (functools.partial(peers.named_command, command), False)
+    if vocabulary in TIKTOKEN:
+        ranks, pattern = TIKTOKEN[vocabulary]
+        found["tiktoken"] = (functools.partial(peers.tiktoken, TOKENIZERS / ranks, pattern), False)
+    if not arguments.fast_only:
+        json = TOKENIZERS / f"{vocabulary}_tokenizer.json"
+        found["tokenizers"] = (functools.partial(peers.hugging_face, json), True)
+        found["llama.cpp"] = (functools.partial(peers.llama_cpp, model), True)
+    return found
+
+
+def agreement(ours: numpy.ndarray, theirs: numpy.ndarray) -> str:
+    if len(ours) == len(theirs) and (ours == theirs).all():
+        return "same ids"
+    n = min(len(ours), len(theirs))
+    first = int(numpy.argmax(ours[:n] != theirs[:n])) if (ours[:n] != theirs[:n]).any() else n
+    return f"{len(theirs)} ids for our {len(ours)}, the first that differs is {first}"
+
+
+def measure(arguments: argparse.Namespace, found: dict, label: str, raw: bytes) -> dict[str, float]:
+    """10^6 bytes per second of each contestant, best of the rounds; says where ids differ."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, part = pathlib.Path(folder) / "text", pathlib.Path(folder) / "part"
+        whole.write_bytes(raw)
+        part.write_bytes(valid_utf8(raw[: int(arguments.slow_megabytes * 1e6)]))
+        texts = {name: part if slow else whole for name, (_, slow) in found.items()}
+        opened = {name: make(texts[name]) for name, (make, _) in found.items()}
+        on_part = found["limpid"][0](part)
+        ours = {whole: opened["limpid"].ids(), part: on_part.ids()}
+        for name in found:
+            if name != "limpid":
+                same = agreement(ours[texts[name]], opened[name].ids())
+                print(f"  {label}: {name}: {same}", flush=True)
+        best = dict.fromkeys(found, float("inf"))
+        for _ in range(arguments.rounds):
+            for name in found:
+                best[name] = min(best[name], opened[name].seconds())
+        sizes = {name: texts[name].stat().st_size for name in found}
+        for contestant in [*opened.values(), on_part]:
+            contestant.close()
+    return {name: sizes[name] / best[name] / 1e6 for name in found}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--vocabulary", choices=VOCABULARIES, action="append")
+    parser.add_argument("--text", choices=TEXTS, action="append")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
+    parser.add_argument("--fast-only", action="store_true", help="no llama.cpp, no tokenizers")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--slow-megabytes", type=float, default=4.0)
+    parser.add_argument(
+        "--program", type=pathlib.Path, default=ROOT / "build/release/bench/tokenizer_bench"
+    )
+    arguments = parser.parse_args()
+    texts = {"english": english, "code": code, "udhr": udhr}
+    raw = {name: texts[name]() for name in arguments.text or TEXTS}
+    with tempfile.TemporaryDirectory() as folder:
+        for vocabulary in arguments.vocabulary or ["llama3.1"]:
+            model = pathlib.Path(folder) / f"{vocabulary}.gguf"
+            maker = ROOT / "tools" / "golden" / "vocab_gguf.py"
+            source = TOKENIZERS / f"{vocabulary}_tokenizer.json"
+            subprocess.run([sys.executable, str(maker), str(source), str(model)], check=True)
+            found = contestants(arguments, vocabulary, model)
+            print(f"{vocabulary}, MB/s (how many times limpid)", flush=True)
+            for name, data in raw.items():
+                speeds = measure(arguments, found, name, data)
+                cells = [
+                    f"{peer} {speed:.1f} ({speeds['limpid'] / speed:.2f})"
+                    for peer, speed in speeds.items()
+                ]
+                print(f"  {name} {len(data) / 1e6:.1f} MB: " + " | ".join(cells), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The tokenizers that compare_tokenizers.py runs in turn: each encodes a text once when asked and says how long it took.
+
+Times are processor time of the calling thread. Each peer gets its text in the form that suits it best and as many bytes
+as asked: what is measured is the call that gives ids.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
+
+LLAMA3_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+GPT2_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+Result = tuple[float, numpy.ndarray]  # seconds, ids
+
+
+class Program:
+    """A program that encodes the text once for each line of its input and answers "SECONDS IDS"; a line that is not
+    empty names a file for the ids, as 32-bit integers."""
+
+    def __init__(self, command: list[str], text: pathlib.Path) -> None:
+        self.process = subprocess.Popen(
+            [*command, str(text)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, line: str) -> float:
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().split()
+        if len(answer) != 2:
+            raise RuntimeError(f"{self.process.args} gave no answer")
+        return float(answer[0])
+
+    def ids(self) -> numpy.ndarray:
+        with tempfile.NamedTemporaryFile() as file:
+            self.ask(file.name)
+            return numpy.fromfile(file.name, dtype=numpy.int32)
+
+    def seconds(self) -> float:
+        return self.ask("")
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class InProcess:
+    """A callable that gives ids."""
+
+    def __init__(self, encode, text) -> None:
+        self.encode, self.text = encode, text
+
+    def ids(self) -> numpy.ndarray:
+        return numpy.asarray(self.encode(self.text), dtype=numpy.int32)
+
+    def seconds(self) -> float:
+        start = time.thread_time()
+        self.encode(self.text)
+        return time.thread_time() - start
+
+    def close(self) -> None:
+        pass
+
+
+def limpid(program: pathlib.Path, model: pathlib.Path, text: pathlib.Path) -> Program:
+    return Program([str(program), str(model)], text)
+
+
+def named_command(command: str, text: pathlib.Path) -> Program:
+    return Program(shlex.split(command), text)
+
+
+def hugging_face(tokenizer_json: pathlib.Path, text: pathlib.Path) -> InProcess:
+    """One call for each line break's worth of about 4 KiB: on one long string it is several times slower."""
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_json))
+    tokenizer.encode_special_tokens = True
+    parts = cut(text.read_text(encoding="utf-8", errors="replace"), 4096)
+
+    def encode(parts: list[str]) -> list[int]:
+        ids = []
+        for part in parts:
+            ids += tokenizer.encode(part, add_special_tokens=False).ids
+        return ids
+
+    return InProcess(encode, parts)
+
+
+def cut(text: str, size: int) -> list[str]:
+    """Parts of at least `size` characters that end before a line which begins with a letter: no token reaches over."""
+    parts, begin, at = [], 0, 0
+    while (at := text.find("\n", max(at + 1, begin + size))) >= 0:
+        if text[at + 1 : at + 2].isalpha():
+            parts.append(text[begin : at + 1])
+            begin = at + 1
+    return [*parts, text[begin:]]
+
+
+def tiktoken(ranks_file: pathlib.Path, pattern: str, text: pathlib.Path) -> InProcess:
+    import tiktoken
+
+    ranks = {}
+    for line in ranks_file.read_bytes().splitlines():
+        token, rank = line.split()
+        ranks[base64.b64decode(token)] = int(rank)
+    encoding = tiktoken.Encoding(
+        ranks_file.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={}
+    )
+    return InProcess(encoding.encode_ordinary, text.read_text(encoding="utf-8", errors="replace"))
+
+
+def llama_cpp(model: pathlib.Path, text: pathlib.Path) -> InProcess:
+    import llama_cpp
+    import llama_cpp_oracle  # quiet logs  # noqa: F401
+
+    params = llama_cpp.llama_model_default_params()
+    params.vocab_only = True
+    loaded = llama_cpp.llama_model_load_from_file(os.fsencode(model), params)
+    if not loaded:
+        raise RuntimeError(f"llama.cpp cannot load {model}")
+    vocab = llama_cpp.llama_model_get_vocab(loaded)
+    raw = text.read_bytes()
+    room = (ctypes.c_int32 * len(raw))()
+
+    def encode(raw: bytes) -> ctypes.Array:
+        n = llama_cpp.llama_tokenize(vocab, raw, len(raw), room, len(room), False, False)
+        if n < 0:
+            raise RuntimeError(f"llama.cpp: {n}")
+        return memoryview(room)[:n]
+
+    return InProcess(encode, raw)
