@@ -10,7 +10,6 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
 
@@ -36,7 +35,7 @@ int detokenize_command(const Arguments& arguments) {
   LIMPID_CHECK(ArgumentError, !jsonl || (!flags.given("--ids") && (file.empty() || file == "-")),
                "--jsonl reads standard input");
 
-  const auto tokenizer = tokenizer_from(*open_header(model));
+  const auto tokenizer = open_tokenizer(model);
   if (jsonl) {
     int64_t n_lines = 0;
     for (std::string line; std::getline(std::cin, line);) {

@@ -10,6 +10,8 @@
 #include "executor/executors.h"
 #include "generate/engine.h"
 #include "model/canonical.h"
+#include "model/tokenizer_from_metadata.h"
+#include "tokenizer/tokenizer_files.h"
 
 namespace limpid::cli {
 namespace {
@@ -39,6 +41,12 @@ void log_opened(const Checkpoint& checkpoint, const DecoderSpec& spec, int64_t n
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
   return std::make_shared<const Checkpoint>(
       open_model_files({resolve_model(flags.model), flags.tokenizer}));
+}
+
+std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags) {
+  const TokenizerFiles files = find_tokenizer_files(flags.model);
+  if (has_tokenizer(files)) return tokenizer_from(files);
+  return tokenizer_from(*open_header(flags));
 }
 
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,

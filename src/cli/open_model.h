@@ -14,6 +14,10 @@ namespace limpid::cli {
 
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 
+// The tokenizer of a model, or of tokenizer files alone: a tokenizer.json, a folder that holds one,
+// …
+std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags);
+
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
                                          std::shared_ptr<const Checkpoint> checkpoint);

@@ -11,7 +11,6 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
 namespace {
@@ -125,7 +124,7 @@ int tokenize_command(const Arguments& arguments) {
                int{values.ids} + int{values.pieces} + int{values.count} + int{values.json} <= 1,
                "give one of --ids, --pieces, --count and --json");
 
-  const auto tokenizer = tokenizer_from(*open_header(values.model));
+  const auto tokenizer = open_tokenizer(values.model);
   EncodeOptions options;
   options.add_special = !values.no_bos;
   options.special = allowed_tokens(values, *tokenizer);

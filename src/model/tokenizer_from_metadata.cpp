@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/stop_tokens.h"
 
 namespace limpid {
 namespace {
@@ -98,54 +98,6 @@ std::vector<float> read_scores(const Keys& keys, size_t vocab_size) {
   return std::vector<float>(values->begin(), values->end());
 }
 
-// Names that end an answer wherever they occur as control or user-defined tokens: the list of
-// llama.cpp. "<|end|>" is none of them beside "<|return|>" and "<|call|>" (or "<|calls|>" and
-// "<|flush|>"), where it only ends a message.
-constexpr std::string_view kStopNames[] = {
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<|return|>",
-    "<|call|>",
-    "<|flush|>",
-    "<|calls|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "</s>",
-    "<|eom_id|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
-    "<eos>",
-    "<|end_of_text|>",
-    "<end_of_utterance>",
-    "<｜end▁of▁sentence｜>",
-};
-
-std::vector<TokenId> stop_ids_of(const TokenizerSpec& spec) {
-  std::vector<TokenId> stops;
-  bool has_return = false, has_call = false, has_flush = false;
-  TokenId end = -1;
-  for (size_t i = 0; i < spec.pieces.size(); ++i) {
-    if (spec.types[i] != TokenType::kControl && spec.types[i] != TokenType::kUserDefined) continue;
-    const std::string& piece = spec.pieces[i];
-    if (std::find(std::begin(kStopNames), std::end(kStopNames), piece) == std::end(kStopNames))
-      continue;
-    if (piece == "<|return|>") has_return = true;
-    if (piece == "<|call|>" || piece == "<|calls|>") has_call = true;
-    if (piece == "<|flush|>") has_flush = true;
-    if (piece == "<|end|>") end = static_cast<TokenId>(i);
-    stops.push_back(static_cast<TokenId>(i));
-  }
-  if (has_call && (has_return || has_flush)) std::erase(stops, end);
-  for (const auto& id : {spec.eos, spec.eot, spec.eom}) {
-    if (id && std::find(stops.begin(), stops.end(), *id) == stops.end()) stops.push_back(*id);
-  }
-  std::sort(stops.begin(), stops.end());
-  return stops;
-}
-
 void read_byte_level(const Keys& keys, TokenizerSpec& spec) {
   spec.kind = TokenizerKind::kByteLevelBpe;
   const auto pre = keys.optional_string("pre");
@@ -180,7 +132,9 @@ void read_sentence_piece(const Keys& keys, TokenizerSpec& spec) {
   spec.scores = read_scores(keys, spec.pieces.size());
   spec.add_bos = keys.boolean("add_bos_token", spec.bos.has_value());
   spec.add_eos = keys.boolean("add_eos_token", false);
-  spec.add_space_prefix = keys.boolean("add_space_prefix", true);
+  spec.merge_order = MergeOrder::kScores;
+  spec.space_prefix =
+      keys.boolean("add_space_prefix", true) ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
   spec.remove_extra_whitespaces = keys.boolean("remove_extra_whitespaces", false);
 }
 
@@ -216,7 +170,7 @@ TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
     keys.fail("add_bos_token", "is true, but there is no bos_token_id");
   if (spec.add_eos && !spec.eos)
     keys.fail("add_eos_token", "is true, but there is no eos_token_id");
-  spec.stop_ids = stop_ids_of(spec);
+  spec.stop_ids = find_stop_ids(spec);
   return spec;
 }
 

@@ -21,15 +21,20 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
     }
   }
   byte_ids_.fill(-1);
-  if (spec_.ignore_merges) whole_pieces_ = PieceTable(spec_.pieces.size());
+  const bool by_rank = spec_.merge_order == MergeOrder::kRanks;
+  if (spec_.ignore_merges || by_rank) whole_pieces_ = PieceTable(spec_.pieces.size());
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
     const std::string_view b = bytes_of(id);
     if (b.size() == 1 && byte_ids_[static_cast<uint8_t>(b[0])] < 0)
       byte_ids_[static_cast<uint8_t>(b[0])] = id;
-    if (spec_.ignore_merges && !b.empty()) whole_pieces_.insert(b, id);
+    if ((spec_.ignore_merges || by_rank) && !b.empty()) whole_pieces_.insert(b, id);
   }
-  build_merges();
+  if (by_rank) {
+    build_rank_merges();
+  } else {
+    build_merges();
+  }
 }
 
 void ByteLevelBpe::build_merges() {
@@ -57,9 +62,32 @@ void ByteLevelBpe::build_merges() {
   }
 }
 
-void ByteLevelBpe::encode_text(std::string_view text, EncodeScratch& scratch,
-                               std::vector<TokenId>& out) const {
-  if (spec_.normalize_nfc && unicode::normalize_nfc(text, scratch.text)) text = scratch.text;
+// Two tokens merge if their bytes together are a token, and that token's id is the rank. All ways
+// to make one token have one rank, so the leftmost goes first: here a list of merges differs.
+void ByteLevelBpe::build_rank_merges() {
+  struct Pair {
+    TokenId left, right, merged;
+  };
+  std::vector<Pair> pairs;
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    const std::string_view bytes = bytes_of(id);
+    if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
+    for (size_t cut = 1; cut < bytes.size(); ++cut) {
+      const TokenId left = whole_pieces_.find(bytes.substr(0, cut));
+      if (left < 0) continue;
+      const TokenId right = whole_pieces_.find(bytes.substr(cut));
+      if (right >= 0) pairs.push_back({left, right, id});
+    }
+  }
+  merges_ = MergeTable(pairs.size());
+  for (const Pair& pair : pairs)
+    merges_.insert(pair.left, pair.right, static_cast<uint32_t>(pair.merged), pair.merged);
+}
+
+void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
+                               EncodeScratch& scratch, std::vector<TokenId>& out) const {
+  if (spec_.normalize_nfc && !stretch.normalized && unicode::normalize_nfc(text, scratch.text))
+    text = scratch.text;
   const char* const end = text.data() + text.size();
   pre_tokenizer_scanners::split(
       spec_.pre_tokenizer, text.data(), end, [&](const char* p, size_t size) {

@@ -18,7 +18,8 @@ class ByteLevelBpe final : public Tokenizer {
 
  private:
   void build_merges();
-  void encode_text(std::string_view text, EncodeScratch& scratch,
+  void build_rank_merges();
+  void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                    std::vector<TokenId>& out) const override;
   void encode_piece(std::string_view piece, EncodeScratch& scratch,
                     std::vector<TokenId>& out) const;

@@ -70,6 +70,7 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
 }
 
 void SentencePieceBpe::build_merges() {
+  const bool by_score = spec_.merge_order == MergeOrder::kScores;
   // Equal scores share a rank, so that the leftmost of them merges first.
   std::vector<float> scores(spec_.scores);
   std::sort(scores.begin(), scores.end(), std::greater<>());
@@ -102,7 +103,7 @@ void SentencePieceBpe::build_merges() {
     }
   });
   unknown_symbol_ = next_symbol;
-  merges_ = MergeTable(n_splits);
+  merges_ = MergeTable(by_score ? n_splits : 0);
   joined_ = MergeTable(n_splits);
   std::string_view before;
   for_each_split([&](TokenId id, std::string_view piece, size_t at, uint32_t size) {
@@ -110,16 +111,41 @@ void SentencePieceBpe::build_merges() {
     if (at > 0) {
       const TokenId left = symbols_.find(piece.substr(0, at));
       const TokenId right = symbols_.find(piece.substr(at));
-      if (left >= 0 && right >= 0)
+      if (by_score && left >= 0 && right >= 0)
         merges_.insert(left, right, rank_of(static_cast<size_t>(id)), id);
       joined_.insert(symbols_.find(before), symbols_.find(character), 0, 0);
     }
     before = character;
   });
+  if (!by_score) build_list_merges();
   space_symbol_ = symbol_of(kSpaceMark);
   for (size_t c = 0; c < ascii_symbols_.size(); ++c) {
     const char character = static_cast<char>(c);
     ascii_symbols_[c] = c == ' ' ? space_symbol_ : symbol_of({&character, 1});
+  }
+}
+
+// The list's order rules, and what it does not name does not merge (`tokenizers`).
+void SentencePieceBpe::build_list_merges() {
+  merges_ = MergeTable(spec_.merges.size());
+  for (size_t i = 0; i < spec_.merges.size(); ++i) {
+    const std::string_view merge = spec_.merges[i];
+    const size_t space = merge.find(' ');
+    LIMPID_CHECK(ArgumentError,
+                 space != std::string::npos && space > 0 && space + 1 < merge.size() &&
+                     merge.find(' ', space + 1) == std::string::npos,
+                 "[tokenizer] merges[{}] is not two pieces with one space between", i);
+    const TokenId left = symbols_.find(merge.substr(0, space));
+    const TokenId right = symbols_.find(merge.substr(space + 1));
+    const TokenId merged =
+        symbols_.find(std::string(merge.substr(0, space)).append(merge.substr(space + 1)));
+    const auto is_piece = [&](TokenId symbol) { return symbol >= 0 && symbol < vocab_size(); };
+    LIMPID_CHECK(ArgumentError, is_piece(left) && is_piece(right) && is_piece(merged),
+                 "[tokenizer] merges[{}] speaks of a piece that is not in the vocabulary, or of a "
+                 "special token",
+                 i);
+    LIMPID_CHECK(ArgumentError, merges_.insert(left, right, static_cast<uint32_t>(i), merged),
+                 "[tokenizer] merges[{}] is there twice", i);
   }
 }
 
@@ -128,9 +154,24 @@ TokenId SentencePieceBpe::symbol_of(std::string_view character) const {
   return symbol >= 0 ? symbol : unknown_symbol_;
 }
 
+bool SentencePieceBpe::puts_space(std::string_view text, const Stretch& stretch) const {
+  const bool has_space = text.front() == ' ' || text.substr(0, kSpaceMark.size()) == kSpaceMark;
+  switch (spec_.space_prefix) {
+    case SpacePrefix::kNone:
+      return false;
+    case SpacePrefix::kEveryPart:
+      return !stretch.normalized;
+    case SpacePrefix::kEveryPartOnce:
+      return !has_space;
+    case SpacePrefix::kFirstPartOnce:
+      return !has_space && stretch.at_start;
+  }
+  return false;
+}
+
 // A space is written as it is in the words here; it has the symbol of U+2581.
-void SentencePieceBpe::encode_text(std::string_view text, EncodeScratch& scratch,
-                                   std::vector<TokenId>& out) const {
+void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch,
+                                   EncodeScratch& scratch, std::vector<TokenId>& out) const {
   if (spec_.remove_extra_whitespaces) {
     collapse_spaces(text, scratch.text);
     text = scratch.text;
@@ -138,7 +179,7 @@ void SentencePieceBpe::encode_text(std::string_view text, EncodeScratch& scratch
   }
   const char* p = text.data();
   const char* const end = p + text.size();
-  if (spec_.add_space_prefix) {
+  if (puts_space(text, stretch)) {
     const char* q = find_word_end(p, end, space_symbol_);
     scratch.word.assign(1, ' ').append(p, q);
     encode_word(scratch.word, scratch, out);

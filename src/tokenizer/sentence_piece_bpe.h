@@ -19,8 +19,10 @@ class SentencePieceBpe final : public Tokenizer {
 
  private:
   void build_merges();
+  void build_list_merges();
+  bool puts_space(std::string_view text, const Stretch& stretch) const;
   TokenId symbol_of(std::string_view character) const;
-  void encode_text(std::string_view text, EncodeScratch& scratch,
+  void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                    std::vector<TokenId>& out) const override;
   const char* find_word_end(const char* p, const char* end, TokenId previous) const;
   void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<TokenId>& out) const;

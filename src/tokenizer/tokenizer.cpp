@@ -54,7 +54,19 @@ void check_spec(const TokenizerSpec& spec) {
                "[tokenizer] {} tokens are too many", spec.pieces.size());
   LIMPID_CHECK(ArgumentError, spec.types.size() == spec.pieces.size(),
                "[tokenizer] {} token types for {} tokens", spec.types.size(), spec.pieces.size());
-  if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+  if (spec.merge_order != MergeOrder::kList || spec.kind == TokenizerKind::kSentencePieceBpe) {
+    constexpr size_t kLongest = 4096;  // every cut of a piece is looked up
+    for (size_t i = 0; i < spec.pieces.size(); ++i) {
+      LIMPID_CHECK(ArgumentError, spec.pieces[i].size() <= kLongest,
+                   "[tokenizer] token {} is longer than {} bytes", i, kLongest);
+    }
+  }
+  LIMPID_CHECK(
+      ArgumentError,
+      spec.merge_order != (spec.kind == TokenizerKind::kSentencePieceBpe ? MergeOrder::kRanks
+                                                                         : MergeOrder::kScores),
+      "[tokenizer] ranks are for byte-level BPE, scores for SentencePiece's");
+  if (spec.merge_order == MergeOrder::kScores) {
     LIMPID_CHECK(ArgumentError, spec.scores.size() == spec.pieces.size(),
                  "[tokenizer] {} scores for {} tokens", spec.scores.size(), spec.pieces.size());
     for (size_t i = 0; i < spec.scores.size(); ++i) {
@@ -121,7 +133,10 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
   const ScratchPool::Lease scratch = scratch_->acquire();
   if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
   specials_.partition(
-      text, options.special, [&](std::string_view part) { encode_text(part, *scratch, out); },
+      text, options.special,
+      [&](std::string_view part) {
+        encode_text(part, {.at_start = part.data() == text.data()}, *scratch, out);
+      },
       [&](TokenId id) { out.push_back(id); });
   if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
 }
@@ -144,7 +159,8 @@ std::string_view Tokenizer::bytes_of(TokenId id, bool show_special) const {
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool show_special) const {
   std::string text;
   for (const TokenId id : ids) text += bytes_of(id, show_special);
-  const bool strip = spec_.kind == TokenizerKind::kSentencePieceBpe && spec_.add_space_prefix;
+  const bool strip =
+      spec_.kind == TokenizerKind::kSentencePieceBpe && spec_.space_prefix != SpacePrefix::kNone;
   if (strip && !text.empty() && text.front() == ' ') text.erase(0, 1);
   return text;
 }
@@ -169,7 +185,8 @@ StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool sh
                              bool at_start)
     : tokenizer_(std::move(tokenizer)), show_special_(show_special) {
   const TokenizerSpec& spec = tokenizer_->spec();
-  at_start_ = at_start && spec.kind == TokenizerKind::kSentencePieceBpe && spec.add_space_prefix;
+  at_start_ = at_start && spec.kind == TokenizerKind::kSentencePieceBpe &&
+              spec.space_prefix != SpacePrefix::kNone;
   strip_space_ = at_start_;
 }
 

@@ -61,6 +61,12 @@ class Tokenizer {
   std::optional<TokenId> find(std::string_view piece) const;
 
  protected:
+  // Which stretch of a text.
+  struct Stretch {
+    bool at_start = false;    // the text begins with it
+    bool normalized = false;  // the normalizer has seen it already
+  };
+
   explicit Tokenizer(TokenizerSpec spec);
 
   // The constructor of a derived class calls this for every id, in order: what bytes_of(id, true)
@@ -74,7 +80,7 @@ class Tokenizer {
 
  private:
   // Appends the ids of a stretch of text without special tokens, not empty.
-  virtual void encode_text(std::string_view text, EncodeScratch& scratch,
+  virtual void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                            std::vector<TokenId>& out) const = 0;
   void check_id(TokenId id) const;
 

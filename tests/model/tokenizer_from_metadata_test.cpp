@@ -60,7 +60,7 @@ TEST(TokenizerFromMetadata, ReadsASentencePieceVocabulary) {
   const TokenizerSpec spec = tokenizer_spec_from(spm_checkpoint());
   EXPECT_EQ(spec.kind, TokenizerKind::kSentencePieceBpe);
   EXPECT_TRUE(spec.add_bos);
-  EXPECT_TRUE(spec.add_space_prefix);
+  EXPECT_EQ(spec.space_prefix, SpacePrefix::kEveryPart);
   EXPECT_EQ(spec.scores[3], -1.0F);
   EXPECT_EQ(spec.stop_ids, (std::vector<TokenId>{2}));
 }
@@ -75,7 +75,7 @@ TEST(TokenizerFromMetadata, TheFilesOwnWordGoesBeforeTheDefault) {
   Checkpoint spm = spm_checkpoint();
   spm.metadata.set("tokenizer.ggml.add_space_prefix", {false, "bool"});
   spm.metadata.set("tokenizer.ggml.remove_extra_whitespaces", {true, "bool"});
-  EXPECT_FALSE(tokenizer_spec_from(spm).add_space_prefix);
+  EXPECT_EQ(tokenizer_spec_from(spm).space_prefix, SpacePrefix::kNone);
   EXPECT_TRUE(tokenizer_spec_from(spm).remove_extra_whitespaces);
 }
 

@@ -3,7 +3,7 @@
 
 First every scanner on the small vocabularies of tests/data/tokenizer, then the released vocabularies of
 ../shared/data/tokenizers, made into vocabulary-only GGUF files by tools/golden/vocab_gguf.py. Texts: the Universal
-Declaration in all languages, WikiText-2, tinyshakespeare, every code point, random Unicode, white space, repeats. By
+Declaration in all languages, all of ../shared/data/text, every code point, random Unicode, white space, repeats. By
 default a subset that takes seconds; --all is everything. Exits 1 on any difference.
 
 usage: tokenizer_differential.py [--program build/release/limpid] [--all] [--vocabulary NAME]
@@ -36,11 +36,13 @@ SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
 def corpora(everything: bool) -> Iterator[tuple[str, str]]:
-    for name in ("wiki.test.raw", "tinyshakespeare.txt"):
-        text = (SHARED / "text" / name).read_text(encoding="utf-8")
-        size = len(text) if everything else 50_000
+    for path in sorted((SHARED / "text").iterdir()):
+        if path.suffix == ".zip" or (path.stat().st_size > 2_000_000 and not everything):
+            continue
+        text = path.read_text(encoding="utf-8", errors="ignore")
+        size = len(text) if everything else 20_000
         for start in range(0, size, 50_000):
-            yield name, text[start : start + 50_000]
+            yield path.name, text[start : min(start + 50_000, size)]
     with zipfile.ZipFile(SHARED / "text" / "udhr2.zip") as archive:
         for member in sorted(archive.namelist()):
             if member.endswith(".txt"):
@@ -59,9 +61,9 @@ def code_points(everything: bool) -> Iterator[tuple[str, str]]:
 
 def random_texts(everything: bool) -> Iterator[tuple[str, str]]:
     rng = random.Random(20260301)
-    for i, text in enumerate(reference.random_texts(1, 20_000 if everything else 300)):
+    for i, text in enumerate(reference.random_texts(1, 40_000 if everything else 300)):
         yield f"bits {i}", text
-    count = 5_000 if everything else 60
+    count = 20_000 if everything else 60
     for i in range(count):
         yield f"random {i}", "".join(chr(rng.choice(SCALARS)) for _ in range(rng.randint(1, 60)))
     for i in range(count):
@@ -102,6 +104,15 @@ def special_texts() -> Iterator[tuple[str, str]]:
             for _ in range(rng.randint(1, 12))
         ]
         yield f"special {i}", "".join(parts)
+
+
+def all_cases(everything: bool) -> list[tuple[str, str]]:
+    return [
+        *corpora(everything),
+        *code_points(everything),
+        *random_texts(everything),
+        *repeats(everything),
+    ]
 
 
 def reference_of(name: str) -> tokenizers.Tokenizer:
@@ -204,12 +215,7 @@ def scanners(program: str, work: Path, everything: bool) -> bool:
 
 
 def vocabularies(program: str, work: Path, everything: bool, names: list[str]) -> bool:
-    cases = [
-        *corpora(everything),
-        *code_points(everything),
-        *random_texts(everything),
-        *repeats(everything),
-    ]
+    cases = all_cases(everything)
     same = True
     for name in names:
         model = work / f"{name}.gguf"

@@ -20,6 +20,7 @@ inline TokenizerSpec small_vocabulary(const std::string& kind) {
   if (kind == "spm") {
     spec.kind = TokenizerKind::kSentencePieceBpe;
     spec.scores = json["scores"].get<std::vector<float>>();
+    spec.merge_order = MergeOrder::kScores;
     spec.unknown = 0;
     spec.bos = 1;
     spec.eos = 2;

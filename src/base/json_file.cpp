@@ -1,0 +1,121 @@
+#include "base/json_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+// A key or value from the file, short enough for a message.
+std::string shown(std::string_view text) {
+  constexpr size_t kLongest = 60;
+  std::string out;
+  for (const char c : text.substr(0, kLongest))
+    out.push_back(static_cast<uint8_t>(c) < 32 ? '?' : c);
+  return text.size() > kLongest ? out + "…" : out;
+}
+
+}  // namespace
+
+void JsonPlace::fail(const std::string& problem) const {
+  throw FormatError(*file_, FormatError::kNoOffset, name_.empty() ? "file" : name_, problem);
+}
+
+void JsonPlace::unsupported(const std::string& problem) const {
+  throw UnsupportedError(fmt::format("{}: {}: {}", *file_, name_, problem));
+}
+
+std::string JsonPlace::member_name(std::string_view key) const {
+  return name_.empty() ? shown(key) : fmt::format("{}.{}", name_, shown(key));
+}
+
+simdjson::dom::object JsonPlace::object() const {
+  if (!element_.is_object()) fail("is not an object");
+  return element_.get_object().value_unsafe();
+}
+
+simdjson::dom::array JsonPlace::array() const {
+  if (!element_.is_array()) fail("is not an array");
+  return element_.get_array().value_unsafe();
+}
+
+std::string_view JsonPlace::string() const {
+  if (!element_.is_string()) fail("is not a string");
+  return element_.get_string().value_unsafe();
+}
+
+bool JsonPlace::boolean() const {
+  if (!element_.is_bool()) fail("is neither true nor false");
+  return element_.get_bool().value_unsafe();
+}
+
+int64_t JsonPlace::integer() const {
+  int64_t value = 0;
+  if (element_.get_int64().get(value) != simdjson::SUCCESS) fail("is not a whole number");
+  return value;
+}
+
+std::optional<JsonPlace> JsonPlace::find(std::string_view key) const {
+  std::optional<JsonPlace> found;
+  bool seen = false;
+  for (const auto& [name, value] : object()) {
+    if (name != key) continue;
+    if (seen) JsonPlace(*file_, member_name(key), value).fail("is there twice");
+    seen = true;
+    if (!value.is_null()) found.emplace(*file_, member_name(key), value);
+  }
+  return found;
+}
+
+JsonPlace JsonPlace::operator[](std::string_view key) const {
+  const auto found = find(key);
+  if (!found) throw FormatError(*file_, FormatError::kNoOffset, member_name(key), "is missing");
+  return *found;
+}
+
+bool JsonPlace::boolean(std::string_view key, bool otherwise) const {
+  const auto found = find(key);
+  return found ? found->boolean() : otherwise;
+}
+
+std::string_view JsonPlace::string(std::string_view key, std::string_view otherwise) const {
+  const auto found = find(key);
+  return found ? found->string() : otherwise;
+}
+
+std::vector<JsonPlace> JsonPlace::elements() const {
+  std::vector<JsonPlace> places;
+  for (const simdjson::dom::element element : array())
+    places.emplace_back(*file_, fmt::format("{}[{}]", name_, places.size()), element);
+  return places;
+}
+
+void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const {
+  for (const auto& [key, value] : object()) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      JsonPlace(*file_, member_name(key), value).unsupported("is an option that is not known");
+  }
+}
+
+JsonFile::JsonFile(std::string path, std::string_view bytes)
+    : path_(std::move(path)), parser_(std::make_unique<simdjson::dom::parser>()) {
+  const auto check = [&](simdjson::error_code error) {
+    if (error == simdjson::DEPTH_ERROR) {
+      throw FormatError(path_, FormatError::kNoOffset, "file",
+                        fmt::format("is nested deeper than {} levels", kMaxDepth));
+    }
+    if (error != simdjson::SUCCESS) {
+      throw FormatError(path_, FormatError::kNoOffset, "file",
+                        fmt::format("is not JSON: {}", simdjson::error_message(error)));
+    }
+  };
+  check(parser_->allocate(bytes.size(), kMaxDepth));
+  check(parser_->parse(bytes.data(), bytes.size()).get(root_));
+}
+
+JsonPlace JsonFile::root() const { return {path_, "", root_}; }
+
+}  // namespace limpid

@@ -1,0 +1,59 @@
+#include "tokenizer/stop_tokens.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace limpid {
+namespace {
+
+// Names that end an answer wherever they occur as control or user-defined tokens: the list of
+// llama.cpp. "<|end|>" is none of them beside "<|return|>" and "<|call|>" (or "<|calls|>" and
+// "<|flush|>"), where it only ends a message.
+constexpr std::string_view kStopNames[] = {
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<eos>",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<｜end▁of▁sentence｜>",
+};
+
+}  // namespace
+
+std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec) {
+  std::vector<TokenId> stops;
+  bool has_return = false, has_call = false, has_flush = false;
+  TokenId end = -1;
+  for (size_t i = 0; i < spec.pieces.size(); ++i) {
+    if (spec.types[i] != TokenType::kControl && spec.types[i] != TokenType::kUserDefined) continue;
+    const std::string& piece = spec.pieces[i];
+    if (std::find(std::begin(kStopNames), std::end(kStopNames), piece) == std::end(kStopNames))
+      continue;
+    if (piece == "<|return|>") has_return = true;
+    if (piece == "<|call|>" || piece == "<|calls|>") has_call = true;
+    if (piece == "<|flush|>") has_flush = true;
+    if (piece == "<|end|>") end = static_cast<TokenId>(i);
+    stops.push_back(static_cast<TokenId>(i));
+  }
+  if (has_call && (has_return || has_flush)) std::erase(stops, end);
+  for (const auto& id : {spec.eos, spec.eot, spec.eom}) {
+    if (id && std::find(stops.begin(), stops.end(), *id) == stops.end()) stops.push_back(*id);
+  }
+  std::sort(stops.begin(), stops.end());
+  return stops;
+}
+
+}  // namespace limpid

@@ -1,0 +1,194 @@
+#include "tokenizer/tokenizer_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/json_file.h"
+#include "tokenizer/stop_tokens.h"
+#include "tokenizer/tokenizer_pipeline.h"
+
+namespace limpid {
+namespace {
+
+using Ids = std::unordered_map<std::string_view, TokenId>;
+
+// Fills pieces, and types as far as the vocabulary tells. Ids may have gaps (unused tokens), but
+// not so many that a small file asks for much memory.
+Ids read_vocabulary(const JsonPlace& model, TokenizerSpec& spec) {
+  const JsonPlace place = model["vocab"];
+  const auto object = place.object();
+  Ids ids;
+  ids.reserve(object.size());
+  std::vector<std::pair<std::string_view, TokenId>> entries;
+  int64_t last = -1;
+  for (const auto& [piece, value] : object) {
+    int64_t id = -1;
+    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id > INT32_MAX)
+      place.fail(fmt::format("entry {} has no token id", entries.size()));
+    if (!ids.emplace(piece, static_cast<TokenId>(id)).second)
+      place.fail(fmt::format("entry {} has the piece of an entry before", entries.size()));
+    entries.emplace_back(piece, static_cast<TokenId>(id));
+    last = std::max(last, id);
+  }
+  if (entries.empty()) place.fail("is empty");
+  const auto most = static_cast<int64_t>(2 * entries.size() + 1024);
+  if (last >= most)
+    place.fail(fmt::format("id {} for a vocabulary of {} tokens", last, entries.size()));
+  spec.pieces.resize(static_cast<size_t>(last) + 1);
+  spec.types.assign(spec.pieces.size(), TokenType::kUnused);
+  for (const auto& [piece, id] : entries) {
+    if (spec.types[static_cast<size_t>(id)] != TokenType::kUnused)
+      place.fail(fmt::format("id {} is there twice", id));
+    spec.pieces[static_cast<size_t>(id)] = piece;
+    spec.types[static_cast<size_t>(id)] = TokenType::kNormal;
+  }
+  return ids;
+}
+
+// "left right", or ["left", "right"].
+void read_merges(const JsonPlace& model, TokenizerSpec& spec) {
+  const JsonPlace place = model["merges"];
+  const auto array = place.array();
+  spec.merges.reserve(array.size());
+  for (const simdjson::dom::element element : array) {
+    std::string_view text;
+    if (element.get_string().get(text) == simdjson::SUCCESS) {
+      spec.merges.emplace_back(text);
+      continue;
+    }
+    simdjson::dom::array pair;
+    std::string_view left, right;
+    const size_t index = spec.merges.size();
+    if (element.get_array().get(pair) != simdjson::SUCCESS || pair.size() != 2 ||
+        pair.at(0).get_string().get(left) != simdjson::SUCCESS ||
+        pair.at(1).get_string().get(right) != simdjson::SUCCESS)
+      place.fail(fmt::format("[{}] is neither a string nor a pair of strings", index));
+    if (left.find(' ') != std::string_view::npos || right.find(' ') != std::string_view::npos)
+      place.unsupported(fmt::format("[{}] has a piece with a space in it", index));
+    spec.merges.emplace_back(fmt::format("{} {}", left, right));
+  }
+}
+
+bool is_byte_name(std::string_view piece) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
+  return piece.size() == 6 && piece.substr(0, 3) == "<0x" && is_hex(piece[3]) && is_hex(piece[4]) &&
+         piece[5] == '>';
+}
+
+// The model's options besides vocabulary and merges.
+void read_model_options(const JsonPlace& model, const Ids& ids, TokenizerSpec& spec) {
+  model.allow_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
+                    "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges", "vocab",
+                    "merges"});
+  for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (!model.string(key, "").empty()) model[key].unsupported("is not supported");
+  }
+  if (model.find("dropout")) model["dropout"].unsupported("tokens at random are not supported");
+  spec.ignore_merges = model.boolean("ignore_merges", false);
+  if (const auto unknown = model.find("unk_token")) {
+    const auto it = ids.find(unknown->string());
+    if (it == ids.end()) unknown->fail("is not in the vocabulary");
+    spec.unknown = it->second;
+  }
+  const bool byte_fallback = model.boolean("byte_fallback", false);
+  if (spec.kind == TokenizerKind::kByteLevelBpe) {
+    if (byte_fallback) model["byte_fallback"].unsupported("is not supported beside 'ByteLevel'");
+    return;
+  }
+  if (spec.ignore_merges)
+    model["ignore_merges"].unsupported("is not supported without 'ByteLevel'");
+  if (!byte_fallback)
+    model.unsupported("\"byte_fallback\": false is not supported without 'ByteLevel'");
+  for (size_t id = 0; id < spec.pieces.size(); ++id) {
+    if (spec.types[id] == TokenType::kNormal && is_byte_name(spec.pieces[id]))
+      spec.types[id] = TokenType::kByte;
+  }
+  if (spec.unknown) spec.types[static_cast<size_t>(*spec.unknown)] = TokenType::kUnknown;
+}
+
+// An added token that is not in the vocabulary gets the next id; `tokenizers` gives it whatever the
+// file says, so a file that says otherwise would mean two things.
+void read_added_tokens(const JsonPlace& root, const Ids& ids, TokenizerSpec& spec) {
+  const auto list = root.find("added_tokens");
+  if (!list) return;
+  auto next_id = static_cast<int64_t>(ids.size());
+  Ids added;
+  for (const JsonPlace& token : list->elements()) {
+    token.allow_keys({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+    const std::string_view content = token["content"].string();
+    if (content.empty()) token["content"].fail("is empty");
+    if (added.count(content) != 0) token["content"].fail("is there twice");
+    const auto known = ids.find(content);
+    const int64_t id = known != ids.end() ? known->second : next_id++;
+    if (token["id"].integer() != id)
+      token["id"].fail(
+          fmt::format("is {}, but the vocabulary makes it {}", token["id"].integer(), id));
+    const auto index = static_cast<size_t>(id);
+    if (index >= spec.pieces.size()) {
+      spec.pieces.resize(index + 1);
+      spec.types.resize(index + 1, TokenType::kUnused);
+    } else if (known == ids.end() && spec.types[index] != TokenType::kUnused) {
+      token["id"].fail(fmt::format("{} belongs to a piece of the vocabulary", id));
+    }
+    added.emplace(content, static_cast<TokenId>(id));
+    spec.pieces[index] = content;
+    if (spec.types[index] != TokenType::kUnknown) {
+      spec.types[index] =
+          token.boolean("special", false) ? TokenType::kControl : TokenType::kUserDefined;
+    }
+    AddedTokenRule rule;
+    rule.id = static_cast<TokenId>(id);
+    rule.strip_left = token.boolean("lstrip", false);
+    rule.strip_right = token.boolean("rstrip", false);
+    rule.single_word = token.boolean("single_word", false);
+    rule.normalized = token.boolean("normalized", false);
+    if (rule.strip_left || rule.strip_right || rule.single_word || rule.normalized)
+      spec.added_rules.push_back(rule);
+  }
+}
+
+std::optional<TokenId> frame_token(const JsonPlace& root, const TokenizerSpec& spec,
+                                   const std::optional<std::string>& name, TokenId id) {
+  if (!name) return std::nullopt;
+  if (static_cast<size_t>(id) >= spec.pieces.size() ||
+      spec.pieces[static_cast<size_t>(id)] != *name)
+    root["post_processor"].fail(fmt::format("{} is not the id of '{}'", id, *name));
+  return id;
+}
+
+}  // namespace
+
+TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view bytes) {
+  const JsonFile file(path, bytes);
+  const JsonPlace root = file.root();
+  root.allow_keys({"version", "truncation", "padding", "added_tokens", "normalizer",
+                   "pre_tokenizer", "post_processor", "decoder", "model"});
+  if (root.string("version", "1.0") != "1.0") root["version"].unsupported("is not 1.0");
+  const JsonPlace model = root["model"];
+  if (model.string("type", "BPE") != "BPE") {  // GPT-2's file has no type
+    model["type"].unsupported(
+        fmt::format("'{}' is not supported, only BPE", model["type"].string()));
+  }
+  TokenizerPipeline pipeline = read_tokenizer_pipeline(root);
+  TokenizerSpec spec;
+  spec.kind = pipeline.kind;
+  spec.normalize_nfc = pipeline.normalize_nfc;
+  spec.pre_tokenizer = pipeline.pre_tokenizer.value_or(PreTokenizer::kGpt2);
+  spec.splits = std::move(pipeline.splits);
+  spec.space_prefix = pipeline.space_prefix;
+  const Ids ids = read_vocabulary(model, spec);
+  read_merges(model, spec);
+  read_model_options(model, ids, spec);
+  read_added_tokens(root, ids, spec);
+  const TextFrame frame = read_post_processor(root);
+  spec.bos = frame_token(root, spec, frame.before, frame.before_id);
+  spec.eos = frame_token(root, spec, frame.behind, frame.behind_id);
+  spec.add_bos = spec.bos.has_value();
+  spec.add_eos = spec.eos.has_value();
+  spec.stop_ids = find_stop_ids(spec);
+  return spec;
+}
+
+}  // namespace limpid

@@ -1,0 +1,289 @@
+#include "tokenizer/tokenizer_pipeline.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+
+#include "limpid/error.hpp"
+#include "tokenizer/known_splits.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+std::string_view type_of(const JsonPlace& component) { return component["type"].string(); }
+
+// The parts of a "Sequence", the component itself, or nothing.
+std::vector<JsonPlace> parts_of(const std::optional<JsonPlace>& component, std::string_view list) {
+  std::vector<JsonPlace> parts;
+  if (!component) return parts;
+  if (type_of(*component) != "Sequence") return {*component};
+  component->allow_keys({"type", list});
+  for (const JsonPlace& part : (*component)[list].elements()) {
+    if (type_of(part) == "Sequence") part.unsupported("is a sequence in a sequence");
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+[[noreturn]] void refuse(const JsonPlace& component, std::string_view what) {
+  component.unsupported(fmt::format("the {} '{}' is not supported", what, type_of(component)));
+}
+
+// {"String": …} or {"Regex": …}
+struct Pattern {
+  std::string text;
+  bool is_regex;
+};
+Pattern read_pattern(const JsonPlace& component) {
+  const JsonPlace pattern = component["pattern"];
+  pattern.allow_keys({"String", "Regex"});
+  const auto regex = pattern.find("Regex");
+  if (regex) return {std::string(regex->string()), true};
+  return {std::string(pattern["String"].string()), false};
+}
+
+void expect(const JsonPlace& component, std::string_view key, std::string_view wanted) {
+  const JsonPlace value = component[key];
+  if (value.string() != wanted)
+    value.unsupported(fmt::format("is '{}'; only '{}' is supported", value.string(), wanted));
+}
+
+// Replace(a -> b), both strings.
+void expect_replacement(const JsonPlace& component, std::string_view from, std::string_view to) {
+  component.allow_keys({"type", "pattern", "content"});
+  const Pattern pattern = read_pattern(component);
+  if (pattern.is_regex || pattern.text != from)
+    component["pattern"].unsupported(fmt::format("only the string '{}' is supported", from));
+  expect(component, "content", to);
+}
+
+struct Normalizer {
+  bool nfc = false;
+  bool prepends = false;
+  bool replaces = false;  // " " by U+2581
+};
+
+Normalizer read_normalizer(const JsonPlace& root) {
+  Normalizer normalizer;
+  for (const JsonPlace& part : parts_of(root.find("normalizer"), "normalizers")) {
+    const std::string_view type = type_of(part);
+    if (type == "NFC") {
+      part.allow_keys({"type"});
+      normalizer.nfc = true;
+    } else if (type == "Prepend" && !normalizer.replaces) {
+      part.allow_keys({"type", "prepend"});
+      expect(part, "prepend", kSpaceMark);
+      if (normalizer.prepends) part.unsupported("prepends twice");
+      normalizer.prepends = true;
+    } else if (type == "Replace") {
+      expect_replacement(part, " ", kSpaceMark);
+      normalizer.replaces = true;
+    } else {
+      refuse(part, "normalizer");
+    }
+  }
+  return normalizer;
+}
+
+SplitStep read_split(const JsonPlace& part) {
+  part.allow_keys({"type", "pattern", "behavior", "invert"});
+  const Pattern pattern = read_pattern(part);
+  SplitStep step;
+  if (pattern.is_regex) {
+    step.pattern = pattern.text;
+  } else {
+    for (const char c : pattern.text) {
+      if (static_cast<uint8_t>(c) < 0x80 && std::isalnum(static_cast<uint8_t>(c)) == 0)
+        step.pattern.push_back('\\');
+      step.pattern.push_back(c);
+    }
+  }
+  const JsonPlace behavior = part["behavior"];
+  const bool invert = part["invert"].boolean();
+  if (behavior.string() == "Removed" && invert) {
+    step.drop_gaps = true;
+  } else if (behavior.string() == "Contiguous" && !invert) {
+    step.contiguous = true;
+  } else if (behavior.string() != "Isolated") {
+    behavior.unsupported(fmt::format("'{}'{} is not supported", behavior.string(),
+                                     invert ? " with \"invert\"" : ""));
+  }
+  return step;
+}
+
+SpacePrefix read_metaspace(const JsonPlace& part) {
+  part.allow_keys(
+      {"type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"});
+  expect(part, "replacement", kSpaceMark);
+  std::string_view scheme = part.string("prepend_scheme", "always");
+  if (!part.boolean("add_prefix_space", true)) scheme = "never";
+  if (scheme == "always") return SpacePrefix::kEveryPartOnce;
+  if (scheme == "first") return SpacePrefix::kFirstPartOnce;
+  if (scheme != "never") part["prepend_scheme"].fail("is none of always, first and never");
+  return SpacePrefix::kNone;
+}
+
+struct PreTokenization {
+  std::vector<SplitStep> steps;
+  bool byte_level = false;
+  std::optional<SpacePrefix> metaspace;
+};
+
+PreTokenization read_pre_tokenizer(const JsonPlace& root) {
+  PreTokenization found;
+  for (const JsonPlace& part : parts_of(root.find("pre_tokenizer"), "pretokenizers")) {
+    const std::string_view type = type_of(part);
+    if (found.byte_level || found.metaspace) {
+      // What is cut behind them would be cut in their alphabet.
+      part.unsupported(fmt::format("the pre-tokenizer '{}' behind the last one", type));
+    }
+    if (type == "Split") {
+      found.steps.push_back(read_split(part));
+    } else if (type == "Digits") {
+      part.allow_keys({"type", "individual_digits"});
+      SplitStep step;
+      step.kind = SplitStep::Kind::kNumeric;
+      step.contiguous = !part.boolean("individual_digits", false);
+      found.steps.push_back(step);
+    } else if (type == "ByteLevel") {
+      part.allow_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"});
+      if (part.boolean("add_prefix_space", true))
+        part["add_prefix_space"].unsupported("a space before every text is not supported");
+      if (part.boolean("use_regex", true)) {
+        SplitStep step;
+        step.pattern = kByteLevelPattern;
+        found.steps.push_back(step);
+      }
+      found.byte_level = true;
+    } else if (type == "Metaspace" && found.steps.empty()) {
+      found.metaspace = read_metaspace(part);
+      if (part.boolean("split", true)) part.unsupported("\"split\" is not supported");
+    } else {
+      refuse(part, "pre-tokenizer");
+    }
+  }
+  return found;
+}
+
+void check_byte_level_decoder(const JsonPlace& root) {
+  const auto parts = parts_of(root.find("decoder"), "decoders");
+  if (parts.empty()) throw UnsupportedError(root.file() + ": decoder: is missing");
+  for (const JsonPlace& part : parts) {
+    if (type_of(part) != "ByteLevel" || parts.size() > 1) refuse(part, "decoder");
+    part.allow_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"});
+  }
+}
+
+// U+2581 becomes a space, byte tokens their bytes, and the space that was put before the text goes.
+void check_sentence_piece_decoder(const JsonPlace& root, bool has_prefix) {
+  const auto parts = parts_of(root.find("decoder"), "decoders");
+  bool replaces = false, strips = false;
+  for (const JsonPlace& part : parts) {
+    const std::string_view type = type_of(part);
+    if (type == "Replace") {
+      expect_replacement(part, kSpaceMark, " ");
+      replaces = true;
+    } else if (type == "ByteFallback" || type == "Fuse") {
+      part.allow_keys({"type"});
+    } else if (type == "Strip") {
+      part.allow_keys({"type", "content", "start", "stop"});
+      expect(part, "content", " ");
+      if (part["start"].integer() != 1 || part["stop"].integer() != 0)
+        part.unsupported("only one space at the start is supported");
+      strips = true;
+    } else if (type == "Metaspace") {
+      replaces = true;
+      strips = read_metaspace(part) != SpacePrefix::kNone;
+    } else {
+      refuse(part, "decoder");
+    }
+  }
+  const std::string where = root.file() + ": decoder: ";
+  if (!replaces) throw UnsupportedError(where + "does not turn U+2581 into a space");
+  if (strips != has_prefix) {
+    throw UnsupportedError(where + (has_prefix ? "leaves the space that was put before the text"
+                                               : "takes a space away that was not put there"));
+  }
+}
+
+}  // namespace
+
+TokenizerPipeline read_tokenizer_pipeline(const JsonPlace& root) {
+  const Normalizer normalizer = read_normalizer(root);
+  PreTokenization cuts = read_pre_tokenizer(root);
+  TokenizerPipeline pipeline;
+  if (cuts.byte_level) {
+    if (normalizer.prepends || normalizer.replaces)
+      root["normalizer"].unsupported("changes spaces before the pre-tokenizer 'ByteLevel'");
+    pipeline.normalize_nfc = normalizer.nfc;
+    pipeline.pre_tokenizer = find_scanner(cuts.steps);
+    if (!pipeline.pre_tokenizer) pipeline.splits = std::move(cuts.steps);
+    check_byte_level_decoder(root);
+    return pipeline;
+  }
+  pipeline.kind = TokenizerKind::kSentencePieceBpe;
+  if (!cuts.steps.empty())
+    root["pre_tokenizer"].unsupported("without 'ByteLevel' is not supported");
+  if (normalizer.nfc) root["normalizer"].unsupported("NFC without 'ByteLevel' is not supported");
+  if (cuts.metaspace && !normalizer.replaces && !normalizer.prepends) {
+    pipeline.space_prefix = *cuts.metaspace;
+  } else if (!cuts.metaspace && normalizer.replaces) {
+    pipeline.space_prefix = normalizer.prepends ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
+  } else {
+    throw UnsupportedError(root.file() +
+                           ": normalizer and pre_tokenizer: neither byte-level BPE nor "
+                           "SentencePiece's way with spaces");
+  }
+  check_sentence_piece_decoder(root, pipeline.space_prefix != SpacePrefix::kNone);
+  return pipeline;
+}
+
+namespace {
+
+void read_template(const JsonPlace& part, TextFrame& frame) {
+  part.allow_keys({"type", "single", "pair", "special_tokens"});
+  bool text_seen = false;
+  for (const JsonPlace& item : part["single"].elements()) {
+    item.allow_keys({"SpecialToken", "Sequence"});
+    if (const auto sequence = item.find("Sequence")) {
+      if (text_seen || (*sequence)["id"].string() != "A") item.unsupported("is a second text");
+      text_seen = true;
+      continue;
+    }
+    const std::string name((item["SpecialToken"])["id"].string());
+    auto& place = text_seen ? frame.behind : frame.before;
+    if (place) item.unsupported("more than one token on one side of the text");
+    const JsonPlace token = part["special_tokens"][name];
+    token.allow_keys({"id", "ids", "tokens"});
+    const auto ids = token["ids"].elements();
+    if (ids.size() != 1) token.unsupported("stands for more than one token");
+    const auto id = ids.front().integer();
+    if (id < 0 || id > INT32_MAX) ids.front().fail("is no token id");
+    place = name;
+    (text_seen ? frame.behind_id : frame.before_id) = static_cast<TokenId>(id);
+  }
+  if (!text_seen) part["single"].fail("has no place for the text");
+}
+
+}  // namespace
+
+TextFrame read_post_processor(const JsonPlace& root) {
+  TextFrame frame;
+  bool seen = false;
+  for (const JsonPlace& part : parts_of(root.find("post_processor"), "processors")) {
+    const std::string_view type = type_of(part);
+    if (type == "ByteLevel") {  // changes offsets only
+      part.allow_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"});
+    } else if (type == "TemplateProcessing" && !seen) {
+      seen = true;
+      read_template(part, frame);
+    } else {
+      refuse(part, "post-processor");
+    }
+  }
+  return frame;
+}
+
+}  // namespace limpid

@@ -1,0 +1,32 @@
+// The components of a tokenizer.json around its model: what they do, as far as Limpid does it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/json_file.h"
+#include "tokenizer/tokenizer_spec.h"
+
+namespace limpid {
+
+// What comes before the model and what the decoder undoes.
+struct TokenizerPipeline {
+  TokenizerKind kind = TokenizerKind::kByteLevelBpe;
+  bool normalize_nfc = false;
+  std::optional<PreTokenizer> pre_tokenizer;  // byte-level: the scanner, or none for `splits`
+  std::vector<SplitStep> splits;
+  SpacePrefix space_prefix = SpacePrefix::kNone;  // SentencePiece
+};
+
+// Reads "normalizer", "pre_tokenizer" and "decoder" of the file. Throws FormatError, and
+// UnsupportedError that names the component.
+TokenizerPipeline read_tokenizer_pipeline(const JsonPlace& root);
+
+// The tokens that "post_processor" puts before and behind a text, by name.
+struct TextFrame {
+  std::optional<std::string> before, behind;
+  TokenId before_id = -1, behind_id = -1;
+};
+TextFrame read_post_processor(const JsonPlace& root);
+
+}  // namespace limpid
