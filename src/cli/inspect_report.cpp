@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -57,7 +58,19 @@ double bits_per_weight(const TypeTotal& total) {
 
 const char* name_of(PositionKind kind) { return kind == PositionKind::kRope ? "rope" : "learned"; }
 const char* name_of(NormKind kind) { return kind == NormKind::kRms ? "rms" : "layer"; }
-const char* name_of(MlpKind kind) { return kind == MlpKind::kSwiGlu ? "swiglu" : "gelu_tanh"; }
+const char* name_of(MlpKind kind) {
+  constexpr std::array kNames = {"swiglu", "gelu_tanh", "gelu_erf", "relu", "silu"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+Json rope_to_json(const DecoderSpec& spec) {
+  return {{"n_rot", spec.rope.n_rot},
+          {"base", spec.rope.base},
+          {"scaling", spec.rope.scaling},
+          {"scaling_factor", spec.rope.scaling_factor},
+          {"interleaved_rows", spec.interleaved_rope},
+          {"inverse_frequencies", spec.rope.inverse_frequencies}};
+}
 
 Json spec_to_json(const DecoderSpec& spec) {
   return {{"architecture", spec.architecture},
@@ -74,13 +87,9 @@ Json spec_to_json(const DecoderSpec& spec) {
           {"position", name_of(spec.position)},
           {"mlp", name_of(spec.mlp)},
           {"tied_embeddings", spec.tied_embeddings},
-          {"rope",
-           {{"n_rot", spec.rope.n_rot},
-            {"base", spec.rope.base},
-            {"scaling", spec.rope.scaling},
-            {"scaling_factor", spec.rope.scaling_factor},
-            {"interleaved_rows", spec.interleaved_rope},
-            {"inverse_frequencies", spec.rope.inverse_frequencies}}}};
+          {"attention_scale", spec.attention_scale > 0 ? Json(spec.attention_scale) : Json()},
+          {"scale_by_inverse_layer", spec.scale_by_inverse_layer},
+          {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}};
 }
 
 Json plan_to_json(const MemoryPlan& plan) {

@@ -7,6 +7,7 @@
 #include "base/system_memory.h"
 #include "executor/cpu/packed_weight.h"
 #include "generate/engine.h"
+#include "model/model.h"
 
 namespace limpid {
 namespace {
@@ -54,14 +55,16 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
                "[engine] n_ctx is {}, must be 0 (the model's own) or more", options.n_ctx);
   LIMPID_CHECK(ArgumentError, options.n_batch >= 1, "[engine] n_batch is {}, must be 1 or more",
                options.n_batch);
+  check_context(spec, options.n_ctx);
   MemoryPlan plan;
   plan.n_ctx_train = spec.n_ctx_train;
   plan.available = available_memory();
   for (const auto& [name, tensor] : checkpoint.tensors) {
     plan.weights_in_file += tensor.n_bytes();
     // An embedding that is no output matrix too is only looked up, and stays in the file.
-    const bool packed = options.executor == "cpu" && is_quantized(tensor.dtype) &&
-                        (spec.tied_embeddings || name != "token_embd.weight");
+    const bool looked_up =
+        name == "position_embd.weight" || (name == "token_embd.weight" && !spec.tied_embeddings);
+    const bool packed = options.executor == "cpu" && is_quantized(tensor.dtype) && !looked_up;
     if (packed) plan.weights_packed += PackedWeight::packed_bytes(tensor);
   }
   const uint64_t per_position = bytes_per_position(spec, options);

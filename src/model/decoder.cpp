@@ -9,6 +9,20 @@
 namespace limpid {
 namespace {
 
+// The function between the two matrices of a plain MLP.
+UnaryKind between(MlpKind mlp) {
+  switch (mlp) {
+    case MlpKind::kGeluErf:
+      return UnaryKind::kGeluErf;
+    case MlpKind::kRelu:
+      return UnaryKind::kRelu;
+    case MlpKind::kSilu:
+      return UnaryKind::kSilu;
+    default:
+      return UnaryKind::kGeluTanh;
+  }
+}
+
 // Reads the weights' shapes from left to right: executor, spec and weights of one pass.
 class ForwardPass {
  public:
@@ -69,18 +83,25 @@ class ForwardPass {
       q = ex_.rope(q, weights_.rope, spec_.head_dim);
       k = ex_.rope(k, weights_.rope, spec_.head_dim);
     }
-    const AttentionShape shape{spec_.n_heads, spec_.n_kv_heads, spec_.head_dim,
-                               1.0F / std::sqrt(static_cast<float>(spec_.head_dim))};
+    const AttentionShape shape{spec_.n_heads, spec_.n_kv_heads, spec_.head_dim, scale(layer)};
     const Activation heads = ex_.attention(q, k, v, kv_, layer, shape);
     ex_.observe("attn_heads", layer, heads);
     return project(heads, w.wo, w.bo);
   }
 
+  // Of q . k. Layers of their own scale: Mistral's GPT-2 (stanford-crfm), to train in half
+  // precision.
+  float scale(int64_t layer) const {
+    const float scale = spec_.attention_scale > 0
+                            ? spec_.attention_scale
+                            : 1.0F / std::sqrt(static_cast<float>(spec_.head_dim));
+    return spec_.scale_by_inverse_layer ? scale / static_cast<float>(layer + 1) : scale;
+  }
+
   // x [T, d_model] -> [T, d_model], through d_ff
   Activation mlp(const Activation& x, const BlockWeights& w) {
-    if (spec_.mlp == MlpKind::kGeluTanh) {
-      return project(ex_.unary(UnaryKind::kGeluTanh, project(x, w.w_up, w.b_up)), w.w_down,
-                     w.b_down);
+    if (spec_.mlp != MlpKind::kSwiGlu) {
+      return project(ex_.unary(between(spec_.mlp), project(x, w.w_up, w.b_up)), w.w_down, w.b_down);
     }
     std::array gate_up = {Projection{w.w_gate, w.b_gate, {}}, Projection{w.w_up, w.b_up, {}}};
     ex_.linear(x, gate_up);

@@ -9,7 +9,8 @@ namespace limpid {
 
 enum class NormKind : uint8_t { kRms, kLayer };
 enum class PositionKind : uint8_t { kRope, kLearned };
-enum class MlpKind : uint8_t { kSwiGlu, kGeluTanh };
+// Gated (three matrices), or one function between two matrices.
+enum class MlpKind : uint8_t { kSwiGlu, kGeluTanh, kGeluErf, kRelu, kSilu };
 
 // Rotary embedding; inverse_frequencies already carry every scaling (llama3 factors, linear).
 struct RopeSpec {
@@ -21,7 +22,7 @@ struct RopeSpec {
 };
 
 struct DecoderSpec {
-  std::string architecture;  // "llama", …
+  std::string architecture;  // "llama", "gpt2", …
   int64_t n_layers = 0;
   int64_t d_model = 0;
   int64_t n_heads = 0;
@@ -31,6 +32,7 @@ struct DecoderSpec {
   int64_t vocab_size = 0;
   int64_t n_ctx_train = 0;
   float norm_eps = 1e-5F;
+  float attention_scale = 0;  // of q . k; 0 stands for 1 / sqrt(head_dim)
   RopeSpec rope;
 
   // The closed choices (at most eight).
@@ -38,7 +40,8 @@ struct DecoderSpec {
   PositionKind position = PositionKind::kRope;
   MlpKind mlp = MlpKind::kSwiGlu;
   bool tied_embeddings = false;
-  bool interleaved_rope = false;  // q, k rows of the file are interleaved pairs
+  bool interleaved_rope = false;        // q, k rows of the file are interleaved pairs
+  bool scale_by_inverse_layer = false;  // q . k of layer i is divided by i + 1 too
 };
 
 }  // namespace limpid

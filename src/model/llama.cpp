@@ -4,20 +4,17 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "model/rope_scaling.h"
 #include "model/spec_reader.h"
 #include "tensor/codec.h"
 
 namespace limpid {
 namespace {
 
-constexpr std::array kVariants = {
-    LlamaVariant{"llama", true},
-    LlamaVariant{"qwen2", false},
-    LlamaVariant{"qwen3", false},
-};
+constexpr std::array<std::string_view, 3> kArchitectures = {"llama", "qwen2", "qwen3"};
 
-constexpr int64_t kLargestSize = int64_t{1} << 24;
-constexpr int64_t kMostLayers = 4096;
+// Whether GGUF files of the architecture keep rows of Q and K as interleaved pairs.
+bool has_interleaved_rows(std::string_view architecture) { return architecture == "llama"; }
 
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
   spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
@@ -36,91 +33,73 @@ void read_attention(SpecReader& reader, DecoderSpec& spec) {
   if (spec.head_dim == 0) reader.fail("attention.head_count", "is larger than the embedding");
 }
 
-// rope.* keys and rope_freqs.weight -> inverse frequencies. Su et al. 2021, eq. 15: base^(-2i /
-// n_rot).
+// rope.scaling.* keys. Types that Limpid does not know are refused by name.
+RopeScaling read_rope_scaling(SpecReader& reader) {
+  RopeScaling scaling;
+  const std::string type = reader.string_or("rope.scaling.type", "none");
+  const double legacy_factor = reader.positive_or("rope.scale_linear", 1.0);
+  scaling.factor = reader.positive_or("rope.scaling.factor", legacy_factor);
+  scaling.low_freq_factor = reader.positive_or("rope.scaling.low_freq_factor", 1.0);
+  scaling.high_freq_factor = reader.positive_or("rope.scaling.high_freq_factor", 4.0);
+  reader.ignore("rope.scaling.finetuned");
+  reader.require_neutral("rope.scaling.attn_factor", 1);
+  if (type == "linear" || (type == "none" && scaling.factor != 1.0)) {
+    scaling.kind = RopeScalingKind::kLinear;
+  } else if (type == "llama3") {
+    scaling.kind = RopeScalingKind::kLlama3;
+    if (scaling.low_freq_factor >= scaling.high_freq_factor)
+      reader.fail("rope.scaling.low_freq_factor", "is not below rope.scaling.high_freq_factor");
+  } else if (type != "none") {
+    reader.refuse("rope.scaling.type",
+                  fmt::format("is `{}` (known: none, linear, llama3, and the factors of "
+                              "rope_freqs.weight)",
+                              type));
+  }
+  // Without llama3 it is read by YaRN only, which is refused.
+  scaling.original_context =
+      reader.size_or("rope.scaling.original_context_length", 8192, kLargestSize);
+  return scaling;
+}
+
+// rope.* keys and rope_freqs.weight -> inverse frequencies.
 void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& spec) {
   RopeSpec& rope = spec.rope;
   rope.n_rot = reader.size_or("rope.dimension_count", spec.head_dim, spec.head_dim);
   if (rope.n_rot % 2 != 0)
     reader.fail("rope.dimension_count", fmt::format("is {}, expected an even number", rope.n_rot));
   rope.base = reader.positive_or("rope.freq_base", 10000.0);
-  rope.scaling = reader.string_or("rope.scaling.type", "none");
-  const double legacy_factor = reader.positive_or("rope.scale_linear", 1.0);
-  rope.scaling_factor = reader.positive_or("rope.scaling.factor", legacy_factor);
-  reader.ignore("rope.scaling.original_context_length");  // read by YaRN only, which is refused
-  reader.ignore("rope.scaling.finetuned");
-  reader.require_neutral("rope.scaling.attn_factor", 1);
-  if (rope.scaling == "none" && rope.scaling_factor != 1.0) rope.scaling = "linear";
-  LIMPID_CHECK(UnsupportedError, rope.scaling == "none" || rope.scaling == "linear",
-               "{}: rope scaling `{}` is not supported (known: none, linear, and the factors of "
-               "rope_freqs.weight)",
-               checkpoint.path, rope.scaling);
-  if (rope.scaling == "none") rope.scaling_factor = 1.0;
+  const RopeScaling scaling = read_rope_scaling(reader);
+  rope.scaling = rope_scaling_name(scaling.kind);
+  rope.scaling_factor = scaling.factor;
 
-  std::vector<float> divisors(static_cast<size_t>(rope.n_rot / 2), 1.0F);
+  rope.inverse_frequencies = rope_frequencies(rope.base, rope.n_rot);
+  std::vector<float> divisors = rope_divisors(scaling, rope.inverse_frequencies);
   if (const TensorView* factors = checkpoint.find("rope_freqs.weight")) {
-    if (factors->shape != Shape{rope.n_rot / 2}) {
+    if (factors->shape != Shape{rope.n_rot / 2} || scaling.kind == RopeScalingKind::kLlama3) {
       throw FormatError(checkpoint.path, FormatError::kNoOffset, "rope_freqs.weight",
-                        fmt::format("is {}, expected [{}]", factors->to_string(), rope.n_rot / 2));
+                        fmt::format("is {}, expected [{}] and no llama3 scaling besides",
+                                    factors->to_string(), rope.n_rot / 2));
     }
     Tensor storage;
-    divisors = decode(checkpoint.read("rope_freqs.weight", storage));
+    const std::vector<float> more = decode(checkpoint.read("rope_freqs.weight", storage));
+    for (size_t i = 0; i < divisors.size(); ++i) divisors[i] *= more[i];
     rope.scaling = "factors";
   }
-  for (int64_t i = 0; i < rope.n_rot / 2; ++i) {
-    const double frequency =
-        std::pow(rope.base, -2.0 * static_cast<double>(i) / static_cast<double>(rope.n_rot));
-    const double inverse = frequency / (divisors[i] * rope.scaling_factor);
-    if (!std::isfinite(inverse))
-      reader.fail("rope.freq_base", fmt::format("gives a rotation frequency of {}", inverse));
-    rope.inverse_frequencies.push_back(inverse);
+  for (size_t i = 0; i < divisors.size(); ++i) {
+    rope.inverse_frequencies[i] /= static_cast<double>(divisors[i]);
+    if (!std::isfinite(rope.inverse_frequencies[i])) {
+      reader.fail("rope.freq_base",
+                  fmt::format("gives a rotation frequency of {}", rope.inverse_frequencies[i]));
+    }
   }
 }
 
-// Keys of other models of the same architecture name that change the result: only their neutral
-// value is accepted.
-void refuse_other_models(SpecReader& reader, const DecoderSpec& spec) {
-  for (const char* name : {"expert_count", "expert_used_count", "attention.clamp_kqv",
-                           "attention.max_alibi_bias", "attn_logit_softcapping",
-                           "final_logit_softcapping", "use_parallel_residual", "pooling_type"}) {
-    reader.require_neutral(name, 0);
-  }
-  for (const char* name :
-       {"attention.causal", "logit_scale", "embedding_scale", "residual_scale"}) {
-    reader.require_neutral(name, 1);
-  }
-  const int64_t window = reader.size_or("attention.sliding_window", spec.n_ctx_train, INT64_MAX);
-  LIMPID_CHECK(UnsupportedError, window >= spec.n_ctx_train,
-               "the model attends within a sliding window of {} tokens (attention.sliding_window), "
-               "which Limpid does "
-               "not implement",
-               window);
-  reader.ignore("tensor_data_layout");
-  reader.refuse_the_rest();
-}
-
-}  // namespace
-
-const LlamaVariant* find_llama_variant(std::string_view architecture) {
-  for (const LlamaVariant& variant : kVariants) {
-    if (variant.architecture == architecture) return &variant;
-  }
-  return nullptr;
-}
-
-std::string llama_variant_names() {
-  std::string names;
-  for (const LlamaVariant& variant : kVariants)
-    names += (names.empty() ? "" : ", ") + std::string(variant.architecture);
-  return names;
-}
-
-DecoderSpec read_llama_spec(const Checkpoint& checkpoint, const LlamaVariant& variant) {
-  SpecReader reader(checkpoint, variant.architecture);
+DecoderSpec read_llama_spec(const Checkpoint& checkpoint) {
   DecoderSpec spec;
-  spec.architecture = variant.architecture;
+  spec.architecture = checkpoint.metadata.string("general.architecture").value();
+  SpecReader reader(checkpoint, spec.architecture);
   spec.interleaved_rope = checkpoint.head_rows == HeadRows::kOfArchitecture
-                              ? variant.interleaved_rope
+                              ? has_interleaved_rows(spec.architecture)
                               : checkpoint.head_rows == HeadRows::kInterleavedPairs;
   spec.n_layers = reader.required_size("block_count", kMostLayers);
   spec.d_model = reader.required_size("embedding_length", kLargestSize);
@@ -129,25 +108,13 @@ DecoderSpec read_llama_spec(const Checkpoint& checkpoint, const LlamaVariant& va
   spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_rms_epsilon", 1e-5));
   read_attention(reader, spec);
   read_rope(reader, checkpoint, spec);
-
-  const TensorView* embedding = checkpoint.find("token_embd.weight");
-  if (embedding == nullptr || embedding->shape.rank() != 2) {
-    throw FormatError(
-        checkpoint.path, FormatError::kNoOffset, "token_embd.weight",
-        "is missing or no matrix; this file holds no runnable model (a vocabulary only?)");
-  }
-  spec.vocab_size = embedding->shape[0];
-  const int64_t stated = reader.size_or("vocab_size", spec.vocab_size, kLargestSize);
-  if (stated != spec.vocab_size) {
-    reader.fail("vocab_size",
-                fmt::format("is {}, but token_embd.weight has {} rows", stated, spec.vocab_size));
-  }
+  spec.vocab_size = reader.vocab_size();
   spec.tied_embeddings = checkpoint.find("output.weight") == nullptr;
-  refuse_other_models(reader, spec);
+  reader.require_plain_transformer(spec.n_ctx_train);
   return spec;
 }
 
-TensorTable llama_tensor_table(const DecoderSpec& spec) {
+TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSpec& spec) {
   TensorTable table;
   table.weights = std::make_unique<DecoderWeights>();
   DecoderWeights& w = *table.weights;
@@ -199,5 +166,9 @@ TensorTable llama_tensor_table(const DecoderSpec& spec) {
   table.consumed = {"rope_freqs.weight"};
   return table;
 }
+
+}  // namespace
+
+const Family kLlamaFamily{kArchitectures, read_llama_spec, llama_tensor_table};
 
 }  // namespace limpid

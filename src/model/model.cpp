@@ -15,6 +15,7 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
   std::unique_ptr<Model> model(new Model(std::move(checkpoint), std::move(executor)));
   model->spec_ = read_spec(*model->checkpoint_);
   model->n_ctx_ = options.n_ctx > 0 ? options.n_ctx : model->spec_.n_ctx_train;
+  check_context(model->spec_, model->n_ctx_);
   model->weights_ =
       load_weights(*model->checkpoint_, model->spec_, *model->executor_, options.progress);
   if (model->spec_.position == PositionKind::kRope) {
@@ -23,6 +24,13 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
         model->executor_->load_rope(rope.inverse_frequencies, model->n_ctx_, 1.0);
   }
   return model;
+}
+
+void check_context(const DecoderSpec& spec, int64_t n_ctx) {
+  LIMPID_CHECK(ArgumentError, spec.position == PositionKind::kRope || n_ctx <= spec.n_ctx_train,
+               "a context of {} tokens was asked for, but the model learned {} positions and has "
+               "no other",
+               n_ctx, spec.n_ctx_train);
 }
 
 std::unique_ptr<KvCache> Model::make_cache(int64_t n_positions, DType k_dtype, DType v_dtype) {

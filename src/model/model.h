@@ -22,6 +22,9 @@ struct LoadOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
+// Throws ArgumentError with both counts when the model has no positions for `n_ctx` tokens.
+void check_context(const DecoderSpec& spec, int64_t n_ctx);
+
 // Tokens of one sequence to run in a step, at the positions that follow what the cache holds of it.
 struct StepItem {
   enum class Outputs : uint8_t { kNone, kLast, kAll };

@@ -1,25 +1,37 @@
 #include "model/registry.h"
 
+#include <fmt/ranges.h>
+
+#include <array>
+#include <map>
 #include <set>
 
 #include "base/check.h"
+#include "model/family.h"
+#include "model/gpt2.h"
 #include "model/llama.h"
 
 namespace limpid {
 namespace {
 
-const LlamaVariant& find_variant(const Checkpoint& checkpoint) {
+const std::array kFamilies = {&kLlamaFamily, &kGpt2Family};
+
+const Family& find_family(const Checkpoint& checkpoint) {
   const std::optional<std::string_view> architecture =
       checkpoint.metadata.string("general.architecture");
   if (!architecture) {
     throw FormatError(checkpoint.path, FormatError::kNoOffset, "general.architecture",
                       "is missing; the file does not say what model it holds");
   }
-  const LlamaVariant* variant = find_llama_variant(*architecture);
-  LIMPID_CHECK(UnsupportedError, variant != nullptr,
-               "{}: architecture `{}` is not supported (known: {})", checkpoint.path, *architecture,
-               llama_variant_names());
-  return *variant;
+  std::vector<std::string_view> known;
+  for (const Family* family : kFamilies) {
+    for (const std::string_view name : family->architectures) {
+      if (name == *architecture) return *family;
+      known.push_back(name);
+    }
+  }
+  throw UnsupportedError(fmt::format("{}: architecture `{}` is not supported (known: {})",
+                                     checkpoint.path, *architecture, fmt::join(known, ", ")));
 }
 
 // The tokenizer that the file carries must name as many tokens as the embedding has rows.
@@ -41,41 +53,87 @@ void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& tab
   }
 }
 
-Weight load_entry(const Checkpoint& checkpoint, const TensorEntry& entry, int64_t head_dim,
-                  Executor& executor, std::vector<Tensor>& made) {
-  const TensorView* tensor = checkpoint.find(entry.name);
-  if (tensor == nullptr && !entry.required) return {};
-  if (tensor == nullptr || tensor->shape != entry.shape) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, entry.name,
-                      fmt::format("{}, expected {}",
-                                  tensor == nullptr ? "is missing" : "is " + tensor->to_string(),
-                                  entry.shape.to_string()));
+// Hands out the tensors of a checkpoint; one that has to be made is made once, however many entries
+// take rows of it.
+class TensorSource {
+ public:
+  TensorSource(const Checkpoint& checkpoint, std::vector<Tensor>& made)
+      : checkpoint_(checkpoint), made_(made) {}
+
+  // Nothing for an absent tensor that is not required.
+  std::optional<TensorView> read(const TensorEntry& entry) {
+    const TensorView* tensor = checkpoint_.find(entry.name);
+    if (tensor == nullptr && !entry.required) return std::nullopt;
+    if (tensor == nullptr || tensor->shape != entry.shape) {
+      fail(entry, fmt::format("{}, expected {}",
+                              tensor == nullptr ? "is missing" : "is " + tensor->to_string(),
+                              entry.shape.to_string()));
+    }
+    return rows_of(bytes_of(entry.name), entry);
   }
-  Tensor storage;
-  const TensorView bytes = checkpoint.read(entry.name, storage);
-  if (bytes.data == storage.data()) made.push_back(std::move(storage));
-  return executor.load_weight({entry.name, bytes, entry.use, entry.row_order, head_dim});
-}
+
+ private:
+  TensorView bytes_of(const std::string& name) {
+    if (const auto found = views_.find(name); found != views_.end()) return found->second;
+    Tensor storage;
+    const TensorView view = checkpoint_.read(name, storage);
+    if (storage.data() != nullptr && view.data == storage.data()) {
+      made_.push_back(std::move(storage));
+      views_.emplace(name, view);
+    }
+    return view;
+  }
+
+  TensorView rows_of(TensorView tensor, const TensorEntry& entry) const {
+    const RowRange& rows = entry.rows;
+    if (rows.n_rows == 0) return tensor;
+    const bool is_vector = tensor.shape.rank() == 1;
+    if (is_vector && is_quantized(tensor.dtype)) {
+      fail(entry, fmt::format("is {}, expected plain numbers", tensor.to_string()));
+    }
+    const uint64_t element_bytes = dtype_info(tensor.dtype).block_bytes;
+    const uint64_t row_bytes = is_vector ? element_bytes : tensor.row_bytes();
+    tensor.data += static_cast<uint64_t>(rows.begin) * row_bytes;
+    tensor.shape = is_vector ? Shape{rows.n_rows} : Shape{rows.n_rows, tensor.shape.cols()};
+    return tensor;
+  }
+
+  [[noreturn]] void fail(const TensorEntry& entry, const std::string& problem) const {
+    throw FormatError(checkpoint_.path, FormatError::kNoOffset, entry.name, problem);
+  }
+
+  const Checkpoint& checkpoint_;
+  std::vector<Tensor>& made_;
+  std::map<std::string, TensorView> views_;  // of made tensors
+};
 
 }  // namespace
 
 DecoderSpec read_spec(const Checkpoint& checkpoint) {
-  DecoderSpec spec = read_llama_spec(checkpoint, find_variant(checkpoint));
+  DecoderSpec spec = find_family(checkpoint).read_spec(checkpoint);
   check_vocabulary(checkpoint, spec);
   return spec;
+}
+
+TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  return find_family(checkpoint).tensor_table(checkpoint, spec);
 }
 
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             Executor& executor,
                             const std::function<bool(uint64_t done, uint64_t total)>& progress) {
-  const TensorTable table = llama_tensor_table(spec);
+  const TensorTable table = tensor_table(checkpoint, spec);
   refuse_unknown_tensors(checkpoint, table);
+  TensorSource source(checkpoint, table.weights->made);
   uint64_t total = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) total += tensor.n_bytes();
   uint64_t done = 0;
   for (const TensorEntry& entry : table.entries) {
-    *entry.place = load_entry(checkpoint, entry, spec.head_dim, executor, table.weights->made);
-    if (const TensorView* tensor = checkpoint.find(entry.name)) done += tensor->n_bytes();
+    if (const std::optional<TensorView> tensor = source.read(entry)) {
+      *entry.place =
+          executor.load_weight({entry.name, *tensor, entry.use, entry.row_order, spec.head_dim});
+      done += tensor->n_bytes();
+    }
     LIMPID_CHECK(ResourceError, !progress || progress(done, total), "{}: loading was cancelled",
                  checkpoint.path);
   }

@@ -8,6 +8,7 @@
 #include "executor/executor.h"
 #include "model/decoder.h"
 #include "model/decoder_spec.h"
+#include "model/tensor_table.h"
 
 namespace limpid {
 
@@ -15,6 +16,9 @@ namespace limpid {
 // change the result is implemented or refused by name. Throws UnsupportedError, FormatError. Needs
 // no tensor data beyond rope_freqs.
 DecoderSpec read_spec(const Checkpoint& checkpoint);
+
+// Every tensor that the model may have: names and shapes of what load_weights loads.
+TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
 // Hands every tensor of the model to the executor, with its shape checked.
 DecoderWeights load_weights(

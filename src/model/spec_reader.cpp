@@ -20,6 +20,10 @@ void SpecReader::fail(std::string_view name, const std::string& problem) const {
                     problem);
 }
 
+void SpecReader::refuse(std::string_view name, const std::string& problem) const {
+  throw UnsupportedError(fmt::format("{}: {}.{} {}", checkpoint_.path, prefix_, name, problem));
+}
+
 int64_t SpecReader::required_size(std::string_view name, int64_t largest) {
   if (!checkpoint_.metadata.contains(key(name)))
     fail(name, "is missing; the model cannot be run without it");
@@ -45,6 +49,24 @@ std::string SpecReader::string_or(std::string_view name, std::string_view fallba
   return std::string(checkpoint_.metadata.string(key(name)).value_or(fallback));
 }
 
+bool SpecReader::boolean_or(std::string_view name, bool fallback) {
+  return checkpoint_.metadata.boolean(key(name)).value_or(fallback);
+}
+
+int64_t SpecReader::vocab_size() {
+  const TensorView* embedding = checkpoint_.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.rank() != 2) {
+    throw FormatError(
+        checkpoint_.path, FormatError::kNoOffset, "token_embd.weight",
+        "is missing or no matrix; this file holds no runnable model (a vocabulary only?)");
+  }
+  const int64_t n_rows = embedding->shape[0];
+  const int64_t stated = size_or("vocab_size", n_rows, kLargestSize);
+  if (stated != n_rows)
+    fail("vocab_size", fmt::format("is {}, but token_embd.weight has {} rows", stated, n_rows));
+  return n_rows;
+}
+
 void SpecReader::ignore(std::string_view name) { key(name); }
 
 void SpecReader::require_neutral(std::string_view name, double neutral) {
@@ -57,6 +79,25 @@ void SpecReader::require_neutral(std::string_view name, double neutral) {
   LIMPID_CHECK(UnsupportedError, value == neutral,
                "{}: {} is {}; Limpid runs only models where it is {}", checkpoint_.path, full,
                value, neutral);
+}
+
+void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
+  for (const char* name : {"expert_count", "expert_used_count", "attention.clamp_kqv",
+                           "attention.max_alibi_bias", "attn_logit_softcapping",
+                           "final_logit_softcapping", "use_parallel_residual", "pooling_type"}) {
+    require_neutral(name, 0);
+  }
+  for (const char* name :
+       {"attention.causal", "logit_scale", "embedding_scale", "residual_scale"}) {
+    require_neutral(name, 1);
+  }
+  const int64_t window = size_or("attention.sliding_window", n_ctx_train, INT64_MAX);
+  LIMPID_CHECK(UnsupportedError, window >= n_ctx_train,
+               "the model attends within a sliding window of {} tokens (attention.sliding_window), "
+               "which Limpid does not implement",
+               window);
+  ignore("tensor_data_layout");
+  refuse_the_rest();
 }
 
 void SpecReader::refuse_the_rest() const {

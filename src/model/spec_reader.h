@@ -11,6 +11,10 @@
 
 namespace limpid {
 
+// Bounds on what a file may state.
+inline constexpr int64_t kLargestSize = int64_t{1} << 24;
+inline constexpr int64_t kMostLayers = 4096;
+
 class SpecReader {
  public:
   // Keys are `prefix` + "." + name.
@@ -22,6 +26,9 @@ class SpecReader {
   // A finite number > 0; `fallback` when absent.
   double positive_or(std::string_view name, double fallback);
   std::string string_or(std::string_view name, std::string_view fallback);
+  bool boolean_or(std::string_view name, bool fallback);
+  // Rows of token_embd.weight, which `vocab_size` must agree with.
+  int64_t vocab_size();
 
   // Keys whose value cannot change the result.
   void ignore(std::string_view name);
@@ -29,13 +36,17 @@ class SpecReader {
   // given).
   void require_neutral(std::string_view name, double neutral);
 
-  // Throws UnsupportedError naming the first key with our prefix that was never asked for.
-  void refuse_the_rest() const;
+  // Ends the reading: keys of models that are more than a decoder of one family must have their
+  // neutral value, and any key with our prefix that was never asked for is refused by name.
+  void require_plain_transformer(int64_t n_ctx_train);
 
-  [[noreturn]] void fail(std::string_view name, const std::string& problem) const;
+  [[noreturn]] void fail(std::string_view name, const std::string& problem) const;  // FormatError
+  [[noreturn]] void refuse(std::string_view name,
+                           const std::string& problem) const;  // Unsupported…
 
  private:
   std::string key(std::string_view name);
+  void refuse_the_rest() const;
 
   const Checkpoint& checkpoint_;
   std::string prefix_;

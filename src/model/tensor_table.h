@@ -10,13 +10,20 @@
 
 namespace limpid {
 
+// Some rows of a matrix, or elements of a vector.
+struct RowRange {
+  int64_t begin = 0;
+  int64_t n_rows = 0;  // 0: all of them
+};
+
 struct TensorEntry {
   std::string name;  // in the checkpoint
-  Shape shape;       // [rows, cols] or [cols]
+  Shape shape;       // of the whole tensor: [rows, cols] or [cols]
   Weight* place;     // where its handle goes
   WeightUse use = WeightUse::kProjection;
   bool required = true;
   RowOrder row_order = RowOrder::kAsStored;
+  RowRange rows{};  // what of the tensor this weight is: Q of a fused Q, K, V; a view, no copy
 };
 
 // Entries point into `weights`; tensors the model may contain but that need no loading stand in

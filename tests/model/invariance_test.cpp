@@ -23,25 +23,33 @@ std::vector<int32_t> prompt(int64_t n, int64_t stride) {
 struct Setting {
   DType dtype;
   DType kv_dtype;
+  std::string_view architecture = "llama";
+  const char* activation = "gelu_tanh";  // of GPT-2
 };
 
-testing::TinyShape shape_of(DType dtype) {
-  testing::TinyShape shape;
+std::shared_ptr<const Checkpoint> checkpoint_of(const Setting& setting) {
+  const bool is_gpt2 = setting.architecture == "gpt2";
+  testing::TinyShape shape = is_gpt2 ? testing::tiny_gpt2_shape() : testing::TinyShape{};
   shape.vocab_size = kVocabSize;
   shape.n_layers = 2;
   shape.n_heads = 6;
-  shape.n_kv_heads = 2;
+  shape.n_kv_heads = is_gpt2 ? 6 : 2;
   shape.d_model = 96;
   shape.biases = true;
-  shape.dtype = dtype;
-  return shape;
+  shape.dtype = setting.dtype;
+  const auto checkpoint = testing::tiny_checkpoint(shape);
+  if (is_gpt2) {
+    checkpoint->metadata.set("gpt2.hidden_activation",
+                             testing::metadata_value(std::string(setting.activation)));
+  }
+  return checkpoint;
 }
 
-std::unique_ptr<Model> load(DType dtype, int n_threads, std::string_view isa) {
+std::unique_ptr<Model> load(const Setting& setting, int n_threads, std::string_view isa) {
   ExecutorOptions options;
   options.n_threads = n_threads;
   options.isa = isa;
-  return Model::load(testing::tiny_checkpoint(shape_of(dtype)), make_cpu_executor(options));
+  return Model::load(checkpoint_of(setting), make_cpu_executor(options));
 }
 
 // Logits of every token, run in chunks: [n, vocab_size].
@@ -62,14 +70,14 @@ std::vector<float> run(Model& model, DType kv_dtype, std::span<const int32_t> to
 class Invariance : public ::testing::TestWithParam<Setting> {
  protected:
   std::vector<float> expected() const {
-    return run(*load(GetParam().dtype, 1, ""), GetParam().kv_dtype, prompt(kTokens, 5), 512);
+    return run(*load(GetParam(), 1, ""), GetParam().kv_dtype, prompt(kTokens, 5), 512);
   }
 };
 
 TEST_P(Invariance, OverThreadsAndChunks) {
   const std::vector<float> bits = expected();
   for (const int n_threads : {1, 2, 3, 7}) {
-    const auto model = load(GetParam().dtype, n_threads, "");
+    const auto model = load(GetParam(), n_threads, "");
     for (const size_t chunk : {1u, 7u, 64u, 512u}) {
       EXPECT_EQ(run(*model, GetParam().kv_dtype, prompt(kTokens, 5), chunk), bits)
           << n_threads << " threads, chunks of " << chunk;
@@ -79,17 +87,17 @@ TEST_P(Invariance, OverThreadsAndChunks) {
 
 TEST_P(Invariance, OverInstructionSets) {
   const auto tokens = prompt(150, 5);
-  const auto bits = run(*load(GetParam().dtype, 2, "scalar"), GetParam().kv_dtype, tokens, 64);
+  const auto bits = run(*load(GetParam(), 2, "scalar"), GetParam().kv_dtype, tokens, 64);
   for (const std::string_view isa : available_isas()) {
-    EXPECT_EQ(run(*load(GetParam().dtype, 2, isa), GetParam().kv_dtype, tokens, 64), bits) << isa;
+    EXPECT_EQ(run(*load(GetParam(), 2, isa), GetParam().kv_dtype, tokens, 64), bits) << isa;
   }
 }
 
 // Three sequences advance at different paces in shared steps, one of them watched.
 TEST_P(Invariance, AloneAndAmongOthers) {
   const auto tokens = prompt(200, 5);
-  const auto alone = run(*load(GetParam().dtype, 1, ""), GetParam().kv_dtype, tokens, 64);
-  const auto model = load(GetParam().dtype, 2, "");
+  const auto alone = run(*load(GetParam(), 1, ""), GetParam().kv_dtype, tokens, 64);
+  const auto model = load(GetParam(), 2, "");
   const auto cache = model->make_cache(2000, GetParam().kv_dtype, GetParam().kv_dtype);
   const SequenceId watched = cache->add_sequence();
   const SequenceId others[] = {cache->add_sequence(), cache->add_sequence()};
@@ -113,6 +121,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{DType::kQ4_0, DType::kF32}, Setting{DType::kQ4_1, DType::kF16},
                       Setting{DType::kQ5_1, DType::kF16}),
     [](const auto& info) { return std::string(dtype_info(info.param.dtype).name); });
+
+INSTANTIATE_TEST_SUITE_P(Gpt2, Invariance,
+                         ::testing::Values(Setting{DType::kF32, DType::kF32, "gpt2"},
+                                           Setting{DType::kF16, DType::kF16, "gpt2", "gelu_erf"},
+                                           Setting{DType::kQ8_0, DType::kF16, "gpt2", "gelu_erf"}),
+                         [](const auto& info) {
+                           return std::string(dtype_info(info.param.dtype).name);
+                         });
 
 }  // namespace
 }  // namespace limpid

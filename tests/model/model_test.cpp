@@ -8,36 +8,17 @@
 #include "executor/executors.h"
 #include "limpid/error.hpp"
 #include "model/registry.h"
+#include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid {
 namespace {
 
 using testing::metadata_value;
+using testing::run_in_chunks;
+using testing::some_tokens;
 using testing::tiny_checkpoint;
 using testing::TinyShape;
-
-std::vector<int32_t> some_tokens(int64_t n, int64_t vocab_size) {
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < n; ++i)
-    tokens.push_back(static_cast<int32_t>((i * i * 7 + 3 * i + 1) % vocab_size));
-  return tokens;
-}
-
-// Logits of all tokens, run in chunks of `chunk`: [n, vocab_size].
-std::vector<float> run_in_chunks(Model& model, std::span<const int32_t> tokens, size_t chunk) {
-  const auto cache =
-      model.make_cache(static_cast<int64_t>(tokens.size()), DType::kF32, DType::kF32);
-  const SequenceId sequence = cache->add_sequence();
-  std::vector<float> all;
-  for (size_t i = 0; i < tokens.size(); i += chunk) {
-    const StepItem item{sequence, tokens.subspan(i, std::min(chunk, tokens.size() - i)),
-                        StepItem::Outputs::kAll};
-    const std::span<const float> logits = model.step(*cache, {&item, 1});
-    all.insert(all.end(), logits.begin(), logits.end());
-  }
-  return all;
-}
 
 std::unique_ptr<Model> load(const TinyShape& shape, int n_threads = 1) {
   return Model::load(tiny_checkpoint(shape), make_reference_executor({.n_threads = n_threads}));

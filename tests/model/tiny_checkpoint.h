@@ -1,4 +1,4 @@
-// Small random Llama-like checkpoints in memory, for tests that need a whole model.
+// Small random Llama-like and GPT-2 checkpoints in memory, for tests that need a whole model.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,6 +32,16 @@ struct TinyShape {
   uint32_t seed = 1;
 };
 
+// A GPT-2: as many KV heads as heads, learned positions, Q, K, V in one matrix, biases unless
+// `biases` is taken away.
+inline TinyShape tiny_gpt2_shape() {
+  TinyShape shape;
+  shape.architecture = "gpt2";
+  shape.n_kv_heads = shape.n_heads;
+  shape.biases = true;
+  return shape;
+}
+
 inline MetadataValue metadata_value(int64_t value) { return {value, "i64"}; }
 inline MetadataValue metadata_value(double value) { return {value, "f64"}; }
 inline MetadataValue metadata_value(bool value) { return {value, "bool"}; }
@@ -55,6 +65,11 @@ class TinyCheckpointBuilder {
     set("feed_forward_length", metadata_value(s.d_ff));
     set("context_length", metadata_value(s.n_ctx));
     set("attention.head_count", metadata_value(s.n_heads));
+    if (s.architecture == "gpt2") {
+      set("attention.layer_norm_epsilon", metadata_value(1e-5));
+      build_gpt2();
+      return checkpoint_;
+    }
     set("attention.head_count_kv", metadata_value(s.n_kv_heads));
     set("attention.key_length", metadata_value(s.head_dim));
     set("attention.value_length", metadata_value(s.head_dim));
@@ -67,6 +82,32 @@ class TinyCheckpointBuilder {
   }
 
  private:
+  void build_gpt2() {
+    const TinyShape& s = shape_;
+    matrix("token_embd.weight", s.vocab_size, s.d_model, 1.0F);
+    matrix("position_embd.weight", s.n_ctx, s.d_model, 1.0F);
+    for (int64_t i = 0; i < s.n_layers; ++i) {
+      const std::string at = fmt::format("blk.{}.", i);
+      with_bias(at + "attn_norm", s.d_model);
+      with_bias(at + "attn_qkv", 3 * s.d_model, s.d_model, 1.5F);
+      with_bias(at + "attn_output", s.d_model, s.d_model, 1.0F);
+      with_bias(at + "ffn_norm", s.d_model);
+      with_bias(at + "ffn_up", s.d_ff, s.d_model, 1.0F);
+      with_bias(at + "ffn_down", s.d_model, s.d_ff, 1.0F);
+    }
+    with_bias("output_norm", s.d_model);
+    if (!s.tied) matrix("output.weight", s.vocab_size, s.d_model, 1.0F);
+  }
+
+  void with_bias(const std::string& name, int64_t rows, int64_t cols = 0, float gain = 0) {
+    if (cols == 0) {
+      vector(name + ".weight", rows);
+    } else {
+      matrix(name + ".weight", rows, cols, gain);
+    }
+    if (shape_.biases) vector(name + ".bias", rows);
+  }
+
   void block(const std::string& at) {
     const TinyShape& s = shape_;
     const int64_t d_q = s.n_heads * s.head_dim;

@@ -1,0 +1,15 @@
+// GPT-2 (Radford et al. 2019) in GGUF's names: LayerNorm with bias, learned positions, an MLP of
+// two matrices, and Q, K, V as the rows of one.
+#pragma once
+
+#include "model/family.h"
+
+namespace limpid {
+
+// Reads gpt2.{block_count, embedding_length, feed_forward_length, context_length, vocab_size,
+// attention.head_count, attention.layer_norm_epsilon}, and three keys of Limpid's own that GGUF
+// has not: hidden_activation ("gelu_tanh", "gelu_erf", "relu", "silu"), attention.scale and
+// attention.scale_by_inverse_layer.
+extern const Family kGpt2Family;
+
+}  // namespace limpid

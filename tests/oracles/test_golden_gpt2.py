@@ -1,0 +1,21 @@
+"""Tiny GPT-2 models with each option of the family, against logits of transformers in f64.
+
+tools/golden/make_tiny_gpt2.py made the files.
+"""
+
+import unittest
+
+import golden_models
+import limpid_program
+
+
+class GoldenGpt2(unittest.TestCase):
+    def test_reference(self):
+        golden_models.check(self, "gpt2", 5, "--executor", "reference")
+
+    def test_cpu(self):
+        golden_models.check(self, "gpt2", 5, "--executor", "cpu")
+
+
+if __name__ == "__main__":
+    limpid_program.main()
