@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include "limpid/error.hpp"
+#include "model/state_dict.h"
 
 namespace limpid {
 
 Checkpoint to_canonical(Checkpoint checkpoint) {
   if (checkpoint.naming == Naming::kGguf) return checkpoint;
+  if (checkpoint.naming == Naming::kStateDict)
+    return canonical_from_state_dict(std::move(checkpoint));
   throw UnsupportedError(fmt::format("{}: the names of a {} checkpoint are not known",
                                      checkpoint.path, checkpoint.format));
 }

@@ -50,7 +50,7 @@ DecoderSpec read_gpt2_spec(const Checkpoint& checkpoint) {
   spec.mlp = read_activation(reader);
   spec.attention_scale = static_cast<float>(
       reader.positive_or("attention.scale", 1.0 / std::sqrt(static_cast<double>(spec.head_dim))));
-  spec.scale_by_inverse_layer = reader.boolean_or("attention.scale_by_inverse_layer", false);
+  spec.scale_by_inverse_layer = reader.flag_or("attention.scale_by_inverse_layer", false);
   spec.vocab_size = reader.vocab_size();
   spec.tied_embeddings = checkpoint.find("output.weight") == nullptr;
   reader.require_plain_transformer(spec.n_ctx_train);

@@ -14,9 +14,17 @@ namespace {
 
 constexpr std::string_view kBlock = "{}";
 
-bool is_left(const NameTable& table, std::string_view name) {
-  return std::ranges::any_of(
+bool is_buffer(const BufferRule& rule, const Shape& shape) {
+  if (!rule.is_mask) return shape.rank() <= 1 && shape.n_elements() == 1;
+  return shape.rank() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == shape[3];
+}
+
+bool is_left(const NameTable& table, std::string_view name, const Shape& shape) {
+  const bool by_name = std::ranges::any_of(
       table.left, [&](std::string_view pattern) { return match_name(pattern, name).has_value(); });
+  return by_name || std::ranges::any_of(table.buffers, [&](const BufferRule& rule) {
+           return match_name(rule.name, name).has_value() && is_buffer(rule, shape);
+         });
 }
 
 struct Match {
@@ -25,15 +33,15 @@ struct Match {
   bool left = false;
 };
 
-Match find_match(const NameTable& table, std::string_view name) {
+Match find_match(const NameTable& table, std::string_view name, const Shape& shape) {
   for (const NameRule& rule : table.rules) {
     if (const auto block = match_name(rule.theirs, name))
       return {&rule, name_of_block(rule.ours, *block), false};
   }
-  if (is_left(table, name)) return {nullptr, {}, true};
+  if (is_left(table, name, shape)) return {nullptr, {}, true};
   for (const std::string_view prefix : table.optional_prefixes) {
     if (!name.starts_with(prefix)) continue;
-    Match match = find_match(table, name.substr(prefix.size()));
+    Match match = find_match(table, name.substr(prefix.size()), shape);
     if (match.rule != nullptr || match.left) return match;
   }
   return {};
@@ -78,6 +86,15 @@ void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const st
                        }};
 }
 
+// [1, rows, cols] -> [rows, cols], the same bytes.
+void take_first(const Checkpoint& source, const std::string& name, TensorView& tensor) {
+  if (tensor.shape.rank() != 3 || tensor.shape[0] != 1 || source.made.contains(name)) {
+    throw FormatError(source.path, FormatError::kNoOffset, name,
+                      fmt::format("is {}, expected one matrix", tensor.to_string()));
+  }
+  tensor.shape = Shape{tensor.shape[1], tensor.shape[2]};
+}
+
 }  // namespace
 
 std::optional<int64_t> match_name(std::string_view pattern, std::string_view name) {
@@ -120,7 +137,7 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
   result.tensor_order.clear();
   result.made.clear();
   for (const std::string& name : source->tensor_order) {
-    const Match match = find_match(table, name);
+    const Match match = find_match(table, name, source->find(name)->shape);
     if (match.left) {
       result.left.push_back(name);
       continue;
@@ -140,6 +157,8 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
       continue;
     }
     result.tensors[match.ours] = *source->find(name);
+    if (match.rule->transform == TensorTransform::kFirstOfOne)
+      take_first(*source, name, result.tensors[match.ours]);
     const auto made = source->made.find(name);
     if (made != source->made.end()) result.made[match.ours] = made->second;
   }

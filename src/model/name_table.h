@@ -14,6 +14,7 @@ namespace limpid {
 enum class TensorTransform : uint8_t {
   kAsStored,
   kTransposed,  // GPT-2's Conv1D keeps [in, out]
+  kFirstOfOne,  // [1, rows, cols] is taken as [rows, cols]
 };
 
 // `{}` stands for the number of a block, the same in both names.
@@ -23,12 +24,20 @@ struct NameRule {
   TensorTransform transform = TensorTransform::kAsStored;
 };
 
+// A buffer that a module saves beside its weights. Known by name and shape together: GPT-2 calls
+// its causal mask `attn.bias`.
+struct BufferRule {
+  std::string_view name;
+  bool is_mask = true;  // [1, 1, n, n] of any type; otherwise a single number
+};
+
 struct NameTable {
   std::span<const NameRule> rules;
   // Tensors that such files hold and that the model does not use: mask buffers, tables of angles.
   std::span<const std::string_view> left;
   // Beginnings that a name may carry or not: "transformer.", "_orig_mod.".
   std::span<const std::string_view> optional_prefixes;
+  std::span<const BufferRule> buffers{};  // left too
 };
 
 // The number that `name` has where `pattern` has `{}` (0 if it has none), if the rest is equal.

@@ -49,8 +49,19 @@ std::string SpecReader::string_or(std::string_view name, std::string_view fallba
   return std::string(checkpoint_.metadata.string(key(name)).value_or(fallback));
 }
 
-bool SpecReader::boolean_or(std::string_view name, bool fallback) {
+bool SpecReader::flag_or(std::string_view name, bool fallback) {
   return checkpoint_.metadata.boolean(key(name)).value_or(fallback);
+}
+
+bool SpecReader::contains(std::string_view name) const {
+  return checkpoint_.metadata.contains(prefix_ + "." + std::string(name));
+}
+
+void SpecReader::ignore_all_below(std::string_view name) {
+  const std::string beginning = prefix_ + "." + std::string(name) + ".";
+  for (const auto& [full, value] : checkpoint_.metadata.all()) {
+    if (full.starts_with(beginning)) asked_.insert(full);
+  }
 }
 
 int64_t SpecReader::vocab_size() {

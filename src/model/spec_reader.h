@@ -26,18 +26,22 @@ class SpecReader {
   // A finite number > 0; `fallback` when absent.
   double positive_or(std::string_view name, double fallback);
   std::string string_or(std::string_view name, std::string_view fallback);
-  bool boolean_or(std::string_view name, bool fallback);
+  bool flag_or(std::string_view name, bool fallback);
+  bool contains(std::string_view name) const;
   // Rows of token_embd.weight, which `vocab_size` must agree with.
   int64_t vocab_size();
 
   // Keys whose value cannot change the result.
   void ignore(std::string_view name);
+  void ignore_all_below(std::string_view name);
   // Keys that would change the result unless they have this neutral value (0 / false / the number
   // given).
   void require_neutral(std::string_view name, double neutral);
 
+  // Throws UnsupportedError naming the first key with our prefix that was never asked for.
+  void refuse_the_rest() const;
   // Ends the reading: keys of models that are more than a decoder of one family must have their
-  // neutral value, and any key with our prefix that was never asked for is refused by name.
+  // neutral value, and the rest is refused.
   void require_plain_transformer(int64_t n_ctx_train);
 
   [[noreturn]] void fail(std::string_view name, const std::string& problem) const;  // FormatError
@@ -46,7 +50,6 @@ class SpecReader {
 
  private:
   std::string key(std::string_view name);
-  void refuse_the_rest() const;
 
   const Checkpoint& checkpoint_;
   std::string prefix_;
