@@ -14,11 +14,13 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_types.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/torch_checkpoint.h"
 
 namespace limpid {
 namespace {
 
-constexpr std::string_view kReadable = "Limpid reads GGUF and llama2.c .bin files";
+constexpr std::string_view kReadable =
+    "Limpid reads GGUF, PyTorch .pth and .pt, and llama2.c .bin files";
 
 // A folder that somebody took for a model: says what is in it.
 [[noreturn]] void refuse_folder(const std::string& path) {
@@ -43,8 +45,6 @@ struct Magic {
   std::string_view what;  // what a file is that begins so
 };
 constexpr Magic kForeignMagics[] = {
-    {"PK\x03\x04", "a zip file, as PyTorch writes (.pth, .pt)"},
-    {"\x80\x02", "a pickle, as old versions of PyTorch write"},
     {"lmgg", "a GGML file, the format before GGUF"},
     {"fmgg", "a GGMF file, a format before GGUF"},
     {"tjgg", "a GGJT file, a format before GGUF"},
@@ -114,6 +114,8 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     if (bytes.empty()) throw FormatError(path, 0, "magic", "the file is empty; download it again");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
+    if (text.starts_with(kTorchMagic)) return open_torch(path);
+    if (looks_like_old_torch(bytes)) refuse_old_torch(path);
     if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))
       return open_llama2c(path, tokenizer_path);
     refuse_content(path, text);

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include "limpid/error.hpp"
+#include "model/meta.h"
 #include "model/state_dict.h"
 
 namespace limpid {
 
 Checkpoint to_canonical(Checkpoint checkpoint) {
   if (checkpoint.naming == Naming::kGguf) return checkpoint;
+  if (checkpoint.naming == Naming::kMeta || has_meta_names(checkpoint))
+    return meta_to_canonical(std::move(checkpoint));
   if (checkpoint.naming == Naming::kStateDict)
     return canonical_from_state_dict(std::move(checkpoint));
   throw UnsupportedError(fmt::format("{}: the names of a {} checkpoint are not known",

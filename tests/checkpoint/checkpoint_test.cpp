@@ -63,10 +63,11 @@ TEST(OpenCheckpoint, OtherFormatsAreRefusedByName) {
   const std::string header = "{\"a\":1}";
   expect_refused<UnsupportedError>(folder.write("m.safetensors", gguf_test::string_value(header)),
                                    "safetensors");
-  expect_refused<UnsupportedError>(folder.write("m.pth", "PK\x03\x04 and more bytes of a zip file"),
-                                   "PyTorch");
   expect_refused<UnsupportedError>(folder.write("m.pt", "\x80\x02 and more bytes of a pickle"),
-                                   "pickle");
+                                   "PyTorch before 1.6");
+  expect_refused<UnsupportedError>(
+      folder.write("m.tar.pt", "storages" + std::string(249, '\0') + "ustar and more"),
+      "PyTorch before 1.6");
   expect_refused<UnsupportedError>(folder.write("m.bin", "tjgg and more bytes of old ggml file"),
                                    "GGJT");
   expect_refused<UnsupportedError>(

@@ -21,9 +21,9 @@ TOLERANCE = 1e-4
 
 
 class Greedy(unittest.TestCase):
-    def check(self, key: str, executor: str) -> None:
+    def check(self, key: str, executor: str, file: str = "") -> None:
         expected = json.loads(shared("models", "reference_greedy_numpy_f64.json").read_text())[key]
-        model = shared("models", FILES[key])
+        model = shared("models", file or FILES[key])
         prompt, continuation = expected["prompt_tokens"], expected["greedy_tokens"]
         ids = prompt + continuation[:-1]
         logits = limpid_program.logits(model, ids, "--executor", executor)
@@ -44,6 +44,17 @@ class Greedy(unittest.TestCase):
 
     def test_llama2xs_cpu(self):
         self.check("llama2xs_model.bin", "cpu")
+
+    def test_llama2xs_as_torch_saved_it(self):
+        torch_file = "llama2xs/llama2xs_ckpt.pt"
+        for executor in ("reference", "cpu"):
+            self.check("llama2xs_model.bin", executor, torch_file)
+            ids = [1, 403, 407, 261]
+            both = [
+                limpid_program.logits(shared("models", file), ids, "--executor", executor)
+                for file in (torch_file, FILES["llama2xs_model.bin"])
+            ]
+            numpy.testing.assert_array_equal(*both)
 
     def test_stories15m_reference(self):
         self.check("stories15M.bin", "reference")

@@ -1,0 +1,290 @@
+#include "checkpoint/torch_checkpoint.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/torch_tensors.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+// Under which keys training scripts keep the state dictionary, the likeliest first.
+constexpr std::array<std::string_view, 6> kWrappers = {
+    "model", "model_state", "model_state_dict", "state_dict", "module", "weights"};
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The record `<root>/data.pkl`; the archive's other records must lie in the same root.
+const ZipRecord& find_pickle(const std::string& path, const TorchZip& zip) {
+  constexpr std::string_view kName = "/data.pkl";
+  const ZipRecord* pickle = nullptr;
+  for (const ZipRecord& record : zip.records()) {
+    const size_t slash = record.name.find('/');
+    if (slash != std::string_view::npos && record.name.substr(slash) == kName) {
+      pickle = &record;
+      break;
+    }
+  }
+  if (pickle == nullptr) {
+    throw UnsupportedError(
+        fmt::format("{} is a zip archive without a data.pkl: torch.save did not write it", path));
+  }
+  const std::string_view root = pickle->name.substr(0, pickle->name.size() - kName.size() + 1);
+  for (const ZipRecord& record : zip.records()) {
+    if (!record.name.starts_with(root)) {
+      throw FormatError(path, record.header_offset, printable(record.name),
+                        fmt::format("lies outside the folder {}", printable(root)));
+    }
+    const std::string_view name = record.name.substr(root.size());
+    if (name == "constants.pkl" || name.starts_with("code/")) {
+      throw UnsupportedError(fmt::format(
+          "{} is a TorchScript program, not a checkpoint: save the module's state_dict()", path));
+    }
+  }
+  return *pickle;
+}
+
+TorchArchive read_archive(const std::string& path, std::span<const std::byte> bytes) {
+  TorchZip zip = TorchZip::parse(path, bytes);
+  const ZipRecord& pickle = find_pickle(path, zip);
+  zip.check_content(pickle);
+  const std::string root(pickle.name.substr(0, pickle.name.find('/') + 1));
+  if (const ZipRecord* order = zip.find(root + "byteorder");
+      order != nullptr && text_of(order->bytes) != "little") {
+    throw UnsupportedError(fmt::format("{}: at byte {}: byteorder is '{}', only little is read",
+                                       path, order->data_offset, printable(text_of(order->bytes))));
+  }
+  Pickle values = read_pickle(path, printable(pickle.name), pickle.data_offset, pickle.bytes);
+  return {path, root, std::move(zip), std::move(values)};
+}
+
+// Finds the state dictionary, and reads what lies beside it.
+class StateReader {
+ public:
+  explicit StateReader(const TorchArchive& archive) : archive_(archive), pickle_(archive.pickle) {}
+
+  Checkpoint read() {
+    checkpoint_.path = archive_.path;
+    checkpoint_.format = "torch";
+    checkpoint_.naming = Naming::kStateDict;
+    if (pickle_.at(pickle_.root).kind != PickleKind::kDict)
+      fail(pickle_.root, "the checkpoint", "is no dictionary");
+    state_ = find_state(pickle_.root);
+    add_tensors();
+    add_beside(pickle_.root, "state");
+    for (const auto& [path, n] : n_left_) {
+      checkpoint_.left.push_back(n == 1 ? path : fmt::format("{}.* ({} tensors)", path, n));
+    }
+    return std::move(checkpoint_);
+  }
+
+ private:
+  [[noreturn]] void fail(uint32_t index, const std::string& field,
+                         const std::string& problem) const {
+    throw FormatError(archive_.path, pickle_.at(index).offset, printable(field), problem);
+  }
+
+  std::string name_of_key(uint32_t index) const {
+    const PickleValue& key = pickle_.at(index);
+    return key.kind == PickleKind::kString ? std::string(key.text) : std::to_string(key.integer);
+  }
+
+  // Calls `visit` with key (an integer as its digits) and value of each item. A key that is there
+  // twice is an error: readers differ in which one they take.
+  template <typename Visit>
+  void for_items(uint32_t dict, const Visit& visit) {
+    const std::vector<uint32_t>& items = pickle_.at(dict).items;
+    n_visited_ += items.size();
+    if (n_visited_ > 8 * pickle_.values.size() + 1024)
+      fail(dict, "the checkpoint", "refers to the same dictionaries over and over");
+    std::unordered_set<std::string> seen;
+    for (size_t i = 0; i < items.size(); i += 2) {
+      const std::string name = name_of_key(items[i]);
+      if (!is_clean_utf8(name)) fail(items[i], name, "is a name with bytes that are no UTF-8 text");
+      if (!seen.insert(name).second) fail(items[i], name, "is a key that is there twice");
+      visit(name, items[i + 1]);
+    }
+  }
+
+  bool is_weight(uint32_t index) const {
+    const PickleValue& value = pickle_.at(index);
+    return value.kind == PickleKind::kTensor && !pickle_.at(value.items[2]).items.empty();
+  }
+
+  // The dictionary with the weights: `dict` itself, or the one that it holds.
+  uint32_t find_state(uint32_t dict) {
+    std::map<std::string, uint32_t, std::less<>> inside;
+    std::vector<std::string> names;
+    bool holds_weights = false;
+    for_items(dict, [&](const std::string& name, uint32_t value) {
+      holds_weights = holds_weights || is_weight(value);
+      if (pickle_.at(value).kind == PickleKind::kDict) inside[name] = value;
+      names.push_back(printable(name));
+    });
+    if (holds_weights) return dict;
+    for (const std::string_view wrapper : kWrappers) {
+      const auto it = inside.find(wrapper);
+      if (it != inside.end()) return find_state(it->second);
+    }
+    constexpr size_t kShown = 8;
+    if (names.size() > kShown) names.resize(kShown);
+    fail(dict, "the checkpoint",
+         fmt::format("holds no state dictionary; tensors are looked for in it and below {}; there "
+                     "are {}",
+                     fmt::join(kWrappers, ", "),
+                     names.empty() ? "no keys" : fmt::format("{}", fmt::join(names, ", "))));
+  }
+
+  void add_tensors() {
+    for_items(state_, [&](const std::string& name, uint32_t value) {
+      if (pickle_.at(value).kind == PickleKind::kTensor)
+        add_torch_tensor(archive_, value, name, checkpoint_);
+    });
+  }
+
+  // Scalars of `dict` and of the dictionaries in it, but for the tensors of the state dictionary.
+  void add_beside(uint32_t dict, const std::string& path) {
+    if (add_as_array(dict, path)) return;
+    for_items(dict, [&](const std::string& name, uint32_t index) {
+      const std::string at = dict == state_ ? "state." + name : path + "." + name;
+      const PickleKind kind = pickle_.at(index).kind;
+      if (kind == PickleKind::kDict) {
+        add_beside(index, at);
+      } else if (kind == PickleKind::kTensor) {
+        if (dict != state_) count_left(at);
+      } else if (kind == PickleKind::kList || kind == PickleKind::kTuple) {
+        add_array(index, at, pickle_.at(index).items);
+      } else {
+        add_scalar(index, at);
+      }
+    });
+  }
+
+  // By the first part of their path: an optimizer has three tensors for each of the model's.
+  void count_left(const std::string& path) {
+    const size_t begin = std::string_view("state.").size();
+    ++n_left_[path.substr(begin, path.find('.', begin) - begin)];
+  }
+
+  void set(uint32_t index, const std::string& key, MetadataValue value) {
+    if (checkpoint_.metadata.contains(key)) fail(index, key, "is there twice");
+    checkpoint_.metadata.set(key, std::move(value));
+  }
+
+  std::string text(uint32_t index) const {
+    const std::string_view text = pickle_.at(index).text;
+    if (!is_clean_utf8(text)) fail(index, "a text", "has bytes that are no UTF-8 text");
+    return std::string(text);
+  }
+
+  void add_scalar(uint32_t index, const std::string& key) {
+    const PickleValue& value = pickle_.at(index);
+    switch (value.kind) {
+      case PickleKind::kBool:
+        return set(index, key, {value.integer != 0, "bool"});
+      case PickleKind::kInteger:
+        return set(index, key, {value.integer, "integer"});
+      case PickleKind::kReal:
+        return set(index, key, {value.real, "number"});
+      case PickleKind::kString:
+        return set(index, key, {text(index), "string"});
+      default:
+        return;  // None, names and storages say nothing
+    }
+  }
+
+  // Arrays of one kind of scalars; others (an optimizer's groups) are passed over.
+  void add_array(uint32_t index, const std::string& key, std::span<const uint32_t> items) {
+    n_visited_ += items.size();
+    const auto all = [&](PickleKind kind) {
+      return !items.empty() && std::ranges::all_of(items, [&](uint32_t item) {
+        return pickle_.at(item).kind == kind;
+      });
+    };
+    if (all(PickleKind::kInteger)) {
+      std::vector<int64_t> values;
+      for (const uint32_t item : items) values.push_back(pickle_.at(item).integer);
+      set(index, key, {std::move(values), "array of integer"});
+    } else if (all(PickleKind::kReal)) {
+      std::vector<double> values;
+      for (const uint32_t item : items) values.push_back(pickle_.at(item).real);
+      set(index, key, {std::move(values), "array of number"});
+    } else if (all(PickleKind::kString)) {
+      std::vector<std::string> values;
+      for (const uint32_t item : items) values.push_back(text(item));
+      set(index, key, {std::move(values), "array of string"});
+    }
+  }
+
+  // {0: "a", 1: "b", …} is a list, also with digits for numbers.
+  bool add_as_array(uint32_t dict, const std::string& key) {
+    const std::vector<uint32_t>& items = pickle_.at(dict).items;
+    std::vector<uint32_t> values;
+    for (size_t i = 0; i < items.size(); i += 2) {
+      const bool next = name_of_key(items[i]) == std::to_string(i / 2) &&
+                        pickle_.at(items[i + 1]).kind == PickleKind::kString;
+      if (!next) return false;
+      values.push_back(items[i + 1]);
+    }
+    if (values.empty()) return false;
+    add_array(dict, key, values);
+    return true;
+  }
+
+  const TorchArchive& archive_;
+  const Pickle& pickle_;
+  Checkpoint checkpoint_;
+  uint32_t state_ = 0;
+  uint64_t n_visited_ = 0;
+  std::map<std::string, size_t> n_left_;
+};
+
+}  // namespace
+
+bool looks_like_old_torch(std::span<const std::byte> bytes) {
+  // The old format begins with a pickle of this number; its tar predecessor with a file's name.
+  constexpr std::string_view kMagicNumber("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12);
+  const std::string_view text = text_of(bytes);
+  const bool pickle = text.size() > 2 && text[0] == '\x80' && static_cast<uint8_t>(text[1]) <= 5;
+  const bool tar = text.size() > 262 && text.substr(257, 5) == "ustar";
+  return tar || (pickle && (text.substr(2).starts_with(kMagicNumber) || text[1] == 2));
+}
+
+void refuse_old_torch(const std::string& path) {
+  throw UnsupportedError(
+      fmt::format("{} is a pickle or tar archive as PyTorch before 1.6 wrote it, and is not read: "
+                  "load it with torch.load(FILE, weights_only=True) and save it again with "
+                  "torch.save",
+                  path));
+}
+
+Checkpoint parse_torch(const std::string& path, std::span<const std::byte> bytes) {
+  const TorchArchive archive = read_archive(path, bytes);
+  return StateReader(archive).read();
+}
+
+Checkpoint open_torch(const std::string& path) {
+  auto mapped = MappedFile::open(path);
+  Checkpoint checkpoint = parse_torch(path, mapped->bytes());
+  checkpoint.files.push_back(std::move(mapped));
+  return checkpoint;
+}
+
+void verify_torch_records(const std::string& path) {
+  const auto mapped = MappedFile::open(path);
+  const TorchZip zip = TorchZip::parse(path, mapped->bytes());
+  for (const ZipRecord& record : zip.records()) zip.check_content(record);
+}
+
+}  // namespace limpid

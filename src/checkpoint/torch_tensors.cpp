@@ -1,0 +1,149 @@
+#include "checkpoint/torch_tensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/checked.h"
+#include "checkpoint/byte_reader.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+struct Layout {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;  // in elements
+  uint64_t n_elements = 1;
+};
+
+class TensorReader {
+ public:
+  TensorReader(const TorchArchive& archive, uint32_t index, const std::string& name)
+      : archive_(archive), tensor_(archive.pickle.at(index)), name_(name) {}
+
+  void add_to(Checkpoint& checkpoint) const {
+    const PickleValue& storage = item(0);
+    const std::span<const std::byte> bytes = storage_bytes(storage);
+    const Layout layout = read_layout();
+    const int64_t offset = item(1).integer;
+    check_bounds(layout, offset, storage.integer);
+    const uint64_t element_bytes = dtype_info(storage.dtype).block_bytes;
+    const std::byte* first = bytes.data() + static_cast<uint64_t>(offset) * element_bytes;
+    const Shape shape{std::span<const int64_t>(layout.sizes)};
+    checkpoint.tensor_order.push_back(name_);
+    const bool dense = is_dense(layout);
+    const bool aligned = reinterpret_cast<uintptr_t>(first) % element_bytes == 0;
+    if (dense && aligned) {
+      checkpoint.tensors[name_] = {storage.dtype, shape, first};
+      return;
+    }
+    checkpoint.tensors[name_] = {storage.dtype, shape, nullptr};
+    checkpoint.made[name_] = {dense ? "copied to an aligned address" : "rows put in order",
+                              [dtype = storage.dtype, shape, first, layout] {
+                                return gather(dtype, shape, first, layout);
+                              }};
+  }
+
+ private:
+  const PickleValue& item(size_t i) const { return archive_.pickle.at(tensor_.items[i]); }
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw FormatError(archive_.path, tensor_.offset, printable(name_), problem);
+  }
+
+  std::span<const std::byte> storage_bytes(const PickleValue& storage) const {
+    const std::string record_name = fmt::format("{}data/{}", archive_.root, storage.text);
+    const ZipRecord* record = archive_.zip.find(record_name);
+    if (record == nullptr) fail(fmt::format("its record {} is missing", printable(record_name)));
+    const auto expected = checked_mul<uint64_t>(static_cast<uint64_t>(storage.integer),
+                                                dtype_info(storage.dtype).block_bytes);
+    if (expected != record->bytes.size()) {
+      fail(fmt::format("a storage of {} {} elements, and the record {} has {} bytes",
+                       storage.integer, dtype_info(storage.dtype).name, printable(record_name),
+                       record->bytes.size()));
+    }
+    return record->bytes;
+  }
+
+  Layout read_layout() const {
+    Layout layout;
+    for (const uint32_t index : item(2).items) {
+      const int64_t size = archive_.pickle.at(index).integer;
+      if (size < 0) fail(fmt::format("has a size of {}", size));
+      layout.sizes.push_back(size);
+      const auto product = checked_mul(layout.n_elements, static_cast<uint64_t>(size));
+      if (!product) fail("has too many elements");
+      layout.n_elements = *product;
+    }
+    for (const uint32_t index : item(3).items) {
+      const int64_t stride = archive_.pickle.at(index).integer;
+      if (stride < 0) fail(fmt::format("has a stride of {}", stride));
+      layout.strides.push_back(stride);
+    }
+    return layout;
+  }
+
+  // The last element lies in the storage, and there are no more elements than the storage has: a
+  // stride of 0 could make a file of a few bytes ask for any memory.
+  void check_bounds(const Layout& layout, int64_t offset, int64_t n_stored) const {
+    std::optional<uint64_t> end = checked_cast<uint64_t>(offset);
+    for (size_t i = 0; end && i < layout.sizes.size() && layout.n_elements > 0; ++i) {
+      const auto reach = checked_mul(static_cast<uint64_t>(layout.sizes[i] - 1),
+                                     static_cast<uint64_t>(layout.strides[i]));
+      end = reach ? checked_add(*end, *reach) : std::nullopt;
+    }
+    if (end && layout.n_elements > 0) end = checked_add<uint64_t>(*end, 1);
+    if (!end || *end > static_cast<uint64_t>(n_stored)) {
+      fail(fmt::format("leaves its storage of {} elements: offset {}, sizes [{}], strides [{}]",
+                       n_stored, offset, fmt::join(layout.sizes, ", "),
+                       fmt::join(layout.strides, ", ")));
+    }
+    if (layout.n_elements > static_cast<uint64_t>(n_stored)) {
+      fail(fmt::format("has {} elements in a storage of {}; expanded tensors are not read",
+                       layout.n_elements, n_stored));
+    }
+  }
+
+  static bool is_dense(const Layout& layout) {
+    int64_t expected = 1;
+    for (size_t i = layout.sizes.size(); i-- > 0;) {
+      if (layout.sizes[i] != 1 && layout.strides[i] != expected) return false;
+      expected *= layout.sizes[i];
+    }
+    return true;
+  }
+
+  static Tensor gather(DType dtype, const Shape& shape, const std::byte* first,
+                       const Layout& layout) {
+    Tensor result(dtype, shape);
+    const uint64_t element_bytes = dtype_info(dtype).block_bytes;
+    std::vector<int64_t> at(layout.sizes.size(), 0);
+    uint64_t from = 0;  // in elements
+    for (uint64_t i = 0; i < layout.n_elements; ++i) {
+      std::memcpy(result.data() + i * element_bytes, first + from * element_bytes, element_bytes);
+      for (size_t d = at.size(); d-- > 0;) {
+        from += static_cast<uint64_t>(layout.strides[d]);
+        if (++at[d] < layout.sizes[d]) break;
+        from -= static_cast<uint64_t>(layout.strides[d]) * static_cast<uint64_t>(at[d]);
+        at[d] = 0;
+      }
+    }
+    return result;
+  }
+
+  const TorchArchive& archive_;
+  const PickleValue& tensor_;
+  const std::string& name_;
+};
+
+}  // namespace
+
+void add_torch_tensor(const TorchArchive& archive, uint32_t index, const std::string& name,
+                      Checkpoint& checkpoint) {
+  TensorReader(archive, index, name).add_to(checkpoint);
+}
+
+}  // namespace limpid

@@ -1,0 +1,282 @@
+#include "checkpoint/torch_writer.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/crc32.h"
+#include "checkpoint/pickle_opcodes.h"
+#include "checkpoint/zip_layout.h"
+
+namespace limpid {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr const char* kRoot = "archive/";
+// What torch.save states: written by a Unix program of version 3.0, read by one of 4.5.
+constexpr uint16_t kMadeBy = 0x031e;
+constexpr uint16_t kVersionOfZip64 = 45;
+
+template <typename T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+// ---- the pickle ---------------------------------------------------------------------------------
+
+void put_text(std::string& out, std::string_view text) {
+  put(out, PickleOpcode::kBinUnicode);
+  put(out, static_cast<uint32_t>(text.size()));
+  out += text;
+}
+
+void put_integer(std::string& out, int64_t value) {
+  if (value >= 0 && value <= std::numeric_limits<int32_t>::max()) {
+    put(out, PickleOpcode::kBinInt);
+    put(out, static_cast<int32_t>(value));
+  } else {
+    put(out, PickleOpcode::kLong1);
+    put(out, uint8_t{sizeof(value)});
+    put(out, value);
+  }
+}
+
+void put_integers(std::string& out, std::span<const int64_t> values) {
+  put(out, PickleOpcode::kMark);
+  for (const int64_t value : values) put_integer(out, value);
+  put(out, PickleOpcode::kTuple);
+}
+
+void put_global(std::string& out, std::string_view module_and_name) {
+  put(out, PickleOpcode::kGlobal);
+  out += module_and_name;
+  std::replace(out.end() - static_cast<ptrdiff_t>(module_and_name.size()), out.end(), ' ', '\n');
+  out += '\n';
+}
+
+void put_empty_ordered_dict(std::string& out) {
+  put_global(out, kPickleOrderedDict);
+  put(out, PickleOpcode::kEmptyTuple);
+  put(out, PickleOpcode::kReduce);
+}
+
+// _rebuild_tensor_v2(("storage", class, key, "cpu", n_elements), 0, sizes, strides, False, {})
+void put_tensor(std::string& out, const TorchEntry& entry, size_t storage) {
+  put_global(out, kPickleRebuildTensor);
+  put(out, PickleOpcode::kMark);
+  put(out, PickleOpcode::kMark);
+  put_text(out, "storage");
+  put_global(out, *pickle_storage_name(entry.dtype));
+  put_text(out, std::to_string(storage));
+  put_text(out, "cpu");
+  put_integer(out, entry.shape.n_elements());
+  put(out, PickleOpcode::kTuple);
+  put(out, PickleOpcode::kBinPersId);
+  put_integer(out, 0);
+  put_integers(out, entry.shape.dims());
+  std::vector<int64_t> strides(static_cast<size_t>(entry.shape.rank()), 1);
+  for (size_t i = strides.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * entry.shape[static_cast<int>(i)];
+  put_integers(out, strides);
+  put(out, PickleOpcode::kNewFalse);
+  put_empty_ordered_dict(out);
+  put(out, PickleOpcode::kTuple);
+  put(out, PickleOpcode::kReduce);
+}
+
+std::string make_pickle(std::span<const TorchEntry> entries) {
+  std::string out;
+  put(out, PickleOpcode::kProto);
+  put(out, uint8_t{2});
+  put_empty_ordered_dict(out);
+  put(out, PickleOpcode::kMark);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    put_text(out, entries[i].name);
+    put_tensor(out, entries[i],
+               entries[i].same_as < 0 ? i : static_cast<size_t>(entries[i].same_as));
+  }
+  put(out, PickleOpcode::kSetItems);
+  put(out, PickleOpcode::kStop);
+  return out;
+}
+
+void check_entries(std::span<const TorchEntry> entries) {
+  std::unordered_set<std::string_view> names;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const TorchEntry& entry = entries[i];
+    LIMPID_CHECK(ArgumentError, !entry.name.empty(), "a tensor without a name");
+    LIMPID_CHECK(ArgumentError, names.insert(entry.name).second, "two tensors are named '{}'",
+                 entry.name);
+    LIMPID_CHECK(UnsupportedError, pickle_storage_name(entry.dtype).has_value(),
+                 "'{}' is {}, which PyTorch has no storage for", entry.name,
+                 dtype_info(entry.dtype).name);
+    if (entry.same_as < 0) continue;
+    const auto other = static_cast<size_t>(entry.same_as);
+    LIMPID_CHECK(ArgumentError,
+                 other < i && entries[other].same_as < 0 && entries[other].dtype == entry.dtype &&
+                     entries[other].shape == entry.shape,
+                 "'{}' cannot be the same as entry {}", entry.name, entry.same_as);
+  }
+}
+
+// ---- the archive --------------------------------------------------------------------------------
+
+bool needs_64(uint64_t value) { return value >= kZipIn64; }
+
+uint32_t low(uint64_t value) { return needs_64(value) ? kZipIn64 : static_cast<uint32_t>(value); }
+
+}  // namespace
+
+TorchWriter::TorchWriter(const std::string& path, std::vector<TorchEntry> entries)
+    : file_(path), entries_(std::move(entries)) {
+  check_entries(entries_);
+  add_record("data.pkl", make_pickle(entries_));
+  add_record("byteorder", "little");
+  begin_next_tensor();
+}
+
+void TorchWriter::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    LIMPID_CHECK(ArgumentError, open_, "{} bytes more than the tensors have", bytes.size());
+    const auto n =
+        static_cast<size_t>(std::min<uint64_t>(bytes.size(), records_.back().size - n_written_));
+    file_.write({reinterpret_cast<const char*>(bytes.data()), n});
+    records_.back().crc32 = crc32(bytes.first(n), records_.back().crc32);
+    n_written_ += n;
+    bytes = bytes.subspan(n);
+    if (n_written_ < records_.back().size) continue;
+    end_record();
+    begin_next_tensor();
+  }
+}
+
+void TorchWriter::commit() {
+  LIMPID_CHECK(ArgumentError, !open_, "the bytes of {} are not complete",
+               entries_[next_entry_ - 1].name);
+  add_record("version", "3\n");
+  write_directory();
+  file_.commit();
+}
+
+// Opens the record of the next tensor that has bytes; those without are complete as they begin.
+void TorchWriter::begin_next_tensor() {
+  while (next_entry_ < entries_.size()) {
+    const size_t i = next_entry_++;
+    if (entries_[i].same_as >= 0) continue;
+    begin_record(fmt::format("data/{}", i), tensor_bytes(entries_[i].dtype, entries_[i].shape));
+    if (records_.back().size > 0) return;
+    end_record();
+  }
+}
+
+void TorchWriter::add_record(const std::string& name, std::string_view content) {
+  begin_record(name, content.size());
+  file_.write(content);
+  records_.back().crc32 = crc32(std::as_bytes(std::span(content)));
+  end_record();
+}
+
+// Sizes and checksum stay open and follow the data, as the bytes come in a stream.
+void TorchWriter::begin_record(const std::string& name, uint64_t size) {
+  Record record{kRoot + name, size, file_.size(), 0};
+  constexpr uint64_t kPaddingHeader = 4;
+  const uint64_t unpadded =
+      record.header_offset + kZipLocalBytes + record.name.size() + kPaddingHeader;
+  const uint64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
+  std::string header;
+  put(header, kZipLocalSignature);
+  put(header, kVersionOfZip64);
+  put(header, static_cast<uint16_t>(kZipHasDescriptor | kZipUtf8));
+  put(header, uint16_t{0});  // stored
+  put(header, uint32_t{0});  // time and date
+  put(header, uint32_t{0});  // CRC-32
+  put(header, uint32_t{0});  // size as stored
+  put(header, uint32_t{0});  // size
+  put(header, static_cast<uint16_t>(record.name.size()));
+  put(header, static_cast<uint16_t>(kPaddingHeader + padding));
+  header += record.name;
+  header += "FB";  // the extra field that PyTorch pads with
+  put(header, static_cast<uint16_t>(padding));
+  header.append(padding, 'Z');
+  file_.write(header);
+  records_.push_back(std::move(record));
+  open_ = true;
+  n_written_ = 0;
+}
+
+void TorchWriter::end_record() {
+  const Record& record = records_.back();
+  std::string descriptor;
+  put(descriptor, kZipDescriptorSignature);
+  put(descriptor, record.crc32);
+  if (needs_64(record.size)) {
+    put(descriptor, record.size);
+    put(descriptor, record.size);
+  } else {
+    put(descriptor, low(record.size));
+    put(descriptor, low(record.size));
+  }
+  file_.write(descriptor);
+  open_ = false;
+}
+
+void TorchWriter::write_directory() {
+  const uint64_t start = file_.size();
+  std::string out;
+  for (const Record& record : records_) {
+    std::string extra;
+    if (needs_64(record.size)) {
+      put(extra, record.size);
+      put(extra, record.size);
+    }
+    if (needs_64(record.header_offset)) put(extra, record.header_offset);
+    put(out, kZipEntrySignature);
+    put(out, kMadeBy);
+    put(out, kVersionOfZip64);
+    put(out, static_cast<uint16_t>(kZipHasDescriptor | kZipUtf8));
+    put(out, uint16_t{0});  // stored
+    put(out, uint32_t{0});  // time and date
+    put(out, record.crc32);
+    put(out, low(record.size));
+    put(out, low(record.size));
+    put(out, static_cast<uint16_t>(record.name.size()));
+    put(out, static_cast<uint16_t>(extra.empty() ? 0 : extra.size() + 4));
+    put(out, uint16_t{0});  // comment
+    put(out, uint16_t{0});  // disk
+    put(out, uint16_t{0});  // attributes, internal and external
+    put(out, uint32_t{0});
+    put(out, low(record.header_offset));
+    out += record.name;
+    if (extra.empty()) continue;
+    put(out, kZip64ExtraId);
+    put(out, static_cast<uint16_t>(extra.size()));
+    out += extra;
+  }
+  const uint64_t n_bytes = out.size();
+  const uint64_t n_records = records_.size();
+  put(out, kZip64EndSignature);
+  put(out, uint64_t{kZip64EndBytes - 12});
+  put(out, kMadeBy);
+  put(out, kVersionOfZip64);
+  put(out, uint64_t{0});  // disks
+  put(out, n_records);
+  put(out, n_records);
+  put(out, n_bytes);
+  put(out, start);
+  put(out, kZip64LocatorSignature);
+  put(out, uint32_t{0});
+  put(out, start + n_bytes);
+  put(out, uint32_t{1});
+  const auto count = static_cast<uint16_t>(std::min<uint64_t>(n_records, kZipCountIn64));
+  put(out, kZipEndSignature);
+  put(out, uint32_t{0});  // disks
+  put(out, count);
+  put(out, count);
+  put(out, low(n_bytes));
+  put(out, low(start));
+  put(out, uint16_t{0});  // comment
+  file_.write(out);
+}
+
+}  // namespace limpid

@@ -1,0 +1,380 @@
+#include "checkpoint/torch_zip.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/crc32.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/zip_layout.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+// Where the directory lies, and how many entries it has.
+struct Directory {
+  uint64_t offset = 0;
+  uint64_t n_bytes = 0;
+  uint64_t n_entries = 0;
+};
+
+// What the directory says of a record.
+struct Entry {
+  std::string_view name;
+  uint64_t entry_offset = 0;
+  uint16_t flags = 0;
+  uint32_t crc32 = 0;
+  uint64_t size = 0;
+  uint64_t header_offset = 0;
+};
+
+// A number of the record at the end: `small`, or `wide` of the zip64 record, which must agree
+// unless `small` says that it cannot hold the value.
+uint64_t agreed(const ByteReader& reader, uint64_t offset, const char* field, uint64_t small,
+                uint64_t sentinel, std::optional<uint64_t> wide) {
+  if (!wide && small == sentinel)
+    reader.fail(offset, field, "points to a zip64 record that is missing");
+  if (wide && small != sentinel && small != *wide) {
+    reader.fail(offset, field, fmt::format("is {}, and {} in the zip64 record", small, *wide));
+  }
+  return wide ? *wide : small;
+}
+
+void require(ByteReader& reader, uint64_t offset, const char* field, uint64_t value,
+             uint64_t expected) {
+  if (value != expected)
+    reader.fail(offset, field, fmt::format("is {}, expected {}", value, expected));
+}
+
+// The zip64 record, if its locator stands before the record at the end.
+std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
+  if (end < kZip64LocatorBytes + kZip64EndBytes) return std::nullopt;
+  const uint64_t locator = end - kZip64LocatorBytes;
+  reader.seek(locator, "zip64 locator");
+  if (reader.number<uint32_t>("zip64 locator") != kZip64LocatorSignature) return std::nullopt;
+  const uint64_t start = locator - kZip64EndBytes;
+  require(reader, locator + 4, "zip64 locator.disk", reader.number<uint32_t>("zip64 locator.disk"),
+          0);
+  require(reader, locator + 8, "zip64 locator.offset",
+          reader.number<uint64_t>("zip64 locator.offset"), start);
+  require(reader, locator + 16, "zip64 locator.disks",
+          reader.number<uint32_t>("zip64 locator.disks"), 1);
+  reader.seek(start, "zip64 end record");
+  require(reader, start, "zip64 end record.signature",
+          reader.number<uint32_t>("zip64 end record.signature"), kZip64EndSignature);
+  require(reader, start + 4, "zip64 end record.size",
+          reader.number<uint64_t>("zip64 end record.size"), kZip64EndBytes - 12);
+  reader.take(4, "zip64 end record.version");
+  require(reader, start + 16, "zip64 end record.disk",
+          reader.number<uint64_t>("zip64 end record.disk"), 0);  // two 32-bit disk numbers
+  Directory directory;
+  directory.n_entries = reader.number<uint64_t>("zip64 end record.entries_here");
+  require(reader, start + 32, "zip64 end record.entries",
+          reader.number<uint64_t>("zip64 end record.entries"), directory.n_entries);
+  directory.n_bytes = reader.number<uint64_t>("zip64 end record.directory_size");
+  directory.offset = reader.number<uint64_t>("zip64 end record.directory_offset");
+  return directory;
+}
+
+// The records at the end. They must be the last bytes of the file: a comment could hold another
+// end.
+Directory read_end(ByteReader& reader) {
+  const uint64_t n = reader.size();
+  if (n < kZipEndBytes) reader.fail(0, "end record", "is missing; is the download complete?");
+  const uint64_t end = n - kZipEndBytes;
+  reader.seek(end, "end record");
+  if (reader.number<uint32_t>("end record") != kZipEndSignature) {
+    reader.fail(end, "end record",
+                "is not at the end of the file: the download is incomplete, or bytes or a comment "
+                "follow the archive");
+  }
+  const std::optional<Directory> wide = read_zip64_end(reader, end);
+  reader.seek(end + 4, "end record");
+  require(reader, end + 4, "end record.disk", reader.number<uint32_t>("end record.disk"), 0);
+  const auto entries_here = reader.number<uint16_t>("end record.entries_here");
+  const auto entries = reader.number<uint16_t>("end record.entries");
+  require(reader, end + 8, "end record.entries_here", entries_here, entries);
+  const auto n_bytes = reader.number<uint32_t>("end record.directory_size");
+  const auto offset = reader.number<uint32_t>("end record.directory_offset");
+  require(reader, end + 20, "end record.comment_length",
+          reader.number<uint16_t>("end record.comment_length"), 0);
+  const auto of = [&](uint64_t Directory::*member) {
+    return wide ? std::optional((*wide).*member) : std::nullopt;
+  };
+  Directory directory;
+  directory.n_entries = agreed(reader, end + 10, "end record.entries", entries, kZipCountIn64,
+                               of(&Directory::n_entries));
+  directory.n_bytes = agreed(reader, end + 12, "end record.directory_size", n_bytes, kZipIn64,
+                             of(&Directory::n_bytes));
+  directory.offset = agreed(reader, end + 16, "end record.directory_offset", offset, kZipIn64,
+                            of(&Directory::offset));
+  const uint64_t directory_end = wide ? end - kZip64LocatorBytes - kZip64EndBytes : end;
+  if (directory.offset > directory_end || directory.n_bytes != directory_end - directory.offset) {
+    reader.fail(end + 12, "end record.directory_size",
+                fmt::format("{} bytes from byte {} do not end at byte {}, where the directory "
+                            "must end",
+                            directory.n_bytes, directory.offset, directory_end));
+  }
+  if (directory.n_entries > directory.n_bytes / kZipEntryBytes) {
+    reader.fail(
+        end + 10, "end record.entries",
+        fmt::format("{} entries cannot lie in {} bytes", directory.n_entries, directory.n_bytes));
+  }
+  return directory;
+}
+
+// The content of the zip64 field among the extra fields `extra`, which begin at `offset`; nothing
+// when there is none.
+std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint64_t offset,
+                                                 std::string_view extra) {
+  ByteReader fields(reader.path(), std::as_bytes(std::span(extra)));
+  std::optional<std::string_view> found;
+  while (fields.remaining() > 0) {
+    const uint64_t at = offset + fields.offset();
+    if (fields.remaining() < 4) reader.fail(at, "extra field", "is cut short");
+    const auto id = fields.number<uint16_t>("extra field.id");
+    const auto n = fields.number<uint16_t>("extra field.size");
+    if (n > fields.remaining())
+      reader.fail(at, "extra field.size", fmt::format("{} leaves the extra fields", n));
+    const std::string_view content = fields.take(n, "extra field");
+    if (id != kZip64ExtraId) continue;
+    if (found) reader.fail(at, "extra field", "is a second zip64 field");
+    found = content;
+  }
+  return found;
+}
+
+// Replaces those of `values` that say so by the numbers of the zip64 field, which must hold exactly
+// these.
+void resolve_zip64(const ByteReader& reader, uint64_t offset,
+                   const std::optional<std::string_view>& extra,
+                   std::initializer_list<uint64_t*> values) {
+  const auto n_wanted = static_cast<size_t>(
+      std::ranges::count_if(values, [](const uint64_t* value) { return *value == kZipIn64; }));
+  if (n_wanted == 0 && !extra) return;
+  if (!extra) reader.fail(offset, "zip64 field", "is missing");
+  if (extra->size() != n_wanted * sizeof(uint64_t)) {
+    reader.fail(offset, "zip64 field",
+                fmt::format("has {} bytes, expected {}", extra->size(), n_wanted * 8));
+  }
+  size_t at = 0;
+  for (uint64_t* value : values) {
+    if (*value != kZipIn64) continue;
+    std::memcpy(value, extra->data() + at, sizeof(uint64_t));
+    at += sizeof(uint64_t);
+  }
+}
+
+void check_method(const ByteReader& reader, uint64_t offset, uint16_t flags, uint16_t method,
+                  std::string_view name) {
+  if ((flags & kZipEncrypted) != 0) {
+    throw UnsupportedError(fmt::format("{}: at byte {}: the record {} is encrypted", reader.path(),
+                                       offset, printable(name)));
+  }
+  if ((flags & ~(kZipHasDescriptor | kZipUtf8)) != 0)
+    reader.fail(offset, "flags", fmt::format("{:#x} of {}", flags, printable(name)));
+  if (method != 0) {
+    throw UnsupportedError(
+        fmt::format("{}: at byte {}: the record {} is compressed (method {}); torch.save stores "
+                    "records as they are: save the checkpoint again with it",
+                    reader.path(), offset, printable(name), method));
+  }
+}
+
+Entry read_entry(ByteReader& reader) {
+  Entry entry;
+  entry.entry_offset = reader.offset();
+  const auto fail = [&](const char* field, const std::string& problem) {
+    reader.fail(entry.entry_offset, field, problem);
+  };
+  if (reader.number<uint32_t>("directory.signature") != kZipEntrySignature)
+    fail("directory.signature", "is wrong");
+  reader.take(4, "directory.version");
+  entry.flags = reader.number<uint16_t>("directory.flags");
+  const auto method = reader.number<uint16_t>("directory.method");
+  reader.take(4, "directory.time");
+  entry.crc32 = reader.number<uint32_t>("directory.crc32");
+  uint64_t compressed = reader.number<uint32_t>("directory.compressed_size");
+  entry.size = reader.number<uint32_t>("directory.size");
+  const auto n_name = reader.number<uint16_t>("directory.name_length");
+  const auto n_extra = reader.number<uint16_t>("directory.extra_length");
+  const auto n_comment = reader.number<uint16_t>("directory.comment_length");
+  if (reader.number<uint16_t>("directory.disk") != 0) fail("directory.disk", "is not 0");
+  reader.take(6, "directory.attributes");
+  entry.header_offset = reader.number<uint32_t>("directory.header_offset");
+  entry.name = reader.take(n_name, "directory.name");
+  if (entry.name.empty() || !is_clean_utf8(entry.name))
+    fail("directory.name", fmt::format("'{}' is no name", printable(entry.name)));
+  check_method(reader, entry.entry_offset, entry.flags, method, entry.name);
+  const uint64_t extra_offset = reader.offset();
+  const std::string_view extra = reader.take(n_extra, "directory.extra");
+  resolve_zip64(reader, entry.entry_offset, find_zip64_extra(reader, extra_offset, extra),
+                {&entry.size, &compressed, &entry.header_offset});
+  reader.take(n_comment, "directory.comment");
+  if (compressed != entry.size) {
+    fail("directory.size", fmt::format("is {}, and {} bytes are stored of {}", entry.size,
+                                       compressed, printable(entry.name)));
+  }
+  return entry;
+}
+
+// What follows the data of a record whose local header left the sizes open, up to `end`.
+void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
+  const uint64_t start = reader.offset();
+  const bool wide = end - start == kZip64DescriptorBytes;
+  if (!wide && end - start != kZipDescriptorBytes) {
+    reader.fail(start, "data descriptor",
+                fmt::format("of {}: {} bytes lie between the data and what follows, expected {}",
+                            printable(entry.name), end - start, kZipDescriptorBytes));
+  }
+  const auto size = [&] {
+    return wide ? reader.number<uint64_t>("data descriptor.size")
+                : reader.number<uint32_t>("data descriptor.size");
+  };
+  require(reader, start, "data descriptor.signature",
+          reader.number<uint32_t>("data descriptor.signature"), kZipDescriptorSignature);
+  require(reader, start + 4, "data descriptor.crc32",
+          reader.number<uint32_t>("data descriptor.crc32"), entry.crc32);
+  require(reader, start + 8, "data descriptor.compressed_size", size(), entry.size);
+  require(reader, start + (wide ? 16 : 12), "data descriptor.size", size(), entry.size);
+}
+
+// The numbers of a local header that may be open (0) when a descriptor follows the data.
+void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uint64_t compressed,
+                       uint64_t size, const std::optional<std::string_view>& extra) {
+  const uint64_t at = entry.header_offset;
+  const bool open = (entry.flags & kZipHasDescriptor) != 0;
+  if (!(open && crc == 0)) require(reader, at + 14, "local header.crc32", crc, entry.crc32);
+  if (open && compressed == 0 && size == 0) {
+    // torch.save may put the sizes and the offset of a large record here although nothing asks for
+    // them; what is there must be true.
+    const std::string_view numbers = extra.value_or(std::string_view());
+    if (numbers.size() % 8 != 0) reader.fail(at, "local header.zip64 field", "is cut short");
+    for (size_t i = 0; i < numbers.size(); i += 8) {
+      uint64_t number = 0;
+      std::memcpy(&number, numbers.data() + i, sizeof(number));
+      if (number != entry.size && number != entry.header_offset) {
+        reader.fail(
+            at, "local header.zip64 field",
+            fmt::format("{} is neither size nor offset of {}", number, printable(entry.name)));
+      }
+    }
+    return;
+  }
+  // Unlike the directory's, this field has both sizes even when only one of them asks for it.
+  if (size == kZipIn64 || compressed == kZipIn64) size = compressed = kZipIn64;
+  resolve_zip64(reader, at, extra, {&size, &compressed});
+  require(reader, at + 22, "local header.size", size, entry.size);
+  require(reader, at + 18, "local header.compressed_size", compressed, entry.size);
+}
+
+// The record of `entry`, which must fill the bytes from its local header to `end`.
+ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
+                      std::span<const std::byte> bytes) {
+  const uint64_t at = entry.header_offset;
+  reader.seek(at, "local header");
+  require(reader, at, "local header.signature", reader.number<uint32_t>("local header.signature"),
+          kZipLocalSignature);
+  reader.take(2, "local header.version");
+  require(reader, at + 6, "local header.flags", reader.number<uint16_t>("local header.flags"),
+          entry.flags);
+  require(reader, at + 8, "local header.method", reader.number<uint16_t>("local header.method"), 0);
+  reader.take(4, "local header.time");
+  const auto crc = reader.number<uint32_t>("local header.crc32");
+  const auto compressed = reader.number<uint32_t>("local header.compressed_size");
+  const auto size = reader.number<uint32_t>("local header.size");
+  const auto n_name = reader.number<uint16_t>("local header.name_length");
+  const auto n_extra = reader.number<uint16_t>("local header.extra_length");
+  const std::string_view name = reader.take(n_name, "local header.name");
+  if (name != entry.name) {
+    reader.fail(
+        at + kZipLocalBytes, "local header.name",
+        fmt::format("is '{}', and '{}' in the directory", printable(name), printable(entry.name)));
+  }
+  const uint64_t extra_offset = reader.offset();
+  const std::string_view extra = reader.take(n_extra, "local header.extra");
+  check_local_sizes(reader, entry, crc, compressed, size,
+                    find_zip64_extra(reader, extra_offset, extra));
+  const uint64_t data_offset = reader.offset();
+  if (data_offset > end || entry.size > end - data_offset) {
+    reader.fail(entry.entry_offset, "directory.size",
+                fmt::format("{} bytes of {} from byte {} reach beyond byte {}, where the next "
+                            "record begins",
+                            entry.size, printable(entry.name), data_offset, end));
+  }
+  reader.seek(data_offset + entry.size, "data");
+  if ((entry.flags & kZipHasDescriptor) != 0) {
+    check_descriptor(reader, entry, end);
+  } else if (reader.offset() != end) {
+    reader.fail(reader.offset(), "data",
+                fmt::format("{} bytes after {} belong to no record", end - reader.offset(),
+                            printable(entry.name)));
+  }
+  return {entry.name, at, data_offset, bytes.subspan(data_offset, entry.size), entry.crc32};
+}
+
+}  // namespace
+
+TorchZip TorchZip::parse(std::string_view path, std::span<const std::byte> bytes) {
+  ByteReader reader(path, bytes);
+  const Directory directory = read_end(reader);
+  ByteReader entries_reader(path, bytes.first(directory.offset + directory.n_bytes));
+  entries_reader.seek(directory.offset, "directory");
+  std::vector<Entry> entries;
+  for (uint64_t i = 0; i < directory.n_entries; ++i) entries.push_back(read_entry(entries_reader));
+  if (entries_reader.remaining() != 0) {
+    reader.fail(entries_reader.offset(), "directory",
+                fmt::format("goes on for {} bytes after its {} entries", entries_reader.remaining(),
+                            directory.n_entries));
+  }
+  // In the order of the file each record must begin where the one before it ends.
+  std::vector<size_t> order(entries.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](size_t i) { return entries[i].header_offset; });
+  const uint64_t first = order.empty() ? directory.offset : entries[order[0]].header_offset;
+  if (first != 0)
+    reader.fail(0, "local header", fmt::format("{} bytes stand before the archive", first));
+  TorchZip zip;
+  zip.path_ = path;
+  zip.records_.resize(entries.size());
+  ByteReader records_reader(path, bytes.first(directory.offset));
+  for (size_t k = 0; k < order.size(); ++k) {
+    const Entry& entry = entries[order[k]];
+    const uint64_t end =
+        k + 1 < order.size() ? entries[order[k + 1]].header_offset : directory.offset;
+    if (entry.header_offset >= directory.offset || end > directory.offset) {
+      reader.fail(entry.entry_offset, "directory.header_offset",
+                  fmt::format("{} lies behind the records", entry.header_offset));
+    }
+    zip.records_[order[k]] = read_record(records_reader, entry, end, bytes);
+  }
+  for (size_t i = 0; i < zip.records_.size(); ++i) {
+    if (!zip.by_name_.emplace(zip.records_[i].name, i).second) {
+      reader.fail(entries[i].entry_offset, "directory.name",
+                  fmt::format("'{}' is there twice", printable(zip.records_[i].name)));
+    }
+  }
+  return zip;
+}
+
+const ZipRecord* TorchZip::find(std::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &records_[it->second];
+}
+
+void TorchZip::check_content(const ZipRecord& record) const {
+  const uint32_t found = limpid::crc32(record.bytes);
+  if (found == record.crc32) return;
+  throw FormatError(
+      path_, record.data_offset, printable(record.name),
+      record.crc32 == 0
+          ? "has no checksum, or the file is damaged; save it again with checksums"
+          : fmt::format("the CRC-32 of its bytes is {:08x}, the archive says {:08x}: the file is "
+                        "damaged, download it again",
+                        found, record.crc32));
+}
+
+}  // namespace limpid
