@@ -38,17 +38,26 @@ struct Bf16Weight {
 #if LIMPID_ISA_scalar
 constexpr int kRows = 1, kTokens = 1, kRowsOfOneToken = 1;
 #elif LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
-constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 8;
+constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 4;
 #else
 constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
 #endif
 constexpr int64_t kPanelTokens = 24;  // from so many tokens on, rows are copied into a panel
-constexpr int64_t kPrefetchBytes = 1024;
 static_assert(kFloatTokenGrain % kTokens == 0);
 // Columns that meet a few rows before the next ones do: kTokens x so many floats stay in the L1
 // cache.
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kChunkedRows = 32;  // rows of a panel when there is more than one chunk
+
+// Rows lie one after another, so a few rows are one stretch of memory. Whoever works on them asks
+// for the next stretch, this far beyond its beginning, line by line in the order of memory: one
+// stream is faster than as many as there are rows.
+constexpr int64_t kAheadBytes = 8192;
+
+template <int64_t kBytes>
+LIMPID_INLINE void prefetch_lines(const void* from) {
+  for (int64_t i = 0; i < kBytes; i += 64) __builtin_prefetch(static_cast<const char*>(from) + i);
+}
 
 LIMPID_INLINE int64_t padded_cols(int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
 
@@ -96,18 +105,13 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) sums[r][t] = zero();
   }
-  constexpr int64_t kElement = sizeof(typename W::Element);
   int64_t k = 0;
-  for (; k + kLanes <= cols; k += kLanes) {
-    // What comes after the row's end is the row that is next in this place.
-    int64_t ahead = k * kElement + kPrefetchBytes;
-    if (ahead >= cols * kElement) ahead += (kR - 1) * cols * kElement;
+  const auto* ahead = w + kR * cols + kAheadBytes / sizeof(typename W::Element);
+  for (; k + kLanes <= cols; k += kLanes, ahead += kR * kLanes) {
+    prefetch_lines<kR * kLanes * sizeof(typename W::Element)>(ahead);
     F32x16 rows[kR];
 #pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      rows[r] = W::load(w + r * cols + k);
-      __builtin_prefetch(reinterpret_cast<const char*>(w + r * cols) + ahead);
-    }
+    for (int r = 0; r < kR; ++r) rows[r] = W::load(w + r * cols + k);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
       const F32x16 xs = load(x + k * kT + t * kLanes);
@@ -158,7 +162,9 @@ void copy_panel(const FloatLinearTask& task, int64_t row, int64_t n_rows,
   const int64_t cols = task.cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight);
   for (int64_t r0 = 0; r0 < n_rows; r0 += kRows) {
-    for (int64_t k = 0; k < cols; k += kLanes) {
+    const auto* ahead = w + (row + r0 + kRows) * cols + kAheadBytes / sizeof(typename W::Element);
+    for (int64_t k = 0; k < cols; k += kLanes, ahead += kRows * kLanes) {
+      prefetch_lines<kRows * kLanes * sizeof(typename W::Element)>(ahead);
       for (int r = 0; r < kRows; ++r, panel += kLanes) {
         const auto* from = w + (row + r0 + r) * cols + k;
         if (r0 + r < n_rows && k + kLanes <= cols) {
