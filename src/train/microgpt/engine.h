@@ -23,7 +23,8 @@ class Engine {
   // Mean over the documents of their mean loss: the cross entropy of every next token, in nats, up
   // to block_size of them. A document is BOS, its characters, BOS. Leaves the gradients.
   virtual double forward_backward(std::span<const std::vector<Token>> documents) = 0;
-  // d loss / d parameter of the last forward_backward, in the order of Matrices.
+  // d loss / d parameter of the last forward_backward, in the order of Matrices. Ask before
+  // update() or a new context.
   virtual std::vector<double> gradients() const = 0;
   virtual void update(const AdamStep& step) = 0;
 

@@ -37,7 +37,10 @@ class FastEngine final : public Engine {
     return kernels_.backward(model, row_weights_.data());
   }
 
-  std::vector<double> gradients() const override { return gather(layout_.model().gradients); }
+  std::vector<double> gradients() const override {
+    kernels_.gather_gradients(layout_.model());
+    return gather(layout_.model().gradients);
+  }
   std::vector<double> weights() const override { return gather(layout_.model().weights); }
   void update(const AdamStep& step) override { kernels_.update(layout_.model(), step); }
 
@@ -62,7 +65,7 @@ class FastEngine final : public Engine {
     for (const PaddedMatrix& matrix : layout_.matrices()) {
       for (int64_t row = 0; row < matrix.rows; ++row) {
         for (int64_t col = 0; col < matrix.cols; ++col) {
-          visit(matrix.offset + row * matrix.stride + col);
+          visit(matrix.at(row, col, kernels_.lanes));
         }
       }
     }

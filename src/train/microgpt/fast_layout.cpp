@@ -8,6 +8,9 @@ namespace {
 int64_t round_up(int64_t n, int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
 
 constexpr double kMaskedLogit = -1e30;
+// Attention with heads in lanes keeps a vector for every pair of positions; far more than that
+// would be a waste of memory.
+constexpr int64_t kMostPositions = 64;
 
 }  // namespace
 
@@ -31,6 +34,7 @@ FastLayout<T>::FastLayout(const Shape& shape, int64_t max_documents, int64_t lan
   model_.hidden_width = round_up(4 * shape.n_embd, lanes);
   model_.vocab_width = round_up(shape.vocab_size, lanes);
   model_.positions = round_up(shape.block_size, lanes);
+  model_.heads_in_lanes = lanes % shape.head_dim() == 0 && shape.block_size <= kMostPositions;
   model_.layers = layers_.data();
   place_matrices(shape, lanes);
   Cursor count{nullptr, 0};
@@ -42,28 +46,42 @@ FastLayout<T>::FastLayout(const Shape& shape, int64_t max_documents, int64_t lan
             static_cast<T>(kMaskedLogit));
 }
 
+template <typename T>
+int64_t FastLayout<T>::probabilities_per_document() const {
+  const int64_t positions = model_.positions;
+  return model_.heads_in_lanes ? positions * (positions + 1) / 2 * model_.width
+                               : model_.n_head * positions * positions;
+}
+
 // Rows are padded too where the matrix will be turned over.
 template <typename T>
 void FastLayout<T>::place_matrices(const Shape& shape, int64_t lanes) {
-  const auto place = [&](const Matrix& matrix, bool pad_rows) {
+  const auto place = [&](const Matrix& matrix, int64_t panel_rows) {
     const PaddedMatrix padded{model_.n_params, matrix.rows, matrix.cols,
-                              round_up(matrix.cols, lanes)};
-    model_.n_params += (pad_rows ? round_up(matrix.rows, lanes) : matrix.rows) * padded.stride;
+                              round_up(matrix.cols, lanes), panel_rows};
+    model_.n_params += padded.panel_rows * padded.width;
     matrices_.push_back(padded);
     return padded;
   };
+  const auto place_padded = [&](const Matrix& matrix) {
+    return place(matrix, round_up(matrix.rows, lanes));
+  };
   const Matrices matrices(shape);
-  model_.wte = place(matrices.wte, false);
-  model_.wpe = place(matrices.wpe, false);
-  model_.lm_head = place(matrices.lm_head, true);
+  model_.wte = place(matrices.wte, matrices.wte.rows);
+  model_.wpe = place(matrices.wpe, matrices.wpe.rows);
+  model_.lm_head = place_padded(matrices.lm_head);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LayerMatrices& layer = matrices.layers[i];
-    layers_[i].attn_wq = place(layer.attn_wq, true);
-    layers_[i].attn_wk = place(layer.attn_wk, true);
-    layers_[i].attn_wv = place(layer.attn_wv, true);
-    layers_[i].attn_wo = place(layer.attn_wo, true);
-    layers_[i].mlp_fc1 = place(layer.mlp_fc1, true);
-    layers_[i].mlp_fc2 = place(layer.mlp_fc2, true);
+    layers_[i].attn_wq = place(layer.attn_wq, 3 * model_.width);
+    layers_[i].attn_wk = layers_[i].attn_wq;
+    layers_[i].attn_wk.offset += model_.width * lanes;
+    layers_[i].attn_wv = layers_[i].attn_wk;
+    layers_[i].attn_wv.offset += model_.width * lanes;
+    matrices_.push_back(layers_[i].attn_wk);
+    matrices_.push_back(layers_[i].attn_wv);
+    layers_[i].attn_wo = place_padded(layer.attn_wo);
+    layers_[i].mlp_fc1 = place_padded(layer.mlp_fc1);
+    layers_[i].mlp_fc2 = place_padded(layer.mlp_fc2);
   }
 }
 
@@ -80,35 +98,32 @@ void FastLayout<T>::place_numbers(Cursor& cursor, const Shape& shape, int64_t ma
   }
   model_.turned_lm_head = cursor.take(width * model_.vocab_width);
   for (FastLayer<T>& layer : layers_) {
-    for (T** turned : {&layer.turned_wq, &layer.turned_wk, &layer.turned_wv, &layer.turned_wo}) {
-      *turned = cursor.take(width * width);
-    }
+    layer.turned_qkv = cursor.take(width * 3 * width);
+    layer.turned_wo = cursor.take(width * width);
     layer.turned_fc1 = cursor.take(width * hidden);
     layer.turned_fc2 = cursor.take(hidden * width);
     LayerActivations<T>& saved = layer.saved;
-    for (T** numbers : {&saved.x, &saved.attention_norm, &saved.q, &saved.k, &saved.v,
-                        &saved.attended, &saved.middle, &saved.mlp_norm}) {
+    for (T** numbers : {&saved.x, &saved.attention_norm, &saved.attended, &saved.middle,
+                        &saved.mlp_norm, &saved.d_middle, &saved.d_out}) {
       *numbers = cursor.take(rows * width);
     }
+    for (T** numbers : {&saved.qkv, &saved.d_qkv}) *numbers = cursor.take(rows * 3 * width);
+    for (T** numbers : {&saved.hidden, &saved.d_hidden}) *numbers = cursor.take(rows * hidden);
     saved.attention_scale = cursor.take(rows);
     saved.mlp_scale = cursor.take(rows);
-    saved.hidden = cursor.take(rows * hidden);
-    saved.probabilities = cursor.take(max_documents * shape.n_head * positions * positions);
+    saved.probabilities = cursor.take(max_documents * probabilities_per_document());
   }
-  for (T** numbers : {&model_.embedded, &model_.last, &model_.dx, &model_.dy, &model_.dz}) {
+  for (T** numbers :
+       {&model_.embedded, &model_.last, &model_.d_first, &model_.d_norm, &model_.d_attended}) {
     *numbers = cursor.take(rows * width);
   }
   model_.embedding_scale = cursor.take(rows);
   model_.logits = cursor.take(rows * model_.vocab_width);
   model_.logit_mask = cursor.take(model_.vocab_width);
-  model_.dhidden = cursor.take(rows * hidden);
   AttentionScratch<T>& scratch = model_.attention;
-  for (T** numbers : {&scratch.q_columns, &scratch.attended_columns, &scratch.dq_columns,
-                      &scratch.dk_columns, &scratch.dv_columns}) {
-    *numbers = cursor.take(width * positions);
-  }
+  scratch.columns = cursor.take(width * positions);
   scratch.scores = cursor.take(positions * positions);
-  scratch.turned = cursor.take(positions * positions);
+  scratch.masked = cursor.take(positions * width);
 }
 
 template class FastLayout<float>;

@@ -26,6 +26,7 @@ class FastLayout {
     int64_t used;
     T* take(int64_t n);
   };
+  int64_t probabilities_per_document() const;
   void place_matrices(const Shape& shape, int64_t lanes);
   void place_numbers(Cursor& cursor, const Shape& shape, int64_t max_documents);
 

@@ -30,6 +30,7 @@ Trainer::Trainer(Config config, Dataset dataset, const MakeEngine& make_engine)
   check_run(config_);
   dataset_.shuffle(random_);
   alphabet_ = dataset_.alphabet(config_.period_in_alphabet);
+  encode_documents();
   config_.shape.vocab_size = alphabet_.vocab_size();
   const Matrices matrices(config_.shape);
   engine_ = make_engine(
@@ -44,6 +45,7 @@ Trainer::Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<
       random_(config.seed) {
   check_run(config_);
   dataset_.shuffle(random_);
+  encode_documents();
   config_.shape.vocab_size = alphabet_.vocab_size();
   LIMPID_CHECK(ShapeError, std::ssize(weights) == Matrices(config_.shape).n_params,
                "{} weights do not fit a model of {} parameters", weights.size(),
@@ -51,13 +53,19 @@ Trainer::Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<
   engine_ = make_engine(config_, std::move(weights));
 }
 
+void Trainer::encode_documents() {
+  encoded_.resize(dataset_.documents().size());
+  for (size_t i = 0; i < encoded_.size(); ++i) {
+    alphabet_.encode(dataset_.documents()[i], encoded_[i]);
+  }
+}
+
 double Trainer::step() {
-  const auto& documents = dataset_.documents();
-  LIMPID_CHECK(ArgumentError, !documents.empty(), "there is no data to learn from");
+  LIMPID_CHECK(ArgumentError, !encoded_.empty(), "there is no data to learn from");
   batch_.resize(static_cast<size_t>(config_.batch_size));
   for (size_t i = 0; i < batch_.size(); ++i) {
     const size_t at = static_cast<size_t>(step_) * batch_.size() + i;
-    alphabet_.encode(documents[at % documents.size()], batch_[i]);
+    batch_[i] = encoded_[at % encoded_.size()];
   }
   const double loss = engine_->forward_backward(batch_);
   engine_->update(adam_step(config_, step_));

@@ -37,6 +37,7 @@ class Trainer {
   std::string sample();
 
  private:
+  void encode_documents();
   Token draw(std::span<const double> logits);
 
   Config config_;
@@ -44,6 +45,7 @@ class Trainer {
   Alphabet alphabet_;
   PythonRandom random_;
   std::unique_ptr<Engine> engine_;
+  std::vector<std::vector<Token>> encoded_;  // the documents
   std::vector<std::vector<Token>> batch_;
   std::vector<double> logits_;
   std::vector<double> probabilities_;

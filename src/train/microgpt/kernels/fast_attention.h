@@ -1,16 +1,15 @@
-// Causal attention of one document, forward and backward. A head is narrower than a vector, so the
-// lanes are positions: everything that has to be summed over features or keys is summed over rows.
+// Causal attention of one document for heads that do not fit lane_attention.h. In scores and
+// probabilities, [key, position], the lanes are positions, so a softmax is a sum over rows and no
+// lane meets another.
 #pragma once
 
 #include "train/microgpt/fast_model.h"
+#include "train/microgpt/kernels/lane_attention.h"
 #include "train/microgpt/kernels/matrix_product.h"
 
 namespace limpid::LIMPID_ISA {
 
 using microgpt::AttentionScratch;
-using microgpt::FastDocument;
-using microgpt::FastModel;
-using microgpt::LayerActivations;
 
 // The lanes of positions `first`, `first` + 1, ... that may look at `key`.
 template <typename T>
@@ -43,28 +42,65 @@ inline void causal_softmax(T* scores, int64_t n, int64_t stride, T scale) {
   }
 }
 
+// The features of one head, and the whole vectors that hold them.
+struct HeadSpan {
+  int64_t begin, end;
+  int64_t first, last;
+};
+
+template <typename T>
+inline HeadSpan head_span(const FastModel<T>& model, int64_t head) {
+  const int64_t begin = head * model.head_dim;
+  const int64_t end = begin + model.head_dim;
+  constexpr int64_t kN = kLanes<T>;
+  return {begin, end, begin / kN * kN, (end + kN - 1) / kN * kN};
+}
+
+// Rows with only the features of one head; those of other heads in the same vectors become 0, so
+// that products with the rows add nothing to them.
+template <typename T>
+inline RightMatrix<T> only_head(const FastModel<T>& model, const HeadSpan& span, const T* rows,
+                                int64_t stride, int64_t n) {
+  T* masked = model.attention.masked;
+  for (int64_t first = span.first; first < span.last; first += kLanes<T>) {
+    const auto inside = may_see<T>(first, span.begin) & ~may_see<T>(first, span.end);
+    for (int64_t row = 0; row < n; ++row) {
+      const Vector<T> value = at(rows + row * stride + first);
+      at(masked + row * model.width + first) = inside ? value : Vector<T>{};
+    }
+  }
+  return {masked + span.first, model.width};
+}
+
+template <typename T>
+inline void set_zero(T* numbers, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes<T>) at(numbers + i) = Vector<T>{};
+}
+
 template <typename T>
 inline void attention_forward(const FastModel<T>& model, const LayerActivations<T>& layer,
                               const FastDocument& document, int64_t index) {
   const AttentionScratch<T>& scratch = model.attention;
   const int64_t width = model.width;
   const int64_t positions = model.positions;
+  const int64_t stride = 3 * width;
   const int64_t row = document.begin * width;
-  const T scale = T{1} / static_cast<T>(__builtin_sqrt(static_cast<double>(model.head_dim)));
-  turn<T>(layer.q + row, width, positions, width, scratch.q_columns, positions);
+  const int64_t n = document.n;
+  const T scale = score_scale(model);
+  const T* q = layer.qkv + document.begin * stride;
+  const T* k = q + width;
+  const T* v = k + width;
+  turn<T>(q, stride, positions, width, scratch.columns, positions);
+  set_zero(layer.attended + row, n * width);
   for (int64_t head = 0; head < model.n_head; ++head) {
-    const int64_t feature = head * model.head_dim;
+    const HeadSpan span = head_span(model, head);
     T* probabilities = layer.probabilities + (index * model.n_head + head) * positions * positions;
-    product<T>(document.n, positions, model.head_dim, {layer.k + row + feature, width, 1},
-               {scratch.q_columns + feature * positions, positions}, probabilities, positions);
-    causal_softmax<T>(probabilities, document.n, positions, scale);
-    product<T>(model.head_dim, positions, document.n, {layer.v + row + feature, 1, width},
-               {probabilities, positions}, scratch.attended_columns + feature * positions,
-               positions);
-  }
-  turn<T>(scratch.attended_columns, positions, width, positions, scratch.q_columns, width);
-  for (int64_t i = 0; i < document.n * width; i += kLanes<T>) {
-    at(layer.attended + row + i) = at(scratch.q_columns + i);
+    product<T>(n, positions, model.head_dim, {k + span.begin, stride, 1},
+               {scratch.columns + span.begin * positions, positions}, probabilities, positions);
+    causal_softmax<T>(probabilities, n, positions, scale);
+    T* attended = layer.attended + row + span.first;
+    product<T, true>(n, span.last - span.first, n, {probabilities, 1, positions},
+                     only_head(model, span, v, stride, n), attended, width, attended);
   }
 }
 
@@ -72,7 +108,7 @@ inline void attention_forward(const FastModel<T>& model, const LayerActivations<
 template <typename T>
 inline void softmax_backward(const T* probabilities, T* gradient, int64_t n, int64_t stride,
                              T scale) {
-  for (int64_t first = 0; first < stride; first += kLanes<T>) {
+  for (int64_t first = 0; first < n; first += kLanes<T>) {
     Vector<T> mean = {};
     for (int64_t key = 0; key < n; ++key) {
       const int64_t i = key * stride + first;
@@ -85,35 +121,37 @@ inline void softmax_backward(const T* probabilities, T* gradient, int64_t n, int
   }
 }
 
-// From `attended_gradient` (rows) the gradients of q, k and v (columns, in the scratch).
+// From model.d_attended to layer.d_qkv.
 template <typename T>
 inline void attention_backward(const FastModel<T>& model, const LayerActivations<T>& layer,
-                               const FastDocument& document, int64_t index,
-                               const T* attended_gradient) {
+                               const FastDocument& document, int64_t index) {
   const AttentionScratch<T>& scratch = model.attention;
   const int64_t width = model.width;
   const int64_t positions = model.positions;
-  const int64_t row = document.begin * width;
+  const int64_t stride = 3 * width;
   const int64_t n = document.n;
-  const T scale = T{1} / static_cast<T>(__builtin_sqrt(static_cast<double>(model.head_dim)));
-  turn<T>(attended_gradient + row, width, positions, width, scratch.attended_columns, positions);
+  const T scale = score_scale(model);
+  const T* d_attended = model.d_attended + document.begin * width;
+  const T* q = layer.qkv + document.begin * stride;
+  T* d_qkv = layer.d_qkv + document.begin * stride;
+  turn<T>(d_attended, width, positions, width, scratch.columns, positions);
+  set_zero(d_qkv, n * stride);
   for (int64_t head = 0; head < model.n_head; ++head) {
-    const int64_t feature = head * model.head_dim;
-    const int64_t columns = feature * positions;
+    const HeadSpan span = head_span(model, head);
     const T* probabilities =
         layer.probabilities + (index * model.n_head + head) * positions * positions;
-    // d p = v . d out; d q = sum of k d s; d v = sum of p d out; d k = sum of q d s.
-    product<T>(n, positions, model.head_dim, {layer.v + row + feature, width, 1},
-               {scratch.attended_columns + columns, positions}, scratch.scores, positions);
+    const auto add = [&](LeftMatrix<T> a, const T* rows, int64_t rows_stride, int64_t part) {
+      T* to = d_qkv + part * width + span.first;
+      product<T, true>(n, span.last - span.first, n, a,
+                       only_head(model, span, rows, rows_stride, n), to, stride, to);
+    };
+    // d p = v . d out; d v = sum of p d out; d q = sum of d s k; d k = sum of d s q.
+    product<T>(n, positions, model.head_dim, {q + 2 * width + span.begin, stride, 1},
+               {scratch.columns + span.begin * positions, positions}, scratch.scores, positions);
     softmax_backward<T>(probabilities, scratch.scores, n, positions, scale);
-    product<T>(model.head_dim, positions, n, {layer.k + row + feature, 1, width},
-               {scratch.scores, positions}, scratch.dq_columns + columns, positions);
-    turn<T>(probabilities, positions, positions, positions, scratch.turned, positions);
-    product<T>(model.head_dim, positions, n, {attended_gradient + row + feature, 1, width},
-               {scratch.turned, positions}, scratch.dv_columns + columns, positions);
-    turn<T>(scratch.scores, positions, positions, positions, scratch.turned, positions);
-    product<T>(model.head_dim, positions, n, {layer.q + row + feature, 1, width},
-               {scratch.turned, positions}, scratch.dk_columns + columns, positions);
+    add({probabilities, positions, 1}, d_attended, width, 2);
+    add({scratch.scores, 1, positions}, q + width, stride, 0);
+    add({scratch.scores, positions, 1}, q, stride, 1);
   }
 }
 

@@ -74,21 +74,25 @@ void backward(const GraphArrays& graph, size_t first, size_t loss) {
 
 void update(double* data, const double* grad, double* first_moment, double* second_moment, size_t n,
             const AdamStep& step) {
+  const AdamFactors<double> factors(step);
   const size_t whole = n / kStep * kStep;
-  adam<double>({data, grad, first_moment, second_moment}, whole, step);
+  const AdamState<double> state{data, first_moment, second_moment};
+  for (size_t i = 0; i < whole; i += kStep) {
+    adam(state, static_cast<int64_t>(i), load(grad + i), factors);
+  }
   if (whole == n) return;
   double rest[4][kStep] = {};
   for (size_t i = whole; i < n; ++i) {
     rest[0][i - whole] = data[i];
-    rest[1][i - whole] = grad[i];
-    rest[2][i - whole] = first_moment[i];
-    rest[3][i - whole] = second_moment[i];
+    rest[1][i - whole] = first_moment[i];
+    rest[2][i - whole] = second_moment[i];
+    rest[3][i - whole] = grad[i];
   }
-  adam<double>({rest[0], rest[1], rest[2], rest[3]}, kStep, step);
+  adam({rest[0], rest[1], rest[2]}, 0, load(rest[3]), factors);
   for (size_t i = whole; i < n; ++i) {
     data[i] = rest[0][i - whole];
-    first_moment[i] = rest[2][i - whole];
-    second_moment[i] = rest[3][i - whole];
+    first_moment[i] = rest[1][i - whole];
+    second_moment[i] = rest[2][i - whole];
   }
 }
 

@@ -1,4 +1,4 @@
-// C = A B, or C += A B, for the shapes of a small transformer.
+// C = A B, or C = base + A B, for the shapes of a small transformer.
 #pragma once
 
 #include "train/microgpt/kernels/vectors.h"
@@ -13,66 +13,94 @@ struct LeftMatrix {
   int64_t k_stride;
 };
 
-// Rows of whole vectors.
+// Whole vectors: row k is at memory + k * stride, its next vector `step` further on.
 template <typename T>
 struct RightMatrix {
   const T* memory;
   int64_t stride;
+  int64_t step = kLanes<T>;
 };
 
-inline constexpr int kMostRows = 8;  // sums that are kept in registers at once
+// In panels of so many rows.
+template <typename T>
+inline RightMatrix<T> in_panels(const T* memory, int64_t panel_rows) {
+  return {memory, kLanes<T>, panel_rows * kLanes<T>};
+}
 
-template <typename T, int kRows, bool kAdd>
-inline void product_tile(LeftMatrix<T> a, RightMatrix<T> b, T* c, int64_t c_stride, int64_t n_k) {
-  Vector<T> sums[kRows];
+// Sums that are kept in registers at once: twice as many vectors as rows.
+#if defined(LIMPID_ISA_avx512)
+inline constexpr int kMostRows = 8;
+#else
+inline constexpr int kMostRows = 4;
+#endif
+
+// A row alone is too short a chain of sums to keep the multipliers busy, so a tile has two vectors
+// of columns, or, where there is but one, a sum of the even k and one of the odd k.
+// Inlined, as are its callers: handing structs of strides on costs as much as a small tile.
+template <typename T, int kRows, int kCols, bool kBase>
+[[gnu::always_inline]] inline void product_tile(LeftMatrix<T> a, RightMatrix<T> b, const T* base,
+                                                T* c, int64_t c_stride, int64_t n_k) {
+  constexpr int kSplit = 2 / kCols;
+  Vector<T> sums[kRows][2];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) sums[r] = kAdd ? at(c + r * c_stride) : Vector<T>{};
-  for (int64_t k = 0; k < n_k; ++k) {
-    const Vector<T> row = at(b.memory + k * b.stride);
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      sums[r][i] = kBase && i < kCols ? at(base + r * c_stride + i * kLanes<T>) : Vector<T>{};
+    }
+  }
+  const auto add = [&](int64_t k, int i) {
+    const Vector<T> row = at(b.memory + k * b.stride + (kCols == 2 ? i * b.step : 0));
     const T* column = a.memory + k * a.k_stride;
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sums[r] += row * column[r * a.row_stride];
+    for (int r = 0; r < kRows; ++r) sums[r][i] += row * column[r * a.row_stride];
+  };
+  int64_t k = 0;
+  for (; k + kSplit <= n_k; k += kSplit) {
+    add(k, 0);
+    add(k + kSplit - 1, 1);
   }
+  if (k < n_k) add(k, 0);
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) at(c + r * c_stride) = sums[r];
-}
-
-template <typename T, bool kAdd>
-inline void product_rows(int64_t n_rows, LeftMatrix<T> a, RightMatrix<T> b, T* c, int64_t c_stride,
-                         int64_t n_k) {
-  switch (n_rows) {
-    case 1:
-      return product_tile<T, 1, kAdd>(a, b, c, c_stride, n_k);
-    case 2:
-      return product_tile<T, 2, kAdd>(a, b, c, c_stride, n_k);
-    case 3:
-      return product_tile<T, 3, kAdd>(a, b, c, c_stride, n_k);
-    case 4:
-      return product_tile<T, 4, kAdd>(a, b, c, c_stride, n_k);
-    case 5:
-      return product_tile<T, 5, kAdd>(a, b, c, c_stride, n_k);
-    case 6:
-      return product_tile<T, 6, kAdd>(a, b, c, c_stride, n_k);
-    case 7:
-      return product_tile<T, 7, kAdd>(a, b, c, c_stride, n_k);
-    default:
-      return product_tile<T, 8, kAdd>(a, b, c, c_stride, n_k);
+  for (int r = 0; r < kRows; ++r) {
+    T* to = c + r * c_stride;
+    at(to) = kCols == 2 ? sums[r][0] : sums[r][0] + sums[r][1];
+    if constexpr (kCols == 2) at(to + kLanes<T>) = sums[r][1];
   }
 }
 
-// C [n_rows, n_cols] from A [n_rows, n_k] and B [n_k, n_cols]; n_cols are whole vectors.
-template <typename T, bool kAdd = false>
+template <typename T, int kCols, bool kBase, int kRows = kMostRows>
+[[gnu::always_inline]] inline void product_rows(int64_t n_rows, LeftMatrix<T> a, RightMatrix<T> b,
+                                                const T* base, T* c, int64_t c_stride,
+                                                int64_t n_k) {
+  if (n_rows == kRows) return product_tile<T, kRows, kCols, kBase>(a, b, base, c, c_stride, n_k);
+  if constexpr (kRows > 1) {
+    product_rows<T, kCols, kBase, kRows - 1>(n_rows, a, b, base, c, c_stride, n_k);
+  }
+}
+
+// C [n_rows, n_cols] from A [n_rows, n_k] and B [n_k, n_cols]; n_cols are whole vectors. `base` has
+// the strides of C; it may be C, and is null without kBase.
+template <typename T, bool kBase = false>
 inline void product(int64_t n_rows, int64_t n_cols, int64_t n_k, LeftMatrix<T> a, RightMatrix<T> b,
-                    T* c, int64_t c_stride) {
+                    T* c, int64_t c_stride, const T* base = nullptr) {
   const int64_t n_tiles = (n_rows + kMostRows - 1) / kMostRows;
-  for (int64_t col = 0; col < n_cols; col += kLanes<T>) {
-    int64_t row = 0;
-    for (int64_t tile = 0; tile < n_tiles; ++tile) {
-      const int64_t n = (n_rows - row) / (n_tiles - tile);  // as equal as can be
-      product_rows<T, kAdd>(n, {a.memory + row * a.row_stride, a.row_stride, a.k_stride},
-                            {b.memory + col, b.stride}, c + row * c_stride + col, c_stride, n_k);
-      row += n;
+  for (int64_t row = 0, tile = 0; tile < n_tiles; ++tile) {
+    const int64_t n = (n_rows - row) / (n_tiles - tile);  // as equal as can be
+    const LeftMatrix<T> some{a.memory + row * a.row_stride, a.row_stride, a.k_stride};
+    for (int64_t col = 0; col < n_cols;) {
+      const int64_t i = row * c_stride + col;
+      const T* from = kBase ? base + i : nullptr;
+      const RightMatrix<T> columns{b.memory + col / kLanes<T> * b.step, b.stride, b.step};
+      if (n_cols - col >= 2 * kLanes<T>) {
+        product_rows<T, 2, kBase>(n, some, columns, from, c + i, c_stride, n_k);
+        col += 2 * kLanes<T>;
+      } else {
+        product_rows<T, 1, kBase>(n, some, columns, from, c + i, c_stride, n_k);
+        col += kLanes<T>;
+      }
     }
+    row += n;
   }
 }
 

@@ -98,48 +98,113 @@ inline T max_of_lanes(Vector<T> v) {
   }
 }
 
-// Where the bit `kHalf` of the lane is set, the lane of `b` kHalf lower; else that of `a`.
-template <typename T, int kHalf, int... kLane>
-inline Vector<T> keep_low(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
-  return __builtin_shufflevector(a, b,
-                                 ((kLane & kHalf) != 0 ? kLanes<T> + kLane - kHalf : kLane)...);
-}
-template <typename T, int kHalf, int... kLane>
-inline Vector<T> keep_high(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
-  return __builtin_shufflevector(a, b,
-                                 ((kLane & kHalf) != 0 ? kLanes<T> + kLane : kLane + kHalf)...);
+// A register is made of parts of 16 bytes, and shuffles within parts are cheaper than across.
+template <typename T>
+inline constexpr int kPerPart = 16 / static_cast<int>(sizeof(T));
+template <typename T>
+inline constexpr int kParts = kLanes<T> / kPerPart<T>;
+
+// In each part the first (or the second) halves of a and b, kUnit lanes of a and of b in turn.
+template <typename T, int kUnit, bool kSecond, int... kLane>
+inline Vector<T> interleave(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
+  constexpr auto from = [](int lane) {
+    const int unit = lane % kPerPart<T> / kUnit;
+    return (unit % 2 == 1 ? kLanes<T> : 0) + lane / kPerPart<T> * kPerPart<T> +
+           (kSecond ? kPerPart<T> / 2 : 0) + unit / 2 * kUnit + lane % kUnit;
+  };
+  return __builtin_shufflevector(a, b, (from(kLane))...);
 }
 
-// Swaps the off-diagonal quarters of blocks of 2 kHalf, then of their halves, and so on (Eklundh
-// 1972).
-template <typename T, int kHalf = kLanes<T> / 2>
-inline void turn_block(Vector<T>* rows) {
+// Half of the parts of a, then as many of b: parts kFirst, kFirst + kStep, ...
+template <typename T, int kFirst, int kStep, int... kLane>
+inline Vector<T> parts(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
+  constexpr auto from = [](int lane) {
+    const int part = lane / kPerPart<T>;
+    const int half = kParts<T> / 2;
+    return (part >= half ? kLanes<T> : 0) + (kFirst + part % half * kStep) * kPerPart<T> +
+           lane % kPerPart<T>;
+  };
+  return __builtin_shufflevector(a, b, (from(kLane))...);
+}
+
+// Turns over the square of kPerPart lanes in each part of kPerPart rows.
+template <typename T>
+inline void turn_within_parts(Vector<T>* rows) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
-#pragma GCC unroll 16
-  for (int r = 0; r < kLanes<T>; ++r) {
-    if ((r & kHalf) != 0) continue;
-    const Vector<T> low = keep_low<T, kHalf>(rows[r], rows[r + kHalf], kAll);
-    rows[r + kHalf] = keep_high<T, kHalf>(rows[r], rows[r + kHalf], kAll);
-    rows[r] = low;
+  if constexpr (kPerPart<T> == 2) {
+    const Vector<T> first = interleave<T, 1, false>(rows[0], rows[1], kAll);
+    rows[1] = interleave<T, 1, true>(rows[0], rows[1], kAll);
+    rows[0] = first;
+  } else {
+    static_assert(kPerPart<T> == 4);
+    const Vector<T> a = interleave<T, 1, false>(rows[0], rows[1], kAll);
+    const Vector<T> b = interleave<T, 1, true>(rows[0], rows[1], kAll);
+    const Vector<T> c = interleave<T, 1, false>(rows[2], rows[3], kAll);
+    const Vector<T> d = interleave<T, 1, true>(rows[2], rows[3], kAll);
+    rows[0] = interleave<T, 2, false>(a, c, kAll);
+    rows[1] = interleave<T, 2, true>(a, c, kAll);
+    rows[2] = interleave<T, 2, false>(b, d, kAll);
+    rows[3] = interleave<T, 2, true>(b, d, kAll);
   }
-  if constexpr (kHalf > 1) turn_block<T, kHalf / 2>(rows);
 }
 
-// to[c][r] = from[r][c]; `rows` and `cols` are whole vectors.
+// Turns over the square of parts in rows 0, kPerPart, 2 kPerPart, ...
+template <typename T>
+inline void turn_parts(Vector<T>* rows) {
+  constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
+  constexpr int kN = kPerPart<T>;
+  if constexpr (kParts<T> == 2) {
+    const Vector<T> first = parts<T, 0, 1>(rows[0], rows[kN], kAll);
+    rows[kN] = parts<T, 1, 1>(rows[0], rows[kN], kAll);
+    rows[0] = first;
+  } else if constexpr (kParts<T> == 4) {
+    const Vector<T> a = parts<T, 0, 1>(rows[0], rows[kN], kAll);
+    const Vector<T> b = parts<T, 2, 1>(rows[0], rows[kN], kAll);
+    const Vector<T> c = parts<T, 0, 1>(rows[2 * kN], rows[3 * kN], kAll);
+    const Vector<T> d = parts<T, 2, 1>(rows[2 * kN], rows[3 * kN], kAll);
+    rows[0] = parts<T, 0, 2>(a, c, kAll);
+    rows[kN] = parts<T, 1, 2>(a, c, kAll);
+    rows[2 * kN] = parts<T, 0, 2>(b, d, kAll);
+    rows[3 * kN] = parts<T, 1, 2>(b, d, kAll);
+  }
+}
+
+// As many rows as lanes.
+template <typename T>
+inline void turn_block(Vector<T>* rows) {
+#pragma GCC unroll 4
+  for (int i = 0; i < kParts<T>; ++i) turn_within_parts<T>(rows + i * kPerPart<T>);
+#pragma GCC unroll 4
+  for (int i = 0; i < kPerPart<T>; ++i) turn_parts<T>(rows + i);
+}
+
+// to[c][r] = from[r][c] of a square of whole vectors.
+template <typename T>
+inline void turn_square(const T* from, int64_t from_stride, T* to, int64_t to_stride) {
+  Vector<T> block[kLanes<T>];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes<T>; ++i) block[i] = at(from + i * from_stride);
+  turn_block<T>(block);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes<T>; ++i) at(to + i * to_stride) = block[i];
+}
+
+// The same of `rows` and `cols`, whole vectors.
 template <typename T>
 inline void turn(const T* from, int64_t from_stride, int64_t rows, int64_t cols, T* to,
                  int64_t to_stride) {
-  constexpr int kN = kLanes<T>;
-  for (int64_t r = 0; r < rows; r += kN) {
-    for (int64_t c = 0; c < cols; c += kN) {
-      Vector<T> block[kN];
-#pragma GCC unroll 16
-      for (int i = 0; i < kN; ++i) block[i] = at(from + (r + i) * from_stride + c);
-      turn_block<T>(block);
-#pragma GCC unroll 16
-      for (int i = 0; i < kN; ++i) at(to + (c + i) * to_stride + r) = block[i];
+  for (int64_t r = 0; r < rows; r += kLanes<T>) {
+    for (int64_t c = 0; c < cols; c += kLanes<T>) {
+      turn_square<T>(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
     }
   }
+}
+
+template <typename T>
+constexpr T one_over_factorial(int n) {
+  double factorial = 1;
+  for (int i = 2; i <= n; ++i) factorial *= i;
+  return static_cast<T>(1 / factorial);
 }
 
 // e^x for x <= 0, to about one unit in the last place: 2^n times the Taylor series of the rest,
@@ -160,9 +225,9 @@ inline Vector<T> exp_of(Vector<T> x) {
   const Vector<T> shifted = x * kLog2e + kRound;  // the whole number lies in the low bits
   const Vector<T> n = shifted - kRound;
   const Vector<T> rest = (x - n * kLn2High) - n * kLn2Low;
-  Vector<T> series = Vector<T>{} + T{1};
+  Vector<T> series = Vector<T>{} + one_over_factorial<T>(Of::kExpTerms - 1);
 #pragma GCC unroll 16
-  for (int i = Of::kExpTerms - 1; i > 0; --i) series = series * rest * (T{1} / i) + T{1};
+  for (int i = Of::kExpTerms - 2; i >= 0; --i) series = series * rest + one_over_factorial<T>(i);
   const Bits whole = reinterpret_cast<Bits>(shifted);
   const Bits power = (whole + Of::kExponentBias) << Of::kMantissaBits;
   return series * reinterpret_cast<Vector<T>>(power);

@@ -1,0 +1,138 @@
+// Causal attention where a vector of features holds whole heads. A pair of positions is one vector:
+// the score of a head stands in each lane of the head, so what the head weighs with it lies beside
+// it, no lane waits for another, and only pairs that may look at each other cost anything.
+#pragma once
+
+#include "train/microgpt/fast_model.h"
+#include "train/microgpt/kernels/vectors.h"
+
+namespace limpid::LIMPID_ISA {
+
+using microgpt::FastDocument;
+using microgpt::FastModel;
+using microgpt::LayerActivations;
+
+template <typename T, int kBy, int... kLane>
+inline Vector<T> swap_lanes(Vector<T> v, std::integer_sequence<int, kLane...>) {
+  return __builtin_shufflevector(v, v, (kLane ^ kBy)...);
+}
+
+// In each lane the sum of the lanes of its head.
+template <typename T, int kHead, int kBy = 1>
+inline Vector<T> sum_of_head(Vector<T> v) {
+  if constexpr (kBy < kHead) {
+    v += swap_lanes<T, kBy>(v, std::make_integer_sequence<int, kLanes<T>>());
+    return sum_of_head<T, kHead, 2 * kBy>(v);
+  } else {
+    return v;
+  }
+}
+
+// Probabilities of pair (position, key <= position), of the vector of features that begins at
+// `feature`: position (position + 1) / 2 + key vectors behind this.
+template <typename T>
+inline T* pairs(const FastModel<T>& model, const LayerActivations<T>& layer, int64_t document,
+                int64_t feature) {
+  const int64_t n_pairs = model.positions * (model.positions + 1) / 2;
+  return layer.probabilities + (document * model.width + feature) * n_pairs;
+}
+
+template <typename T>
+inline T score_scale(const FastModel<T>& model) {
+  return T{1} / static_cast<T>(__builtin_sqrt(static_cast<double>(model.head_dim)));
+}
+
+template <typename T, int kHead>
+void lane_attention_forward(const FastModel<T>& model, const LayerActivations<T>& layer,
+                            const FastDocument& document, int64_t index) {
+  constexpr int64_t kN = kLanes<T>;
+  const int64_t width = model.width;
+  const int64_t stride = 3 * width;
+  const T scale = score_scale(model);
+  for (int64_t feature = 0; feature < width; feature += kN) {
+    const T* q = layer.qkv + document.begin * stride + feature;
+    const T* k = q + width;
+    const T* v = k + width;
+    T* row = pairs(model, layer, index, feature);
+    for (int64_t position = 0; position < document.n; ++position) {
+      const Vector<T> query = at(q + position * stride) * scale;
+      Vector<T> largest = sum_of_head<T, kHead>(query * at(k));
+      at(row) = largest;
+      for (int64_t key = 1; key <= position; ++key) {
+        const Vector<T> score = sum_of_head<T, kHead>(query * at(k + key * stride));
+        largest = score > largest ? score : largest;
+        at(row + key * kN) = score;
+      }
+      Vector<T> total = {};
+      Vector<T> attended = {};
+      for (int64_t key = 0; key <= position; ++key) {
+        const Vector<T> power = exp_of<T>(at(row + key * kN) - largest);
+        total += power;
+        attended += power * at(v + key * stride);
+        at(row + key * kN) = power;
+      }
+      const Vector<T> inverse = T{1} / total;
+      for (int64_t key = 0; key <= position; ++key) at(row + key * kN) *= inverse;
+      at(layer.attended + (document.begin + position) * width + feature) = attended * inverse;
+      row += (position + 1) * kN;
+    }
+  }
+}
+
+// From model.d_attended to layer.d_qkv.
+template <typename T, int kHead>
+void lane_attention_backward(const FastModel<T>& model, const LayerActivations<T>& layer,
+                             const FastDocument& document, int64_t index) {
+  constexpr int64_t kN = kLanes<T>;
+  const int64_t width = model.width;
+  const int64_t stride = 3 * width;
+  const T scale = score_scale(model);
+  T* d_scores = model.attention.scores;
+  for (int64_t feature = 0; feature < width; feature += kN) {
+    const int64_t begin = document.begin * stride + feature;
+    const T* q = layer.qkv + begin;
+    const T* k = q + width;
+    const T* v = k + width;
+    T* dq = layer.d_qkv + begin;
+    T* dk = dq + width;
+    T* dv = dk + width;
+    const T* row = pairs(model, layer, index, feature);
+    for (int64_t position = 0; position < document.n; ++position) {
+      const Vector<T> d_out = at(model.d_attended + (document.begin + position) * width + feature);
+      at(dk + position * stride) = Vector<T>{};
+      at(dv + position * stride) = Vector<T>{};
+      Vector<T> mean = {};
+      for (int64_t key = 0; key <= position; ++key) {
+        const Vector<T> probability = at(row + key * kN);
+        const Vector<T> d = sum_of_head<T, kHead>(d_out * at(v + key * stride));
+        at(dv + key * stride) += probability * d_out;
+        mean += probability * d;
+        at(d_scores + key * kN) = d;
+      }
+      const Vector<T> query = at(q + position * stride) * scale;
+      Vector<T> d_query = {};
+      for (int64_t key = 0; key <= position; ++key) {
+        const Vector<T> d = at(row + key * kN) * (at(d_scores + key * kN) - mean);
+        d_query += d * at(k + key * stride);
+        at(dk + key * stride) += d * query;
+      }
+      at(dq + position * stride) = d_query * scale;
+      row += (position + 1) * kN;
+    }
+  }
+}
+
+template <typename T>
+using Attention = void (*)(const FastModel<T>& model, const LayerActivations<T>& layer,
+                           const FastDocument& document, int64_t index);
+
+template <typename T, int kHead = kLanes<T>>
+inline Attention<T> lane_attention(int64_t head_dim, bool forward) {
+  if (head_dim == kHead) {
+    return forward ? lane_attention_forward<T, kHead> : lane_attention_backward<T, kHead>;
+  }
+  if constexpr (kHead > 1) return lane_attention<T, kHead / 2>(head_dim, forward);
+  return nullptr;  // layouts with heads in lanes have none of other sizes
+}
+
+}  // namespace limpid::LIMPID_ISA
