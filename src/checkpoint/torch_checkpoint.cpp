@@ -80,7 +80,9 @@ class StateReader {
     checkpoint_.naming = Naming::kStateDict;
     if (pickle_.at(pickle_.root).kind != PickleKind::kDict)
       fail(pickle_.root, "the checkpoint", "is no dictionary");
-    state_ = find_state(pickle_.root);
+    const auto state = find_state(pickle_.root);
+    if (!state) fail_without_state();
+    state_ = *state;
     add_tensors();
     add_beside(pickle_.root, "state");
     for (const auto& [path, n] : n_left_) {
@@ -122,24 +124,30 @@ class StateReader {
     return value.kind == PickleKind::kTensor && !pickle_.at(value.items[2]).items.empty();
   }
 
-  // The dictionary with the weights: `dict` itself, or the one that it holds.
-  uint32_t find_state(uint32_t dict) {
+  // The dictionary with the weights: one that `dict` holds under a wrapper's name (beside it may
+  // lie other tensors, states of random numbers), or `dict` itself.
+  std::optional<uint32_t> find_state(uint32_t dict) {
     std::map<std::string, uint32_t, std::less<>> inside;
-    std::vector<std::string> names;
     bool holds_weights = false;
     for_items(dict, [&](const std::string& name, uint32_t value) {
       holds_weights = holds_weights || is_weight(value);
       if (pickle_.at(value).kind == PickleKind::kDict) inside[name] = value;
-      names.push_back(printable(name));
     });
-    if (holds_weights) return dict;
     for (const std::string_view wrapper : kWrappers) {
       const auto it = inside.find(wrapper);
-      if (it != inside.end()) return find_state(it->second);
+      if (it == inside.end()) continue;
+      if (const auto found = find_state(it->second)) return found;
     }
+    return holds_weights ? std::optional(dict) : std::nullopt;
+  }
+
+  [[noreturn]] void fail_without_state() {
     constexpr size_t kShown = 8;
+    std::vector<std::string> names;
+    for_items(pickle_.root,
+              [&](const std::string& name, uint32_t) { names.push_back(printable(name)); });
     if (names.size() > kShown) names.resize(kShown);
-    fail(dict, "the checkpoint",
+    fail(pickle_.root, "the checkpoint",
          fmt::format("holds no state dictionary; tensors are looked for in it and below {}; there "
                      "are {}",
                      fmt::join(kWrappers, ", "),
