@@ -74,8 +74,15 @@ void fetch(const std::string& url, const std::string& path) {
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, take_bytes);
   curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &download);
   const CURLcode code = curl_easy_perform(curl.get());
+  long status = 0;
+  curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
+  std::string problem = download.problem;
+  if (problem.empty()) {
+    problem = code == CURLE_HTTP_RETURNED_ERROR ? "the server answers " + std::to_string(status)
+                                                : curl_easy_strerror(code);
+  }
   LIMPID_CHECK(ResourceError, code == CURLE_OK, "cannot fetch {}: {}; --data takes a file", url,
-               download.problem.empty() ? curl_easy_strerror(code) : download.problem);
+               problem);
   file.commit();
 }
 

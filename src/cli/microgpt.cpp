@@ -3,11 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/download.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "train/microgpt/graph_picture.h"
 #include "train/microgpt/model_file.h"
 #include "train/microgpt/trainer.h"
 
@@ -37,6 +39,7 @@ struct MicrogptFlags {
   std::string load;
   bool sample_only = false;
   bool json = false;
+  std::string graph;
   Config numbers;  // only those given count
 };
 
@@ -67,6 +70,7 @@ void declare(Flags& flags, MicrogptFlags& values) {
   flags.integer("--samples N", numbers.samples, "how many at the end [20]");
   flags.number("--temperature X", numbers.temperature, "low: careful, high: wild [0.5]");
   flags.group("output");
+  flags.text("--graph FILE", values.graph, "draw a small graph of Values (SVG), and no more");
   flags.toggle("--json", values.json, "an object a step (step, loss) and a sample, for machines");
 }
 
@@ -145,16 +149,18 @@ void print_head(const Trainer& trainer) {
 }
 
 // Lines as the originals print them, or an object a step.
-void report_step(const Trainer& trainer, double loss, bool json) {
+void report_step(const Trainer& trainer, double loss, bool json, ProgressBar& bar) {
   const int64_t step = trainer.steps_done();
   const Config& config = trainer.config();
+  const bool due = step % config.steps_between_lines == 0 || step == config.num_steps;
+  if (stdout_is_terminal() && (json || due)) bar.wipe();
   if (json) {
     write_out(fmt::format("{{\"step\":{},\"loss\":{}}}\n", step,
                           std::isfinite(loss) ? fmt::format("{:.17g}", loss) : "null"));
-  } else if (step % config.steps_between_lines == 0 || step == config.num_steps) {
+  } else if (due) {
     write_out(fmt::format("step {:4} / {:4} | loss {:.4f}\n", step, config.num_steps, loss));
-    if (stdout_is_terminal()) flush_out();
   }
+  if (stdout_is_terminal() && (json || due)) flush_out();
 }
 
 // False when Ctrl-C ended it early.
@@ -165,8 +171,8 @@ bool train(Trainer& trainer, bool json) {
   while (trainer.steps_done() < config.num_steps) {
     if (interrupt.interrupted()) return false;
     const double loss = trainer.step();
-    report_step(trainer, loss, json);
-    if (!stdout_is_terminal() && trainer.steps_done() % 16 == 0) {
+    report_step(trainer, loss, json, bar);
+    if (trainer.steps_done() % 16 == 0) {
       bar.show(static_cast<uint64_t>(trainer.steps_done()), static_cast<uint64_t>(config.num_steps),
                fmt::format("loss {:.4f}", loss));
     }
@@ -186,6 +192,14 @@ void print_samples(Trainer& trainer, bool json) {
   }
 }
 
+int draw_graph(const std::string& path) {
+  const std::string picture = microgpt::example_graph_svg();
+  AtomicFile file(path);
+  file.write(picture);
+  file.commit();
+  return kExitOk;
+}
+
 }  // namespace
 
 int microgpt_command(const Arguments& arguments) {
@@ -196,6 +210,7 @@ int microgpt_command(const Arguments& arguments) {
       kExamples);
   declare(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
+  if (!values.graph.empty()) return draw_graph(values.graph);
   Trainer trainer = make_trainer(flags, values);
   bool finished = true;
   if (!values.sample_only) {

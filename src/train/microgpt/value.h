@@ -82,6 +82,7 @@ class Graph {
   Row since(size_t begin) { return {this, static_cast<NodeId>(begin), size() - begin}; }
   Row row(NodeId first, size_t count) { return {this, first, count}; }
   size_t size() const { return size_; }
+  const Node& node(Value value) const { return nodes_[value.id()]; }
 
   // Gradients of `loss` by all nodes it was made of; 0 for the others. Goes down the stack from the
   // loss to the parameters: a node has its whole gradient before it passes it on, and nothing
