@@ -25,6 +25,7 @@ int pull_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int template_command(const Arguments& arguments);
 int tokenize_command(const Arguments& arguments);
+int verify_command(const Arguments& arguments);
 
 struct Command {
   std::string_view name;

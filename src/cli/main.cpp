@@ -21,6 +21,8 @@ std::span<const Command> commands() {
       Command{"detokenize", "token ids to text", detokenize_command},
       Command{"template", "render a chat template", template_command},
       Command{"logits", "the model's raw outputs, as a .npy file", logits_command},
+      Command{"verify", "a model beside a trace or another checkpoint, layer by layer",
+              verify_command},
       Command{"perplexity", "how well a model predicts a text", perplexity_command},
       Command{"bench", "tokens per second, beside the limits of this machine", bench_command},
       Command{"microgpt", "the smallest language model that learns", microgpt_command},

@@ -46,7 +46,9 @@ class ForwardPass {
     x = ex_.select_outputs(x);  // [n_outputs, d_model]
     x = norm(x, weights_.output_norm, weights_.output_norm_bias);
     ex_.observe("output_norm", -1, x);
-    return project(x, weights_.output, Weight{});  // [n_outputs, vocab_size]
+    Activation logits = project(x, weights_.output, Weight{});  // [n_outputs, vocab_size]
+    ex_.observe("logits", -1, logits);
+    return logits;
   }
 
  private:

@@ -1,0 +1,197 @@
+// `limpid verify`: a model beside a stored trace, or beside another checkpoint of the same model,
+// layer by layer.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/model_path.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "executor/executors.h"
+#include "insight/comparison.h"
+#include "model/registry.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kDefaultTokens = 32;
+// Sums in f32 stay below the first; 8-bit activations against quantised weights below the second.
+constexpr double kFloatTolerance = 1e-3;
+constexpr double kQuantizedTolerance = 0.3;
+
+struct VerifyFlags {
+  ModelFlags model;
+  std::string trace;
+  std::string against;
+  std::string ids;
+  std::string prompt;
+  double tolerance = 0;
+  bool json = false;
+};
+
+using CheckpointPointer = std::shared_ptr<const Checkpoint>;
+
+// trace.safetensors in the folder, or NAME.trace.safetensors beside NAME.gguf.
+std::string trace_beside(const std::string& model) {
+  const fs::path path(model);
+  const fs::path trace = fs::is_directory(path)
+                             ? path / "trace.safetensors"
+                             : path.parent_path() / (path.stem().string() + ".trace.safetensors");
+  LIMPID_CHECK(ArgumentError, fs::exists(trace),
+               "beside what? give --trace FILE (tools/golden/make_trace.py makes one; {} is not "
+               "there) or --against MODEL2",
+               trace.string());
+  return trace.string();
+}
+
+// Without a choice of the user's: tokens from all over the vocabulary.
+std::vector<TokenId> choose_ids(const VerifyFlags& values, const Flags& flags,
+                                const Checkpoint& checkpoint) {
+  LIMPID_CHECK(ArgumentError, !(flags.given("--ids") && flags.given("--prompt")),
+               "which tokens? give --ids or -p, not both");
+  if (flags.given("--ids")) return parse_token_ids(values.ids, "--ids");
+  if (flags.given("--prompt")) return tokenizer_from(checkpoint)->encode(values.prompt);
+  const DecoderSpec spec = read_spec(checkpoint);
+  std::vector<TokenId> ids;
+  for (int64_t i = 0; i < std::min(kDefaultTokens, spec.n_ctx_train); ++i)
+    ids.push_back(static_cast<TokenId>((i * 40503 + 1) % spec.vocab_size));
+  return ids;
+}
+
+bool has_quantized(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.tensors,
+                             [](const auto& entry) { return is_quantized(entry.second.dtype); });
+}
+
+Trace run(const ModelFlags& flags, const CheckpointPointer& checkpoint,
+          std::span<const TokenId> ids) {
+  const OpenOptions options = to_open_options(flags);
+  ExecutorOptions executor_options;
+  executor_options.n_threads = options.n_threads;
+  LoadOptions load;
+  // No more rotary angles than are looked at.
+  load.n_ctx = options.n_ctx > 0 ? options.n_ctx
+                                 : std::min<int64_t>(read_spec(*checkpoint).n_ctx_train,
+                                                     std::max<int64_t>(1, std::ssize(ids)));
+  return trace_model(checkpoint, make_executor(options.executor, executor_options), ids, load);
+}
+
+std::string layer_text(int64_t layer) { return layer < 0 ? "-" : std::to_string(layer); }
+
+std::string error_text(double error) {
+  return std::isfinite(error) ? fmt::format("{:.3g}", error) : "not finite";
+}
+
+std::string place_text(const ActivationError& each) {
+  return each.layer < 0 ? each.what : fmt::format("layer {}, {}", each.layer, each.what);
+}
+
+std::string to_text(const Comparison& comparison, double tolerance, size_t n_tokens) {
+  std::string text =
+      fmt::format("{} tokens, tolerance {:g}\n\n{:>5}  {:<14} {:>14} {:>12}  {}\n", n_tokens,
+                  tolerance, "layer", "activation", "shape", "error", "at");
+  for (const ActivationError& each : comparison.activations) {
+    text += fmt::format("{:>5}  {:<14} {:>14} {:>12}", layer_text(each.layer), each.what,
+                        fmt::format("[{}, {}]", each.n_rows, each.n_cols), error_text(each.error));
+    if (each.error > 0) text += fmt::format("  token {}, element {}", each.token, each.element);
+    text += '\n';
+  }
+  for (const std::string& name : comparison.missing)
+    text += fmt::format("{} is in the reference only\n", name);
+  if (const ActivationError* first = comparison.first_departure(tolerance)) {
+    return text + fmt::format("\ndeparts at {}: {} of the reference's size, at token {}\n",
+                              place_text(*first), error_text(first->error), first->token);
+  }
+  const ActivationError& worst = *comparison.worst();
+  return text +
+         fmt::format("\nagrees: at most {} ({})\n", error_text(worst.error), place_text(worst));
+}
+
+Json to_json(const ActivationError& each) {
+  return {{"layer", each.layer < 0 ? Json() : Json(each.layer)},
+          {"activation", each.what},
+          {"shape", {each.n_rows, each.n_cols}},
+          {"error", std::isfinite(each.error) ? Json(each.error) : Json()},
+          {"token", each.token},
+          {"element", each.element}};
+}
+
+Json to_json(const Comparison& comparison, double tolerance, size_t n_tokens) {
+  const ActivationError* first = comparison.first_departure(tolerance);
+  Json json = {{"tokens", n_tokens},
+               {"tolerance", tolerance},
+               {"agrees", first == nullptr},
+               {"first_departure", first == nullptr ? Json() : to_json(*first)},
+               {"missing", comparison.missing},
+               {"activations", Json::array()}};
+  for (const ActivationError& each : comparison.activations)
+    json["activations"].push_back(to_json(each));
+  return json;
+}
+
+}  // namespace
+
+int verify_command(const Arguments& arguments) {
+  VerifyFlags values;
+  Flags flags("verify -m MODEL [--trace FILE | --against MODEL2] [options]",
+              "Runs a model beside what another engine computed for the same tokens, or beside "
+              "another\ncheckpoint of the same model, and names the first layer that departs (exit "
+              "code 1).",
+              "limpid verify model.gguf --trace model.trace.safetensors\n"
+              "limpid verify model.gguf --against original/ -p 'Once upon a time'");
+  flags.text("--trace FILE", values.trace,
+             "per-layer activations; default: NAME.trace.safetensors beside the model, or "
+             "trace.safetensors in its folder");
+  flags.text("--against MODEL2", values.against, "a checkpoint of the same model");
+  flags.text("--ids LIST", values.ids, "with --against: token ids between commas");
+  flags.text("-p,--prompt TEXT", values.prompt, "with --against: a text (default: 32 tokens)");
+  flags.number("--tolerance X", values.tolerance,
+               "largest error, relative to the size of the reference's row (0.001; 0.3 where "
+               "weights are quantised)");
+  flags.toggle("--json", values.json, "the table as JSON");
+  declare_model(flags, values.model);
+  if (!flags.parse(arguments)) return kExitOk;
+  LIMPID_CHECK(ArgumentError, values.trace.empty() || values.against.empty(),
+               "give --trace or --against, not both");
+  LIMPID_CHECK(ArgumentError, !flags.given("--tolerance") || values.tolerance >= 0,
+               "--tolerance {}: must be 0 or more", values.tolerance);
+
+  const CheckpointPointer checkpoint = open_header(values.model);
+  bool quantized = has_quantized(*checkpoint);
+  Trace reference;
+  if (values.against.empty()) {
+    LIMPID_CHECK(ArgumentError, !flags.given("--ids") && !flags.given("--prompt"),
+                 "a trace has its own tokens; --ids and -p go with --against");
+    const std::string path =
+        values.trace.empty() ? trace_beside(resolve_model(values.model.model)) : values.trace;
+    reference = read_trace(open_checkpoint(path));
+  } else {
+    ModelFlags other = values.model;
+    other.model = values.against;
+    const CheckpointPointer second = open_header(other);
+    quantized = quantized || has_quantized(*second);
+    reference = run(other, second, choose_ids(values, flags, *checkpoint));
+  }
+  const Trace trace = run(values.model, checkpoint, reference.token_ids);
+  const Comparison comparison = compare_traces(trace, reference);
+  const double tolerance = flags.given("--tolerance") ? values.tolerance
+                           : quantized                ? kQuantizedTolerance
+                                                      : kFloatTolerance;
+  const size_t n_tokens = reference.token_ids.size();
+  write_out(values.json ? dump_json(to_json(comparison, tolerance, n_tokens), 2) + "\n"
+                        : to_text(comparison, tolerance, n_tokens));
+  return comparison.first_departure(tolerance) == nullptr ? kExitOk : kExitError;
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,34 @@
+#include "insight/tap_executor.h"
+
+namespace limpid {
+
+TapExecutor::TapExecutor(std::unique_ptr<Executor> inner) : inner_(std::move(inner)) {}
+
+// Copies are handles of the inner executor and go first.
+TapExecutor::~TapExecutor() { copies_.clear(); }
+
+void TapExecutor::begin_step() {
+  copies_.clear();
+  inner_->begin_step();
+}
+
+void TapExecutor::end_step() { inner_->end_step(); }
+
+void TapExecutor::observe(std::string_view what, int64_t layer, const Activation& x) {
+  copies_.push_back({std::string(what), layer, inner_->scale(x, 1.0F)});
+}
+
+std::vector<Observation> TapExecutor::take() {
+  std::vector<Observation> observations;
+  for (const Copy& copy : copies_) {
+    const Activation& x = copy.values;
+    Observation seen{copy.what, copy.layer, x.rows(), x.cols(), {}};
+    seen.values.resize(static_cast<size_t>(x.rows() * x.cols()));
+    inner_->read(x, seen.values);
+    observations.push_back(std::move(seen));
+  }
+  copies_.clear();
+  return observations;
+}
+
+}  // namespace limpid

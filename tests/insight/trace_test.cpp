@@ -1,0 +1,163 @@
+// Taps show what a model computes and change nothing; a comparison names the first layer that
+// departs.
+#include "insight/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "executor/executors.h"
+#include "insight/comparison.h"
+#include "limpid/error.hpp"
+#include "model/run_model.h"
+#include "model/tiny_checkpoint.h"
+
+namespace limpid {
+namespace {
+
+using testing::some_tokens;
+using testing::tiny_checkpoint;
+using testing::TinyShape;
+
+TinyShape deep(std::string architecture) {
+  TinyShape shape = architecture == "gpt2" ? testing::tiny_gpt2_shape() : TinyShape{};
+  shape.n_layers = 4;
+  return shape;
+}
+
+Trace trace_of(std::shared_ptr<const Checkpoint> checkpoint, const char* executor) {
+  return trace_model(std::move(checkpoint), make_executor(executor, {.n_threads = 2}),
+                     some_tokens(20, 50));
+}
+
+class Taps : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Taps, ShowWhatIsThereAndChangeNothing) {
+  const TinyShape shape = deep(GetParam());
+  for (const char* executor : {"reference", "cpu"}) {
+    const Trace trace = trace_of(tiny_checkpoint(shape), executor);
+    ASSERT_EQ(trace.observations.size(), 1U + 4 * 3 + 2);
+    EXPECT_EQ(trace_name(trace.observations.front()), "embedding");
+    EXPECT_EQ(trace_name(trace.observations[2]), "blk.0.attn_residual");
+    EXPECT_EQ(trace_name(trace.observations[12]), "blk.3.ffn_residual");
+    const Observation& logits = trace.observations.back();
+    EXPECT_EQ(logits.what, "logits");
+    EXPECT_EQ(logits.n_rows, 20);
+    EXPECT_EQ(logits.n_cols, 50);
+    const auto plain =
+        Model::load(tiny_checkpoint(shape), make_executor(executor, {.n_threads = 2}));
+    EXPECT_EQ(testing::run_in_chunks(*plain, trace.token_ids, 20), logits.values) << executor;
+    // A residual is what came in plus what was added: no observation is another's memory.
+    for (size_t i = 1; i < trace.observations.size(); ++i)
+      EXPECT_NE(trace.observations[i].values, trace.observations[i - 1].values) << i;
+  }
+}
+
+TEST_P(Taps, ExecutorsAgreeLayerByLayer) {
+  const TinyShape shape = deep(GetParam());
+  const Comparison comparison = compare_traces(trace_of(tiny_checkpoint(shape), "cpu"),
+                                               trace_of(tiny_checkpoint(shape), "reference"));
+  EXPECT_EQ(comparison.activations.size(), 15U);
+  EXPECT_TRUE(comparison.missing.empty());
+  EXPECT_EQ(comparison.first_departure(1e-5), nullptr) << comparison.worst()->error;
+  EXPECT_GT(comparison.worst()->error, 0);
+}
+
+// Every matrix and vector of one layer in turn.
+TEST_P(Taps, TheLayerWithADamagedWeightIsNamed) {
+  const TinyShape shape = deep(GetParam());
+  const Trace reference = trace_of(tiny_checkpoint(shape), "reference");
+  const auto whole = tiny_checkpoint(shape);
+  int n_damaged = 0;
+  for (const std::string& name : whole->tensor_order) {
+    if (!name.starts_with("blk.2.")) continue;
+    const auto damaged = tiny_checkpoint(shape);
+    const TensorView view = *damaged->find(name);
+    std::vector<float> values(view.f32(), view.f32() + view.shape.n_elements());
+    for (size_t i = 0; i < values.size() / 4 + 1; ++i) values[i] = 3.0F;
+    damaged->owned.push_back(std::make_shared<Tensor>(Tensor::of(view.shape, values)));
+    damaged->tensors[name] = damaged->owned.back()->view();
+    const Comparison comparison = compare_traces(trace_of(damaged, "cpu"), reference);
+    const ActivationError* first = comparison.first_departure(1e-3);
+    ASSERT_NE(first, nullptr) << name;
+    EXPECT_EQ(first->layer, 2) << name;
+    const bool is_attention = name.find("attn") != std::string::npos;
+    EXPECT_EQ(first->what.starts_with("attn"), is_attention) << name << ": " << first->what;
+    ++n_damaged;
+  }
+  EXPECT_GE(n_damaged, 9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Taps, ::testing::Values("llama", "gpt2"),
+                         [](const auto& info) { return std::string(info.param); });
+
+Checkpoint trace_file(const Trace& trace) {
+  Checkpoint checkpoint;
+  checkpoint.path = "trace.safetensors";
+  const auto add = [&](const std::string& name, Tensor tensor) {
+    checkpoint.owned.push_back(std::make_shared<Tensor>(std::move(tensor)));
+    checkpoint.tensors[name] = checkpoint.owned.back()->view();
+    checkpoint.tensor_order.push_back(name);
+  };
+  Tensor ids(DType::kI64, Shape{static_cast<int64_t>(trace.token_ids.size())});
+  for (size_t i = 0; i < trace.token_ids.size(); ++i) {
+    const int64_t id = trace.token_ids[i];
+    std::memcpy(ids.data() + i * sizeof(id), &id, sizeof(id));
+  }
+  add("token_ids", std::move(ids));
+  for (const Observation& seen : trace.observations)
+    add(trace_name(seen), Tensor::of(Shape{seen.n_rows, seen.n_cols}, seen.values));
+  return checkpoint;
+}
+
+TEST(Trace, IsReadAsItWasWritten) {
+  const Trace trace = trace_of(tiny_checkpoint(deep("llama")), "cpu");
+  const Checkpoint file = trace_file(trace);
+  EXPECT_TRUE(is_trace(file));
+  EXPECT_FALSE(is_trace(*tiny_checkpoint()));
+  const Comparison comparison = compare_traces(trace, read_trace(file));
+  EXPECT_EQ(comparison.activations.size(), 15U);
+  EXPECT_EQ(comparison.worst()->error, 0);
+}
+
+TEST(Trace, SaysWhatIsWrongWithAFile) {
+  const Trace trace = trace_of(tiny_checkpoint(deep("llama")), "cpu");
+  Checkpoint file = trace_file(trace);
+  file.tensors["blk.1.ffn_residual"].shape = Shape{10, 128};
+  EXPECT_THROW(read_trace(file), FormatError);
+  file = trace_file(trace);
+  file.tensors["token_ids"].dtype = DType::kF64;
+  EXPECT_THROW(read_trace(file), FormatError);
+  EXPECT_THROW(read_trace(*tiny_checkpoint()), FormatError);
+}
+
+TEST(Trace, WhatIsMissingAndWhatDoesNotFitIsSaid) {
+  const Trace trace = trace_of(tiny_checkpoint(deep("llama")), "cpu");
+  Trace reference = trace;
+  reference.observations.push_back({"router", 3, 1, 1, {0}});
+  EXPECT_EQ(compare_traces(trace, reference).missing, std::vector<std::string>{"blk.3.router"});
+  reference.observations[0].n_cols = 32;
+  EXPECT_THROW(compare_traces(trace, reference), ShapeError);
+  reference.observations = {{"router", 3, 1, 1, {0}}};
+  EXPECT_THROW(compare_traces(trace, reference), ArgumentError);
+  reference = trace;
+  reference.token_ids[3] += 1;
+  EXPECT_THROW(compare_traces(trace, reference), ArgumentError);
+}
+
+TEST(Comparison, NoTokenHidesBehindAnother) {
+  Trace reference{{1, 2}, {{"embedding", -1, 2, 2, {1000, -1000, 1, -1}}}};
+  Trace trace = reference;
+  trace.observations[0].values[3] = -1.5F;
+  const Comparison comparison = compare_traces(trace, reference);
+  EXPECT_DOUBLE_EQ(comparison.worst()->error, 0.5);
+  EXPECT_EQ(comparison.worst()->token, 1);
+  EXPECT_EQ(comparison.worst()->element, 1);
+  trace.observations[0].values[0] = std::nanf("");
+  EXPECT_TRUE(std::isinf(compare_traces(trace, reference).worst()->error));
+  EXPECT_NE(compare_traces(trace, reference).first_departure(1e9), nullptr);
+}
+
+}  // namespace
+}  // namespace limpid
