@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -13,14 +12,17 @@
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_types.h"
+#include "checkpoint/hugging_face_folder.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/torch_checkpoint.h"
 
 namespace limpid {
 namespace {
 
 constexpr std::string_view kReadable =
-    "Limpid reads GGUF, PyTorch .pth and .pt, and llama2.c .bin files";
+    "Limpid reads Hugging Face folders, safetensors, PyTorch .pth and .pt, GGUF, and llama2.c "
+    ".bin files";
 
 // A folder that somebody took for a model: says what is in it.
 [[noreturn]] void refuse_folder(const std::string& path) {
@@ -35,8 +37,8 @@ constexpr std::string_view kReadable =
   const size_t n_names = names.size();
   if (n_names > kShown) names.resize(kShown);
   throw UnsupportedError(
-      fmt::format("{} is a folder (with {}{}): folders are not supported yet; name a file. {}",
-                  path, n_names == 0 ? "nothing in it" : fmt::format("{}", fmt::join(names, ", ")),
+      fmt::format("{} is a folder without a config.json (with {}{}): name a file in it. {}", path,
+                  n_names == 0 ? "nothing in it" : fmt::format("{}", fmt::join(names, ", ")),
                   n_names > kShown ? ", ..." : "", kReadable));
 }
 
@@ -55,23 +57,12 @@ constexpr Magic kForeignMagics[] = {
     {"<html", "a web page: the download went wrong"},
 };
 
-bool is_safetensors(std::string_view text) {
-  if (text.size() < 9 || text[8] != '{') return false;
-  uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, text.data(), 8);
-  return header_bytes < (uint64_t{1} << 32);
-}
-
 [[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
   for (const Magic& magic : kForeignMagics) {
     if (text.starts_with(magic.bytes)) {
       throw UnsupportedError(
           fmt::format("{} is {}; it is not supported. {}", path, magic.what, kReadable));
     }
-  }
-  if (is_safetensors(text)) {
-    throw UnsupportedError(
-        fmt::format("{} is a safetensors file; it is not supported yet. {}", path, kReadable));
   }
   std::string hex;
   for (const char c : text.substr(0, 4))
@@ -102,13 +93,27 @@ void check_not_shrunk(const MappedFile& file) {
                file.path(), file.size());
 }
 
+namespace {
+
+Checkpoint open_folder(const std::string& path) {
+  if (looks_like_hugging_face(path)) return open_hugging_face_folder(path);
+  refuse_folder(path);
+}
+
+Checkpoint open_safetensors_file(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return looks_like_hugging_face(folder) ? open_hugging_face_file(path) : open_safetensors(path);
+}
+
+}  // namespace
+
 Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   LIMPID_CHECK(ResourceError, std::filesystem::exists(status), "cannot open {}: {}", path,
                error ? error.message() : "No such file or directory");
-  if (std::filesystem::is_directory(status)) refuse_folder(path);
   Checkpoint checkpoint = [&] {
+    if (std::filesystem::is_directory(status)) return open_folder(path);
     const auto mapped = MappedFile::open(path);
     const std::span<const std::byte> bytes = mapped->bytes();
     if (bytes.empty()) throw FormatError(path, 0, "magic", "the file is empty; download it again");
@@ -118,6 +123,7 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     if (looks_like_old_torch(bytes)) refuse_old_torch(path);
     if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))
       return open_llama2c(path, tokenizer_path);
+    if (looks_like_safetensors(bytes)) return open_safetensors_file(path);
     refuse_content(path, text);
   }();
   for (const auto& file : checkpoint.files) check_not_shrunk(*file);

@@ -64,8 +64,9 @@ struct Checkpoint {
 // would be fatal.
 void check_not_shrunk(const MappedFile& file);
 
-// Looks at what is at `path` and opens it with the reader that knows it: GGUF (also split files),
-// PyTorch .pth and .pt, or llama2.c `.bin`. `tokenizer_path` names llama2.c's separate tokenizer file; empty:
+// Looks at what is at `path` and opens it with the reader that knows it: a Hugging Face folder,
+// safetensors (with a config.json beside it: that folder), PyTorch .pth and .pt, GGUF (also split
+// files) or llama2.c `.bin`. `tokenizer_path` names llama2.c's separate tokenizer file; empty:
 // `tokenizer.bin` or `tok512.bin` beside the model if one is there. Throws FormatError,
 // UnsupportedError, ResourceError.
 Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path = "");

@@ -39,35 +39,11 @@ std::string models_directory() {
   return std::string(home) + "/.cache/limpid/models";
 }
 
-namespace {
-
-// A folder was given: names the model files in it.
-[[noreturn]] void refuse_folder(const std::string& path) {
-  std::string files;
-  int n_files = 0;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(path, ignored)) {
-    const auto extension = entry.path().extension();
-    if (extension != ".gguf" && extension != ".bin") continue;
-    if (++n_files > 4) break;
-    files += (files.empty() ? "" : ", ") + entry.path().filename().string();
-  }
-  throw ArgumentError(
-      files.empty() ? fmt::format("{} is a folder without a .gguf or .bin file; give the model "
-                                  "file itself",
-                                  path)
-                    : fmt::format("{} is a folder; give a file in it: {}", path, files));
-}
-
-}  // namespace
-
 std::string resolve_model(const std::string& model) {
   LIMPID_CHECK(ArgumentError, !model.empty(),
                "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");
   std::error_code error;
-  const fs::file_status status = fs::status(model, error);
-  if (fs::is_directory(status)) refuse_folder(model);
-  if (fs::exists(status)) return model;
+  if (fs::exists(fs::status(model, error))) return model;
   if (const NamedModel* named = find_named_model(model)) {
     const fs::path path = fs::path(models_directory()) / named->file_name();
     LIMPID_CHECK(ArgumentError, fs::exists(path),

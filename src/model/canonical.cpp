@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "limpid/error.hpp"
+#include "model/hugging_face.h"
 #include "model/meta.h"
 #include "model/state_dict.h"
 
@@ -10,6 +11,7 @@ namespace limpid {
 
 Checkpoint to_canonical(Checkpoint checkpoint) {
   if (checkpoint.naming == Naming::kGguf) return checkpoint;
+  if (checkpoint.naming == Naming::kHuggingFace) return canonical_from_hugging_face(checkpoint);
   if (checkpoint.naming == Naming::kMeta || has_meta_names(checkpoint))
     return meta_to_canonical(std::move(checkpoint));
   if (checkpoint.naming == Naming::kStateDict)

@@ -53,6 +53,10 @@ bool SpecReader::flag_or(std::string_view name, bool fallback) {
   return checkpoint_.metadata.boolean(key(name)).value_or(fallback);
 }
 
+const std::vector<std::string>* SpecReader::strings(std::string_view name) {
+  return checkpoint_.metadata.strings(key(name));
+}
+
 bool SpecReader::contains(std::string_view name) const {
   return checkpoint_.metadata.contains(prefix_ + "." + std::string(name));
 }
@@ -79,6 +83,13 @@ int64_t SpecReader::vocab_size() {
 }
 
 void SpecReader::ignore(std::string_view name) { key(name); }
+
+void SpecReader::ignore_all_below(std::string_view name) {
+  const std::string beginning = prefix_ + "." + std::string(name) + ".";
+  for (const auto& [full, value] : checkpoint_.metadata.all()) {
+    if (full.starts_with(beginning)) asked_.insert(full);
+  }
+}
 
 void SpecReader::require_neutral(std::string_view name, double neutral) {
   const std::string full = key(name);

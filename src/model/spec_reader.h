@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 
@@ -27,6 +28,8 @@ class SpecReader {
   double positive_or(std::string_view name, double fallback);
   std::string string_or(std::string_view name, std::string_view fallback);
   bool flag_or(std::string_view name, bool fallback);
+  // nullptr when absent.
+  const std::vector<std::string>* strings(std::string_view name);
   bool contains(std::string_view name) const;
   // Rows of token_embd.weight, which `vocab_size` must agree with.
   int64_t vocab_size();

@@ -1,0 +1,179 @@
+#include "checkpoint/hugging_face_folder.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include "base/check.h"
+#include "base/json_file.h"
+#include "base/json_strict.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/json_metadata.h"
+#include "checkpoint/model_folder.h"
+#include "checkpoint/safetensors.h"
+
+namespace limpid {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kConfig = "config.json";
+constexpr std::string_view kGenerationConfig = "generation_config.json";
+constexpr std::string_view kSingle = "model.safetensors";
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr uint64_t kLongestIndex = 100'000'000;
+
+constexpr std::array<std::string_view, 11> kAttachments = {"tokenizer.json",
+                                                           "tokenizer_config.json",
+                                                           "special_tokens_map.json",
+                                                           "tokenizer.model",
+                                                           "vocab.json",
+                                                           "merges.txt",
+                                                           "added_tokens.json",
+                                                           "chat_template.jinja",
+                                                           "chat_template.json",
+                                                           "config.json",
+                                                           "generation_config.json"};
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// The shards that the index names, each with the tensors that it must hold.
+using Shards = std::map<std::string, std::set<std::string>>;
+
+Shards read_index(const ModelFolder& folder) {
+  const auto file = folder.open(kIndex);
+  const std::string path = fmt::format("{}/{}", folder.path(), kIndex);
+  if (file->size() > kLongestIndex) {
+    throw FormatError(path, FormatError::kNoOffset, "file",
+                      fmt::format("has {} bytes, at most {}", file->size(), kLongestIndex));
+  }
+  const JsonFile json(path, text_of(*file));
+  refuse_duplicate_keys(json);
+  const JsonPlace map = json.root()["weight_map"];
+  Shards shards;
+  for (const auto& [tensor, shard] : map.object()) {
+    const JsonPlace place(path, fmt::format("weight_map.{}", printable(tensor)), shard);
+    const std::string_view name = place.string();
+    if (!is_clean_utf8(name) || name.empty()) place.fail("is no file name");
+    shards[std::string(name)].insert(std::string(tensor));
+  }
+  if (shards.empty()) map.fail("names no tensor");
+  return shards;
+}
+
+// safetensors says which framework wrote it; TensorFlow and Flax transpose.
+void check_framework(const std::string& path, const std::map<std::string, std::string>& metadata) {
+  const auto format = metadata.find("format");
+  LIMPID_CHECK(UnsupportedError,
+               format == metadata.end() || (format->second != "tf" && format->second != "flax"),
+               "{}: __metadata__.format is `{}`; only weights of PyTorch are read", path,
+               format->second);
+}
+
+void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
+  const std::string index = fmt::format("{}/{}", folder.path(), kIndex);
+  const Shards shards = read_index(folder);
+  for (const auto& [name, tensors] : shards) {
+    const std::string path = [&] {
+      try {
+        return folder.resolve(name);
+      } catch (const ResourceError& error) {
+        throw ResourceError(
+            fmt::format("{}, which {} names; is the download complete?", error.what(), kIndex));
+      }
+    }();
+    const size_t n_before = checkpoint.tensor_order.size();
+    check_framework(path, append_safetensors(checkpoint, path));
+    size_t n_expected = 0;
+    for (size_t i = n_before; i < checkpoint.tensor_order.size(); ++i) {
+      const std::string& tensor = checkpoint.tensor_order[i];
+      if (!tensors.contains(tensor)) {
+        throw FormatError(index, FormatError::kNoOffset,
+                          fmt::format("weight_map.{}", printable(tensor)),
+                          fmt::format("does not name {}, which holds the tensor", name));
+      }
+      ++n_expected;
+    }
+    if (n_expected == tensors.size()) continue;
+    for (const std::string& tensor : tensors) {
+      if (!checkpoint.tensors.contains(tensor)) {
+        throw FormatError(index, FormatError::kNoOffset,
+                          fmt::format("weight_map.{}", printable(tensor)),
+                          fmt::format("names {}, which does not hold the tensor", name));
+      }
+    }
+  }
+}
+
+// Says what is there instead of the weights that were looked for.
+[[noreturn]] void refuse_without_weights(const ModelFolder& folder) {
+  for (const std::string_view name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    LIMPID_CHECK(UnsupportedError, !folder.contains(name),
+                 "{} holds its weights as {}, which is not read; most models are published as "
+                 "{} too",
+                 folder.path(), name, kSingle);
+  }
+  throw ResourceError(fmt::format("{} has {} but neither {} nor {}; download the weights too",
+                                  folder.path(), kConfig, kSingle, kIndex));
+}
+
+void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
+  const auto read = [&](std::string_view name, const std::string& prefix) {
+    const auto file = folder.open(name);
+    add_json(fmt::format("{}/{}", folder.path(), name), text_of(*file), prefix,
+             checkpoint.metadata);
+  };
+  read(kConfig, "config.");
+  if (folder.contains(kGenerationConfig)) read(kGenerationConfig, "generation_config.");
+  for (const std::string_view name : kAttachments) {
+    if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
+  }
+}
+
+// `weights`: a file of the folder; empty: what the folder says.
+Checkpoint open_folder(const std::string& path, const std::string& weights) {
+  const ModelFolder folder(path);
+  LIMPID_CHECK(ResourceError, folder.contains(kConfig), "{} has no {}; download it too", path,
+               kConfig);
+  Checkpoint checkpoint;
+  checkpoint.path = path;
+  checkpoint.format = "Hugging Face, safetensors";
+  checkpoint.naming = Naming::kHuggingFace;
+  checkpoint.head_rows = HeadRows::kHalfSplit;
+  read_settings(checkpoint, folder);
+  const std::string single = weights.empty() ? std::string(kSingle) : weights;
+  if (folder.contains(single)) {
+    check_framework(path, append_safetensors(checkpoint, folder.resolve(single)));
+  } else if (folder.contains(kIndex)) {
+    append_shards(checkpoint, folder);
+    checkpoint.format += fmt::format(" in {} shards", checkpoint.files.size());
+  } else {
+    refuse_without_weights(folder);
+  }
+  return checkpoint;
+}
+
+}  // namespace
+
+Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }
+
+Checkpoint open_hugging_face_file(const std::string& path) {
+  const fs::path file(path);
+  const std::string parent = file.has_parent_path() ? file.parent_path().string() : ".";
+  const std::string name = file.filename().string();
+  const ModelFolder folder(parent);
+  if (name != kSingle && folder.contains(kIndex) && read_index(folder).contains(name))
+    return open_folder(parent, "");
+  return open_folder(parent, name);
+}
+
+bool looks_like_hugging_face(const std::string& folder) {
+  std::error_code error;
+  return fs::exists(fs::path(folder.empty() ? "." : folder) / kConfig, error);
+}
+
+}  // namespace limpid

@@ -1,0 +1,56 @@
+#include "checkpoint/model_folder.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/check.h"
+#include "checkpoint/byte_reader.h"
+
+namespace limpid {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool lies_in(const std::string& path, const std::string& folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+}  // namespace
+
+ModelFolder::ModelFolder(std::string path) : path_(std::move(path)) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path_, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot open {}: {}", path_, error.message());
+  real_ = real.string();
+  if (real.parent_path().filename() == "snapshots")
+    blobs_ = (real.parent_path().parent_path() / "blobs").string();
+}
+
+bool ModelFolder::contains(std::string_view name) const {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(fs::path(path_) / name, error));
+}
+
+std::string ModelFolder::resolve(std::string_view name) const {
+  const bool plain = !name.empty() && name != "." && name != ".." &&
+                     name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
+  if (!plain) {
+    throw FormatError(path_, FormatError::kNoOffset, printable(name),
+                      "is no plain file name: a model's files lie in its own folder");
+  }
+  std::error_code error;
+  const std::string real = fs::canonical(fs::path(real_) / name, error).string();
+  LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, printable(name),
+               error.message());
+  if (!lies_in(real, real_) && (blobs_.empty() || !lies_in(real, blobs_))) {
+    throw FormatError(path_, FormatError::kNoOffset, printable(name),
+                      "is a link that leads out of the model's folder; copy the file there");
+  }
+  return real;
+}
+
+std::shared_ptr<const MappedFile> ModelFolder::open(std::string_view name) const {
+  return MappedFile::open(resolve(name));
+}
+
+}  // namespace limpid

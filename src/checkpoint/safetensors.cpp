@@ -1,0 +1,246 @@
+#include "checkpoint/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/json_file.h"
+#include "base/json_strict.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/safetensors_dtype.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+constexpr uint64_t kLengthBytes = 8;
+constexpr std::string_view kMetadataKey = "__metadata__";
+
+struct Entry {
+  SafetensorsTensor tensor;
+  std::string label;   // "tensor 'name'"
+  uint64_t begin = 0;  // of the data, from the start of the data section
+  uint64_t end = 0;
+};
+
+class HeaderReader {
+ public:
+  HeaderReader(const std::string& path, std::span<const std::byte> bytes)
+      : path_(path), reader_(path, bytes) {}
+
+  SafetensorsFile read() {
+    const auto length = reader_.number<uint64_t>("header.length");
+    if (length > kSafetensorsLongestHeader) {
+      fail(0, "header.length",
+           fmt::format("{} bytes, at most {}", length, kSafetensorsLongestHeader));
+    }
+    const std::string_view header = reader_.take(length, "header");
+    if (!header.starts_with('{')) fail(kLengthBytes, "header", "does not begin with '{'");
+    refuse_minus(header);
+    data_begin_ = reader_.offset();
+    SafetensorsFile file;
+    std::vector<Entry> entries = parse(header, file.metadata);
+    check_data(entries);
+    for (Entry& entry : entries) file.tensors.push_back(std::move(entry.tensor));
+    return file;
+  }
+
+ private:
+  [[noreturn]] void fail(uint64_t offset, std::string_view field, std::string problem) const {
+    reader_.fail(offset, field, std::move(problem));
+  }
+  [[noreturn]] void fail_header(std::string_view field, std::string problem) const {
+    fail(kLengthBytes, field, std::move(problem));
+  }
+
+  // Every number of the header is a size. "-0" is the one negative that JSON parsers take for a
+  // whole number that is not.
+  void refuse_minus(std::string_view header) const {
+    bool in_string = false;
+    for (size_t i = 0; i < header.size(); ++i) {
+      if (in_string && header[i] == '\\') {
+        ++i;
+      } else if (header[i] == '"') {
+        in_string = !in_string;
+      } else if (!in_string && header[i] == '-') {
+        fail(kLengthBytes + i, "header", "has a negative number");
+      }
+    }
+  }
+
+  std::vector<Entry> parse(std::string_view header, std::map<std::string, std::string>& metadata) {
+    try {
+      const JsonFile json(path_, header);
+      refuse_duplicate_keys(json);
+      std::vector<Entry> entries;
+      for (const auto& [name, value] : json.root().object()) {
+        const JsonPlace place(path_, fmt::format("tensor '{}'", printable(name)), value);
+        if (name == kMetadataKey) {
+          read_metadata({path_, std::string(kMetadataKey), value}, metadata);
+        } else {
+          entries.push_back(read_entry(std::string(name), place));
+        }
+      }
+      return entries;
+    } catch (const FormatError& error) {
+      if (error.offset() != FormatError::kNoOffset) throw;
+      // JsonFile knows no offsets; its message is "path: field: problem".
+      const std::string problem =
+          std::string(error.what()).substr(path_.size() + 2 + error.field().size() + 2);
+      fail_header(error.field() == "file" ? "header" : error.field(), problem);
+    }
+  }
+
+  static void read_metadata(const JsonPlace& place, std::map<std::string, std::string>& metadata) {
+    if (place.is_null()) return;
+    for (const auto& [key, value] : place.object()) {
+      const JsonPlace item(place.file(), fmt::format("{}.{}", kMetadataKey, printable(key)), value);
+      metadata[std::string(key)] = std::string(item.string());
+    }
+  }
+
+  uint64_t size(const JsonPlace& place) const {
+    const int64_t value = place.integer();
+    if (value < 0) place.fail("is negative");
+    return static_cast<uint64_t>(value);
+  }
+
+  Entry read_entry(std::string name, const JsonPlace& place) const {
+    Entry entry;
+    entry.label = place.name();
+    if (name.empty() || !is_clean_utf8(name))
+      fail_header(entry.label, "the name must be UTF-8 without NUL, and not empty");
+    place.allow_keys({"dtype", "shape", "data_offsets"});
+    const std::vector<JsonPlace> offsets = place["data_offsets"].elements();
+    if (offsets.size() != 2) place["data_offsets"].fail("is not a pair of offsets");
+    entry.begin = size(offsets[0]);
+    entry.end = size(offsets[1]);
+    if (entry.end < entry.begin) place["data_offsets"].fail("ends before it begins");
+    read_type(place, entry);
+    entry.tensor.name = std::move(name);
+    return entry;
+  }
+
+  // dtype and shape, which must be as long as the data.
+  void read_type(const JsonPlace& place, Entry& entry) const {
+    const JsonPlace dtype_place = place["dtype"];
+    const SafetensorsDType* dtype = safetensors_dtype(dtype_place.string());
+    if (dtype == nullptr)
+      dtype_place.fail(fmt::format("'{}' is no dtype", printable(dtype_place.string())));
+    const JsonPlace shape_place = place["shape"];
+    std::vector<int64_t> dims;
+    uint64_t n_elements = 1;
+    for (const JsonPlace& dim : shape_place.elements()) {
+      dims.push_back(static_cast<int64_t>(size(dim)));
+      const auto product = checked_mul(n_elements, static_cast<uint64_t>(dims.back()));
+      if (!product || *product > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+        dim.fail("makes too many elements");
+      n_elements = *product;
+    }
+    const auto n_bits = checked_mul<uint64_t>(n_elements, dtype->bits);
+    if (!n_bits) shape_place.fail("makes more than 2^64 bits");
+    if (*n_bits % 8 != 0) shape_place.fail(fmt::format("of {} ends within a byte", dtype->name));
+    if (*n_bits / 8 != entry.end - entry.begin) {
+      place["data_offsets"].fail(
+          fmt::format("hold {} bytes, dtype and shape {}", entry.end - entry.begin, *n_bits / 8));
+    }
+    if (!dtype->dtype) {
+      dtype_place.unsupported(
+          fmt::format("{} is not read; use F32, F16 or BF16 weights", dtype->name));
+    }
+    if (dims.size() > static_cast<size_t>(Shape::kMaxRank)) {
+      shape_place.unsupported(
+          fmt::format("has {} dimensions, at most {} are read", dims.size(), Shape::kMaxRank));
+    }
+    entry.tensor.view = {*dtype->dtype, Shape(dims), nullptr};
+  }
+
+  // The tensors lie one behind the other and fill the file; gives each its address.
+  void check_data(std::vector<Entry>& entries) {
+    std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+    const uint64_t n_bytes = reader_.remaining();
+    uint64_t expected = 0;
+    for (Entry& entry : entries) {
+      if (entry.begin != expected) {
+        fail_header(entry.label + ".data_offsets",
+                    fmt::format("begin at {}, {} {}", entry.begin,
+                                entry.begin < expected ? "overlapping what ends at"
+                                                       : "leaving a hole behind",
+                                expected));
+      }
+      if (entry.end > n_bytes) {
+        fail_header(entry.label + ".data_offsets",
+                    fmt::format("end at {}, but {} bytes of data are there; is the download "
+                                "complete?",
+                                entry.end, n_bytes));
+      }
+      expected = entry.end;
+      entry.tensor.data_offset = data_begin_ + entry.begin;
+      entry.tensor.view.data = reinterpret_cast<const std::byte*>(
+          reader_.take(entry.end - entry.begin, entry.label).data());
+    }
+    if (expected != n_bytes) {
+      fail(data_begin_ + expected, "data",
+           fmt::format("{} bytes lie behind the last tensor", n_bytes - expected));
+    }
+  }
+
+  const std::string& path_;
+  ByteReader reader_;
+  uint64_t data_begin_ = 0;
+};
+
+void add_tensor(Checkpoint& checkpoint, const std::string& path, SafetensorsTensor tensor) {
+  const auto [at, is_new] = checkpoint.tensors.try_emplace(tensor.name, tensor.view);
+  if (!is_new) {
+    throw FormatError(path, tensor.data_offset, fmt::format("tensor '{}'", printable(tensor.name)),
+                      "is in another file of the model too");
+  }
+  checkpoint.tensor_order.push_back(tensor.name);
+  const uint32_t element_bytes = dtype_info(tensor.view.dtype).block_bytes;
+  if (reinterpret_cast<uintptr_t>(tensor.view.data) % element_bytes == 0) return;
+  at->second.data = nullptr;
+  checkpoint.made[tensor.name] = {"copied to an aligned address", [view = tensor.view] {
+                                    Tensor copy(view.dtype, view.shape);
+                                    std::memcpy(copy.data(), view.data, view.n_bytes());
+                                    return copy;
+                                  }};
+}
+
+}  // namespace
+
+bool looks_like_safetensors(std::span<const std::byte> bytes) {
+  if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != std::byte{'{'}) return false;
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  return length < (uint64_t{1} << 32);
+}
+
+SafetensorsFile parse_safetensors(const std::string& path, std::span<const std::byte> bytes) {
+  return HeaderReader(path, bytes).read();
+}
+
+std::map<std::string, std::string> append_safetensors(Checkpoint& checkpoint,
+                                                      const std::string& path) {
+  auto mapped = MappedFile::open(path);
+  SafetensorsFile file = parse_safetensors(path, mapped->bytes());
+  for (SafetensorsTensor& tensor : file.tensors) add_tensor(checkpoint, path, std::move(tensor));
+  checkpoint.files.push_back(std::move(mapped));
+  return std::move(file.metadata);
+}
+
+Checkpoint open_safetensors(const std::string& path) {
+  Checkpoint checkpoint;
+  checkpoint.path = path;
+  checkpoint.format = "safetensors";
+  checkpoint.naming = Naming::kStateDict;
+  for (auto& [key, value] : append_safetensors(checkpoint, path))
+    checkpoint.metadata.set("safetensors." + key, {std::move(value), "string"});
+  return checkpoint;
+}
+
+}  // namespace limpid
