@@ -1,0 +1,105 @@
+#include "checkpoint/safetensors_writer.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_dtype.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kMetadataKey = "__metadata__";
+
+std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
+
+void check_name(std::string_view name) {
+  LIMPID_CHECK(ArgumentError, !name.empty() && is_clean_utf8(name) && name != kMetadataKey,
+               "[safetensors] '{}' is no name of a tensor", printable(name));
+}
+
+// `end`: where the data of the tensors before it ends, and then its own.
+std::string entry_text(const NamedTensor& tensor, uint64_t& end) {
+  const SafetensorsDType* dtype = safetensors_dtype(tensor.view.dtype);
+  LIMPID_CHECK(UnsupportedError, dtype != nullptr,
+               "[safetensors] {} is {}: the format has no quantised types", tensor.name,
+               tensor.view.to_string());
+  const uint64_t begin = end;
+  const auto sum = checked_add(begin, tensor.view.n_bytes());
+  LIMPID_CHECK(ArgumentError, sum.has_value(), "[safetensors] the tensors have 2^64 bytes or more");
+  end = *sum;
+  std::string dims;
+  for (const int64_t dim : tensor.view.shape.dims())
+    dims += (dims.empty() ? "" : ",") + std::to_string(dim);
+  return fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                     json_string(tensor.name), dtype->name, dims, begin, end);
+}
+
+std::string header_text(const std::map<std::string, std::string>& metadata,
+                        std::span<const NamedTensor> tensors, uint64_t& n_bytes) {
+  std::string text = "{";
+  const auto add = [&](const std::string& entry) {
+    if (text.size() > 1) text += ',';
+    text += entry;
+  };
+  if (!metadata.empty()) {
+    std::string pairs;
+    for (const auto& [key, value] : metadata) {
+      LIMPID_CHECK(ArgumentError, is_clean_utf8(key) && is_clean_utf8(value),
+                   "[safetensors] the metadata {} is not UTF-8", printable(key));
+      pairs += (pairs.empty() ? "" : ",") + json_string(key) + ":" + json_string(value);
+    }
+    add(fmt::format("{}:{{{}}}", json_string(kMetadataKey), pairs));
+  }
+  std::unordered_set<std::string_view> names;
+  for (const NamedTensor& tensor : tensors) {
+    check_name(tensor.name);
+    LIMPID_CHECK(ArgumentError, names.insert(tensor.name).second,
+                 "[safetensors] {} would be there twice", printable(tensor.name));
+    add(entry_text(tensor, n_bytes));
+  }
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  LIMPID_CHECK(ArgumentError, text.size() <= kSafetensorsLongestHeader,
+               "[safetensors] a header of {} bytes is longer than the format allows", text.size());
+  return text;
+}
+
+}  // namespace
+
+SafetensorsStream::SafetensorsStream(const std::string& path,
+                                     const std::map<std::string, std::string>& metadata,
+                                     std::span<const NamedTensor> tensors)
+    : file_(path) {
+  const std::string header = header_text(metadata, tensors, missing_);
+  const uint64_t length = header.size();
+  char length_bytes[sizeof(length)];
+  std::memcpy(length_bytes, &length, sizeof(length));
+  file_.write({length_bytes, sizeof(length)});
+  file_.write(header);
+}
+
+void SafetensorsStream::write(std::span<const std::byte> bytes) {
+  LIMPID_CHECK(ArgumentError, bytes.size() <= missing_,
+               "[safetensors] {} bytes more than the header says", bytes.size() - missing_);
+  file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  missing_ -= bytes.size();
+}
+
+void SafetensorsStream::commit() {
+  LIMPID_CHECK(ArgumentError, missing_ == 0, "[safetensors] {} bytes are missing", missing_);
+  file_.commit();
+}
+
+void write_safetensors(const std::string& path, const std::map<std::string, std::string>& metadata,
+                       std::span<const NamedTensor> tensors) {
+  SafetensorsStream stream(path, metadata, tensors);
+  for (const NamedTensor& tensor : tensors) stream.write({tensor.view.data, tensor.view.n_bytes()});
+  stream.commit();
+}
+
+}  // namespace limpid
