@@ -61,13 +61,6 @@ bool SpecReader::contains(std::string_view name) const {
   return checkpoint_.metadata.contains(prefix_ + "." + std::string(name));
 }
 
-void SpecReader::ignore_all_below(std::string_view name) {
-  const std::string beginning = prefix_ + "." + std::string(name) + ".";
-  for (const auto& [full, value] : checkpoint_.metadata.all()) {
-    if (full.starts_with(beginning)) asked_.insert(full);
-  }
-}
-
 int64_t SpecReader::vocab_size() {
   const TensorView* embedding = checkpoint_.find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.rank() != 2) {
