@@ -9,7 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/check.h"
 #include "cli/model_path.h"
-#include "cli/sha256.h"
+#include "base/sha256.h"
 
 namespace limpid::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "cli/sha256.h"
+#include "base/sha256.h"
 #include "cli/zip_member.h"
 
 namespace limpid::cli {

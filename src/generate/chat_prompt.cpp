@@ -111,12 +111,13 @@ std::vector<TokenId> encode_marked(const Tokenizer& tokenizer, std::string_view 
   plain.add_special = false;
   const auto flush = [&] {
     remove_all(stretch, mark);
+    plain.at_start = ids.empty();
     tokenizer.encode(stretch, plain, ids);
     stretch.clear();
   };
   SpecialTokens all;
   all.allow = SpecialTokens::Allow::kAll;
-  SpecialMatcher(tokenizer.spec())
+  SpecialMatcher(tokenizer.spec(), SpecialMatcher::Names::kAll)
       .partition(
           rendered, all, [&](std::string_view text) { stretch += text; },
           [&](TokenId id) {

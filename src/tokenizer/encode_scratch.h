@@ -79,6 +79,7 @@ struct EncodeScratch {
   std::vector<std::string_view> unknown;  // SentencePiece: characters without a symbol
   std::string text;                       // the normalized text, if it differs
   std::string word;
+  std::string normalized;  // a stretch in which normalized special tokens are looked for
 };
 
 // Scratch spaces of one tokenizer, one per encode that is under way. A cache belongs to its

@@ -13,6 +13,7 @@ namespace limpid {
 enum class PreTokenizer : uint8_t {
   kGpt2,           // GPT-2
   kDigitsGpt2,     // every digit alone, then GPT-2
+  kCl100k,         // OpenAI's cl100k: as kLlama3, but white space that ends a text is one piece
   kLlama3,         // cl100k-like, numbers in groups of up to three
   kQwen2,          // the same, every number alone
   kQwen35,         // the same, marks count as letters

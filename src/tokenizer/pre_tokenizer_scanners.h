@@ -204,6 +204,21 @@ struct O200k {
   }
 };
 
+// Cl100k with `\s++$` before `\s*[\r\n]+`, as tiktoken has it: white space that ends the text is
+// one piece.
+struct OpenAiCl100k {
+  static constexpr bool kCoversAll = true;
+  static const char* match(const char* p, const char* end) {
+    const char* q = p;
+    for (; q < end;) {
+      const Character c = character_at(q, end);
+      if (!c.is(kSpace)) break;
+      q += c.size;
+    }
+    return q == end ? q : Cl100k<3, false, true>::match(p, end);
+  }
+};
+
 // \p{N}{1,kMax}, or with kRust one character of Rust's is_numeric (the pre-tokenizer "Digits").
 template <int kMax, bool kRust = false>
 struct Numbers {
@@ -376,6 +391,8 @@ void split(PreTokenizer pre_tokenizer, const char* p, const char* end, Sink&& si
       return split_with<Gpt2>(p, end, sink);
     case PreTokenizer::kDigitsGpt2:
       return split_with<Numbers<1, true>, Gpt2>(p, end, sink);
+    case PreTokenizer::kCl100k:
+      return split_with<OpenAiCl100k>(p, end, sink);
     case PreTokenizer::kLlama3:
       return split_with<Cl100k<3, false, true>>(p, end, sink);
     case PreTokenizer::kQwen2:

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,11 @@ struct SpecialTokens;
 // is at most text size × longest name.
 class SpecialMatcher {
  public:
-  explicit SpecialMatcher(const TokenizerSpec& spec);
+  // Tokens of which names: most are looked for in the text as it is, some (AddedTokenRule) in the
+  // normalized text, by their normalized names. kAll: every token by its plain name.
+  enum class Names : uint8_t { kPlain, kNormalized, kAll };
+
+  SpecialMatcher(const TokenizerSpec& spec, Names names);
 
   // Calls text(string_view) for the stretches between and token(TokenId) for the matches, in order.
   // User-defined tokens always match; control tokens where `allowed` says so.
@@ -26,13 +31,20 @@ class SpecialMatcher {
                  Token&& on_token) const {
     size_t from = 0;
     for (size_t at = 0;;) {
-      const Match match = find(text, at, allowed);
+      Match match = find(text, at, allowed);
+      at = match.begin + match.size;
+      if (match.id >= 0 && !rules_.empty() && !apply_rule(text, from, match)) continue;
       if (match.begin > from) on_text(text.substr(from, match.begin - from));
       if (match.id < 0) return;
       on_token(match.id);
-      from = at = match.begin + match.size;
+      from = match.begin + match.size;
     }
   }
+
+  // Whether anything can match at all.
+  bool can_match(const SpecialTokens& allowed) const;
+  // A control token whose name the text holds although it is not allowed.
+  std::optional<TokenId> find_disallowed(std::string_view text, const SpecialTokens& allowed) const;
 
  private:
   struct Match {
@@ -51,14 +63,18 @@ class SpecialMatcher {
     int32_t next;
   };
   Match find(std::string_view text, size_t at, const SpecialTokens& allowed) const;
+  // Widens the match by the white space it takes; false if it must be a word of its own and is not.
+  bool apply_rule(std::string_view text, size_t from, Match& match) const;
   int32_t child(int32_t node, uint8_t byte) const;
   void add(std::string_view name, TokenId id, bool user_defined);
 
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
+  std::vector<AddedTokenRule> rules_;            // those that strip or want a word; ascending ids
   std::array<bool, 256> starts_user_defined_{};  // first bytes
   std::array<bool, 256> starts_any_{};
   bool has_user_defined_ = false;
+  bool has_control_ = false;
 };
 
 }  // namespace limpid

@@ -7,7 +7,9 @@
 #include "base/check.h"
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/encode_scratch.h"
+#include "tokenizer/meta_slices.h"
 #include "tokenizer/sentence_piece_bpe.h"
+#include "tokenizer/text_normalizer.h"
 #include "tokenizer/unicode.h"
 
 namespace limpid {
@@ -43,6 +45,7 @@ void check_ids(const TokenizerSpec& spec) {
   check(spec.unknown, "unknown");
   check(spec.pad, "pad");
   for (const TokenId id : spec.stop_ids) check(id, "a stop id");
+  for (const AddedTokenRule& rule : spec.added_rules) check(rule.id, "a rule's id");
   LIMPID_CHECK(ArgumentError, !spec.add_bos || spec.bos, "[tokenizer] add_bos without a bos token");
   LIMPID_CHECK(ArgumentError, !spec.add_eos || spec.eos,
                "[tokenizer] add_eos without an eos token");
@@ -94,7 +97,8 @@ std::shared_ptr<const Tokenizer> Tokenizer::create(TokenizerSpec spec) {
 Tokenizer::Tokenizer(TokenizerSpec spec)
     : spec_(std::move(spec)),
       ids_(spec_.pieces.size()),
-      specials_(spec_),
+      specials_(spec_, SpecialMatcher::Names::kPlain),
+      normalized_specials_(spec_, SpecialMatcher::Names::kNormalized),
       scratch_(std::make_unique<ScratchPool>()) {
   for (size_t i = 0; i < spec_.pieces.size(); ++i)
     ids_.insert(spec_.pieces[i], static_cast<TokenId>(i));
@@ -130,15 +134,51 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
   LIMPID_CHECK(
       ArgumentError, text.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()),
       "[tokenizer] a text of {} bytes is too long; encode it in parts below 2 GiB", text.size());
+  if (options.special.refuse_others) refuse_specials(text, options.special);
   const ScratchPool::Lease scratch = scratch_->acquire();
   if (options.add_special && spec_.add_bos) out.push_back(*spec_.bos);
+  if (spec_.meta_slices) {
+    for_each_meta_slice(
+        text, [&](std::string_view slice) { encode_slice(slice, options, *scratch, out); });
+  } else {
+    encode_slice(text, options, *scratch, out);
+  }
+  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
+}
+
+void Tokenizer::encode_slice(std::string_view text, const EncodeOptions& options,
+                             EncodeScratch& scratch, std::vector<TokenId>& out) const {
   specials_.partition(
       text, options.special,
       [&](std::string_view part) {
-        encode_text(part, {.at_start = part.data() == text.data()}, *scratch, out);
+        const bool at_start = options.at_start && part.data() == text.data();
+        encode_stretch(part, at_start, options.special, scratch, out);
       },
       [&](TokenId id) { out.push_back(id); });
-  if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
+}
+
+void Tokenizer::encode_stretch(std::string_view text, bool at_start, const SpecialTokens& special,
+                               EncodeScratch& scratch, std::vector<TokenId>& out) const {
+  if (!normalized_specials_.can_match(special))
+    return encode_text(text, {.at_start = at_start}, scratch, out);
+  const std::string_view normalized = normalize_text(spec_, text, scratch.normalized);
+  normalized_specials_.partition(
+      normalized, special,
+      [&](std::string_view part) {
+        const bool is_first = at_start && part.data() == normalized.data();
+        encode_text(part, {.at_start = is_first, .normalized = true}, scratch, out);
+      },
+      [&](TokenId id) { out.push_back(id); });
+}
+
+void Tokenizer::refuse_specials(std::string_view text, const SpecialTokens& special) const {
+  std::string buffer;
+  auto found = specials_.find_disallowed(text, special);
+  if (!found)
+    found = normalized_specials_.find_disallowed(normalize_text(spec_, text, buffer), special);
+  LIMPID_CHECK(ArgumentError, !found,
+               "[tokenizer] the text holds the control token '{}', which is not allowed in it",
+               spec_.pieces[static_cast<size_t>(*found)]);
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {

@@ -22,10 +22,14 @@ struct SpecialTokens {
   enum class Allow : uint8_t { kNone, kAll, kList };
   Allow allow = Allow::kNone;
   std::vector<TokenId> list;  // for kList
+  // A name of any other control token in the text is an ArgumentError, as in tiktoken; otherwise it
+  // is plain text.
+  bool refuse_others = false;
 };
 
 struct EncodeOptions {
   bool add_special = true;  // put BOS/EOS where the spec says so
+  bool at_start = true;     // false: the text goes on where another ended
   SpecialTokens special;    // default: control tokens in the text are plain text
 };
 
@@ -41,7 +45,7 @@ class Tokenizer {
   // character of its own that is neither letter, number nor space, and comes out as its byte. A
   // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
   // `tokenizers` and llama.cpp do. Time is n log n at worst. Throws ArgumentError for texts of 2
-  // GiB and more.
+  // GiB and more, and as `options` say for control tokens.
   void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& out) const;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
@@ -79,15 +83,24 @@ class Tokenizer {
   TokenizerSpec spec_;
 
  private:
+  // A text, or a slice of it that is encoded by itself.
+  void encode_slice(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
+                    std::vector<TokenId>& out) const;
+  // A stretch without plain special tokens; normalized ones may be in it.
+  void encode_stretch(std::string_view text, bool at_start, const SpecialTokens& special,
+                      EncodeScratch& scratch, std::vector<TokenId>& out) const;
   // Appends the ids of a stretch of text without special tokens, not empty.
   virtual void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                            std::vector<TokenId>& out) const = 0;
+  // Throws ArgumentError for a control token in the text that is not allowed.
+  void refuse_specials(std::string_view text, const SpecialTokens& special) const;
   void check_id(TokenId id) const;
 
   PieceTable ids_;  // by spelling; views into spec_.pieces
   std::string bytes_;
-  std::vector<size_t> byte_ends_;  // of each token in bytes_
-  SpecialMatcher specials_;
+  std::vector<size_t> byte_ends_;         // of each token in bytes_
+  SpecialMatcher specials_;               // in the text as it is
+  SpecialMatcher normalized_specials_;    // in the normalized text
   std::unique_ptr<ScratchPool> scratch_;  // its own lock
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/mapped_file.h"
 #include "tokenizer/tokenizer.h"
@@ -15,18 +16,21 @@ namespace limpid {
 // By their usual names, whatever they are called on disk.
 using TokenizerFiles = std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>>;
 
-// The tokenizer's files at `path`: those in a folder, or a single file and what lies beside it
-// under the same prefix ("gpt2_merges.txt" for "gpt2_vocab.json"). Empty if there are none, also
-// where `path` is a model file. Throws ResourceError for what cannot be read.
+// The tokenizer's files at `path`: those in a folder (tokenizer.json, tokenizer.model, one file
+// *.tiktoken, vocab.json with merges.txt), or a single file and what lies beside it under the same
+// prefix ("gpt2_merges.txt" for "gpt2_vocab.json"). Empty if there are none, also where `path` is a
+// model file. Throws ResourceError for what cannot be read.
 TokenizerFiles find_tokenizer_files(const std::string& path);
 
 // Whether these define a tokenizer (a chat template alone does not).
 bool has_tokenizer(const TokenizerFiles& files);
 
-// The spec they define: tokenizer.json before all others. Throws FormatError, UnsupportedError.
-TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files);
+// The spec they define: tokenizer.json before tokenizer.model before the others. `encoding` is
+// read_tiktoken's. Throws FormatError, UnsupportedError.
+TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view encoding = {});
 
 // The same, built; what Tokenizer::create rejects is a FormatError of the file.
-std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files);
+std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,
+                                                std::string_view encoding = {});
 
 }  // namespace limpid

@@ -72,6 +72,7 @@ struct TokenizerSpec {
   std::vector<AddedTokenRule> added_rules;  // special tokens that are not here match by name
   std::vector<std::string> merges;          // "left right", best first
   MergeOrder merge_order = MergeOrder::kList;
+  bool meta_slices = false;    // the text is cut first, as Meta's tokenizer.py does (meta_slices.h)
   bool ignore_merges = false;  // a whole pre-token that is a token needs no merges
   std::optional<TokenId> bos, eos, eot, eom, unknown, pad;  // as the file names them
   std::vector<TokenId> stop_ids;  // end of generation: eos, eot, … found by name

@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "cli/npy_file.h"
-#include "cli/sha256.h"
+#include "base/sha256.h"
 #include "cli/zip_member.h"
 #include "limpid/error.hpp"
 

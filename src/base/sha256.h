@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace limpid::cli {
+namespace limpid {
 
 class Sha256 {
  public:
@@ -25,4 +25,4 @@ class Sha256 {
   uint64_t n_bytes_ = 0;
 };
 
-}  // namespace limpid::cli
+}  // namespace limpid

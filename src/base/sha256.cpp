@@ -1,4 +1,4 @@
-#include "cli/sha256.h"
+#include "base/sha256.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-namespace limpid::cli {
+namespace limpid {
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
@@ -88,4 +88,4 @@ std::string Sha256::hex() {
   return text;
 }
 
-}  // namespace limpid::cli
+}  // namespace limpid

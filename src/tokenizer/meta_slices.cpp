@@ -1,0 +1,89 @@
+#include "tokenizer/meta_slices.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "tokenizer/unicode.h"
+
+namespace limpid {
+namespace {
+
+constexpr size_t kSliceCharacters = 400'000;
+constexpr size_t kRunCharacters = 25'000;
+
+// Python's str.isspace: White_Space and the four information separators.
+bool is_space(char32_t c) {
+  return (c >= 0x1C && c <= 0x1F) || (unicode::properties_of(c) & unicode::kSpace) != 0;
+}
+
+// The end of the first `count` characters from p on, or `end`.
+const char* skip_characters(const char* p, const char* end, size_t count) {
+  while (p < end && count > 0) {
+    uint64_t word = 0;
+    if (end - p >= 8 && count >= 8) {
+      std::memcpy(&word, p, 8);
+      if ((word & 0x8080808080808080U) == 0) {
+        p += 8;
+        count -= 8;
+        continue;
+      }
+    }
+    p += unicode::decode(p, end).size;
+    --count;
+  }
+  return p;
+}
+
+// Where a run of white space, or of the rest, begins last between p and `limit`, as far as two
+// ASCII characters show it; nullptr if they do not.
+const char* find_run_start_before(const char* limit, const char* p) {
+  const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };
+  for (const char* q = limit - 1; q > p; --q) {
+    if (is_ascii(*q) && is_ascii(q[-1]) &&
+        is_space(static_cast<char32_t>(*q)) != is_space(static_cast<char32_t>(q[-1])))
+      return q;
+  }
+  return nullptr;
+}
+
+// The slices of at most kSliceCharacters characters.
+void cut_runs(const char* p, const char* const end,
+              const std::function<void(std::string_view)>& on_slice) {
+  const char* slice = p;
+  while (static_cast<size_t>(end - p) > kRunCharacters) {
+    // p begins a run. Where another begins within so many bytes, this one is not too long.
+    if (const char* next = find_run_start_before(p + kRunCharacters, p)) {
+      p = next;
+      continue;
+    }
+    const bool space = is_space(unicode::decode(p, end).value);
+    for (size_t length = 0; p < end; ++length) {
+      const unicode::CodePoint c = unicode::decode(p, end);
+      if (is_space(c.value) != space) break;
+      if (length == kRunCharacters) {
+        on_slice({slice, static_cast<size_t>(p - slice)});
+        slice = p;
+        length = 0;
+      }
+      p += c.size;
+    }
+  }
+  on_slice({slice, static_cast<size_t>(end - slice)});
+}
+
+}  // namespace
+
+void for_each_meta_slice(std::string_view text,
+                         const std::function<void(std::string_view)>& on_slice) {
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end) {
+    const char* const next = static_cast<size_t>(end - p) <= kSliceCharacters
+                                 ? end
+                                 : skip_characters(p, end, kSliceCharacters);
+    cut_runs(p, next, on_slice);
+    p = next;
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,282 @@
+#include "tokenizer/tiktoken_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <unordered_set>
+
+#include "base/sha256.h"
+#include "limpid/error.hpp"
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/stop_tokens.h"
+#include "tokenizer/unicode.h"
+
+namespace limpid {
+namespace {
+
+struct SpecialToken {
+  std::string_view name;
+  TokenId id;
+};
+
+struct Encoding {
+  std::string_view name;
+  std::string_view sha256;  // of OpenAI's file
+  PreTokenizer pre_tokenizer;
+  std::vector<SpecialToken> specials;
+};
+
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+const std::vector<Encoding>& encodings() {
+  static const std::vector<Encoding> kEncodings = {
+      {"r50k_base",
+       "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+       PreTokenizer::kGpt2,
+       {{kEndOfText, 50'256}}},
+      {"p50k_base",
+       "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+       PreTokenizer::kGpt2,
+       {{kEndOfText, 50'256}}},
+      {"cl100k_base",
+       "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+       PreTokenizer::kCl100k,
+       {{kEndOfText, 100'257},
+        {"<|fim_prefix|>", 100'258},
+        {"<|fim_middle|>", 100'259},
+        {"<|fim_suffix|>", 100'260},
+        {"<|endofprompt|>", 100'276}}},
+      {"o200k_base",
+       "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+       PreTokenizer::kGpt4o,
+       {{kEndOfText, 199'999}, {"<|endofprompt|>", 200'018}}},
+  };
+  return kEncodings;
+}
+
+constexpr size_t kLlama3Ranks = 128'000;
+constexpr size_t kLlama3Specials = 256;
+
+struct RankFile {
+  std::string_view path;
+  std::vector<std::string> tokens;  // by rank; empty where there is none
+  size_t n_ranks = 0;
+};
+
+int base64_value(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+') return 62;
+  return c == '/' ? 63 : -1;
+}
+
+// RFC 4648 with padding; false for anything else.
+bool decode_base64(std::string_view text, std::string& out) {
+  out.clear();
+  if (text.empty() || text.size() % 4 != 0) return false;
+  size_t padding = 0;
+  while (padding < 2 && text[text.size() - 1 - padding] == '=') ++padding;
+  uint32_t bits = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int value = i + padding >= text.size() ? 0 : base64_value(text[i]);
+    if (value < 0) return false;
+    bits = (bits << 6) | static_cast<uint32_t>(value);
+    if (i % 4 != 3) continue;
+    for (const int shift : {16, 8, 0}) out.push_back(static_cast<char>(bits >> shift & 0xFF));
+    bits = 0;
+  }
+  for (size_t i = 0; i < padding; ++i) {
+    if (out.back() != '\0') return false;  // bits that belong to no byte
+    out.pop_back();
+  }
+  return true;
+}
+
+// One line; nullopt if it is not "base64 rank".
+std::optional<size_t> parse_line(std::string_view line, std::string& token) {
+  const size_t space = line.find(' ');
+  if (space == std::string_view::npos || !decode_base64(line.substr(0, space), token))
+    return std::nullopt;
+  const std::string_view number = line.substr(space + 1);
+  size_t rank = 0;
+  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
+  if (error != std::errc() || stop != number.data() + number.size()) return std::nullopt;
+  return rank;
+}
+
+std::string_view next_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+RankFile parse_ranks(const std::string& path, std::string_view bytes) {
+  RankFile file{path, {}, 0};
+  std::string token;
+  // A line has at least six bytes, so that many ranks are possible; a few may be left out.
+  const size_t most = bytes.size() / 6 + 1024;
+  const std::string_view whole = bytes;
+  while (!bytes.empty()) {
+    const auto offset = static_cast<uint64_t>(bytes.data() - whole.data());
+    const std::string_view line = next_line(bytes);
+    if (line.empty()) continue;
+    const auto rank = parse_line(line, token);
+    if (!rank) throw FormatError(path, offset, "line", "is not \"base64 rank\"");
+    if (*rank >= most) {
+      throw FormatError(
+          path, offset, "rank",
+          fmt::format("is {}, too large for a file of {} bytes", *rank, whole.size()));
+    }
+    if (*rank >= file.tokens.size()) file.tokens.resize(*rank + 1);
+    if (!file.tokens[*rank].empty())
+      throw FormatError(path, offset, "rank", fmt::format("{} is there twice", *rank));
+    file.tokens[*rank] = token;
+    ++file.n_ranks;
+  }
+  std::unordered_set<std::string_view> seen;
+  std::array<bool, 256> has_byte{};
+  for (const std::string& t : file.tokens) {
+    if (t.empty()) continue;
+    if (!seen.insert(t).second)
+      throw FormatError(path, FormatError::kNoOffset, "token", "is there twice");
+    if (t.size() == 1) has_byte[static_cast<uint8_t>(t[0])] = true;
+  }
+  const auto missing = std::find(has_byte.begin(), has_byte.end(), false);
+  if (missing != has_byte.end()) {
+    throw FormatError(path, FormatError::kNoOffset, "tokens",
+                      fmt::format("byte 0x{:02X} has no rank", missing - has_byte.begin()));
+  }
+  return file;
+}
+
+// Meta's names for the 256 tokens behind the ranks.
+std::vector<std::string> llama3_specials(bool first_version) {
+  std::vector<std::string> names = {"<|begin_of_text|>", "<|end_of_text|>"};
+  size_t next = 0;
+  const auto reserve_until = [&](size_t count) {
+    while (names.size() < count)
+      names.push_back(fmt::format("<|reserved_special_token_{}|>", next++));
+  };
+  if (first_version) {
+    reserve_until(6);
+    names.insert(names.end(), {"<|start_header_id|>", "<|end_header_id|>"});
+    reserve_until(9);
+    names.emplace_back("<|eot_id|>");
+  } else {
+    reserve_until(4);
+    names.insert(names.end(),
+                 {"<|finetune_right_pad_id|>", "<|step_id|>", "<|start_header_id|>",
+                  "<|end_header_id|>", "<|eom_id|>", "<|eot_id|>", "<|python_tag|>", "<|image|>"});
+  }
+  reserve_until(kLlama3Specials);
+  return names;
+}
+
+std::string spell(std::string_view bytes) {
+  std::string piece;
+  for (const char c : bytes)
+    unicode::append_utf8(byte_alphabet::code_point_of(static_cast<uint8_t>(c)), piece);
+  return piece;
+}
+
+void add_special(const RankFile& file, TokenizerSpec& spec, std::string_view name, TokenId id) {
+  const auto index = static_cast<size_t>(id);
+  if (index >= spec.pieces.size()) {
+    spec.pieces.resize(index + 1);
+    spec.types.resize(index + 1, TokenType::kUnused);
+  }
+  if (spec.types[index] != TokenType::kUnused) {
+    throw FormatError(std::string(file.path), FormatError::kNoOffset, "rank",
+                      fmt::format("{} is the id of {}", id, name));
+  }
+  spec.pieces[index] = name;
+  spec.types[index] = TokenType::kControl;
+}
+
+void set_llama3(const RankFile& file, bool first_version, TokenizerSpec& spec) {
+  spec.pre_tokenizer = PreTokenizer::kLlama3;
+  spec.meta_slices = true;
+  auto id = static_cast<TokenId>(spec.pieces.size());
+  for (const std::string& name : llama3_specials(first_version)) {
+    if (name == "<|begin_of_text|>") spec.bos = id;
+    if (name == "<|end_of_text|>") spec.eos = id;
+    if (name == "<|eot_id|>") spec.eot = id;
+    if (name == "<|eom_id|>") spec.eom = id;
+    if (name == "<|finetune_right_pad_id|>") spec.pad = id;
+    add_special(file, spec, name, id++);
+  }
+  spec.add_bos = true;
+}
+
+void set_openai(const RankFile& file, const Encoding& encoding, TokenizerSpec& spec) {
+  spec.pre_tokenizer = encoding.pre_tokenizer;
+  for (const SpecialToken& special : encoding.specials) {
+    add_special(file, spec, special.name, special.id);
+    if (special.name == kEndOfText) spec.eos = special.id;
+  }
+}
+
+// The encoding's name for a file that none was given for.
+std::string_view recognise(const RankFile& file, std::string_view bytes) {
+  if (file.n_ranks == kLlama3Ranks && file.tokens.size() == kLlama3Ranks) return "llama3.1";
+  Sha256 digest;
+  digest.update(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  const std::string hex = digest.hex();
+  for (const Encoding& encoding : encodings()) {
+    if (encoding.sha256 == hex) return encoding.name;
+  }
+  throw UnsupportedError(fmt::format("{}: {} ranks of an unknown encoding; name it, one of {}",
+                                     file.path, file.n_ranks,
+                                     fmt::join(tiktoken_encoding_names(), ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string_view> tiktoken_encoding_names() {
+  std::vector<std::string_view> names;
+  for (const Encoding& encoding : encodings()) names.push_back(encoding.name);
+  names.insert(names.end(), {"gpt2", "llama3", "llama3.1"});
+  return names;
+}
+
+bool looks_like_tiktoken(std::string_view bytes) {
+  std::string token;
+  std::string_view rest = bytes.substr(0, 4096);
+  return parse_line(next_line(rest), token).has_value();
+}
+
+TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
+                            std::string_view encoding) {
+  const RankFile file = parse_ranks(path, bytes);
+  if (encoding.empty()) encoding = recognise(file, bytes);
+  if (encoding == "gpt2") encoding = "r50k_base";
+  TokenizerSpec spec;
+  spec.merge_order = MergeOrder::kRanks;
+  spec.ignore_merges = true;
+  for (const std::string& token : file.tokens) {
+    spec.pieces.push_back(spell(token));
+    spec.types.push_back(token.empty() ? TokenType::kUnused : TokenType::kNormal);
+  }
+  const auto known = std::find_if(encodings().begin(), encodings().end(),
+                                  [&](const Encoding& e) { return e.name == encoding; });
+  if (known != encodings().end()) {
+    set_openai(file, *known, spec);
+  } else if (encoding == "llama3" || encoding == "llama3.1") {
+    set_llama3(file, encoding == "llama3", spec);
+  } else {
+    throw UnsupportedError(fmt::format("'{}' is no known encoding; known are {}", encoding,
+                                       fmt::join(tiktoken_encoding_names(), ", ")));
+  }
+  spec.stop_ids = find_stop_ids(spec);
+  return spec;
+}
+
+}  // namespace limpid
