@@ -107,24 +107,24 @@ inline constexpr int kParts = kLanes<T> / kPerPart<T>;
 // In each part the first (or the second) halves of a and b, kUnit lanes of a and of b in turn.
 template <typename T, int kUnit, bool kSecond, int... kLane>
 inline Vector<T> interleave(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
-  constexpr auto from = [](int lane) {
+  constexpr auto kFrom = [](int lane) {
     const int unit = lane % kPerPart<T> / kUnit;
     return (unit % 2 == 1 ? kLanes<T> : 0) + lane / kPerPart<T> * kPerPart<T> +
            (kSecond ? kPerPart<T> / 2 : 0) + unit / 2 * kUnit + lane % kUnit;
   };
-  return __builtin_shufflevector(a, b, (from(kLane))...);
+  return __builtin_shufflevector(a, b, (kFrom(kLane))...);
 }
 
 // Half of the parts of a, then as many of b: parts kFirst, kFirst + kStep, ...
 template <typename T, int kFirst, int kStep, int... kLane>
 inline Vector<T> parts(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
-  constexpr auto from = [](int lane) {
+  constexpr auto kFrom = [](int lane) {
     const int part = lane / kPerPart<T>;
     const int half = kParts<T> / 2;
     return (part >= half ? kLanes<T> : 0) + (kFirst + part % half * kStep) * kPerPart<T> +
            lane % kPerPart<T>;
   };
-  return __builtin_shufflevector(a, b, (from(kLane))...);
+  return __builtin_shufflevector(a, b, (kFrom(kLane))...);
 }
 
 // Turns over the square of kPerPart lanes in each part of kPerPart rows.
