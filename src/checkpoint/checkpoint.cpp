@@ -14,6 +14,7 @@
 #include "checkpoint/gguf_types.h"
 #include "checkpoint/hugging_face_folder.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/meta_folder.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/torch_checkpoint.h"
 
@@ -21,7 +22,8 @@ namespace limpid {
 namespace {
 
 constexpr std::string_view kReadable =
-    "Limpid reads Hugging Face folders, safetensors, PyTorch .pth and .pt, GGUF, and llama2.c "
+    "Limpid reads folders of Hugging Face and Meta, safetensors, PyTorch .pth and .pt, GGUF, and "
+    "llama2.c "
     ".bin files";
 
 // A folder that somebody took for a model: says what is in it.
@@ -36,10 +38,11 @@ constexpr std::string_view kReadable =
   std::ranges::sort(names);
   const size_t n_names = names.size();
   if (n_names > kShown) names.resize(kShown);
-  throw UnsupportedError(
-      fmt::format("{} is a folder without a config.json (with {}{}): name a file in it. {}", path,
-                  n_names == 0 ? "nothing in it" : fmt::format("{}", fmt::join(names, ", ")),
-                  n_names > kShown ? ", ..." : "", kReadable));
+  throw UnsupportedError(fmt::format(
+      "{} is a folder without config.json or consolidated.00.pth (with {}{}): name a file in it. "
+      "{}",
+      path, n_names == 0 ? "nothing in it" : fmt::format("{}", fmt::join(names, ", ")),
+      n_names > kShown ? ", ..." : "", kReadable));
 }
 
 struct Magic {
@@ -97,12 +100,23 @@ namespace {
 
 Checkpoint open_folder(const std::string& path) {
   if (looks_like_hugging_face(path)) return open_hugging_face_folder(path);
+  if (looks_like_meta(path)) return open_meta_folder(path);
   refuse_folder(path);
 }
 
 Checkpoint open_safetensors_file(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return looks_like_hugging_face(folder) ? open_hugging_face_file(path) : open_safetensors(path);
+}
+
+// A shard that was named stands for its folder.
+Checkpoint open_torch_file(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
+  std::error_code ignored;
+  const bool shard = file.filename().string().starts_with("consolidated.") &&
+                     std::filesystem::exists(file.parent_path() / "params.json", ignored);
+  return shard && looks_like_meta(folder) ? open_meta_folder(folder) : open_torch(path);
 }
 
 }  // namespace
@@ -119,7 +133,7 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     if (bytes.empty()) throw FormatError(path, 0, "magic", "the file is empty; download it again");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
-    if (text.starts_with(kTorchMagic)) return open_torch(path);
+    if (text.starts_with(kTorchMagic)) return open_torch_file(path);
     if (looks_like_old_torch(bytes)) refuse_old_torch(path);
     if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))
       return open_llama2c(path, tokenizer_path);

@@ -62,7 +62,10 @@ SineCosine sine_cosine(double angle) {
 
 RopeAngles::RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions,
                        double magnitude)
-    : half_(static_cast<int64_t>(inverse_frequencies.size())), n_positions_(n_positions) {
+    : inverse_frequencies_(inverse_frequencies.begin(), inverse_frequencies.end()),
+      magnitude_(magnitude),
+      half_(static_cast<int64_t>(inverse_frequencies.size())),
+      n_positions_(n_positions) {
   const auto size = static_cast<size_t>(Shape{n_positions, half_}.n_elements());
   for (const double frequency : inverse_frequencies) {
     LIMPID_CHECK(ArgumentError,
@@ -73,11 +76,17 @@ RopeAngles::RopeAngles(std::span<const double> inverse_frequencies, int64_t n_po
   }
   cosines_.reserve(size);
   sines_.reserve(size);
-  for (int64_t position = 0; position < n_positions; ++position) {
-    for (const double frequency : inverse_frequencies) {
+}
+
+void RopeAngles::compute_to(int64_t last) {
+  LIMPID_ASSERT(last < n_positions_);
+  if (half_ == 0) return;
+  for (int64_t position = static_cast<int64_t>(cosines_.size()) / half_; position <= last;
+       ++position) {
+    for (const double frequency : inverse_frequencies_) {
       const SineCosine turn = sine_cosine(static_cast<double>(position) * frequency);
-      cosines_.push_back(static_cast<float>(turn.cosine * magnitude));
-      sines_.push_back(static_cast<float>(turn.sine * magnitude));
+      cosines_.push_back(static_cast<float>(turn.cosine * magnitude_));
+      sines_.push_back(static_cast<float>(turn.sine * magnitude_));
     }
   }
 }

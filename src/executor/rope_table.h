@@ -15,17 +15,25 @@ struct SineCosine {
 SineCosine sine_cosine(double angle);
 
 // cos and sin of position * inverse_frequencies[i], times `magnitude`: [n_positions, n_rot / 2],
-// computed in f64 and rounded to f32.
+// computed in f64 and rounded to f32, as far as positions are used: a long context would take
+// longer than the first token.
 class RopeAngles {
  public:
-  // Throws ArgumentError when an angle leaves [0, 2^21), ShapeError when the table is too large.
+  // Sets the memory aside. Throws ArgumentError when an angle leaves [0, 2^21), ShapeError when the
+  // table is too large.
   RopeAngles(std::span<const double> inverse_frequencies, int64_t n_positions, double magnitude);
 
   int64_t n_positions() const { return n_positions_; }
+  // Computes what is missing of the positions up to `last`, which is below n_positions(). Allocates
+  // nothing.
+  void compute_to(int64_t last);
+  // Of a position that has been computed.
   const float* cosines(int64_t position) const { return cosines_.data() + position * half_; }
   const float* sines(int64_t position) const { return sines_.data() + position * half_; }
 
  private:
+  std::vector<double> inverse_frequencies_;
+  double magnitude_;
   int64_t half_;  // n_rot / 2
   int64_t n_positions_;
   std::vector<float> cosines_;

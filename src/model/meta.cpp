@@ -167,6 +167,7 @@ Metadata read_params(const Checkpoint& checkpoint) {
     set_rope_scaling_keys(metadata, "llama", {RopeScalingKind::kLlama3, 8.0, 1.0, 4.0, 8192});
   check_hidden_size(checkpoint, params, d_model);
   set_integer(metadata, "llama.feed_forward_length", first_gate(checkpoint).shape[0]);
+  params.ignore("(null)");  // names of parameters without a value
   params.ignore("max_batch_size");
   params.ignore("dropout");
   params.refuse_the_rest();

@@ -31,7 +31,11 @@ TEST(SineCosine, IsExactToTheLastDigits) {
 
 TEST(RopeAngles, HoldAnglesOfPositionsTimesFrequencies) {
   const std::vector<double> frequencies = {1.0, 0.25, 1e-4};
-  const RopeAngles angles(frequencies, 5000, 0.5);
+  RopeAngles angles(frequencies, 5000, 0.5);
+  angles.compute_to(77);
+  const float first = angles.cosines(77)[1];
+  angles.compute_to(4999);
+  EXPECT_EQ(angles.cosines(77)[1], first);
   for (const int64_t position : {0, 1, 77, 4999}) {
     for (size_t i = 0; i < frequencies.size(); ++i) {
       const double angle = static_cast<double>(position) * frequencies[i];

@@ -107,7 +107,13 @@ void CpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
   token_tiles_.reserve(static_cast<size_t>(max_tokens));
 }
 
-void CpuExecutor::begin_step() { token_tiles_.reserve(inputs_.token_ids.size()); }
+void CpuExecutor::begin_step() {
+  token_tiles_.reserve(inputs_.token_ids.size());
+  if (inputs_.positions.empty()) return;
+  const int64_t last = std::ranges::max(inputs_.positions);
+  for (RopeAngles& table : rope_tables_)
+    table.compute_to(std::min(last, table.n_positions() - 1));  // `rope` refuses what lies beyond
+}
 
 float* CpuExecutor::linear_scratch(int thread) {
   return linear_scratch_.as<float>().data() + thread * kLinearScratch;

@@ -1,0 +1,205 @@
+#include "checkpoint/meta_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/json_metadata.h"
+#include "checkpoint/model_folder.h"
+#include "checkpoint/torch_checkpoint.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+// Meta's largest releases have 16.
+constexpr size_t kMostShards = 100;
+constexpr const char* kParams = "params.json";
+
+// How the parts of a tensor make the whole: Megatron's column- and row-parallel layers (Shoeybi et
+// al. 2019, arXiv:1909.08053), as Meta's model.py uses them.
+enum class Join : uint8_t { kNone, kRows, kColumns };
+
+struct JoinRule {
+  std::string_view ending;
+  Join join;
+};
+constexpr std::array kJoinRules = {
+    JoinRule{".attention.wq.weight", Join::kRows},
+    JoinRule{".attention.wk.weight", Join::kRows},
+    JoinRule{".attention.wv.weight", Join::kRows},
+    JoinRule{".attention.wo.weight", Join::kColumns},
+    JoinRule{".feed_forward.w1.weight", Join::kRows},
+    JoinRule{".feed_forward.w2.weight", Join::kColumns},
+    JoinRule{".feed_forward.w3.weight", Join::kRows},
+};
+
+std::string shard_name(size_t i) { return fmt::format("consolidated.{:02}.pth", i); }
+
+class ShardJoiner {
+ public:
+  // `d_model` is params.json's `dim`: it tells how the embedding was cut.
+  ShardJoiner(std::vector<std::shared_ptr<const Checkpoint>> shards, std::optional<int64_t> d_model)
+      : shards_(std::move(shards)), d_model_(d_model) {}
+
+  void join_into(Checkpoint& whole) const {
+    const Checkpoint& first = *shards_.front();
+    for (const auto& shard : shards_) {
+      whole.files.insert(whole.files.end(), shard->files.begin(), shard->files.end());
+      check_names(*shard);
+    }
+    whole.tensor_order = first.tensor_order;
+    for (const std::string& name : first.tensor_order) {
+      const Join join = join_of(name);
+      if (join == Join::kNone) {
+        check_replicated(name);
+        whole.tensors[name] = *first.find(name);
+        const auto made = first.made.find(name);
+        if (made != first.made.end()) whole.made[name] = made->second;
+      } else {
+        promise(name, join, whole);
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] static void fail(const Checkpoint& shard, const std::string& name,
+                                const std::string& problem) {
+    throw FormatError(shard.path, FormatError::kNoOffset, name, problem);
+  }
+
+  void check_names(const Checkpoint& shard) const {
+    const Checkpoint& first = *shards_.front();
+    for (const std::string& name : shard.tensor_order) {
+      if (first.find(name) == nullptr) fail(shard, name, fmt::format("is not in {}", first.path));
+    }
+    for (const std::string& name : first.tensor_order) {
+      if (shard.find(name) == nullptr)
+        fail(shard, name, fmt::format("is missing, and {} has it", first.path));
+    }
+  }
+
+  Join join_of(std::string_view name) const {
+    if (shards_.size() == 1) return Join::kNone;
+    if (name == "output.weight") return Join::kRows;
+    // Llama 1 and 2 cut the embedding's columns, Llama 3 its rows.
+    if (name == "tok_embeddings.weight") {
+      const TensorView& part = *shards_.front()->find(name);
+      const bool whole_rows = d_model_ && part.shape.rank() == 2 && part.shape[1] == *d_model_;
+      return whole_rows ? Join::kRows : Join::kColumns;
+    }
+    for (const JoinRule& rule : kJoinRules) {
+      if (name.ends_with(rule.ending)) return rule.join;
+    }
+    return Join::kNone;
+  }
+
+  void check_replicated(const std::string& name) const {
+    Tensor storage_of_first;
+    const TensorView expected = shards_.front()->read(name, storage_of_first);
+    for (size_t i = 1; i < shards_.size(); ++i) {
+      Tensor storage;
+      const TensorView found = shards_[i]->read(name, storage);
+      const bool same = found.dtype == expected.dtype && found.shape == expected.shape &&
+                        std::memcmp(found.data, expected.data, expected.n_bytes()) == 0;
+      if (!same)
+        fail(*shards_[i], name, fmt::format("is another than in {}", shards_.front()->path));
+    }
+  }
+
+  // Parts are of one type, and equal in the dimension that was not cut.
+  void promise(const std::string& name, Join join, Checkpoint& whole) const {
+    const TensorView& first = *shards_.front()->find(name);
+    const int kept = join == Join::kRows ? 1 : 0;
+    int64_t joined = 0;
+    for (const auto& shard : shards_) {
+      const TensorView& part = *shard->find(name);
+      if (part.dtype != first.dtype || part.shape.rank() != 2 || first.shape.rank() != 2 ||
+          part.shape[kept] != first.shape[kept]) {
+        fail(*shard, name,
+             fmt::format("is {}, which does not join {} of {}", part.to_string(), first.to_string(),
+                         shards_.front()->path));
+      }
+      if (__builtin_add_overflow(joined, part.shape[1 - kept], &joined))
+        fail(*shard, name, "is too large");
+    }
+    const Shape shape =
+        join == Join::kRows ? Shape{joined, first.shape[1]} : Shape{first.shape[0], joined};
+    whole.tensors[name] = {first.dtype, shape, nullptr};
+    whole.made[name] = {fmt::format("{} of {} files joined",
+                                    join == Join::kRows ? "rows" : "columns", shards_.size()),
+                        [shards = shards_, name, dtype = first.dtype, shape, join] {
+                          return joined_tensor(shards, name, dtype, shape, join);
+                        }};
+  }
+
+  static Tensor joined_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& shards,
+                              const std::string& name, DType dtype, const Shape& shape, Join join) {
+    Tensor whole(dtype, shape);
+    const uint64_t row_bytes = whole.view().row_bytes();
+    uint64_t offset = 0;
+    for (const auto& shard : shards) {
+      Tensor storage;
+      const TensorView part = shard->read(name, storage);
+      if (part.n_bytes() == 0) continue;
+      if (join == Join::kRows) {
+        std::memcpy(whole.data() + offset, part.data, part.n_bytes());
+        offset += part.n_bytes();
+        continue;
+      }
+      for (int64_t row = 0; row < part.shape[0]; ++row) {
+        std::memcpy(whole.data() + static_cast<uint64_t>(row) * row_bytes + offset, part.row(row),
+                    part.row_bytes());
+      }
+      offset += part.row_bytes();
+    }
+    return whole;
+  }
+
+  std::vector<std::shared_ptr<const Checkpoint>> shards_;
+  std::optional<int64_t> d_model_;
+};
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+}  // namespace
+
+bool looks_like_meta(const std::string& folder) {
+  return ModelFolder(folder).contains(shard_name(0));
+}
+
+Checkpoint open_meta_folder(const std::string& path) {
+  const ModelFolder folder(path);
+  Checkpoint whole;
+  whole.path = path;
+  whole.naming = Naming::kMeta;
+  if (folder.contains(kParams)) {
+    const auto params = folder.open(kParams);
+    add_json(params->path(), text_of(*params), "params.", whole.metadata);
+  }
+  std::vector<std::shared_ptr<const Checkpoint>> shards;
+  while (shards.size() < kMostShards && folder.contains(shard_name(shards.size()))) {
+    shards.push_back(
+        std::make_shared<const Checkpoint>(open_torch(folder.resolve(shard_name(shards.size())))));
+  }
+  if (shards.empty()) {
+    throw ResourceError(fmt::format("{} has no {}", path, shard_name(0)));
+  }
+  whole.format = shards.size() == 1 ? "torch, Meta's folder"
+                                    : fmt::format("torch, Meta's folder, {} shards", shards.size());
+  auto d_model = whole.metadata.integer("params.model.dim");
+  if (!d_model) d_model = whole.metadata.integer("params.dim");
+  ShardJoiner(std::move(shards), d_model).join_into(whole);
+  constexpr const char* kTokenizer = "tokenizer.model";
+  if (folder.contains(kTokenizer)) whole.attachments[kTokenizer] = folder.open(kTokenizer);
+  return whole;
+}
+
+}  // namespace limpid
