@@ -149,29 +149,31 @@ void print_head(const Trainer& trainer) {
 }
 
 // Lines as the originals print them, or an object a step.
-void report_step(const Trainer& trainer, double loss, bool json, ProgressBar& bar) {
+void report_step(const Trainer& trainer, double loss, bool json, bool on_terminal,
+                 ProgressBar& bar) {
   const int64_t step = trainer.steps_done();
   const Config& config = trainer.config();
   const bool due = step % config.steps_between_lines == 0 || step == config.num_steps;
-  if (stdout_is_terminal() && (json || due)) bar.wipe();
+  if (on_terminal && (json || due)) bar.wipe();
   if (json) {
     write_out(fmt::format("{{\"step\":{},\"loss\":{}}}\n", step,
                           std::isfinite(loss) ? fmt::format("{:.17g}", loss) : "null"));
   } else if (due) {
     write_out(fmt::format("step {:4} / {:4} | loss {:.4f}\n", step, config.num_steps, loss));
   }
-  if (stdout_is_terminal() && (json || due)) flush_out();
+  if (on_terminal && (json || due)) flush_out();
 }
 
 // False when Ctrl-C ended it early.
 bool train(Trainer& trainer, bool json) {
   InterruptGuard interrupt;
   ProgressBar bar("training");
+  const bool on_terminal = stdout_is_terminal();
   const Config& config = trainer.config();
   while (trainer.steps_done() < config.num_steps) {
     if (interrupt.interrupted()) return false;
     const double loss = trainer.step();
-    report_step(trainer, loss, json, bar);
+    report_step(trainer, loss, json, on_terminal, bar);
     if (trainer.steps_done() % 16 == 0) {
       bar.show(static_cast<uint64_t>(trainer.steps_done()), static_cast<uint64_t>(config.num_steps),
                fmt::format("loss {:.4f}", loss));
