@@ -36,6 +36,9 @@ struct OpenOptions {
   std::string cache_type_v = "f16";
   std::string tokenizer_path{};  // llama2.c's tokenizer.bin when it does not lie beside the model
   std::string chat_template{};   // Jinja source in place of the model's own
+  // "q4_k_m", …: what limpid quantize would make of the model, made while it is opened and kept in
+  // ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized; "": as it is.
+  std::string quantize{};
   bool check_memory = true;      // throw ResourceError before loading what cannot fit
   // Called now and then while loading, with bytes done and in all; returning false cancels
   // (ResourceError).

@@ -232,31 +232,51 @@ void put_tensor_table(std::string& out, std::span<const NamedTensor> tensors) {
   }
 }
 
-void pad(AtomicFile& file) {
-  static constexpr char kZeros[kAlignment] = {};
-  file.write({kZeros, static_cast<size_t>(align_up(file.size()) - file.size())});
-}
-
 }  // namespace
 
-void write_gguf(const std::string& path, const Metadata& metadata,
-                std::span<const NamedTensor> tensors) {
+GgufStream::GgufStream(const std::string& path, const Metadata& metadata,
+                       std::span<const NamedTensor> tensors)
+    : file_(path) {
   std::string head(kGgufMagic);
   put(head, uint32_t{3});
   put<uint64_t>(head, tensors.size());
   put(head, count_metadata(metadata));
   put_metadata(head, metadata);
   put_tensor_table(head, tensors);
+  file_.write(head);
+  pad();
+  for (const NamedTensor& tensor : tensors) sizes_.push_back(tensor.view.n_bytes());
+}
 
-  AtomicFile file(path);
-  file.write(head);
-  pad(file);
+void GgufStream::pad() {
+  static constexpr char kZeros[kAlignment] = {};
+  file_.write({kZeros, static_cast<size_t>(align_up(file_.size()) - file_.size())});
+}
+
+void GgufStream::write(std::span<const std::byte> bytes) {
+  LIMPID_CHECK(ArgumentError, tensor_ < sizes_.size() && bytes.size() <= sizes_[tensor_] - written_,
+               "[gguf writer] {} bytes are more than tensor {} has left", bytes.size(), tensor_);
+  file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  written_ += bytes.size();
+  if (written_ < sizes_[tensor_]) return;
+  pad();
+  ++tensor_;
+  written_ = 0;
+}
+
+void GgufStream::commit() {
+  LIMPID_CHECK(ArgumentError, tensor_ == sizes_.size(),
+               "[gguf writer] the bytes of {} tensors are missing", sizes_.size() - tensor_);
+  file_.commit();
+}
+
+void write_gguf(const std::string& path, const Metadata& metadata,
+                std::span<const NamedTensor> tensors) {
+  GgufStream stream(path, metadata, tensors);
   for (const NamedTensor& tensor : tensors) {
-    file.write({reinterpret_cast<const char*>(tensor.view.data),
-                static_cast<size_t>(tensor.view.n_bytes())});
-    pad(file);
+    stream.write({tensor.view.data, static_cast<size_t>(tensor.view.n_bytes())});
   }
-  file.commit();
+  stream.commit();
 }
 
 }  // namespace limpid

@@ -15,6 +15,7 @@ inline constexpr int kExitInterrupted = 130;  // as a shell reports SIGINT
 
 int bench_command(const Arguments& arguments);
 int chat_command(const Arguments& arguments);
+int convert_command(const Arguments& arguments);
 int detokenize_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
@@ -22,6 +23,7 @@ int logits_command(const Arguments& arguments);
 int microgpt_command(const Arguments& arguments);
 int perplexity_command(const Arguments& arguments);
 int pull_command(const Arguments& arguments);
+int quantize_command(const Arguments& arguments);
 int run_command(const Arguments& arguments);
 int template_command(const Arguments& arguments);
 int tokenize_command(const Arguments& arguments);

@@ -25,6 +25,8 @@ std::span<const Command> commands() {
               verify_command},
       Command{"perplexity", "how well a model predicts a text", perplexity_command},
       Command{"bench", "tokens per second, beside the limits of this machine", bench_command},
+      Command{"convert", "a model in another layout", convert_command},
+      Command{"quantize", "a model in fewer bits", quantize_command},
       Command{"microgpt", "the smallest language model that learns", microgpt_command},
       Command{"pull", "obtain a model", pull_command},
       Command{"devices", "what this machine can run on", devices_command},

@@ -10,6 +10,7 @@
 #include "executor/executors.h"
 #include "generate/engine.h"
 #include "model/canonical.h"
+#include "model/quantized_cache.h"
 #include "model/tokenizer_from_metadata.h"
 #include "tokenizer/tokenizer_files.h"
 
@@ -59,6 +60,11 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   LoadOptions load;
   load.n_ctx = options.n_ctx;
   load.progress = progress_of(bar);
+  if (!options.quantize.empty()) {
+    checkpoint = std::make_shared<const Checkpoint>(
+        quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
+                                quantized_cache_folder(), {options.n_threads, load.progress}));
+  }
   auto model =
       Model::load(std::move(checkpoint), make_executor(options.executor, executor_options), load);
   bar.wipe();

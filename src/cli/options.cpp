@@ -39,6 +39,8 @@ void declare_model(Flags& flags, ModelFlags& values) {
              "LLAMA_ARG_CACHE_TYPE_K");
   flags.text("-ctv,--cache-type-v TYPE", values.cache_type_v, "its values: f16 or f32",
              "LLAMA_ARG_CACHE_TYPE_V");
+  flags.text("--quantize TYPE", values.quantize,
+             "quantise while opening (q8_0, q4_0, q4_k_m, …) and keep the result in a cache");
   flags.toggle("-v,--verbose", values.verbose, "say on stderr what is being done");
 }
 
@@ -105,6 +107,7 @@ OpenOptions to_open_options(const ModelFlags& values) {
   parse_cache_type(values.cache_type_v);
   options.cache_type_k = values.cache_type_k;
   options.cache_type_v = values.cache_type_v;
+  options.quantize = values.quantize;
   options.tokenizer_path = values.tokenizer;
   return options;
 }

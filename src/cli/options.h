@@ -25,6 +25,7 @@ struct ModelFlags {
   std::string executor = "cpu";
   std::string cache_type_k = "f16";
   std::string cache_type_v = "f16";
+  std::string quantize;
   bool verbose = false;
 };
 

@@ -7,6 +7,7 @@
 #include "executor/executors.h"
 #include "generate/memory_plan.h"
 #include "model/canonical.h"
+#include "model/quantized_cache.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
 
@@ -27,6 +28,11 @@ std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions&
       make_executor(options.executor, executor_options);  // cheap, so its errors come first
   auto checkpoint =
       std::make_shared<const Checkpoint>(open_model_files({path, options.tokenizer_path}));
+  if (!options.quantize.empty()) {
+    checkpoint = std::make_shared<const Checkpoint>(
+        quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
+                                quantized_cache_folder(), {options.n_threads, options.progress}));
+  }
   const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
   if (options.check_memory) check_memory_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;

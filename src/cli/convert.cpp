@@ -1,0 +1,99 @@
+// `limpid convert`: a model in another layout.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/model_path.h"
+#include "cli/output.h"
+#include "model/canonical.h"
+#include "model/export_model.h"
+#include "model/rope_scaling.h"
+
+namespace limpid::cli {
+namespace {
+
+struct ConvertFlags {
+  std::string in;
+  std::string out;
+  std::string layout;
+  std::string dtype;
+  std::string rope_scaling;
+  int64_t n_threads = 0;
+  bool allow_requantize = false;
+};
+
+bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
+  Flags flags("convert IN OUT [options]",
+              "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a "
+              "folder, as --to says.\nOne piece of one tensor is in memory at a time.",
+              "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
+              "limpid convert model.gguf folder/ --to safetensors\n"
+              "limpid convert SmolLM2-135M/ folder/ --to pth");
+  flags.text("in IN", values.in, "a model: a file, a folder as downloaded, or a name");
+  flags.text("out OUT", values.out, "the file or folder to write");
+  flags.text("--to LAYOUT", values.layout,
+             "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)");
+  flags.text("--dtype TYPE", values.dtype,
+             "what matrices become: f32, f16, bf16, or for GGUF any type of limpid quantize "
+             "(default: what they are)");
+  flags.text("--rope-scaling SCALING", values.rope_scaling,
+             "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT, in place of the "
+             "model's own");
+  flags.toggle("--allow-requantize", values.allow_requantize,
+               "quantise also what is quantised already");
+  flags.integer("-t,--threads N", values.n_threads, "threads (default: as many as cores)");
+  if (!flags.parse(arguments)) return false;
+  LIMPID_CHECK(ArgumentError, !values.in.empty() && !values.out.empty(),
+               "give the model and where to write it: limpid convert IN OUT");
+  LIMPID_CHECK(ArgumentError, values.n_threads >= 0 && values.n_threads <= 4096,
+               "-t {}: must lie in [0, 4096]", values.n_threads);
+  return true;
+}
+
+Layout layout_of(const ConvertFlags& values) {
+  const std::string extension = std::filesystem::path(values.out).extension().string();
+  const std::string name = values.layout.empty() && extension == ".gguf" ? "gguf" : values.layout;
+  if (name == "gguf") return Layout::kGguf;
+  if (name == "safetensors") return Layout::kHuggingFace;
+  if (name == "pth") return Layout::kMeta;
+  throw ArgumentError(name.empty()
+                          ? fmt::format("{} does not end with .gguf: say --to gguf, safetensors or "
+                                        "pth",
+                                        values.out)
+                          : fmt::format("--to {}: there are gguf, safetensors and pth", name));
+}
+
+}  // namespace
+
+int convert_command(const Arguments& arguments) {
+  ConvertFlags values;
+  if (!parse_flags(arguments, values)) return kExitOk;
+  ExportOptions options;
+  options.layout = layout_of(values);
+  if (!values.dtype.empty()) options.file_type = &file_type_from_name(values.dtype);
+  options.allow_requantize = values.allow_requantize;
+  options.write.n_threads = static_cast<int>(values.n_threads);
+  Checkpoint checkpoint = open_model_files({resolve_model(values.in), ""});
+  if (!values.rope_scaling.empty())
+    override_rope_scaling(checkpoint, parse_rope_scaling(values.rope_scaling));
+  ProgressBar bar("converting");
+  options.write.progress = [&bar](uint64_t done, uint64_t total) {
+    bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
+    return true;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const ExportResult result = export_model(values.out, checkpoint, options);
+  bar.wipe();
+  for (const std::string& remark : result.remarks) print_log(remark);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print_log(fmt::format("{}: {} from {} in {:.1f} s", values.out,
+                        format_bytes(result.plan.bytes_after),
+                        format_bytes(result.plan.bytes_before), seconds));
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,108 @@
+// `limpid quantize`: a model in fewer bits, as GGUF.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/check.h"
+#include "cli/command.h"
+#include "cli/model_path.h"
+#include "cli/output.h"
+#include "model/canonical.h"
+#include "model/export_model.h"
+#include "model/gguf_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+struct QuantizeFlags {
+  std::string in;
+  std::string out;
+  std::string type;
+  std::string importance;
+  int64_t n_threads = 0;
+  bool allow_requantize = false;
+  bool dry_run = false;
+};
+
+bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
+  Flags flags("quantize IN OUT TYPE [options]",
+              "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
+              "follows llama.cpp's\nmixtures; scales are searched for. TYPE is one of\n" +
+                  file_type_names() + ".",
+              "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
+              "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf");
+  flags.text("in IN", values.in, "a model: a file, a folder as downloaded, or a name");
+  flags.text("out OUT", values.out, "the file to write");
+  flags.text("type TYPE", values.type, "what to write");
+  flags.text("--imatrix FILE", values.importance,
+             "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
+  flags.toggle("--allow-requantize", values.allow_requantize,
+               "quantise also what is quantised already");
+  flags.toggle("--dry-run", values.dry_run, "say what every tensor would become, write nothing");
+  flags.integer("-t,--threads N", values.n_threads, "threads (default: as many as cores)");
+  if (!flags.parse(arguments)) return false;
+  LIMPID_CHECK(ArgumentError, !values.in.empty() && !values.out.empty() && !values.type.empty(),
+               "give the model, the file to write and a type: limpid quantize IN OUT TYPE");
+  LIMPID_CHECK(ArgumentError, values.n_threads >= 0 && values.n_threads <= 4096,
+               "-t {}: must lie in [0, 4096]", values.n_threads);
+  return true;
+}
+
+void report_fallbacks(const TensorPlan& plan) {
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.wanted == tensor.to) continue;
+    print_log(fmt::format("{}: rows of {} are no whole blocks of {}: {} instead", tensor.name,
+                          tensor.shape.cols(), dtype_info(tensor.wanted).name,
+                          dtype_info(tensor.to).name));
+  }
+}
+
+void print_plan(const TensorPlan& plan) {
+  for (const PlannedTensor& tensor : plan.tensors) {
+    write_out(fmt::format("{:28} {:18} {} -> {}\n", tensor.name, tensor.shape.to_string(),
+                          dtype_info(tensor.from).name, dtype_info(tensor.to).name));
+  }
+}
+
+double bits_per_weight(const TensorPlan& plan) {
+  int64_t n = 0;
+  for (const PlannedTensor& tensor : plan.tensors) n += tensor.shape.n_elements();
+  return 8.0 * static_cast<double>(plan.bytes_after) / static_cast<double>(n);
+}
+
+}  // namespace
+
+int quantize_command(const Arguments& arguments) {
+  QuantizeFlags values;
+  if (!parse_flags(arguments, values)) return kExitOk;
+  const FileType& type = file_type_from_name(values.type);
+  const Importance importance =
+      values.importance.empty() ? Importance{} : Importance::open(values.importance);
+  const Checkpoint checkpoint =
+      described_for_gguf(open_model_files({resolve_model(values.in), ""}));
+  PlanOptions options;
+  options.file_type = &type;
+  options.has_importance = !importance.empty();
+  options.allow_requantize = values.allow_requantize;
+  const TensorPlan plan = plan_tensors(checkpoint, options);
+  report_fallbacks(plan);
+  if (values.dry_run) return print_plan(plan), kExitOk;
+  ProgressBar bar("quantising");
+  WriteOptions write;
+  write.n_threads = static_cast<int>(values.n_threads);
+  write.progress = [&bar](uint64_t done, uint64_t total) {
+    bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
+    return true;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  write_model_gguf(values.out, checkpoint, plan, &type, importance, write);
+  bar.wipe();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,
+                        format_bytes(plan.bytes_after), bits_per_weight(plan),
+                        format_bytes(plan.bytes_before), seconds));
+  return kExitOk;
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,123 @@
+#include "model/model_config_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "model/hugging_face.h"
+
+namespace limpid {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The shortest decimal that is this f32: 1e-05, not 9.99999974e-06.
+double shortest(double value) { return std::stod(fmt::format("{}", static_cast<float>(value))); }
+
+std::optional<double> scaling_number(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                                     std::string_view name) {
+  return checkpoint.metadata.number(fmt::format("{}.rope.scaling.{}", spec.architecture, name));
+}
+
+Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  if (spec.rope.scaling == "none") return nullptr;
+  if (spec.rope.scaling == "linear") {
+    return {{"rope_type", "linear"}, {"factor", shortest(spec.rope.scaling_factor)}};
+  }
+  const auto low = scaling_number(checkpoint, spec, "low_freq_factor");
+  LIMPID_CHECK(UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
+               "{}: the rotary frequencies are scaled by a table (rope_freqs.weight), which this "
+               "layout has no place for; name the scaling with --rope-scaling, for instance "
+               "llama3:32,1,4,8192",
+               checkpoint.path);
+  const auto integer = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
+  return {{"rope_type", "llama3"},
+          {"factor", shortest(*scaling_number(checkpoint, spec, "factor"))},
+          {"low_freq_factor", shortest(*low)},
+          {"high_freq_factor",
+           shortest(scaling_number(checkpoint, spec, "high_freq_factor").value_or(4))},
+          {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
+}
+
+void set_token_id(Json& json, const Checkpoint& checkpoint, const char* name, const char* key) {
+  if (const auto id = checkpoint.metadata.integer(key)) json[name] = *id;
+}
+
+}  // namespace
+
+std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                                const std::string& dtype) {
+  const HuggingFaceFamily* family = find_hugging_face_family(spec.architecture);
+  LIMPID_CHECK(UnsupportedError, family != nullptr && spec.position == PositionKind::kRope,
+               "{}: a {} model is not written for transformers", checkpoint.path,
+               spec.architecture);
+  Json json;
+  json["architectures"] = {std::string(family->class_name)};
+  json["model_type"] = std::string(family->model_type);
+  json["hidden_size"] = spec.d_model;
+  json["intermediate_size"] = spec.d_ff;
+  json["num_hidden_layers"] = spec.n_layers;
+  json["num_attention_heads"] = spec.n_heads;
+  json["num_key_value_heads"] = spec.n_kv_heads;
+  json["head_dim"] = spec.head_dim;
+  json["vocab_size"] = spec.vocab_size;
+  json["max_position_embeddings"] = spec.n_ctx_train;
+  json["rms_norm_eps"] = shortest(spec.norm_eps);
+  json["rope_theta"] = shortest(spec.rope.base);
+  json["rope_scaling"] = rope_scaling(checkpoint, spec);
+  json["hidden_act"] = "silu";
+  json["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr;
+  json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
+  json["attention_dropout"] = 0.0;
+  json["initializer_range"] = 0.02;
+  json["use_cache"] = true;
+  json["tie_word_embeddings"] = spec.tied_embeddings;
+  json["torch_dtype"] = dtype;
+  set_token_id(json, checkpoint, "bos_token_id", "tokenizer.ggml.bos_token_id");
+  set_token_id(json, checkpoint, "eos_token_id", "tokenizer.ggml.eos_token_id");
+  LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
+               "{}: rotates {} of {} elements of a head, which {} does not", checkpoint.path,
+               spec.rope.n_rot, spec.head_dim, family->class_name);
+  return json.dump(2) + "\n";
+}
+
+std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  LIMPID_CHECK(UnsupportedError,
+               spec.architecture == "llama" && spec.head_dim * spec.n_heads == spec.d_model &&
+                   spec.rope.n_rot == spec.head_dim &&
+                   checkpoint.find("blk.0.attn_q.bias") == nullptr &&
+                   checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,
+               "{}: Meta's layout holds Llama models only, and this {} differs from them",
+               checkpoint.path, spec.architecture);
+  Json json;
+  json["dim"] = spec.d_model;
+  json["n_layers"] = spec.n_layers;
+  json["n_heads"] = spec.n_heads;
+  json["n_kv_heads"] = spec.n_kv_heads;
+  json["vocab_size"] = spec.vocab_size;
+  // The width of the MLP follows from a rule (meta_hidden_size): a multiplier that takes two thirds
+  // of 4 * dim to at most d_ff, rounded up to a multiple of d_ff.
+  const int64_t two_thirds = 8 * spec.d_model / 3;
+  if (two_thirds > spec.d_ff) {
+    json["ffn_dim_multiplier"] =
+        static_cast<double>(spec.d_ff) / static_cast<double>(two_thirds) * (1 - 1e-9);
+  }
+  json["multiple_of"] = spec.d_ff;
+  json["norm_eps"] = shortest(spec.norm_eps);
+  json["rope_theta"] = shortest(spec.rope.base);
+  json["max_seq_len"] = spec.n_ctx_train;
+  if (spec.rope.scaling == "none") return json.dump() + "\n";
+  const Json scaling = rope_scaling(checkpoint, spec);
+  const Json metas = {{"rope_type", "llama3"},
+                      {"factor", 8.0},
+                      {"low_freq_factor", 1.0},
+                      {"high_freq_factor", 4.0},
+                      {"original_max_position_embeddings", 8192}};
+  LIMPID_CHECK(UnsupportedError, scaling == metas,
+               "{}: Meta's params.json knows one scaling of rotary positions, and this is another",
+               checkpoint.path);
+  json["use_scaled_rope"] = true;
+  return json.dump() + "\n";
+}
+
+}  // namespace limpid

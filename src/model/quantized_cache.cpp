@@ -1,0 +1,140 @@
+#include "model/quantized_cache.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/check.h"
+#include "checkpoint/gguf.h"
+
+namespace limpid {
+namespace {
+
+// Changes when the same source would give other bytes.
+constexpr std::string_view kQuantizerVersion = "limpid quantizer 1";
+constexpr const char* kIdentityKey = "limpid.cache.source";
+
+// FNV-1a, 64 bits.
+class Hash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes) {
+      value_ = (value_ ^ static_cast<uint64_t>(byte)) * 0x100000001b3ULL;
+    }
+  }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+uint64_t hash_of(std::string_view text) {
+  Hash hash;
+  hash.add({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  return hash.value();
+}
+
+// The ends of a file, and pages evenly spread over it.
+uint64_t sampled_hash(std::span<const std::byte> bytes) {
+  constexpr size_t kEnd = size_t{64} << 10;
+  constexpr size_t kPage = 4096;
+  constexpr size_t kPages = 64;
+  Hash hash;
+  hash.add(bytes.first(std::min(kEnd, bytes.size())));
+  hash.add(bytes.last(std::min(kEnd, bytes.size())));
+  for (size_t i = 1; i <= kPages; ++i) {
+    const size_t at = bytes.size() / (kPages + 1) * i;
+    hash.add(bytes.subspan(at, std::min(kPage, bytes.size() - at)));
+  }
+  return hash.value();
+}
+
+std::string identity_of(const MappedFile& file) {
+  struct stat status {};
+  LIMPID_CHECK(ResourceError, ::stat(file.path().c_str(), &status) == 0, "cannot stat {}",
+               file.path());
+  return fmt::format("{}:{} {} {}.{:09} {}.{:09} {:016x}", status.st_dev, status.st_ino,
+                     status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+                     status.st_ctim.tv_sec, status.st_ctim.tv_nsec, sampled_hash(file.bytes()));
+}
+
+// Opens a cached result if it is there, whole, and made from this very source.
+std::optional<Checkpoint> open_cached(const std::string& path, const std::string& identity) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  try {
+    Checkpoint cached = open_gguf(path);
+    if (cached.metadata.string(kIdentityKey) == identity) return cached;
+  } catch (const Error&) {
+    // Damaged: made again below, over it.
+  }
+  return std::nullopt;
+}
+
+// The source with the tensors of `cached`, which has them in its order and by the same names.
+Checkpoint with_tensors_of(const Checkpoint& source, Checkpoint cached) {
+  Checkpoint result = source;
+  result.format = source.format + ", quantised";
+  result.tensors = std::move(cached.tensors);
+  result.tensor_order = std::move(cached.tensor_order);
+  result.made.clear();
+  result.owned.clear();
+  result.files = std::move(cached.files);
+  return result;
+}
+
+}  // namespace
+
+std::string quantized_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (cache != nullptr && *cache != '\0') {
+    folder = cache;
+  } else {
+    LIMPID_CHECK(ResourceError, home != nullptr && *home != '\0',
+                 "no folder for quantised models: set XDG_CACHE_HOME or HOME");
+    folder = std::filesystem::path(home) / ".cache";
+  }
+  return (folder / "limpid" / "quantized").string();
+}
+
+std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type) {
+  std::string identity = fmt::format("{}, {}", kQuantizerVersion, file_type.name);
+  for (const auto& file : checkpoint.files) identity += "\n" + identity_of(*file);
+  return identity;
+}
+
+Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
+                                   const std::string& folder, const WriteOptions& options) {
+  LIMPID_CHECK(UnsupportedError, !source.files.empty(),
+               "{}: only a model that lies in files is quantised while it is opened", source.path);
+  const std::string identity = source_identity(source, file_type);
+  const std::string stem =
+      std::filesystem::path(source.files.front()->path()).stem().string().substr(0, 64);
+  const std::string path =
+      (std::filesystem::path(folder) /
+       fmt::format("{}-{:016x}.{}.gguf", stem, hash_of(identity), file_type.name))
+          .string();
+  if (auto cached = open_cached(path, identity)) return with_tensors_of(source, std::move(*cached));
+
+  PlanOptions plan;
+  plan.file_type = &file_type;
+  plan.head_rows = source.head_rows;
+  const TensorPlan tensors = plan_tensors(source, plan);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", folder, error.message());
+  Checkpoint described = source;
+  described.metadata = Metadata{};
+  described.metadata.set(kIdentityKey, {identity, "string"});
+  write_model_gguf(path, described, tensors, &file_type, {}, options);
+  auto cached = open_cached(path, identity);
+  LIMPID_CHECK(ResourceError, cached.has_value(), "{} is gone as soon as it was written", path);
+  return with_tensors_of(source, std::move(*cached));
+}
+
+}  // namespace limpid

@@ -1,0 +1,29 @@
+// Quantised while it is opened: the result is kept in a cache, so that the second time it is
+// mapped.
+#pragma once
+
+#include <string>
+
+#include "checkpoint/checkpoint.h"
+#include "model/export_model.h"
+
+namespace limpid {
+
+// Where results are kept: ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized. Throws ResourceError when
+// neither variable is set.
+std::string quantized_cache_folder();
+
+// What a cached result was made from: the quantiser's version, the type, and of every file of the
+// checkpoint its device, inode, size, times of change of content and of inode to the nanosecond,
+// and a hash of its first and last 64 KiB and of 64 pages between. Whoever writes to a file, puts
+// another in its place or restores an old one changes the time of its inode, which no program can
+// set; the hash is for file systems that keep no such times.
+std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type);
+
+// `source` (canonical) with its tensors quantised as `limpid quantize` does. From `folder` if a
+// result with exactly this identity is there; else it is made and put there. Metadata, tokenizer
+// and order of rows are the source's. Throws UnsupportedError, FormatError, ResourceError.
+Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
+                                   const std::string& folder, const WriteOptions& options);
+
+}  // namespace limpid

@@ -1,0 +1,124 @@
+// The K formats.
+#include <cstring>
+
+#include "tensor/quantize_block.h"
+#include "tensor/quantize_super_block.h"
+
+namespace limpid {
+namespace {
+
+// Bits 0 and 1 of four elements 32 apart in each byte.
+void pack_two_bits(const uint8_t (&q)[kSuperBlock], uint8_t (&qs)[64]) {
+  for (int h = 0; h < 2; ++h) {
+    for (int l = 0; l < 32; ++l) {
+      unsigned bits = 0;
+      for (int s = 0; s < 4; ++s) bits |= (q[128 * h + 32 * s + l] & 3U) << (2 * s);
+      qs[32 * h + l] = static_cast<uint8_t>(bits);
+    }
+  }
+}
+
+void pack_nibbles(const uint8_t (&q)[kSuperBlock], uint8_t (&qs)[128]) {
+  for (int c = 0; c < 4; ++c) {
+    for (int l = 0; l < 32; ++l) {
+      qs[32 * c + l] =
+          static_cast<uint8_t>((q[64 * c + l] & 0x0fU) | ((q[64 * c + 32 + l] & 0x0fU) << 4));
+    }
+  }
+}
+
+// Bit `bit` of element 32i + l to bit i of byte l.
+void pack_bit(const uint8_t (&q)[kSuperBlock], int bit, uint8_t (&bytes)[32]) {
+  for (int l = 0; l < 32; ++l) {
+    unsigned bits = 0;
+    for (int i = 0; i < 8; ++i) bits |= ((q[32 * i + l] >> bit) & 1U) << i;
+    bytes[l] = static_cast<uint8_t>(bits);
+  }
+}
+
+// The inverse of unpack_group_scales.
+void pack_group_scales(const AffineBlock<32>& block, uint8_t (&packed)[12]) {
+  for (int i = 0; i < 4; ++i) {
+    const auto scale = static_cast<unsigned>(block.scale[i]);
+    const auto minimum = static_cast<unsigned>(block.minimum[i]);
+    const auto late_scale = static_cast<unsigned>(block.scale[4 + i]);
+    const auto late_minimum = static_cast<unsigned>(block.minimum[4 + i]);
+    packed[i] = static_cast<uint8_t>(scale | ((late_scale >> 4) << 6));
+    packed[4 + i] = static_cast<uint8_t>(minimum | ((late_minimum >> 4) << 6));
+    packed[8 + i] = static_cast<uint8_t>((late_scale & 0x0fU) | ((late_minimum & 0x0fU) << 4));
+  }
+}
+
+}  // namespace
+
+void quantize_block(const float* values, const float* importance, BlockQ2_K& block) {
+  uint8_t q[kSuperBlock];
+  const auto found = search_affine<3, 15>(WeighedGroups<16>(values, importance), q);
+  for (int g = 0; g < 16; ++g) {
+    block.scales[g] = static_cast<uint8_t>(static_cast<unsigned>(found.scale[g]) |
+                                           (static_cast<unsigned>(found.minimum[g]) << 4));
+  }
+  block.d = to_half(found.d);
+  block.dmin = to_half(found.dmin);
+  pack_two_bits(q, block.qs);
+}
+
+void quantize_block(const float* values, const float* importance, BlockQ3_K& block) {
+  int8_t levels[kSuperBlock];
+  const auto found = search_symmetric<UniformLevels<-4, 3>, UniformLevels<-32, 31>>(
+      WeighedGroups<16>(values, importance), levels);
+  uint8_t q[kSuperBlock];
+  for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i] + 4);
+  pack_two_bits(q, block.qs);
+  pack_bit(q, 2, block.hmask);
+  std::memset(block.scales, 0, sizeof(block.scales));
+  for (int g = 0; g < 16; ++g) {
+    const auto scale = static_cast<unsigned>(found.scale[g] + 32);
+    block.scales[g % 8] =
+        static_cast<uint8_t>(block.scales[g % 8] | ((scale & 0x0fU) << (g < 8 ? 0 : 4)));
+    block.scales[8 + g % 4] =
+        static_cast<uint8_t>(block.scales[8 + g % 4] | ((scale >> 4) << (2 * (g / 4))));
+  }
+  block.d = to_half(found.d);
+}
+
+void quantize_block(const float* values, const float* importance, BlockQ4_K& block) {
+  uint8_t q[kSuperBlock];
+  const auto found = search_affine<15, 63>(WeighedGroups<32>(values, importance), q);
+  block.d = to_half(found.d);
+  block.dmin = to_half(found.dmin);
+  pack_group_scales(found, block.scales);
+  pack_nibbles(q, block.qs);
+}
+
+void quantize_block(const float* values, const float* importance, BlockQ5_K& block) {
+  uint8_t q[kSuperBlock];
+  const auto found = search_affine<31, 63>(WeighedGroups<32>(values, importance), q);
+  block.d = to_half(found.d);
+  block.dmin = to_half(found.dmin);
+  pack_group_scales(found, block.scales);
+  pack_nibbles(q, block.qs);
+  pack_bit(q, 4, block.qh);
+}
+
+void quantize_block(const float* values, const float* importance, BlockQ6_K& block) {
+  int8_t levels[kSuperBlock];
+  const auto found = search_symmetric<UniformLevels<-32, 31>, UniformLevels<-128, 127>>(
+      WeighedGroups<16>(values, importance), levels);
+  for (int h = 0; h < 2; ++h) {
+    const int8_t* half = levels + 128 * h;
+    const auto q = [half](int i) { return static_cast<unsigned>(half[i] + 32); };
+    for (int l = 0; l < 64; ++l) {
+      block.ql[64 * h + l] = static_cast<uint8_t>((q(l) & 0x0fU) | ((q(64 + l) & 0x0fU) << 4));
+    }
+    for (int l = 0; l < 32; ++l) {
+      unsigned bits = 0;
+      for (int t = 0; t < 4; ++t) bits |= (q(32 * t + l) >> 4) << (2 * t);
+      block.qh[32 * h + l] = static_cast<uint8_t>(bits);
+    }
+  }
+  for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<int8_t>(found.scale[g]);
+  block.d = to_half(found.d);
+}
+
+}  // namespace limpid

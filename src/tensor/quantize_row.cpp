@@ -1,0 +1,80 @@
+#include "tensor/quantize_row.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "tensor/codec.h"
+#include "tensor/quantize_block.h"
+
+namespace limpid {
+namespace {
+
+template <typename Block>
+void quantize_blocks(std::span<const float> values, const float* importance,
+                     std::byte* destination) {
+  const size_t block_size = dtype_info(Block::kDType).block_size;
+  for (size_t i = 0; i < values.size() / block_size; ++i) {
+    Block block;
+    quantize_block(values.data() + i * block_size,
+                   importance == nullptr ? nullptr : importance + i * block_size, block);
+    std::memcpy(destination + i * sizeof(Block), &block, sizeof(Block));
+  }
+}
+
+using RowQuantizer = void (*)(std::span<const float>, const float*, std::byte*);
+
+// Null for what has no search.
+RowQuantizer quantizer_of(DType dtype) {
+  switch (dtype) {
+    case DType::kQ4_0:
+      return quantize_blocks<BlockQ4_0>;
+    case DType::kQ4_1:
+      return quantize_blocks<BlockQ4_1>;
+    case DType::kQ5_0:
+      return quantize_blocks<BlockQ5_0>;
+    case DType::kQ5_1:
+      return quantize_blocks<BlockQ5_1>;
+    case DType::kQ8_0:
+      return quantize_blocks<BlockQ8_0>;
+    case DType::kQ2_K:
+      return quantize_blocks<BlockQ2_K>;
+    case DType::kQ3_K:
+      return quantize_blocks<BlockQ3_K>;
+    case DType::kQ4_K:
+      return quantize_blocks<BlockQ4_K>;
+    case DType::kQ5_K:
+      return quantize_blocks<BlockQ5_K>;
+    case DType::kQ6_K:
+      return quantize_blocks<BlockQ6_K>;
+    case DType::kIQ4_NL:
+      return quantize_blocks<BlockIQ4_NL>;
+    case DType::kIQ4_XS:
+      return quantize_blocks<BlockIQ4_XS>;
+    default:
+      return nullptr;
+  }
+}
+
+bool is_plain_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+}  // namespace
+
+bool can_quantize(DType dtype) { return is_plain_float(dtype) || quantizer_of(dtype) != nullptr; }
+
+void quantize_row(DType dtype, std::span<const float> values, std::span<const float> importance,
+                  std::byte* destination) {
+  if (is_plain_float(dtype)) return encode_row(dtype, values, destination);
+  const RowQuantizer quantize = quantizer_of(dtype);
+  const DTypeInfo& info = dtype_info(dtype);
+  LIMPID_CHECK(UnsupportedError, quantize != nullptr, "no tensor is quantised to {}", info.name);
+  LIMPID_CHECK(ShapeError, values.size() % info.block_size == 0,
+               "{} elements are no whole number of {} blocks of {}", values.size(), info.name,
+               info.block_size);
+  LIMPID_CHECK(ShapeError, importance.empty() || importance.size() == values.size(),
+               "{} importances for {} values", importance.size(), values.size());
+  quantize(values, importance.empty() ? nullptr : importance.data(), destination);
+}
+
+}  // namespace limpid

@@ -1,0 +1,248 @@
+// The search for blocks of 256 elements: scales of groups that are themselves integers, under
+// common scales in half precision.
+//
+// Each group's scale (and minimum) is fitted alone. Then common scales are chosen that the groups'
+// integers can express; each group tries the integers around its own, looking at the error that
+// its elements would have; and with all integers fixed the common scales are solved for by least
+// squares over the block. The last two steps repeat while the error falls.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tensor/quantize_fit.h"
+#include "tensor/quantize_weights.h"
+
+namespace limpid {
+
+inline constexpr int kSuperBlockRounds = 3;
+
+// The groups of a block with the weights of their elements.
+template <int N>
+struct WeighedGroups {
+  static constexpr int kGroups = kSuperBlock / N;
+  Group<N> x[kGroups];
+  Group<N> weights[kGroups];
+
+  WeighedGroups(const float* values, const float* importance) {
+    for (int g = 0; g < kGroups; ++g) {
+      x[g] = Group<N>::load(values + g * N);
+      weights[g] = element_weights<N>(importance == nullptr ? nullptr : importance + g * N);
+    }
+  }
+};
+
+// What a block of x = (d * scale[g]) * q - (dmin * minimum[g]) stores.
+template <int N>
+struct AffineBlock {
+  static constexpr int kGroups = kSuperBlock / N;
+  float d = 0;
+  float dmin = 0;
+  float scale[kGroups] = {};    // whole numbers
+  float minimum[kGroups] = {};  // whole numbers
+  float error = std::numeric_limits<float>::infinity();
+};
+
+// Gives every group the integers, at most one away from those nearest to (scale, minimum), that
+// leave its elements the least error.
+template <int Top, int ScaleTop, int N>
+void choose_integers(const WeighedGroups<N>& groups, const AffineFit* fits, AffineBlock<N>& block) {
+  const float inverse_d = block.d == 0 ? 0 : 1 / block.d;
+  const float inverse_dmin = block.dmin == 0 ? 0 : 1 / block.dmin;
+  const auto limited = [](float v) { return std::clamp(v, 0.0F, static_cast<float>(ScaleTop)); };
+  block.error = 0;
+  for (int g = 0; g < AffineBlock<N>::kGroups; ++g) {
+    const float near_scale = limited(std::nearbyint(fits[g].scale * inverse_d));
+    const float near_minimum = limited(std::nearbyint(-fits[g].offset * inverse_dmin));
+    float least = std::numeric_limits<float>::infinity();
+    for (int i = -1; i <= 1; ++i) {
+      for (int j = -1; j <= 1; ++j) {
+        const float scale = near_scale + static_cast<float>(i);
+        const float minimum = near_minimum + static_cast<float>(j);
+        if (scale != limited(scale) || minimum != limited(minimum)) continue;
+        const float error =
+            error_of<Top>(groups.x[g], groups.weights[g], block.d * scale, -(block.dmin * minimum));
+        if (error < least) {
+          least = error;
+          block.scale[g] = scale;
+          block.minimum[g] = minimum;
+        }
+      }
+    }
+    block.error += least;
+  }
+}
+
+// d and dmin by least squares, with the levels that the block now gives its elements.
+template <int Top, int N>
+void solve_common_scales(const WeighedGroups<N>& groups, AffineBlock<N>& block) {
+  // Of x = d * u - dmin * v, u = scale * q and v = minimum.
+  float uu = 0, uv = 0, vv = 0, xu = 0, xv = 0;
+  for (int g = 0; g < AffineBlock<N>::kGroups; ++g) {
+    const float scale = block.d * block.scale[g];
+    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
+    const Float4 minimum = all_lanes(block.dmin * block.minimum[g]);
+    Float4 w_sum = {}, wq_sum = {}, qq_sum = {}, xq_sum = {}, x_sum = {};
+    for (int i = 0; i < Group<N>::kRegisters; ++i) {
+      const Float4 x = groups.x[g].lanes[i];
+      const Float4 w = groups.weights[g].lanes[i];
+      const Float4 q = round_to_even(clamp((x + minimum) * inverse, 0, Top));
+      w_sum += w;
+      wq_sum += w * q;
+      qq_sum += w * q * q;
+      xq_sum += w * q * x;
+      x_sum += w * x;
+    }
+    const float s = block.scale[g];
+    const float m = block.minimum[g];
+    uu += s * s * sum_lanes(qq_sum);
+    uv += s * m * sum_lanes(wq_sum);
+    vv += m * m * sum_lanes(w_sum);
+    xu += s * sum_lanes(xq_sum);
+    xv += m * sum_lanes(x_sum);
+  }
+  const float determinant = uu * vv - uv * uv;
+  if (determinant > 0 && vv > 0) {
+    const float d = (xu * vv - uv * xv) / determinant;
+    const float dmin = (uv * xu - uu * xv) / determinant;
+    if (d > 0 && dmin >= 0) {
+      block.d = rounded_to_half(d);
+      block.dmin = rounded_to_half(dmin);
+    }
+  } else if (uu > 0 && xu > 0) {
+    block.d = rounded_to_half(xu / uu);
+  }
+}
+
+// A common scale for numbers >= 0 that integers up to ScaleTop shall express.
+template <int ScaleTop, int N>
+float common_scale(const float (&numbers)[kSuperBlock / N],
+                   const float (&weights)[kSuperBlock / N]) {
+  using Numbers = Group<kSuperBlock / N>;
+  const ScaleFit fit =
+      fit_scale<UniformLevels<0, ScaleTop>>(Numbers::load(numbers), Numbers::load(weights));
+  return rounded_to_half(fit.scale);
+}
+
+template <int Top, int ScaleTop, int N>
+AffineBlock<N> search_affine(const WeighedGroups<N>& groups, uint8_t (&q)[kSuperBlock]) {
+  constexpr int kGroups = AffineBlock<N>::kGroups;
+  AffineFit fits[kGroups];
+  float scales[kGroups];
+  float minima[kGroups];
+  float weights[kGroups];
+  for (int g = 0; g < kGroups; ++g) {
+    fits[g] = fit_affine<Top, true>(groups.x[g], groups.weights[g]);
+    scales[g] = fits[g].scale;
+    minima[g] = -fits[g].offset;
+    weights[g] = sum(groups.weights[g]);
+  }
+  AffineBlock<N> best;
+  AffineBlock<N> trial;
+  trial.d = common_scale<ScaleTop, N>(scales, weights);
+  trial.dmin = common_scale<ScaleTop, N>(minima, weights);
+  for (int round = 0; round < kSuperBlockRounds; ++round) {
+    choose_integers<Top, ScaleTop>(groups, fits, trial);
+    if (!(trial.error < best.error)) break;
+    best = trial;
+    solve_common_scales<Top>(groups, trial);
+  }
+  for (int g = 0; g < kGroups; ++g) {
+    const float scale = best.d * best.scale[g];
+    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
+    const Float4 minimum = all_lanes(best.dmin * best.minimum[g]);
+    for (int i = 0; i < N; ++i) {
+      const Float4 x = groups.x[g].lanes[i / 4];
+      q[g * N + i] =
+          static_cast<uint8_t>(round_to_even(clamp((x + minimum) * inverse, 0, Top))[i % 4]);
+    }
+  }
+  return best;
+}
+
+// What a block of x = (d * scale[g]) * level stores.
+template <int N>
+struct SymmetricBlock {
+  static constexpr int kGroups = kSuperBlock / N;
+  float d = 0;
+  float scale[kGroups] = {};  // whole numbers
+  float error = std::numeric_limits<float>::infinity();
+};
+
+template <typename Levels, typename Scales, int N>
+void choose_integers(const WeighedGroups<N>& groups, const ScaleFit* fits,
+                     SymmetricBlock<N>& block) {
+  const float inverse_d = block.d == 0 ? 0 : 1 / block.d;
+  const auto limited = [](float v) { return std::clamp(v, Scales::kLow, Scales::kHigh); };
+  block.error = 0;
+  for (int g = 0; g < SymmetricBlock<N>::kGroups; ++g) {
+    const float near_scale = limited(std::nearbyint(fits[g].scale * inverse_d));
+    float least = std::numeric_limits<float>::infinity();
+    for (int i = -1; i <= 1; ++i) {
+      const float scale = near_scale + static_cast<float>(i);
+      if (scale != limited(scale)) continue;
+      const float error = error_of<Levels>(groups.x[g], groups.weights[g], block.d * scale);
+      if (error < least) {
+        least = error;
+        block.scale[g] = scale;
+      }
+    }
+    block.error += least;
+  }
+}
+
+template <typename Levels, int N>
+void solve_common_scale(const WeighedGroups<N>& groups, SymmetricBlock<N>& block) {
+  float uu = 0, xu = 0;
+  for (int g = 0; g < SymmetricBlock<N>::kGroups; ++g) {
+    const float scale = block.d * block.scale[g];
+    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
+    Float4 qq_sum = {}, xq_sum = {};
+    for (int i = 0; i < Group<N>::kRegisters; ++i) {
+      const Float4 x = groups.x[g].lanes[i];
+      const Float4 q = Levels::nearest(x * inverse);
+      const Float4 wq = groups.weights[g].lanes[i] * q;
+      qq_sum += wq * q;
+      xq_sum += wq * x;
+    }
+    uu += block.scale[g] * block.scale[g] * sum_lanes(qq_sum);
+    xu += block.scale[g] * sum_lanes(xq_sum);
+  }
+  if (uu > 0) block.d = rounded_to_half(xu / uu);
+}
+
+// Writes the levels to `levels`.
+template <typename Levels, typename Scales, int N>
+SymmetricBlock<N> search_symmetric(const WeighedGroups<N>& groups, int8_t (&levels)[kSuperBlock]) {
+  constexpr int kGroups = SymmetricBlock<N>::kGroups;
+  ScaleFit fits[kGroups];
+  float scales[kGroups];
+  float weights[kGroups];
+  for (int g = 0; g < kGroups; ++g) {
+    fits[g] = fit_scale<Levels>(groups.x[g], groups.weights[g]);
+    scales[g] = fits[g].scale;
+    weights[g] = sum(groups.weights[g]);
+  }
+  using Numbers = Group<kGroups>;
+  SymmetricBlock<N> best;
+  SymmetricBlock<N> trial;
+  trial.d = rounded_to_half(fit_scale<Scales>(Numbers::load(scales), Numbers::load(weights)).scale);
+  for (int round = 0; round < kSuperBlockRounds; ++round) {
+    choose_integers<Levels, Scales>(groups, fits, trial);
+    if (!(trial.error < best.error)) break;
+    best = trial;
+    solve_common_scale<Levels>(groups, trial);
+  }
+  for (int g = 0; g < kGroups; ++g) {
+    const float scale = best.d * best.scale[g];
+    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
+    for (int i = 0; i < N; ++i) {
+      levels[g * N + i] =
+          static_cast<int8_t>(Levels::nearest(groups.x[g].lanes[i / 4] * inverse)[i % 4]);
+    }
+  }
+  return best;
+}
+
+}  // namespace limpid
