@@ -71,6 +71,18 @@ void make_rope_factors(Checkpoint& checkpoint) {
   checkpoint.metadata = std::move(rest);
 }
 
+// Programs that read GGUF want a number in the type they know it by, f32, whatever precision a JSON
+// file gave it.
+void round_reals(Metadata& metadata) {
+  Metadata rounded;
+  for (const auto& [key, value] : metadata.all()) {
+    const auto* real = std::get_if<double>(&value.value);
+    if (real == nullptr || value.type_name != "f32") continue;
+    rounded.set(key, {static_cast<double>(static_cast<float>(*real)), "f32"});
+  }
+  for (const auto& [key, value] : rounded.all()) metadata.set(key, value);
+}
+
 }  // namespace
 
 void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
@@ -91,8 +103,13 @@ void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
 Checkpoint described_for_gguf(const Checkpoint& canonical) {
   Checkpoint described = canonical;
   make_rope_factors(described);
-  if (described.metadata.contains("tokenizer.ggml.model") ||
-      !has_tokenizer(canonical.attachments)) {
+  round_reals(described.metadata);
+  if (described.metadata.contains("tokenizer.ggml.model")) return described;
+  if (!has_tokenizer(canonical.attachments)) {
+    // What llama.cpp needs to be told, with the number of tokens.
+    const DecoderSpec spec = read_spec(described);
+    described.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
+    described.metadata.set(spec.architecture + ".vocab_size", {spec.vocab_size, "u32"});
     return described;
   }
   TokenizerSpec spec = tokenizer_spec_from(canonical.attachments);

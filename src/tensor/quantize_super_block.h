@@ -16,7 +16,7 @@
 
 namespace limpid {
 
-inline constexpr int kSuperBlockRounds = 3;
+inline constexpr int kSuperBlockRounds = 4;
 
 // The groups of a block with the weights of their elements.
 template <int N>

@@ -1,0 +1,125 @@
+"""`limpid convert` on a model of 169 kB: every way round gives the same values, and packages read what it writes."""
+
+import json
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import gguf
+import limpid_program
+import numpy
+import safetensors.numpy
+
+TINY = pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "tiny_chat.gguf"
+IDS = [1, 5, 9, 40, 3, 7, 22, 11]
+
+
+def limpid(*arguments: object, **environment: str) -> tuple[int, str]:
+    command = [str(limpid_program.PROGRAM), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, timeout=120, env=environment or None)
+    return done.returncode, done.stderr.decode()
+
+
+class Convert(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.source = self.convert(TINY, "source.gguf", "--dtype", "f16", "--allow-requantize")
+
+    def path(self, name: str) -> pathlib.Path:
+        return pathlib.Path(self.folder.name) / name
+
+    def convert(self, source: pathlib.Path, name: str, *options: object) -> pathlib.Path:
+        code, err = limpid("convert", source, self.path(name), *options)
+        self.assertEqual(code, 0, err)
+        return self.path(name)
+
+    def assert_same_logits(self, a: pathlib.Path, b: pathlib.Path):
+        found = [limpid_program.logits(path, IDS, "-ctk", "f32", "-ctv", "f32") for path in (a, b)]
+        self.assertTrue(numpy.array_equal(*found))
+
+    def test_every_layout_gives_the_same_logits(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        self.assert_same_logits(folder, self.source)
+        meta = self.convert(folder, "meta", "--to", "pth")
+        self.assert_same_logits(meta, self.source)
+        again = self.convert(meta, "again.gguf")
+        self.assert_same_logits(again, self.source)
+        before = {t.name: t for t in gguf.GGUFReader(self.source).tensors}
+        after = {t.name: t for t in gguf.GGUFReader(again).tensors}
+        self.assertEqual(before.keys(), after.keys())
+        for name, tensor in before.items():
+            self.assertTrue(numpy.array_equal(tensor.data, after[name].data), name)
+
+    def test_a_folder_for_transformers_has_its_names_and_sizes(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        config = json.loads((folder / "config.json").read_text())
+        tensors = safetensors.numpy.load_file(folder / "model.safetensors")
+        self.assertEqual(config["architectures"], ["LlamaForCausalLM"])
+        self.assertEqual(config["torch_dtype"], "float16")
+        self.assertEqual(
+            tensors["model.embed_tokens.weight"].shape,
+            (config["vocab_size"], config["hidden_size"]),
+        )
+        heads = config["num_key_value_heads"] * config["head_dim"]
+        self.assertEqual(
+            tensors["model.layers.0.self_attn.k_proj.weight"].shape, (heads, config["hidden_size"])
+        )
+        self.assertEqual(tensors["model.norm.weight"].dtype, numpy.float32)
+
+    def test_a_gguf_stays_what_it_was(self):
+        copy = self.convert(TINY, "copy.gguf")
+        before, after = gguf.GGUFReader(TINY), gguf.GGUFReader(copy)
+        for a, b in zip(before.tensors, after.tensors, strict=True):
+            self.assertEqual((a.name, a.tensor_type), (b.name, b.tensor_type))
+            self.assertTrue(numpy.array_equal(a.data, b.data), a.name)
+        for name, field in before.fields.items():
+            if not name.startswith("GGUF."):
+                self.assertEqual(field.contents(), after.fields[name].contents(), name)
+
+    def test_what_a_layout_cannot_hold_is_refused_and_nothing_is_left(self):
+        code, err = limpid(
+            "convert", self.source, self.path("x"), "--to", "safetensors", "--dtype", "q8_0"
+        )
+        self.assertEqual(code, 1)
+        self.assertIn("GGUF only", err)
+        self.assertFalse(self.path("x").exists())
+        code, err = limpid("convert", self.source, self.path("x"))
+        self.assertEqual(code, 1)
+        self.assertIn("--to", err)
+
+    def test_quantised_while_opening_is_what_quantize_writes_and_is_made_once(self):
+        cache = self.path("cache")
+        out, plain = self.path("cached.npy"), self.path("plain.npy")
+        ids = ",".join(map(str, IDS))
+        made = self.path("made.gguf")
+        self.assertEqual(limpid("quantize", self.source, made, "q8_0")[0], 0)
+        arguments = ["logits", "--ids", ids, "-m"]
+        self.assertEqual(limpid(*arguments, made, "-o", plain)[0], 0)
+
+        def run() -> list[pathlib.Path]:
+            code, err = limpid(
+                *arguments, self.source, "-o", out, "--quantize", "q8_0", XDG_CACHE_HOME=str(cache)
+            )
+            self.assertEqual(code, 0, err)
+            return sorted((cache / "limpid" / "quantized").iterdir())
+
+        first = run()
+        self.assertEqual(len(first), 1)
+        made_at = first[0].stat().st_mtime_ns
+        self.assertEqual(out.read_bytes(), plain.read_bytes())
+        self.assertEqual(run(), first)
+        self.assertEqual(first[0].stat().st_mtime_ns, made_at)  # mapped, not made again
+        # The same bytes in another file are another source; a damaged result is made again.
+        self.source.write_bytes(self.source.read_bytes())
+        self.assertEqual(len(run()), 2)
+        newest = max((cache / "limpid" / "quantized").iterdir(), key=lambda p: p.stat().st_mtime_ns)
+        newest.write_bytes(newest.read_bytes()[:5000])
+        out.unlink()
+        self.assertEqual(len(run()), 2)
+        self.assertEqual(out.read_bytes(), plain.read_bytes())
+
+
+if __name__ == "__main__":
+    limpid_program.main()

@@ -1,0 +1,135 @@
+"""What quantising costs, beside llama.cpp's quantiser: KLD and top-1 agreement on WikiText-2.
+
+Both quantisers make a file from the same source, and both files run on Limpid's cpu executor, so that nothing but the
+quantisers differs. The measure is the source itself on the same executor. Sources: SmolLM2-135M-Instruct, dequantised
+(its rows of 576 fit the types of 32), and MiniMind2-Small, f16 as released (rows of 512 fit the K types). Types and
+sizes of every tensor must be the same in both files, and the KLD at most 1 % above llama.cpp's.
+
+    live_quantize.py [--types SmolLM2-Q4_0,MiniMind2-Q4_K_M] [--positions 4000]
+
+Made files are kept in ${XDG_CACHE_HOME:-~/.cache}/limpid/oracles, those of Limpid are made each time.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+import gguf
+import limpid_program
+import llama_cpp_oracle
+import numpy
+from live_kld import ORACLES, agreement
+
+WINDOW = 500
+N_CTX = 512
+LIMIT = 1.01  # times llama.cpp's KLD
+MINIMIND = limpid_program.SHARED / "models" / "minimind2-small"
+TYPES = {
+    "SmolLM2": ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL"],
+    "MiniMind2": ["Q2_K", "Q3_K_M", "Q4_K_S", "Q4_K_M", "Q5_K_M", "Q6_K", "IQ4_XS"],
+}
+for name in ("Q3_K_S", "Q3_K_L", "Q4_K_S", "Q5_K_S"):
+    llama_cpp_oracle.FILE_TYPES.setdefault(
+        name, getattr(llama_cpp_oracle.llama_cpp, f"LLAMA_FTYPE_MOSTLY_{name}")
+    )
+
+
+def source_of(family: str) -> pathlib.Path:
+    """The unquantised model as GGUF."""
+    ORACLES.mkdir(parents=True, exist_ok=True)
+    path = ORACLES / f"{family}-source.gguf"
+    if path.exists():
+        return path
+    partial = path.with_suffix(".partial.gguf")
+    if family == "SmolLM2":
+        llama_cpp_oracle.quantize(limpid_program.SMOLLM2, partial, "F32", False, n_threads=0)
+    else:
+        limpid_program.run("convert", MINIMIND, partial)
+    partial.replace(path)
+    return path
+
+
+def windows_of(family: str, n_positions: int) -> list[list[int]]:
+    text = limpid_program.shared("text", "wiki.test.raw").read_text(encoding="utf-8")
+    tokenizer = source_of(family) if family == "SmolLM2" else MINIMIND / "tokenizer.json"
+    out = limpid_program.run(
+        "tokenize", "-m", tokenizer, "--no-bos", "--ids", stdin=text[: n_positions * 8].encode()
+    )
+    ids = json.loads(out)[:n_positions]
+    return [ids[begin : begin + WINDOW] for begin in range(0, len(ids), WINDOW)]
+
+
+def logits_of(path: pathlib.Path, windows: list[list[int]], threads: int) -> list[numpy.ndarray]:
+    options = ("-c", N_CTX, "-t", threads, "-ctk", "f32", "-ctv", "f32")
+    return [limpid_program.logits(path, ids, *options) for ids in windows]
+
+
+def types_of(path: pathlib.Path) -> dict[str, str]:
+    return {tensor.name: tensor.tensor_type.name for tensor in gguf.GGUFReader(path).tensors}
+
+
+def compare(name: str, measure, windows, threads: int) -> list[str]:
+    family, file_type = name.split("-", 1)
+    source = source_of(family)
+    theirs = ORACLES / f"{family}-{file_type}.llama.gguf"
+    if not theirs.exists():
+        llama_cpp_oracle.quantize(source, theirs, file_type, False, n_threads=threads)
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        ours = pathlib.Path(folder) / "ours.gguf"
+        limpid_program.run("quantize", source, ours, file_type, "-t", threads)
+        peer, own = types_of(theirs), types_of(ours)
+        for tensor in sorted(peer.keys() | own.keys()):
+            if peer.get(tensor) != own.get(tensor):
+                problems.append(
+                    f"{name}: {tensor} is {own.get(tensor)}, llama.cpp's {peer.get(tensor)}"
+                )
+        found = [agreement(measure, logits_of(path, windows, threads)) for path in (theirs, ours)]
+        size = ours.stat().st_size / 1e6
+    ratio = found[1].kld / found[0].kld
+    print(
+        f"| {family} | {file_type} | {size:.1f} | {found[0].kld:.3e} | {found[1].kld:.3e} | {ratio:.3f} "
+        f"| {found[0].top1:.4f} | {found[1].top1:.4f} |",
+        flush=True,
+    )
+    if ratio > LIMIT:
+        problems.append(f"{name}: {ratio:.3f} of llama.cpp's KLD, above {LIMIT}")
+    return problems
+
+
+def main() -> int:
+    all_names = [f"{family}-{t}" for family, types in TYPES.items() for t in types]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--types", type=lambda text: text.split(","), default=all_names)
+    parser.add_argument("--positions", type=int, default=4000)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    arguments = parser.parse_args()
+    if not (limpid_program.SHARED / "text" / "wiki.test.raw").exists():
+        print("skipped: needs ../shared/data/text/wiki.test.raw")
+        return limpid_program.EXIT_SKIPPED
+    if not limpid_program.SMOLLM2.exists():
+        print("without SmolLM2 (`make model`): its types left out")
+        arguments.types = [name for name in arguments.types if not name.startswith("SmolLM2")]
+    print(
+        "| model | type | MB | llama.cpp KLD | Limpid KLD | ratio | llama.cpp top-1 | Limpid top-1 |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    problems = []
+    for family in TYPES:
+        names = [name for name in arguments.types if name.startswith(family + "-")]
+        if not names:
+            continue
+        windows = windows_of(family, arguments.positions)
+        measure = logits_of(source_of(family), windows, arguments.threads)
+        for name in names:
+            problems += compare(name, measure, windows, arguments.threads)
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
