@@ -43,7 +43,8 @@ TEST(OpenCheckpoint, AFolderIsNamedWithWhatIsInIt) {
   folder.write("weights.h5", "x");
   folder.write("tokenizer.json", "{}");
   expect_refused<UnsupportedError>(
-      folder.folder(), "is a folder without a config.json (with tokenizer.json, weights.h5)");
+      folder.folder(),
+      "is a folder without config.json or consolidated.00.pth (with tokenizer.json, weights.h5)");
 }
 
 TEST(OpenCheckpoint, AnEmptyFileIsAFormatError) {
