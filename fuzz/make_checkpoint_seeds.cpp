@@ -1,6 +1,6 @@
 // Writes small valid inputs of the checkpoint readers: one file per idea, so that a mutation starts
 // deep inside.
-//   make_checkpoint_seeds FOLDER     fills FOLDER/gguf and FOLDER/llama2c
+//   make_checkpoint_seeds FOLDER     fills FOLDER/gguf, FOLDER/llama2c and FOLDER/torch
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +8,7 @@
 
 #include "checkpoint/gguf_builder.h"
 #include "checkpoint/llama2c_builder.h"
+#include "checkpoint/torch_builder.h"
 #include "tensor/tensor.h"
 
 namespace {
@@ -61,6 +62,32 @@ void write_llama2c_seeds(const std::filesystem::path& folder) {
   write(folder / "tokenizer", '\1' + limpid::llama2c_test::tokenizer_file());
 }
 
+// The first byte tells the target what the rest is: an archive, or a pickle.
+void write_torch_seeds(const std::filesystem::path& folder) {
+  namespace torch = limpid::torch_test;
+  torch::ZipSketch zip = torch::small_archive();
+  write(folder / "archive_open", '\0' + serialize(zip));
+  zip.zip64 = false;
+  for (auto& record : zip.records) record.open = false;
+  write(folder / "archive_sized", '\0' + serialize(zip));
+  torch::TensorSketch tensor;
+  write(folder / "pickle_state_dict", '\1' + torch::state_dict(serialize(tensor)));
+  tensor.sizes = torch::tuple({3, 2});
+  tensor.strides = torch::tuple({1, 3});
+  const std::string parameter = torch::global("torch._utils", "_rebuild_parameter") + "(" +
+                                serialize(tensor) + "\x88" + torch::kOrderedDict + "tR";
+  write(folder / "pickle_parameter", '\1' + torch::state_dict(parameter));
+  write(folder / "pickle_wrapped",
+        '\1' + torch::kProto + "}q\x05(" + torch::text("model") + torch::kOrderedDict + "(" +
+            torch::text("w") + serialize(torch::TensorSketch{}) + "u}" + torch::text("_metadata") +
+            "}sb" + torch::text("args") + "}(" + torch::text("dim") + torch::integer(4) +
+            torch::text("betas") + "(K\x09M\x03\x01t" + torch::text("on") + "\x88" +
+            torch::text("off") + "\x89" + torch::text("none") + "N" + torch::text("long") +
+            "\x8a\x02\xff\x7f" + torch::text("real") + "G" + std::string(8, '\x3f') + "u" +
+            torch::text("itos") + "}K" + std::string(1, '\0') + torch::text("a") + "s" +
+            torch::text("list") + "](" + torch::integer(1) + "e" + torch::integer(2) + "au.");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -70,5 +97,6 @@ int main(int argc, char** argv) {
   }
   write_gguf_seeds(std::filesystem::path(argv[1]) / "gguf");
   write_llama2c_seeds(std::filesystem::path(argv[1]) / "llama2c");
+  write_torch_seeds(std::filesystem::path(argv[1]) / "torch");
   return 0;
 }

@@ -66,6 +66,8 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
         name == "position_embd.weight" || (name == "token_embd.weight" && !spec.tied_embeddings);
     const bool packed = options.executor == "cpu" && is_quantized(tensor.dtype) && !looked_up;
     if (packed) plan.weights_packed += PackedWeight::packed_bytes(tensor);
+    // Joined or transposed: a copy that stays.
+    if (checkpoint.made.contains(name)) plan.weights_packed += tensor.n_bytes();
   }
   const uint64_t per_position = bytes_per_position(spec, options);
   plan.n_ctx = options.n_ctx > 0 ? options.n_ctx : spec.n_ctx_train;

@@ -34,6 +34,20 @@ constexpr std::array<std::string_view, 5> kLeft = {
     "layers.{}.attention.mask"};
 constexpr std::array<std::string_view, 2> kPrefixes = {"_orig_mod.", "module."};
 
+// Meta's folders carry no chat template; this is the format of llama3/tokenizer.py and its
+// successors, ChatFormat.encode_dialog_prompt. Their releases from Llama 3 on have this many
+// tokens.
+constexpr int64_t kLlama3Vocabulary = 128256;
+constexpr const char* kLlama3ChatTemplate =
+    "<|begin_of_text|>"
+    "{%- for message in messages -%}"
+    "{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' }}"
+    "{{- message['content'] | trim + '<|eot_id|>' }}"
+    "{%- endfor -%}"
+    "{%- if add_generation_prompt -%}"
+    "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+    "{%- endif -%}";
+
 // The parameters, wherever they are; keeps count of which were asked for.
 class Params {
  public:
@@ -196,6 +210,9 @@ int64_t meta_hidden_size(int64_t d_model, int64_t multiple_of, double multiplier
 Checkpoint meta_to_canonical(Checkpoint given) {
   Checkpoint checkpoint = translate_names(std::move(given), meta_name_table());
   Metadata metadata = read_params(checkpoint);
+  const TensorView* embedding = checkpoint.find("token_embd.weight");
+  if (embedding != nullptr && embedding->shape.rows() == kLlama3Vocabulary)
+    metadata.set("tokenizer.chat_template", {std::string(kLlama3ChatTemplate), "string"});
   checkpoint.metadata = std::move(metadata);
   checkpoint.naming = Naming::kGguf;
   checkpoint.head_rows = HeadRows::kInterleavedPairs;

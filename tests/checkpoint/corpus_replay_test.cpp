@@ -51,5 +51,14 @@ TEST(CorpusReplay, Llama2c) {
   }
 }
 
+TEST(CorpusReplay, Torch) {
+  const auto files = corpus("torch");
+  ASSERT_GE(files.size(), 5u);
+  for (const auto& [name, text] : files) {
+    const Verdict verdict = check_torch(copy_of(torch_archive_of(text)));
+    EXPECT_EQ(verdict, name.starts_with("crash-") ? Verdict::kRefused : Verdict::kAccepted) << name;
+  }
+}
+
 }  // namespace
 }  // namespace limpid

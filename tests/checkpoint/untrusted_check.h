@@ -10,6 +10,8 @@
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/torch_builder.h"
+#include "checkpoint/torch_checkpoint.h"
 #include "limpid/error.hpp"
 #include "tensor/codec.h"
 
@@ -47,6 +49,34 @@ inline Verdict check_gguf(std::span<const std::byte> bytes) {
   } catch (const UnsupportedError&) {
     return Verdict::kRefused;
   }
+}
+
+// Tensors that are made are made, too; they are never larger than what they are made from.
+inline Verdict check_torch(std::span<const std::byte> bytes) {
+  try {
+    const Checkpoint checkpoint = parse_torch("input", bytes);
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+      if (tensor.n_bytes() > bytes.size()) return Verdict::kBroken;
+      Tensor storage;
+      const TensorView view = checkpoint.read(name, storage);
+      const bool made = checkpoint.made.contains(name);
+      if (!made && !lies_inside(view, bytes)) return Verdict::kBroken;
+      if (view.n_bytes() > 0) touch(view);
+    }
+    return Verdict::kAccepted;
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  } catch (const UnsupportedError&) {
+    return Verdict::kRefused;
+  }
+}
+
+// The input of the fuzz target: its first byte says whether the rest is an archive, or a pickle
+// that is put into one, with the right checksum, so that mutations reach the machine behind it.
+inline std::string torch_archive_of(std::string_view input) {
+  if (input.empty()) return {};
+  const std::string rest(input.substr(1));
+  return input[0] % 2 == 0 ? rest : serialize(torch_test::archive_of(rest));
 }
 
 inline Verdict check_llama2c(std::span<const std::byte> bytes) {

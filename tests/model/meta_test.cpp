@@ -16,6 +16,7 @@
 #include "model/registry.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
+#include "tokenizer/chat_template.h"
 
 namespace limpid {
 namespace {
@@ -293,6 +294,30 @@ TEST(MetaParams, ScaledRotationIsTheReleasesOwn) {
   const double smooth = (8192 / 6283.185307179586 - 1.0) / 3.0;
   EXPECT_NEAR(b[6] / a[6], (1 - smooth) / 8 + smooth, 1e-6);
   EXPECT_NEAR(b[7] / a[7], 1.0 / 8, 1e-7);
+}
+
+TEST(MetaChat, IsTheFormatOfLlama3WhereTheVocabularyIs) {
+  TinyShape shape;
+  shape.n_layers = 1;
+  shape.d_model = 2;
+  shape.n_heads = shape.n_kv_heads = 1;
+  shape.head_dim = 2;
+  shape.d_ff = 32;
+  shape.vocab_size = 128256;
+  const auto tiny = tiny_checkpoint(shape);
+  TempFolder folder;
+  write_folder(folder, *tiny, 1);
+  folder.write("params.json", R"({"dim": 2, "n_layers": 1, "n_heads": 1, "hidden_dim": 32})");
+  const Checkpoint checkpoint = open_model_files({folder.folder(), ""});
+  const auto source = checkpoint.metadata.string("tokenizer.chat_template");
+  ASSERT_TRUE(source.has_value());
+  TemplateInputs inputs;
+  inputs.messages = {{{"role", "system"}, {"content", "Be brief."}},
+                     {{"role", "user"}, {"content", " Hi \n"}}};
+  EXPECT_EQ(ChatTemplate(std::string(*source)).render(inputs),
+            "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
+            "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\n");
 }
 
 // llama-models and llama: dim, multiple_of, ffn_dim_multiplier of the releases, and the rows of w1.

@@ -1,9 +1,10 @@
-// For tests/checkpoint/test_gguf.py: what Limpid's reader sees in a checkpoint, and what its writer
-// makes of it.
+// For tests/checkpoint/test_gguf.py and test_torch.py: what Limpid's reader sees in a checkpoint,
+// and what its writers make of it.
 //   gguf_tool dump FILE        one JSON object: format, metadata (type and value), tensors (type,
 //   shape, bytes in hex
 //                              or, above 64 KiB, their FNV-1a hash)
-//   gguf_tool copy FILE NEW    reads FILE, writes NEW
+//   gguf_tool copy FILE NEW    reads FILE, writes NEW as GGUF
+//   gguf_tool torch FILE NEW   reads FILE, writes NEW as PyTorch does
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf_writer.h"
+#include "checkpoint/torch_writer.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -50,7 +52,8 @@ void dump(const Checkpoint& checkpoint) {
     out["metadata"][key] = {{"type", value.type_name}, {"value", to_json(value)}};
   }
   for (const std::string& name : checkpoint.tensor_order) {
-    const TensorView& view = *checkpoint.find(name);
+    Tensor storage;
+    const TensorView view = checkpoint.read(name, storage);
     const auto dims = view.shape.dims();
     out["tensors"].push_back({{"name", name},
                               {"type", std::string(dtype_info(view.dtype).name)},
@@ -67,6 +70,27 @@ void copy(const Checkpoint& checkpoint, const std::string& path) {
   write_gguf(path, checkpoint.metadata, tensors);
 }
 
+void copy_as_torch(const Checkpoint& checkpoint, const std::string& path) {
+  std::vector<TorchEntry> entries;
+  for (const std::string& name : checkpoint.tensor_order) {
+    const TensorView& tensor = *checkpoint.find(name);
+    entries.push_back({name, tensor.dtype, tensor.shape});
+    for (size_t i = 0; i + 1 < entries.size() && tensor.data != nullptr; ++i) {
+      const bool same = checkpoint.find(entries[i].name)->data == tensor.data &&
+                        entries[i].same_as < 0 && tensor.n_bytes() > 0;
+      if (same) entries.back().same_as = static_cast<int64_t>(i);
+    }
+  }
+  TorchWriter writer(path, entries);
+  for (const TorchEntry& entry : entries) {
+    if (entry.same_as >= 0) continue;
+    Tensor storage;
+    const TensorView tensor = checkpoint.read(entry.name, storage);
+    writer.write({tensor.data, static_cast<size_t>(tensor.n_bytes())});
+  }
+  writer.commit();
+}
+
 }  // namespace
 }  // namespace limpid
 
@@ -77,8 +101,10 @@ int main(int argc, char** argv) {
       limpid::dump(limpid::open_checkpoint(argv[2]));
     } else if (command == "copy" && argc == 4) {
       limpid::copy(limpid::open_checkpoint(argv[2]), argv[3]);
+    } else if (command == "torch" && argc == 4) {
+      limpid::copy_as_torch(limpid::open_checkpoint(argv[2]), argv[3]);
     } else {
-      std::fputs("usage: gguf_tool dump FILE | gguf_tool copy FILE NEW\n", stderr);
+      std::fputs("usage: gguf_tool dump FILE | copy FILE NEW | torch FILE NEW\n", stderr);
       return 2;
     }
   } catch (const limpid::Error& error) {
