@@ -78,9 +78,9 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
   const std::string index = fmt::format("{}/{}", folder.path(), kIndex);
   const Shards shards = read_index(folder);
   for (const auto& [name, tensors] : shards) {
-    const std::string path = [&] {
+    const std::string path = [&, &file = name] {
       try {
-        return folder.resolve(name);
+        return folder.resolve(file);
       } catch (const ResourceError& error) {
         throw ResourceError(
             fmt::format("{}, which {} names; is the download complete?", error.what(), kIndex));
