@@ -1,0 +1,239 @@
+#include "checkpoint/pickle_stack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "checkpoint/byte_reader.h"
+#include "checkpoint/pickle_opcodes.h"
+#include "limpid/error.hpp"
+#include "tensor/tensor.h"
+
+namespace limpid {
+namespace {
+
+// Caps. A checkpoint of 405 billion parameters has some 1,200 tensors, each about 60 values.
+constexpr size_t kMostValues = size_t{1} << 21U;
+constexpr size_t kMostOnStack = size_t{1} << 18U;
+constexpr size_t kMostMarks = 1024;
+constexpr size_t kMostMemo = size_t{1} << 21U;
+constexpr uint16_t kDeepest = 64;
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.size() <= 9 &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string field_of(const PicklePlace& place) {
+  return fmt::format("{}: {}", place.record, pickle_opcode_name(place.opcode));
+}
+
+}  // namespace
+
+void PicklePlace::fail(const std::string& problem) const {
+  throw FormatError(std::string(path), base + start, field_of(*this), problem);
+}
+
+void PicklePlace::refuse(const std::string& problem) const {
+  throw UnsupportedError(
+      fmt::format("{}: at byte {}: {}: {}", path, base + start, field_of(*this), problem));
+}
+
+void PickleStack::push(PickleValue value) { push_index(add(std::move(value))); }
+
+uint32_t PickleStack::add(PickleValue value) {
+  if (pickle_.values.size() >= kMostValues)
+    place_.fail(fmt::format("makes value {}", kMostValues + 1));
+  value.offset = place_.base + place_.start;
+  pickle_.values.push_back(std::move(value));
+  return static_cast<uint32_t>(pickle_.values.size() - 1);
+}
+
+void PickleStack::push_index(uint32_t index) {
+  if (stack_.size() >= kMostOnStack)
+    place_.fail(fmt::format("puts more than {} values on the stack", kMostOnStack));
+  stack_.push_back(index);
+}
+
+void PickleStack::push_mark() {
+  if (marks_.size() >= kMostMarks) place_.fail(fmt::format("nests deeper than {}", kMostMarks));
+  marks_.push_back(stack_.size());
+}
+
+// What came before the mark is out of reach of what came after it.
+uint32_t PickleStack::pop() {
+  const uint32_t index = top();
+  stack_.pop_back();
+  return index;
+}
+
+uint32_t PickleStack::top() const {
+  const size_t floor = marks_.empty() ? 0 : marks_.back();
+  if (stack_.size() <= floor) place_.fail("finds nothing on the stack");
+  return stack_.back();
+}
+
+std::vector<uint32_t> PickleStack::pop_to_mark() {
+  if (marks_.empty()) place_.fail("finds no MARK");
+  std::vector<uint32_t> items(stack_.begin() + static_cast<ptrdiff_t>(marks_.back()), stack_.end());
+  stack_.resize(marks_.back());
+  marks_.pop_back();
+  return items;
+}
+
+// Makes `items` part of the container `parent`. What is part of something does not change any more,
+// so nothing becomes part of itself.
+void PickleStack::store(uint32_t parent, std::span<const uint32_t> items) {
+  if (value(parent).stored) place_.fail("changes a container that is already part of another");
+  for (const uint32_t item : items) {
+    if (item == parent) place_.fail("puts a container into itself");
+    value(item).stored = true;
+    const auto depth = static_cast<uint16_t>(value(item).depth + 1);
+    if (depth > kDeepest) place_.fail(fmt::format("nests deeper than {}", kDeepest));
+    value(parent).depth = std::max(value(parent).depth, depth);
+  }
+  auto& held = value(parent).items;
+  held.insert(held.end(), items.begin(), items.end());
+}
+
+void PickleStack::push_container_of(PickleKind kind, std::span<const uint32_t> items) {
+  PickleValue container;
+  container.kind = kind;
+  const uint32_t index = add(std::move(container));
+  store(index, items);
+  push_index(index);
+}
+
+void PickleStack::push_container(PickleKind kind) { push_container_of(kind, {}); }
+
+void PickleStack::push_tuple() { push_container_of(PickleKind::kTuple, pop_to_mark()); }
+
+void PickleStack::push_tuple(size_t n) {
+  std::array<uint32_t, 3> items{};
+  for (size_t i = n; i-- > 0;) items[i] = pop();
+  push_container_of(PickleKind::kTuple, {items.data(), n});
+}
+
+void PickleStack::append() {
+  const uint32_t item = pop();
+  append({&item, 1});
+}
+
+void PickleStack::append_all() { append(pop_to_mark()); }
+
+void PickleStack::append(std::span<const uint32_t> items) {
+  if (!is(top(), PickleKind::kList)) place_.fail("appends to what is no list");
+  store(top(), items);
+}
+
+void PickleStack::set_item() {
+  const uint32_t item = pop();
+  const std::array pair = {pop(), item};
+  set_items(pair);
+}
+
+void PickleStack::set_items() { set_items(pop_to_mark()); }
+
+void PickleStack::set_items(std::span<const uint32_t> items) {
+  if (!is(top(), PickleKind::kDict)) place_.fail("sets an item of what is no dictionary");
+  if (items.size() % 2 != 0) place_.fail("has a key without a value");
+  for (size_t i = 0; i < items.size(); i += 2) {
+    if (!is(items[i], PickleKind::kString) && !is(items[i], PickleKind::kInteger))
+      place_.fail("has a key that is neither text nor an integer");
+  }
+  store(top(), items);
+}
+
+void PickleStack::call() {
+  const uint32_t arguments = pop();
+  const uint32_t callable = pop();
+  if (!is(callable, PickleKind::kGlobal) || !is(arguments, PickleKind::kTuple))
+    place_.fail("calls what is no name, or without a tuple of arguments");
+  const std::string_view name = value(callable).text;
+  const std::vector<uint32_t> items = value(arguments).items;
+  if (name == kPickleOrderedDict) {
+    if (!items.empty()) place_.fail("gives arguments to OrderedDict");
+    push_container(PickleKind::kDict);
+  } else if (name == kPickleRebuildTensor) {
+    push_tensor(items);
+  } else if (name == kPickleRebuildParameter) {
+    const bool fits = items.size() == 3 && is(items[0], PickleKind::kTensor);
+    if (!fits) place_.fail("_rebuild_parameter takes a tensor and two more");
+    push_index(items[0]);
+  } else {
+    place_.fail(fmt::format("calls {}", name));
+  }
+}
+
+bool PickleStack::all_integers(uint32_t tuple) const {
+  const std::vector<uint32_t>& items = pickle_.values[tuple].items;
+  return is(tuple, PickleKind::kTuple) && items.size() <= Shape::kMaxRank &&
+         std::ranges::all_of(items, [&](uint32_t item) { return is(item, PickleKind::kInteger); });
+}
+
+// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)
+void PickleStack::push_tensor(const std::vector<uint32_t>& arguments) {
+  if (arguments.size() != 6)
+    place_.fail(fmt::format("_rebuild_tensor_v2 takes 6 arguments, not {}", arguments.size()));
+  if (!is(arguments[0], PickleKind::kStorage) || !is(arguments[1], PickleKind::kInteger) ||
+      !all_integers(arguments[2]) || !all_integers(arguments[3])) {
+    place_.fail(
+        "_rebuild_tensor_v2 takes a storage, an integer, and tuples of up to 8 sizes and strides");
+  }
+  if (value(arguments[2]).items.size() != value(arguments[3]).items.size())
+    place_.fail("a tensor has as many strides as sizes");
+  push_container_of(PickleKind::kTensor, std::span(arguments).first(4));
+}
+
+void PickleStack::push_storage() {
+  const uint32_t id = pop();
+  const std::vector<uint32_t> items =
+      is(id, PickleKind::kTuple) ? value(id).items : std::vector<uint32_t>{};
+  const bool fits = items.size() == 5 && is(items[0], PickleKind::kString) &&
+                    value(items[0]).text == "storage" && is(items[1], PickleKind::kGlobal) &&
+                    is(items[2], PickleKind::kString) && is(items[3], PickleKind::kString) &&
+                    is(items[4], PickleKind::kInteger);
+  if (!fits) place_.fail("is not the id of a storage");
+  const auto dtype = pickle_storage_dtype(value(items[1]).text);
+  if (!dtype) place_.fail(fmt::format("{} is no storage", value(items[1]).text));
+  PickleValue storage;
+  storage.kind = PickleKind::kStorage;
+  storage.dtype = *dtype;
+  storage.text = value(items[2]).text;
+  storage.integer = value(items[4]).integer;
+  if (!is_digits(storage.text))
+    place_.fail(fmt::format("the storage's key '{}' is no number", printable(storage.text)));
+  if (storage.integer < 0) place_.fail(fmt::format("a storage of {} elements", storage.integer));
+  push(std::move(storage));
+}
+
+// torch.save writes the versions of modules so, as `_metadata` of an OrderedDict.
+void PickleStack::build() {
+  const uint32_t state = pop();
+  if (!is(state, PickleKind::kDict) || !is(top(), PickleKind::kDict))
+    place_.fail("sets attributes of what is no dictionary");
+}
+
+void PickleStack::remember(uint32_t key) {
+  const uint32_t index = top();
+  if (memo_.size() >= kMostMemo)
+    place_.fail(fmt::format("remembers more than {} values", kMostMemo));
+  if (!memo_.emplace(key, index).second)
+    place_.fail(fmt::format("remembers a second value {}", key));
+}
+
+void PickleStack::recall(uint32_t key) {
+  const auto it = memo_.find(key);
+  if (it == memo_.end()) place_.fail(fmt::format("value {} was never remembered", key));
+  push_index(it->second);
+}
+
+Pickle PickleStack::finish() {
+  if (stack_.size() != 1 || !marks_.empty())
+    place_.fail(fmt::format("ends with {} values on the stack", stack_.size()));
+  pickle_.root = stack_.back();
+  return std::move(pickle_);
+}
+
+}  // namespace limpid
