@@ -142,6 +142,10 @@ void check_hidden_size(const Checkpoint& checkpoint, Params& params, int64_t d_m
   const auto stated = params.size("hidden_dim");
   const int64_t multiple_of = params.size("multiple_of").value_or(256);
   const double multiplier = params.positive("ffn_dim_multiplier").value_or(1.0);
+  constexpr double kLargestMultiplier = 1024;
+  if (multiplier > kLargestMultiplier)
+    params.fail("ffn_dim_multiplier",
+                fmt::format("is {}, more than {}", multiplier, kLargestMultiplier));
   const int64_t expected = stated ? *stated : meta_hidden_size(d_model, multiple_of, multiplier);
   if (rows == expected) return;
   params.fail(stated ? "hidden_dim" : "multiple_of",

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "checkpoint/temp_file.h"
 #include "checkpoint/torch_builder.h"
 #include "checkpoint/torch_checkpoint.h"
 #include "limpid/error.hpp"
@@ -302,6 +303,52 @@ TEST(TorchZip, AcceptsWhatOtherWritersDo) {
                                 number(torch_test::crc_of(torch_test::floats(6))) +
                                 number(uint64_t{24}) + number(uint64_t{24});
   EXPECT_EQ(parse(serialize(large)).tensors.size(), 1u);
+}
+
+// A storage of more than 4 GiB and a record behind it, as torch.save lays them out; the file is a
+// hole.
+TEST(TorchZip, ReadsBeyondFourGibibytes) {
+  torch_test::TensorSketch tensor;
+  tensor.n_stored = (1 << 30) + 6;
+  tensor.offset = torch_test::integer(1 << 30);
+  const std::string pickle = torch_test::state_dict(serialize(tensor));
+  const uint64_t n_bytes = uint64_t{4} * static_cast<uint64_t>(tensor.n_stored);
+  torch_test::RecordSketch first{"m/data.pkl", pickle}, large{"m/data/0", ""},
+      last{"m/version", "3\n"};
+  const auto wide_descriptor = [](uint32_t crc, uint64_t n) {
+    return number(kZipDescriptorSignature) + number(crc) + number(n) + number(n);
+  };
+  std::string begin = local_header(first) + pickle + torch_test::descriptor_of(pickle);
+  const uint64_t large_offset = begin.size();
+  large.local.extra = zip64_extra({n_bytes, n_bytes});
+  begin += local_header(large);
+  const uint64_t last_offset = begin.size() + n_bytes + kZip64DescriptorBytes;
+  last.local.extra = zip64_extra({last_offset});
+  large.entry.size = large.entry.compressed = last.header_offset = 0xffffffff;
+  large.entry.extra = zip64_extra({n_bytes, n_bytes});
+  large.entry.crc32 = 7;
+  last.entry.extra = zip64_extra({last_offset});
+  std::string end = wide_descriptor(7, n_bytes) + local_header(last) + "3\n" +
+                    wide_descriptor(torch_test::crc_of("3\n"), 2);
+  const uint64_t directory = begin.size() + n_bytes + end.size();
+  const std::string entries =
+      directory_entry(first, 0) + directory_entry(large, large_offset) + directory_entry(last, 0);
+  end += entries + number(kZip64EndSignature) + number(kZip64EndBytes - 12) +
+         std::string(12, '\0') + number(uint64_t{3}) + number(uint64_t{3}) +
+         number(uint64_t{entries.size()}) + number(directory) + number(kZip64LocatorSignature) +
+         number(0U) + number(directory + entries.size()) + number(1U) + number(kZipEndSignature) +
+         number(0U) + number(uint16_t{3}) + number(uint16_t{3}) +
+         number(static_cast<uint32_t>(entries.size())) + number(0xffffffffU) + number(uint16_t{0});
+
+  TempFolder folder;
+  const std::string path = folder.write("m.pth", begin);
+  std::filesystem::resize_file(path, begin.size() + n_bytes);
+  std::ofstream(path, std::ios::binary | std::ios::app) << end;
+  const Checkpoint checkpoint = open_torch(path);
+  Tensor storage;
+  const TensorView tensor_view = checkpoint.read("w", storage);
+  EXPECT_EQ(tensor_view.shape, (Shape{2, 3}));
+  EXPECT_EQ(tensor_view.f32()[5], 0.0f);
 }
 
 TEST(TorchZip, VerifyFindsADamagedTensor) {

@@ -241,6 +241,8 @@ TEST(MetaParams, ChangeTheResultOrAreRefused) {
   expect_refused<FormatError>(folder.folder(), "has 96 rows, and the parameters ask for 128");
   with("\"multiple_of\": 32", "\"hidden_dim\": 97");
   expect_refused<FormatError>(folder.folder(), "hidden_dim");
+  with("\"ffn_dim_multiplier\": 0.5", "\"ffn_dim_multiplier\": 1e300");
+  expect_refused<FormatError>(folder.folder(), "ffn_dim_multiplier: is 1e+300");
   with("\"n_layers\": 2", "\"n_layers\": 0");
   expect_refused<FormatError>(folder.folder(), "params.n_layers: is 0");
   with("\"norm_eps\": 1e-05", "\"norm_eps\": -1");
