@@ -14,7 +14,9 @@
 #include "model/meta.h"
 #include "model/model_config_json.h"
 #include "model/registry.h"
+#include "model/tokenizer_from_metadata.h"
 #include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_json_writer.h"
 
 namespace limpid {
 namespace {
@@ -77,9 +79,17 @@ void copy_tokenizer(const std::string& folder, const Checkpoint& checkpoint, Exp
       write_file((std::filesystem::path(folder) / name).string(), content);
   }
   if (has_tokenizer(checkpoint.attachments)) return;
-  result.remarks.emplace_back(
-      "the model carries no tokenizer file (tokenizer.json, tokenizer.model), so none was written: "
-      "put the original's beside the weights");
+  try {
+    const TokenizerSpec spec = tokenizer_from(checkpoint)->spec();
+    write_file((std::filesystem::path(folder) / "tokenizer.json").string(),
+               write_tokenizer_json(spec));
+    write_file((std::filesystem::path(folder) / "tokenizer_config.json").string(),
+               tokenizer_config(checkpoint, spec));
+  } catch (const Error& error) {
+    result.remarks.push_back(
+        fmt::format("no tokenizer was written ({}): put the original's files beside the weights",
+                    error.what()));
+  }
 }
 
 std::string torch_name(DType dtype) {

@@ -81,6 +81,22 @@ std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec&
   return json.dump(2) + "\n";
 }
 
+std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& spec) {
+  Json json;
+  json["tokenizer_class"] = "PreTrainedTokenizerFast";
+  json["clean_up_tokenization_spaces"] = false;
+  const auto set_token = [&](const char* name, std::optional<TokenId> id) {
+    if (id) json[name] = spec.pieces[static_cast<size_t>(*id)];
+  };
+  set_token("bos_token", spec.bos);
+  set_token("eos_token", spec.eos);
+  set_token("unk_token", spec.unknown);
+  set_token("pad_token", spec.pad);
+  const auto chat = checkpoint.metadata.string("tokenizer.chat_template");
+  if (chat) json["chat_template"] = *chat;
+  return json.dump(2) + "\n";
+}
+
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   LIMPID_CHECK(UnsupportedError,
                spec.architecture == "llama" && spec.head_dim * spec.n_heads == spec.d_model &&

@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "model/decoder_spec.h"
+#include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
 
@@ -15,5 +16,9 @@ std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec&
 
 // params.json of Meta's models. Throws UnsupportedError for a model that is no Llama.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec);
+
+// tokenizer_config.json beside a tokenizer.json that was written from `spec`: the names of the
+// special tokens and the chat template.
+std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& spec);
 
 }  // namespace limpid

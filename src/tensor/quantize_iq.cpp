@@ -24,7 +24,7 @@ unsigned index_of(int8_t level) { return kIndexOfLevel[static_cast<size_t>(level
 void quantize_block(const float* values, const float* importance, BlockIQ4_NL& block) {
   using Values = Group<kBlock>;
   const Values x = Values::load(values);
-  const Values weights = element_weights<kBlock>(importance);
+  const Values weights = block_weights(x, importance);
   const float d = rounded_to_half(fit_scale<UnevenLevels>(x, weights).scale);
   const Float4 inverse = all_lanes(d == 0 ? 0 : 1 / d);
   float levels[kBlock];

@@ -39,7 +39,7 @@ void to_levels(const Values& x, float scale, float (&q)[kBlock]) {
 template <typename Levels>
 Half quantize_symmetric(const float* values, const float* importance, float (&q)[kBlock]) {
   const Values x = Values::load(values);
-  const Values weights = element_weights<kBlock>(importance);
+  const Values weights = block_weights(x, importance);
   const float d = rounded_to_half(fit_scale<Levels>(x, weights).scale);
   to_levels<Levels>(x, d, q);
   return to_half(d);
@@ -54,7 +54,7 @@ struct ScaleAndOffset {
 template <int Top>
 ScaleAndOffset quantize_affine(const float* values, const float* importance, float (&q)[kBlock]) {
   const Values x = Values::load(values);
-  const Values weights = element_weights<kBlock>(importance);
+  const Values weights = block_weights(x, importance);
   const AffineFit fit = fit_affine<Top, false>(x, weights);
   const float d = rounded_to_half(fit.scale);
   const float m = rounded_to_half(fit.offset);

@@ -83,4 +83,19 @@ std::optional<PreTokenizer> find_scanner(const std::vector<SplitStep>& steps) {
   return std::nullopt;
 }
 
+std::vector<SplitStep> find_splits(PreTokenizer scanner) {
+  std::vector<SplitStep> steps;
+  for (const KnownSplits& known : kKnown) {
+    if (known.scanner != scanner) continue;
+    for (const char* pattern : known.patterns) {
+      if (pattern == nullptr) break;
+      SplitStep& step = steps.emplace_back();
+      step.kind = *pattern == '\0' ? SplitStep::Kind::kNumeric : SplitStep::Kind::kRegex;
+      step.pattern = pattern;
+    }
+    break;
+  }
+  return steps;
+}
+
 }  // namespace limpid

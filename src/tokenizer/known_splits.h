@@ -14,4 +14,7 @@ extern const char* const kByteLevelPattern;
 // The scanner that cuts as these steps do one after the other, if there is one.
 std::optional<PreTokenizer> find_scanner(const std::vector<SplitStep>& steps);
 
+// Steps that cut as the scanner does; none if no tokenizer.json spells it.
+std::vector<SplitStep> find_splits(PreTokenizer scanner);
+
 }  // namespace limpid

@@ -10,6 +10,7 @@ import gguf
 import limpid_program
 import numpy
 import safetensors.numpy
+import tokenizers
 
 TINY = pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "tiny_chat.gguf"
 IDS = [1, 5, 9, 40, 3, 7, 22, 11]
@@ -67,6 +68,18 @@ class Convert(unittest.TestCase):
             tensors["model.layers.0.self_attn.k_proj.weight"].shape, (heads, config["hidden_size"])
         )
         self.assertEqual(tensors["model.norm.weight"].dtype, numpy.float32)
+
+    def test_the_tokenizer_of_a_gguf_becomes_one_that_tokenizers_reads(self):
+        folder = self.convert(self.source, "hf", "--to", "safetensors")
+        theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        text = "The sea, 123 times.\n\n  Na\u00efve \u4f60\u597d\t<|im_end|> it's"
+        out = limpid_program.run(
+            "tokenize", "-m", TINY, "--no-bos", "--special", stdin=text.encode()
+        )
+        self.assertEqual(theirs.encode(text, add_special_tokens=False).ids, json.loads(out))
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        fields = gguf.GGUFReader(TINY).fields
+        self.assertEqual(config.get("chat_template"), fields["tokenizer.chat_template"].contents())
 
     def test_a_gguf_stays_what_it_was(self):
         copy = self.convert(TINY, "copy.gguf")

@@ -91,6 +91,8 @@ class Convert:
         )
         self.compare_bytes(one, two, three)
         self.compare_tokenizers(one)
+        if limpid_program.SMOLLM2.exists():
+            self.compare_written_tokenizer(limpid_program.SMOLLM2)
         quantised = self.convert(SOURCE, "q8.gguf", "--dtype", "q8_0")
         self.near("llama.cpp on q8_0", llama_cpp_logits(quantised), own_logits(quantised), 0.05)
 
@@ -120,6 +122,18 @@ class Convert:
         self.check(
             "the tied head shares the embedding's storage",
             state["output.weight"].data_ptr() == state["tok_embeddings.weight"].data_ptr(),
+        )
+
+    def compare_written_tokenizer(self, source: pathlib.Path) -> None:
+        """tokenizer.json, made from what a GGUF file says."""
+        folder = self.convert(source, "smollm2", "--to", "safetensors", "--dtype", "bf16")
+        text = limpid_program.shared("text", "wiki.test.raw").read_text(encoding="utf-8")[:200_000]
+        text += "\n<|im_start|>user\nHi 123 \u4f60\u597d!  \t x<|im_end|>"
+        found = transformers.AutoTokenizer.from_pretrained(folder)(text, add_special_tokens=False)
+        options = ("--no-bos", "--special")
+        out = limpid_program.run("tokenize", "-m", source, *options, stdin=text.encode())
+        self.check(
+            "transformers' tokens with the tokenizer written", found.input_ids == json.loads(out)
         )
 
     def compare_tokenizers(self, path: pathlib.Path) -> None:

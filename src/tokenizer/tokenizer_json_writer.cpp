@@ -1,0 +1,143 @@
+#include "tokenizer/tokenizer_json_writer.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+
+#include "base/check.h"
+#include "tokenizer/known_splits.h"
+
+namespace limpid {
+namespace {
+
+using Json = nlohmann::json;
+
+Json split_step(const SplitStep& step) {
+  if (step.kind == SplitStep::Kind::kNumeric) {
+    return {{"type", "Digits"}, {"individual_digits", true}};
+  }
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", step.pattern}}},
+          {"behavior", "Isolated"},
+          {"invert", false}};
+}
+
+Json pre_tokenizer(const TokenizerSpec& spec) {
+  std::vector<SplitStep> steps = spec.splits;
+  if (steps.empty()) steps = find_splits(spec.pre_tokenizer);
+  LIMPID_CHECK(UnsupportedError, !steps.empty(),
+               "tokenizer.json has no spelling for how this tokenizer cuts a text");
+  Json sequence = Json::array();
+  for (const SplitStep& step : steps) sequence.push_back(split_step(step));
+  sequence.push_back({{"type", "ByteLevel"},
+                      {"add_prefix_space", false},
+                      {"trim_offsets", true},
+                      {"use_regex", false}});
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(sequence)}};
+}
+
+Json added_token(const TokenizerSpec& spec, size_t id) {
+  Json token = {{"id", id},
+                {"content", spec.pieces[id]},
+                {"single_word", false},
+                {"lstrip", false},
+                {"rstrip", false},
+                {"normalized", false},
+                {"special", spec.types[id] == TokenType::kControl}};
+  for (const AddedTokenRule& rule : spec.added_rules) {
+    if (static_cast<size_t>(rule.id) != id) continue;
+    token["single_word"] = rule.single_word;
+    token["lstrip"] = rule.strip_left;
+    token["rstrip"] = rule.strip_right;
+    token["normalized"] = rule.normalized;
+  }
+  return token;
+}
+
+Json added_tokens(const TokenizerSpec& spec) {
+  Json tokens = Json::array();
+  for (size_t id = 0; id < spec.pieces.size(); ++id) {
+    const TokenType type = spec.types[id];
+    if (type == TokenType::kControl || type == TokenType::kUserDefined) {
+      tokens.push_back(added_token(spec, id));
+    }
+  }
+  return tokens;
+}
+
+Json special_token(const std::string& name) {
+  return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+}
+
+// Puts BOS and EOS where the model wants them.
+Json post_processor(const TokenizerSpec& spec) {
+  const bool bos = spec.add_bos && spec.bos;
+  const bool eos = spec.add_eos && spec.eos;
+  if (!bos && !eos) {
+    return {{"type", "ByteLevel"},
+            {"add_prefix_space", true},
+            {"trim_offsets", false},
+            {"use_regex", true}};
+  }
+  Json single = Json::array();
+  Json pair = Json::array();
+  Json special = Json::object();
+  const auto add = [&](TokenId id) {
+    const std::string& name = spec.pieces[static_cast<size_t>(id)];
+    special[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
+    return special_token(name);
+  };
+  if (bos) single.push_back(add(*spec.bos));
+  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
+  if (eos) single.push_back(add(*spec.eos));
+  pair = single;
+  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
+  return {{"type", "TemplateProcessing"},
+          {"single", std::move(single)},
+          {"pair", std::move(pair)},
+          {"special_tokens", std::move(special)}};
+}
+
+Json model(const TokenizerSpec& spec) {
+  Json vocabulary = Json::object();
+  for (size_t id = 0; id < spec.pieces.size(); ++id) {
+    LIMPID_CHECK(UnsupportedError, !vocabulary.contains(spec.pieces[id]),
+                 "the tokens {} and {} are the same piece, which tokenizer.json cannot hold",
+                 vocabulary[spec.pieces[id]].dump(), id);
+    vocabulary[spec.pieces[id]] = id;
+  }
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", nullptr},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", false},
+          {"byte_fallback", false},
+          {"ignore_merges", spec.ignore_merges},
+          {"vocab", std::move(vocabulary)},
+          {"merges", spec.merges}};
+}
+
+}  // namespace
+
+std::string write_tokenizer_json(const TokenizerSpec& spec) {
+  LIMPID_CHECK(UnsupportedError,
+               spec.kind == TokenizerKind::kByteLevelBpe && spec.merge_order == MergeOrder::kList,
+               "tokenizer.json is written for a byte-level BPE with a list of merges only");
+  Json json;
+  json["version"] = "1.0";
+  json["truncation"] = nullptr;
+  json["padding"] = nullptr;
+  json["added_tokens"] = added_tokens(spec);
+  json["normalizer"] = spec.normalize_nfc ? Json{{"type", "NFC"}} : Json(nullptr);
+  json["pre_tokenizer"] = pre_tokenizer(spec);
+  json["post_processor"] = post_processor(spec);
+  json["decoder"] = {{"type", "ByteLevel"},
+                     {"add_prefix_space", true},
+                     {"trim_offsets", true},
+                     {"use_regex", true}};
+  json["model"] = model(spec);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace limpid
