@@ -1,13 +1,25 @@
 #include "tokenizer/byte_level_bpe.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/normalize.h"
 #include "tokenizer/pre_tokenizer_scanners.h"
 
 namespace limpid {
-ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
-    : Tokenizer(std::move(given)), merges_(spec_.merges.size()) {
+namespace {
+
+// Every byte is one character of a spelling.
+uint32_t n_bytes_of(std::string_view spelling) {
+  return static_cast<uint32_t>(std::count_if(spelling.begin(), spelling.end(), [](char c) {
+    return (static_cast<uint8_t>(c) & 0xC0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
   std::string bytes;
   for (size_t i = 0; i < spec_.pieces.size(); ++i) {
     const std::string& piece = spec_.pieces[i];
@@ -21,23 +33,24 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given)
     }
   }
   byte_ids_.fill(-1);
-  const bool by_rank = spec_.merge_order == MergeOrder::kRanks;
-  if (spec_.ignore_merges || by_rank) whole_pieces_ = PieceTable(spec_.pieces.size());
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
     const std::string_view b = bytes_of(id);
     if (b.size() == 1 && byte_ids_[static_cast<uint8_t>(b[0])] < 0)
       byte_ids_[static_cast<uint8_t>(b[0])] = id;
-    if ((spec_.ignore_merges || by_rank) && !b.empty()) whole_pieces_.insert(b, id);
   }
-  if (by_rank) {
+  if (spec_.merge_order == MergeOrder::kRanks) {
     build_rank_merges();
   } else {
     build_merges();
   }
+  if (spec_.ignore_merges) find_odd_pieces();
 }
 
 void ByteLevelBpe::build_merges() {
+  std::vector<LinearBpe::Merge> merges;
+  MergeTable pairs(spec_.merges.size());
+  merges.reserve(spec_.merges.size());
   for (size_t i = 0; i < spec_.merges.size(); ++i) {
     const std::string& merge = spec_.merges[i];
     const size_t space = merge.find(' ');
@@ -57,70 +70,132 @@ void ByteLevelBpe::build_merges() {
     LIMPID_CHECK(ArgumentError, !is_control(*joined_id),
                  "[tokenizer] merges[{}] would make a control token out of plain text", i);
     LIMPID_CHECK(ArgumentError,
-                 merges_.insert(*left_id, *right_id, static_cast<uint32_t>(i), *joined_id),
+                 pairs.insert(*left_id, *right_id, static_cast<uint32_t>(i), *joined_id),
                  "[tokenizer] merges[{}] is there twice", i);
+    merges.push_back(
+        {*left_id, *right_id, static_cast<uint32_t>(i), *joined_id, n_bytes_of(joined)});
   }
+  bpe_ = LinearBpe(byte_ids_, std::move(merges));
+}
+
+// Of two tokens of the same bytes, the first counts.
+void ByteLevelBpe::find_odd_pieces() {
+  LinearBpe::Work work;
+  std::vector<TokenId> odd;
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal || bytes_of(id).empty())
+      continue;
+    if (bpe_.stands_alone(id)) continue;
+    const auto merged = bpe_.encode(bytes_of(id), work);
+    if (merged.size() == 1 && merged[0] < id) continue;
+    odd.push_back(id);
+  }
+  odd_pieces_ = PieceTable(odd.size());
+  for (const TokenId id : odd) odd_pieces_.insert(bytes_of(id), id);
+  has_odd_pieces_ = !odd.empty();
 }
 
 // Two tokens merge if their bytes together are a token, and that token's id is the rank. All ways
 // to make one token have one rank, so the leftmost goes first: here a list of merges differs.
 void ByteLevelBpe::build_rank_merges() {
-  struct Pair {
-    TokenId left, right, merged;
-  };
-  std::vector<Pair> pairs;
+  PieceTable tokens(spec_.pieces.size());
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal) tokens.insert(bytes_of(id), id);
+  }
+  std::vector<LinearBpe::Merge> merges;
   for (TokenId id = 0; id < vocab_size(); ++id) {
     const std::string_view bytes = bytes_of(id);
-    if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
+    // Of two tokens of the same bytes, the first counts.
+    if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal || tokens.find(bytes) != id)
+      continue;
     for (size_t cut = 1; cut < bytes.size(); ++cut) {
-      const TokenId left = whole_pieces_.find(bytes.substr(0, cut));
+      const TokenId left = tokens.find(bytes.substr(0, cut));
       if (left < 0) continue;
-      const TokenId right = whole_pieces_.find(bytes.substr(cut));
-      if (right >= 0) pairs.push_back({left, right, id});
+      const TokenId right = tokens.find(bytes.substr(cut));
+      if (right < 0) continue;
+      const auto size = static_cast<uint32_t>(bytes.size());
+      merges.push_back({left, right, static_cast<uint32_t>(id), id, size});
     }
   }
-  merges_ = MergeTable(pairs.size());
-  for (const Pair& pair : pairs)
-    merges_.insert(pair.left, pair.right, static_cast<uint32_t>(pair.merged), pair.merged);
+  bpe_ = LinearBpe(byte_ids_, std::move(merges));
 }
 
 void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
                                EncodeScratch& scratch, std::vector<TokenId>& out) const {
   if (spec_.normalize_nfc && !stretch.normalized && unicode::normalize_nfc(text, scratch.text))
     text = scratch.text;
+  // Pieces are gathered, and what the cache has of each is fetched, before the first is looked up.
+  struct Piece {
+    const char* begin;
+    size_t size;
+    ShortPieceCache::Key key;
+  };
+  std::array<Piece, 32> pieces;
+  size_t n_pieces = 0;
   const char* const end = text.data() + text.size();
+  IdSink sink(out);
+  const auto encode_pieces = [&] {
+    for (size_t i = 0; i < n_pieces; ++i) {
+      const Piece& piece = pieces[i];
+      const auto* entry =
+          piece.size <= ShortPieceCache::kMaxBytes ? scratch.short_pieces.find(piece.key) : nullptr;
+      if (entry != nullptr) {
+        sink.put(entry->ids, entry->count());
+      } else {
+        encode_seldom_piece({piece.begin, piece.size}, static_cast<size_t>(end - piece.begin),
+                            scratch, sink);
+      }
+    }
+    n_pieces = 0;
+  };
   pre_tokenizer_scanners::split(
       spec_.pre_tokenizer, text.data(), end, [&](const char* p, size_t size) {
-        if (size > PieceCache::kMaxBytes) return encode_piece({p, size}, scratch, out);
-        const PieceCache::Key key = PieceCache::key_of(p, size, static_cast<size_t>(end - p));
-        PieceCache::Entry& entry = scratch.cache.slot(key);
-        if (entry.key == key) {
-          out.insert(out.end(), entry.ids.begin(), entry.ids.begin() + entry.count);
-          return;
+        Piece& piece = pieces[n_pieces++];
+        piece.begin = p;
+        piece.size = size;
+        if (size <= ShortPieceCache::kMaxBytes) {
+          piece.key = ShortPieceCache::key_of(p, size, static_cast<size_t>(end - p));
+          scratch.short_pieces.prefetch(piece.key);
         }
-        const size_t before = out.size();
-        encode_piece({p, size}, scratch, out);
-        PieceCache::fill(entry, key, out.data() + before, out.size() - before);
+        if (n_pieces == pieces.size()) encode_pieces();
       });
+  encode_pieces();
 }
 
-void ByteLevelBpe::encode_piece(std::string_view piece, EncodeScratch& scratch,
-                                std::vector<TokenId>& out) const {
-  if (spec_.ignore_merges) {
-    const TokenId whole = whole_pieces_.find(piece);
+// A piece that is long, or has many tokens, or is new.
+void ByteLevelBpe::encode_seldom_piece(std::string_view piece, size_t readable,
+                                       EncodeScratch& scratch, IdSink& sink) const {
+  if (piece.size() > LongPieceCache::kMaxBytes) return sink.put(ids_of(piece, scratch));
+  const auto key = LongPieceCache::key_of(piece.data(), piece.size(), readable);
+  if (const auto* entry = scratch.long_pieces.find(key))
+    return sink.put(entry->ids, entry->count());
+  const std::span<const TokenId> ids = ids_of(piece, scratch);
+  sink.put(ids);
+  if (piece.size() <= ShortPieceCache::kMaxBytes && ids.size() <= ShortPieceCache::kMaxIds) {
+    const auto short_key = ShortPieceCache::key_of(piece.data(), piece.size(), readable);
+    scratch.short_pieces.insert(short_key, ids);
+  } else if (ids.size() <= LongPieceCache::kMaxIds) {
+    scratch.long_pieces.insert(key, ids);
+  }
+}
+
+std::span<const TokenId> ByteLevelBpe::ids_of(std::string_view piece,
+                                              EncodeScratch& scratch) const {
+  if (has_odd_pieces_) {
+    const TokenId whole = odd_pieces_.find(piece);
     if (whole >= 0) {
-      out.push_back(whole);
-      return;
+      scratch.symbols.assign(1, whole);
+      return scratch.symbols;
     }
   }
-  std::vector<TokenId>& symbols = scratch.symbols;
-  symbols.clear();
+  const std::span<const TokenId> ids = bpe_.encode(piece, scratch.linear);
+  if (!ids.empty()) return ids;
+  // A byte has no token. It is left out, and those beside it become neighbours.
+  scratch.word.clear();
   for (const char c : piece) {
-    const TokenId id = byte_ids_[static_cast<uint8_t>(c)];
-    if (id >= 0) symbols.push_back(id);
+    if (byte_ids_[static_cast<uint8_t>(c)] >= 0) scratch.word.push_back(c);
   }
-  scratch.merger.merge(merges_, symbols);
-  out.insert(out.end(), symbols.begin(), symbols.end());
+  return bpe_.encode(scratch.word, scratch.linear);
 }
 
 }  // namespace limpid

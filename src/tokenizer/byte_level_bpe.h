@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "tokenizer/encode_scratch.h"
+#include "tokenizer/linear_bpe.h"
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_table.h"
 #include "tokenizer/tokenizer.h"
@@ -21,12 +24,18 @@ class ByteLevelBpe final : public Tokenizer {
   void build_rank_merges();
   void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                    std::vector<TokenId>& out) const override;
-  void encode_piece(std::string_view piece, EncodeScratch& scratch,
-                    std::vector<TokenId>& out) const;
+  void encode_seldom_piece(std::string_view piece, size_t readable, EncodeScratch& scratch,
+                           IdSink& sink) const;
+  // The ids of a piece, valid until the scratch is used again.
+  std::span<const TokenId> ids_of(std::string_view piece, EncodeScratch& scratch) const;
+  void find_odd_pieces();
 
   std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary lacks this byte
-  PieceTable whole_pieces_;            // bytes -> id of normal tokens, if the spec ignores merges
-  MergeTable merges_;
+  LinearBpe bpe_;
+  // Bytes -> id of normal tokens that merges do not give, if the spec ignores merges for whole
+  // pieces.
+  PieceTable odd_pieces_;
+  bool has_odd_pieces_ = false;
 };
 
 }  // namespace limpid

@@ -4,6 +4,9 @@
 // `tokenizers`.
 #pragma once
 
+#include <type_traits>
+
+#include "tokenizer/ascii_run.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/unicode.h"
 
@@ -11,18 +14,45 @@ namespace limpid::pre_tokenizer_scanners {
 
 using namespace unicode;  // the scanners speak of code points throughout
 
-inline const char* skip(const char* p, const char* end, Properties set) {
+// The class of the ASCII characters in `set`, if run_end knows it; else void.
+template <Properties kSet>
+constexpr auto ascii_class() {
+  // The categories that ASCII characters have.
+  constexpr Properties kAscii =
+      kSpace | bit(kLu) | bit(kLl) | bit(kNd) | bit(kZs) | bit(kCc) | kPunctuation | kSymbol;
+  if constexpr ((kSet & kAscii) == (bit(kLu) | bit(kLl))) return ascii::Letters{};
+  if constexpr ((kSet & kAscii) == bit(kLu)) return ascii::Upper{};
+  if constexpr ((kSet & kAscii) == bit(kLl)) return ascii::Lower{};
+}
+
+// The first character from p on that is not in the set.
+template <Properties kSet>
+const char* skip(const char* p, const char* end) {
+  using Class = decltype(ascii_class<kSet>());
   while (p < end) {
+    if constexpr (!std::is_void_v<Class>) {
+      if (static_cast<uint8_t>(*p) < 0x80) {
+        p = ascii::run_end<Class>(p, end);
+        if (p == end || static_cast<uint8_t>(*p) < 0x80) break;
+      }
+    }
     const Character c = character_at(p, end);
-    if (!c.is(set)) break;
+    if (!c.is(kSet)) break;
     p += c.size;
   }
   return p;
 }
-inline const char* skip_not(const char* p, const char* end, Properties set) {
+
+// The first white space, word or number character from p on; `kWord` are letters, perhaps more.
+template <Properties kWord>
+const char* skip_signs(const char* p, const char* end) {
   while (p < end) {
+    if (static_cast<uint8_t>(*p) < 0x80) {
+      p = ascii::run_end<ascii::Signs>(p, end);
+      if (p == end || static_cast<uint8_t>(*p) < 0x80) break;
+    }
     const Character c = character_at(p, end);
-    if (c.is(set)) break;
+    if (c.is(kSpace | kWord | kNumber)) break;
     p += c.size;
   }
   return p;
@@ -64,6 +94,20 @@ const char* match_space(const char* p, const char* end) {
   const char* last = p;        // where the last white space character begins
   const char* after_line = p;  // after the last line break
   while (q < end) {
+    if (end - q >= ascii::kBlock) {
+      const ascii::Block block(q);
+      const ascii::Mask spaces = block.between(' ', ' ') | block.between('\t', '\r');
+      const int n = std::countr_one(spaces);
+      if (n > 0) {
+        const ascii::Mask lines =
+            (block.between('\n', '\n') | block.between('\r', '\r')) & ((ascii::Mask{1} << n) - 1);
+        if (lines != 0) after_line = q + std::bit_width(lines);
+        last = q + n - 1;
+        q += n;
+        if (n < ascii::kBlock && static_cast<uint8_t>(*q) < 0x80) break;
+        continue;
+      }
+    }
     const Character c = character_at(q, end);
     if (!c.is(kSpace)) break;
     last = q;
@@ -75,6 +119,12 @@ const char* match_space(const char* p, const char* end) {
   return last;
 }
 
+// Whether a word of ASCII letters can have this ASCII character before its second letter: it is a
+// letter itself, or [^\r\n\p{L}\p{N}].
+inline bool may_precede_letter(char c) {
+  return static_cast<uint8_t>(c) < 0x80 && !ascii::is_digit(c) && c != '\r' && c != '\n';
+}
+
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 struct Gpt2 {
   static constexpr bool kCoversAll = true;
@@ -84,10 +134,11 @@ struct Gpt2 {
       if (q != p) return q;
     }
     const char* q = *p == ' ' && p + 1 < end ? p + 1 : p;
+    if (ascii::is_letter(*q)) return skip<kLetter>(q + 1, end);
     const Character c = character_at(q, end);
-    if (c.is(kLetter)) return skip(q + c.size, end, kLetter);
-    if (c.is(kNumber)) return skip(q + c.size, end, kNumber);
-    if (!c.is(kSpace)) return skip_not(q + c.size, end, kSpace | kLetter | kNumber);
+    if (c.is(kLetter)) return skip<kLetter>(q + c.size, end);
+    if (c.is(kNumber)) return skip<kNumber>(q + c.size, end);
+    if (!c.is(kSpace)) return skip_signs<kLetter>(q + c.size, end);
     return match_space<false>(p, end);
   }
 };
@@ -105,9 +156,11 @@ struct Cl100k {
       const char* q = match_contraction<true>(p, end);
       if (q != p) return q;
     }
+    if (may_precede_letter(*p) && p + 1 < end && ascii::is_letter(p[1]))
+      return skip<kWord>(p + 2, end);
     const Character c = character_at(p, end);
     const char* const next = p + c.size;
-    if (c.is(kWord)) return skip(next, end, kWord);
+    if (c.is(kWord)) return skip<kWord>(next, end);
     if (c.is(kNumber)) {
       const char* q = next;
       for (int n = 1; n < kDigits && q < end; ++n) {
@@ -119,14 +172,14 @@ struct Cl100k {
     }
     Character d{};
     if (next < end) d = character_at(next, end);
-    if (c.value != '\r' && c.value != '\n' && d.is(kWord)) return skip(next + d.size, end, kWord);
+    if (c.value != '\r' && c.value != '\n' && d.is(kWord)) return skip<kWord>(next + d.size, end);
     if (!c.is(kSpace)) return punctuation(next, end);
     if (c.value == ' ' && next < end && !d.is(kSpace | kWord | kNumber))
       return punctuation(next + d.size, end);
     return match_space<true>(p, end);
   }
   static const char* punctuation(const char* p, const char* end) {
-    p = skip_not(p, end, kSpace | kWord | kNumber);
+    p = skip_signs<kWord>(p, end);
     if (kJoinLines) {
       while (p < end && (*p == '\r' || *p == '\n')) ++p;
     }
@@ -145,6 +198,9 @@ struct O200k {
   static constexpr Properties kLowerLike = bit(kLl) | kBoth;
 
   static const char* match(const char* p, const char* end) {
+    if (may_precede_letter(*p) && p + 1 < end && ascii::is_letter(p[1])) {
+      return with_contraction(find_word(ascii::is_letter(*p) ? p : p + 1, end).stop, end);
+    }
     const Character c = character_at(p, end);
     const char* const next = p + c.size;
     if (c.is(kNumber)) {
@@ -184,12 +240,16 @@ struct O200k {
     const char* after_both = nullptr;
     const char* q = p;
     while (q < end) {
+      if (static_cast<uint8_t>(*q) < 0x80) {
+        q = ascii::run_end<ascii::Upper>(q, end);  // none of them is both
+        if (q == end || static_cast<uint8_t>(*q) < 0x80) break;
+      }
       const Character c = character_at(q, end);
       if (!c.is(kUpperLike)) break;
       q += c.size;
       if (c.is(kBoth)) after_both = q;
     }
-    const char* stop = skip(q, end, kLowerLike);
+    const char* stop = skip<kLowerLike>(q, end);
     if (stop != q) return {stop, true};
     if (after_both != nullptr) return {after_both, true};
     return {q, false};
@@ -198,7 +258,7 @@ struct O200k {
     return kContractions && p < end && *p == '\'' ? match_contraction<true>(p, end) : p;
   }
   static const char* punctuation(const char* p, const char* end) {
-    p = skip_not(p, end, kSpace | kLetter | kNumber);
+    p = skip_signs<kLetter>(p, end);
     while (p < end && (*p == '\r' || *p == '\n' || *p == '/')) ++p;
     return p;
   }
@@ -245,9 +305,9 @@ struct SpacedRun {  // \s?[set]+
   static constexpr bool kCoversAll = false;
   static const char* match(const char* p, const char* end) {
     const Character c = character_at(p, end);
-    if (c.is(kSet)) return skip(p + c.size, end, kSet);
+    if (c.is(kSet)) return skip<kSet>(p + c.size, end);
     if (!c.is(kSpace)) return p;
-    const char* q = skip(p + c.size, end, kSet);
+    const char* q = skip<kSet>(p + c.size, end);
     return q == p + c.size ? p : q;
   }
 };
@@ -298,17 +358,17 @@ struct DeepSeekWords {
       while (q < end && is_ascii_letter(*q)) ++q;
       return q;
     }
-    if (c.is(kWord)) return skip(next, end, kWord);
+    if (c.is(kWord)) return skip<kWord>(next, end);
     Character d{};
     if (next < end) d = character_at(next, end);
     if (c.value != '\r' && c.value != '\n' && !c.is(kSign) && d.is(kWord))
-      return skip(next + d.size, end, kWord);
+      return skip<kWord>(next + d.size, end);
     if (c.is(kSign)) return signs(next, end);
     if (c.value == ' ' && d.is(kSign)) return signs(next + d.size, end);
     return c.is(kSpace) ? match_space<true>(p, end) : p;
   }
   static const char* signs(const char* p, const char* end) {
-    p = skip(p, end, kSign);
+    p = skip<kSign>(p, end);
     while (p < end && (*p == '\r' || *p == '\n')) ++p;
     return p;
   }

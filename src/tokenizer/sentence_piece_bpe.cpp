@@ -188,17 +188,18 @@ void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch
   while (p < end) {
     const char* q = find_word_end(p, end, -1);
     const std::string_view word(p, static_cast<size_t>(q - p));
-    if (word.size() > PieceCache::kMaxBytes) {
+    if (word.size() > ShortPieceCache::kMaxBytes) {
       encode_word(word, scratch, out);
     } else {
-      const PieceCache::Key key = PieceCache::key_of(p, word.size(), static_cast<size_t>(end - p));
-      PieceCache::Entry& entry = scratch.cache.slot(key);
-      if (entry.key == key) {
-        out.insert(out.end(), entry.ids.begin(), entry.ids.begin() + entry.count);
+      const auto key = ShortPieceCache::key_of(p, word.size(), static_cast<size_t>(end - p));
+      if (const auto* entry = scratch.short_pieces.find(key)) {
+        const auto ids = entry->ids.begin();
+        out.insert(out.end(), ids, ids + static_cast<std::ptrdiff_t>(entry->count()));
       } else {
         const size_t before = out.size();
         encode_word(word, scratch, out);
-        PieceCache::fill(entry, key, out.data() + before, out.size() - before);
+        const std::span<const TokenId> ids = std::span(out).subspan(before);
+        if (ids.size() <= ShortPieceCache::kMaxIds) scratch.short_pieces.insert(key, ids);
       }
     }
     p = q;

@@ -42,7 +42,7 @@ Sequence examine(const char* p, const char* end) {
 
 }  // namespace
 
-CodePoint decode_multibyte(const char* p, const char* end) {
+CodePoint decode_any(const char* p, const char* end) {
   const Sequence sequence = examine(p, end);
   const auto lead = static_cast<uint8_t>(*p);
   if (sequence.need == 0 || sequence.have < sequence.need) return {kInvalidByte + lead, 1};

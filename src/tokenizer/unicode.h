@@ -67,7 +67,19 @@ struct CodePoint {
 
 // The code point at `p`, p < end. Never reads past `end`; what is not the shortest form of a scalar
 // value (overlong, surrogate, cut short) is an invalid byte.
-CodePoint decode_multibyte(const char* p, const char* end);
+CodePoint decode_any(const char* p, const char* end);
+// The same; *p >= 0x80. Two and three bytes, the greater part of all text, are decoded here.
+inline CodePoint decode_multibyte(const char* p, const char* end) {
+  const auto byte = [&](int i) -> char32_t { return static_cast<uint8_t>(p[i]); };
+  if (end - p >= 3 && (byte(1) & 0xC0) == 0x80) {
+    const char32_t two = (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+    if ((byte(0) & 0xE0) == 0xC0 && two >= 0x80) return {two, 2};
+    const char32_t three = (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+    const bool whole = (byte(0) & 0xF0) == 0xE0 && (byte(2) & 0xC0) == 0x80;
+    if (whole && three >= 0x800 && (three & 0xF800) != 0xD800) return {three, 3};
+  }
+  return decode_any(p, end);
+}
 inline CodePoint decode(const char* p, const char* end) {
   const auto lead = static_cast<uint8_t>(*p);
   if (lead < 0x80) return {lead, 1};
