@@ -13,6 +13,7 @@ to do. Every peer's ids are compared with ours. Needs tools/requirements-oracles
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import hashlib
 import pathlib
@@ -21,6 +22,7 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
+from collections.abc import Callable
 
 import numpy
 import tokenizer_peers as peers
@@ -28,11 +30,29 @@ import tokenizer_peers as peers
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 TOKENIZERS = SHARED / "tokenizers"
-TIKTOKEN = {  # vocabulary -> its ranks and expression
-    "llama3.1": ("llama3_tokenizer.model", peers.LLAMA3_PATTERN),
-    "gpt2": ("r50k_base.tiktoken", peers.GPT2_PATTERN),
+
+
+@dataclasses.dataclass
+class Vocabulary:
+    """The files of ../shared/data/tokenizers that have it: which of the peers can read them."""
+
+    ours: str
+    tokenizer_json: str | None = None  # for `tokenizers`, and made into a GGUF file for llama.cpp
+    ranks: str | None = None  # for `tiktoken`
+
+
+def from_json(name: str, ranks: str | None = None) -> Vocabulary:
+    return Vocabulary(f"{name}_tokenizer.json", f"{name}_tokenizer.json", ranks)
+
+
+VOCABULARIES = {
+    "llama3": from_json("llama3.1", "llama3_tokenizer.model"),
+    "gpt2": from_json("gpt2", "r50k_base.tiktoken"),
+    "cl100k": Vocabulary("cl100k_base.tiktoken", ranks="cl100k_base.tiktoken"),
+    "o200k": Vocabulary("o200k_base.tiktoken", ranks="o200k_base.tiktoken"),
+    "qwen2.5": from_json("qwen2.5"),
+    "smollm2": from_json("smollm2"),
 }
-VOCABULARIES = ("llama3.1", "gpt2", "qwen2.5", "smollm2")
 TEXTS = ("english", "code", "udhr")
 
 
@@ -71,20 +91,24 @@ def valid_utf8(raw: bytes) -> bytes:
 
 
 def contestants(
-    arguments: argparse.Namespace, vocabulary: str, model: pathlib.Path
-) -> dict[str, tuple[object, bool]]:
+    arguments: argparse.Namespace, vocabulary: Vocabulary, folder: pathlib.Path
+) -> dict[str, tuple[Callable, bool]]:
     """name -> (what opens it for a text, whether it is slow)."""
-    found = {"limpid": (functools.partial(peers.limpid, arguments.program, model), False)}
+    partial = functools.partial
+    ours = partial(peers.limpid, arguments.program, TOKENIZERS / vocabulary.ours)
+    found = {"limpid": (ours, False)}
     for peer in arguments.peer:
         name, _, command = peer.partition("=")
-        found[name] = (functools.partial(peers.named_command, command), False)
-    if vocabulary in TIKTOKEN:
-        ranks, pattern = TIKTOKEN[vocabulary]
-        found["tiktoken"] = (functools.partial(peers.tiktoken, TOKENIZERS / ranks, pattern), False)
-    if not arguments.fast_only:
-        json = TOKENIZERS / f"{vocabulary}_tokenizer.json"
-        found["tokenizers"] = (functools.partial(peers.hugging_face, json), True)
-        found["llama.cpp"] = (functools.partial(peers.llama_cpp, model), True)
+        found[name] = (partial(peers.named_command, command), False)
+    if vocabulary.ranks:
+        found["tiktoken"] = (partial(peers.tiktoken, TOKENIZERS / vocabulary.ranks), False)
+    if vocabulary.tokenizer_json and not arguments.fast_only:
+        source = TOKENIZERS / vocabulary.tokenizer_json
+        found["tokenizers"] = (partial(peers.hugging_face, source), True)
+        model = folder / f"{source.stem}.gguf"
+        maker = ROOT / "tools" / "golden" / "vocab_gguf.py"
+        subprocess.run([sys.executable, str(maker), str(source), str(model)], check=True)
+        found["llama.cpp"] = (partial(peers.llama_cpp, model), True)
     return found
 
 
@@ -122,7 +146,7 @@ def measure(arguments: argparse.Namespace, found: dict, label: str, raw: bytes) 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--vocabulary", choices=VOCABULARIES, action="append")
+    parser.add_argument("--vocabulary", choices=list(VOCABULARIES), action="append")
     parser.add_argument("--text", choices=TEXTS, action="append")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--fast-only", action="store_true", help="no llama.cpp, no tokenizers")
@@ -135,12 +159,8 @@ def main() -> int:
     texts = {"english": english, "code": code, "udhr": udhr}
     raw = {name: texts[name]() for name in arguments.text or TEXTS}
     with tempfile.TemporaryDirectory() as folder:
-        for vocabulary in arguments.vocabulary or ["llama3.1"]:
-            model = pathlib.Path(folder) / f"{vocabulary}.gguf"
-            maker = ROOT / "tools" / "golden" / "vocab_gguf.py"
-            source = TOKENIZERS / f"{vocabulary}_tokenizer.json"
-            subprocess.run([sys.executable, str(maker), str(source), str(model)], check=True)
-            found = contestants(arguments, vocabulary, model)
+        for vocabulary in arguments.vocabulary or ["llama3"]:
+            found = contestants(arguments, VOCABULARIES[vocabulary], pathlib.Path(folder))
             print(f"{vocabulary}, MB/s (how many times limpid)", flush=True)
             for name, data in raw.items():
                 speeds = measure(arguments, found, name, data)

@@ -1,6 +1,6 @@
 // How fast a tokenizer turns a text into ids, one thread, file in memory, no allocation once warm.
 //
-//   tokenizer_bench MODEL TEXT
+//   tokenizer_bench MODEL TEXT      MODEL is a checkpoint or its tokenizer's file
 //
 // Reads lines: for each, the text is encoded once and a line "SECONDS IDS" answers, thread
 // processor time and the number of ids. A line that is not empty names a file to which the ids go
@@ -13,11 +13,13 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "model/tokenizer_from_metadata.h"
+#include "tokenizer/tokenizer_files.h"
 
 namespace {
 
@@ -30,6 +32,12 @@ double thread_seconds() {
 std::string read_all(const char* path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::shared_ptr<const limpid::Tokenizer> open_tokenizer(const std::string& path) {
+  const limpid::TokenizerFiles files = limpid::find_tokenizer_files(path);
+  if (limpid::has_tokenizer(files)) return limpid::tokenizer_from(files);
+  return limpid::tokenizer_from(limpid::open_checkpoint(path));
 }
 
 void serve(const limpid::Tokenizer& tokenizer, const std::string& text) {
@@ -60,8 +68,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const auto tokenizer = limpid::tokenizer_from(limpid::open_checkpoint(argv[1]));
-    serve(*tokenizer, read_all(argv[2]));
+    serve(*open_tokenizer(argv[1]), read_all(argv[2]));
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

@@ -21,13 +21,11 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
 
+# What Meta's llama-models gives tiktoken; OpenAI's own expressions are in tiktoken_ext.
 LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-GPT2_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
-Result = tuple[float, numpy.ndarray]  # seconds, ids
 
 
 class Program:
@@ -113,13 +111,19 @@ def cut(text: str, size: int) -> list[str]:
     return [*parts, text[begin:]]
 
 
-def tiktoken(ranks_file: pathlib.Path, pattern: str, text: pathlib.Path) -> InProcess:
+def tiktoken(ranks_file: pathlib.Path, text: pathlib.Path) -> InProcess:
     import tiktoken
+    from tiktoken_ext import openai_public
 
     ranks = {}
     for line in ranks_file.read_bytes().splitlines():
         token, rank = line.split()
         ranks[base64.b64decode(token)] = int(rank)
+    pattern = LLAMA3_PATTERN
+    if ranks_file.suffix == ".tiktoken":
+        # The constructor would download the ranks.
+        openai_public.load_tiktoken_bpe = lambda *_, **__: ranks
+        pattern = openai_public.ENCODING_CONSTRUCTORS[ranks_file.stem]()["pat_str"]
     encoding = tiktoken.Encoding(
         ranks_file.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={}
     )

@@ -57,11 +57,16 @@ class LanguageModel {
   bool has_tokenizer() const;
   const MemoryPlan& memory_plan() const;
 
-  // The four below throw UnsupportedError when the checkpoint carries no tokenizer.
+  // The five below throw UnsupportedError when the checkpoint carries no tokenizer.
   // `add_special` puts BOS/EOS where the model wants them; `parse_special` reads control tokens in
   // the text as such: never set it for what a user typed.
   std::vector<TokenId> encode(std::string_view text, bool add_special = true,
                               bool parse_special = false) const;
+  // The same for each text, on up to `n_threads` threads; 0: as many as cores this process may use.
+  std::vector<std::vector<TokenId>> encode_batch(std::span<const std::string_view> texts,
+                                                 bool add_special = true,
+                                                 bool parse_special = false,
+                                                 int n_threads = 0) const;
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
   // True for tokens that end a text or a turn.
   bool is_stop(TokenId id) const;

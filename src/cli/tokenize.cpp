@@ -11,6 +11,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "tokenizer/token_tree.h"
 
 namespace limpid::cli {
 namespace {
@@ -20,6 +21,7 @@ struct TokenizeFlags {
   std::string prompt;
   std::string file;
   std::string special_list;
+  std::string algorithm = "bpe";
   bool special = false;
   bool no_bos = false;
   bool ids = false;
@@ -78,17 +80,50 @@ void print_ids(const Tokenizer& tokenizer, std::span<const TokenId> ids,
   }
 }
 
+// The algorithm that was asked for. Of the token tree it also knows how far it is from the exact
+// one.
+class Encoder {
+ public:
+  Encoder(std::shared_ptr<const Tokenizer> tokenizer, const std::string& algorithm)
+      : tokenizer_(std::move(tokenizer)) {
+    LIMPID_CHECK(ArgumentError, algorithm == "bpe" || algorithm == "token-tree",
+                 "--tokenizer-algorithm: '{}' is neither bpe nor token-tree", algorithm);
+    if (algorithm == "token-tree") tree_.emplace(tokenizer_);
+  }
+  std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) {
+    std::vector<TokenId> exact = tokenizer_->encode(text, options);
+    if (!tree_) return exact;
+    std::vector<TokenId> ids = tree_->encode(text, options);
+    const TokenDisagreement differs = disagreement(*tokenizer_, exact, ids);
+    total_.n_exact += differs.n_exact;
+    total_.n_other += differs.n_other;
+    total_.n_differing += differs.n_differing;
+    return ids;
+  }
+  void print_disagreement() const {
+    if (!tree_) return;
+    const double share = total_.n_exact == 0 ? 0.0
+                                             : 100.0 * static_cast<double>(total_.n_differing) /
+                                                   static_cast<double>(total_.n_exact);
+    print_log(fmt::format(
+        "token-tree: {} tokens where exact BPE has {}; {} of these ({:.2f} %) are not in it",
+        total_.n_other, total_.n_exact, total_.n_differing, share));
+  }
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::optional<TokenTree> tree_;
+  TokenDisagreement total_;
+};
+
 // One JSON string a line in, one JSON array of ids a line out.
-void tokenize_lines(const Tokenizer& tokenizer, const EncodeOptions& options) {
-  std::vector<TokenId> ids;
+void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   int64_t n_lines = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++n_lines;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     LIMPID_CHECK(ArgumentError, json.is_string(), "line {}: is not a JSON string", n_lines);
-    ids.clear();
-    tokenizer.encode(json.get_ref<const std::string&>(), options, ids);
-    write_out(to_line(ids));
+    write_out(to_line(encoder.encode(json.get_ref<const std::string&>(), options)));
     flush_out();
   }
 }
@@ -114,6 +149,9 @@ int tokenize_command(const Arguments& arguments) {
   flags.toggle("--no-bos", values.no_bos, "leave BOS and EOS out");
   flags.optional_text("--special [LIST]", values.special, values.special_list,
                       "parse control tokens in the text: all, or the names in LIST");
+  flags.text("--tokenizer-algorithm NAME", values.algorithm,
+             "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
+             "far that is from the model's own");
   declare_model_path(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !flags.given("--prompt") || !flags.given("--file"),
@@ -128,13 +166,16 @@ int tokenize_command(const Arguments& arguments) {
   EncodeOptions options;
   options.add_special = !values.no_bos;
   options.special = allowed_tokens(values, *tokenizer);
+  Encoder encoder(tokenizer, values.algorithm);
   if (values.jsonl) {
-    tokenize_lines(*tokenizer, options);
+    tokenize_lines(encoder, options);
+    encoder.print_disagreement();
     return kExitOk;
   }
   const std::string text =
       flags.given("--prompt") ? values.prompt : read_text(from_stdin ? "-" : values.file);
-  print_ids(*tokenizer, tokenizer->encode(text, options), values);
+  print_ids(*tokenizer, encoder.encode(text, options), values);
+  encoder.print_disagreement();
   return kExitOk;
 }
 

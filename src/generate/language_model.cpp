@@ -12,12 +12,27 @@ int64_t LanguageModel::vocab_size() const { return engine_->vocab_size(); }
 bool LanguageModel::has_tokenizer() const { return engine_->has_tokenizer(); }
 const MemoryPlan& LanguageModel::memory_plan() const { return engine_->memory_plan(); }
 
-std::vector<TokenId> LanguageModel::encode(std::string_view text, bool add_special,
-                                           bool parse_special) const {
+namespace {
+
+EncodeOptions encode_options(bool add_special, bool parse_special) {
   EncodeOptions options;
   options.add_special = add_special;
   options.special.allow = parse_special ? SpecialTokens::Allow::kAll : SpecialTokens::Allow::kNone;
-  return engine_->tokenizer()->encode(text, options);
+  return options;
+}
+
+}  // namespace
+
+std::vector<TokenId> LanguageModel::encode(std::string_view text, bool add_special,
+                                           bool parse_special) const {
+  return engine_->tokenizer()->encode(text, encode_options(add_special, parse_special));
+}
+
+std::vector<std::vector<TokenId>> LanguageModel::encode_batch(
+    std::span<const std::string_view> texts, bool add_special, bool parse_special,
+    int n_threads) const {
+  const EncodeOptions options = encode_options(add_special, parse_special);
+  return engine_->tokenizer()->encode_batch(texts, options, n_threads);
 }
 
 std::string LanguageModel::decode(std::span<const TokenId> ids, bool show_special) const {

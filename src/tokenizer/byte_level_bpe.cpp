@@ -122,7 +122,8 @@ void ByteLevelBpe::build_rank_merges() {
 
 void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
                                EncodeScratch& scratch, std::vector<TokenId>& out) const {
-  if (spec_.normalize_nfc && !stretch.normalized && unicode::normalize_nfc(text, scratch.text))
+  if (spec_.normalize_nfc && !stretch.normalized &&
+      unicode::normalize_nfc(text, scratch.text, scratch.points))
     text = scratch.text;
   // Pieces are gathered, and what the cache has of each is fetched, before the first is looked up.
   struct Piece {
@@ -148,18 +149,19 @@ void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
     }
     n_pieces = 0;
   };
-  pre_tokenizer_scanners::split(
-      spec_.pre_tokenizer, text.data(), end, [&](const char* p, size_t size) {
-        Piece& piece = pieces[n_pieces++];
-        piece.begin = p;
-        piece.size = size;
-        if (size <= ShortPieceCache::kMaxBytes) {
-          piece.key = ShortPieceCache::key_of(p, size, static_cast<size_t>(end - p));
-          scratch.short_pieces.prefetch(piece.key);
-        }
-        if (n_pieces == pieces.size()) encode_pieces();
-      });
+  const auto on_piece = [&](const char* p, size_t size) {
+    Piece& piece = pieces[n_pieces++];
+    piece.begin = p;
+    piece.size = size;
+    if (size <= ShortPieceCache::kMaxBytes) {
+      piece.key = ShortPieceCache::key_of(p, size, static_cast<size_t>(end - p));
+      scratch.short_pieces.prefetch(piece.key);
+    }
+    if (n_pieces == pieces.size()) encode_pieces();
+  };
+  pre_tokenizer_scanners::split(spec_.pre_tokenizer, text.data(), end, on_piece);
   encode_pieces();
+  sink.flush();
 }
 
 // A piece that is long, or has many tokens, or is new.

@@ -111,13 +111,13 @@ class PieceCache {
 using ShortPieceCache = PieceCache<2>;
 using LongPieceCache = PieceCache<4>;
 
-// Gathers ids before they go to a vector, a few at a time with no question of room.
+// Gathers ids before they go to a vector, a few at a time with no question of room. What was put is
+// in the vector after flush().
 class IdSink {
  public:
   explicit IdSink(std::vector<TokenId>& out) : out_(out) {}
   IdSink(const IdSink&) = delete;
   IdSink& operator=(const IdSink&) = delete;
-  ~IdSink() { flush(); }
   template <size_t kWords>
   void put(const std::array<TokenId, kWords>& ids, size_t count) {
     if (size_ + kWords > kSize) flush();
@@ -128,13 +128,13 @@ class IdSink {
     flush();
     out_.insert(out_.end(), ids.begin(), ids.end());
   }
-
- private:
-  static constexpr size_t kSize = 512;
   void flush() {
     out_.insert(out_.end(), ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(size_));
     size_ = 0;
   }
+
+ private:
+  static constexpr size_t kSize = 512;
   std::vector<TokenId>& out_;
   size_t size_ = 0;
   std::array<TokenId, kSize> ids_;
@@ -148,6 +148,7 @@ struct EncodeScratch {
   std::vector<TokenId> symbols;
   std::vector<std::string_view> unknown;  // SentencePiece: characters without a symbol
   std::string text;                       // the normalized text, if it differs
+  std::vector<char32_t> points;           // for its normalization
   std::string word;
   std::string normalized;  // a stretch in which normalized special tokens are looked for
 };

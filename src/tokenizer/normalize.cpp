@@ -62,6 +62,16 @@ void decompose_to(char32_t c, std::vector<char32_t>& out) {
   }
 }
 
+// Stably. std::stable_sort allocates, and there are seldom more than two.
+void sort_by_class(std::vector<char32_t>::iterator first, std::vector<char32_t>::iterator last) {
+  const auto before = [](char32_t a, char32_t b) {
+    return combining_class(a) < combining_class(b);
+  };
+  if (last - first > 16) return std::stable_sort(first, last, before);
+  for (auto it = first; it != last; ++it)
+    std::rotate(std::upper_bound(first, it, *it, before), it, it + 1);
+}
+
 // Canonical ordering: between starters, stably by combining class.
 void reorder(std::vector<char32_t>& points) {
   for (size_t i = 0; i < points.size();) {
@@ -71,10 +81,8 @@ void reorder(std::vector<char32_t>& points) {
     }
     size_t j = i;
     while (j < points.size() && combining_class(points[j]) != 0) ++j;
-    std::stable_sort(points.begin() + static_cast<std::ptrdiff_t>(i),
-                     points.begin() + static_cast<std::ptrdiff_t>(j), [](char32_t a, char32_t b) {
-                       return combining_class(a) < combining_class(b);
-                     });
+    sort_by_class(points.begin() + static_cast<std::ptrdiff_t>(i),
+                  points.begin() + static_cast<std::ptrdiff_t>(j));
     i = j;
   }
 }
@@ -109,11 +117,15 @@ void recompose(std::vector<char32_t>& points) {
 }  // namespace
 
 bool normalize_nfc(std::string_view text, std::string& out) {
+  std::vector<char32_t> points;
+  return normalize_nfc(text, out, points);
+}
+
+bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t>& points) {
   const char* const end = text.data() + text.size();
   const char* copied = text.data();    // everything before is in `out`
   const char* previous = text.data();  // the last inert code point
   bool changed = false;
-  std::vector<char32_t> points;
   for (const char* p = text.data(); p < end;) {
     if (static_cast<uint8_t>(*p) < 0x80) {
       previous = p++;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace limpid::unicode {
 
@@ -10,5 +11,7 @@ namespace limpid::unicode {
 // `text` certainly is in NFC already. Bytes that are not UTF-8 stay as they are and combine with
 // nothing. n log n at worst.
 bool normalize_nfc(std::string_view text, std::string& out);
+// The same with work space of the caller's, which is kept.
+bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t>& points);
 
 }  // namespace limpid::unicode

@@ -1,10 +1,12 @@
 #include "tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
+#include "base/thread_pool.h"
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/encode_scratch.h"
 #include "tokenizer/meta_slices.h"
@@ -185,6 +187,24 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const EncodeOption
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 4 + 2);
   encode(text, options, ids);
+  return ids;
+}
+
+std::vector<std::vector<TokenId>> Tokenizer::encode_batch(std::span<const std::string_view> texts,
+                                                          const EncodeOptions& options,
+                                                          int n_threads) const {
+  LIMPID_CHECK(ArgumentError, n_threads >= 0, "[tokenizer] {} threads", n_threads);
+  std::vector<std::vector<TokenId>> ids(texts.size());
+  if (texts.size() <= 1 || n_threads == 1) {
+    for (size_t i = 0; i < texts.size(); ++i) ids[i] = encode(texts[i], options);
+    return ids;
+  }
+  // Texts differ in length, so each thread takes the next one when it has done its own.
+  ThreadPool threads(static_cast<int>(std::min(static_cast<size_t>(n_threads), texts.size())));
+  std::atomic<size_t> next{0};
+  threads.run([&](int) {
+    for (size_t i = next++; i < texts.size(); i = next++) ids[i] = encode(texts[i], options);
+  });
   return ids;
 }
 

@@ -44,10 +44,16 @@ class Tokenizer {
   // Appends the ids of `text` to `out`. Any bytes are accepted: a byte that is not UTF-8 is a
   // character of its own that is neither letter, number nor space, and comes out as its byte. A
   // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
-  // `tokenizers` and llama.cpp do. Time is n log n at worst. Throws ArgumentError for texts of 2
-  // GiB and more, and as `options` say for control tokens.
+  // `tokenizers` and llama.cpp do. Time is n log n at worst, linear for byte-level BPE. Once warm,
+  // and with room in `out`, nothing is allocated. Throws ArgumentError for texts of 2 GiB and more,
+  // and as `options` say for control tokens.
   void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& out) const;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
+  // The ids of each text, on up to `n_threads` threads; 0: as many as cores this process may use.
+  // A text is encoded by one thread. Throws as encode does, once all threads have stopped.
+  std::vector<std::vector<TokenId>> encode_batch(std::span<const std::string_view> texts,
+                                                 const EncodeOptions& options = {},
+                                                 int n_threads = 0) const;
 
   // The bytes that the token stands for; a single token may be part of a UTF-8 sequence. Control
   // and unknown tokens give their name only when `show_special`, unused ones nothing. Valid as long

@@ -1,0 +1,66 @@
+#include "tokenizer/token_tree.h"
+
+#include <gtest/gtest.h>
+
+#include "tokenizer/small_vocabulary.h"
+
+namespace limpid {
+namespace {
+
+// a, b, c, ab, bc, abc-less: merging takes "bc" first, the tree "ab".
+std::shared_ptr<const Tokenizer> tiny() {
+  TokenizerSpec spec;
+  spec.pieces = {"a", "b", "c", "bc", "ab", "<s>", "Ġ", "cĠa"};
+  spec.types.assign(spec.pieces.size(), TokenType::kNormal);
+  spec.types[5] = TokenType::kControl;
+  spec.merges = {"b c", "a b", "c Ġ"};
+  spec.merges.pop_back();
+  spec.bos = 5;
+  spec.add_bos = true;
+  return Tokenizer::create(spec);
+}
+
+TEST(TokenTree, TakesTheLongestTokenWhateverMergingGives) {
+  const auto tokenizer = tiny();
+  const TokenTree tree(tokenizer);
+  EXPECT_EQ(tokenizer->encode("abc"), (std::vector<TokenId>{5, 0, 3}));
+  EXPECT_EQ(tree.encode("abc"), (std::vector<TokenId>{5, 4, 2}));
+  // Words are not cut apart.
+  EXPECT_EQ(tree.encode("c a"), (std::vector<TokenId>{5, 7}));
+  // A byte without a token is left out.
+  EXPECT_EQ(tree.encode("axb"), (std::vector<TokenId>{5, 0, 1}));
+  EncodeOptions options;
+  options.add_special = false;
+  EXPECT_TRUE(tree.encode("<s>", options).empty());
+  options.special.allow = SpecialTokens::Allow::kAll;
+  EXPECT_EQ(tree.encode("ab<s>c", options), (std::vector<TokenId>{4, 5, 2}));
+}
+
+TEST(TokenTree, GivesBackTheBytesOfTheText) {
+  EncodeOptions options;
+  options.add_special = false;
+  for (const std::string text :
+       {"Hello, world! 12", "  caf\xC3\xA9 \xE4\xB8\x80\n", "\xFF\xFE x"}) {
+    for (const std::string kind : {"bpe", "spm"}) {
+      const auto tokenizer =
+          Tokenizer::create(kind == "spm" ? small_vocabulary("spm") : small_bpe("llama-bpe"));
+      EXPECT_EQ(tokenizer->decode(TokenTree(tokenizer).encode(text, options)), text) << kind;
+    }
+  }
+}
+
+TEST(TokenDisagreement, CountsTokensThatAreNotAtTheSamePlace) {
+  const auto tokenizer = tiny();
+  const auto count = [&](std::vector<TokenId> exact, std::vector<TokenId> other) {
+    return disagreement(*tokenizer, exact, other).n_differing;
+  };
+  EXPECT_EQ(count({0, 3, 1}, {0, 3, 1}), 0U);
+  EXPECT_EQ(count({0, 3, 1}, {4, 2, 1}), 2U);  // a|bc|b, ab|c|b
+  EXPECT_EQ(count({0, 1, 2}, {0, 3}), 2U);     // a|b|c, a|bc
+  EXPECT_EQ(count({0, 3}, {0, 1, 2}), 1U);     // a|bc, a|b|c
+  EXPECT_EQ(count({}, {}), 0U);
+  EXPECT_EQ(count({0}, {}), 1U);
+}
+
+}  // namespace
+}  // namespace limpid
