@@ -90,7 +90,7 @@ def hugging_face(tokenizer_json: pathlib.Path, text: pathlib.Path) -> InProcess:
 
     tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_json))
     tokenizer.encode_special_tokens = True
-    parts = cut(text.read_text(encoding="utf-8", errors="replace"), 4096)
+    parts = cut(read(text), 4096)
 
     def encode(parts: list[str]) -> list[int]:
         ids = []
@@ -99,6 +99,10 @@ def hugging_face(tokenizer_json: pathlib.Path, text: pathlib.Path) -> InProcess:
         return ids
 
     return InProcess(encode, parts)
+
+
+def read(path: pathlib.Path) -> str:
+    return path.read_bytes().decode(errors="replace")  # line ends as they are
 
 
 def cut(text: str, size: int) -> list[str]:
@@ -127,7 +131,7 @@ def tiktoken(ranks_file: pathlib.Path, text: pathlib.Path) -> InProcess:
     encoding = tiktoken.Encoding(
         ranks_file.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={}
     )
-    return InProcess(encoding.encode_ordinary, text.read_text(encoding="utf-8", errors="replace"))
+    return InProcess(encoding.encode_ordinary, read(text))
 
 
 def llama_cpp(model: pathlib.Path, text: pathlib.Path) -> InProcess:
