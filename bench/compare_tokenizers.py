@@ -157,7 +157,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     texts = {"english": english, "code": code, "udhr": udhr}
-    raw = {name: texts[name]() for name in arguments.text or TEXTS}
+    raw = {name: valid_utf8(texts[name]()) for name in arguments.text or TEXTS}
     with tempfile.TemporaryDirectory() as folder:
         for vocabulary in arguments.vocabulary or ["llama3"]:
             found = contestants(arguments, VOCABULARIES[vocabulary], pathlib.Path(folder))
