@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import tempfile
@@ -61,7 +60,9 @@ def planned_bytes(program: str, model: pathlib.Path, context: list[str]) -> int:
         [program, "inspect", "-m", str(model), "--json", *context], capture_output=True, check=True
     )
     plan = json.loads(report.stdout)["memory_plan"]
-    return sum(plan[key] for key in ("weights_in_file", "weights_packed", "kv_cache", "activations"))
+    return sum(
+        plan[key] for key in ("weights_in_file", "weights_packed", "kv_cache", "activations")
+    )
 
 
 def main() -> None:

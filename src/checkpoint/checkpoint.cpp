@@ -23,8 +23,7 @@ namespace {
 
 constexpr std::string_view kReadable =
     "Limpid reads folders of Hugging Face and Meta, safetensors, PyTorch .pth and .pt, GGUF, and "
-    "llama2.c "
-    ".bin files";
+    "llama2.c .bin files";
 
 // A folder that somebody took for a model: says what is in it.
 [[noreturn]] void refuse_folder(const std::string& path) {
