@@ -20,6 +20,7 @@ struct ConvertFlags {
   std::string out;
   std::string layout;
   std::string dtype;
+  std::string tokenizer;
   std::string rope_scaling;
   int64_t n_threads = 0;
   bool allow_requantize = false;
@@ -39,6 +40,8 @@ bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
   flags.text("--dtype TYPE", values.dtype,
              "what matrices become: f32, f16, bf16, or for GGUF any type of limpid quantize "
              "(default: what they are)");
+  flags.text("--tokenizer FILE", values.tokenizer,
+             "a tokenizer that does not lie beside the model");
   flags.text("--rope-scaling SCALING", values.rope_scaling,
              "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT, in place of the "
              "model's own");
@@ -76,7 +79,7 @@ int convert_command(const Arguments& arguments) {
   if (!values.dtype.empty()) options.file_type = &file_type_from_name(values.dtype);
   options.allow_requantize = values.allow_requantize;
   options.write.n_threads = static_cast<int>(values.n_threads);
-  Checkpoint checkpoint = open_model_files({resolve_model(values.in), ""});
+  Checkpoint checkpoint = open_model_files({resolve_model(values.in), values.tokenizer});
   if (!values.rope_scaling.empty())
     override_rope_scaling(checkpoint, parse_rope_scaling(values.rope_scaling));
   ProgressBar bar("converting");

@@ -18,6 +18,7 @@ struct QuantizeFlags {
   std::string in;
   std::string out;
   std::string type;
+  std::string tokenizer;
   std::string importance;
   int64_t n_threads = 0;
   bool allow_requantize = false;
@@ -34,6 +35,8 @@ bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
   flags.text("in IN", values.in, "a model: a file, a folder as downloaded, or a name");
   flags.text("out OUT", values.out, "the file to write");
   flags.text("type TYPE", values.type, "what to write");
+  flags.text("--tokenizer FILE", values.tokenizer,
+             "a tokenizer that does not lie beside the model");
   flags.text("--imatrix FILE", values.importance,
              "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
   flags.toggle("--allow-requantize", values.allow_requantize,
@@ -79,7 +82,7 @@ int quantize_command(const Arguments& arguments) {
   const Importance importance =
       values.importance.empty() ? Importance{} : Importance::open(values.importance);
   const Checkpoint checkpoint =
-      described_for_gguf(open_model_files({resolve_model(values.in), ""}));
+      described_for_gguf(open_model_files({resolve_model(values.in), values.tokenizer}));
   PlanOptions options;
   options.file_type = &type;
   options.has_importance = !importance.empty();

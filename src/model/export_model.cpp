@@ -79,6 +79,11 @@ void copy_tokenizer(const std::string& folder, const Checkpoint& checkpoint, Exp
       write_file((std::filesystem::path(folder) / name).string(), content);
   }
   if (has_tokenizer(checkpoint.attachments)) return;
+  const auto model = checkpoint.metadata.string("tokenizer.ggml.model").value_or("no_vocab");
+  if (model == "no_vocab") {
+    result.remarks.emplace_back("the model carries no tokenizer, so none was written");
+    return;
+  }
   try {
     const TokenizerSpec spec = tokenizer_from(checkpoint)->spec();
     write_file((std::filesystem::path(folder) / "tokenizer.json").string(),
