@@ -141,8 +141,8 @@ class IdSink {
 };
 
 struct EncodeScratch {
-  ShortPieceCache short_pieces{15};  // 2 MiB
-  LongPieceCache long_pieces{14};    // 1 MiB
+  ShortPieceCache short_pieces{16};  // 4 MiB
+  LongPieceCache long_pieces{15};    // 2 MiB
   Merger merger;
   LinearBpe::Work linear;
   std::vector<TokenId> symbols;
