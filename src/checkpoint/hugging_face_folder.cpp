@@ -58,7 +58,7 @@ Shards read_index(const ModelFolder& folder) {
   for (const auto& [tensor, shard] : map.object()) {
     const JsonPlace place(path, fmt::format("weight_map.{}", printable(tensor)), shard);
     const std::string_view name = place.string();
-    if (!is_clean_utf8(name) || name.empty()) place.fail("is no file name");
+    folder.check_name(name);
     shards[std::string(name)].insert(std::string(tensor));
   }
   if (shards.empty()) map.fail("names no tensor");

@@ -31,13 +31,17 @@ bool ModelFolder::contains(std::string_view name) const {
   return fs::exists(fs::symlink_status(fs::path(path_) / name, error));
 }
 
-std::string ModelFolder::resolve(std::string_view name) const {
+void ModelFolder::check_name(std::string_view name) const {
   const bool plain = !name.empty() && name != "." && name != ".." &&
                      name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (!plain) {
     throw FormatError(path_, FormatError::kNoOffset, printable(name),
                       "is no plain file name: a model's files lie in its own folder");
   }
+}
+
+std::string ModelFolder::resolve(std::string_view name) const {
+  check_name(name);
   std::error_code error;
   const std::string real = fs::canonical(fs::path(real_) / name, error).string();
   LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, printable(name),

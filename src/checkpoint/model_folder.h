@@ -18,9 +18,11 @@ class ModelFolder {
 
   // Whether something is there under that name; a dangling link counts.
   bool contains(std::string_view name) const;
+  // Throws FormatError for a name with a separator, NUL, `.` or `..`.
+  void check_name(std::string_view name) const;
   // Where `name` really lies. Links may lead to another place in the folder, and, when it is a
   // snapshot of Hugging Face's cache (…/snapshots/REVISION), into the `blobs` beside `snapshots`.
-  // Throws FormatError for a name with a separator, NUL, `.` or `..`, or a link that leads
+  // Throws FormatError as check_name does and for a link that leads
   // elsewhere; ResourceError when there is no such file.
   std::string resolve(std::string_view name) const;
   std::shared_ptr<const MappedFile> open(std::string_view name) const;

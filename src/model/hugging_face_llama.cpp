@@ -79,7 +79,7 @@ void check_window(SpecReader& config, std::string_view type, int64_t n_layers, i
   const bool absent = !config.contains("sliding_window") && !is_null(config, "sliding_window");
   const int64_t otherwise = absent && type != "llama" ? 4096 : INT64_MAX;
   const int64_t window = config.size_or("sliding_window", otherwise, INT64_MAX);
-  const int64_t n_full = qwen ? config.size_or("max_window_layers", 28, INT64_MAX) : 0;
+  const int64_t n_full = qwen ? config.count_or("max_window_layers", 28, INT64_MAX) : 0;
   const std::vector<std::string>* types = config.strings("layer_types");
   for (size_t i = 0; types != nullptr && i < types->size(); ++i) {
     const std::string& layer = (*types)[i];

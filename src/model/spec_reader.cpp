@@ -38,6 +38,13 @@ int64_t SpecReader::size_or(std::string_view name, int64_t fallback, int64_t lar
   return *value;
 }
 
+int64_t SpecReader::count_or(std::string_view name, int64_t fallback, int64_t largest) {
+  const int64_t value = checkpoint_.metadata.integer(key(name)).value_or(fallback);
+  if (value < 0 || value > largest)
+    fail(name, fmt::format("is {}, expected 0 to {}", value, largest));
+  return value;
+}
+
 double SpecReader::positive_or(std::string_view name, double fallback) {
   const double value = checkpoint_.metadata.number(key(name)).value_or(fallback);
   if (!std::isfinite(value) || value <= 0)

@@ -24,6 +24,8 @@ class SpecReader {
   // A size in [1, largest]; FormatError naming the key when absent or out of range.
   int64_t required_size(std::string_view name, int64_t largest);
   int64_t size_or(std::string_view name, int64_t fallback, int64_t largest);
+  // The same from 0 on.
+  int64_t count_or(std::string_view name, int64_t fallback, int64_t largest);
   // A finite number > 0; `fallback` when absent.
   double positive_or(std::string_view name, double fallback);
   std::string string_or(std::string_view name, std::string_view fallback);
