@@ -8,6 +8,7 @@
 
 #include "checkpoint/gguf_builder.h"
 #include "checkpoint/llama2c_builder.h"
+#include "checkpoint/safetensors_builder.h"
 #include "checkpoint/torch_builder.h"
 #include "tensor/tensor.h"
 
@@ -88,6 +89,30 @@ void write_torch_seeds(const std::filesystem::path& folder) {
             torch::text("list") + "](" + torch::integer(1) + "e" + torch::integer(2) + "au.");
 }
 
+void write_safetensors_seeds(const std::filesystem::path& folder) {
+  using limpid::safetensors_test::file_of;
+  write(folder / "two_tensors", limpid::safetensors_test::small_file());
+  write(folder / "empty", file_of("{}", 0));
+  std::string header;
+  size_t end = 0;
+  for (const auto& [name, size] : {std::pair<std::string, size_t>{"F64", 8},
+                                   {"I64", 8},
+                                   {"F32", 4},
+                                   {"I32", 4},
+                                   {"F16", 2},
+                                   {"BF16", 2},
+                                   {"I16", 2},
+                                   {"I8", 1},
+                                   {"U8", 1},
+                                   {"BOOL", 1}}) {
+    header += (header.empty() ? "{\"" : ",\"") + name + "\":{\"dtype\":\"" + name +
+              "\",\"shape\":[1],\"data_offsets\":[" + std::to_string(end) + "," +
+              std::to_string(end + size) + "]}";
+    end += size;
+  }
+  write(folder / "every_dtype", file_of(header + "}", end));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -98,5 +123,6 @@ int main(int argc, char** argv) {
   write_gguf_seeds(std::filesystem::path(argv[1]) / "gguf");
   write_llama2c_seeds(std::filesystem::path(argv[1]) / "llama2c");
   write_torch_seeds(std::filesystem::path(argv[1]) / "torch");
+  write_safetensors_seeds(std::filesystem::path(argv[1]) / "safetensors");
   return 0;
 }

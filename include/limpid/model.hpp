@@ -70,6 +70,9 @@ class LanguageModel {
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
   // True for tokens that end a text or a turn.
   bool is_stop(TokenId id) const;
+  // What the model's publisher recommends (general.sampling.* of GGUF, generation_config.json); the
+  // defaults of SamplerOptions where the model says nothing. Nobody applies them for you.
+  SamplerOptions recommended_sampler() const;
   // The chat template's source; empty when the model has none.
   std::string chat_template() const;
 

@@ -178,6 +178,7 @@ int chat_command(const Arguments& arguments) {
                "{} carries no chat template; give one with --chat-template-file, or continue plain "
                "text with limpid run",
                values.model.model);
+  apply_model_samplers(flags, values.model, model, options.generation.sampler);
   const bool asked_for = flags.given("--system-prompt") || flags.given("--system-prompt-file");
   if (!asked_for && !takes_system_message(model)) options.system.clear();
   InterruptGuard interrupt(options.generation.cancel);

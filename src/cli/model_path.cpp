@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "cli/flags.h"
+#include "cli/hub.h"
+#include "cli/pull_repository.h"
 
 namespace limpid::cli {
 
@@ -39,6 +41,25 @@ std::string models_directory() {
   return std::string(home) + "/.cache/limpid/models";
 }
 
+namespace {
+
+// What was pulled of a repository: its folder, or the one .gguf in it. "" when nothing was.
+std::string find_pulled(const std::string& repository) {
+  const fs::path folder = repository_folder(repository);
+  std::error_code absent;
+  if (fs::exists(folder / "config.json", absent)) return folder;
+  std::string found;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) {
+    if (entry.path().extension() != ".gguf") continue;
+    LIMPID_CHECK(ArgumentError, found.empty(), "{} holds several models: {} and {}; name the file",
+                 folder.string(), found, entry.path().filename().string());
+    found = entry.path();
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string resolve_model(const std::string& model) {
   LIMPID_CHECK(ArgumentError, !model.empty(),
                "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");
@@ -49,6 +70,13 @@ std::string resolve_model(const std::string& model) {
     LIMPID_CHECK(ArgumentError, fs::exists(path),
                  "{} is not on this machine yet; run: limpid pull {}", model, model);
     return path.string();
+  }
+  if (is_repository_name(model)) {
+    std::string pulled = find_pulled(model);
+    if (!pulled.empty()) return pulled;
+    LIMPID_CHECK(
+        ArgumentError, model.find(".gguf") != model.npos || model.find(".bin") != model.npos,
+        "no model at {}; if it is a repository of the hub, run: limpid pull {}", model, model);
   }
   std::vector<std::string> names;
   for (const NamedModel& named : named_models()) names.emplace_back(named.name);

@@ -27,9 +27,9 @@ const NamedModel* find_named_model(std::string_view name);
 // ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.
 std::string models_directory();
 
-// `model` as a path: a file that exists, or a short name whose file is in models_directory().
-// Throws ArgumentError or ResourceError that says what to do: pull it, name the file inside the
-// folder, …
+// `model` as a path: a file or folder that exists, a short name whose file is in
+// models_directory(), or a repository (ORGANISATION/MODEL) that was pulled. Throws ArgumentError or
+// ResourceError that says what to do: pull it, name the file inside the folder, …
 std::string resolve_model(const std::string& model);
 
 }  // namespace limpid::cli

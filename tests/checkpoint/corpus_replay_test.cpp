@@ -39,6 +39,15 @@ TEST(CorpusReplay, Gguf) {
   }
 }
 
+TEST(CorpusReplay, Safetensors) {
+  const auto files = corpus("safetensors");
+  ASSERT_GE(files.size(), 3u);
+  for (const auto& [name, text] : files) {
+    const Verdict verdict = check_safetensors(copy_of(text));
+    EXPECT_EQ(verdict, name.starts_with("crash-") ? Verdict::kRefused : Verdict::kAccepted) << name;
+  }
+}
+
 TEST(CorpusReplay, Llama2c) {
   const auto files = corpus("llama2c");
   ASSERT_GE(files.size(), 4u);

@@ -10,6 +10,7 @@
 
 #include "checkpoint/gguf.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/torch_builder.h"
 #include "checkpoint/torch_checkpoint.h"
 #include "limpid/error.hpp"
@@ -77,6 +78,25 @@ inline std::string torch_archive_of(std::string_view input) {
   if (input.empty()) return {};
   const std::string rest(input.substr(1));
   return input[0] % 2 == 0 ? rest : serialize(torch_test::archive_of(rest));
+}
+
+inline Verdict check_safetensors(std::span<const std::byte> bytes) {
+  try {
+    for (const SafetensorsTensor& tensor : parse_safetensors("input", bytes).tensors) {
+      const uint64_t n_bytes = tensor.view.n_bytes();
+      if (!lies_inside(tensor.view, bytes)) return Verdict::kBroken;
+      if (n_bytes == 0) continue;
+      volatile auto first = tensor.view.data[0];  // elements may lie at any address
+      volatile auto last = tensor.view.data[n_bytes - 1];
+      static_cast<void>(first);
+      static_cast<void>(last);
+    }
+    return Verdict::kAccepted;
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  } catch (const UnsupportedError&) {
+    return Verdict::kRefused;
+  }
 }
 
 inline Verdict check_llama2c(std::span<const std::byte> bytes) {

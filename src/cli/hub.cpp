@@ -1,0 +1,161 @@
+#include "cli/hub.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/check.h"
+#include "base/json_file.h"
+#include "cli/http_file.h"
+
+namespace limpid::cli {
+namespace {
+
+constexpr uint64_t kLongestListing = uint64_t{16} << 20;
+constexpr std::string_view kSafetensors = ".safetensors";
+constexpr std::string_view kGguf = ".gguf";
+constexpr std::array<std::string_view, 13> kFolderFiles = {"config.json",
+                                                           "generation_config.json",
+                                                           "tokenizer.json",
+                                                           "tokenizer_config.json",
+                                                           "tokenizer.model",
+                                                           "special_tokens_map.json",
+                                                           "added_tokens.json",
+                                                           "vocab.json",
+                                                           "merges.txt",
+                                                           "chat_template.jinja",
+                                                           "chat_template.json",
+                                                           "model.safetensors",
+                                                           "model.safetensors.index.json"};
+
+bool is_plain(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+}
+
+// Letters, digits and "-_.", not beginning with a dot: neither a path nor anything that a URL or a
+// terminal would take for something else.
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.front() != '.' && name.size() <= 200 &&
+         std::ranges::all_of(name, is_plain);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+// Nothing for a file in a folder.
+std::optional<HubFile> read_file(const JsonPlace& place) {
+  HubFile file;
+  file.name = place["rfilename"].string();
+  if (!is_plain_name(file.name)) return std::nullopt;
+  int64_t n_bytes = -1;
+  if (const auto size = place.find("size")) n_bytes = size->integer();
+  if (const auto large = place.find("lfs")) {
+    n_bytes = (*large)["size"].integer();
+    file.sha256 = (*large)["sha256"].string();
+    if (!is_sha256(file.sha256)) large->fail("has no SHA-256");
+  }
+  if (n_bytes < 0) place.fail("has no size");
+  file.n_bytes = static_cast<uint64_t>(n_bytes);
+  return file;
+}
+
+// "model-00001-of-00003.safetensors"
+bool is_shard(std::string_view name) {
+  return name.starts_with("model-") && name.ends_with(kSafetensors) &&
+         name.find("-of-") != std::string_view::npos;
+}
+
+std::vector<std::string_view> names_ending(const Hub::Listing& listing, std::string_view ending) {
+  std::vector<std::string_view> names;
+  for (const HubFile& file : listing.files) {
+    if (file.name.ends_with(ending)) names.push_back(file.name);
+  }
+  return names;
+}
+
+std::vector<HubFile> choose_gguf(const std::string& repository, const Hub::Listing& listing,
+                                 std::string gguf) {
+  const std::vector<std::string_view> names = names_ending(listing, kGguf);
+  if (gguf.empty() && names.size() == 1) gguf = names.front();
+  for (const HubFile& file : listing.files) {
+    if (file.name == gguf) return {file};
+  }
+  constexpr size_t kShown = 12;
+  throw ArgumentError(
+      fmt::format("{} {}: name one of its files with --file: {}{}", repository,
+                  gguf.empty() ? "holds several models" : "has no file " + gguf,
+                  fmt::join(names.begin(), names.begin() + std::min(names.size(), kShown), ", "),
+                  names.size() > kShown ? ", ..." : ""));
+}
+
+}  // namespace
+
+bool is_repository_name(std::string_view name) {
+  const size_t slash = name.find('/');
+  return slash != std::string_view::npos && is_plain_name(name.substr(0, slash)) &&
+         is_plain_name(name.substr(slash + 1));
+}
+
+Hub::Hub(std::string endpoint) : endpoint_(std::move(endpoint)), token_(environment("HF_TOKEN")) {
+  if (endpoint_.empty()) endpoint_ = environment("HF_ENDPOINT");
+  if (endpoint_.empty()) endpoint_ = "https://huggingface.co";
+  while (endpoint_.ends_with('/')) endpoint_.pop_back();
+  LIMPID_CHECK(ArgumentError, endpoint_.starts_with("https://") || endpoint_.starts_with("http://"),
+               "the endpoint {} does not begin with https:// or http://", endpoint_);
+}
+
+Hub::Listing Hub::list(const std::string& repository, const std::string& revision) const {
+  LIMPID_CHECK(ArgumentError, is_repository_name(repository),
+               "{} is no repository: give ORGANISATION/MODEL", repository);
+  LIMPID_CHECK(ArgumentError, is_plain_name(revision), "'{}' is no branch, tag or commit",
+               revision);
+  const std::string url =
+      fmt::format("{}/api/models/{}/revision/{}?blobs=true", endpoint_, repository, revision);
+  const JsonFile json(url, http_get({url, token_}, kLongestListing));
+  Listing listing;
+  listing.revision = json.root()["sha"].string();
+  if (!is_plain_name(listing.revision)) json.root()["sha"].fail("is no commit");
+  for (const JsonPlace& entry : json.root()["siblings"].elements()) {
+    if (auto file = read_file(entry)) listing.files.push_back(std::move(*file));
+  }
+  return listing;
+}
+
+std::string Hub::url_of(const std::string& repository, const std::string& revision,
+                        const std::string& file) const {
+  return fmt::format("{}/{}/resolve/{}/{}", endpoint_, repository, revision, file);
+}
+
+std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
+                                  const std::string& gguf) {
+  const bool has_safetensors = !names_ending(listing, kSafetensors).empty();
+  const bool has_gguf = !names_ending(listing, kGguf).empty();
+  if (!gguf.empty() || (!has_safetensors && has_gguf))
+    return choose_gguf(repository, listing, gguf);
+  const bool in_one = std::ranges::any_of(
+      listing.files, [](const HubFile& file) { return file.name == "model.safetensors"; });
+  std::vector<HubFile> files;
+  bool has_weights = false;
+  for (const HubFile& file : listing.files) {
+    const bool shard = is_shard(file.name) && !in_one;
+    if (!shard && std::ranges::find(kFolderFiles, file.name) == kFolderFiles.end()) continue;
+    has_weights |= shard || file.name == "model.safetensors";
+    files.push_back(file);
+  }
+  LIMPID_CHECK(ArgumentError, has_weights,
+               "{} has neither model.safetensors nor a .gguf file; nothing in it can be read",
+               repository);
+  return files;
+}
+
+}  // namespace limpid::cli

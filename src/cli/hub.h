@@ -1,0 +1,47 @@
+// Repositories of models, as the Hugging Face hub and its mirrors serve them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limpid::cli {
+
+// Whether `name` is a repository's: "organisation/model".
+bool is_repository_name(std::string_view name);
+
+struct HubFile {
+  std::string name;  // a plain file name: files in folders of the repository are left out
+  uint64_t n_bytes = 0;
+  std::string sha256;  // "" where the hub does not know it (small text files)
+};
+
+class Hub {
+ public:
+  // `endpoint` "": HF_ENDPOINT of the environment, or the hub itself. The token is HF_TOKEN's.
+  explicit Hub(std::string endpoint);
+
+  struct Listing {
+    std::string revision;  // of the commit that the files belong to
+    std::vector<HubFile> files;
+  };
+  // What is in a repository at a branch, tag or commit. Throws ResourceError, FormatError.
+  Listing list(const std::string& repository, const std::string& revision) const;
+  std::string url_of(const std::string& repository, const std::string& revision,
+                     const std::string& file) const;
+  const std::string& token() const { return token_; }
+
+ private:
+  std::string endpoint_;
+  std::string token_;
+};
+
+// The files of a model: those that the reader of such folders knows, or the one GGUF file (named
+// `gguf`, or the only one where there are no safetensors). Throws ArgumentError that says what
+// there is to choose from.
+std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
+                                  const std::string& gguf);
+
+}  // namespace limpid::cli

@@ -1,0 +1,233 @@
+"""`limpid pull ORGANISATION/MODEL` from a server of our own that breaks connections, forgets ranges and sends rubbish."""
+
+import contextlib
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import limpid_program
+
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+WEIGHTS = random.Random(1).randbytes(300_000)
+TINY = pathlib.Path(__file__).resolve().parents[1] / "data" / "cli" / "tiny_chat.gguf"
+
+
+class Hub(http.server.ThreadingHTTPServer):
+    """One repository, org/model. What goes wrong is set from outside."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files = {"config.json": b'{"a": 1}', "model.safetensors": WEIGHTS}
+        self.large = {"model.safetensors"}  # those whose SHA-256 the hub knows
+        self.extra = []  # names that are listed and not there
+        self.break_after = []  # bytes after which the next connections break
+        self.ranges = True
+        self.token = None
+        self.damaged = set()
+        self.requests = []  # (path, range)
+
+    def handle_error(self, request, client_address):
+        """A client that leaves is part of these tests."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def listing(self) -> bytes:
+        siblings = []
+        for name, content in self.files.items():
+            entry = {"rfilename": name, "size": len(content)}
+            if name in self.large:
+                digest = hashlib.sha256(content).hexdigest()
+                entry["lfs"] = {"sha256": digest, "size": len(content)}
+            siblings.append(entry)
+        siblings += [{"rfilename": name, "size": 1} for name in self.extra]
+        return json.dumps({"sha": REVISION, "siblings": siblings}).encode()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Hub
+
+    def log_message(self, *_):
+        pass
+
+    def send(self, status: int, body: bytes, headers=()) -> None:
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        limit = len(body)
+        if "/resolve/" in self.path and self.server.break_after and status < 300:
+            limit = self.server.break_after.pop(0)
+        self.wfile.write(body[:limit])
+        if limit < len(body):
+            self.close_connection = True
+
+    def do_GET(self):  # noqa: N802 (the base class has that name)
+        wanted = self.headers.get("Range")
+        self.server.requests.append((self.path, wanted))
+        if self.server.token and self.headers.get("Authorization") != f"Bearer {self.server.token}":
+            return self.send(401, b"who are you")
+        if self.path.startswith("/api/models/org/model/revision/"):
+            return self.send(200, self.server.listing())
+        name = self.path.removeprefix(f"/org/model/resolve/{REVISION}/")
+        if name not in self.server.files:
+            return self.send(404, b"not here")
+        content = self.server.files[name]
+        if name in self.server.damaged:
+            content = bytes(len(content))
+        if wanted is None or not self.server.ranges:
+            return self.send(200, content)
+        first = int(wanted.removeprefix("bytes=").split("-")[0])
+        place = f"bytes {first}-{len(content) - 1}/{len(content)}"
+        return self.send(206, content[first:], [("Content-Range", place)])
+
+
+class Pull(unittest.TestCase):
+    def setUp(self):
+        self.hub = Hub()
+        threading.Thread(target=self.hub.serve_forever, daemon=True).start()
+        self.addCleanup(self.hub.server_close)
+        self.addCleanup(self.hub.shutdown)
+        self.cache = self.enterContext(tempfile.TemporaryDirectory())
+        self.folder = pathlib.Path(self.cache) / "limpid" / "models" / "org" / "model"
+
+    def program(self, *arguments: object, env: dict | None = None):
+        names = {"PATH", "HOME", "LD_LIBRARY_PATH"}
+        kept = {name: value for name, value in os.environ.items() if name in names}
+        done = subprocess.run(
+            [str(limpid_program.PROGRAM), *map(str, arguments)],
+            capture_output=True,
+            timeout=120,
+            env={**kept, "XDG_CACHE_HOME": self.cache, "HF_ENDPOINT": self.hub.url, **(env or {})},
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def pull(self, *arguments: object, **options):
+        return self.program("pull", "org/model", *arguments, **options)
+
+    def refused(self, *words: str, arguments=(), **options):
+        code, out, err = self.pull(*arguments, **options)
+        self.assertEqual((code, out), (1, ""), err)
+        self.assertRegex(err, r"\Alimpid: [^\n]+\n\Z")
+        for word in words:
+            self.assertIn(word, err)
+
+    def fetched(self, name: str) -> list:
+        return [wanted for path, wanted in self.hub.requests if path.endswith("/" + name)]
+
+    def test_files_arrive_and_their_folder_is_named(self):
+        self.hub.files |= {"tokenizer.json": b"{}", "README.md": b"text", "onnx/model.onnx": b"no"}
+        code, out, err = self.pull()
+        self.assertEqual((code, out.strip()), (0, str(self.folder)), err)
+        names = {path.name for path in self.folder.iterdir() if path.suffix != ".verified"}
+        self.assertEqual(names, {"config.json", "tokenizer.json", "model.safetensors"})
+        self.assertEqual((self.folder / "model.safetensors").read_bytes(), WEIGHTS)
+
+    def test_what_is_here_is_not_fetched_again(self):
+        self.pull()
+        self.pull()
+        self.assertEqual(len(self.fetched("model.safetensors")), 1)
+        self.hub.files["model.safetensors"] = WEIGHTS[::-1]
+        self.pull()
+        self.assertEqual((self.folder / "model.safetensors").read_bytes(), WEIGHTS[::-1])
+
+    def test_broken_connections_are_taken_up_where_they_broke(self):
+        self.hub.files.pop("config.json")
+        self.hub.break_after = [100_000, 50_000, 0, 70_000]
+        code, _, err = self.pull()
+        self.assertEqual(code, 0, err)
+        self.assertEqual((self.folder / "model.safetensors").read_bytes(), WEIGHTS)
+        ranges = self.fetched("model.safetensors")
+        self.assertEqual(ranges[0], None)
+        self.assertTrue(all(wanted.startswith("bytes=") for wanted in ranges[1:]), ranges)
+        self.assertEqual(len(ranges), 5)
+
+    def test_a_later_call_goes_on(self):
+        self.hub.files.pop("config.json")
+        self.hub.break_after = [100_000] + [0] * 20
+        self.refused("100000 of 300000 bytes", "go on")
+        self.hub.break_after = []
+        self.hub.requests.clear()
+        code, _, err = self.pull()
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.fetched("model.safetensors"), ["bytes=100000-"])
+        self.assertEqual((self.folder / "model.safetensors").read_bytes(), WEIGHTS)
+
+    def test_a_server_without_ranges_is_asked_for_all(self):
+        self.hub.files.pop("config.json")
+        self.hub.ranges = False
+        self.hub.break_after = [100_000]
+        code, _, err = self.pull()
+        self.assertEqual(code, 0, err)
+        self.assertEqual((self.folder / "model.safetensors").read_bytes(), WEIGHTS)
+
+    def test_a_wrong_checksum_is_an_error_and_nothing_stays(self):
+        self.hub.damaged = {"model.safetensors"}
+        self.refused("model.safetensors", "sha256", "deleted")
+        self.assertFalse(list(self.folder.glob("model.safetensors*")))
+        self.hub.damaged = set()
+        self.assertEqual(self.pull()[0], 0)
+
+    def test_a_partial_file_of_something_else_is_found_out(self):
+        self.folder.mkdir(parents=True)
+        (self.folder / "model.safetensors.part").write_bytes(b"x" * 1000)
+        self.refused("sha256", "deleted")
+        self.assertEqual(self.pull()[0], 0)
+
+    def test_tokens(self):
+        self.hub.token = "hf_secret"
+        self.refused("401", "HF_TOKEN")
+        self.refused("401", "not allowed", env={"HF_TOKEN": "hf_other"})
+        self.assertEqual(self.pull(env={"HF_TOKEN": "hf_secret"})[0], 0)
+
+    def test_endpoint_as_an_option(self):
+        dead = {"HF_ENDPOINT": "http://127.0.0.1:9"}
+        self.assertEqual(self.pull("--endpoint", self.hub.url + "/", env=dead)[0], 0)
+
+    def test_names_that_lead_elsewhere_are_left_out(self):
+        self.hub.extra = ["../../escape.safetensors", "/etc/x", ".hidden", "a b.gguf", "a\x1b.gguf"]
+        code, _, err = self.pull()
+        self.assertEqual(code, 0, err)
+        outside = {path.name for path in pathlib.Path(self.cache).rglob("*") if path.is_file()}
+        self.assertFalse({"escape.safetensors", "x", ".hidden"} & outside)
+
+    def test_a_repository_of_gguf_files(self):
+        self.hub.files = {"tiny-Q8_0.gguf": TINY.read_bytes(), "tiny-F16.gguf": b"GGUF"}
+        self.hub.large = set(self.hub.files)
+        self.refused("--file", "tiny-Q8_0.gguf, tiny-F16.gguf")
+        self.refused("no file other.gguf", arguments=["--file", "other.gguf"])
+        code, out, err = self.pull("--file", "tiny-Q8_0.gguf")
+        self.assertEqual((code, out.strip()), (0, str(self.folder / "tiny-Q8_0.gguf")), err)
+        options = ["-p", "the", "-n", "3", "--temp", "0", "--json"]
+        code, out, err = self.program("run", "-m", "org/model", *options)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(json.loads(out)["timings"]["n_generated"], 3)
+
+    def test_what_cannot_be_had_is_said(self):
+        self.hub.files = {"config.json": b"{}"}
+        self.refused("neither model.safetensors nor a .gguf")
+        code, _, err = self.program("pull", "org/nothing")
+        self.assertEqual(code, 1)
+        self.assertIn("404", err)
+        self.refused("begin with https://", arguments=["--endpoint", "ftp://x"])
+        self.refused("branch", arguments=["--revision", "a/../b"])
+        code, _, err = self.program("run", "-m", "org/never", "-p", "x")
+        self.assertIn("limpid pull org/never", err)
+        with contextlib.suppress(FileNotFoundError):
+            self.assertFalse(list(self.folder.glob("*.safetensors")))
+
+
+if __name__ == "__main__":
+    limpid_program.main()
