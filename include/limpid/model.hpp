@@ -34,7 +34,7 @@ struct OpenOptions {
   std::string isa{};  // "": the best that this CPU has (or LIMPID_ISA of the environment)
   std::string cache_type_k = "f16";  // "f16" or "f32"
   std::string cache_type_v = "f16";
-  std::string tokenizer_path{};  // llama2.c's tokenizer.bin when it does not lie beside the model
+  std::string tokenizer_path{};  // another tokenizer than the model's own: a file or folder of one
   std::string chat_template{};   // Jinja source in place of the model's own
   // "q4_k_m", …: what limpid quantize would make of the model, made while it is opened and kept in
   // ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized; "": as it is.

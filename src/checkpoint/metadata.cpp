@@ -23,6 +23,12 @@ const T* find_as(const Metadata& metadata, std::string_view key, std::string_vie
 
 }  // namespace
 
+void Metadata::erase_below(std::string_view prefix) {
+  std::erase_if(values_, [&](const auto& entry) {
+    return entry.first.compare(0, prefix.size(), prefix) == 0;
+  });
+}
+
 const MetadataValue* Metadata::find(std::string_view key) const {
   const auto it = values_.find(key);
   return it == values_.end() ? nullptr : &it->second;

@@ -27,6 +27,8 @@ class Metadata {
   void set(std::string key, MetadataValue value) {
     values_.insert_or_assign(std::move(key), std::move(value));
   }
+  // Takes away every key that begins so.
+  void erase_below(std::string_view prefix);
   const MetadataValue* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
 

@@ -44,9 +44,11 @@ std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
       open_model_files({resolve_model(flags.model), flags.tokenizer}));
 }
 
-std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags) {
-  const TokenizerFiles files = find_tokenizer_files(flags.model);
-  if (has_tokenizer(files)) return tokenizer_from(files);
+std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
+                                                std::string_view encoding) {
+  const TokenizerFiles files =
+      find_tokenizer_files(flags.tokenizer.empty() ? flags.model : flags.tokenizer);
+  if (has_tokenizer(files)) return tokenizer_from(files, encoding);
   return tokenizer_from(*open_header(flags));
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/options.h"
@@ -16,7 +17,9 @@ std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 
 // The tokenizer of a model, or of tokenizer files alone: a tokenizer.json, a folder that holds one,
 // …
-std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags);
+// `encoding` is read_tiktoken's.
+std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
+                                                std::string_view encoding = {});
 
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,

@@ -17,7 +17,7 @@ void declare_model_path(Flags& flags, ModelFlags& values) {
   flags.text("-m,--model,model FILE", values.model, "model file, or a name that pull knows",
              "LLAMA_ARG_MODEL");
   flags.text("--tokenizer FILE", values.tokenizer,
-             "llama2.c's tokenizer.bin (default: beside the model)");
+             "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
 }
 
 void declare_model(Flags& flags, ModelFlags& values) {

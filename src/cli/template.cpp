@@ -8,6 +8,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "model/tokenizer_from_metadata.h"
 #include "tokenizer/chat_template.h"
 
 namespace limpid::cli {
@@ -47,6 +48,16 @@ std::string token_of(const Checkpoint& checkpoint, std::string_view key) {
   return (*pieces)[static_cast<size_t>(*id)];
 }
 
+// bos_token and eos_token as the checkpoint names them, by GGUF's keys or by its tokenizer's files.
+void set_tokens(const Checkpoint& checkpoint, TemplateInputs& inputs) {
+  inputs.bos_token = token_of(checkpoint, "tokenizer.ggml.bos_token_id");
+  inputs.eos_token = token_of(checkpoint, "tokenizer.ggml.eos_token_id");
+  if (!has_tokenizer(checkpoint.attachments)) return;
+  const TokenizerSpec spec = tokenizer_spec_from(checkpoint);
+  if (spec.bos) inputs.bos_token = spec.pieces[static_cast<size_t>(*spec.bos)];
+  if (spec.eos) inputs.eos_token = spec.pieces[static_cast<size_t>(*spec.eos)];
+}
+
 }  // namespace
 
 int template_command(const Arguments& arguments) {
@@ -75,8 +86,7 @@ int template_command(const Arguments& arguments) {
   if (!values.model.model.empty()) {
     const auto checkpoint = open_header(values.model);
     source = checkpoint->metadata.string("tokenizer.chat_template").value_or("");
-    inputs.bos_token = token_of(*checkpoint, "tokenizer.ggml.bos_token_id");
-    inputs.eos_token = token_of(*checkpoint, "tokenizer.ggml.eos_token_id");
+    set_tokens(*checkpoint, inputs);
   }
   if (!values.template_file.empty()) source = read_text(values.template_file);
   LIMPID_CHECK(ArgumentError, !source.empty(),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/token_comparison.h"
 #include "tokenizer/token_tree.h"
 
 namespace limpid::cli {
@@ -29,11 +31,16 @@ struct TokenizeFlags {
   bool count = false;
   bool json = false;
   bool jsonl = false;
+  bool refuse_special = false;
+  bool throughput = false;
+  std::string compare;
+  std::string encoding;
 };
 
 // Names or ids of control tokens between commas; none: all of them.
 SpecialTokens allowed_tokens(const TokenizeFlags& values, const Tokenizer& tokenizer) {
   SpecialTokens special;
+  special.refuse_others = values.refuse_special;
   if (!values.special) return special;
   special.allow =
       values.special_list.empty() ? SpecialTokens::Allow::kAll : SpecialTokens::Allow::kList;
@@ -116,6 +123,41 @@ class Encoder {
   TokenDisagreement total_;
 };
 
+// Encodes again and again for half a second, and says how fast that went.
+void print_throughput(const Tokenizer& tokenizer, std::string_view text,
+                      const EncodeOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<TokenId> ids;
+  int64_t n_rounds = 0;
+  double seconds = 0;
+  for (const auto start = Clock::now(); seconds < 0.5; ++n_rounds) {
+    ids.clear();
+    tokenizer.encode(text, options, ids);
+    seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  const double rounds = static_cast<double>(n_rounds);
+  print_log(fmt::format(
+      "{:.2f} MB/s, {:.3f} million tokens/s: {} bytes, {} tokens, {} times, one "
+      "thread",
+      static_cast<double>(text.size()) * rounds / seconds / 1e6,
+      static_cast<double>(ids.size()) * rounds / seconds / 1e6, text.size(), ids.size(), n_rounds));
+}
+
+// The same text by another model's tokenizer, beside this one's.
+void print_comparison(const Tokenizer& tokenizer, std::string_view text,
+                      const EncodeOptions& options, const TokenizeFlags& values) {
+  ModelFlags other_flags = values.model;
+  other_flags.model = values.compare;
+  const auto other = open_tokenizer(other_flags, values.encoding);
+  EncodeOptions other_options = options;
+  other_options.special = allowed_tokens(values, *other);
+  const TokenizedText left{values.model.model, &tokenizer, tokenizer.encode(text, options),
+                           options.add_special};
+  const TokenizedText right{values.compare, other.get(), other->encode(text, other_options),
+                            options.add_special};
+  write_out(format_comparison(left, right, text.size()));
+}
+
 // One JSON string a line in, one JSON array of ids a line out.
 void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   int64_t n_lines = 0;
@@ -134,8 +176,9 @@ int tokenize_command(const Arguments& arguments) {
   TokenizeFlags values;
   Flags flags(
       "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
-      "Text to token ids. Reads standard input unless -p or -f is given. The model may be a "
-      "vocabulary alone.",
+      "Text to token ids. Reads standard input unless -p or -f is given. The model may be its "
+      "tokenizer alone: tokenizer.json, tokenizer.model, *.tiktoken, vocab.json with merges.txt, a "
+      "folder with one of them, a GGUF without weights.",
       "limpid tokenize -m smollm2 -p 'Hello world' --pieces\n"
       "echo '\"Hello world\"' | limpid tokenize -m smollm2 --jsonl");
   flags.text("-p,--prompt TEXT", values.prompt, "the text");
@@ -152,6 +195,14 @@ int tokenize_command(const Arguments& arguments) {
   flags.text("--tokenizer-algorithm NAME", values.algorithm,
              "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
              "far that is from the model's own");
+  flags.toggle("--refuse-special", values.refuse_special,
+               "a control token's name in the text that --special does not allow is an error");
+  flags.text("--compare MODEL", values.compare,
+             "the same text by another model's tokenizer beside");
+  flags.toggle("--throughput", values.throughput, "how fast, on stderr");
+  flags.text(
+      "--encoding NAME", values.encoding,
+      "what cuts for a file of tiktoken ranks that is not known: cl100k_base, o200k_base, …");
   declare_model_path(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !flags.given("--prompt") || !flags.given("--file"),
@@ -161,8 +212,12 @@ int tokenize_command(const Arguments& arguments) {
   LIMPID_CHECK(ArgumentError,
                int{values.ids} + int{values.pieces} + int{values.count} + int{values.json} <= 1,
                "give one of --ids, --pieces, --count and --json");
+  LIMPID_CHECK(ArgumentError,
+               values.compare.empty() ||
+                   !(values.ids || values.pieces || values.count || values.json || values.jsonl),
+               "--compare has an output of its own");
 
-  const auto tokenizer = open_tokenizer(values.model);
+  const auto tokenizer = open_tokenizer(values.model, values.encoding);
   EncodeOptions options;
   options.add_special = !values.no_bos;
   options.special = allowed_tokens(values, *tokenizer);
@@ -174,8 +229,13 @@ int tokenize_command(const Arguments& arguments) {
   }
   const std::string text =
       flags.given("--prompt") ? values.prompt : read_text(from_stdin ? "-" : values.file);
-  print_ids(*tokenizer, encoder.encode(text, options), values);
-  encoder.print_disagreement();
+  if (values.compare.empty()) {
+    print_ids(*tokenizer, encoder.encode(text, options), values);
+    encoder.print_disagreement();
+  } else {
+    print_comparison(*tokenizer, text, options, values);
+  }
+  if (values.throughput) print_throughput(*tokenizer, text, options);
   return kExitOk;
 }
 

@@ -36,8 +36,7 @@ std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions&
   const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
   if (options.check_memory) check_memory_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;
-  if (checkpoint->metadata.contains("tokenizer.ggml.model"))
-    tokenizer = tokenizer_from(*checkpoint);
+  if (limpid::has_tokenizer(*checkpoint)) tokenizer = tokenizer_from(*checkpoint);
   LoadOptions load;
   load.n_ctx = plan.n_ctx;
   load.progress = options.progress;

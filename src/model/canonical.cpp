@@ -6,6 +6,7 @@
 #include "model/hugging_face.h"
 #include "model/meta.h"
 #include "model/state_dict.h"
+#include "model/tokenizer_from_metadata.h"
 
 namespace limpid {
 
@@ -21,7 +22,12 @@ Checkpoint to_canonical(Checkpoint checkpoint) {
 }
 
 Checkpoint open_model_files(const ModelFiles& files) {
-  return to_canonical(open_checkpoint(files.path, files.tokenizer_path));
+  const TokenizerFiles tokenizer = find_tokenizer_files(files.tokenizer_path);
+  if (!has_tokenizer(tokenizer))
+    return to_canonical(open_checkpoint(files.path, files.tokenizer_path));
+  Checkpoint checkpoint = to_canonical(open_checkpoint(files.path));
+  replace_tokenizer(checkpoint, tokenizer);
+  return checkpoint;
 }
 
 }  // namespace limpid

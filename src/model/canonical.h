@@ -10,8 +10,10 @@ namespace limpid {
 
 // Where to find what a checkpoint may lack.
 struct ModelFiles {
-  std::string path;            // a file, or a folder as downloaded
-  std::string tokenizer_path;  // "": beside the weights
+  std::string path;  // a file, or a folder as downloaded
+  // llama2.c's tokenizer.bin, or for any model what find_tokenizer_files takes; it then stands for
+  // the model's own. "": beside the weights.
+  std::string tokenizer_path;
 };
 
 // The checkpoint with keys and names as GGUF has them; one that is GGUF already stays as it is. No

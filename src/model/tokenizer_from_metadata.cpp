@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "limpid/error.hpp"
+#include "model/hugging_face_defaults.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/stop_tokens.h"
 
@@ -138,9 +140,22 @@ void read_sentence_piece(const Keys& keys, TokenizerSpec& spec) {
   spec.remove_extra_whitespaces = keys.boolean("remove_extra_whitespaces", false);
 }
 
-}  // namespace
+// The spec of the attachments. generation_config.json may name more ids that end an answer.
+TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
+  TokenizerSpec spec = tokenizer_spec_from(checkpoint.attachments);
+  const std::vector<int64_t>* stops = checkpoint.metadata.integers(kStopTokenIdsKey);
+  if (stops == nullptr) return spec;
+  for (const int64_t id : *stops) {
+    const bool is_new =
+        std::find(spec.stop_ids.begin(), spec.stop_ids.end(), id) == spec.stop_ids.end();
+    if (is_new && id >= 0 && static_cast<uint64_t>(id) < spec.pieces.size())
+      spec.stop_ids.push_back(static_cast<TokenId>(id));
+  }
+  std::sort(spec.stop_ids.begin(), spec.stop_ids.end());
+  return spec;
+}
 
-TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
+TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   const Keys keys(checkpoint);
   const std::string model = keys.string("model");
   if (model != "gpt2" && model != "llama") {
@@ -172,6 +187,28 @@ TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
     keys.fail("add_eos_token", "is true, but there is no eos_token_id");
   spec.stop_ids = find_stop_ids(spec);
   return spec;
+}
+
+}  // namespace
+
+bool has_tokenizer(const Checkpoint& checkpoint) {
+  return checkpoint.metadata.contains(Keys::name("model")) || has_tokenizer(checkpoint.attachments);
+}
+
+TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
+  const bool has_keys = checkpoint.metadata.contains(Keys::name("model"));
+  if (!has_keys && has_tokenizer(checkpoint.attachments)) return spec_of_attachments(checkpoint);
+  return read_gguf_keys(checkpoint);
+}
+
+void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files) {
+  checkpoint.metadata.erase_below(kPrefix);
+  std::erase_if(checkpoint.attachments,
+                [](const auto& attachment) { return is_tokenizer_file(attachment.first); });
+  for (const auto& [name, file] : files) checkpoint.attachments.insert_or_assign(name, file);
+  if (auto source = chat_template_from(files)) {
+    checkpoint.metadata.set("tokenizer.chat_template", {std::move(*source), "string"});
+  }
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {

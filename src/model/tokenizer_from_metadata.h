@@ -1,16 +1,21 @@
-// GGUF's `tokenizer.ggml.*` keys -> TokenizerSpec.
+// The tokenizer of a checkpoint: GGUF's `tokenizer.ggml.*` keys, or the files beside the weights.
 #pragma once
 
 #include <memory>
 
 #include "checkpoint/checkpoint.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_files.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
 
-// The tokenizer that the checkpoint's metadata describe. Every key that changes the result is used
-// or refused:
+// Whether the checkpoint carries one, known or not.
+bool has_tokenizer(const Checkpoint& checkpoint);
+
+// The tokenizer that the checkpoint's metadata describe, or its attachments (tokenizer_files.h),
+// with the stop ids of generation_config.json. Of GGUF's keys every one that changes the result is
+// used or refused:
 //   model, pre, tokens, scores, token_type, merges, {bos,eos,eot,eom,unknown,padding}_token_id,
 //   add_{bos,eos}_token, add_space_prefix, remove_extra_whitespaces.
 // Stop ids are eos, eot and eom, and the control or user-defined tokens whose names llama.cpp takes
@@ -20,5 +25,9 @@ TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint);
 
 // The same, built; what Tokenizer::create rejects is a FormatError of the checkpoint.
 std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint);
+
+// Puts these files in the place of the checkpoint's own tokenizer and, if there is one among them,
+// of its chat template.
+void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files);
 
 }  // namespace limpid

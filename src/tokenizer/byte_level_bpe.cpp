@@ -32,6 +32,7 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
       add_token_bytes(special_token_bytes(static_cast<TokenId>(i)));
     }
   }
+  if (!spec_.splits.empty()) splitter_ = std::make_unique<RegexSplitter>(spec_.splits);
   byte_ids_.fill(-1);
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
@@ -159,7 +160,11 @@ void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
     }
     if (n_pieces == pieces.size()) encode_pieces();
   };
-  pre_tokenizer_scanners::split(spec_.pre_tokenizer, text.data(), end, on_piece);
+  if (splitter_) {
+    splitter_->split(text, on_piece);
+  } else {
+    pre_tokenizer_scanners::split(spec_.pre_tokenizer, text.data(), end, on_piece);
+  }
   encode_pieces();
   sink.flush();
 }

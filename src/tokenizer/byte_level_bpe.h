@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,13 +11,15 @@
 #include "tokenizer/linear_bpe.h"
 #include "tokenizer/merge_table.h"
 #include "tokenizer/piece_table.h"
+#include "tokenizer/regex_splitter.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
 
 class ByteLevelBpe final : public Tokenizer {
  public:
-  // Throws ArgumentError for what contradicts itself.
+  // Throws ArgumentError for what contradicts itself, UnsupportedError for splits that are not
+  // supported.
   explicit ByteLevelBpe(TokenizerSpec spec);
 
  private:
@@ -36,6 +39,7 @@ class ByteLevelBpe final : public Tokenizer {
   // pieces.
   PieceTable odd_pieces_;
   bool has_odd_pieces_ = false;
+  std::unique_ptr<const RegexSplitter> splitter_;  // where no scanner is written
 };
 
 }  // namespace limpid

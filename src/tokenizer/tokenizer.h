@@ -30,7 +30,7 @@ struct SpecialTokens {
 struct EncodeOptions {
   bool add_special = true;  // put BOS/EOS where the spec says so
   bool at_start = true;     // false: the text goes on where another ended
-  SpecialTokens special;    // default: control tokens in the text are plain text
+  SpecialTokens special{};  // default: control tokens in the text are plain text
 };
 
 // Immutable after construction; safe to use from many threads.

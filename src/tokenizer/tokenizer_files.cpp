@@ -8,20 +8,26 @@
 #include <utility>
 
 #include "limpid/error.hpp"
+#include "tokenizer/sentence_piece_model.h"
 #include "tokenizer/tiktoken_file.h"
+#include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_json.h"
+#include "tokenizer/vocab_merges.h"
 
 namespace limpid {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Those that define a tokenizer come first, the one that rules before the others.
-constexpr std::array<std::string_view, 6> kNames = {
-    "tokenizer.json",        "tokenizer.model",         "ranks.tiktoken",
-    "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
+// Those that define a tokenizer come first.
+constexpr std::array<std::string_view, 10> kNames = {
+    "tokenizer.json",      "tokenizer.model",       "ranks.tiktoken",
+    "vocab.json",          "encoder.json",          "merges.txt",
+    "vocab.bpe",           "tokenizer_config.json", "special_tokens_map.json",
+    "chat_template.jinja",
 };
-constexpr size_t kDefining = 3;
+constexpr size_t kDefining = 7;
+constexpr std::string_view kTiktoken = ".tiktoken";
 constexpr std::string_view kRanks = "ranks.tiktoken";  // stands for any *.tiktoken
 
 std::string_view bytes_of(const MappedFile& file) {
@@ -56,10 +62,57 @@ std::pair<std::string_view, std::string_view> usual_name(std::string_view file_n
     if (ends_with(file_name, kNames[i]))
       return {kNames[i], file_name.substr(0, file_name.size() - kNames[i].size())};
   }
-  constexpr std::string_view kExtension = ".tiktoken";
-  if (ends_with(file_name, kExtension))
-    return {kRanks, file_name.substr(0, file_name.size() - kExtension.size())};
+  if (ends_with(file_name, kTiktoken))
+    return {kRanks, file_name.substr(0, file_name.size() - kTiktoken.size())};
   return {};
+}
+
+const MappedFile* find(const TokenizerFiles& files, std::string_view name) {
+  const auto it = files.find(name);
+  return it == files.end() ? nullptr : it->second.get();
+}
+
+const MappedFile* find_ranks(const TokenizerFiles& files) {
+  for (const auto& [name, file] : files) {
+    if (ends_with(name, kTiktoken)) return file.get();
+  }
+  return nullptr;
+}
+
+TokenizerConfig read_config(const TokenizerFiles& files) {
+  TokenizerConfig config;
+  if (const MappedFile* file = find(files, "tokenizer_config.json"))
+    config = read_tokenizer_config(file->path(), bytes_of(*file));
+  if (const MappedFile* file = find(files, "special_tokens_map.json"))
+    add_special_tokens_map(file->path(), bytes_of(*file), config);
+  return config;
+}
+
+// GPT-2's two files; the configuration may say that another class reads them.
+TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& config) {
+  const MappedFile* vocab = find(files, "vocab.json");
+  if (vocab == nullptr) vocab = find(files, "encoder.json");
+  const MappedFile* merges = find(files, "merges.txt");
+  if (merges == nullptr) merges = find(files, "vocab.bpe");
+  if (merges == nullptr) {
+    throw FormatError(vocab->path(), FormatError::kNoOffset, "file",
+                      "has no merges.txt beside it; a vocabulary alone makes no tokens");
+  }
+  TokenizerSpec spec = vocab == nullptr ? read_merges_alone(merges->path(), bytes_of(*merges))
+                                        : read_vocab_and_merges(vocab->path(), bytes_of(*vocab),
+                                                                merges->path(), bytes_of(*merges));
+  std::string_view name = config.tokenizer_class;
+  if (ends_with(name, "Fast")) name.remove_suffix(4);
+  if (name == "Qwen2Tokenizer") {
+    spec.pre_tokenizer = PreTokenizer::kQwen2;
+    spec.normalize_nfc = true;
+  } else if (!name.empty() && name != "GPT2Tokenizer") {
+    throw UnsupportedError(fmt::format(
+        "{}: tokenizer_class '{}' is not known to read vocab.json and merges.txt; give its "
+        "tokenizer.json",
+        config.file, config.tokenizer_class));
+  }
+  return spec;
 }
 
 }  // namespace
@@ -76,31 +129,54 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   const auto [name, prefix] = usual_name(file_name);
   if (name.empty()) return files;
   files.emplace(name, MappedFile::open(path));
-  for (size_t i = kDefining; i < kNames.size(); ++i)
+  // Another tokenizer beside the named file is none of it; the two halves of GPT-2's are.
+  const bool is_half = name == "vocab.json" || name == "encoder.json";
+  for (size_t i = is_half ? kDefining - 2 : kDefining; i < kNames.size(); ++i)
     add_if_there(files, fs::path(path).parent_path(), prefix, kNames[i]);
   return files;
 }
 
 bool has_tokenizer(const TokenizerFiles& files) {
-  return std::any_of(kNames.begin(), kNames.begin() + kDefining,
+  return find_ranks(files) != nullptr ||
+         std::any_of(kNames.begin(), kNames.begin() + kDefining,
                      [&](std::string_view name) { return files.count(name) != 0; });
 }
 
+bool is_tokenizer_file(std::string_view name) {
+  return ends_with(name, kTiktoken) ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view encoding) {
-  const auto find = [&](std::string_view name) -> const MappedFile* {
-    const auto it = files.find(name);
-    return it == files.end() ? nullptr : it->second.get();
-  };
-  if (const MappedFile* json = find("tokenizer.json"))
-    return read_tokenizer_json(json->path(), bytes_of(*json));
-  if (const MappedFile* model = find("tokenizer.model")) {
-    if (looks_like_tiktoken(bytes_of(*model)))
-      return read_tiktoken(model->path(), bytes_of(*model), encoding);
-    throw UnsupportedError(model->path() + ": SentencePiece models are not supported");
+  const TokenizerConfig config = read_config(files);
+  TokenizerSpec spec;
+  FrameRule frame = FrameRule::kOfConfig;
+  const MappedFile* model = find(files, "tokenizer.model");
+  const MappedFile* ranks = find_ranks(files);
+  if (const MappedFile* json = find(files, "tokenizer.json")) {
+    spec = read_tokenizer_json(json->path(), bytes_of(*json));
+    frame = FrameRule::kOfFile;
+  } else if (model != nullptr && looks_like_tiktoken(bytes_of(*model))) {
+    spec = read_tiktoken(model->path(), bytes_of(*model), encoding);
+  } else if (model != nullptr) {
+    spec = read_sentence_piece_model(model->path(), bytes_of(*model));
+  } else if (ranks != nullptr) {
+    spec = read_tiktoken(ranks->path(), bytes_of(*ranks), encoding);
+  } else if (has_tokenizer(files)) {
+    spec = read_halves(files, config);
+  } else {
+    throw UnsupportedError("no tokenizer among the files of the model");
   }
-  if (const MappedFile* ranks = find(kRanks))
-    return read_tiktoken(ranks->path(), bytes_of(*ranks), encoding);
-  throw UnsupportedError("no tokenizer among the files of the model");
+  apply_tokenizer_config(config, frame, spec);
+  return spec;
+}
+
+std::optional<std::string> chat_template_from(const TokenizerFiles& files, std::string_view name) {
+  const MappedFile* jinja = find(files, "chat_template.jinja");
+  if (jinja != nullptr && name.empty()) return std::string(bytes_of(*jinja));
+  const MappedFile* config = find(files, "tokenizer_config.json");
+  if (config == nullptr) return std::nullopt;
+  return find_chat_template(read_tokenizer_config(config->path(), bytes_of(*config)), name);
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,

@@ -25,12 +25,20 @@ TokenizerFiles find_tokenizer_files(const std::string& path);
 // Whether these define a tokenizer (a chat template alone does not).
 bool has_tokenizer(const TokenizerFiles& files);
 
-// The spec they define: tokenizer.json before tokenizer.model before the others. `encoding` is
-// read_tiktoken's. Throws FormatError, UnsupportedError.
+// Whether a file of this name is one of those that define a tokenizer or say more about it.
+bool is_tokenizer_file(std::string_view name);
+
+// The spec they define, with what tokenizer_config.json says: tokenizer.json before tokenizer.model
+// before the others. `encoding` is read_tiktoken's. Throws FormatError, UnsupportedError.
 TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view encoding = {});
 
 // The same, built; what Tokenizer::create rejects is a FormatError of the file.
 std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,
                                                 std::string_view encoding = {});
+
+// The chat template of that name ("" the default one): chat_template.jinja before those of
+// tokenizer_config.json, as in `transformers`. Throws FormatError.
+std::optional<std::string> chat_template_from(const TokenizerFiles& files,
+                                              std::string_view name = {});
 
 }  // namespace limpid

@@ -2,50 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "base/json_file.h"
 #include "tokenizer/stop_tokens.h"
 #include "tokenizer/tokenizer_pipeline.h"
+#include "tokenizer/vocabulary_json.h"
 
 namespace limpid {
 namespace {
-
-using Ids = std::unordered_map<std::string_view, TokenId>;
-
-// Fills pieces, and types as far as the vocabulary tells. Ids may have gaps (unused tokens), but
-// not so many that a small file asks for much memory.
-Ids read_vocabulary(const JsonPlace& model, TokenizerSpec& spec) {
-  const JsonPlace place = model["vocab"];
-  const auto object = place.object();
-  Ids ids;
-  ids.reserve(object.size());
-  std::vector<std::pair<std::string_view, TokenId>> entries;
-  int64_t last = -1;
-  for (const auto& [piece, value] : object) {
-    int64_t id = -1;
-    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id > INT32_MAX)
-      place.fail(fmt::format("entry {} has no token id", entries.size()));
-    if (!ids.emplace(piece, static_cast<TokenId>(id)).second)
-      place.fail(fmt::format("entry {} has the piece of an entry before", entries.size()));
-    entries.emplace_back(piece, static_cast<TokenId>(id));
-    last = std::max(last, id);
-  }
-  if (entries.empty()) place.fail("is empty");
-  const auto most = static_cast<int64_t>(2 * entries.size() + 1024);
-  if (last >= most)
-    place.fail(fmt::format("id {} for a vocabulary of {} tokens", last, entries.size()));
-  spec.pieces.resize(static_cast<size_t>(last) + 1);
-  spec.types.assign(spec.pieces.size(), TokenType::kUnused);
-  for (const auto& [piece, id] : entries) {
-    if (spec.types[static_cast<size_t>(id)] != TokenType::kUnused)
-      place.fail(fmt::format("id {} is there twice", id));
-    spec.pieces[static_cast<size_t>(id)] = piece;
-    spec.types[static_cast<size_t>(id)] = TokenType::kNormal;
-  }
-  return ids;
-}
 
 // "left right", or ["left", "right"].
 void read_merges(const JsonPlace& model, TokenizerSpec& spec) {
@@ -78,7 +41,7 @@ bool is_byte_name(std::string_view piece) {
 }
 
 // The model's options besides vocabulary and merges.
-void read_model_options(const JsonPlace& model, const Ids& ids, TokenizerSpec& spec) {
+void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSpec& spec) {
   model.allow_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
                     "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges", "vocab",
                     "merges"});
@@ -110,11 +73,11 @@ void read_model_options(const JsonPlace& model, const Ids& ids, TokenizerSpec& s
 
 // An added token that is not in the vocabulary gets the next id; `tokenizers` gives it whatever the
 // file says, so a file that says otherwise would mean two things.
-void read_added_tokens(const JsonPlace& root, const Ids& ids, TokenizerSpec& spec) {
+void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec& spec) {
   const auto list = root.find("added_tokens");
   if (!list) return;
   auto next_id = static_cast<int64_t>(ids.size());
-  Ids added;
+  PieceIds added;
   for (const JsonPlace& token : list->elements()) {
     token.allow_keys({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
     const std::string_view content = token["content"].string();
@@ -178,7 +141,7 @@ TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view byte
   spec.pre_tokenizer = pipeline.pre_tokenizer.value_or(PreTokenizer::kGpt2);
   spec.splits = std::move(pipeline.splits);
   spec.space_prefix = pipeline.space_prefix;
-  const Ids ids = read_vocabulary(model, spec);
+  const PieceIds ids = read_vocabulary(model["vocab"], spec);
   read_merges(model, spec);
   read_model_options(model, ids, spec);
   read_added_tokens(root, ids, spec);

@@ -135,6 +135,8 @@ PreTokenization read_pre_tokenizer(const JsonPlace& root) {
   PreTokenization found;
   for (const JsonPlace& part : parts_of(root.find("pre_tokenizer"), "pretokenizers")) {
     const std::string_view type = type_of(part);
+    constexpr size_t kMostSteps = 16;
+    if (found.steps.size() == kMostSteps) part.unsupported("too many pre-tokenizers");
     if (found.byte_level || found.metaspace) {
       // What is cut behind them would be cut in their alphabet.
       part.unsupported(fmt::format("the pre-tokenizer '{}' behind the last one", type));

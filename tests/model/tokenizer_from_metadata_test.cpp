@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "limpid/error.hpp"
@@ -159,6 +161,40 @@ TEST(TokenizerFromMetadata, RefusesByNameWhatItDoesNotKnow) {
   }
   EXPECT_NE(message("tokenizer.ggml.model", "bert").find("'bert'"), std::string::npos);
   EXPECT_NE(message("tokenizer.ggml.model", "t5").find("'t5'"), std::string::npos);
+}
+
+// GPT-2's two files for the bytes and "he", in a folder of their own.
+TokenizerFiles files_beside_weights() {
+  const std::string folder = testing::TempDir() + "/tokenizer_beside_weights";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/merges.txt") << "#version: 0.2\nh e\n";
+  std::ofstream(folder + "/chat_template.jinja") << "J";
+  return find_tokenizer_files(folder);
+}
+
+TEST(TokenizerFromAttachments, StandsInWhereThereAreNoKeys) {
+  Checkpoint checkpoint;
+  checkpoint.path = "folder";
+  EXPECT_FALSE(has_tokenizer(checkpoint));
+  checkpoint.attachments = files_beside_weights();
+  checkpoint.metadata.set("tokenizer.stop_token_ids",
+                          {std::vector<int64_t>{256, 5, 1'000'000, -1}, "array of u32"});
+  ASSERT_TRUE(has_tokenizer(checkpoint));
+  const auto tokenizer = tokenizer_from(checkpoint);
+  EXPECT_EQ(tokenizer->encode("he"), (std::vector<TokenId>{256}));
+  EXPECT_EQ(tokenizer->spec().stop_ids, (std::vector<TokenId>{5, 256, 257}));
+  // The keys rule where there are both.
+  Checkpoint both = bpe_checkpoint();
+  both.attachments = checkpoint.attachments;
+  EXPECT_EQ(tokenizer_spec_from(both).pieces, tokenizer_spec_from(bpe_checkpoint()).pieces);
+}
+
+TEST(TokenizerFromAttachments, AnotherTokenizerTakesThePlaceOfTheModelsOwn) {
+  Checkpoint checkpoint = bpe_checkpoint();
+  checkpoint.metadata.set("tokenizer.chat_template", {std::string("old"), "string"});
+  replace_tokenizer(checkpoint, files_beside_weights());
+  EXPECT_EQ(tokenizer_spec_from(checkpoint).pieces.size(), 258U);
+  EXPECT_EQ(checkpoint.metadata.string("tokenizer.chat_template"), "J");
 }
 
 }  // namespace

@@ -1,0 +1,30 @@
+// One text's tokens by two tokenizers, side by side.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tokenizer/tokenizer.h"
+
+namespace limpid::cli {
+
+// What a tokenizer made of the text. BOS and EOS that frame it are not part of the text.
+struct TokenizedText {
+  std::string name;  // of the model, for the head of its column
+  const Tokenizer* tokenizer;
+  std::vector<TokenId> ids;
+  bool framed;  // with BOS and EOS where the tokenizer puts them
+};
+
+// The shortest stretches of the text at whose ends both have a boundary.
+struct ComparedStretch {
+  std::vector<TokenId> left, right;
+};
+std::vector<ComparedStretch> align_tokens(const TokenizedText& left, const TokenizedText& right);
+
+// A row for each stretch, "≠" between the columns where the cuts differ, and counts below.
+std::string format_comparison(const TokenizedText& left, const TokenizedText& right,
+                              size_t text_bytes);
+
+}  // namespace limpid::cli

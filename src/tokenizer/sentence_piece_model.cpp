@@ -1,0 +1,176 @@
+#include "tokenizer/sentence_piece_model.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "limpid/error.hpp"
+#include "tokenizer/protobuf_reader.h"
+#include "tokenizer/stop_tokens.h"
+
+namespace limpid {
+namespace {
+
+// Field numbers of sentencepiece_model.proto.
+namespace model_field {
+constexpr uint32_t kPieces = 1, kTrainer = 2, kNormalizer = 3;
+}
+namespace piece_field {
+constexpr uint32_t kPiece = 1, kScore = 2, kType = 3;
+}
+namespace trainer_field {
+constexpr uint32_t kModelType = 3, kSpaceAsSuffix = 24, kUnknownId = 40, kBosId = 41, kEosId = 42,
+                   kPadId = 43;
+}
+namespace normalizer_field {
+constexpr uint32_t kCharsMap = 2, kDummyPrefix = 3, kRemoveSpaces = 4, kEscapeSpaces = 5;
+}
+
+constexpr std::array<std::string_view, 5> kModelTypes = {"", "unigram", "BPE", "word", "char"};
+
+struct Trainer {
+  uint64_t model_type = 1;  // unigram, the format's default
+  bool space_as_suffix = false;
+  int32_t unknown = 0, bos = 1, eos = 2, pad = -1;
+};
+
+struct Normalizer {
+  bool has_chars_map = false;
+  bool dummy_prefix = true;
+  bool remove_spaces = true;
+  bool escape_spaces = true;
+};
+
+void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
+  std::string_view piece;
+  float score = 0;
+  uint64_t type = 1;
+  while (reader.next()) {
+    if (reader.field() == piece_field::kPiece) piece = reader.bytes("piece");
+    if (reader.field() == piece_field::kScore) score = reader.float32("score");
+    if (reader.field() == piece_field::kType) type = reader.varint("type");
+  }
+  if (piece.empty()) reader.fail("piece", "is empty");
+  if (std::isnan(score)) reader.fail("score", "is not a number");
+  if (type < 1 || type > 6) reader.fail("type", fmt::format("is {}, not one of 1 to 6", type));
+  spec.pieces.emplace_back(piece);
+  spec.scores.push_back(score);
+  spec.types.push_back(static_cast<TokenType>(type));
+}
+
+Trainer read_trainer(ProtobufReader reader) {
+  Trainer trainer;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case trainer_field::kModelType:
+        trainer.model_type = reader.varint("model_type");
+        break;
+      case trainer_field::kSpaceAsSuffix:
+        trainer.space_as_suffix = reader.boolean("treat_whitespace_as_suffix");
+        break;
+      case trainer_field::kUnknownId:
+        trainer.unknown = reader.int32("unk_id");
+        break;
+      case trainer_field::kBosId:
+        trainer.bos = reader.int32("bos_id");
+        break;
+      case trainer_field::kEosId:
+        trainer.eos = reader.int32("eos_id");
+        break;
+      case trainer_field::kPadId:
+        trainer.pad = reader.int32("pad_id");
+        break;
+      default:
+        break;  // how it was trained
+    }
+  }
+  return trainer;
+}
+
+Normalizer read_normalizer(ProtobufReader reader) {
+  Normalizer normalizer;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case normalizer_field::kCharsMap:
+        normalizer.has_chars_map = !reader.bytes("precompiled_charsmap").empty();
+        break;
+      case normalizer_field::kDummyPrefix:
+        normalizer.dummy_prefix = reader.boolean("add_dummy_prefix");
+        break;
+      case normalizer_field::kRemoveSpaces:
+        normalizer.remove_spaces = reader.boolean("remove_extra_whitespaces");
+        break;
+      case normalizer_field::kEscapeSpaces:
+        normalizer.escape_spaces = reader.boolean("escape_whitespaces");
+        break;
+      default:
+        break;  // its name, and the rules that the character map was compiled from
+    }
+  }
+  return normalizer;
+}
+
+void refuse_others(const std::string& path, const Trainer& trainer, const Normalizer& normalizer,
+                   const TokenizerSpec& spec) {
+  const auto refuse = [&](const std::string& what) { throw UnsupportedError(path + ": " + what); };
+  if (trainer.model_type != 2) {
+    refuse(fmt::format("a SentencePiece model of type {} is not supported, only BPE",
+                       trainer.model_type < kModelTypes.size()
+                           ? std::string(kModelTypes[trainer.model_type])
+                           : std::to_string(trainer.model_type)));
+  }
+  if (normalizer.has_chars_map)
+    refuse("normalizer_spec.precompiled_charsmap: only the identity is supported");
+  if (!normalizer.escape_spaces)
+    refuse("normalizer_spec.escape_whitespaces: false is not supported");
+  if (trainer.space_as_suffix)
+    refuse("trainer_spec.treat_whitespace_as_suffix: true is not supported");
+  size_t n_bytes = 0;
+  for (const TokenType type : spec.types) {
+    if (type == TokenType::kByte) ++n_bytes;
+    if (type == TokenType::kUnused) refuse("pieces of type UNUSED are not supported");
+    if (type == TokenType::kUserDefined && normalizer.dummy_prefix)
+      refuse("user-defined symbols with add_dummy_prefix are not supported");
+  }
+  if (n_bytes == 0) refuse("a vocabulary without byte pieces is not supported");
+}
+
+}  // namespace
+
+TokenizerSpec read_sentence_piece_model(const std::string& path, std::string_view bytes) {
+  TokenizerSpec spec;
+  spec.kind = TokenizerKind::kSentencePieceBpe;
+  spec.merge_order = MergeOrder::kScores;
+  Trainer trainer;
+  Normalizer normalizer;
+  ProtobufReader reader(path, bytes);
+  while (reader.next()) {
+    if (reader.field() == model_field::kPieces) read_piece(reader.message("pieces"), spec);
+    if (reader.field() == model_field::kTrainer)
+      trainer = read_trainer(reader.message("trainer_spec"));
+    if (reader.field() == model_field::kNormalizer)
+      normalizer = read_normalizer(reader.message("normalizer_spec"));
+  }
+  if (spec.pieces.empty()) reader.fail("pieces", "are missing");
+  refuse_others(path, trainer, normalizer, spec);
+  const auto id = [&](int32_t value, std::string_view name) -> std::optional<TokenId> {
+    if (value < 0) return std::nullopt;
+    if (static_cast<size_t>(value) >= spec.pieces.size()) {
+      reader.fail(
+          name, fmt::format("is {}, outside a vocabulary of {} tokens", value, spec.pieces.size()));
+    }
+    return value;
+  };
+  spec.unknown = id(trainer.unknown, "unk_id");
+  spec.bos = id(trainer.bos, "bos_id");
+  spec.eos = id(trainer.eos, "eos_id");
+  spec.pad = id(trainer.pad, "pad_id");
+  spec.add_bos = spec.bos.has_value();
+  spec.space_prefix = normalizer.dummy_prefix ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
+  spec.remove_extra_whitespaces = normalizer.remove_spaces;
+  spec.stop_ids = find_stop_ids(spec);
+  return spec;
+}
+
+}  // namespace limpid

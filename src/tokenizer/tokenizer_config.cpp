@@ -1,0 +1,157 @@
+#include "tokenizer/tokenizer_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "limpid/error.hpp"
+#include "tokenizer/stop_tokens.h"
+
+namespace limpid {
+namespace {
+
+// A token is a string, or an object with its flags.
+std::optional<std::string> read_name(const JsonPlace& root, std::string_view key) {
+  const auto place = root.find(key);
+  if (!place) return std::nullopt;
+  const std::string_view name = place->is_object() ? (*place)["content"].string() : place->string();
+  if (name.empty()) return std::nullopt;
+  return std::string(name);
+}
+
+std::optional<bool> read_flag(const JsonPlace& root, std::string_view key) {
+  const auto place = root.find(key);
+  if (!place) return std::nullopt;
+  return place->boolean();
+}
+
+TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view key) {
+  TokenizerConfig::Token token;
+  int32_t id = -1;
+  const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+  if (error != std::errc() || stop != key.data() + key.size() || id < 0)
+    place.fail("has a key that is no token id");
+  token.rule.id = id;
+  token.content = place["content"].string();
+  if (token.content.empty()) place.fail("has no content");
+  token.special = place.boolean("special", false);
+  token.rule.strip_left = place.boolean("lstrip", false);
+  token.rule.strip_right = place.boolean("rstrip", false);
+  token.rule.single_word = place.boolean("single_word", false);
+  token.rule.normalized = place.boolean("normalized", !token.special);
+  return token;
+}
+
+std::optional<TokenId> find_piece(const TokenizerSpec& spec, const std::string& piece) {
+  const auto it = std::find(spec.pieces.begin(), spec.pieces.end(), piece);
+  if (it == spec.pieces.end()) return std::nullopt;
+  return static_cast<TokenId>(it - spec.pieces.begin());
+}
+
+void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Token& token,
+                       TokenizerSpec& spec) {
+  const auto index = static_cast<size_t>(token.rule.id);
+  const auto fail = [&](const std::string& problem) {
+    throw FormatError(config.file, FormatError::kNoOffset,
+                      fmt::format("added_tokens_decoder.{}", index), problem);
+  };
+  if (index > spec.pieces.size())
+    fail(fmt::format("is beyond a vocabulary of {} tokens", spec.pieces.size()));
+  if (index == spec.pieces.size()) {
+    if (find_piece(spec, token.content)) fail("is in the vocabulary under another id");
+    spec.pieces.emplace_back();
+    spec.types.push_back(TokenType::kUnused);
+    if (!spec.scores.empty()) spec.scores.push_back(0);
+  }
+  if (spec.types[index] == TokenType::kUnused && spec.pieces[index].empty())
+    spec.pieces[index] = token.content;
+  if (spec.pieces[index] != token.content) fail("has another name in the vocabulary");
+  if (spec.types[index] != TokenType::kUnknown)
+    spec.types[index] = token.special ? TokenType::kControl : TokenType::kUserDefined;
+  std::erase_if(spec.added_rules,
+                [&](const AddedTokenRule& rule) { return rule.id == token.rule.id; });
+  const AddedTokenRule& rule = token.rule;
+  if (rule.strip_left || rule.strip_right || rule.single_word || rule.normalized)
+    spec.added_rules.push_back(rule);
+}
+
+}  // namespace
+
+TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view bytes) {
+  const JsonFile file(path, bytes);
+  const JsonPlace root = file.root();
+  TokenizerConfig config;
+  config.file = path;
+  config.tokenizer_class = root.string("tokenizer_class", "");
+  config.bos = read_name(root, "bos_token");
+  config.eos = read_name(root, "eos_token");
+  config.unknown = read_name(root, "unk_token");
+  config.pad = read_name(root, "pad_token");
+  config.add_bos = read_flag(root, "add_bos_token");
+  config.add_eos = read_flag(root, "add_eos_token");
+  if (const auto added = root.find("added_tokens_decoder")) {
+    for (const auto& [key, value] : added->object()) {
+      const JsonPlace place(path, fmt::format("added_tokens_decoder.{}", key.substr(0, 20)), value);
+      config.added_tokens.push_back(read_added_token(place, key));
+    }
+    std::sort(config.added_tokens.begin(), config.added_tokens.end(),
+              [](const auto& a, const auto& b) { return a.rule.id < b.rule.id; });
+  }
+  if (const auto chat = root.find("chat_template")) {
+    if (chat->is_string()) {
+      config.chat_templates.emplace_back("default", chat->string());
+    } else {
+      for (const JsonPlace& entry : chat->elements())
+        config.chat_templates.emplace_back(entry["name"].string(), entry["template"].string());
+    }
+  }
+  return config;
+}
+
+void add_special_tokens_map(const std::string& path, std::string_view bytes,
+                            TokenizerConfig& config) {
+  const JsonFile file(path, bytes);
+  const JsonPlace root = file.root();
+  if (config.file.empty()) config.file = path;
+  if (!config.bos) config.bos = read_name(root, "bos_token");
+  if (!config.eos) config.eos = read_name(root, "eos_token");
+  if (!config.unknown) config.unknown = read_name(root, "unk_token");
+  if (!config.pad) config.pad = read_name(root, "pad_token");
+}
+
+void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec) {
+  for (const TokenizerConfig::Token& token : config.added_tokens)
+    apply_added_token(config, token, spec);
+  const auto set = [&](const std::optional<std::string>& name, std::string_view key, bool required,
+                       std::optional<TokenId>& id) {
+    if (!name) return;
+    const auto found = find_piece(spec, *name);
+    if (!found && required) {
+      throw FormatError(config.file, FormatError::kNoOffset, std::string(key),
+                        fmt::format("'{}' is not in the vocabulary", *name));
+    }
+    if (found) id = found;
+  };
+  // What a text is framed with by tokenizer.json stays, whatever the configuration calls bos.
+  const bool keeps_frame = frame == FrameRule::kOfFile;
+  if (!(keeps_frame && spec.add_bos)) set(config.bos, "bos_token", true, spec.bos);
+  if (!(keeps_frame && spec.add_eos)) set(config.eos, "eos_token", true, spec.eos);
+  set(config.pad, "pad_token", false, spec.pad);
+  set(config.unknown, "unk_token", false, spec.unknown);
+  if (!keeps_frame) {
+    spec.add_bos = config.add_bos.value_or(spec.add_bos) && spec.bos;
+    spec.add_eos = config.add_eos.value_or(spec.add_eos) && spec.eos;
+  }
+  spec.stop_ids = find_stop_ids(spec);
+}
+
+std::optional<std::string> find_chat_template(const TokenizerConfig& config,
+                                              std::string_view name) {
+  for (const auto& [known, source] : config.chat_templates) {
+    if (known == (name.empty() ? "default" : name)) return source;
+  }
+  return std::nullopt;
+}
+
+}  // namespace limpid
