@@ -138,6 +138,17 @@ class Tokens(unittest.TestCase):
         _, out, _ = output("tokenize", "-m", TINY, "-p", "hello world", "--count")
         self.assertEqual(out, f"{len(lines)}\n")
 
+    def test_token_tree_says_how_far_it_is_from_the_models_own_tokens(self):
+        algorithm = ("--tokenizer-algorithm", "token-tree")
+        code, ids, err = output("tokenize", "-m", TINY, "-p", self.TEXT, *algorithm)
+        self.assertEqual(code, 0)
+        n_exact = len(self.ids("-p", self.TEXT))
+        self.assertIn(f"{len(json.loads(ids))} tokens where exact BPE has {n_exact}", err)
+        self.assertEqual(output("detokenize", "-m", TINY, stdin=ids)[1], self.TEXT)
+        self.assertEqual(
+            self.ids("-p", self.TEXT, "--tokenizer-algorithm", "bpe"), self.ids("-p", self.TEXT)
+        )
+
     def test_a_vocabulary_is_enough(self):
         code, out, _ = output("tokenize", "-m", VOCABULARY, "-p", self.TEXT)
         self.assertEqual((code, json.loads(out)), (0, self.ids("-p", self.TEXT)))
