@@ -82,11 +82,11 @@ TEST_F(ModelFile, RefusesWhatIsDamaged) {
     EXPECT_THROW(load_model(path_), Error) << size;
   }
   write(whole.substr(0, whole.size() - 1));
-  expect_refused("layer1.mlp_fc2.data_offsets");
+  expect_refused("tensor 'layer1.mlp_fc2'.data_offsets");
   std::string huge = whole;
   std::memset(huge.data(), 0xff, 8);
   write(huge);
-  expect_refused("header");
+  expect_refused("header.length");
 }
 
 TEST_F(ModelFile, RefusesAHeaderThatContradictsItself) {
@@ -96,7 +96,7 @@ TEST_F(ModelFile, RefusesAHeaderThatContradictsItself) {
       {R"("n_layer":"2")", R"("n_layer":"3")", "layer2.attn_wq"},
       {R"("shape":[5,6])", R"("shape":[6,5])", "wte.shape"},
       {R"("dtype":"F32")", R"("dtype":"I32")", "wte.dtype"},
-      {R"("data_offsets":[0,)", R"("data_offsets":[4,)", "wte.data_offsets"},
+      {R"("data_offsets":[0,)", R"("data_offsets":[4,)", "tensor 'wte'.data_offsets"},
       {R"(limpid.microgpt)", R"(limpid.macrogpt)", "__metadata__.format"},
       {R"("characters":".a)", R"("characters":"a.)", "__metadata__.characters"},
   };
