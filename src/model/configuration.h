@@ -1,0 +1,33 @@
+// A model's shape without its weights: from a built-in name, or from a configuration's keys.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "checkpoint/checkpoint.h"
+#include "model/decoder_spec.h"
+
+namespace limpid {
+
+// Tensors that a relative has besides those that all of its family have.
+struct OptionalParts {
+  bool tied = false;  // no output matrix of its own
+  bool qkv_bias = false;
+  bool o_bias = false;
+  bool mlp_bias = false;
+  bool qk_norm = false;
+};
+
+// Names of published models: "llama-3-8b", "gpt2-xl", …
+std::span<const std::string_view> configuration_names();
+
+// A canonical checkpoint with the keys of the named model and all of its tensors by name and shape,
+// f32 and without data. Throws ArgumentError for a name that is not known.
+Checkpoint named_configuration(std::string_view name);
+
+// The same for keys that stand in `canonical` already, among them <architecture>.vocab_size. Throws
+// what read_spec throws.
+Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts);
+
+}  // namespace limpid
