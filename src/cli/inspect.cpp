@@ -3,16 +3,24 @@
 #include "cli/inspect.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
+#include "base/check.h"
 #include "cli/answer.h"
 #include "cli/command.h"
+#include "cli/inspect_config.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "generate/memory_plan.h"
+#include "insight/rope_chart.h"
 #include "limpid/error.hpp"
+#include "model/configuration.h"
 #include "model/registry.h"
 
 namespace limpid::cli {
@@ -43,22 +51,55 @@ Inspection look_at(const Checkpoint& checkpoint, const OpenOptions& options) {
   return inspection;
 }
 
+// A built-in name, or what lies at a path.
+int inspect_configuration(const std::string& config, bool json) {
+  std::vector<std::string> names;
+  for (const std::string_view name : configuration_names()) names.emplace_back(name);
+  const bool is_path = std::filesystem::exists(config);
+  if (!is_path && std::ranges::find(names, config) == names.end()) {
+    const std::string near = nearest(config, names);
+    throw ArgumentError(fmt::format(
+        "--config {}: no such file, and no configuration of that name{} (there are {})", config,
+        near.empty() ? "" : "; did you mean " + near + "?", fmt::join(names, ", ")));
+  }
+  const ConfigurationReport report =
+      report_configuration(is_path ? configuration_of_files(config) : named_configuration(config));
+  write_out(json ? dump_json(to_json(report), 2) + "\n" : to_text(report));
+  return kExitOk;
+}
+
+void draw_rope(const Inspection& inspection, const std::string& path) {
+  LIMPID_CHECK(UnsupportedError, inspection.spec.has_value(), "--rope-svg: {}", inspection.problem);
+  AtomicFile file(path);
+  file.write(rope_chart(*inspection.spec));
+  file.commit();
+  print_log("drawn: " + path);
+}
+
 }  // namespace
 
 int inspect_command(const Arguments& arguments) {
   ModelFlags model;
   bool json = false;
-  Flags flags(
-      "inspect -m FILE [options]",
-      "Metadata, tensors, rotary table, chat template, and the memory that running it takes. "
-      "Loads no weights.",
-      "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json");
+  std::string rope_svg;
+  Flags flags("inspect -m FILE | --config NAME|PATH [options]",
+              "Metadata, tensors, rotary table, chat template, and the memory that running it "
+              "takes. Loads no weights.\n--config alone: parameters and memory of a named model "
+              "(llama-3-8b, gpt2-xl, …), of a folder\nwith config.json or params.json, or of such "
+              "a file; no weights need be there.",
+              "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
+              "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
+              "limpid inspect --config llama-3-8b");
   flags.toggle("--json", json, "everything, arrays in full");
+  flags.text("--rope-svg FILE", rope_svg, "draw the rotary table, before and after scaling");
   declare_model(flags, model);
   if (!flags.parse(arguments)) return kExitOk;
+  if (model.model.empty() && !model.config.empty())
+    return inspect_configuration(model.config, json);
 
   const auto checkpoint = open_header(model);
   const Inspection inspection = look_at(*checkpoint, to_open_options(model));
+  if (!rope_svg.empty()) draw_rope(inspection, rope_svg);
   write_out(json ? dump_json(to_json(inspection), 2) + "\n" : to_text(inspection));
   return kExitOk;
 }

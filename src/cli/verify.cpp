@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "checkpoint/torch_checkpoint.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
@@ -67,6 +68,15 @@ std::vector<TokenId> choose_ids(const VerifyFlags& values, const Flags& flags,
   for (int64_t i = 0; i < std::min(kDefaultTokens, spec.n_ctx_train); ++i)
     ids.push_back(static_cast<TokenId>((i * 40503 + 1) % spec.vocab_size));
   return ids;
+}
+
+// Holds the records of .pth files against their checksums, which opening them does not.
+void check_records(const Checkpoint& checkpoint) {
+  for (const auto& file : checkpoint.files) {
+    const auto bytes = file->bytes();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (text.starts_with(kTorchMagic)) verify_torch_records(file->path());
+  }
 }
 
 bool has_quantized(const Checkpoint& checkpoint) {
@@ -168,6 +178,7 @@ int verify_command(const Arguments& arguments) {
                "--tolerance {}: must be 0 or more", values.tolerance);
 
   const CheckpointPointer checkpoint = open_header(values.model);
+  check_records(*checkpoint);
   bool quantized = has_quantized(*checkpoint);
   Trace reference;
   if (values.against.empty()) {
@@ -180,6 +191,7 @@ int verify_command(const Arguments& arguments) {
     ModelFlags other = values.model;
     other.model = values.against;
     const CheckpointPointer second = open_header(other);
+    check_records(*second);
     quantized = quantized || has_quantized(*second);
     reference = run(other, second, choose_ids(values, flags, *checkpoint));
   }

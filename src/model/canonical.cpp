@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "limpid/error.hpp"
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "checkpoint/json_metadata.h"
 #include "model/hugging_face.h"
 #include "model/meta.h"
+#include "model/rope_scaling.h"
 #include "model/state_dict.h"
 #include "model/tokenizer_from_metadata.h"
 
@@ -21,12 +24,33 @@ Checkpoint to_canonical(Checkpoint checkpoint) {
                                      checkpoint.path, checkpoint.format));
 }
 
+void add_configuration(Checkpoint& checkpoint, const std::string& config) {
+  LIMPID_CHECK(ArgumentError, checkpoint.naming == Naming::kStateDict,
+               "--config is for a bare state dictionary; {} ({}) carries its own", checkpoint.path,
+               checkpoint.format);
+  std::string prefix = "given.";
+  if (has_meta_names(checkpoint)) {
+    prefix = "params.";
+  } else if (checkpoint.find("model.embed_tokens.weight") != nullptr) {
+    prefix = "config.";
+    checkpoint.naming = Naming::kHuggingFace;
+    checkpoint.head_rows = HeadRows::kHalfSplit;
+  }
+  if (config.starts_with('{')) return add_json("--config", config, prefix, checkpoint.metadata);
+  const auto file = MappedFile::open(config);
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
+  add_json(config, text, prefix, checkpoint.metadata);
+}
+
 Checkpoint open_model_files(const ModelFiles& files) {
   const TokenizerFiles tokenizer = find_tokenizer_files(files.tokenizer_path);
-  if (!has_tokenizer(tokenizer))
-    return to_canonical(open_checkpoint(files.path, files.tokenizer_path));
-  Checkpoint checkpoint = to_canonical(open_checkpoint(files.path));
-  replace_tokenizer(checkpoint, tokenizer);
+  const bool is_replaced = has_tokenizer(tokenizer);
+  Checkpoint checkpoint = open_checkpoint(files.path, is_replaced ? "" : files.tokenizer_path);
+  if (!files.config.empty()) add_configuration(checkpoint, files.config);
+  checkpoint = to_canonical(std::move(checkpoint));
+  if (is_replaced) replace_tokenizer(checkpoint, tokenizer);
+  if (!files.rope_scaling.empty())
+    override_rope_scaling(checkpoint, parse_rope_scaling(files.rope_scaling));
   return checkpoint;
 }
 

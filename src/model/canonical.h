@@ -13,7 +13,10 @@ struct ModelFiles {
   std::string path;  // a file, or a folder as downloaded
   // llama2.c's tokenizer.bin, or for any model what find_tokenizer_files takes; it then stands for
   // the model's own. "": beside the weights.
-  std::string tokenizer_path;
+  std::string tokenizer_path{};
+  // Hyper-parameters for a bare state dictionary: a JSON file, or JSON itself ("{…}").
+  std::string config{};
+  std::string rope_scaling{};  // in place of the model's own, as parse_rope_scaling reads it
 };
 
 // The checkpoint with keys and names as GGUF has them; one that is GGUF already stays as it is. No
@@ -22,7 +25,12 @@ struct ModelFiles {
 // implement, FormatError for what contradicts itself.
 Checkpoint to_canonical(Checkpoint checkpoint);
 
-// open_checkpoint, then to_canonical.
+// Adds what the user says of a bare state dictionary: the keys of params.json to one with Meta's
+// names, of config.json to one with Hugging Face's, of either kind to nanoGPT's and minGPT's.
+// Throws ArgumentError for a checkpoint that carries its own, FormatError, ResourceError.
+void add_configuration(Checkpoint& checkpoint, const std::string& config);
+
+// open_checkpoint, add_configuration, to_canonical, override_rope_scaling.
 Checkpoint open_model_files(const ModelFiles& files);
 
 }  // namespace limpid

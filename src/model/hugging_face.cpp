@@ -4,7 +4,9 @@
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
+#include "model/gpt2_names.h"
 #include "model/hugging_face_defaults.h"
+#include "model/hugging_face_gpt2.h"
 #include "model/hugging_face_llama.h"
 
 namespace limpid {
@@ -20,6 +22,7 @@ constexpr std::array kFamilies = {
                       read_hugging_face_llama},
     HuggingFaceFamily{"Qwen3ForCausalLM", "qwen3", "qwen3", &kHuggingFaceLlamaNames,
                       read_hugging_face_llama},
+    HuggingFaceFamily{"GPT2LMHeadModel", "gpt2", "gpt2", &kGpt2Conv1dNames, read_hugging_face_gpt2},
 };
 
 std::string class_names() {
@@ -118,21 +121,26 @@ const HuggingFaceFamily* find_hugging_face_family(std::string_view architecture)
   return nullptr;
 }
 
-Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
+HuggingFaceKeys read_hugging_face_config(const Checkpoint& given) {
   SpecReader config(given, "config");
-  const HuggingFaceFamily& family = find_family(given, config);
+  HuggingFaceKeys keys;
+  keys.family = &find_family(given, config);
   refuse_quantized(given);
-  Metadata canonical;
-  canonical.set("general.architecture", {std::string(family.architecture), "string"});
-  const FinishCheckpoint finish = family.read_config(config, family, canonical);
+  keys.canonical.set("general.architecture", {std::string(keys.family->architecture), "string"});
+  keys.finish = keys.family->read_config(config, *keys.family, keys.canonical);
   read_bookkeeping(config);
   config.refuse_the_rest();
-  read_hugging_face_defaults(given, canonical);
+  return keys;
+}
 
-  Checkpoint result = translate_names(given, *family.names);
-  result.metadata = std::move(canonical);
+Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
+  HuggingFaceKeys keys = read_hugging_face_config(given);
+  read_hugging_face_defaults(given, keys.canonical);
+
+  Checkpoint result = translate_names(given, *keys.family->names);
+  result.metadata = std::move(keys.canonical);
   result.naming = Naming::kGguf;
-  finish(result);
+  keys.finish(result);
   return result;
 }
 

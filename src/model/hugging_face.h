@@ -25,6 +25,14 @@ struct HuggingFaceFamily {
                                   Metadata& canonical);
 };
 
+// What config.json alone gives: all of its keys are read, or refused by name.
+struct HuggingFaceKeys {
+  const HuggingFaceFamily* family = nullptr;
+  Metadata canonical;
+  FinishCheckpoint finish;
+};
+HuggingFaceKeys read_hugging_face_config(const Checkpoint& given);
+
 // The checkpoint in GGUF's vocabulary (model/canonical.h). Throws UnsupportedError that names the
 // class, the key or the tensor that Limpid does not do, FormatError for what contradicts itself.
 Checkpoint canonical_from_hugging_face(const Checkpoint& given);

@@ -74,7 +74,9 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
 
   rope.inverse_frequencies = rope_frequencies(rope.base, rope.n_rot);
   std::vector<float> divisors = rope_divisors(scaling, rope.inverse_frequencies);
-  if (const TensorView* factors = checkpoint.find("rope_freqs.weight")) {
+  const bool overridden = reader.flag_or("rope.scaling.overridden", false);
+  const TensorView* factors = overridden ? nullptr : checkpoint.find("rope_freqs.weight");
+  if (factors != nullptr) {
     if (factors->shape != Shape{rope.n_rot / 2} || scaling.kind == RopeScalingKind::kLlama3) {
       throw FormatError(checkpoint.path, FormatError::kNoOffset, "rope_freqs.weight",
                         fmt::format("is {}, expected [{}] and no llama3 scaling besides",

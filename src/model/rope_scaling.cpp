@@ -118,10 +118,7 @@ void override_rope_scaling(Checkpoint& checkpoint, const RopeScaling& scaling) {
                "{}: a {} model has learned positions, no rotary ones to scale", checkpoint.path,
                architecture);
   set_rope_scaling_keys(checkpoint.metadata, architecture, scaling);
-  checkpoint.made.erase("rope_freqs.weight");
-  if (checkpoint.tensors.erase("rope_freqs.weight") == 0) return;
-  std::erase(checkpoint.tensor_order, "rope_freqs.weight");
-  checkpoint.left.emplace_back("rope_freqs.weight");
+  checkpoint.metadata.set(architecture + ".rope.scaling.overridden", {true, "bool"});
 }
 
 }  // namespace limpid

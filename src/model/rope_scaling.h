@@ -42,9 +42,9 @@ std::vector<float> rope_divisors(const RopeScaling& scaling,
 RopeScaling parse_rope_scaling(std::string_view text);
 
 // Writes `scaling` as the keys <architecture>.rope.scaling.{type, factor, low_freq_factor,
-// high_freq_factor, original_context_length}, in place of what stands there; a rope_freqs.weight is
-// left aside. Of a canonical checkpoint. Throws UnsupportedError for a model without rotary
-// positions.
+// high_freq_factor, original_context_length}, in place of what stands there, and
+// rope.scaling.overridden, by which a rope_freqs.weight is not read. The tensors stay as they are.
+// Of a canonical checkpoint. Throws UnsupportedError for a model without rotary positions.
 void override_rope_scaling(Checkpoint& checkpoint, const RopeScaling& scaling);
 
 // The keys alone, for whoever translates another layout.

@@ -11,6 +11,7 @@
 #include "model/gpt2_names.h"
 #include "model/name_table.h"
 #include "model/spec_reader.h"
+#include "model/tied_head.h"
 
 namespace limpid {
 namespace {
@@ -115,24 +116,6 @@ Gpt2Config config_of_user(const Checkpoint& checkpoint) {
                   checkpoint.path, what, example));
 }
 
-// The output matrix that lies in the embedding's own bytes.
-void settle_tied_head(Checkpoint& checkpoint, const Gpt2Config& config) {
-  const TensorView* head = checkpoint.find("output.weight");
-  const TensorView* table = checkpoint.find("token_embd.weight");
-  const bool is_same = head != nullptr && head->data != nullptr && head->data == table->data &&
-                       head->shape == table->shape && head->dtype == table->dtype;
-  const bool is_tied = config.tied.value_or(head == nullptr || is_same);
-  if (!is_tied && head == nullptr) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, "output.weight",
-                      "is missing, and tie_word_embeddings is false");
-  }
-  if (!is_tied || head == nullptr) return;
-  checkpoint.tensors.erase("output.weight");
-  checkpoint.made.erase("output.weight");
-  std::erase(checkpoint.tensor_order, "output.weight");
-  checkpoint.left.emplace_back("the output matrix, which is the token embedding");
-}
-
 Checkpoint canonical_gpt2(const Checkpoint& given) {
   Checkpoint result = translate_names(given, gpt2_names(given));
   const Gpt2Config shapes = config_of_shapes(result);
@@ -156,7 +139,7 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
             R"(--config '{"activation_function": "gelu"}' for the exact one, torch's nn.GELU(), )"
             R"("gelu_new" for the tanh of OpenAI's GPT-2)");
   }
-  settle_tied_head(result, config);
+  settle_head(result, config.tied, "lm_head.weight");
   set_gpt2_keys(config, result.metadata);
   result.naming = Naming::kGguf;
   return result;

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
 #include "model/registry.h"
 
@@ -54,6 +55,42 @@ TEST(Configuration, IsASpecLikeAnyOther) {
   EXPECT_EQ(spec.rope.scaling, "llama3");
   EXPECT_EQ(spec.rope.scaling_factor, 32.0);
   EXPECT_EQ(read_spec(named_configuration("gpt2-xl")).position, PositionKind::kLearned);
+}
+
+// What the publishers' own files say, without the weights.
+TEST(Configuration, IsReadFromFiles) {
+  const auto parameters = [](const char* name, const char* text) {
+    const TempFolder folder;
+    folder.write(name, text);
+    return parameters_of(configuration_of_files(folder.folder()));
+  };
+  EXPECT_EQ(parameters("params.json", R"({"dim": 4096, "n_layers": 32, "n_heads": 32,
+    "n_kv_heads": 8, "vocab_size": 128256, "multiple_of": 1024, "ffn_dim_multiplier": 1.3,
+    "norm_eps": 1e-05, "rope_theta": 500000.0})"),
+            8'030'261'248);
+  EXPECT_EQ(parameters("config.json", R"({"architectures": ["LlamaForCausalLM"],
+    "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "vocab_size": 128256,
+    "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64,
+    "max_position_embeddings": 131072, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+    "hidden_act": "silu", "tie_word_embeddings": true, "attention_bias": false,
+    "rope_scaling": {"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+    "original_max_position_embeddings": 8192, "rope_type": "llama3"}})"),
+            1'235'814'400);
+  EXPECT_EQ(parameters("config.json", R"({"architectures": ["Qwen2ForCausalLM"],
+    "model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "vocab_size": 151936,
+    "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2,
+    "max_position_embeddings": 32768, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0,
+    "hidden_act": "silu", "tie_word_embeddings": true, "use_sliding_window": false})"),
+            494'032'768);
+  EXPECT_EQ(parameters("config.json", R"({"architectures": ["GPT2LMHeadModel"],
+    "model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+    "n_ctx": 1024, "vocab_size": 50257, "activation_function": "gelu_new",
+    "layer_norm_epsilon": 1e-05})"),
+            124'439'808);
+  EXPECT_THROW(configuration_of_files(LIMPID_TEST_DATA), ArgumentError);
+  EXPECT_THROW(parameters("params.json", R"({"dim": 64, "n_layers": 1, "n_heads": 4,
+    "vocab_size": -1})"),
+               FormatError);
 }
 
 TEST(Configuration, OfAnUnknownNameListsTheKnown) {

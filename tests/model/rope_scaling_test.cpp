@@ -78,7 +78,7 @@ TEST(RopeScaling, OfAFileAndOfTheUserAreOneTable) {
     // And taken away again.
     override_rope_scaling(*with_factors, parse_rope_scaling("none"));
     EXPECT_EQ(table(*with_factors), table(*plain)) << text;
-    EXPECT_EQ(with_factors->left, std::vector<std::string>{"rope_freqs.weight"});
+    EXPECT_NE(with_factors->find("rope_freqs.weight"), nullptr);  // the file's tensors stay
     override_rope_scaling(*scaled, parse_rope_scaling("none"));
     EXPECT_EQ(table(*scaled), table(*plain)) << text;
   }

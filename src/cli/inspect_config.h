@@ -1,0 +1,43 @@
+// What `limpid inspect --config` says of a model from its shape alone.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "model/decoder_spec.h"
+
+namespace limpid::cli {
+
+struct TypeMemory {
+  std::string type;
+  uint64_t weights = 0;  // bytes
+  uint64_t training =
+      0;  // with gradients of the type and Adam's two moments in f32; 0: no training
+};
+
+struct ConfigurationReport {
+  std::string name;
+  DecoderSpec spec;
+  int64_t n_parameters = 0;
+  int64_t n_embedding = 0;  // token and position tables
+  int64_t n_output = 0;     // 0: tied
+  int64_t n_attention = 0;
+  int64_t n_feed_forward = 0;
+  int64_t n_norms = 0;
+  // What as many key-value heads as heads would take.
+  int64_t n_attention_full = 0;
+  uint64_t kv_bytes_per_token = 0;  // f16
+  uint64_t kv_bytes_per_token_full = 0;
+  std::vector<TypeMemory> memory;
+};
+
+// Of a checkpoint whose tensors need no data (model/configuration.h).
+ConfigurationReport report_configuration(const Checkpoint& checkpoint);
+
+nlohmann::ordered_json to_json(const ConfigurationReport& report);
+std::string to_text(const ConfigurationReport& report);
+
+}  // namespace limpid::cli
