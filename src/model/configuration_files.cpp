@@ -25,10 +25,11 @@ OptionalParts parts_of(const Metadata& keys, const HuggingFaceFamily& family) {
   };
   const std::string_view type = family.model_type;
   OptionalParts parts;
+  const bool all_biases = flag("use_bias", false);
   parts.tied = flag("tie_word_embeddings", type == "gpt2");
-  parts.o_bias = type == "llama" && flag("attention_bias", false);
+  parts.o_bias = all_biases || (type != "qwen2" && flag("attention_bias", false));
   parts.qkv_bias = type == "qwen2" || parts.o_bias;
-  parts.mlp_bias = type == "llama" && flag("mlp_bias", false);
+  parts.mlp_bias = all_biases || flag("mlp_bias", false);
   parts.qk_norm = type == "qwen3";
   return parts;
 }
