@@ -17,8 +17,6 @@ namespace limpid::cli {
 struct ModelFlags {
   std::string model;
   std::string tokenizer;  // llama2.c's
-  std::string config;
-  std::string rope_scaling;
   int64_t n_ctx = 0;
   int64_t n_batch = 2048;
   int64_t n_ubatch = 512;
