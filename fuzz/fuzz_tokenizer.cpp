@@ -1,6 +1,6 @@
-// The readers of tokenizer files on any bytes: j tokenizer.json, r tiktoken ranks, s a SentencePiece
-// model, m merges.txt (the first byte), and behind a NUL a tokenizer_config.json. What is accepted
-// encodes a text.
+// The readers of tokenizer files on any bytes: j tokenizer.json, r tiktoken ranks, s a
+// SentencePiece model, m merges.txt (the first byte), and behind a NUL a tokenizer_config.json.
+// What is accepted encodes a text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -19,15 +19,22 @@ def main() -> None:
     library = ctypes.CDLL(ctypes.util.find_library("utf8proc") or "libutf8proc.so.2")
     rows = []
     for code_point in range(0x80, 0x110000):
-        if 0xD800 <= code_point < 0xE000 or code_point == 0x3A3:  # capital sigma needs its neighbours
+        if (
+            0xD800 <= code_point < 0xE000 or code_point == 0x3A3
+        ):  # capital sigma needs its neighbours
             continue
         letter = chr(code_point)
         ours = (letter.lower(), letter.upper(), letter.title())
         theirs = tuple(
-            chr(getattr(library, f"utf8proc_to{kind}")(code_point)) for kind in ("lower", "upper", "title")
+            chr(getattr(library, f"utf8proc_to{kind}")(code_point))
+            for kind in ("lower", "upper", "title")
         )
         if ours != theirs:
-            rows.append(f'    {{0x{code_point:04X}, ' + ", ".join(f'"{escaped(text)}"' for text in ours) + "},")
+            rows.append(
+                f"    {{0x{code_point:04X}, "
+                + ", ".join(f'"{escaped(text)}"' for text in ours)
+                + "},"
+            )
     body = "\n".join(rows)
     text = (
         "// Made by tools/make_letter_case_tables.py; do not edit.\n"

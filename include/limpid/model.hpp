@@ -39,7 +39,7 @@ struct OpenOptions {
   // "q4_k_m", …: what limpid quantize would make of the model, made while it is opened and kept in
   // ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized; "": as it is.
   std::string quantize{};
-  bool check_memory = true;      // throw ResourceError before loading what cannot fit
+  bool check_memory = true;  // throw ResourceError before loading what cannot fit
   // Called now and then while loading, with bytes done and in all; returning false cancels
   // (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress{};

@@ -8,8 +8,8 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
-#include "cli/model_path.h"
 #include "base/sha256.h"
+#include "cli/model_path.h"
 
 namespace limpid::cli {
 namespace {

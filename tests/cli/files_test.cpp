@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "cli/npy_file.h"
 #include "base/sha256.h"
+#include "cli/npy_file.h"
 #include "cli/zip_member.h"
 #include "limpid/error.hpp"
 

@@ -1,5 +1,5 @@
-"""The program with models that were trained: SmolLM2 where `limpid pull smollm2` has put it, stories260K
-where the shared data lies beside the clone."""
+"""The program with models that were trained: SmolLM2 where `limpid pull smollm2` has put it, stories260K and
+MiniMind2 where the shared data lies beside the clone."""
 
 import json
 import pathlib
@@ -71,6 +71,17 @@ class Stories(unittest.TestCase):
         self.assertEqual(json.loads(out)["ids"], case["greedy_tokens"])
         out = limpid_program.run("run", "-m", model, "--temp", "0", "-n", 200)
         self.assertTrue(case["text"].startswith(out.decode()[:-1]))
+
+
+class MiniMind2(unittest.TestCase):
+    """A Hugging Face folder as downloaded: safetensors, tokenizer.json, a chat template of its own."""
+
+    def test_it_knows_the_capital_of_france(self):
+        folder = limpid_program.shared("models", "minimind2-small")
+        out = limpid_program.run(
+            "chat", "-m", folder, "-st", "--temp", "0", "-p", "What is the capital of France?"
+        )
+        self.assertEqual(out, b"The capital of France is Paris.\n")
 
 
 if __name__ == "__main__":

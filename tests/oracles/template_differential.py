@@ -26,7 +26,16 @@ import template_conversations  # noqa: E402
 import template_oracle  # noqa: E402
 from template_expressions import EXPRESSIONS, STATEMENTS, VARIABLES  # noqa: E402
 
-TEXTS = ["", "Hi", "  padded \n", "Grüße 日本 😀", "<think>a</think>b", "it's \"quoted\" <b>", "a\n\nb", "{{ x }}"]
+TEXTS = [
+    "",
+    "Hi",
+    "  padded \n",
+    "Grüße 日本 😀",
+    "<think>a</think>b",
+    'it\'s "quoted" <b>',
+    "a\n\nb",
+    "{{ x }}",
+]
 # The program passes no extra variables, so the template sets them itself.
 PRELUDE = "".join(f"{{% set {name} = {value!r} %}}" for name, value in VARIABLES.items())
 
@@ -34,7 +43,9 @@ PRELUDE = "".join(f"{{% set {name} = {value!r} %}}" for name, value in VARIABLES
 def random_message(rng: random.Random) -> dict:
     message = {"role": rng.choice(["system", "user", "user", "assistant", "assistant", "tool"])}
     if rng.random() < 0.95:
-        message["content"] = rng.choice([rng.choice(TEXTS), rng.choice(TEXTS), None, [{"type": "text", "text": "t"}]])
+        message["content"] = rng.choice(
+            [rng.choice(TEXTS), rng.choice(TEXTS), None, [{"type": "text", "text": "t"}]]
+        )
     if message["role"] == "assistant" and rng.random() < 0.3:
         arguments = {"city": rng.choice(TEXTS), "n": rng.choice([1, -2.5, None, True, [1]])}
         message["tool_calls"] = [template_conversations.call("get_weather", arguments)]
@@ -60,7 +71,11 @@ def random_template(rng: random.Random, files: list[str]) -> str:
                     "{{ (" + a + ") if (" + b + ") else 'no' }}",
                     "{% if " + a + " %}\n  yes\n{% else %}\n  no\n{% endif %}",
                     "{% for i in " + a + " %}{{ i }}{{ loop.index }}{% endfor %}",
-                    "{{ (" + a + ")|" + rng.choice(["upper", "list", "first", "length", "tojson", "join('-')"]) + " }}",
+                    "{{ ("
+                    + a
+                    + ")|"
+                    + rng.choice(["upper", "list", "first", "length", "tojson", "join('-')"])
+                    + " }}",
                     rng.choice(STATEMENTS),
                 ]
             )
@@ -71,14 +86,26 @@ def random_template(rng: random.Random, files: list[str]) -> str:
 def ours(program: str, folder: Path, template: str, case: dict) -> str | None:
     (folder / "t.jinja").write_text(template, newline="")
     (folder / "m.json").write_text(json.dumps(case["messages"]))
-    command = [program, "template", "--chat-template-file", str(folder / "t.jinja"),
-               "--messages", str(folder / "m.json"), "--bos", "<s>", "--eos", "</s>"]
+    command = [
+        program,
+        "template",
+        "--chat-template-file",
+        str(folder / "t.jinja"),
+        "--messages",
+        str(folder / "m.json"),
+        "--bos",
+        "<s>",
+        "--eos",
+        "</s>",
+    ]
     if case["tools"] is not None:
         (folder / "tools.json").write_text(json.dumps(case["tools"]))
         command += ["--tools", str(folder / "tools.json")]
     if not case["add_generation_prompt"]:
         command.append("--no-generation-prompt")
-    result = subprocess.run(command, capture_output=True, check=False, timeout=60, env={**os.environ, "TZ": "UTC"})
+    result = subprocess.run(
+        command, capture_output=True, check=False, timeout=60, env={**os.environ, "TZ": "UTC"}
+    )
     if result.returncode not in (0, 1):
         raise SystemExit(f"the program ended with {result.returncode} on {template!r}")
     return result.stdout.decode() if result.returncode == 0 else None
@@ -92,8 +119,14 @@ def main() -> None:
     parser.add_argument("--templates", nargs="*", default=[])
     arguments = parser.parse_args()
     folders = [ROOT / "tests/tokenizer/templates", *map(Path, arguments.templates)]
-    files = [path.open(newline="").read() for folder in folders for path in sorted(folder.glob("*.jinja"))]
-    files = [text for text in files if "strftime_now" not in text]  # the clock moves between the two
+    files = [
+        path.open(newline="").read()
+        for folder in folders
+        for path in sorted(folder.glob("*.jinja"))
+    ]
+    files = [
+        text for text in files if "strftime_now" not in text
+    ]  # the clock moves between the two
     rng = random.Random(arguments.seed)
     different = 0
     compared = 0
@@ -116,8 +149,12 @@ def main() -> None:
             compared += 1
             if got != expected:
                 different += 1
-                sys.stdout.write(f"differs: {template!r}\n  {json.dumps(case)}\n  {expected!r} {error}\n  {got!r}\n")
-    sys.stdout.write(f"{compared - different} of {compared} renders are the same (seed {arguments.seed})\n")
+                sys.stdout.write(
+                    f"differs: {template!r}\n  {json.dumps(case)}\n  {expected!r} {error}\n  {got!r}\n"
+                )
+    sys.stdout.write(
+        f"{compared - different} of {compared} renders are the same (seed {arguments.seed})\n"
+    )
     sys.exit(1 if different else 0)
 
 

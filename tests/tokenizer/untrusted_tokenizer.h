@@ -52,7 +52,8 @@ inline TokenizerSpec read_untrusted_tokenizer(std::string_view input) {
 inline TokenizerVerdict check_untrusted_tokenizer(std::string_view input) {
   static constexpr std::string_view kText =
       "Hello  world, it's 1234 o'clock!\n\n<s> </s><|im_start|>user\te\xCC\x81 \xE4\xB8\x80 "
-      "\xF0\x9F\x98\x80\xFF\xC3 \xE2\x96\x81 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+      "\xF0\x9F\x98\x80\xFF\xC3 \xE2\x96\x81 "
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
   if (input.empty()) return TokenizerVerdict::kRefused;
   try {
     const bool all_bytes = input.front() == 'r';

@@ -25,14 +25,22 @@ NOW = 1730000000
 
 
 def snippet_cases() -> list[dict]:
-    snippets = ["{{ " + line + " }}" for line in EXPRESSIONS.split("\n") if line.strip()] + STATEMENTS
+    snippets = [
+        "{{ " + line + " }}" for line in EXPRESSIONS.split("\n") if line.strip()
+    ] + STATEMENTS
     made = []
     for source in snippets:
-        text, error = template_oracle.render(source, {"extra": copy.deepcopy(VARIABLES), "now": NOW})
+        text, error = template_oracle.render(
+            source, {"extra": copy.deepcopy(VARIABLES), "now": NOW}
+        )
         # An address in the output differs from run to run: for us it is an error.
         if text is not None and " at 0x" in text:
             text, error = None, "prints an address"
-        made.append({"template": source, "text": text} if error is None else {"template": source, "error": error})
+        made.append(
+            {"template": source, "text": text}
+            if error is None
+            else {"template": source, "error": error}
+        )
     return made
 
 
@@ -70,8 +78,12 @@ def check_transformers(snippets: list[dict], templates: list[dict]) -> None:
         documents = extra.pop("documents", None)
         try:
             (text,), _ = chat_template_utils.render_jinja_template(
-                [case["messages"]], tools=case.get("tools"), documents=documents, chat_template=source,
-                add_generation_prompt=case.get("add_generation_prompt", False), **{**tokens, **extra},
+                [case["messages"]],
+                tools=case.get("tools"),
+                documents=documents,
+                chat_template=source,
+                add_generation_prompt=case.get("add_generation_prompt", False),
+                **{**tokens, **extra},
             )
         except Exception:  # noqa: BLE001
             text = None

@@ -41,9 +41,16 @@ class Case:
 
 CASES = [
     Case("llama_tied", "llama", {"rope_theta": 10_000.0}, {"tie_word_embeddings": True}),
-    Case("llama_biases", "llama", {"rope_theta": 10_000.0}, {"attention_bias": True, "mlp_bias": True}),
+    Case(
+        "llama_biases",
+        "llama",
+        {"rope_theta": 10_000.0},
+        {"attention_bias": True, "mlp_bias": True},
+    ),
     Case("llama3", "llama", {"rope_theta": 500_000.0, **LLAMA3}, far=True, n_shards=3),
-    Case("linear", "llama", {"rope_theta": 10_000.0, "rope_type": "linear", "factor": 4.0}, far=True),
+    Case(
+        "linear", "llama", {"rope_theta": 10_000.0, "rope_type": "linear", "factor": 4.0}, far=True
+    ),
     Case("mistral", "mistral", {"rope_theta": 1_000_000.0}, {"sliding_window": None}),
     Case("qwen2", "qwen2", {"rope_theta": 1_000_000.0}, {"tie_word_embeddings": True}),
     Case("qwen3", "qwen3", {"rope_theta": 1_000_000.0}, {"head_dim": 12}),

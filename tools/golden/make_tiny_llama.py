@@ -69,7 +69,11 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
     make_config, make, _ = FAMILIES[case.architecture]
     # Qwen2 has biases of Q, K, V always, and takes its head size from the others.
     options = {
-        "llama": {"attention_bias": case.biases, "mlp_bias": case.biases, "head_dim": case.head_dim},
+        "llama": {
+            "attention_bias": case.biases,
+            "mlp_bias": case.biases,
+            "head_dim": case.head_dim,
+        },
         "qwen2": {},
         "qwen3": {"head_dim": case.head_dim},
     }[case.architecture]
@@ -141,7 +145,9 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.PreTrainedMod
             weight = interleave_pairs(weight, case.n_heads)
         elif case.architecture == "llama" and "k_proj" in name:
             weight = interleave_pairs(weight, case.n_kv_heads)
-        writer.add_tensor(gguf_name(case.architecture, name), numpy.ascontiguousarray(weight.numpy()))
+        writer.add_tensor(
+            gguf_name(case.architecture, name), numpy.ascontiguousarray(weight.numpy())
+        )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -9,7 +9,7 @@ TOOLS = [
         "type": "function",
         "function": {
             "name": "get_weather",
-            "description": "Gets the \"weather\" <now> & later – für eine Stadt",
+            "description": 'Gets the "weather" <now> & later – für eine Stadt',
             "parameters": {
                 "type": "object",
                 "properties": {
@@ -29,7 +29,11 @@ SECOND = {"role": "user", "content": "  日本語 ünïcode 😀  \n"}
 
 
 def call(name: str, arguments: object) -> dict:
-    return {"id": "call00001", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {
+        "id": "call00001",
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
 
 
 CALL = {
@@ -37,7 +41,12 @@ CALL = {
     "content": None,
     "tool_calls": [call("get_weather", {"city": "Zürich", "days": 2, "more": [1.5, None, True]})],
 }
-RESULT = {"role": "tool", "tool_call_id": "call00001", "name": "get_weather", "content": "{\"t\": 21}"}
+RESULT = {
+    "role": "tool",
+    "tool_call_id": "call00001",
+    "name": "get_weather",
+    "content": '{"t": 21}',
+}
 REASONED = {"role": "assistant", "content": "21 degrees.", "reasoning_content": "They ask again."}
 CONVERSATIONS = {
     "user": [USER],

@@ -22,7 +22,7 @@ VARIABLES = {
         {"name": "Cid", "age": 30, "city": "rome", "ok": False},
     ],
     "nested": [[1, [2, 3]], [4, []]],
-    "html": "<a href=\"x\">T&C's</a>",
+    "html": '<a href="x">T&C\'s</a>',
 }
 
 # Expressions, printed with {{ … }}.

@@ -74,9 +74,15 @@ def make_environment(now: int) -> ImmutableSandboxedEnvironment:
         raise jinja2.exceptions.TemplateError(message)
 
     def tojson(
-        x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+        x: Any,
+        ensure_ascii: bool = False,
+        indent: Any = None,
+        separators: Any = None,
+        sort_keys: bool = False,
     ) -> str:
-        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+        return json.dumps(
+            x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
 
     def strftime_now(format: str) -> str:  # noqa: A002
         return datetime.datetime.fromtimestamp(now).strftime(format)
@@ -92,7 +98,9 @@ def make_environment(now: int) -> ImmutableSandboxedEnvironment:
 def with_reasoning_names(messages: list[dict]) -> list[dict]:
     named = []
     for message in messages:
-        reasoning = next((message[key] for key in REASONING_FIELDS if message.get(key) is not None), None)
+        reasoning = next(
+            (message[key] for key in REASONING_FIELDS if message.get(key) is not None), None
+        )
         if reasoning is not None:
             message = {"thinking": reasoning, **message, "reasoning_content": reasoning}
         named.append(message)
@@ -116,7 +124,9 @@ def variables_of(case: dict) -> dict:
 def render(template: str, case: dict) -> tuple[str | None, str | None]:
     """(text, None), or (None, the error's class and words)."""
     try:
-        return make_environment(case.get("now", 0)).from_string(template).render(**variables_of(case)), None
+        return make_environment(case.get("now", 0)).from_string(template).render(
+            **variables_of(case)
+        ), None
     except RecursionError:
         return None, "RecursionError"
     except Exception as error:  # noqa: BLE001
