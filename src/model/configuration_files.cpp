@@ -25,7 +25,8 @@ OptionalParts parts_of(const Metadata& keys, const HuggingFaceFamily& family) {
   };
   const std::string_view type = family.model_type;
   OptionalParts parts;
-  const bool all_biases = flag("use_bias", false);
+  const bool all_biases =
+      !family.bias_key.empty() && flag(std::string(family.bias_key).c_str(), false);
   parts.tied = flag("tie_word_embeddings", type == "gpt2");
   parts.o_bias = all_biases || (type != "qwen2" && flag("attention_bias", false));
   parts.qkv_bias = type == "qwen2" || parts.o_bias;
@@ -40,7 +41,7 @@ Checkpoint of_hugging_face(Checkpoint given) {
   Checkpoint checkpoint =
       checkpoint_of_shapes(std::move(keys.canonical), parts_of(given.metadata, *keys.family));
   checkpoint.path = given.path;
-  checkpoint.head_rows = HeadRows::kHalfSplit;
+  checkpoint.head_rows = keys.family->head_rows;
   keys.finish(checkpoint);
   return checkpoint;
 }

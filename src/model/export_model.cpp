@@ -187,8 +187,11 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                options.file_type == nullptr ? "" : options.file_type->name);
   plan.keep_vectors = true;
   plan.dequantize = true;
-  plan.head_rows =
-      options.layout == Layout::kHuggingFace ? HeadRows::kHalfSplit : HeadRows::kInterleavedPairs;
+  plan.head_rows = HeadRows::kInterleavedPairs;  // Meta's
+  if (options.layout == Layout::kHuggingFace) {
+    const HuggingFaceFamily* family = find_hugging_face_family(read_spec(source).architecture);
+    plan.head_rows = family == nullptr ? HeadRows::kHalfSplit : family->head_rows;
+  }
   result.plan = plan_tensors(source, plan);
   if (options.layout == Layout::kHuggingFace) {
     write_hugging_face(path, source, options, result);

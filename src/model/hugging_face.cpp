@@ -140,6 +140,7 @@ Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   Checkpoint result = translate_names(given, *keys.family->names);
   result.metadata = std::move(keys.canonical);
   result.naming = Naming::kGguf;
+  result.head_rows = keys.family->head_rows;
   keys.finish(result);
   return result;
 }

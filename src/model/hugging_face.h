@@ -23,6 +23,8 @@ struct HuggingFaceFamily {
   // `canonical`. What nobody read is refused by name afterwards.
   FinishCheckpoint (*read_config)(SpecReader& config, const HuggingFaceFamily& family,
                                   Metadata& canonical);
+  HeadRows head_rows = HeadRows::kHalfSplit;  // of its folders
+  std::string_view bias_key = {};  // one for all biases; empty: attention_bias and mlp_bias
 };
 
 // What config.json alone gives: all of its keys are read, or refused by name.

@@ -66,8 +66,13 @@ std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec&
   json["rope_theta"] = shortest(spec.rope.base);
   json["rope_scaling"] = rope_scaling(checkpoint, spec);
   json["hidden_act"] = "silu";
-  json["attention_bias"] = checkpoint.find("blk.0.attn_q.bias") != nullptr;
-  json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
+  const bool has_qkv_bias = checkpoint.find("blk.0.attn_q.bias") != nullptr;
+  if (family->bias_key.empty()) {
+    json["attention_bias"] = has_qkv_bias;
+    json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
+  } else {
+    json[std::string(family->bias_key)] = has_qkv_bias;
+  }
   json["attention_dropout"] = 0.0;
   json["initializer_range"] = 0.02;
   json["use_cache"] = true;
