@@ -22,6 +22,8 @@ constexpr std::array kFamilies = {
                       read_hugging_face_llama},
     HuggingFaceFamily{"Qwen3ForCausalLM", "qwen3", "qwen3", &kHuggingFaceLlamaNames,
                       read_hugging_face_llama},
+    HuggingFaceFamily{"Ernie4_5ForCausalLM", "ernie4_5", "ernie4_5", &kHuggingFaceLlamaNames,
+                      read_hugging_face_llama, HeadRows::kInterleavedPairs, "use_bias"},
     HuggingFaceFamily{"GPT2LMHeadModel", "gpt2", "gpt2", &kGpt2Conv1dNames, read_hugging_face_gpt2},
 };
 

@@ -77,7 +77,7 @@ void check_window(SpecReader& config, std::string_view type, int64_t n_layers, i
   if (!qwen) config.ignore("max_window_layers");
   // transformers gives Mistral and Qwen this window when the key is not there at all.
   const bool absent = !config.contains("sliding_window") && !is_null(config, "sliding_window");
-  const int64_t otherwise = absent && type != "llama" ? 4096 : INT64_MAX;
+  const int64_t otherwise = absent && (qwen || type == "mistral") ? 4096 : INT64_MAX;
   const int64_t window = config.size_or("sliding_window", otherwise, INT64_MAX);
   const int64_t n_full = qwen ? config.count_or("max_window_layers", 28, INT64_MAX) : 0;
   const std::vector<std::string>* types = config.strings("layer_types");
@@ -106,8 +106,9 @@ int64_t read_kv_heads(SpecReader& config, std::string_view type, int64_t n_heads
 }
 
 int64_t read_head_dim(SpecReader& config, std::string_view type, int64_t d_model, int64_t n_heads) {
-  constexpr int64_t kQwen3 = 128;  // transformers' default for it
-  if (type == "qwen3") return config.size_or("head_dim", kQwen3, kLargestSize);
+  constexpr int64_t kDefault = 128;  // of transformers for Qwen3 and ERNIE 4.5
+  if (type == "qwen3" || (type == "ernie4_5" && !is_null(config, "head_dim")))
+    return config.size_or("head_dim", kDefault, kLargestSize);
   if (!config.contains("head_dim") && d_model % n_heads != 0) {
     config.fail("num_attention_heads",
                 fmt::format("{} does not divide hidden_size {}, and there is "
@@ -117,8 +118,13 @@ int64_t read_head_dim(SpecReader& config, std::string_view type, int64_t d_model
   return config.size_or("head_dim", d_model / n_heads, kLargestSize);
 }
 
-void read_biases(SpecReader& config, std::string_view type, Parts& parts) {
+void read_biases(SpecReader& config, const HuggingFaceFamily& family, Parts& parts) {
+  const std::string_view type = family.model_type;
   parts.qk_norm = type == "qwen3";
+  if (!family.bias_key.empty()) {
+    parts.qkv_bias = parts.o_bias = parts.mlp_bias = config.flag_or(family.bias_key, false);
+    return;
+  }
   if (type == "qwen2") {
     parts.qkv_bias = true;  // always; a key that says otherwise is not read by transformers either
     config.ignore("attention_bias");
@@ -196,7 +202,11 @@ FinishCheckpoint read_hugging_face_llama(SpecReader& config, const HuggingFaceFa
   keys.size("attention.head_count_kv", read_kv_heads(config, type, n_heads));
   keys.size("attention.key_length", head_dim);
   keys.size("attention.value_length", head_dim);
-  keys.number("attention.layer_norm_rms_epsilon", config.positive_or("rms_norm_eps", 1e-6));
+  const bool is_ernie = type == "ernie4_5";  // whose defaults are others
+  keys.number("attention.layer_norm_rms_epsilon",
+              config.positive_or("rms_norm_eps", is_ernie ? 1e-5 : 1e-6));
+  if (is_ernie && !config.contains("rope_theta") && !config.contains("rope_parameters.rope_theta"))
+    config.fail("rope_theta", "is missing; the model cannot be run without it");
 
   Parts parts;
   const HuggingFaceRope rope = read_hugging_face_rope(config, head_dim, n_ctx);
@@ -211,8 +221,8 @@ FinishCheckpoint read_hugging_face_llama(SpecReader& config, const HuggingFaceFa
   }
   config.require_neutral("rope_interleaved", 0);
   check_window(config, type, n_layers, n_ctx);
-  read_biases(config, type, parts);
-  parts.tied = config.flag_or("tie_word_embeddings", false);
+  read_biases(config, family, parts);
+  parts.tied = config.flag_or("tie_word_embeddings", is_ernie);
   return [n_layers, parts, class_name = family.class_name](Checkpoint& checkpoint) {
     settle_output(checkpoint, parts.tied);
     check_parts(checkpoint, n_layers, parts, class_name);

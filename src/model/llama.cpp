@@ -11,10 +11,12 @@
 namespace limpid {
 namespace {
 
-constexpr std::array<std::string_view, 3> kArchitectures = {"llama", "qwen2", "qwen3"};
+constexpr std::array<std::string_view, 4> kArchitectures = {"llama", "qwen2", "qwen3", "ernie4_5"};
 
 // Whether GGUF files of the architecture keep rows of Q and K as interleaved pairs.
-bool has_interleaved_rows(std::string_view architecture) { return architecture == "llama"; }
+bool has_interleaved_rows(std::string_view architecture) {
+  return architecture == "llama" || architecture == "ernie4_5";
+}
 
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
   spec.n_heads = reader.required_size("attention.head_count", kLargestSize);

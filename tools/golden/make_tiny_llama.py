@@ -2,7 +2,8 @@
 
 Needs torch 2.15.0, transformers 5.23.0, gguf 0.19.0, numpy 2.4 (tools/requirements-oracles.txt). The models are
 transformers' LlamaForCausalLM with each of the family's options turned on in one of them, and its relatives Qwen2 (biases
-of Q, K, V) and Qwen3 (a norm of each head of Q and K), whose files keep rows half-split; nothing of Limpid is used.
+of Q, K, V) and Qwen3 (a norm of each head of Q and K), whose files keep rows half-split, and ERNIE 4.5, whose rows are
+pairs in transformers too; nothing of Limpid is used.
 """
 
 import dataclasses
@@ -57,11 +58,17 @@ CASES = [
     Case("rope_linear", rope={"rope_type": "linear", "factor": 4.0}),
     Case("qwen2_tied", architecture="qwen2", tied=True, theta=1_000_000.0),
     Case("qwen3", architecture="qwen3", head_dim=12, theta=1_000_000.0),
+    Case("ernie4_5", architecture="ernie4_5", head_dim=12, tied=True, biases=True, theta=500_000.0),
 ]
 FAMILIES = {
     "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, gguf.MODEL_ARCH.LLAMA),
     "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM, gguf.MODEL_ARCH.QWEN2),
     "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM, gguf.MODEL_ARCH.QWEN3),
+    "ernie4_5": (
+        transformers.Ernie4_5Config,
+        transformers.Ernie4_5ForCausalLM,
+        gguf.MODEL_ARCH.ERNIE4_5,
+    ),
 }
 
 
@@ -76,6 +83,7 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
         },
         "qwen2": {},
         "qwen3": {"head_dim": case.head_dim},
+        "ernie4_5": {"head_dim": case.head_dim, "use_bias": case.biases},
     }[case.architecture]
     config = make_config(
         num_hidden_layers=case.n_layers,
