@@ -24,6 +24,7 @@ struct HuggingFaceNames {
 inline HuggingFaceNames hugging_face_names(const std::string& architecture) {
   if (architecture == "qwen2") return {"Qwen2ForCausalLM", "qwen2"};
   if (architecture == "qwen3") return {"Qwen3ForCausalLM", "qwen3"};
+  if (architecture == "ernie4_5") return {"Ernie4_5ForCausalLM", "ernie4_5"};
   return {"LlamaForCausalLM", "llama"};
 }
 
@@ -48,6 +49,10 @@ inline nlohmann::json config_of(const TinyShape& shape) {
                            {"torch_dtype", "float32"},
                            {"transformers_version", "4.57.1"},
                            {"use_cache", true}};
+  if (shape.architecture == "ernie4_5") {
+    config["use_bias"] = false;
+    return config;
+  }
   if (shape.architecture != "qwen2") config["attention_bias"] = shape.biases;
   if (shape.architecture == "llama") config["mlp_bias"] = false;
   return config;

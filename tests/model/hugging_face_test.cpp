@@ -206,6 +206,9 @@ const std::vector<Flip>& refused() {
        {"layer_types", "linear_attention"}},
       {"qwen3", "attention_bias", true, {"bias", "missing"}},
       {"qwen3", "head_dim", nullptr, {"attn_q.weight"}},  // null is transformers' 128
+      {"ernie4_5", "rope_theta", json(json::value_t::discarded), {"rope_theta"}},
+      {"ernie4_5", "attention_bias", true, {"attention_bias"}},
+      {"ernie4_5", "use_bias", true, {"bias", "missing"}},
   };
   return all;
 }
@@ -288,6 +291,9 @@ TEST(HuggingFace, KeysThatChangeNothingAreTaken) {
       {"qwen2", "attention_bias", true},
       {"qwen3", "attention_bias", false},
       {"qwen3", "max_window_layers", 0},
+      {"ernie4_5", "tie_word_embeddings", nullptr},  // transformers' defaults are true, 1e-5
+      {"ernie4_5", "rms_norm_eps", nullptr},
+      {"ernie4_5", "head_dim", nullptr},
   };
   for (const Change& change : changes) {
     SCOPED_TRACE(fmt::format("{}: {} = {}", change.architecture, change.key, change.value.dump()));

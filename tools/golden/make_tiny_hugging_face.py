@@ -54,12 +54,14 @@ CASES = [
     Case("mistral", "mistral", {"rope_theta": 1_000_000.0}, {"sliding_window": None}),
     Case("qwen2", "qwen2", {"rope_theta": 1_000_000.0}, {"tie_word_embeddings": True}),
     Case("qwen3", "qwen3", {"rope_theta": 1_000_000.0}, {"head_dim": 12}),
+    Case("ernie4_5", "ernie4_5", {"rope_theta": 500_000.0}, {"head_dim": 12, "use_bias": True}),
 ]
 FAMILIES = {
     "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
     "mistral": (transformers.MistralConfig, transformers.MistralForCausalLM),
     "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
     "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
+    "ernie4_5": (transformers.Ernie4_5Config, transformers.Ernie4_5ForCausalLM),
 }
 
 
