@@ -39,6 +39,12 @@ struct OpenOptions {
   // "q4_k_m", …: what limpid quantize would make of the model, made while it is opened and kept in
   // ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized; "": as it is.
   std::string quantize{};
+  // Hyper-parameters for a bare state dictionary (of nanoGPT, minGPT, …) that lacks them: a JSON
+  // file, or JSON itself.
+  std::string config{};
+  // In place of the model's own: "none", "linear:FACTOR" or
+  // "llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT".
+  std::string rope_scaling{};
   bool check_memory = true;  // throw ResourceError before loading what cannot fit
   // Called now and then while loading, with bytes done and in all; returning false cancels
   // (ResourceError).

@@ -6,23 +6,19 @@
 
 #include "base/check.h"
 #include "cli/command.h"
-#include "cli/model_path.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "model/canonical.h"
 #include "model/export_model.h"
-#include "model/rope_scaling.h"
 
 namespace limpid::cli {
 namespace {
 
 struct ConvertFlags {
-  std::string in;
+  ModelFlags model;
   std::string out;
   std::string layout;
   std::string dtype;
-  std::string tokenizer;
-  std::string rope_scaling;
-  int64_t n_threads = 0;
   bool allow_requantize = false;
 };
 
@@ -33,26 +29,24 @@ bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
               "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
               "limpid convert model.gguf folder/ --to safetensors\n"
               "limpid convert SmolLM2-135M/ folder/ --to pth");
-  flags.text("in IN", values.in, "a model: a file, a folder as downloaded, or a name");
+  flags.text("in IN", values.model.model, "a model: a file, a folder as downloaded, or a name");
   flags.text("out OUT", values.out, "the file or folder to write");
   flags.text("--to LAYOUT", values.layout,
              "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)");
   flags.text("--dtype TYPE", values.dtype,
              "what matrices become: f32, f16, bf16, or for GGUF any type of limpid quantize "
              "(default: what they are)");
-  flags.text("--tokenizer FILE", values.tokenizer,
+  flags.text("--tokenizer FILE", values.model.tokenizer,
              "a tokenizer that does not lie beside the model");
-  flags.text("--rope-scaling SCALING", values.rope_scaling,
-             "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT, in place of the "
-             "model's own");
+  declare_overrides(flags, values.model);
   flags.toggle("--allow-requantize", values.allow_requantize,
                "quantise also what is quantised already");
-  flags.integer("-t,--threads N", values.n_threads, "threads (default: as many as cores)");
+  flags.integer("-t,--threads N", values.model.n_threads, "threads (default: as many as cores)");
   if (!flags.parse(arguments)) return false;
-  LIMPID_CHECK(ArgumentError, !values.in.empty() && !values.out.empty(),
+  LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
                "give the model and where to write it: limpid convert IN OUT");
-  LIMPID_CHECK(ArgumentError, values.n_threads >= 0 && values.n_threads <= 4096,
-               "-t {}: must lie in [0, 4096]", values.n_threads);
+  LIMPID_CHECK(ArgumentError, values.model.n_threads >= 0 && values.model.n_threads <= 4096,
+               "-t {}: must lie in [0, 4096]", values.model.n_threads);
   return true;
 }
 
@@ -78,17 +72,15 @@ int convert_command(const Arguments& arguments) {
   options.layout = layout_of(values);
   if (!values.dtype.empty()) options.file_type = &file_type_from_name(values.dtype);
   options.allow_requantize = values.allow_requantize;
-  options.write.n_threads = static_cast<int>(values.n_threads);
-  Checkpoint checkpoint = open_model_files({resolve_model(values.in), values.tokenizer});
-  if (!values.rope_scaling.empty())
-    override_rope_scaling(checkpoint, parse_rope_scaling(values.rope_scaling));
+  options.write.n_threads = static_cast<int>(values.model.n_threads);
+  const auto checkpoint = open_header(values.model);
   ProgressBar bar("converting");
   options.write.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
     return true;
   };
   const auto start = std::chrono::steady_clock::now();
-  const ExportResult result = export_model(values.out, checkpoint, options);
+  const ExportResult result = export_model(values.out, *checkpoint, options);
   bar.wipe();
   for (const std::string& remark : result.remarks) print_log(remark);
   const double seconds =

@@ -14,7 +14,7 @@
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/inspect_config.h"
-#include "cli/model_overrides.h"
+#include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "generate/memory_plan.h"
@@ -82,7 +82,6 @@ int inspect_command(const Arguments& arguments) {
   ModelFlags model;
   bool json = false;
   std::string rope_svg;
-  ModelOverrides overrides;
   Flags flags("inspect -m FILE | --config NAME|PATH [options]",
               "Metadata, tensors, rotary table, chat template, and the memory that running it "
               "takes. Loads no weights.\n--config alone: parameters and memory of a named model "
@@ -93,13 +92,12 @@ int inspect_command(const Arguments& arguments) {
               "limpid inspect --config llama-3-8b");
   flags.toggle("--json", json, "everything, arrays in full");
   flags.text("--rope-svg FILE", rope_svg, "draw the rotary table, before and after scaling");
-  declare_overrides(flags, overrides);
   declare_model(flags, model);
   if (!flags.parse(arguments)) return kExitOk;
-  if (model.model.empty() && !overrides.config.empty())
-    return inspect_configuration(overrides.config, json);
+  if (model.model.empty() && !model.config.empty())
+    return inspect_configuration(model.config, json);
 
-  const auto checkpoint = open_header(model, overrides);
+  const auto checkpoint = open_header(model);
   const Inspection inspection = look_at(*checkpoint, to_open_options(model));
   if (!rope_svg.empty()) draw_rope(inspection, rope_svg);
   write_out(json ? dump_json(to_json(inspection), 2) + "\n" : to_text(inspection));

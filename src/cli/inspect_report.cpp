@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "checkpoint/byte_reader.h"
 #include "cli/answer.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
@@ -92,6 +93,12 @@ Json spec_to_json(const DecoderSpec& spec) {
           {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}};
 }
 
+// null for a tensor that lies in the file as it is.
+Json how_made(const Checkpoint& checkpoint, const std::string& name) {
+  const auto made = checkpoint.made.find(name);
+  return made == checkpoint.made.end() ? Json() : Json(made->second.how);
+}
+
 Json plan_to_json(const MemoryPlan& plan) {
   return {{"n_ctx", plan.n_ctx},
           {"n_ctx_train", plan.n_ctx_train},
@@ -120,10 +127,12 @@ std::string text_of_spec(const DecoderSpec& spec) {
   std::string text = fmt::format(
       "\nmodel\n  {} layers, width {}, {} heads, {} key-value heads of {}, feed-forward {}, "
       "vocabulary {}\n"
-      "  {} norm (eps {:g}), {} positions, {} feed-forward, {} embeddings, trained for {} tokens\n",
+      "  {} norm (eps {:g}), {} positions, {} feed-forward, trained for {} tokens\n"
+      "  embeddings {}\n",
       spec.n_layers, spec.d_model, spec.n_heads, spec.n_kv_heads, spec.head_dim, spec.d_ff,
       spec.vocab_size, name_of(spec.norm), spec.norm_eps, name_of(spec.position), name_of(spec.mlp),
-      spec.tied_embeddings ? "tied" : "untied", spec.n_ctx_train);
+      spec.n_ctx_train,
+      spec.tied_embeddings ? "tied: token_embd.weight is the output matrix too" : "untied");
   if (spec.position != PositionKind::kRope || spec.rope.inverse_frequencies.empty()) return text;
   const RopeSpec& rope = spec.rope;
   text += fmt::format(
@@ -148,9 +157,14 @@ std::string text_of_tensors(const Checkpoint& checkpoint) {
   for (const std::string& name : checkpoint.tensor_order) {
     const TensorView* tensor = checkpoint.find(name);
     if (tensor == nullptr) continue;
-    text += fmt::format("  {:36} {:7} {:18} {:>10}\n", name, dtype_info(tensor->dtype).name,
-                        tensor->shape.to_string(), format_bytes(tensor->n_bytes()));
+    const auto made = checkpoint.made.find(name);
+    text += fmt::format("  {:36} {:7} {:18} {:>10}{}\n", name, dtype_info(tensor->dtype).name,
+                        tensor->shape.to_string(), format_bytes(tensor->n_bytes()),
+                        made == checkpoint.made.end() ? "" : "  made: " + made->second.how);
   }
+  if (checkpoint.left.empty()) return text;
+  text += "\ntensors that the model does not use\n";
+  for (const std::string& name : checkpoint.left) text += fmt::format("  {}\n", printable(name));
   return text;
 }
 
@@ -196,9 +210,11 @@ Json to_json(const Inspection& inspection) {
                                  {"type", dtype_info(tensor->dtype).name},
                                  {"shape", std::vector<int64_t>(tensor->shape.dims().begin(),
                                                                 tensor->shape.dims().end())},
-                                 {"bytes", tensor->n_bytes()}});
+                                 {"bytes", tensor->n_bytes()},
+                                 {"made", how_made(checkpoint, name)}});
     }
   }
+  json["left"] = checkpoint.left;
   json["model"] = inspection.spec ? spec_to_json(*inspection.spec) : Json();
   const auto chat_template = checkpoint.metadata.string("tokenizer.chat_template");
   json["chat_template"] = chat_template ? Json(std::string(*chat_template)) : Json();

@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "cli/command.h"
-#include "cli/model_overrides.h"
 #include "cli/npy_file.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
@@ -19,7 +18,6 @@ namespace {
 
 struct LogitsFlags {
   ModelFlags model;
-  ModelOverrides overrides;
   std::string ids;
   std::string ids_file;
   std::string prompt;
@@ -113,12 +111,11 @@ int logits_command(const Arguments& arguments) {
   flags.text("--positions LIST", values.positions,
              "rows to write, in this order; -1 is the last token (all)");
   flags.text("-o,--output FILE", values.output, "where to write");
-  declare_overrides(flags, values.overrides);
   declare_model(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !values.output.empty(), "where to? give -o FILE");
 
-  const auto checkpoint = open_header(values.model, values.overrides);
+  const auto checkpoint = open_header(values.model);
   const std::vector<TokenId> ids = read_ids(values, flags, *checkpoint);
   const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto rows = wanted_rows(values.positions, n_tokens);

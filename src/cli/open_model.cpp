@@ -40,8 +40,8 @@ void log_opened(const Checkpoint& checkpoint, const DecoderSpec& spec, int64_t n
 }  // namespace
 
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
-  return std::make_shared<const Checkpoint>(
-      open_model_files({resolve_model(flags.model), flags.tokenizer}));
+  return std::make_shared<const Checkpoint>(open_model_files(
+      {resolve_model(flags.model), flags.tokenizer, flags.config, flags.rope_scaling}));
 }
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,

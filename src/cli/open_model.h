@@ -13,6 +13,7 @@
 
 namespace limpid::cli {
 
+// The checkpoint in our names, with what the flags say in place of its own.
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 
 // The tokenizer of a model, or of tokenizer files alone: a tokenizer.json, a folder that holds one,

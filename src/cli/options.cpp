@@ -20,8 +20,16 @@ void declare_model_path(Flags& flags, ModelFlags& values) {
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
 }
 
+void declare_overrides(Flags& flags, ModelFlags& values) {
+  flags.text("--config FILE", values.config,
+             "hyper-parameters of a bare state dictionary, as JSON: a file, or the text itself");
+  flags.text("--rope-scaling TEXT", values.rope_scaling,
+             "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
+}
+
 void declare_model(Flags& flags, ModelFlags& values) {
   declare_model_path(flags, values);
+  declare_overrides(flags, values);
   flags.integer("-c,--ctx-size N", values.n_ctx,
                 "tokens of context (default: the model's own, or what memory allows of it)",
                 "LLAMA_ARG_CTX_SIZE");
@@ -109,6 +117,8 @@ OpenOptions to_open_options(const ModelFlags& values) {
   options.cache_type_v = values.cache_type_v;
   options.quantize = values.quantize;
   options.tokenizer_path = values.tokenizer;
+  options.config = values.config;
+  options.rope_scaling = values.rope_scaling;
   return options;
 }
 

@@ -16,7 +16,9 @@ namespace limpid::cli {
 // How a model is opened.
 struct ModelFlags {
   std::string model;
-  std::string tokenizer;  // llama2.c's
+  std::string tokenizer;     // another than the model's own
+  std::string config;        // hyper-parameters of a bare state dictionary
+  std::string rope_scaling;  // another than the model's own
   int64_t n_ctx = 0;
   int64_t n_batch = 2048;
   int64_t n_ubatch = 512;
@@ -31,6 +33,8 @@ struct ModelFlags {
 
 // -m alone, for what needs no weights.
 void declare_model_path(Flags& flags, ModelFlags& values);
+// --config, --rope-scaling
+void declare_overrides(Flags& flags, ModelFlags& values);
 // All of ModelFlags.
 void declare_model(Flags& flags, ModelFlags& values);
 // Checks ranges; throws ArgumentError.

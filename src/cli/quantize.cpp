@@ -5,9 +5,9 @@
 
 #include "base/check.h"
 #include "cli/command.h"
-#include "cli/model_path.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "model/canonical.h"
 #include "model/export_model.h"
 #include "model/gguf_metadata.h"
 
@@ -15,12 +15,10 @@ namespace limpid::cli {
 namespace {
 
 struct QuantizeFlags {
-  std::string in;
+  ModelFlags model;
   std::string out;
   std::string type;
-  std::string tokenizer;
   std::string importance;
-  int64_t n_threads = 0;
   bool allow_requantize = false;
   bool dry_run = false;
 };
@@ -32,22 +30,24 @@ bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
                   file_type_names() + ".",
               "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
               "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf");
-  flags.text("in IN", values.in, "a model: a file, a folder as downloaded, or a name");
+  flags.text("in IN", values.model.model, "a model: a file, a folder as downloaded, or a name");
   flags.text("out OUT", values.out, "the file to write");
   flags.text("type TYPE", values.type, "what to write");
-  flags.text("--tokenizer FILE", values.tokenizer,
+  flags.text("--tokenizer FILE", values.model.tokenizer,
              "a tokenizer that does not lie beside the model");
+  declare_overrides(flags, values.model);
   flags.text("--imatrix FILE", values.importance,
              "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
   flags.toggle("--allow-requantize", values.allow_requantize,
                "quantise also what is quantised already");
   flags.toggle("--dry-run", values.dry_run, "say what every tensor would become, write nothing");
-  flags.integer("-t,--threads N", values.n_threads, "threads (default: as many as cores)");
+  flags.integer("-t,--threads N", values.model.n_threads, "threads (default: as many as cores)");
   if (!flags.parse(arguments)) return false;
-  LIMPID_CHECK(ArgumentError, !values.in.empty() && !values.out.empty() && !values.type.empty(),
+  LIMPID_CHECK(ArgumentError,
+               !values.model.model.empty() && !values.out.empty() && !values.type.empty(),
                "give the model, the file to write and a type: limpid quantize IN OUT TYPE");
-  LIMPID_CHECK(ArgumentError, values.n_threads >= 0 && values.n_threads <= 4096,
-               "-t {}: must lie in [0, 4096]", values.n_threads);
+  LIMPID_CHECK(ArgumentError, values.model.n_threads >= 0 && values.model.n_threads <= 4096,
+               "-t {}: must lie in [0, 4096]", values.model.n_threads);
   return true;
 }
 
@@ -81,8 +81,7 @@ int quantize_command(const Arguments& arguments) {
   const FileType& type = file_type_from_name(values.type);
   const Importance importance =
       values.importance.empty() ? Importance{} : Importance::open(values.importance);
-  const Checkpoint checkpoint =
-      described_for_gguf(open_model_files({resolve_model(values.in), values.tokenizer}));
+  const Checkpoint checkpoint = described_for_gguf(*open_header(values.model));
   PlanOptions options;
   options.file_type = &type;
   options.has_importance = !importance.empty();
@@ -92,7 +91,7 @@ int quantize_command(const Arguments& arguments) {
   if (values.dry_run) return print_plan(plan), kExitOk;
   ProgressBar bar("quantising");
   WriteOptions write;
-  write.n_threads = static_cast<int>(values.n_threads);
+  write.n_threads = static_cast<int>(values.model.n_threads);
   write.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
     return true;

@@ -11,8 +11,8 @@
 #include "checkpoint/torch_checkpoint.h"
 #include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/model_overrides.h"
 #include "cli/model_path.h"
+#include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/executors.h"
@@ -33,7 +33,6 @@ constexpr double kQuantizedTolerance = 0.3;
 
 struct VerifyFlags {
   ModelFlags model;
-  ModelOverrides overrides;
   std::string trace;
   std::string against;
   std::string ids;
@@ -171,7 +170,6 @@ int verify_command(const Arguments& arguments) {
                "largest error, relative to the size of the reference's row (0.001; 0.3 where "
                "weights are quantised)");
   flags.toggle("--json", values.json, "the table as JSON");
-  declare_overrides(flags, values.overrides);
   declare_model(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, values.trace.empty() || values.against.empty(),
@@ -179,7 +177,7 @@ int verify_command(const Arguments& arguments) {
   LIMPID_CHECK(ArgumentError, !flags.given("--tolerance") || values.tolerance >= 0,
                "--tolerance {}: must be 0 or more", values.tolerance);
 
-  const CheckpointPointer checkpoint = open_header(values.model, values.overrides);
+  const CheckpointPointer checkpoint = open_header(values.model);
   check_records(*checkpoint);
   bool quantized = has_quantized(*checkpoint);
   Trace reference;
@@ -192,7 +190,9 @@ int verify_command(const Arguments& arguments) {
   } else {
     ModelFlags other = values.model;
     other.model = values.against;
-    const CheckpointPointer second = open_header(other, {});
+    other.config.clear();  // they are of the first model alone
+    other.rope_scaling.clear();
+    const CheckpointPointer second = open_header(other);
     check_records(*second);
     quantized = quantized || has_quantized(*second);
     reference = run(other, second, choose_ids(values, flags, *checkpoint));

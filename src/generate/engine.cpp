@@ -26,8 +26,8 @@ std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions&
   executor_options.isa = options.isa;
   auto executor =
       make_executor(options.executor, executor_options);  // cheap, so its errors come first
-  auto checkpoint =
-      std::make_shared<const Checkpoint>(open_model_files({path, options.tokenizer_path}));
+  auto checkpoint = std::make_shared<const Checkpoint>(
+      open_model_files({path, options.tokenizer_path, options.config, options.rope_scaling}));
   if (!options.quantize.empty()) {
     checkpoint = std::make_shared<const Checkpoint>(
         quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),

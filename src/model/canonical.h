@@ -11,8 +11,8 @@ namespace limpid {
 // Where to find what a checkpoint may lack.
 struct ModelFiles {
   std::string path;  // a file, or a folder as downloaded
-  // llama2.c's tokenizer.bin, or for any model what find_tokenizer_files takes; it then stands for
-  // the model's own. "": beside the weights.
+  // What find_tokenizer_files takes, or llama2.c's tokenizer.bin; it then stands for the model's
+  // own. "": beside the weights.
   std::string tokenizer_path{};
   // Hyper-parameters for a bare state dictionary: a JSON file, or JSON itself ("{…}").
   std::string config{};
@@ -30,7 +30,8 @@ Checkpoint to_canonical(Checkpoint checkpoint);
 // Throws ArgumentError for a checkpoint that carries its own, FormatError, ResourceError.
 void add_configuration(Checkpoint& checkpoint, const std::string& config);
 
-// open_checkpoint, add_configuration, to_canonical, override_rope_scaling.
+// open_checkpoint and to_canonical, with all that `files` says in place of the checkpoint's own.
+// Throws as these do, and ArgumentError for what cannot stand in its place.
 Checkpoint open_model_files(const ModelFiles& files);
 
 }  // namespace limpid

@@ -105,6 +105,17 @@ std::string quantized_cache_folder() {
 std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type) {
   std::string identity = fmt::format("{}, {}", kQuantizerVersion, file_type.name);
   for (const auto& file : checkpoint.files) identity += "\n" + identity_of(*file);
+  // One set of files makes other tensors when a configuration from elsewhere says so.
+  std::string tensors;
+  for (const std::string& name : checkpoint.tensor_order) {
+    const TensorView* tensor = checkpoint.find(name);
+    if (tensor == nullptr) continue;
+    const auto made = checkpoint.made.find(name);
+    tensors += fmt::format("{} {} {} {}\n", name, dtype_info(tensor->dtype).name,
+                           tensor->shape.to_string(),
+                           made == checkpoint.made.end() ? "" : made->second.how);
+  }
+  identity += fmt::format("\ntensors {:016x}", hash_of(tensors));
   return identity;
 }
 

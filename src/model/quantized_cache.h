@@ -13,7 +13,8 @@ namespace limpid {
 // neither variable is set.
 std::string quantized_cache_folder();
 
-// What a cached result was made from: the quantiser's version, the type, and of every file of the
+// What a cached result was made from: the quantiser's version, the type, the list of tensors (which
+// a configuration from elsewhere changes), and of every file of the
 // checkpoint its device, inode, size, times of change of content and of inode to the nanosecond,
 // and a hash of its first and last 64 KiB and of 64 pages between. Whoever writes to a file, puts
 // another in its place or restores an old one changes the time of its inode, which no program can

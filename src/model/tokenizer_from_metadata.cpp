@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "checkpoint/llama2c.h"
 #include "limpid/error.hpp"
 #include "model/hugging_face_defaults.h"
 #include "tokenizer/pre_tokenizer.h"
@@ -189,6 +190,12 @@ TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   return spec;
 }
 
+void erase_tokenizer(Checkpoint& checkpoint) {
+  checkpoint.metadata.erase_below(kPrefix);
+  std::erase_if(checkpoint.attachments,
+                [](const auto& attachment) { return is_tokenizer_file(attachment.first); });
+}
+
 }  // namespace
 
 bool has_tokenizer(const Checkpoint& checkpoint) {
@@ -202,13 +209,24 @@ TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
 }
 
 void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files) {
-  checkpoint.metadata.erase_below(kPrefix);
-  std::erase_if(checkpoint.attachments,
-                [](const auto& attachment) { return is_tokenizer_file(attachment.first); });
+  erase_tokenizer(checkpoint);
   for (const auto& [name, file] : files) checkpoint.attachments.insert_or_assign(name, file);
   if (auto source = chat_template_from(files)) {
     checkpoint.metadata.set("tokenizer.chat_template", {std::move(*source), "string"});
   }
+}
+
+void replace_tokenizer_by_llama2c(Checkpoint& checkpoint, const std::string& path) {
+  const TensorView* embedding = checkpoint.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.rank() != 2) {
+    throw UnsupportedError(
+        fmt::format("{}: llama2.c's tokenizer does not say how many tokens it has, and neither "
+                    "does {}: it has no token embedding",
+                    path, checkpoint.path));
+  }
+  const auto file = MappedFile::open(path);
+  erase_tokenizer(checkpoint);
+  parse_llama2c_tokenizer(path, file->bytes(), embedding->shape[0], checkpoint.metadata);
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "checkpoint/checkpoint.h"
 #include "tokenizer/tokenizer.h"
@@ -29,5 +30,9 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint);
 // Puts these files in the place of the checkpoint's own tokenizer and, if there is one among them,
 // of its chat template.
 void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files);
+
+// The same with llama2.c's tokenizer.bin, of as many tokens as the embedding has rows. Throws
+// FormatError, ResourceError, UnsupportedError for a canonical checkpoint without an embedding.
+void replace_tokenizer_by_llama2c(Checkpoint& checkpoint, const std::string& path);
 
 }  // namespace limpid

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/llama2c_builder.h"
 #include "executor/cpu/packed_weight.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
@@ -89,6 +90,54 @@ TEST(Engine, ReportsProgressAndCancels) {
   EXPECT_GT(total, 0U);
   EXPECT_EQ(last, total);
   options.progress = [](uint64_t, uint64_t) { return false; };
+  EXPECT_THROW(Engine::open(path, options), ResourceError);
+}
+
+TEST(Engine, RotaryScalingOfTheOptionsStandsForTheModelsOwn) {
+  const TempFolder folder;
+  const std::string path = testing::write_tiny_model(folder);
+  OpenOptions options;
+  const RopeSpec own = Engine::open(path, options)->model().spec().rope;
+  options.rope_scaling = "linear:4";
+  const RopeSpec given = Engine::open(path, options)->model().spec().rope;
+  EXPECT_EQ(own.scaling, "none");
+  EXPECT_EQ(given.scaling, "linear");
+  ASSERT_EQ(given.inverse_frequencies.size(), own.inverse_frequencies.size());
+  for (size_t i = 0; i < own.inverse_frequencies.size(); ++i)
+    EXPECT_EQ(given.inverse_frequencies[i], own.inverse_frequencies[i] / 4) << i;
+  options.rope_scaling = "linear";
+  EXPECT_THROW(Engine::open(path, options), ArgumentError);
+}
+
+TEST(Engine, AConfigurationIsForAFileThatHasNone) {
+  const TempFolder folder;
+  const std::string path = testing::write_tiny_model(folder);
+  OpenOptions options;
+  options.config = R"({"n_head": 2})";
+  EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("carries its own"),
+            std::string::npos);
+}
+
+TEST(Engine, Llama2cTokenizerServesAnyModel) {
+  const TempFolder folder;
+  std::string bytes = llama2c_test::tokenizer_file();
+  llama2c_test::put_token(bytes, -4, "th");
+  OpenOptions options;
+  options.tokenizer_path = folder.write("tok.bin", bytes);
+  for (const bool has_own : {false, true}) {
+    const LanguageModel model =
+        LanguageModel::open(testing::write_tiny_model(folder, has_own), options);
+    EXPECT_EQ(model.encode("the"),
+              (std::vector<TokenId>{1, 259, 3 + 'h', 261}));  // <s>, " t", h, e
+    EXPECT_EQ(model.decode(model.encode("th\u00e9 the")), "th\u00e9 the");
+    EXPECT_TRUE(model.is_stop(2));
+    EXPECT_FALSE(model.is_stop(testing::kTurnEnd));
+  }
+  options.tokenizer_path = folder.write("other.bin", llama2c_test::tokenizer_file());
+  const std::string path = testing::write_tiny_model(folder);
+  EXPECT_NE(message_of<FormatError>([&] { Engine::open(path, options); }).find("token[262]"),
+            std::string::npos);
+  options.tokenizer_path = folder.path("absent.bin");
   EXPECT_THROW(Engine::open(path, options), ResourceError);
 }
 
