@@ -112,6 +112,7 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
                         fmt::format("is not JSON: {}", simdjson::error_message(error)));
     }
   };
+  if (bytes.empty()) check(simdjson::EMPTY);
   check(parser_->allocate(bytes.size(), kMaxDepth));
   check(parser_->parse(bytes.data(), bytes.size()).get(root_));
 }

@@ -1,33 +1,10 @@
 // Encoding many texts, and encoding without allocation: this program counts every one.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "allocation_counter.h"
 #include "limpid/error.hpp"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer.h"
-
-namespace {
-
-std::atomic<int64_t> n_allocations{0};
-
-void* count_and_allocate(size_t size) {
-  n_allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return count_and_allocate(size); }
-void* operator new[](size_t size) { return count_and_allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
 namespace limpid {
 namespace {
@@ -46,16 +23,16 @@ TEST(Encode, AllocatesNothingOnceWarm) {
   for (const std::string name : {"spm", "gpt-2", "llama-bpe", "qwen2", "gpt-4o", "deepseek-v3"}) {
     const auto tokenizer = tokenizer_of(name);
     std::vector<TokenId> ids;
-    const int64_t cold = n_allocations;
+    const int64_t cold = testing::n_allocations;
     tokenizer->encode(text, {}, ids);
-    EXPECT_GT(n_allocations, cold) << name;  // the counter counts
+    EXPECT_GT(testing::n_allocations, cold) << name;  // the counter counts
     const std::vector<TokenId> first = ids;
-    const int64_t warm = n_allocations;
+    const int64_t warm = testing::n_allocations;
     for (int round = 0; round < 3; ++round) {
       ids.clear();
       tokenizer->encode(text, {}, ids);
     }
-    EXPECT_EQ(n_allocations, warm) << name;
+    EXPECT_EQ(testing::n_allocations, warm) << name;
     EXPECT_EQ(ids, first) << name;
   }
 }
