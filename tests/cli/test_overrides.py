@@ -1,4 +1,4 @@
-"""What stands in place of what a file says: --config, --rope-scaling, --tokenizer, on a nanoGPT of 40 kB."""
+"""What stands in place of what a file says: --config, --rope-scaling, --tokenizer, on a tiny nanoGPT."""
 
 import json
 import pathlib
