@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 
+#include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
 
@@ -165,11 +164,10 @@ TEST(TokenizerFromMetadata, RefusesByNameWhatItDoesNotKnow) {
 
 // GPT-2's two files for the bytes and "he", in a folder of their own.
 TokenizerFiles files_beside_weights() {
-  const std::string folder = testing::TempDir() + "/tokenizer_beside_weights";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/merges.txt") << "#version: 0.2\nh e\n";
-  std::ofstream(folder + "/chat_template.jinja") << "J";
-  return find_tokenizer_files(folder);
+  const TempFolder folder;  // the files stay mapped when it is gone
+  folder.write("merges.txt", "#version: 0.2\nh e\n");
+  folder.write("chat_template.jinja", "J");
+  return find_tokenizer_files(folder.folder());
 }
 
 TEST(TokenizerFromAttachments, StandsInWhereThereAreNoKeys) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoint/temp_file.h"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer_config.h"
 #include "tokenizer/vocab_merges.h"
@@ -15,23 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-class Folder {
- public:
-  Folder() : path_(fs::path(testing::TempDir()) / fs::path("tokenizer_files")) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return (path_ / name).string();
-  }
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 // The small byte-level vocabulary as two files; "<|endoftext|>" behind its normal pieces.
 std::string vocab_text(const TokenizerSpec& spec) {
@@ -149,33 +133,33 @@ TEST(TokenizerConfig, RefusesWhatContradictsTheVocabulary) {
 }
 
 TEST(TokenizerFiles, OneFileOrAFolder) {
-  const Folder folder;
+  const TempFolder folder;
   const TokenizerSpec small = small_bpe("gpt-2");
-  EXPECT_FALSE(has_tokenizer(find_tokenizer_files(folder.path())));
+  EXPECT_FALSE(has_tokenizer(find_tokenizer_files(folder.folder())));
   EXPECT_FALSE(has_tokenizer(find_tokenizer_files(folder.write("model.gguf", "GGUF"))));
   EXPECT_FALSE(has_tokenizer(find_tokenizer_files("")));
   const std::string vocab = folder.write("x_vocab.json", vocab_text(small));
   EXPECT_THROW(tokenizer_from(find_tokenizer_files(vocab)), FormatError);  // merges are missing
   folder.write("x_merges.txt", merges_text(small));
   EXPECT_EQ(tokenizer_from(find_tokenizer_files(vocab))->spec().merges, small.merges);
-  EXPECT_FALSE(has_tokenizer(find_tokenizer_files(folder.path())));  // of that prefix alone
+  EXPECT_FALSE(has_tokenizer(find_tokenizer_files(folder.folder())));  // of that prefix alone
   folder.write("vocab.json", vocab_text(small));
   folder.write("merges.txt", merges_text(small));
   folder.write("chat_template.jinja", "J");
   folder.write("special_tokens_map.json", R"({"eos_token": {"content": "<|endoftext|>"}})");
-  EXPECT_EQ(tokenizer_from(find_tokenizer_files(folder.path()))->spec().pre_tokenizer,
+  EXPECT_EQ(tokenizer_from(find_tokenizer_files(folder.folder()))->spec().pre_tokenizer,
             PreTokenizer::kGpt2);
   folder.write("tokenizer_config.json",
                R"({"tokenizer_class": "Qwen2TokenizerFast", "chat_template": "C"})");
-  const TokenizerFiles files = find_tokenizer_files(folder.path());
+  const TokenizerFiles files = find_tokenizer_files(folder.folder());
   const auto qwen = tokenizer_from(files);
   EXPECT_EQ(qwen->spec().pre_tokenizer, PreTokenizer::kQwen2);
   EXPECT_TRUE(qwen->spec().normalize_nfc);
   EXPECT_EQ(chat_template_from(files), std::optional<std::string>("J"));
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
-  EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.path())), UnsupportedError);
+  EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.folder())), UnsupportedError);
   folder.write("tokenizer.json", "{");  // rules before the others, also when it is broken
-  EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.path())), FormatError);
+  EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.folder())), FormatError);
 }
 
 // The released vocabulary agrees with what its merges number.
