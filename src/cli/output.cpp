@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,15 +27,35 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+// Holds Ctrl-C back from this thread for a moment: a write that it interrupts fails, and what stdio
+// had kept is lost.
+class HoldInterrupts {
+ public:
+  HoldInterrupts() {
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before_);
+  }
+  HoldInterrupts(const HoldInterrupts&) = delete;
+  HoldInterrupts& operator=(const HoldInterrupts&) = delete;
+  ~HoldInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 void write_out(std::string_view data) {
+  const HoldInterrupts hold;
   const size_t written = std::fwrite(data.data(), 1, data.size(), stdout);
   LIMPID_CHECK(ResourceError, written == data.size(), "cannot write to standard output: {}",
                std::strerror(errno));
 }
 
 void flush_out() {
+  const HoldInterrupts hold;
   LIMPID_CHECK(ResourceError, std::fflush(stdout) == 0, "cannot write to standard output: {}",
                std::strerror(errno));
 }
