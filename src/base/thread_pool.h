@@ -28,7 +28,7 @@ class ThreadPool {
     run_calls(size_, [&](int i, int /*thread*/) { body(i); });
   }
 
-  // Splits [0, n) into contiguous ranges, a few per thread, each a multiple of `grain` but the
+  // Splits [0, n) into contiguous ranges, several per thread, each a multiple of `grain` but the
   // last, and calls body(begin, end, thread); calls that run at the same time differ in `thread`,
   // which is in [0, size()). Small jobs (n <= grain) run on the caller alone.
   template <typename Body>
@@ -48,8 +48,9 @@ class ThreadPool {
   }
 
  private:
-  // More than one, so that a thread that the system holds up leaves work to the others.
-  static constexpr int kRangesPerThread = 4;
+  // Many, so that a thread that the system holds up leaves work to the others; a greater `grain`
+  // makes them fewer.
+  static constexpr int kRangesPerThread = 16;
 
   template <typename Body>
   void run_calls(int n_calls, Body&& body) {

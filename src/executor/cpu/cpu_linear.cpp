@@ -10,6 +10,10 @@ namespace {
 constexpr int64_t kSmallProducts = 1 << 15;  // below so many products one thread is faster than two
 constexpr int64_t kTokensPerQuantizer = 16;  // a tile of quantised activations
 constexpr int64_t kElementsToShare = 16384;
+// Weights that a thread claims at a time: enough to be worth the claim, few enough that the threads
+// end together.
+constexpr int64_t kWeightsPerRange = 1 << 18;
+constexpr int64_t kFewestRangesPerThread = 2;
 
 int64_t n_groups(const Projection& p) { return (p.weight.rows + kGroupRows - 1) / kGroupRows; }
 
@@ -29,7 +33,11 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
   const Activation packed = pack(x, projections);
   const float* for_floats = packed.rows() > 0 ? data(packed) : data(x);
   const bool small = n_all_groups * kGroupRows * x.cols() * x.rows() < kSmallProducts;
-  pool_.for_ranges(n_all_groups, small ? n_all_groups : 1,
+  const int64_t most_groups =
+      std::max<int64_t>(1, n_all_groups / (kFewestRangesPerThread * pool_.size()));
+  const int64_t groups_per_range =
+      std::clamp<int64_t>(kWeightsPerRange / (kGroupRows * x.cols()), 1, most_groups);
+  pool_.for_ranges(n_all_groups, small ? n_all_groups : groups_per_range,
                    [&](int64_t begin, int64_t end, int thread) {
                      for (const Projection& p : projections) {
                        const int64_t n = n_groups(p);
