@@ -74,8 +74,9 @@ coverage: ## line coverage of the tests, at build/coverage/report
 	  --html-details build/coverage/report/index.html build/coverage
 
 .PHONY: bench
-bench: model ## speed beside llama.cpp, same file, same threads, same run
-	@tools/install_deps.sh develop
+bench: model ## speed beside llama.cpp, same file, same threads, turn about
+	@tools/install_deps.sh build develop
+	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
 
 .PHONY: bench-tokenizers

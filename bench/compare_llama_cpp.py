@@ -1,17 +1,17 @@
-"""Speed beside llama.cpp: same file, same threads, same run, A B A B.
+"""Speed beside llama.cpp: same file, same threads, same run, turn about.
 
     compare_llama_cpp.py                          SmolLM2 and a Llama-3.2-1B shape in Q8_0, Q4_0, Q4_K_M, F16
     compare_llama_cpp.py --model FILE -r 9        one file
     compare_llama_cpp.py --shapes tiny --keep     what is made stays in the cache
 
-Each round runs `limpid bench` and then llama.cpp, each in a process of its own with a warm-up, so that what else the
-machine does falls on both. Prefill is one prompt of -p tokens, decode -n tokens from an empty context, as
-llama-bench counts them; llama.cpp has its defaults (f16 KV, flash attention auto, weights repacked). What counts
-is the ratio of a pair: above 1 Limpid is faster. Needs tools/requirements-oracles.txt.
+Both programs hold the model open, and a turn is a prompt of -p tokens or a few tokens of decode. They change about so
+often that what else the machine does, and how it changes from second to second, falls on both: of turns in a row by one
+and then by the other, a shared host made ratios from 0.8 to 1.2. llama.cpp has its defaults (f16 KV, flash attention
+auto, weights repacked). What counts is the ratio of the two turns of a round: above 1 Limpid is faster. Needs
+tools/requirements-oracles.txt and the program of bench/model_turns.cpp.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
 SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 TYPES = ["Q8_0", "Q4_0", "Q4_K_M", "F16"]
+CONTEXT = 1024  # of both; bench/model_turns.cpp has the same
 
 
 def cpu_name() -> str:
@@ -33,75 +34,93 @@ def cpu_name() -> str:
     return "unknown CPU"
 
 
-def run_llama_cpp(
-    path: pathlib.Path, n_prompt: int, n_gen: int, n_threads: int
-) -> dict[str, float]:
-    """Tokens per second of one prefill and one decode, in this process."""
+def serve_llama_cpp(path: pathlib.Path, n_threads: int) -> None:
+    """What bench/model_turns.cpp does, by llama.cpp."""
     import llama_cpp_oracle
     import numpy
 
-    n_ctx = max(512, n_prompt, n_gen)
-    with llama_cpp_oracle.opened(path, n_ctx, n_threads) as model:
-        ids = numpy.random.default_rng(1).integers(0, model.n_vocab, max(n_prompt, n_gen)).tolist()
-        model.clear()
-        model.decode(
-            ids[: min(n_prompt, model.n_batch)], 0, wanted=False
-        )  # warm-up: pages, threads
-        model.clear()
-        model.decode(ids[:1], 0, wanted=False)
-        speeds = {}
-
-        model.clear()
-        start = time.perf_counter()
-        for begin in range(0, n_prompt, model.n_batch):
-            model.decode(ids[begin : min(begin + model.n_batch, n_prompt)], begin, wanted=False)
-        model.synchronize()
-        speeds["prefill"] = n_prompt / (time.perf_counter() - start)
-
-        model.clear()
-        start = time.perf_counter()
-        for position in range(n_gen):
-            model.decode(ids[position : position + 1], position, wanted=False)
-            model.synchronize()
-        speeds["decode"] = n_gen / (time.perf_counter() - start)
-        return speeds
+    random = numpy.random.default_rng(1)
+    with llama_cpp_oracle.opened(path, CONTEXT, n_threads) as model:
+        position = 0
+        print("ready", flush=True)
+        for line in sys.stdin:
+            phase, count = line.split()
+            n_tokens = int(count)
+            if phase == "prefill" or position + n_tokens > CONTEXT:
+                model.clear()
+                position = 0
+            ids = random.integers(0, model.n_vocab, n_tokens).tolist()
+            size = min(n_tokens, model.n_batch) if phase == "prefill" else 1
+            start = time.perf_counter()
+            for begin in range(0, n_tokens, size):
+                part = ids[begin : begin + size]
+                model.decode(part, position, wanted=False)
+                model.synchronize()
+                position += len(part)
+            print(time.perf_counter() - start, flush=True)
 
 
-def run_peer(arguments: argparse.Namespace, path: pathlib.Path) -> dict[str, float]:
-    command = [sys.executable, __file__, "--peer", "--model", str(path)]
-    command += ["-p", str(arguments.p), "-n", str(arguments.n), "-t", str(arguments.t)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"llama.cpp: {done.stderr.strip()[-1000:]}")
-    return json.loads(done.stdout)
+class Player:
+    """A program that evaluates tokens when it is its turn."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.read("ready")
+
+    def read(self, what: str) -> str:
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.process.args[:2]} ended before {what}; see above")
+        return line
+
+    def take(self, phase: str, n_tokens: int) -> float:
+        """Seconds of a turn."""
+        self.process.stdin.write(f"{phase} {n_tokens}\n")
+        self.process.stdin.flush()
+        return float(self.read(phase))
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def run_limpid(arguments: argparse.Namespace, path: pathlib.Path) -> dict[str, float]:
-    command = [str(arguments.program), "bench", "-m", str(path), "-p", str(arguments.p)]
-    command += ["-n", str(arguments.n), "-d", "0", "-t", str(arguments.t), "-r", "1", "-o", "json"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"limpid bench: {done.stderr.strip()[-1000:]}")
-    speeds = {}
-    for test in json.loads(done.stdout):
-        phase = "prefill" if test["n_prompt"] > 0 else "decode"
-        speeds[phase] = test["avg_ts"]
-    return speeds
+def play(players: list[Player], phase: str, n_tokens: int, n_rounds: int) -> list[list[float]]:
+    """Seconds of each turn of each player, after a turn each for warmth; who begins changes from round to round."""
+    seconds = [[] for _ in players]
+    for player in players:
+        player.take(phase, n_tokens)
+    for i in range(n_rounds):
+        order = list(enumerate(players))
+        for j, player in order if i % 2 == 0 else reversed(order):
+            seconds[j].append(player.take(phase, n_tokens))
+    return seconds
 
 
 def compare(arguments: argparse.Namespace, label: str, path: pathlib.Path) -> float:
     """Prints a row for each phase; returns the smaller of the median ratios."""
-    pairs = []
-    for _ in range(arguments.r):
-        limpid = run_limpid(arguments, path)
-        pairs.append((limpid, run_peer(arguments, path)))
+    limpid = Player([str(arguments.program), str(path), str(arguments.t)])
+    peer = Player(
+        [sys.executable, __file__, "--peer", "--model", str(path), "-t", str(arguments.t)]
+    )
+    # As long a turn for a small model as for a large one, and as many seconds in all for both phases.
+    speed = 8 / limpid.take("decode", 8)
+    n_decoded = max(2, min(arguments.n, round(speed / 8)))
     medians = []
-    for phase in ("prefill", "decode"):
-        ratios = sorted(limpid[phase] / peer[phase] for limpid, peer in pairs)
-        ours, theirs = (statistics.median(pair[i][phase] for pair in pairs) for i in (0, 1))
-        medians.append(statistics.median(ratios))
-        row = f"| {label} | {phase} | {ours:.1f} | {theirs:.1f} "
-        print(row + f"| {ratios[0]:.2f} | {medians[-1]:.2f} | {ratios[-1]:.2f} |", flush=True)
+    for phase, n_tokens, n_rounds in (
+        ("prefill", arguments.p, arguments.r),
+        ("decode", n_decoded, arguments.r * 8),
+    ):
+        ours, theirs = play([limpid, peer], phase, n_tokens, n_rounds)
+        ratios = statistics.quantiles((b / a for a, b in zip(ours, theirs, strict=True)), n=4)
+        medians.append(ratios[1])
+        speeds = [n_tokens / statistics.median(turns) for turns in (ours, theirs)]
+        row = f"| {label} | {phase} | {speeds[0]:.1f} | {speeds[1]:.1f} "
+        row += f"| {ratios[0]:.2f} | {ratios[1]:.2f} | {ratios[2]:.2f} "
+        print(row + f"| {sum(theirs) / sum(ours):.2f} | {n_rounds} x {n_tokens} |", flush=True)
+    limpid.close()
+    peer.close()
     return min(medians)
 
 
@@ -138,23 +157,26 @@ def main() -> int:
     parser.add_argument("--types", type=lambda text: text.split(","), default=TYPES)
     parser.add_argument("--keep", action="store_true", help="keep the files that are made")
     parser.add_argument(
-        "--program", type=pathlib.Path, default=ROOT / "build" / "release" / "limpid"
+        "--program", type=pathlib.Path, default=ROOT / "build" / "release" / "bench" / "model_turns"
     )
     parser.add_argument("--require", type=float, default=0.0, help="fail below this median ratio")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-p", type=int, default=512, help="tokens of the prompt")
-    parser.add_argument("-n", type=int, default=128, help="tokens to decode")
+    parser.add_argument("-n", type=int, default=128, help="tokens to decode in a turn at most")
     parser.add_argument("-t", type=int, default=os.cpu_count(), help="threads")
-    parser.add_argument("-r", type=int, default=5, help="rounds")
+    parser.add_argument(
+        "-r", type=int, default=10, help="rounds of prompts; 8 times as many of decode"
+    )
     arguments = parser.parse_args()
+    if not 0 < max(arguments.p, arguments.n) <= CONTEXT:
+        parser.error(f"-p and -n: at most {CONTEXT}, the context of both")
     if arguments.peer:
-        print(json.dumps(run_llama_cpp(arguments.model, arguments.p, arguments.n, arguments.t)))
+        serve_llama_cpp(arguments.model, arguments.t)
         return 0
 
-    print(f"{cpu_name()}, {arguments.t} threads, {arguments.r} rounds; tokens/s are medians\n")
-    print(
-        "| file | phase | limpid | llama.cpp | ratio min | median | max |\n|---|---|---|---|---|---|---|"
-    )
+    print(f"{cpu_name()}, {arguments.t} threads; tokens/s are medians\n")
+    print("| file | phase | limpid | llama.cpp | ratio q1 | median | q3 | of all time | turns |")
+    print("|---|---|---|---|---|---|---|---|---|")
     if arguments.model:
         worst = compare(arguments, arguments.model.stem, arguments.model)
     else:
