@@ -13,8 +13,22 @@
 #include "base/check.h"
 
 namespace limpid {
+namespace {
+
+// Renaming over a device or a folder would replace it, or fail after all the work.
+void check_replaceable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return;
+  LIMPID_CHECK(ResourceError, !S_ISDIR(status.st_mode),
+               "cannot write {}: it is a folder; name a file in it", path);
+  LIMPID_CHECK(ResourceError, S_ISREG(status.st_mode),
+               "cannot write {}: it is a device or a pipe; name a file", path);
+}
+
+}  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
+  check_replaceable(path_);
   fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
   if (fd_ < 0) fail("write");
 }
@@ -26,7 +40,10 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::fail(const char* what) const {
-  throw ResourceError(fmt::format("cannot {} {}: {}", what, path_, std::strerror(errno)));
+  const char* then = errno == ENOENT   ? "; make its folder first"
+                     : errno == ENOSPC ? "; free some space, or write to another disk"
+                                       : "";
+  throw ResourceError(fmt::format("cannot {} {}: {}{}", what, path_, std::strerror(errno), then));
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -38,6 +55,17 @@ void AtomicFile::write(std::string_view bytes) {
     if (written < 0) fail("write");
     bytes.remove_prefix(static_cast<size_t>(written));
     size_ += static_cast<uint64_t>(written);
+  }
+}
+
+void AtomicFile::write_at(uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd_, bytes.data(), std::min<size_t>(bytes.size(), 1U << 30),
+                                     static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write");
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += static_cast<uint64_t>(written);
   }
 }
 

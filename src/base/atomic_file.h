@@ -11,7 +11,7 @@ namespace limpid {
 // nothing is left. A reader that has the old file open or mapped keeps the old one.
 class AtomicFile {
  public:
-  // Throws ResourceError when the folder cannot be written to.
+  // Throws ResourceError when the folder cannot be written to, or `path` is a folder or a device.
   explicit AtomicFile(std::string path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -20,6 +20,8 @@ class AtomicFile {
   // Throws ResourceError, for instance when the disk is full.
   void write(std::string_view bytes);
   uint64_t size() const { return size_; }  // bytes written
+  // The same anywhere in the file; write() does not notice.
+  void write_at(uint64_t offset, std::string_view bytes);
   void commit();
 
  private:

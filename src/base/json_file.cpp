@@ -108,8 +108,12 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
                         fmt::format("is nested deeper than {} levels", kMaxDepth));
     }
     if (error != simdjson::SUCCESS) {
+      std::string_view why = simdjson::error_message(error);
+      while (why.ends_with('.')) why.remove_suffix(1);
       throw FormatError(path_, FormatError::kNoOffset, "file",
-                        fmt::format("is not JSON: {}", simdjson::error_message(error)));
+                        bytes.starts_with('<')
+                            ? "is not JSON but a web page; download it again"
+                            : fmt::format("is not JSON: {}; is the download complete?", why));
     }
   };
   if (bytes.empty()) check(simdjson::EMPTY);

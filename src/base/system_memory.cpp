@@ -50,4 +50,15 @@ uint64_t available_memory() {
   return group ? std::min(*system * kKib, *group) : *system * kKib;
 }
 
+uint64_t total_memory() {
+  constexpr uint64_t kKib = 1024;
+  uint64_t total = read_number("/proc/meminfo", "MemTotal:").value_or(0) * kKib;
+  // The limit of the control group, version 2 or 1; "max" is no number.
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    if (const auto limit = read_number(path)) total = total == 0 ? *limit : std::min(total, *limit);
+  }
+  return total;
+}
+
 }  // namespace limpid

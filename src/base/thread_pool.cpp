@@ -1,9 +1,5 @@
 #include "base/thread_pool.h"
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,20 +11,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/usable_cores.h"
 
 namespace limpid {
 namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr auto kSpinTime = std::chrono::microseconds(20);
-
-int usable_cores() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 inline void pause_cpu() {
 #if defined(__x86_64__)

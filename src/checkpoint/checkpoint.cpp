@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_types.h"
 #include "checkpoint/hugging_face_folder.h"
@@ -38,34 +39,20 @@ constexpr std::string_view kReadable =
   const size_t n_names = names.size();
   if (n_names > kShown) names.resize(kShown);
   throw UnsupportedError(fmt::format(
-      "{} is a folder without config.json or consolidated.00.pth (with {}{}): name a file in it. "
-      "{}",
-      path, n_names == 0 ? "nothing in it" : fmt::format("{}", fmt::join(names, ", ")),
+      "{} is a folder without config.json or consolidated.00.pth ({}{}): name a file in it, or "
+      "download the whole model. {}",
+      path, n_names == 0 ? "it is empty" : fmt::format("it has {}", fmt::join(names, ", ")),
       n_names > kShown ? ", ..." : "", kReadable));
 }
 
-struct Magic {
-  std::string_view bytes;
-  std::string_view what;  // what a file is that begins so
-};
-constexpr Magic kForeignMagics[] = {
-    {"lmgg", "a GGML file, the format before GGUF"},
-    {"fmgg", "a GGMF file, a format before GGUF"},
-    {"tjgg", "a GGJT file, a format before GGUF"},
-    {"algg", "a GGLA (LoRA) file"},
-    {"\x89HDF", "an HDF5 file"},
-    {"version https://git-lfs", "a Git LFS pointer instead of the file: run git lfs pull"},
-    {"<!DOCTYPE", "a web page: the download went wrong"},
-    {"<html", "a web page: the download went wrong"},
-};
-
 [[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
-  for (const Magic& magic : kForeignMagics) {
-    if (text.starts_with(magic.bytes)) {
-      throw UnsupportedError(
-          fmt::format("{} is {}; it is not supported. {}", path, magic.what, kReadable));
-    }
+  if (path.ends_with(".json")) {
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    throw UnsupportedError(
+        fmt::format("{} describes a model and holds no weights: name its folder, {}", path,
+                    folder.empty() ? "." : folder));
   }
+  refuse_foreign(path, text);
   std::string hex;
   for (const char c : text.substr(0, 4))
     hex += fmt::format(" {:02x}", static_cast<unsigned char>(c));
@@ -129,7 +116,8 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     if (std::filesystem::is_directory(status)) return open_folder(path);
     const auto mapped = MappedFile::open(path);
     const std::span<const std::byte> bytes = mapped->bytes();
-    if (bytes.empty()) throw FormatError(path, 0, "magic", "the file is empty; download it again");
+    if (bytes.empty())
+      throw FormatError(path, FormatError::kNoOffset, "file", "is empty; download it again");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
     if (text.starts_with(kTorchMagic)) return open_torch_file(path);

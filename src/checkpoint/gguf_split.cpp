@@ -79,8 +79,8 @@ void open_other_gguf_parts(Checkpoint& checkpoint) {
     const std::string path = fmt::format("{}-{:05}-of-{:05}.gguf", base, i + 1, count);
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
-      throw ResourceError(
-          fmt::format("{} is missing: part {} of {} of {}", path, i + 1, count, first_path));
+      throw ResourceError(fmt::format("{} is missing: part {} of {} of {}; download it too", path,
+                                      i + 1, count, first_path));
     }
     auto mapped = MappedFile::open(path);
     const GgufFile part = parse_gguf(path, mapped->bytes());

@@ -82,8 +82,10 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
       try {
         return folder.resolve(file);
       } catch (const ResourceError& error) {
-        throw ResourceError(
-            fmt::format("{}, which {} names; is the download complete?", error.what(), kIndex));
+        LIMPID_CHECK(ResourceError, folder.contains(file),
+                     "{}/{} is missing, and {} names it: download it too", folder.path(), file,
+                     kIndex);
+        throw ResourceError(fmt::format("{}, which {} names", error.what(), kIndex));
       }
     }();
     const size_t n_before = checkpoint.tensor_order.size();

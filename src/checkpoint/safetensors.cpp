@@ -11,6 +11,7 @@
 #include "base/json_file.h"
 #include "base/json_strict.h"
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/foreign_file.h"
 #include "checkpoint/safetensors_dtype.h"
 #include "limpid/error.hpp"
 
@@ -30,13 +31,17 @@ struct Entry {
 class HeaderReader {
  public:
   HeaderReader(const std::string& path, std::span<const std::byte> bytes)
-      : path_(path), reader_(path, bytes) {}
+      : path_(path),
+        text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+        reader_(path, bytes) {}
 
   SafetensorsFile read() {
     const auto length = reader_.number<uint64_t>("header.length");
     if (length > kSafetensorsLongestHeader) {
+      refuse_foreign(path_, text_);
       fail(0, "header.length",
-           fmt::format("{} bytes, at most {}", length, kSafetensorsLongestHeader));
+           fmt::format("{} bytes, at most {}; this is no safetensors file", length,
+                       kSafetensorsLongestHeader));
     }
     const std::string_view header = reader_.take(length, "header");
     if (!header.starts_with('{')) fail(kLengthBytes, "header", "does not begin with '{'");
@@ -190,6 +195,7 @@ class HeaderReader {
   }
 
   const std::string& path_;
+  std::string_view text_;
   ByteReader reader_;
   uint64_t data_begin_ = 0;
 };

@@ -38,7 +38,9 @@ const ZipRecord& find_pickle(const std::string& path, const TorchZip& zip) {
   }
   if (pickle == nullptr) {
     throw UnsupportedError(
-        fmt::format("{} is a zip archive without a data.pkl: torch.save did not write it", path));
+        fmt::format("{} is a zip archive, and not one of PyTorch (no data.pkl): unpack it, and "
+                    "name the model in it",
+                    path));
   }
   const std::string_view root = pickle->name.substr(0, pickle->name.size() - kName.size() + 1);
   for (const ZipRecord& record : zip.records()) {

@@ -159,6 +159,7 @@ void declare_bench(Flags& flags, BenchFlags& values) {
   flags.integer("-r,--repetitions N", values.n_repetitions,
                 "of each test, after one for warmth (5)");
   flags.text("-o,--output FORMAT", values.output, "md, csv or json (md)");
+  flags.suggest({"md", "csv", "json"});
   declare_model(flags, values.model);
 }
 

@@ -93,6 +93,11 @@ class Conversation {
     while (true) {
       std::optional<std::string> text = std::exchange(first, std::nullopt);
       if (!text) text = read_turn();
+      LIMPID_CHECK(
+          ArgumentError, text || reader_->is_person() || n_turns_ > 0,
+          "nothing to answer: standard input is empty; give -p TEXT, or chat in a terminal "
+          "(docker run -it)");
+      ++n_turns_;
       // The first Ctrl-C at the prompt asks; it stays counted, so a second one leaves at once.
       if (!text && reader_->is_person() && interrupt_.interrupted() && !wants_to_leave_) {
         wants_to_leave_ = true;
@@ -151,6 +156,7 @@ class Conversation {
   InterruptGuard& interrupt_;
   std::unique_ptr<LineReader> reader_;
   bool wants_to_leave_ = false;  // Ctrl-C at the prompt
+  int64_t n_turns_ = 0;          // read, whatever became of them
 };
 
 }  // namespace
@@ -174,6 +180,7 @@ int chat_command(const Arguments& arguments) {
 
   const LanguageModel model = open_language_model(
       values.model, values.template_file.empty() ? "" : read_text(values.template_file));
+  model.engine()->tokenizer();  // throws without one
   LIMPID_CHECK(UnsupportedError, !model.chat_template().empty(),
                "{} carries no chat template; give one with --chat-template-file, or continue plain "
                "text with limpid run",

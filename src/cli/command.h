@@ -15,11 +15,14 @@ inline constexpr int kExitInterrupted = 130;  // as a shell reports SIGINT
 
 int bench_command(const Arguments& arguments);
 int chat_command(const Arguments& arguments);
+int completion_command(const Arguments& arguments);
 int convert_command(const Arguments& arguments);
 int detokenize_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
+int doctor_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int logits_command(const Arguments& arguments);
+int man_command(const Arguments& arguments);
 int microgpt_command(const Arguments& arguments);
 int perplexity_command(const Arguments& arguments);
 int pull_command(const Arguments& arguments);
@@ -36,5 +39,15 @@ struct Command {
 };
 
 std::span<const Command> commands();
+
+struct DescribedCommand {
+  std::string name;
+  std::string summary;
+  CommandDescription description;
+};
+
+// All of them with what they accept. A command must declare its flags and parse them before
+// anything else.
+std::vector<DescribedCommand> described_commands();
 
 }  // namespace limpid::cli

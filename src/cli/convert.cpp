@@ -9,6 +9,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "model/export_model.h"
 
 namespace limpid::cli {
@@ -33,9 +34,11 @@ bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
   flags.text("out OUT", values.out, "the file or folder to write");
   flags.text("--to LAYOUT", values.layout,
              "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)");
+  flags.suggest({"gguf", "safetensors", "pth"});
   flags.text("--dtype TYPE", values.dtype,
              "what matrices become: f32, f16, bf16, or for GGUF any type of limpid quantize "
              "(default: what they are)");
+  flags.suggest(file_type_list());
   flags.text("--tokenizer FILE", values.model.tokenizer,
              "a tokenizer that does not lie beside the model");
   declare_overrides(flags, values.model);
@@ -74,6 +77,7 @@ int convert_command(const Arguments& arguments) {
   options.allow_requantize = values.allow_requantize;
   options.write.n_threads = static_cast<int>(values.model.n_threads);
   const auto checkpoint = open_header(values.model);
+  check_not_the_input(values.out, *checkpoint);
   ProgressBar bar("converting");
   options.write.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/atomic_file.h"
+#include "base/cache_folder.h"
 #include "base/check.h"
 #include "base/sha256.h"
-#include "cli/model_path.h"
 
 namespace limpid::cli {
 namespace {
@@ -91,7 +91,7 @@ void fetch(const std::string& url, const std::string& path) {
 std::string download_once(const std::string& url) {
   LIMPID_CHECK(ArgumentError, url.starts_with("https://") || url.starts_with("http://"),
                "{} is no address that begins with https:// or http://", url);
-  const fs::path folder = fs::path(models_directory()).parent_path() / "data";
+  const fs::path folder = cache_folder("data");
   const fs::path path = folder / file_name_of(url);
   if (!fs::exists(path)) {
     fs::create_directories(folder);

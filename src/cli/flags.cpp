@@ -1,27 +1,39 @@
 #include "cli/flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 
+#include "cli/known_elsewhere.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
 namespace {
 
-std::vector<std::string> split_names(std::string_view names) {
+std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> result;
-  while (!names.empty()) {
-    const size_t comma = std::min(names.find(','), names.size());
-    result.emplace_back(names.substr(0, comma));
-    names.remove_prefix(std::min(comma + 1, names.size()));
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    result.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return result;
+}
+
+// "-c,--ctx-size N" -> {"-c", "--ctx-size"}
+std::vector<std::string> names_of(std::string_view declaration) {
+  return split(declaration.substr(0, declaration.find(' ')), ',');
+}
+
+std::string without_negation(const std::string& name) {
+  return name.starts_with('!') ? name.substr(1) : name;
 }
 
 bool is_long(std::string_view name) { return name.starts_with("--"); }
@@ -48,6 +60,19 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return next.back();
 }
 
+// What is wrong with `text` as a number of this type, or "".
+template <typename Number>
+std::string read_number(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && after == end) return "";
+  if (error == std::errc::result_out_of_range && after == end) return "is too large";
+  return std::is_integral_v<Number> ? "is not a whole number" : "is not a number";
+}
+
+// Who is asking what a command accepts, instead of running it.
+thread_local CommandDescription* asking = nullptr;
+
 // CLI11's own words for "true"; llama.cpp's environment also says "enabled".
 std::string as_switch(const std::string& word) {
   if (word == "enabled") return "true";
@@ -64,7 +89,7 @@ struct Flags::Impl {
 std::string nearest(std::string_view word, const std::vector<std::string>& choices) {
   std::string best;
   const size_t limit = word.size() <= 2   ? 0
-                       : word.size() == 3 ? 1
+                       : word.size() <= 4 ? 1
                                           : std::max<size_t>(2, word.size() / 3);
   size_t best_distance = limit + 1;
   for (const std::string& choice : choices) {
@@ -78,9 +103,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& choic
 }
 
 Flags::Flags(std::string usage, std::string summary, std::string examples)
-    : usage_(std::move(usage)),
-      summary_(std::move(summary)),
-      examples_(std::move(examples)),
+    : description_{std::move(usage), std::move(summary), split(examples, '\n'), {}},
       impl_(std::make_unique<Impl>()) {
   impl_->app.set_help_flag();
   takes_value_["-h"] = takes_value_["--help"] = false;
@@ -93,29 +116,27 @@ void Flags::group(std::string title) { group_ = std::move(title); }
 std::string Flags::declare(std::string_view declaration, std::string help, const std::string& env,
                            bool takes_value) {
   const size_t space = std::min(declaration.find(' '), declaration.size());
-  const std::string placeholder(declaration.substr(space));
+  CommandDescription::Option option{group_,          {},  std::string(declaration.substr(space)),
+                                    std::move(help), env, {}};
+  if (!option.placeholder.empty()) option.placeholder.erase(0, 1);
   std::string for_parser;
-  std::string shown;
   std::vector<std::string> short_names;
   std::string long_name;
-  for (const std::string& name : split_names(declaration.substr(0, space))) {
-    const std::string spelled = name.starts_with('!') ? name.substr(1) : name;
+  for (const std::string& name : names_of(declaration)) {
+    const std::string spelled = without_negation(name);
     if (is_multi_letter_short(spelled)) {
       short_names.push_back(spelled);
     } else {
       for_parser += (for_parser.empty() ? "" : ",") + name;
       if (is_long(spelled) && long_name.empty()) long_name = spelled;
     }
-    if (!spelled.starts_with('-')) {  // a position; shown where nothing else names it
-      if (shown.empty() && declaration.substr(0, space) == spelled) shown = spelled;
-      continue;
-    }
+    if (!spelled.starts_with('-')) continue;  // a position
     takes_value_[spelled] = takes_value;
-    shown += (shown.empty() ? "" : ", ") + spelled;
+    option.spellings.push_back(spelled);
   }
   for (const std::string& name : short_names) long_form_[name] = long_name;
-  if (!env.empty()) help += fmt::format(" [${}]", env);
-  entries_.push_back({group_, shown + placeholder, std::move(help)});
+  if (option.spellings.empty() && option.placeholder.empty()) option.placeholder = for_parser;
+  description_.options.push_back(std::move(option));
   return for_parser;
 }
 
@@ -129,16 +150,39 @@ void Flags::texts(std::string_view names, std::vector<std::string>& values, std:
   impl_->app.add_option(declare(names, std::move(help), {}, true), values)->allow_extra_args(false);
 }
 
+// As the user knows the option: as it was typed, or the variable that gave it.
+std::string Flags::name_for_errors(std::string_view declaration, const std::string& env) const {
+  const std::vector<std::string> names = names_of(declaration);
+  for (const std::string& name : names) {
+    if (typed_.contains(name)) return name;
+  }
+  return env.empty() ? names.front() : "$" + env;
+}
+
+void Flags::converted(std::string_view names, std::string help, const std::string& env,
+                      std::function<std::string(const std::string&)> convert) {
+  const auto read = [this, env, declaration = std::string(names),
+                     convert = std::move(convert)](const std::string& text) {
+    const std::string problem = convert(text);
+    if (problem.empty()) return;
+    throw ArgumentError(
+        fmt::format("{} '{}': {}", name_for_errors(declaration, env), text, problem));
+  };
+  auto* option =
+      impl_->app.add_option_function<std::string>(declare(names, std::move(help), env, true), read);
+  if (!env.empty()) option->envname(env);
+}
+
 void Flags::integer(std::string_view names, int64_t& value, std::string help,
                     const std::string& env) {
-  auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
-  if (!env.empty()) option->envname(env);
+  converted(names, std::move(help), env,
+            [&value](const std::string& text) { return read_number(text, value); });
 }
 
 void Flags::number(std::string_view names, double& value, std::string help,
                    const std::string& env) {
-  auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
-  if (!env.empty()) option->envname(env);
+  converted(names, std::move(help), env,
+            [&value](const std::string& text) { return read_number(text, value); });
 }
 
 void Flags::toggle(std::string_view names, bool& value, std::string help, const std::string& env) {
@@ -160,19 +204,37 @@ void Flags::optional_text(std::string_view names, bool& given, std::string& valu
       ->expected(0, 1);
 }
 
+void Flags::suggest(std::vector<std::string> values) {
+  description_.options.back().values = std::move(values);
+}
+
+std::string Flags::command_name() const {
+  return description_.usage.substr(0, description_.usage.find(' '));
+}
+
 void Flags::unknown_option(const std::string& option) const {
+  const std::string_view elsewhere = why_not_here(option);
+  if (!elsewhere.empty()) throw ArgumentError(fmt::format("no option {}: {}", option, elsewhere));
   std::vector<std::string> names;
   for (const auto& [name, takes_value] : takes_value_) names.push_back(name);
   const std::string suggestion = nearest(option, names);
-  const std::string command = usage_.substr(0, usage_.find(' '));
   throw ArgumentError(
       suggestion.empty()
-          ? fmt::format("no option {} (limpid {} --help lists them)", option, command)
+          ? fmt::format("no option {} (limpid {} --help lists them)", option, command_name())
           : fmt::format("no option {}; did you mean {}?", option, suggestion));
 }
 
+void Flags::unexpected(const std::string& word) const {
+  throw ArgumentError(
+      takes_value_.contains("--prompt")
+          ? fmt::format(
+                "unexpected argument '{}': text goes behind -p, in quotes (limpid {} --help)", word,
+                command_name())
+          : fmt::format("unexpected argument '{}' (limpid {} --help)", word, command_name()));
+}
+
 // CLI11 sees only names that it can: long ones, and short ones of a single letter.
-Arguments Flags::rewrite(const Arguments& arguments) const {
+Arguments Flags::rewrite(const Arguments& arguments) {
   Arguments result;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -192,10 +254,12 @@ Arguments Flags::rewrite(const Arguments& arguments) const {
       const bool attached = !is_long(argument) && takes_value_.contains(argument.substr(0, 2)) &&
                             std::isdigit(static_cast<unsigned char>(argument[2])) != 0;
       if (!attached) unknown_option(name);
+      typed_.insert(argument.substr(0, 2));
       result.push_back(argument.substr(0, 2));
       result.push_back(argument.substr(2));
       continue;
     }
+    typed_.insert(name);
     const auto rewritten = long_form_.find(name);
     const std::string spelled = rewritten == long_form_.end() ? name : rewritten->second;
     result.push_back(spelled);
@@ -213,18 +277,31 @@ Arguments Flags::rewrite(const Arguments& arguments) const {
   return result;
 }
 
+CommandDescription Flags::describe(const std::function<void()>& command) {
+  CommandDescription description;
+  asking = &description;
+  command();
+  asking = nullptr;
+  return description;
+}
+
 bool Flags::parse(const Arguments& arguments) {
+  if (asking != nullptr) {
+    *asking = description_;
+    return false;
+  }
   for (const std::string& argument : arguments) {
-    if (argument == "-h" || argument == "--help") return print_help(), false;
+    if (argument == "-h" || argument == "--help") {
+      fmt::print("{}", help_text(description_));
+      return false;
+    }
   }
   Arguments words = rewrite(arguments);
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
     impl_->app.parse(words);
   } catch (const CLI::ExtrasError&) {
-    throw ArgumentError(fmt::format("unexpected argument '{}' (limpid {} --help)",
-                                    impl_->app.remaining().front(),
-                                    usage_.substr(0, usage_.find(' '))));
+    unexpected(impl_->app.remaining().front());
   } catch (const CLI::ParseError& error) {
     throw ArgumentError(error.what());
   }
@@ -237,24 +314,27 @@ bool Flags::given(std::string_view name) const {
          0;
 }
 
-void Flags::print_help() const {
-  fmt::print("usage: limpid {}\n\n{}\n", usage_, summary_);
+std::string CommandDescription::Option::shown() const {
+  if (spellings.empty()) return placeholder;
+  return fmt::format("{}{}{}", fmt::join(spellings, ", "), placeholder.empty() ? "" : " ",
+                     placeholder);
+}
+
+std::string help_text(const CommandDescription& command) {
+  std::string text = fmt::format("usage: limpid {}\n\n{}\n", command.usage, command.summary);
   std::string group;
-  for (const Entry& entry : entries_) {
-    if (entry.group != group) fmt::print("\n{}:\n", group = entry.group);
-    if (entry.names.size() > 30) {
-      fmt::print("  {}\n  {:32}{}\n", entry.names, "", entry.help);
-    } else {
-      fmt::print("  {:32}{}\n", entry.names, entry.help);
-    }
+  for (const CommandDescription::Option& option : command.options) {
+    if (option.group != group) text += fmt::format("\n{}:\n", group = option.group);
+    const std::string names = option.shown();
+    text +=
+        names.size() > 30 ? fmt::format("  {}\n  {:32}", names, "") : fmt::format("  {:32}", names);
+    text += option.help;
+    if (!option.env.empty()) text += fmt::format(" [${}]", option.env);
+    text += '\n';
   }
-  fmt::print("\nexamples:\n");
-  std::string_view rest = examples_;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    fmt::print("  {}\n", rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  text += "\nexamples:\n";
+  for (const std::string& example : command.examples) text += fmt::format("  {}\n", example);
+  return text;
 }
 
 }  // namespace limpid::cli

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,28 @@
 namespace limpid::cli {
 
 using Arguments = std::vector<std::string>;
+
+// What a subcommand says of itself: the one source of its help, of the man page and of completion.
+struct CommandDescription {
+  struct Option {
+    std::string group;                   // heading
+    std::vector<std::string> spellings;  // "-c", "--ctx-size"; empty: a position
+    std::string placeholder;             // of its value, "N", "[LIST]"; "": none
+    std::string help;
+    std::string env;  // variable that counts where the command line says nothing, or ""
+    std::vector<std::string> values;  // the likely ones, for completion
+
+    // "-c, --ctx-size N", or the position's name.
+    [[nodiscard]] std::string shown() const;
+  };
+  std::string usage;  // what follows "limpid"
+  std::string summary;
+  std::vector<std::string> examples;
+  std::vector<Option> options;
+};
+
+// The text of --help.
+std::string help_text(const CommandDescription& command);
 
 // A flag is declared as "names PLACEHOLDER", the names separated by commas: "-c,--ctx-size N".
 // A name without dashes is also a positional argument; "!--no-x" is the negation of a switch.
@@ -34,37 +58,40 @@ class Flags {
   void toggle(std::string_view names, bool& value, std::string help, const std::string& env = {});
   // A switch that may be followed by a value after '=' or as the next word if that is no option.
   void optional_text(std::string_view names, bool& given, std::string& value, std::string help);
+  // Likely values of what was declared last.
+  void suggest(std::vector<std::string> values);
   // What a lone "-" stands for, e.g. "--file=-".
   void dash_means(std::string argument) { dash_ = std::move(argument); }
 
   // False when help was asked for (and printed). Throws ArgumentError.
   [[nodiscard]] bool parse(const Arguments& arguments);
+  // What `command` says of itself. It runs until its first parse(), which gives false.
+  static CommandDescription describe(const std::function<void()>& command);
   // Whether the command line or the environment gave the flag, by any of its names.
   [[nodiscard]] bool given(std::string_view name) const;
 
  private:
   struct Impl;
-  struct Entry {
-    std::string group;
-    std::string names;  // as shown
-    std::string help;
-  };
   // Splits `declaration`, remembers its names for the help and for suggestions, and gives what
   // CLI11 understands of them.
   std::string declare(std::string_view declaration, std::string help, const std::string& env,
                       bool takes_value);
-  [[nodiscard]] Arguments rewrite(const Arguments& arguments) const;
+  [[nodiscard]] Arguments rewrite(const Arguments& arguments);
   [[noreturn]] void unknown_option(const std::string& option) const;
-  void print_help() const;
+  [[noreturn]] void unexpected(const std::string& word) const;
+  // Declares an option whose text is read by `convert`, which gives what is wrong with it, or "".
+  void converted(std::string_view names, std::string help, const std::string& env,
+                 std::function<std::string(const std::string&)> convert);
+  [[nodiscard]] std::string name_for_errors(std::string_view declaration,
+                                            const std::string& env) const;
+  [[nodiscard]] std::string command_name() const;
 
-  std::string usage_;
-  std::string summary_;
-  std::string examples_;
+  CommandDescription description_;
   std::string group_ = "options";
   std::string dash_;
-  std::vector<Entry> entries_;
   std::map<std::string, bool, std::less<>> takes_value_;       // every spelling with dashes
   std::map<std::string, std::string, std::less<>> long_form_;  // "-ctk" -> "--cache-type-k"
+  std::set<std::string, std::less<>> typed_;                   // spellings on the command line
   std::unique_ptr<Impl> impl_;
 };
 

@@ -205,7 +205,9 @@ std::string http_get(const HttpRequest& request, uint64_t most) {
   transfer.set(CURLOPT_WRITEFUNCTION, take_body);
   transfer.set(CURLOPT_WRITEDATA, &body);
   const CURLcode code = transfer.perform();
-  LIMPID_CHECK(ResourceError, code == CURLE_OK, "cannot fetch {}: {}", request.url,
+  LIMPID_CHECK(ResourceError, code == CURLE_OK,
+               "cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
+               request.url,
                code == CURLE_WRITE_ERROR ? "the answer is too long" : curl_easy_strerror(code));
   if (transfer.status() != kOk) fail_status(request, transfer.status());
   return std::move(body.text);

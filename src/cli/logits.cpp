@@ -11,6 +11,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
@@ -117,6 +118,7 @@ int logits_command(const Arguments& arguments) {
 
   const auto checkpoint = open_header(values.model);
   const std::vector<TokenId> ids = read_ids(values, flags, *checkpoint);
+  check_writable(values.output);
   const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto rows = wanted_rows(values.positions, n_tokens);
   const auto model = load_weights_only(values.model, checkpoint);

@@ -1,20 +1,20 @@
 #include "cli/machine.h"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <thread>
+
+#include "base/system_memory.h"
+#include "base/usable_cores.h"
 
 namespace limpid::cli {
 namespace {
 
-// The value of the first line "key : value" of /proc/cpuinfo or /proc/meminfo.
+// The value of the first line "key : value" of /proc/cpuinfo.
 std::string proc_field(const char* file, std::string_view key) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -25,24 +25,6 @@ std::string proc_field(const char* file, std::string_view key) {
     return begin == std::string::npos ? "" : line.substr(begin);
   }
   return "";
-}
-
-uint64_t meminfo_bytes(std::string_view key) {
-  std::istringstream value(proc_field("/proc/meminfo", key));
-  uint64_t kibibytes = 0;
-  value >> kibibytes;
-  return kibibytes * 1024;
-}
-
-// The limit of the control group, version 2 or 1; the largest number when there is none.
-uint64_t control_group_bytes() {
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream stream(path);
-    uint64_t limit = 0;
-    if (stream >> limit) return limit;  // "max" is no number
-  }
-  return ~uint64_t{0};
 }
 
 std::vector<std::string> kernel_features() {
@@ -60,13 +42,6 @@ std::vector<std::string> kernel_features() {
   return found;
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
 }  // namespace
 
 Machine look_at_machine() {
@@ -76,8 +51,8 @@ Machine look_at_machine() {
   if (machine.cpu.empty()) machine.cpu = "unknown CPU";
   machine.n_cores = usable_cores();
   machine.features = kernel_features();
-  machine.memory_bytes = std::min(meminfo_bytes("MemTotal"), control_group_bytes());
-  machine.available_bytes = std::min(meminfo_bytes("MemAvailable"), machine.memory_bytes);
+  machine.memory_bytes = total_memory();
+  machine.available_bytes = available_memory();
   return machine;
 }
 

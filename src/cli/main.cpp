@@ -1,38 +1,18 @@
 // `limpid`: finds the subcommand, and turns whatever is thrown into one line and an exit code.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 
+#include "base/check.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
-
-std::span<const Command> commands() {
-  static constexpr std::array kCommands{
-      Command{"chat", "talk with a model", chat_command},
-      Command{"run", "continue a text", run_command},
-      Command{"inspect", "what is in a model file, and the memory it needs", inspect_command},
-      Command{"tokenize", "text to token ids", tokenize_command},
-      Command{"detokenize", "token ids to text", detokenize_command},
-      Command{"template", "render a chat template", template_command},
-      Command{"logits", "the model's raw outputs, as a .npy file", logits_command},
-      Command{"verify", "a model beside a trace or another checkpoint, layer by layer",
-              verify_command},
-      Command{"perplexity", "how well a model predicts a text", perplexity_command},
-      Command{"bench", "tokens per second, beside the limits of this machine", bench_command},
-      Command{"convert", "a model in another layout", convert_command},
-      Command{"quantize", "a model in fewer bits", quantize_command},
-      Command{"microgpt", "the smallest language model that learns", microgpt_command},
-      Command{"pull", "obtain a model", pull_command},
-      Command{"devices", "what this machine can run on", devices_command},
-  };
-  return kCommands;
-}
 
 namespace {
 
@@ -54,6 +34,7 @@ int dispatch(const Arguments& arguments) {
     return kExitError;
   }
   const std::string& word = arguments.front();
+  if (word == "help" && arguments.size() == 2) return dispatch({arguments[1], "--help"});
   if (word == "-h" || word == "--help" || word == "help") return print_overview(), kExitOk;
   if (word == "--version" || word == "version") {
     write_out("limpid " LIMPID_VERSION "\n");
@@ -64,7 +45,14 @@ int dispatch(const Arguments& arguments) {
     if (command.name == word) return command.run({arguments.begin() + 1, arguments.end()});
     names.emplace_back(command.name);
   }
+  std::error_code absent;
+  LIMPID_CHECK(ArgumentError, !std::filesystem::exists(word, absent),
+               "a command comes first: limpid chat -m {} (limpid --help lists them)", word);
+  names.insert(names.end(), {"--help", "--version"});
   const std::string suggestion = nearest(word, names);
+  LIMPID_CHECK(ArgumentError, !suggestion.empty() || !word.starts_with('-'),
+               "a command comes before {}, as in limpid chat {} (limpid --help lists them)", word,
+               fmt::join(arguments, " "));
   throw ArgumentError(suggestion.empty()
                           ? fmt::format("no command '{}' (limpid --help lists them)", word)
                           : fmt::format("no command '{}'; did you mean '{}'?", word, suggestion));

@@ -9,6 +9,7 @@
 #include "cli/download.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "train/microgpt/graph_picture.h"
 #include "train/microgpt/model_file.h"
 #include "train/microgpt/trainer.h"
@@ -213,6 +214,7 @@ int microgpt_command(const Arguments& arguments) {
   declare(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
   if (!values.graph.empty()) return draw_graph(values.graph);
+  if (!values.save.empty()) check_writable(values.save);
   Trainer trainer = make_trainer(flags, values);
   bool finished = true;
   if (!values.sample_only) {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 
+#include "base/cache_folder.h"
 #include "base/check.h"
 #include "cli/flags.h"
 #include "cli/hub.h"
@@ -32,14 +32,7 @@ const NamedModel* find_named_model(std::string_view name) {
   return nullptr;
 }
 
-std::string models_directory() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/limpid/models";
-  const char* home = std::getenv("HOME");
-  LIMPID_CHECK(ResourceError, home != nullptr && *home != '\0',
-               "cannot tell where models are kept: set HOME or XDG_CACHE_HOME");
-  return std::string(home) + "/.cache/limpid/models";
-}
+std::string models_directory() { return cache_folder("models"); }
 
 namespace {
 
@@ -56,6 +49,24 @@ std::string find_pulled(const std::string& repository) {
     found = entry.path();
   }
   return found;
+}
+
+// A short name, or what lies in the same folder and is spelled much like `model`; or "".
+std::string near(const std::string& model) {
+  std::vector<std::string> choices;
+  for (const NamedModel& named : named_models()) choices.emplace_back(named.name);
+  const std::string name = nearest(model, choices);
+  if (!name.empty()) return name;
+  choices.clear();
+  // Without the ending, which would make every file of its kind look alike.
+  const fs::path path(model);
+  const fs::path folder = path.parent_path();
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, absent)) {
+    if (entry.path().extension() == path.extension()) choices.push_back(entry.path().stem());
+  }
+  const std::string stem = nearest(path.stem().string(), choices);
+  return stem.empty() ? "" : (folder / (stem + path.extension().string())).string();
 }
 
 }  // namespace
@@ -78,12 +89,14 @@ std::string resolve_model(const std::string& model) {
         ArgumentError, model.find(".gguf") != model.npos || model.find(".bin") != model.npos,
         "no model at {}; if it is a repository of the hub, run: limpid pull {}", model, model);
   }
-  std::vector<std::string> names;
-  for (const NamedModel& named : named_models()) names.emplace_back(named.name);
-  const std::string suggestion = nearest(model, names);
-  throw ArgumentError(suggestion.empty()
-                          ? fmt::format("no model at {}", model)
-                          : fmt::format("no model at {}; did you mean {}?", model, suggestion));
+  const std::string suggestion = near(model);
+  throw ArgumentError(
+      suggestion.empty()
+          ? fmt::format(
+                "no model at {}: there is no such file; check the path, or run `limpid pull "
+                "smollm2` and give -m smollm2",
+                model)
+          : fmt::format("no model at {}; did you mean {}?", model, suggestion));
 }
 
 }  // namespace limpid::cli

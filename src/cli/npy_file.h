@@ -5,29 +5,23 @@
 #include <span>
 #include <string>
 
+#include "base/atomic_file.h"
+
 namespace limpid::cli {
 
-// f32 [n_rows, n_cols], C order. A file that was not finished is removed.
+// f32 [n_rows, n_cols], C order. It appears under its name when it is finished.
 class NpyFile {
  public:
   // Throws ResourceError.
   NpyFile(std::string path, int64_t n_rows, int64_t n_cols);
-  ~NpyFile();
-  NpyFile(const NpyFile&) = delete;
-  NpyFile& operator=(const NpyFile&) = delete;
 
   // Rows may come in any order. `values` [n_cols].
   void write_row(int64_t row, std::span<const float> values);
   void finish();
 
  private:
-  void write_at(const void* data, size_t n_bytes, uint64_t offset);
-
-  std::string path_;
+  AtomicFile file_;
   int64_t n_cols_;
-  uint64_t data_offset_ = 0;
-  int file_ = -1;
-  bool finished_ = false;
 };
 
 }  // namespace limpid::cli

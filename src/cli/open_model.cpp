@@ -88,10 +88,16 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
     Engine& engine = *model.engine();
     log_opened(engine.checkpoint(), engine.model().spec(), model.n_ctx(), seconds_since(start));
   }
-  if (model.memory_plan().n_ctx_reduced) {
+  const MemoryPlan& plan = model.memory_plan();
+  if (model.n_ctx() > plan.n_ctx_train && flags.rope_scaling.empty()) {
+    print_log(fmt::format(
+        "-c {}: the model learned {} tokens of context; what lies beyond makes little sense to it",
+        model.n_ctx(), plan.n_ctx_train));
+  }
+  if (plan.n_ctx_reduced) {
     print_log(
         fmt::format("context reduced to {} of the model's {} tokens to fit memory; -c N sets it",
-                    model.n_ctx(), model.memory_plan().n_ctx_train));
+                    model.n_ctx(), plan.n_ctx_train));
   }
   return model;
 }

@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "cli/model_path.h"
+#include "model/file_type.h"
 
 namespace limpid::cli {
 
@@ -16,6 +18,9 @@ void declare_model_path(Flags& flags, ModelFlags& values) {
   flags.group("model");
   flags.text("-m,--model,model FILE", values.model, "model file, or a name that pull knows",
              "LLAMA_ARG_MODEL");
+  std::vector<std::string> names;
+  for (const NamedModel& named : named_models()) names.emplace_back(named.name);
+  flags.suggest(std::move(names));
   flags.text("--tokenizer FILE", values.tokenizer,
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
 }
@@ -43,12 +48,16 @@ void declare_model(Flags& flags, ModelFlags& values) {
                 "threads for prompts; only the number of -t is supported",
                 "LLAMA_ARG_THREADS_BATCH");
   flags.text("--executor NAME", values.executor, "cpu, or reference (slow: it defines every op)");
+  flags.suggest({"cpu", "reference"});
   flags.text("-ctk,--cache-type-k TYPE", values.cache_type_k, "keys of the KV cache: f16 or f32",
              "LLAMA_ARG_CACHE_TYPE_K");
+  flags.suggest({"f16", "f32"});
   flags.text("-ctv,--cache-type-v TYPE", values.cache_type_v, "its values: f16 or f32",
              "LLAMA_ARG_CACHE_TYPE_V");
+  flags.suggest({"f16", "f32"});
   flags.text("--quantize TYPE", values.quantize,
              "quantise while opening (q8_0, q4_0, q4_k_m, …) and keep the result in a cache");
+  flags.suggest(file_type_list());
   flags.toggle("-v,--verbose", values.verbose, "say on stderr what is being done");
 }
 

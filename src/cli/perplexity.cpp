@@ -178,9 +178,11 @@ int perplexity_command(const Arguments& arguments) {
   const auto tokenizer = tokenizer_from(*checkpoint);
   std::vector<TokenId> ids = tokenizer->encode(text);
   const auto n_ids = static_cast<int64_t>(ids.size());
-  LIMPID_CHECK(ArgumentError, n_ids >= 2 * n_ctx,
-               "the text has {} tokens; perplexity at -c {} needs at least {}", n_ids, n_ctx,
-               2 * n_ctx);
+  LIMPID_CHECK(
+      ArgumentError, n_ids >= 2 * n_ctx,
+      "the text has {} tokens; perplexity at -c {} needs at least {}: give a longer text, or a "
+      "smaller -c",
+      n_ids, n_ctx, 2 * n_ctx);
   const auto model = load_weights_only(values.model, checkpoint);
   const TokenizerSpec& spec = tokenizer->spec();
   Evaluation evaluation(*model, values.model, std::move(ids),

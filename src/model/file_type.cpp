@@ -1,6 +1,7 @@
 #include "model/file_type.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -178,14 +179,13 @@ const FileType& file_type_from_name(std::string_view name) {
   throw ArgumentError(fmt::format("no type '{}'; there are {}", name, file_type_names()));
 }
 
-std::string file_type_names() {
-  std::string names;
-  for (const FileType& type : kFileTypes) {
-    if (!names.empty()) names += ", ";
-    names += type.name;
-  }
+std::vector<std::string> file_type_list() {
+  std::vector<std::string> names;
+  for (const FileType& type : kFileTypes) names.emplace_back(type.name);
   return names;
 }
+
+std::string file_type_names() { return fmt::format("{}", fmt::join(file_type_list(), ", ")); }
 
 bool is_quantizable(std::string_view name, const Shape& shape) {
   if (shape.rank() < 2 || !name.ends_with("weight")) return false;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tensor/tensor.h"
 
@@ -35,6 +36,7 @@ struct FileType {
 const FileType& file_type_from_name(std::string_view name);
 // "f32, f16, bf16, q8_0, …"
 std::string file_type_names();
+std::vector<std::string> file_type_list();
 
 // What the mixtures look at.
 struct MixFacts {

@@ -53,8 +53,10 @@ const HuggingFaceFamily& find_family(const Checkpoint& given, SpecReader& config
     found.clear();
     for (const std::string& name : *classes) found += (found.empty() ? "" : ", ") + name;
   }
-  throw UnsupportedError(fmt::format("{}: the model is a `{}`, which is not supported (known: {})",
-                                     given.path, printable(found), class_names()));
+  throw UnsupportedError(
+      fmt::format("{}: the model is a `{}`, which is not supported; "
+                  "choose one of these: {}",
+                  given.path, printable(found), class_names()));
 }
 
 // Keys of config.json that describe the file, the training, or defaults of generation that

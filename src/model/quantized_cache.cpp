@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
+#include "base/cache_folder.h"
 #include "base/check.h"
 #include "checkpoint/gguf.h"
 
@@ -88,19 +88,7 @@ Checkpoint with_tensors_of(const Checkpoint& source, Checkpoint cached) {
 
 }  // namespace
 
-std::string quantized_cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && *cache != '\0') {
-    folder = cache;
-  } else {
-    LIMPID_CHECK(ResourceError, home != nullptr && *home != '\0',
-                 "no folder for quantised models: set XDG_CACHE_HOME or HOME");
-    folder = std::filesystem::path(home) / ".cache";
-  }
-  return (folder / "limpid" / "quantized").string();
-}
+std::string quantized_cache_folder() { return cache_folder("quantized"); }
 
 std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type) {
   std::string identity = fmt::format("{}, {}", kQuantizerVersion, file_type.name);

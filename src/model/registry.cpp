@@ -16,7 +16,28 @@ namespace {
 
 const std::array kFamilies = {&kLlamaFamily, &kGpt2Family};
 
+// GGUF files hold more than models (general.type of its specification).
+void refuse_what_is_no_model(const Checkpoint& checkpoint) {
+  const std::string_view type = checkpoint.metadata.string("general.type").value_or("model");
+  const std::string_view architecture =
+      checkpoint.metadata.string("general.architecture").value_or("");
+  LIMPID_CHECK(
+      UnsupportedError, type != "adapter",
+      "{} is an adapter (LoRA), which changes a model and is none; name the model, or merge "
+      "the two first",
+      checkpoint.path);
+  LIMPID_CHECK(UnsupportedError, type != "mmproj" && architecture != "clip",
+               "{} is the part of a model that sees pictures (mmproj); name the file with the "
+               "language model",
+               checkpoint.path);
+  LIMPID_CHECK(UnsupportedError, type != "imatrix",
+               "{} is an importance matrix; name the model, and give this file to limpid quantize "
+               "--imatrix",
+               checkpoint.path);
+}
+
 const Family& find_family(const Checkpoint& checkpoint) {
+  refuse_what_is_no_model(checkpoint);
   const std::optional<std::string_view> architecture =
       checkpoint.metadata.string("general.architecture");
   if (!architecture) {
@@ -30,8 +51,10 @@ const Family& find_family(const Checkpoint& checkpoint) {
       known.push_back(name);
     }
   }
-  throw UnsupportedError(fmt::format("{}: architecture `{}` is not supported (known: {})",
-                                     checkpoint.path, *architecture, fmt::join(known, ", ")));
+  throw UnsupportedError(
+      fmt::format("{}: architecture `{}` is not supported; choose a model of one of "
+                  "these: {}",
+                  checkpoint.path, *architecture, fmt::join(known, ", ")));
 }
 
 // The tokenizer that the file carries must name as many tokens as the embedding has rows.
@@ -65,7 +88,7 @@ class TensorSource {
     const TensorView* tensor = checkpoint_.find(entry.name);
     if (tensor == nullptr && !entry.required) return std::nullopt;
     if (tensor == nullptr || tensor->shape != entry.shape) {
-      fail(entry, fmt::format("{}, expected {}",
+      fail(entry, fmt::format("{}, expected {}; are configuration and weights of the same model?",
                               tensor == nullptr ? "is missing" : "is " + tensor->to_string(),
                               entry.shape.to_string()));
     }

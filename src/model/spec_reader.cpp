@@ -73,7 +73,8 @@ int64_t SpecReader::vocab_size() {
   if (embedding == nullptr || embedding->shape.rank() != 2) {
     throw FormatError(
         checkpoint_.path, FormatError::kNoOffset, "token_embd.weight",
-        "is missing or no matrix; this file holds no runnable model (a vocabulary only?)");
+        "is missing or no matrix; this file holds no model to run (a vocabulary only?): name "
+        "the one with the weights");
   }
   const int64_t n_rows = embedding->shape[0];
   const int64_t stated = size_or("vocab_size", n_rows, kLargestSize);

@@ -44,7 +44,8 @@ TEST(OpenCheckpoint, AFolderIsNamedWithWhatIsInIt) {
   folder.write("tokenizer.json", "{}");
   expect_refused<UnsupportedError>(
       folder.folder(),
-      "is a folder without config.json or consolidated.00.pth (with tokenizer.json, weights.h5)");
+      "is a folder without config.json or consolidated.00.pth (it has tokenizer.json, "
+      "weights.h5)");
 }
 
 TEST(OpenCheckpoint, AnEmptyFileIsAFormatError) {
@@ -54,8 +55,17 @@ TEST(OpenCheckpoint, AnEmptyFileIsAFormatError) {
 
 TEST(OpenCheckpoint, UnknownContentIsShown) {
   TempFolder folder;
-  expect_refused<FormatError>(folder.write("x.gguf", "hello, world, this is text"), "68 65 6c 6c");
+  expect_refused<FormatError>(folder.write("x.gguf", "\x01\x02\xff\xfe and more"), "01 02 ff fe");
   expect_refused<FormatError>(folder.write("y.gguf", "GGU"), "47 47 55");
+}
+
+TEST(OpenCheckpoint, TextIsQuoted) {
+  TempFolder folder;
+  expect_refused<UnsupportedError>(folder.write("x.gguf", "Invalid username.\nSecond line"),
+                                   "text that begins with 'Invalid username.'");
+  expect_refused<UnsupportedError>(folder.write("y.gguf", std::string(100, 'y')),
+                                   ("'" + std::string(40, 'y') + "…'").c_str());
+  expect_refused<UnsupportedError>(folder.write("config.json", "{}"), "name its folder");
 }
 
 TEST(OpenCheckpoint, OtherFormatsAreRefusedByName) {
@@ -71,6 +81,8 @@ TEST(OpenCheckpoint, OtherFormatsAreRefusedByName) {
       folder.write("lfs", "version https://git-lfs.github.com/spec/v1\noid"), "git lfs");
   expect_refused<UnsupportedError>(folder.write("html", "<!DOCTYPE html><html>404 not found"),
                                    "web page");
+  expect_refused<UnsupportedError>(folder.write("upper", "\r\n <HTML><head>"), "web page");
+  expect_refused<UnsupportedError>(folder.write("gz", "\x1f\x8b\x08 and more"), "gunzip");
 }
 
 TEST(OpenCheckpoint, ATruncatedDownloadSaysHowMuchIsThere) {

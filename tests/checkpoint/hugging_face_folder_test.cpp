@@ -164,7 +164,7 @@ TEST(HuggingFaceIndex, AMissingShardIsNamed) {
   const TempFolder folder;
   fill(folder, kIndex);
   fs::remove(folder.path("s2.safetensors"));
-  expect_refused<ResourceError>(folder, {"s2.safetensors", "download complete"});
+  expect_refused<ResourceError>(folder, {"s2.safetensors is missing", "download it too"});
 }
 
 // snapshots/REVISION/x -> ../../blobs/HASH, as the cache of huggingface_hub has it.

@@ -218,9 +218,9 @@ const std::vector<Spoilt>& cases() {
                                    number(static_cast<uint32_t>(z.records[0].content.size()));
        },
        "has no checksum"},
-      {"NoPickle", [](auto& z) { z.records.erase(z.records.begin()); }, "without a data.pkl",
+      {"NoPickle", [](auto& z) { z.records.erase(z.records.begin()); }, "no data.pkl",
        Says::kUnsupported},
-      {"Empty", [](auto& z) { z.records.clear(); }, "without a data.pkl", Says::kUnsupported},
+      {"Empty", [](auto& z) { z.records.clear(); }, "no data.pkl", Says::kUnsupported},
       {"TorchScript", [](auto& z) { z.add("code/__torch__.py", "x"); }, "TorchScript",
        Says::kUnsupported},
       {"BigEndian", [](auto& z) { z.records[1].content = "big"; }, "byteorder is 'big'",

@@ -185,8 +185,11 @@ TEST(NpyFile, HeaderAndRowsInAnyOrder) {
   EXPECT_EQ(values, (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 
-TEST(NpyFile, UnfinishedIsRemoved) {
-  const TempFile file;
+TEST(NpyFile, UnfinishedLeavesWhatWasThere) {
+  const TempFile file("old");
+  { const NpyFile npy(file.path(), 2, 3); }
+  EXPECT_EQ(file.content(), "old");
+  fs::remove(file.path());
   { const NpyFile npy(file.path(), 2, 3); }
   EXPECT_FALSE(fs::exists(file.path()));
 }

@@ -1,0 +1,92 @@
+#include "checkpoint/foreign_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kOlderThanGguf =
+    "a format before GGUF, which is not read: download the model as GGUF, or convert it with "
+    "llama.cpp";
+
+struct Magic {
+  std::string_view bytes;
+  std::string_view what;  // what a file is that begins so
+  std::string_view then;  // what to do
+};
+constexpr Magic kMagics[] = {
+    {"lmgg", "a GGML file", kOlderThanGguf},
+    {"fmgg", "a GGMF file", kOlderThanGguf},
+    {"tjgg", "a GGJT file", kOlderThanGguf},
+    {"algg", "a GGLA (LoRA) file", "an adapter in a format before GGUF; name the model itself"},
+    {"version https://git-lfs", "a Git LFS pointer instead of the file",
+     "run `git lfs pull` in its folder"},
+    {"\x89HDF", "an HDF5 file (Keras, TensorFlow)", "download the model as safetensors or GGUF"},
+    {"\x1f\x8b", "a gzip archive", "unpack it first (gunzip, or tar xzf)"},
+    {"\xfd"
+     "7zXZ",
+     "an xz archive", "unpack it first (unxz, or tar xJf)"},
+    {"BZh", "a bzip2 archive", "unpack it first (bunzip2, or tar xjf)"},
+    {"\x28\xb5\x2f\xfd", "a zstd archive", "unpack it first (unzstd)"},
+    {"7z\xbc\xaf", "a 7z archive", "unpack it first (7z x)"},
+    {"Rar!", "a rar archive", "unpack it first (unrar x)"},
+};
+
+constexpr size_t kLookedAt = 512;  // bytes that decide whether a file is text
+
+std::string_view without_blanks(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
+}
+
+bool starts_with_in_any_case(std::string_view text, std::string_view beginning) {
+  return text.size() >= beginning.size() &&
+         std::equal(beginning.begin(), beginning.end(), text.begin(), [](char wanted, char found) {
+           return wanted == std::tolower(static_cast<unsigned char>(found));
+         });
+}
+
+bool is_text(std::string_view bytes) {
+  constexpr size_t kFewest = 8;  // less may be anything
+  return bytes.size() >= kFewest && std::ranges::all_of(bytes.substr(0, kLookedAt), [](char c) {
+           return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+         });
+}
+
+// The first line, short enough for a message.
+std::string beginning_of(std::string_view text) {
+  constexpr size_t kShown = 40;
+  const std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  return line.size() > kShown ? fmt::format("{}…", line.substr(0, kShown)) : std::string(line);
+}
+
+}  // namespace
+
+std::string describe_foreign(std::string_view bytes) {
+  for (const Magic& magic : kMagics) {
+    if (bytes.starts_with(magic.bytes)) return fmt::format("{}: {}", magic.what, magic.then);
+  }
+  const std::string_view text = without_blanks(bytes.substr(0, kLookedAt));
+  for (const std::string_view tag : {"<!doctype html", "<html", "<?xml", "<head"}) {
+    if (starts_with_in_any_case(text, tag))
+      return "a web page: the download went wrong; look at it in a browser, and download again";
+  }
+  if (!is_text(text)) return "";
+  return fmt::format(
+      "text that begins with '{}': name the weights; if this was a download, that is the server's "
+      "answer",
+      beginning_of(text));
+}
+
+void refuse_foreign(const std::string& path, std::string_view bytes) {
+  const std::string description = describe_foreign(bytes);
+  if (!description.empty())
+    throw UnsupportedError(fmt::format("{} is no model but {}", path, description));
+}
+
+}  // namespace limpid

@@ -1,0 +1,244 @@
+#include "cli/checkup.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/atomic_file.h"
+#include "base/cache_folder.h"
+#include "base/mapped_file.h"
+#include "base/sha256.h"
+#include "cli/model_path.h"
+#include "cli/output.h"
+#include "executor/cpu/isa.h"
+#include "executor/executors.h"
+#include "limpid/error.hpp"
+
+namespace limpid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Measuring reads an array of 512 MB.
+constexpr uint64_t kEnoughToMeasure = uint64_t{1} << 30;
+// SmolLM2 with a context of 2,048 tokens takes about 300 MB.
+constexpr uint64_t kEnoughToChat = 400'000'000;
+
+Build look_at_build() {
+  Build build;
+  build.version = LIMPID_VERSION;
+  build.type = LIMPID_BUILD_TYPE;
+#if defined(__clang__)
+  build.compiler = fmt::format("clang {}", __clang_version__);
+#else
+  build.compiler = fmt::format("GCC {}", __VERSION__);
+#endif
+#if !defined(__OPTIMIZE__)
+  build.is_optimised = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  build.is_sanitised = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  build.is_sanitised = true;
+#endif
+#endif
+  return build;
+}
+
+std::string first_word(const char* path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+// "200000 100000": microseconds of processor time in each period; "max" where nothing is bound.
+double look_at_quota() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0;
+  double period = 0;
+  return file >> quota >> period && period > 0 ? quota / period : 0;
+}
+
+// The folder, or what of the way to it is there.
+fs::path existing_part(fs::path folder) {
+  std::error_code error;
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+// Why nothing can be written to the existing folder, or "".
+std::string why_not_writable(const fs::path& existing) {
+  try {
+    const AtomicFile probe((existing / "limpid-doctor").string());
+    return "";
+  } catch (const Error&) {
+    return fmt::format("nothing can be written to {}", existing.string());
+  }
+}
+
+CacheState::Entry measure_entry(const fs::directory_entry& entry) {
+  CacheState::Entry measured{entry.path().filename().string()};
+  const auto add = [&measured](const fs::directory_entry& file) {
+    std::error_code gone;
+    if (!file.is_regular_file(gone)) return;
+    ++measured.n_files;
+    const uint64_t size = file.file_size(gone);
+    if (!gone) measured.n_bytes += size;
+  };
+  add(entry);
+  std::error_code error;
+  if (entry.is_symlink(error)) return measured;
+  for (fs::recursive_directory_iterator it(entry.path(), error), end; !error && it != end;
+       it.increment(error)) {
+    add(*it);
+  }
+  return measured;
+}
+
+CacheState look_at_cache() {
+  CacheState cache;
+  try {
+    cache.path = cache_folder();
+  } catch (const ResourceError& error) {
+    cache.problem = error.what();
+    return cache;
+  }
+  const fs::path existing = existing_part(cache.path);
+  cache.problem = why_not_writable(existing);
+  std::error_code error;
+  for (fs::directory_iterator it(cache.path, error), end; !error && it != end;
+       it.increment(error)) {
+    cache.entries.push_back(measure_entry(*it));
+  }
+  std::ranges::sort(cache.entries, {}, &CacheState::Entry::name);
+  const fs::space_info space = fs::space(existing, error);
+  if (!error) cache.free_bytes = space.available;
+  return cache;
+}
+
+FirstModel look_at_model(const CacheState& cache) {
+  const NamedModel& named = named_models().front();
+  FirstModel model;
+  model.name = named.name;
+  if (cache.path.empty()) return model;
+  model.path = (fs::path(models_directory()) / named.file_name()).string();
+  std::error_code absent;
+  if (!fs::exists(model.path, absent)) return model;
+  model.state = FirstModel::State::kDamaged;
+  try {
+    const auto file = MappedFile::open(model.path);
+    Sha256 digest;
+    if (file->size() == named.n_bytes) digest.update(file->bytes());
+    if (digest.hex() == named.sha256) model.state = FirstModel::State::kVerified;
+  } catch (const ResourceError&) {  // may not be read: as good as damaged
+  }
+  return model;
+}
+
+class Judge {
+ public:
+  explicit Judge(const Checkup& checkup) : checkup_(checkup) {}
+
+  std::vector<Finding> findings() {
+    build();
+    processor();
+    memory();
+    cache();
+    model();
+    std::ranges::stable_partition(findings_, &Finding::is_problem);
+    return std::move(findings_);
+  }
+
+ private:
+  void problem(std::string text) { findings_.push_back({true, std::move(text)}); }
+  void note(std::string text) { findings_.push_back({false, std::move(text)}); }
+
+  void build() {
+    const Build& build = checkup_.build;
+    if (build.is_sanitised)
+      note("built with sanitizers, many times slower; for use: cmake --preset release");
+    else if (!build.is_optimised)
+      note("built without optimisation, many times slower; for use: cmake --preset release");
+  }
+
+  void processor() {
+    const Machine& machine = checkup_.machine;
+    if (checkup_.isas.front() == "scalar")
+      note("this CPU has none of the instruction sets with kernels of their own: answers are slow");
+    else if (checkup_.isa != checkup_.isas.front())
+      note(fmt::format("kernels for {} run, and {} would be faster: unset LIMPID_ISA", checkup_.isa,
+                       checkup_.isas.front()));
+    if (checkup_.governor == "powersave")
+      note(
+          "the clock's governor is powersave: faster with `cpupower frequency-set -g performance` "
+          "(as root)");
+    const double quota = checkup_.cpu_quota;
+    if (quota > 0 && quota < machine.n_cores)
+      note(fmt::format(
+          "this container is granted {:.1f} of {} cores: -t {} is faster than the default", quota,
+          machine.n_cores, std::max(1, static_cast<int>(std::lround(quota)))));
+  }
+
+  void memory() {
+    const uint64_t available = checkup_.machine.available_bytes;
+    if (available > 0 && available < kEnoughToChat)
+      problem(
+          fmt::format("{} of memory are available, and {} needs {}: close other programs, or "
+                      "raise the container's limit",
+                      format_bytes(available), checkup_.model.name, format_bytes(kEnoughToChat)));
+  }
+
+  void cache() {
+    const CacheState& cache = checkup_.cache;
+    if (!cache.problem.empty())
+      problem(cache.path.empty()
+                  ? cache.problem
+                  : fmt::format("{}: make it writable, or set XDG_CACHE_HOME to a folder that is",
+                                cache.problem));
+    else if (const NamedModel& first = named_models().front();
+             checkup_.model.state == FirstModel::State::kAbsent &&
+             cache.free_bytes < first.n_bytes + first.package_bytes)
+      problem(fmt::format("{} are free at {}, and pulling {} needs {}: free some space",
+                          format_bytes(cache.free_bytes), cache.path, first.name,
+                          format_bytes(first.n_bytes + first.package_bytes)));
+  }
+
+  void model() {
+    const FirstModel& model = checkup_.model;
+    if (model.state == FirstModel::State::kAbsent)
+      note(fmt::format("no model yet: limpid pull {}", model.name));
+    if (model.state == FirstModel::State::kDamaged)
+      problem(fmt::format("{} is damaged; get it again: limpid pull {}", model.path, model.name));
+  }
+
+  const Checkup& checkup_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+Checkup check_up(bool measure) {
+  Checkup checkup;
+  checkup.build = look_at_build();
+  checkup.machine = look_at_machine();
+  for (const std::string_view isa : available_isas()) checkup.isas.emplace_back(isa);
+  checkup.isa = choose_isa("").name;
+  checkup.governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  checkup.cpu_quota = look_at_quota();
+  const uint64_t available = checkup.machine.available_bytes;
+  if (measure && (available == 0 || available > kEnoughToMeasure))
+    checkup.limits = measure_limits(checkup.machine.n_cores);
+  checkup.cache = look_at_cache();
+  checkup.model = look_at_model(checkup.cache);
+  return checkup;
+}
+
+std::vector<Finding> judge(const Checkup& checkup) { return Judge(checkup).findings(); }
+
+}  // namespace limpid::cli

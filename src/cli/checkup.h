@@ -1,0 +1,63 @@
+// What `limpid doctor` looks at, and what it makes of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/machine.h"
+
+namespace limpid::cli {
+
+struct Build {
+  std::string version;
+  std::string type;      // of CMake: "Release", "RelWithDebInfo", …
+  std::string compiler;  // "GCC 12.2.0"
+  bool is_optimised = true;
+  bool is_sanitised = false;
+};
+
+struct CacheState {
+  struct Entry {
+    std::string name;  // a folder or file in the cache
+    uint64_t n_files = 0;
+    uint64_t n_bytes = 0;
+  };
+  std::string path;
+  std::string problem;  // why nothing can be written to it, or ""
+  uint64_t free_bytes = 0;
+  std::vector<Entry> entries;  // by name
+};
+
+// The model that `limpid pull` and `make chat` begin with.
+struct FirstModel {
+  enum class State : uint8_t { kAbsent, kVerified, kDamaged };
+  std::string name;
+  std::string path;
+  State state = State::kAbsent;
+};
+
+struct Checkup {
+  Build build;
+  Machine machine;
+  std::vector<std::string> isas;  // compiled in and possible here, best first
+  std::string isa;                // whose kernels run
+  std::string governor;           // of the first core's clock; "": not to be seen
+  double cpu_quota = 0;           // cores that the control group grants; 0: all
+  MachineLimits limits;           // n_threads is 0 where they were not measured
+  CacheState cache;
+  FirstModel model;
+};
+
+// Looks at this machine; with `measure` also at its limits, unless memory is too short for that.
+Checkup check_up(bool measure);
+
+struct Finding {
+  bool is_problem;   // something does not work; otherwise it works, and could be better
+  std::string text;  // what, and what to do
+};
+
+// What deserves a word, the problems first.
+std::vector<Finding> judge(const Checkup& checkup);
+
+}  // namespace limpid::cli

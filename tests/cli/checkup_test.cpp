@@ -1,0 +1,101 @@
+#include "cli/checkup.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace limpid::cli {
+namespace {
+
+// A machine on which nothing deserves a word.
+Checkup healthy() {
+  Checkup checkup;
+  checkup.build = {"1.2.3", "Release", "GCC", true, false};
+  checkup.machine.n_cores = 8;
+  checkup.machine.memory_bytes = 16'000'000'000;
+  checkup.machine.available_bytes = 8'000'000'000;
+  checkup.isas = {"avx2", "scalar"};
+  checkup.isa = "avx2";
+  checkup.governor = "performance";
+  checkup.cache.path = "/home/you/.cache/limpid";
+  checkup.cache.free_bytes = 10'000'000'000;
+  checkup.model = {"smollm2", "/home/you/.cache/limpid/models/m.gguf",
+                   FirstModel::State::kVerified};
+  return checkup;
+}
+
+void expect_one(const Checkup& checkup, bool is_problem, const std::string& words) {
+  const std::vector<Finding> findings = judge(checkup);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].is_problem, is_problem);
+  EXPECT_NE(findings[0].text.find(words), std::string::npos) << findings[0].text;
+}
+
+TEST(Judge, NothingToSayOfAHealthyMachine) { EXPECT_TRUE(judge(healthy()).empty()); }
+
+TEST(Judge, ABuildForDebuggingIsNoted) {
+  Checkup debug = healthy();
+  debug.build.is_optimised = false;
+  expect_one(debug, false, "cmake --preset release");
+  Checkup sanitised = healthy();
+  sanitised.build.is_sanitised = true;
+  expect_one(sanitised, false, "sanitizers");
+}
+
+TEST(Judge, ASlowClockIsNoted) {
+  Checkup checkup = healthy();
+  checkup.governor = "powersave";
+  expect_one(checkup, false, "cpupower frequency-set -g performance");
+}
+
+TEST(Judge, AContainersShareOfTheCoresIsNoted) {
+  Checkup checkup = healthy();
+  checkup.cpu_quota = 2.4;
+  expect_one(checkup, false, "-t 2 ");
+  checkup.cpu_quota = 0.5;
+  expect_one(checkup, false, "-t 1 ");
+  checkup.cpu_quota = 8;
+  EXPECT_TRUE(judge(checkup).empty());
+}
+
+TEST(Judge, ACpuWithoutKernelsOfItsOwnIsNoted) {
+  Checkup checkup = healthy();
+  checkup.isas = {"scalar"};
+  checkup.isa = "scalar";
+  expect_one(checkup, false, "slow");
+}
+
+TEST(Judge, TooLittleMemoryIsAProblem) {
+  Checkup checkup = healthy();
+  checkup.machine.available_bytes = 100'000'000;
+  expect_one(checkup, true, "100.0 MB of memory are available");
+  checkup.machine.available_bytes = 0;  // unknown
+  EXPECT_TRUE(judge(checkup).empty());
+}
+
+TEST(Judge, AFullDiskIsAProblemOnlyBeforeTheModelIsThere) {
+  Checkup checkup = healthy();
+  checkup.cache.free_bytes = 1'000'000;
+  EXPECT_TRUE(judge(checkup).empty());
+  checkup.model.state = FirstModel::State::kAbsent;
+  const std::vector<Finding> findings = judge(checkup);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_TRUE(findings[0].is_problem) << "problems come first";
+  EXPECT_NE(findings[0].text.find("free some space"), std::string::npos);
+  EXPECT_NE(findings[1].text.find("limpid pull smollm2"), std::string::npos);
+}
+
+TEST(Judge, ACacheThatCannotBeWrittenIsAProblem) {
+  Checkup checkup = healthy();
+  checkup.cache.problem = "nothing can be written to /home/you";
+  expect_one(checkup, true, "XDG_CACHE_HOME");
+}
+
+TEST(Judge, ADamagedModelIsAProblem) {
+  Checkup checkup = healthy();
+  checkup.model.state = FirstModel::State::kDamaged;
+  expect_one(checkup, true, "limpid pull smollm2");
+}
+
+}  // namespace
+}  // namespace limpid::cli

@@ -1,0 +1,156 @@
+"""What shells complete, asked of the shells themselves, and the manual page, asked of man and groff."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import limpid_program
+
+ASK_BASH = r"""
+source "$1"
+COMP_WORDS=(limpid "${@:2}")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_limpid
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+def printed(*arguments: str) -> str:
+    return limpid_program.run(*arguments).decode()
+
+
+def help_options(command: str) -> set[str]:
+    """Every spelling that --help shows."""
+    lines = printed(command, "--help").split("\nexamples:\n")[0].splitlines()
+    names = [re.match(r"  (-[^ ,]+(?:, -[^ ,]+)*)", line) for line in lines]
+    return {name for match in names if match for name in match[1].split(", ")}
+
+
+def command_names() -> list[str]:
+    overview = printed("--help").split("limpid COMMAND --help")[0]
+    return re.findall(r"^  (\w+) +\S", overview, re.M)
+
+
+class Bash(unittest.TestCase):
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        self.script = self.folder / "completion"
+        self.script.write_text(printed("completion", "bash"))
+        (self.folder / "model one.gguf").touch()
+        (self.folder / "models").mkdir()
+
+    def completed(self, *words: str) -> set[str]:
+        done = subprocess.run(
+            ["bash", "-c", ASK_BASH, "bash", self.script, *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertEqual(done.stderr, "")
+        return set(filter(None, done.stdout.split("\n")))
+
+    def test_commands(self):
+        self.assertEqual(self.completed("ch"), {"chat"})
+        self.assertEqual(self.completed("de"), {"detokenize", "devices"})
+        self.assertEqual(self.completed(""), {*command_names(), "help", "--help", "--version"})
+        self.assertEqual(self.completed("help", "ch"), {"chat"})
+
+    def test_options_are_those_of_the_help(self):
+        for command in command_names():
+            self.assertEqual(
+                self.completed(command, "-"), help_options(command) | {"-h", "--help"}, command
+            )
+        self.assertEqual(self.completed("chat", "--temp"), {"--temp", "--temperature"})
+        self.assertEqual(self.completed("chat", "-ct"), {"-ctk", "-ctv"})
+
+    def test_values(self):
+        self.assertEqual(self.completed("run", "-m", "mod"), {"model one.gguf", "models"})
+        self.assertEqual(self.completed("run", "-m", "smo"), {"smollm2"})
+        self.assertEqual(self.completed("run", "mod"), {"model one.gguf", "models"})
+        self.assertEqual(self.completed("run", "--executor", ""), {"cpu", "reference"})
+        self.assertEqual(self.completed("run", "-ctk", "f"), {"f16", "f32"})
+        self.assertEqual(self.completed("run", "-p", "mod"), set())
+        self.assertEqual(self.completed("completion", "z"), {"zsh"})
+        self.assertIn("q4_k_m", self.completed("quantize", "in.gguf", "out.gguf", "q4_k"))
+
+
+class OtherShells(unittest.TestCase):
+    def test_zsh_reads_its_script(self):
+        script = printed("completion", "zsh")
+        self.assertTrue(script.startswith("#compdef limpid\n"))
+        for command in command_names():
+            self.assertIn(f"\n  {command})\n    _arguments", script)
+            for option in help_options(command):
+                self.assertRegex(script, rf"\){re.escape(option)}\[")
+        if zsh := shutil.which("zsh"):
+            done = subprocess.run([zsh, "-n"], input=script.encode(), capture_output=True)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_fish_reads_its_script(self):
+        script = printed("completion", "fish")
+        for command in command_names():
+            self.assertIn(f"-n __fish_use_subcommand -a {command} ", script)
+        self.assertRegex(script, r"_from run' -s m -l model -r -F -a 'smollm2' -d ")
+        self.assertRegex(script, r"_from run' -o ctk -l cache-type-k -r -a 'f16 f32' -d ")
+        if fish := shutil.which("fish"):
+            done = subprocess.run(
+                [fish, "--no-execute"], input=script.encode(), capture_output=True
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_unknown_shells_are_named(self):
+        done = subprocess.run([limpid_program.PROGRAM, "completion", "tcsh"], capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stderr, b"limpid: no completion for tcsh; there are bash, zsh and fish\n"
+        )
+
+
+class ManualPage(unittest.TestCase):
+    def test_it_has_every_command_option_and_example(self):
+        page = printed("man")
+        plain = re.sub(r"\\f[BIR]", "", page).replace("\\-", "-").replace("\\(aq", "'")
+        plain = plain.replace("\\(ti", "~").replace("\\e", "\\")
+        for command in command_names():
+            self.assertIn(f"\n.SS limpid {command}\n", plain)
+            for option in help_options(command):
+                self.assertRegex(plain, rf"(?m)^(.*, )?{re.escape(option)}[,\s]")
+            for example in printed(command, "--help").split("\nexamples:\n")[1].splitlines():
+                self.assertIn(f"\n{example}\n", plain)
+        for heading in ("NAME", "SYNOPSIS", "ENVIRONMENT", "FILES", "EXIT STATUS"):
+            self.assertIn(f"\n.SH {heading}\n", page)
+        self.assertIn("\n.B LLAMA_ARG_MODEL\n", page)
+        self.assertTrue(page.isascii())
+
+    def test_groff_has_nothing_to_say_against_it(self):
+        if not (groff := shutil.which("groff")):
+            self.skipTest("needs groff")
+        done = subprocess.run(
+            [groff, "-man", "-Tutf8", "-ww", "-z"],
+            input=printed("man").encode(),
+            capture_output=True,
+        )
+        if b"cannot open" in done.stderr or b"can't open" in done.stderr:
+            self.skipTest("needs all of groff (its macros)")
+        self.assertEqual((done.returncode, done.stderr.decode()), (0, ""))
+
+    def test_man_shows_it(self):
+        if not (man := shutil.which("man")):
+            self.skipTest("needs man")
+        with tempfile.NamedTemporaryFile("w", suffix=".1") as file:
+            file.write(printed("man"))
+            file.flush()
+            done = subprocess.run([man, "-l", file.name], capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"man does not work here: {done.stderr.strip()}")
+        self.assertIn("limpid chat -m FILE [options]", done.stdout)
+
+
+if __name__ == "__main__":
+    limpid_program.main()
