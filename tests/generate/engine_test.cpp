@@ -194,7 +194,7 @@ TEST(MemoryPlan, RefusesWhatCannotFitBeforeLoading) {
   check_memory_plan(plan);
   plan.activations = 1;
   const auto message = message_of<ResourceError>([&] { check_memory_plan(plan); });
-  for (const char* word : {"8.0 MiB", "3.0 MiB", "5.0 MiB", "4096 tokens", "n_ctx"}) {
+  for (const char* word : {"8.0 MiB", "3.0 MiB", "5.0 MiB", "4096 tokens", "(-c)"}) {
     EXPECT_NE(message.find(word), std::string::npos) << message;
   }
   plan.available = 0;  // unknown
