@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/page_advice.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
@@ -80,6 +81,14 @@ void check_not_shrunk(const MappedFile& file) {
   LIMPID_CHECK(ResourceError, !error && size >= file.size(),
                "{} had {} bytes when it was opened and has fewer now; is it still being written?",
                file.path(), file.size());
+}
+
+void leave_file(const Checkpoint& checkpoint, std::span<const std::byte> part) {
+  const bool mapped = std::ranges::any_of(checkpoint.files, [part](const auto& file) {
+    const std::byte* begin = file->bytes().data();
+    return part.data() >= begin && part.data() + part.size() <= begin + file->size();
+  });
+  if (mapped) leave_pages(part);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ enum class HeadRows : uint8_t { kOfArchitecture, kHalfSplit, kInterleavedPairs }
 struct MadeTensor {
   std::string how;               // for `inspect`: "rows of 2 files joined", "transposed"
   std::function<Tensor()> make;  // of the dtype and shape that `tensors` states
+  // Where it is f32, f16 or bf16 and its rows are those of several views, one view after another:
+  // these, for whoever can do without the copy.
+  std::vector<TensorView> row_parts;
 };
 
 struct Checkpoint {
@@ -63,6 +67,10 @@ struct Checkpoint {
 // Throws ResourceError when the file on disk has become smaller than its map: to read what is gone
 // would be fatal.
 void check_not_shrunk(const MappedFile& file);
+
+// Pages of the checkpoint's files that have been read, and are not needed for now, are given back.
+// `part` may lie elsewhere, in memory that a test or a reader made: that is left alone.
+void leave_file(const Checkpoint& checkpoint, std::span<const std::byte> part);
 
 // Looks at what is at `path` and opens it with the reader that knows it: a Hugging Face folder,
 // safetensors (with a config.json beside it: that folder), PyTorch .pth and .pt, GGUF (also split

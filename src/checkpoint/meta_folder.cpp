@@ -135,7 +135,22 @@ class ShardJoiner {
                                     join == Join::kRows ? "rows" : "columns", shards_.size()),
                         [shards = shards_, name, dtype = first.dtype, shape, join] {
                           return joined_tensor(shards, name, dtype, shape, join);
-                        }};
+                        },
+                        join == Join::kRows ? parts_in_files(name) : std::vector<TensorView>{}};
+  }
+
+  // The shards' views, or none when one of them has to be made itself or is of another type than
+  // weights are.
+  std::vector<TensorView> parts_in_files(const std::string& name) const {
+    std::vector<TensorView> parts;
+    for (const auto& shard : shards_) {
+      const TensorView& part = *shard->find(name);
+      const bool is_weight =
+          part.dtype == DType::kF32 || part.dtype == DType::kF16 || part.dtype == DType::kBF16;
+      if (!is_weight || shard->made.contains(name)) return {};
+      parts.push_back(part);
+    }
+    return parts;
   }
 
   static Tensor joined_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& shards,
@@ -150,6 +165,7 @@ class ShardJoiner {
       if (join == Join::kRows) {
         std::memcpy(whole.data() + offset, part.data, part.n_bytes());
         offset += part.n_bytes();
+        leave_file(*shard, {part.data, part.n_bytes()});
         continue;
       }
       for (int64_t row = 0; row < part.shape[0]; ++row) {
@@ -157,6 +173,7 @@ class ShardJoiner {
                     part.row_bytes());
       }
       offset += part.row_bytes();
+      leave_file(*shard, {part.data, part.n_bytes()});
     }
     return whole;
   }

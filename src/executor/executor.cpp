@@ -1,5 +1,8 @@
 #include "executor/executor.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/check.h"
 #include "base/checked.h"
 #include "tensor/codec.h"
@@ -21,6 +24,32 @@ std::vector<float> decode_vector(const WeightSource& source) {
         stored[i];
   }
   return canonical;
+}
+
+StoredRows::StoredRows(const TensorView& whole)
+    : ranges_{{0, whole.shape.rows(), whole.data}}, row_bytes_(whole.row_bytes()) {}
+
+StoredRows::StoredRows(const WeightSource& source) : StoredRows(source.tensor) {
+  if (source.row_parts.empty()) return;
+  ranges_.clear();
+  int64_t n_rows = 0;
+  for (const TensorView& part : source.row_parts) {
+    LIMPID_CHECK(ShapeError,
+                 part.dtype == source.tensor.dtype && !is_quantized(part.dtype) &&
+                     part.shape.cols() == source.tensor.shape.cols(),
+                 "{}: a part is {}, which makes no rows of {}", source.name, part.to_string(),
+                 source.tensor.to_string());
+    ranges_.push_back({n_rows, n_rows + part.shape.rows(), part.data});
+    n_rows += part.shape.rows();
+  }
+  LIMPID_CHECK(ShapeError, n_rows == source.tensor.shape.rows(), "{}: the parts of {} have {} rows",
+               source.name, source.tensor.to_string(), n_rows);
+}
+
+const std::byte* StoredRows::row(int64_t i) const {
+  const auto after = std::ranges::upper_bound(ranges_, i, {}, &Range::begin);
+  const Range& range = *std::prev(after);
+  return range.data + static_cast<uint64_t>(i - range.begin) * row_bytes_;
 }
 
 uint64_t KvLayout::n_bytes() const {

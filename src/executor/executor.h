@@ -51,6 +51,31 @@ struct WeightSource {
   WeightUse use = WeightUse::kProjection;
   RowOrder row_order = RowOrder::kAsStored;
   int64_t head_dim = 0;  // for kInterleavedPairs; vectors (biases) are mapped too
+  // Not empty: `tensor` has no data, its rows are those of these views, one view after another. Of
+  // plain types only, and never of a vector.
+  std::vector<TensorView> row_parts = {};
+};
+
+// Where the rows of a weight lie: in one range of memory, or in several.
+class StoredRows {
+ public:
+  struct Range {
+    int64_t begin;  // rows [begin, end) of the weight
+    int64_t end;
+    const std::byte* data;  // without gaps
+  };
+
+  StoredRows() = default;
+  // Throws ShapeError when the parts do not make up the tensor, or are quantised.
+  explicit StoredRows(const WeightSource& source);
+  explicit StoredRows(const TensorView& whole);
+
+  const std::byte* row(int64_t i) const;
+  std::span<const Range> ranges() const { return ranges_; }
+
+ private:
+  std::vector<Range> ranges_;  // ascending
+  uint64_t row_bytes_ = 0;
 };
 
 // Canonical output row of the stored row `row`.

@@ -60,14 +60,15 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
   plan.n_ctx_train = spec.n_ctx_train;
   plan.available = available_memory();
   for (const auto& [name, tensor] : checkpoint.tensors) {
-    plan.weights_in_file += tensor.n_bytes();
+    // Joined or transposed: a copy that stays, unless the parts are read where they lie.
+    const auto made = checkpoint.made.find(name);
+    const bool copied = made != checkpoint.made.end() && made->second.row_parts.empty();
+    (copied ? plan.weights_packed : plan.weights_in_file) += tensor.n_bytes();
     // An embedding that is no output matrix too is only looked up, and stays in the file.
     const bool looked_up =
         name == "position_embd.weight" || (name == "token_embd.weight" && !spec.tied_embeddings);
     const bool packed = options.executor == "cpu" && is_quantized(tensor.dtype) && !looked_up;
     if (packed) plan.weights_packed += PackedWeight::packed_bytes(tensor);
-    // Joined or transposed: a copy that stays.
-    if (checkpoint.made.contains(name)) plan.weights_packed += tensor.n_bytes();
   }
   const uint64_t per_position = bytes_per_position(spec, options);
   plan.n_ctx = options.n_ctx > 0 ? options.n_ctx : spec.n_ctx_train;

@@ -82,6 +82,7 @@ void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const st
                          Tensor result(stored.dtype, shape);
                          transpose(stored.data, stored.shape[0], stored.shape[1],
                                    dtype_info(stored.dtype).block_bytes, result.data());
+                         leave_file(*source, {stored.data, stored.n_bytes()});
                          return result;
                        }};
 }

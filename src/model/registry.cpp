@@ -76,6 +76,14 @@ void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& tab
   }
 }
 
+// The parts that make up a matrix between them, where an executor can read them as they lie.
+std::vector<TensorView> row_parts_of(const Checkpoint& checkpoint, const TensorEntry& entry) {
+  const auto made = checkpoint.made.find(entry.name);
+  const bool fits =
+      made != checkpoint.made.end() && entry.rows.n_rows == 0 && entry.use != WeightUse::kVector;
+  return fits ? made->second.row_parts : std::vector<TensorView>{};
+}
+
 // Hands out the tensors of a checkpoint; one that has to be made is made once, however many entries
 // take rows of it.
 class TensorSource {
@@ -84,7 +92,7 @@ class TensorSource {
       : checkpoint_(checkpoint), made_(made) {}
 
   // Nothing for an absent tensor that is not required.
-  std::optional<TensorView> read(const TensorEntry& entry) {
+  std::optional<WeightSource> read(const TensorEntry& entry, int64_t head_dim) {
     const TensorView* tensor = checkpoint_.find(entry.name);
     if (tensor == nullptr && !entry.required) return std::nullopt;
     if (tensor == nullptr || tensor->shape != entry.shape) {
@@ -92,7 +100,10 @@ class TensorSource {
                               tensor == nullptr ? "is missing" : "is " + tensor->to_string(),
                               entry.shape.to_string()));
     }
-    return rows_of(bytes_of(entry.name), entry);
+    WeightSource source{entry.name, *tensor, entry.use, entry.row_order, head_dim};
+    source.row_parts = row_parts_of(checkpoint_, entry);
+    if (source.row_parts.empty()) source.tensor = rows_of(bytes_of(entry.name), entry);
+    return source;
   }
 
  private:
@@ -152,10 +163,9 @@ DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spe
   for (const auto& [name, tensor] : checkpoint.tensors) total += tensor.n_bytes();
   uint64_t done = 0;
   for (const TensorEntry& entry : table.entries) {
-    if (const std::optional<TensorView> tensor = source.read(entry)) {
-      *entry.place =
-          executor.load_weight({entry.name, *tensor, entry.use, entry.row_order, spec.head_dim});
-      done += tensor->n_bytes();
+    if (const std::optional<WeightSource> weight = source.read(entry, spec.head_dim)) {
+      *entry.place = executor.load_weight(*weight);
+      done += weight->tensor.n_bytes();
     }
     LIMPID_CHECK(ResourceError, !progress || progress(done, total), "{}: loading was cancelled",
                  checkpoint.path);

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/page_advice.h"
 #include "model/registry.h"
 #include "tensor/codec.h"
 #include "tensor/quantize_row.h"
@@ -78,15 +77,6 @@ void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                "Start from a file in f16, bf16 or f32, or use limpid quantize --allow-requantize",
                checkpoint.path, tensor.name, dtype_info(tensor.from).name,
                dtype_info(tensor.to).name);
-}
-
-// Pages of a file that have been read are given back; memory that a test or a reader made is not.
-void leave_if_mapped(const Checkpoint& checkpoint, std::span<const std::byte> part) {
-  const bool mapped = std::ranges::any_of(checkpoint.files, [part](const auto& file) {
-    const std::byte* begin = file->bytes().data();
-    return part.data() >= begin && part.data() + part.size() <= begin + file->size();
-  });
-  if (mapped) leave_pages(part);
 }
 
 // Rows [begin, end) of the new tensor into `out`.
@@ -183,10 +173,10 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
     sink(piece);
     const std::byte* first = source.row(begin);
     if (tensor.move == RowMove::kNone) {
-      leave_if_mapped(checkpoint, {first, static_cast<size_t>(end - begin) * source.row_bytes()});
+      leave_file(checkpoint, {first, static_cast<size_t>(end - begin) * source.row_bytes()});
     }
   }
-  if (stored.n_bytes() > 0) leave_if_mapped(checkpoint, {stored.data, stored.n_bytes()});
+  if (stored.n_bytes() > 0) leave_file(checkpoint, {stored.data, stored.n_bytes()});
 }
 
 }  // namespace limpid

@@ -95,13 +95,15 @@ void write_folder(const TempFolder& folder, const Checkpoint& tiny, int64_t n,
                 parts_of(tiny, i, n, embedding));
 }
 
-std::vector<float> logits_of(std::shared_ptr<const Checkpoint> checkpoint) {
-  const auto model = Model::load(std::move(checkpoint), make_reference_executor({.n_threads = 1}));
+std::vector<float> logits_of(std::shared_ptr<const Checkpoint> checkpoint,
+                             const char* executor = "reference") {
+  const auto model =
+      Model::load(std::move(checkpoint), make_executor(executor, {.n_threads = 1, .isa = ""}));
   return run_in_chunks(*model, some_tokens(20, 50), 7);
 }
 
-std::vector<float> logits_of(const std::string& path) {
-  return logits_of(std::make_shared<const Checkpoint>(open_model_files({path, ""})));
+std::vector<float> logits_of(const std::string& path, const char* executor = "reference") {
+  return logits_of(std::make_shared<const Checkpoint>(open_model_files({path, ""})), executor);
 }
 
 class MetaShards : public ::testing::TestWithParam<DType> {};
@@ -112,12 +114,14 @@ TEST_P(MetaShards, GiveTheLogitsOfTheWholeToTheBit) {
     shape.dtype = GetParam();
     shape.tied = tied;
     const auto tiny = tiny_checkpoint(shape);
-    const std::vector<float> expected = logits_of(tiny);
-    for (const int64_t n : {1, 2}) {
-      for (const Embedding embedding : {Embedding::kRows, Embedding::kColumns}) {
-        TempFolder folder;
-        write_folder(folder, *tiny, n, embedding);
-        EXPECT_EQ(logits_of(folder.folder()), expected) << n << " shards";
+    for (const char* executor : {"reference", "cpu"}) {
+      const std::vector<float> expected = logits_of(tiny, executor);
+      for (const int64_t n : {1, 2}) {
+        for (const Embedding embedding : {Embedding::kRows, Embedding::kColumns}) {
+          TempFolder folder;
+          write_folder(folder, *tiny, n, embedding);
+          EXPECT_EQ(logits_of(folder.folder(), executor), expected) << n << " shards, " << executor;
+        }
       }
     }
   }
@@ -141,6 +145,9 @@ TEST(MetaFolder, OneShardIsMappedAndTwoAreJoinedWhenRead) {
   EXPECT_EQ(joined.made.at("blk.1.attn_q.weight").how, "rows of 2 files joined");
   EXPECT_EQ(joined.made.at("blk.1.attn_output.weight").how, "columns of 2 files joined");
   EXPECT_NE(joined.find("blk.1.attn_norm.weight")->data, nullptr);
+  // Rows are read where they lie, and only columns are copied.
+  EXPECT_EQ(joined.made.at("blk.1.attn_q.weight").row_parts.size(), 2U);
+  EXPECT_TRUE(joined.made.at("blk.1.attn_output.weight").row_parts.empty());
   for (const std::string& name : whole.tensor_order) {
     Tensor storage;
     EXPECT_EQ(bytes_of(joined.read(name, storage)), bytes_of(*whole.find(name))) << name;

@@ -45,12 +45,14 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
                     tensor.shape.rows() % source.head_dim == 0),
                "{}: {} rows are not whole heads of {}", source.name, tensor.shape.rows(),
                source.head_dim);
-  LoadedWeight loaded{source.name, source.use, tensor, {}, {}, {}, paired ? source.head_dim : 0};
+  LoadedWeight loaded{source.name, source.use, tensor, {},
+                      {},          {},         {},     paired ? source.head_dim : 0};
   if (source.use == WeightUse::kVector) {
     loaded.vector = decode_vector(source);
     weights_.push_back(std::move(loaded));
     return {static_cast<int32_t>(weights_.size() - 1), 1, tensor.shape.n_elements()};
   }
+  loaded.rows = StoredRows(source);
   const bool is_float =
       tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
   const bool is_projection = source.use != WeightUse::kLookup;
@@ -59,6 +61,7 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   } else if (is_projection && !is_float) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;
+    loaded.rows = StoredRows(loaded.tensor);
   }
   weights_.push_back(std::move(loaded));
   return {static_cast<int32_t>(weights_.size() - 1), tensor.shape.rows(), tensor.shape.cols()};
@@ -149,13 +152,13 @@ Activation CpuExecutor::look_up(const Weight& table, std::span<const int32_t> id
   LIMPID_CHECK(ShapeError, all_within(ids, table.rows),
                "[{}] an index is outside the {} rows of {}", op, table.rows,
                weights_[static_cast<size_t>(table.id)].name);
-  const TensorView& view = weights_[static_cast<size_t>(table.id)].tensor;
+  const LoadedWeight& weight = weights_[static_cast<size_t>(table.id)];
   Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
   float* out = data(y);
   pool_.for_ranges(y.rows(), std::max<int64_t>(1, kElementsPerThread / table.cols),
                    [&](int64_t begin, int64_t end, int) {
                      for (int64_t t = begin; t < end; ++t) {
-                       decode_row(view.dtype, view.row(ids[static_cast<size_t>(t)]),
+                       decode_row(weight.tensor.dtype, weight.rows.row(ids[static_cast<size_t>(t)]),
                                   {out + t * table.cols, static_cast<size_t>(table.cols)});
                      }
                    });

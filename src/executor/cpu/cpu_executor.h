@@ -59,7 +59,8 @@ class CpuExecutor final : public Executor {
   struct LoadedWeight {
     std::string name;
     WeightUse use;
-    TensorView tensor;          // in the file, or in `decoded`
+    TensorView tensor;          // dtype and shape of `rows`
+    StoredRows rows;            // in the file, or in `decoded`
     Tensor decoded;             // of a plain type that no kernel reads
     PackedWeight packed;        // of a quantised type
     std::vector<float> vector;  // WeightUse::kVector

@@ -115,10 +115,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     return;
   }
   FloatLinearTask task;
-  task.weight = weight.tensor.data;
   task.cols = projection.weight.cols;
-  task.row_begin = begin * kGroupRows;
-  task.row_end = std::min(end * kGroupRows, projection.weight.rows);
   task.pair_head_dim = weight.pair_head_dim;
   task.x = x;
   task.n_tokens = n_tokens;
@@ -126,16 +123,15 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   task.y_stride = projection.weight.rows;
   task.bias = bias;
   task.scratch = linear_scratch(thread);
-  switch (weight.tensor.dtype) {
-    case DType::kF16:
-      kernels_.linear_f16(task);
-      break;
-    case DType::kBF16:
-      kernels_.linear_bf16(task);
-      break;
-    default:
-      kernels_.linear_f32(task);
-      break;
+  const auto linear = weight.tensor.dtype == DType::kF16    ? kernels_.linear_f16
+                      : weight.tensor.dtype == DType::kBF16 ? kernels_.linear_bf16
+                                                            : kernels_.linear_f32;
+  for (const StoredRows::Range& range : weight.rows.ranges()) {
+    task.weight = range.data;
+    task.first_row = range.begin;
+    task.row_begin = std::max(begin * kGroupRows, range.begin) - range.begin;
+    task.row_end = std::min(end * kGroupRows, range.end) - range.begin;
+    if (task.row_begin < task.row_end) linear(task);
   }
 }
 

@@ -13,6 +13,7 @@ namespace limpid {
 // then the bias.
 struct FloatLinearTask {
   const std::byte* weight = nullptr;  // [rows, cols], row-major without gaps
+  int64_t first_row = 0;              // output of the weight's row 0, before pairs are split
   int64_t cols = 0;
   int64_t row_begin = 0;
   int64_t row_end = 0;

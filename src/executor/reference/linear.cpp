@@ -37,11 +37,11 @@ std::vector<double> transpose_to_tiles(ConstRows x) {
 void linear(ConstRows x, const WeightSource& weight, std::span<const float> bias, Rows y,
             ThreadPool& pool) {
   const std::vector<double> tiles = transpose_to_tiles(x);
-  const TensorView& w = weight.tensor;
-  pool.for_ranges(w.shape.rows(), 16, [&](int64_t begin, int64_t end, int /*thread*/) {
+  const StoredRows stored(weight);
+  pool.for_ranges(weight.tensor.shape.rows(), 16, [&](int64_t begin, int64_t end, int /*thread*/) {
     std::vector<float> row(static_cast<size_t>(x.n_cols));
     for (int64_t r = begin; r < end; ++r) {
-      decode_row(w.dtype, w.row(r), row);
+      decode_row(weight.tensor.dtype, stored.row(r), row);
       const int64_t out = canonical_row(weight.row_order, weight.head_dim, r);
       for (int64_t t = 0; t < x.n_rows; t += kTile) {
         const std::array<double, kTile> sums = dot_columns(row, tiles.data() + t * x.n_cols);

@@ -21,7 +21,7 @@ std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options
 
 Weight ReferenceExecutor::load_weight(const WeightSource& source) {
   const auto id = static_cast<int32_t>(weights_.size());
-  weights_.push_back({source, {}});
+  weights_.push_back({source, StoredRows(source), {}});
   if (source.use == WeightUse::kVector) weights_.back().vector = decode_vector(source);
   return {id, source.tensor.shape.rows(), source.tensor.shape.cols()};
 }
@@ -84,9 +84,10 @@ void ReferenceExecutor::read(const Activation& x, std::span<float> out) {
 
 Activation ReferenceExecutor::look_up(const Weight& table, std::span<const int32_t> ids) {
   Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
-  const TensorView& view = weights_[table.id].source.tensor;
+  const LoadedWeight& weight = weights_[table.id];
   for (size_t t = 0; t < ids.size(); ++t)
-    decode_row(view.dtype, view.row(ids[t]), rows(y)[static_cast<int64_t>(t)]);
+    decode_row(weight.source.tensor.dtype, weight.rows.row(ids[t]),
+               rows(y)[static_cast<int64_t>(t)]);
   return y;
 }
 

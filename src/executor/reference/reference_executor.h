@@ -51,6 +51,7 @@ class ReferenceExecutor final : public Executor {
  private:
   struct LoadedWeight {
     WeightSource source;
+    StoredRows rows;
     std::vector<float> vector;  // decoded, for WeightUse::kVector
   };
   struct RopeTableData {

@@ -63,6 +63,7 @@ LIMPID_INLINE int64_t padded_cols(int64_t cols) { return (cols + kLanes - 1) / k
 
 LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
   const int64_t head_dim = task.pair_head_dim;
+  row += task.first_row;
   if (head_dim == 0) return row;
   const int64_t head = row / head_dim * head_dim;
   const int64_t i = row - head;
