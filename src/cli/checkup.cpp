@@ -112,11 +112,20 @@ CacheState look_at_cache() {
   const fs::path existing = existing_part(cache.path);
   cache.problem = why_not_writable(existing);
   std::error_code error;
+  CacheState::Entry loose{"files beside them"};
   for (fs::directory_iterator it(cache.path, error), end; !error && it != end;
        it.increment(error)) {
-    cache.entries.push_back(measure_entry(*it));
+    std::error_code gone;
+    const CacheState::Entry entry = measure_entry(*it);
+    if (it->is_directory(gone)) {
+      cache.entries.push_back(entry);
+    } else {
+      loose.n_files += entry.n_files;
+      loose.n_bytes += entry.n_bytes;
+    }
   }
   std::ranges::sort(cache.entries, {}, &CacheState::Entry::name);
+  if (loose.n_files > 0) cache.entries.push_back(loose);
   const fs::space_info space = fs::space(existing, error);
   if (!error) cache.free_bytes = space.available;
   return cache;

@@ -19,14 +19,14 @@ struct Build {
 
 struct CacheState {
   struct Entry {
-    std::string name;  // a folder or file in the cache
+    std::string name;  // a folder in the cache
     uint64_t n_files = 0;
     uint64_t n_bytes = 0;
   };
   std::string path;
   std::string problem;  // why nothing can be written to it, or ""
   uint64_t free_bytes = 0;
-  std::vector<Entry> entries;  // by name
+  std::vector<Entry> entries;  // by name; files that lie in no folder come last, as one
 };
 
 // The model that `limpid pull` and `make chat` begin with.

@@ -102,8 +102,9 @@ std::string fish_option(const std::string& command, const Option& option) {
     const char* kind = is_long ? "-l" : spelling.size() == 2 ? "-s" : "-o";
     line += fmt::format(" {} {}", kind, spelling.substr(is_long ? 2 : 1));
   }
-  if (!option.placeholder.empty() && !option.spellings.empty()) line += " -r";
-  if (names_a_file(option)) line += " -F";
+  const bool is_file = names_a_file(option);
+  if (!option.placeholder.empty() && !option.spellings.empty()) line += is_file ? " -r" : " -x";
+  if (is_file) line += " -F";
   if (!option.values.empty()) line += fmt::format(" -a '{}'", fmt::join(option.values, " "));
   return line + fmt::format(" -d '{}'\n", escaped(short_help(option), "'\\"));
 }
@@ -206,8 +207,11 @@ std::string fish_completion(std::span<const DescribedCommand> commands) {
   for (const DescribedCommand& command : commands) {
     script += fmt::format("complete -c limpid -n __fish_use_subcommand -a {} -d '{}'\n",
                           command.name, escaped(command.summary, "'\\"));
-    for (const Option& option : command.description.options)
-      script += fish_option(command.name, option);
+    const auto& options = command.description.options;
+    for (const Option& option : options) script += fish_option(command.name, option);
+    if (std::ranges::any_of(options, names_a_file))
+      script +=
+          fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}' -F\n", command.name);
   }
   return script;
 }

@@ -69,7 +69,7 @@ std::string option_item(const Option& option) {
   if (!option.placeholder.empty())
     names += fmt::format("{}\\fI{}\\fR", names.empty() ? "" : " ", roff(option.placeholder));
   const std::string env =
-      option.env.empty() ? "" : fmt::format("\nEnvironment: \\fB{}\\fR.", roff(option.env));
+      option.env.empty() ? "" : fmt::format("\n.br\nEnvironment: \\fB{}\\fR", roff(option.env));
   return fmt::format(".TP\n{}\n{}{}\n", names, paragraph(option.help), env);
 }
 

@@ -97,7 +97,7 @@ class OtherShells(unittest.TestCase):
         for command in command_names():
             self.assertIn(f"-n __fish_use_subcommand -a {command} ", script)
         self.assertRegex(script, r"_from run' -s m -l model -r -F -a 'smollm2' -d ")
-        self.assertRegex(script, r"_from run' -o ctk -l cache-type-k -r -a 'f16 f32' -d ")
+        self.assertRegex(script, r"_from run' -o ctk -l cache-type-k -x -a 'f16 f32' -d ")
         if fish := shutil.which("fish"):
             done = subprocess.run(
                 [fish, "--no-execute"], input=script.encode(), capture_output=True

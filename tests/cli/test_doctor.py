@@ -62,8 +62,16 @@ class Doctor(unittest.TestCase):
         models.mkdir(parents=True)
         (models / "a.gguf").write_bytes(bytes(1000))
         (models / "b.gguf").write_bytes(bytes(500))
+        (self.cache / "limpid" / "x.lock").touch()
+        (self.cache / "limpid" / "x.log").write_text("log")
         entries = self.report("--no-measure")["cache"]["entries"]
-        self.assertEqual(entries, [{"name": "models", "files": 2, "bytes": 1500}])
+        self.assertEqual(
+            entries,
+            [
+                {"name": "models", "files": 2, "bytes": 1500},
+                {"name": "files beside them", "files": 2, "bytes": 3},
+            ],
+        )
         text = doctor(self.cache, "--no-measure")[1]
         self.assertRegex(text, r"\n +models +1\.5 kB, 2 files\n")
         self.assertIn("GPUs      none used: no GPU executor in this version\n", text)
