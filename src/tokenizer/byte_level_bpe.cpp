@@ -126,63 +126,56 @@ void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
   if (spec_.normalize_nfc && !stretch.normalized &&
       unicode::normalize_nfc(text, scratch.text, scratch.points))
     text = scratch.text;
-  // Pieces are gathered, and what the cache has of each is fetched, before the first is looked up.
-  struct Piece {
-    const char* begin;
-    size_t size;
-    ShortPieceCache::Key key;
-  };
-  std::array<Piece, 32> pieces;
-  size_t n_pieces = 0;
   const char* const end = text.data() + text.size();
   IdSink sink(out);
-  const auto encode_pieces = [&] {
-    for (size_t i = 0; i < n_pieces; ++i) {
-      const Piece& piece = pieces[i];
-      const auto* entry =
-          piece.size <= ShortPieceCache::kMaxBytes ? scratch.short_pieces.find(piece.key) : nullptr;
-      if (entry != nullptr) {
-        sink.put(entry->ids, entry->count());
-      } else {
-        encode_seldom_piece({piece.begin, piece.size}, static_cast<size_t>(end - piece.begin),
-                            scratch, sink);
-      }
-    }
-    n_pieces = 0;
-  };
+  PieceBatch batch(scratch.pieces, end);
   const auto on_piece = [&](const char* p, size_t size) {
-    Piece& piece = pieces[n_pieces++];
-    piece.begin = p;
-    piece.size = size;
-    if (size <= ShortPieceCache::kMaxBytes) {
-      piece.key = ShortPieceCache::key_of(p, size, static_cast<size_t>(end - p));
-      scratch.short_pieces.prefetch(piece.key);
-    }
-    if (n_pieces == pieces.size()) encode_pieces();
+    batch.add(p, size);
+    if (batch.is_full()) encode_batch(batch, scratch, sink);
   };
   if (splitter_) {
     splitter_->split(text, on_piece);
   } else {
     pre_tokenizer_scanners::split(spec_.pre_tokenizer, text.data(), end, on_piece);
   }
-  encode_pieces();
+  encode_batch(batch, scratch, sink);
   sink.flush();
 }
 
+void ByteLevelBpe::encode_batch(PieceBatch& batch, EncodeScratch& scratch, IdSink& sink) const {
+  batch.look_up();
+  for (const PieceBatch::Piece& piece : batch.pieces()) {
+    if (piece.is_known()) {
+      sink.put<2>(*piece.entry);
+    } else {
+      encode_seldom_piece(batch, piece, scratch, sink);
+    }
+  }
+  batch.clear();
+}
+
 // A piece that is long, or has many tokens, or is new.
-void ByteLevelBpe::encode_seldom_piece(std::string_view piece, size_t readable,
+void ByteLevelBpe::encode_seldom_piece(const PieceBatch& batch, const PieceBatch::Piece& piece,
                                        EncodeScratch& scratch, IdSink& sink) const {
-  if (piece.size() > LongPieceCache::kMaxBytes) return sink.put(ids_of(piece, scratch));
-  const auto key = LongPieceCache::key_of(piece.data(), piece.size(), readable);
-  if (const auto* entry = scratch.long_pieces.find(key))
-    return sink.put(entry->ids, entry->count());
-  const std::span<const TokenId> ids = ids_of(piece, scratch);
+  PieceCaches& caches = scratch.pieces;
+  const bool is_short = piece.text.size() <= ShortPieceCache::kMaxBytes;
+  if (is_short) {
+    if (const auto* entry = caches.short_pieces.find(piece.key)) return sink.put<2>(*entry);
+  }
+  LongPieceCache::Key key{};
+  // One with less bytes has less ids and is in the other cache.
+  const bool can_be_long = piece.text.size() > ShortPieceCache::kMaxIds &&
+                           piece.text.size() <= LongPieceCache::kMaxBytes;
+  if (can_be_long) {
+    key = batch.long_key_of(piece.text);
+    if (const auto* entry = caches.long_pieces.find(key)) return sink.put<4>(*entry);
+  }
+  const std::span<const TokenId> ids = ids_of(piece.text, scratch);
   sink.put(ids);
-  if (piece.size() <= ShortPieceCache::kMaxBytes && ids.size() <= ShortPieceCache::kMaxIds) {
-    const auto short_key = ShortPieceCache::key_of(piece.data(), piece.size(), readable);
-    scratch.short_pieces.insert(short_key, ids);
-  } else if (ids.size() <= LongPieceCache::kMaxIds) {
-    scratch.long_pieces.insert(key, ids);
+  if (is_short && ids.size() <= ShortPieceCache::kMaxIds) {
+    caches.short_pieces.insert(piece.key, ids);
+  } else if (can_be_long) {
+    caches.long_pieces.insert(key, ids);
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "tokenizer/encode_scratch.h"
 #include "tokenizer/linear_bpe.h"
-#include "tokenizer/merge_table.h"
+#include "tokenizer/piece_batch.h"
 #include "tokenizer/piece_table.h"
 #include "tokenizer/regex_splitter.h"
 #include "tokenizer/tokenizer.h"
@@ -27,8 +27,9 @@ class ByteLevelBpe final : public Tokenizer {
   void build_rank_merges();
   void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                    std::vector<TokenId>& out) const override;
-  void encode_seldom_piece(std::string_view piece, size_t readable, EncodeScratch& scratch,
-                           IdSink& sink) const;
+  void encode_batch(PieceBatch& batch, EncodeScratch& scratch, IdSink& sink) const;
+  void encode_seldom_piece(const PieceBatch& batch, const PieceBatch::Piece& piece,
+                           EncodeScratch& scratch, IdSink& sink) const;
   // The ids of a piece, valid until the scratch is used again.
   std::span<const TokenId> ids_of(std::string_view piece, EncodeScratch& scratch) const;
   void find_odd_pieces();

@@ -158,11 +158,11 @@ void LinearBpe::build_trie(const std::array<TokenId, 256>& byte_ids, std::span<c
       bytes.append(bytes, begins[static_cast<size_t>(part)], size_of(part));
     add(merge.merged, begin);
   }
-  shorter_.resize(origins_.size(), -1);
+  shorter_.resize(origins_.size(), {-1, 0});
   trie_ = ByteTrie(tokens);
   for (const auto& [text, id] : tokens) {
     const char* const end = text.data() + text.size() - 1;
-    shorter_[static_cast<size_t>(id)] = trie_.longest(text.data(), end).id;
+    shorter_[static_cast<size_t>(id)] = trie_.longest(text.data(), end);
   }
 }
 
@@ -173,17 +173,17 @@ std::span<const TokenId> LinearBpe::encode(std::string_view piece, Work& work) c
   const char* const end = piece.data() + piece.size();
   const auto is_dead = [&](size_t at) { return (work.dead_[at / 64] >> at % 64 & 1) != 0; };
   for (size_t at = 0; at < piece.size();) {
-    const ByteTrie::Match longest = trie_.longest(piece.data() + at, end);
-    TokenId next = longest.id;
-    if (next < 0) return {};
-    for (size_t stop = at + longest.size;; stop = at + size_of(next)) {
-      if (!is_dead(stop) && (tokens.empty() || fit(tokens.back(), next, work))) {
-        tokens.push_back(next);
+    ByteTrie::Match next = trie_.longest(piece.data() + at, end);
+    if (next.id < 0) return {};
+    for (;;) {
+      const size_t stop = at + next.size;
+      if (!is_dead(stop) && (tokens.empty() || fit(tokens.back(), next.id, work))) {
+        tokens.push_back(next.id);
         at = stop;
         break;
       }
-      next = shorter_[static_cast<size_t>(next)];
-      while (next < 0) {
+      next = shorter_[static_cast<size_t>(next.id)];
+      while (next.id < 0) {
         // Nothing fits here, so nothing goes through here.
         if (tokens.empty()) return {};
         work.dead_[at / 64] |= uint64_t{1} << at % 64;

@@ -88,9 +88,10 @@ class LinearBpe {
   static uint64_t filter_bit(uint64_t hash) { return uint64_t{1} << (hash & 63); }
   void build_trie(const std::array<TokenId, 256>& byte_ids, std::span<const Merge> made);
 
-  std::vector<Origin> origins_;   // by id
-  std::vector<uint32_t> sizes_;   // by id, in bytes; 0: its bytes do not merge into it
-  std::vector<TokenId> shorter_;  // by id: the longest token that it begins with, itself apart
+  std::vector<Origin> origins_;  // by id
+  std::vector<uint32_t> sizes_;  // by id, in bytes; 0: its bytes do not merge into it
+  // By id: the longest token that it begins with, itself apart, and that one's size.
+  std::vector<ByteTrie::Match> shorter_;
   // Pair -> what it makes, open addressing, at most half full: id + 1, and above it bits of the
   // hash so that what is not there is seldom looked at in origins_.
   std::vector<uint32_t> made_;

@@ -20,11 +20,14 @@ bool PieceTable::insert(std::string_view bytes, TokenId id) {
     if (s.hash == hash && std::string_view(s.data, s.size) == bytes) return false;
     slot = (slot + 1) & mask_;
   }
+  const uint32_t bit = filter_bit_of(bytes);
+  filter_[bit / 64] |= uint64_t{1} << bit % 64;
   slots_[slot] = {bytes.data(), static_cast<uint32_t>(bytes.size()), id, hash};
   return true;
 }
 
 TokenId PieceTable::find(std::string_view bytes) const {
+  if (!may_have(bytes)) return -1;
   const uint64_t hash = hash_bytes(bytes.data(), bytes.size());
   size_t slot = hash >> shift_;
   while (slots_[slot].data != nullptr) {

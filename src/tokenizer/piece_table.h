@@ -1,6 +1,7 @@
 // Byte strings -> token ids.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -43,6 +44,20 @@ class PieceTable {
     TokenId id = -1;
     uint64_t hash = 0;
   };
+  // A bit of the filter that its first, last and middle byte and its size choose.
+  static uint32_t filter_bit_of(std::string_view bytes) {
+    if (bytes.empty()) return 0;
+    const auto byte = [&](size_t i) -> uint32_t { return static_cast<uint8_t>(bytes[i]); };
+    const auto size = static_cast<uint32_t>(bytes.size());
+    const uint32_t all = byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16 | size << 24;
+    return all * 0x9E3779B1U >> 18;
+  }
+  bool may_have(std::string_view bytes) const {
+    const uint32_t bit = filter_bit_of(bytes);
+    return (filter_[bit / 64] >> bit % 64 & 1) != 0;
+  }
+
+  std::array<uint64_t, 256> filter_{};  // most strings that a small table lacks end here
   std::vector<Slot> slots_;
   size_t mask_ = 0;
   int shift_ = 0;

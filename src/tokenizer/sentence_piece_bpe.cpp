@@ -192,14 +192,16 @@ void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch
       encode_word(word, scratch, out);
     } else {
       const auto key = ShortPieceCache::key_of(p, word.size(), static_cast<size_t>(end - p));
-      if (const auto* entry = scratch.short_pieces.find(key)) {
-        const auto ids = entry->ids.begin();
-        out.insert(out.end(), ids, ids + static_cast<std::ptrdiff_t>(entry->count()));
+      if (const auto* entry = scratch.pieces.short_pieces.find(key)) {
+        std::array<TokenId, ShortPieceCache::kMaxIds> ids;
+        entry->unpack(ids.data());
+        out.insert(out.end(), ids.begin(),
+                   ids.begin() + static_cast<std::ptrdiff_t>(entry->count()));
       } else {
         const size_t before = out.size();
         encode_word(word, scratch, out);
         const std::span<const TokenId> ids = std::span(out).subspan(before);
-        if (ids.size() <= ShortPieceCache::kMaxIds) scratch.short_pieces.insert(key, ids);
+        scratch.pieces.short_pieces.insert(key, ids);
       }
     }
     p = q;

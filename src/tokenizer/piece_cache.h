@@ -1,0 +1,174 @@
+// What pieces of text became, kept for their next occurrence: most of a text is few words.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "tokenizer/tokenizer_spec.h"
+
+namespace limpid {
+
+// Pieces of less than 8 kWords bytes with at most 3 kWords ids. A piece can be in one of two cache
+// lines side by side, which hold one or two each. It comes into the second, where the next may
+// drive it out again, and goes into the first when it is met there: so words that come once do not
+// drive out those that come often. Memory is taken from the system as it is first written.
+template <size_t kWords>
+class PieceCache {
+ public:
+  static constexpr size_t kMaxBytes = 8 * kWords - 1;
+  static constexpr size_t kMaxIds = 3 * kWords;
+  // The bytes as they lie in memory, zeros, and in the last byte their number.
+  struct Key {
+    std::array<uint64_t, kWords> words;
+    bool operator==(const Key& other) const {
+      uint64_t difference = 0;
+      for (size_t i = 0; i < kWords; ++i) difference |= words[i] ^ other.words[i];
+      return difference == 0;
+    }
+  };
+  static constexpr Key kNoKey = [] {  // of no piece
+    Key key{};
+    key.words.back() = ~uint64_t{0};
+    return key;
+  }();
+  class Entry {
+   public:
+    const Key& key() const { return key_; }
+    size_t count() const { return packed_.front() >> kCountShift; }
+    // Writes kMaxIds ids, of which count() are meant.
+    void unpack(TokenId* out) const {
+      for (const uint64_t three : packed_) {
+        *out++ = static_cast<TokenId>(three & (kIdEnd - 1));
+        *out++ = static_cast<TokenId>(three >> kIdBits & (kIdEnd - 1));
+        *out++ = static_cast<TokenId>(three >> 2 * kIdBits & (kIdEnd - 1));
+      }
+    }
+
+   private:
+    friend class PieceCache;
+    Entry(const Key& key, const std::array<uint64_t, kWords>& packed)
+        : key_(key), packed_(packed) {}
+    bool is_empty() const { return key_.words.back() == 0; }  // no key has size 0
+
+    Key key_;
+    std::array<uint64_t, kWords> packed_;  // three ids each; the first has the count above them
+  };
+
+  // 2^bits pairs of lines, as many times 128 bytes; bits from 0.
+  explicit PieceCache(int bits)
+      : memory_(std::calloc((size_t{1} << bits) + 1, sizeof(Set))), shift_(63 - bits) {
+    if (memory_ == nullptr) throw std::bad_alloc();
+    void* begin = memory_.get();
+    size_t size = ((size_t{1} << bits) + 1) * sizeof(Set);
+    sets_ = static_cast<Set*>(std::align(alignof(Set), sizeof(Set), begin, size));
+  }
+
+  // `size` from 1 to kMaxBytes; `readable`: how many bytes from p on may be read.
+  static Key key_of(const char* p, size_t size, size_t readable) {
+    std::array<char, 8 * kWords> bytes{};
+    Key key;
+    if (readable >= bytes.size()) {
+      std::memcpy(&key, p, bytes.size());
+      for (size_t i = 0; i < kWords; ++i) key.words[i] &= first_bytes(size, i);
+    } else {
+      std::memcpy(bytes.data(), p, size);
+      std::memcpy(&key, bytes.data(), bytes.size());
+    }
+    constexpr int kLast = std::endian::native == std::endian::little ? 56 : 0;
+    key.words.back() |= static_cast<uint64_t>(size) << kLast;
+    return key;
+  }
+  // Have the memory fetched that find_near reads, and what find reads besides.
+  void prefetch_near(const Key& key) const { __builtin_prefetch(&set_of(key).near); }
+  void prefetch_far(const Key& key) const { __builtin_prefetch(&set_of(key).far); }
+  // What the first line has of that key, or nullptr.
+  const Entry* find_near(const Key& key) const {
+    const Line& line = set_of(key).near;
+    const Entry& entry = line[line.back().key_ == key ? line.size() - 1 : 0];
+    return entry.key_ == key ? &entry : nullptr;
+  }
+  // What is kept of that key, or nullptr. Valid until the next call; entries may change places.
+  const Entry* find(const Key& key) {
+    Set& set = set_of(key);
+    for (size_t i = 0; i < set.near.size(); ++i) {
+      if (set.near[i].key_ == key) return &set.near[i];
+      if (set.far[i].key_ == key) {
+        std::swap(set.near[i], set.far[i]);
+        return &set.near[i];
+      }
+    }
+    return nullptr;
+  }
+  // Keeps the ids of a key that find does not know, if they are few and small enough.
+  void insert(const Key& key, std::span<const TokenId> ids) {
+    if (ids.size() > kMaxIds) return;
+    Entry entry(key, {});
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto id = static_cast<uint64_t>(ids[i]);
+      if (id >= kIdEnd) return;
+      entry.packed_[i / 3] |= id << (i % 3 * kIdBits);
+    }
+    entry.packed_.front() |= static_cast<uint64_t>(ids.size()) << kCountShift;
+    Set& set = set_of(key);
+    for (Entry& near : set.near) {
+      if (near.is_empty()) {
+        near = entry;
+        return;
+      }
+    }
+    std::copy_backward(set.far.begin(), set.far.end() - 1, set.far.end());
+    set.far.front() = entry;
+  }
+
+ private:
+  static constexpr int kIdBits = 20;
+  static constexpr int kCountShift = 3 * kIdBits;
+  static constexpr uint64_t kIdEnd = uint64_t{1} << kIdBits;
+  static_assert(kMaxIds < 16, "the count has four bits");
+  using Line = std::array<Entry, 64 / sizeof(Entry)>;
+  struct alignas(128) Set {
+    Line near, far;
+  };
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  // Of word i those bytes that are among the first `size` of all.
+  static uint64_t first_bytes(size_t size, size_t i) { return kMasks[size + 8 * (kWords - i)]; }
+  static constexpr size_t kMaskCount = 16 * kWords + 1;
+  static constexpr std::array<uint64_t, kMaskCount> kMasks = [] {
+    std::array<uint64_t, kMaskCount> masks{};
+    for (size_t i = 0; i < kMaskCount; ++i) {
+      const size_t n = i < 8 * kWords ? 0 : std::min<size_t>(i - 8 * kWords, 8);
+      for (size_t byte = 0; byte < n; ++byte) {
+        const size_t place = std::endian::native == std::endian::little ? byte : 7 - byte;
+        masks[i] |= uint64_t{0xFF} << (8 * place);
+      }
+    }
+    return masks;
+  }();
+  static uint64_t hash_of(const Key& key) {
+    uint64_t hash = key.words.front();
+    for (size_t i = 1; i < kWords; ++i) {
+      hash ^= key.words[i] * 0x9E3779B97F4A7C15ULL;
+      if (i + 1 < kWords) hash = std::rotl(hash * 0x9FB21C651E98DF25ULL, 27);
+    }
+    return hash * 0xD6E8FEB86659FD93ULL;
+  }
+  Set& set_of(const Key& key) const { return sets_[hash_of(key) >> 1 >> shift_]; }
+
+  std::unique_ptr<void, Free> memory_;
+  Set* sets_;  // in memory_, all zero at first
+  int shift_;
+};
+using ShortPieceCache = PieceCache<2>;
+using LongPieceCache = PieceCache<4>;
+
+}  // namespace limpid
