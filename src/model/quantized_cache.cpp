@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "base/cache_folder.h"
 #include "base/check.h"
@@ -61,13 +62,17 @@ std::string identity_of(const MappedFile& file) {
                      status.st_ctim.tv_sec, status.st_ctim.tv_nsec, sampled_hash(file.bytes()));
 }
 
-// Opens a cached result if it is there, whole, and made from this very source.
+// Opens a cached result if it is there, whole, and made from this very source. It counts as used
+// now; where that cannot be written down, it goes earlier than it should.
 std::optional<Checkpoint> open_cached(const std::string& path, const std::string& identity) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
   try {
     Checkpoint cached = open_gguf(path);
-    if (cached.metadata.string(kIdentityKey) == identity) return cached;
+    if (cached.metadata.string(kIdentityKey) == identity) {
+      std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now(), error);
+      return cached;
+    }
   } catch (const Error&) {
     // Damaged: made again below, over it.
   }
@@ -107,6 +112,36 @@ std::string source_identity(const Checkpoint& checkpoint, const FileType& file_t
   return identity;
 }
 
+void bound_quantized_cache(const std::string& folder, const std::string& keep,
+                           uint64_t most_bytes) {
+  namespace fs = std::filesystem;
+  struct Result {
+    fs::path path;
+    uint64_t size;
+    fs::file_time_type used;
+  };
+  std::vector<Result> results;
+  uint64_t total = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    // Another process may remove the same ones meanwhile.
+    std::error_code gone;
+    if (entry->path().extension() != ".gguf" || !entry->is_regular_file(gone)) continue;
+    const uint64_t size = entry->file_size(gone);
+    if (gone) continue;
+    const fs::file_time_type used = entry->last_write_time(gone);
+    if (gone) continue;
+    total += size;
+    if (entry->path() != fs::path(keep)) results.push_back({entry->path(), size, used});
+  }
+  std::ranges::sort(results, {}, &Result::used);
+  for (const Result& result : results) {
+    if (total <= most_bytes) break;
+    if (fs::remove(result.path, error)) total -= result.size;
+  }
+}
+
 Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
                                    const std::string& folder, const WriteOptions& options) {
   LIMPID_CHECK(UnsupportedError, !source.files.empty(),
@@ -133,6 +168,7 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
   write_model_gguf(path, described, tensors, &file_type, {}, options);
   auto cached = open_cached(path, identity);
   LIMPID_CHECK(ResourceError, cached.has_value(), "{} is gone as soon as it was written", path);
+  bound_quantized_cache(folder, path, kQuantizedCacheBytes);
   return with_tensors_of(source, std::move(*cached));
 }
 

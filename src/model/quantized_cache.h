@@ -2,6 +2,7 @@
 // mapped.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "checkpoint/checkpoint.h"
@@ -21,9 +22,18 @@ std::string quantized_cache_folder();
 // set; the hash is for file systems that keep no such times.
 std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type);
 
+// How much a folder of results may hold before the ones not used for longest go.
+inline constexpr uint64_t kQuantizedCacheBytes = uint64_t{32} << 30;
+
+// Removes results (`*.gguf` in `folder`), the one not used for longest first, until at most
+// `most_bytes` are left. `keep`, the path of one of them, stays whatever its size. Who has a result
+// mapped keeps it. What cannot be removed stays, without an error.
+void bound_quantized_cache(const std::string& folder, const std::string& keep, uint64_t most_bytes);
+
 // `source` (canonical) with its tensors quantised as `limpid quantize` does. From `folder` if a
-// result with exactly this identity is there; else it is made and put there. Metadata, tokenizer
-// and order of rows are the source's. Throws UnsupportedError, FormatError, ResourceError.
+// result with exactly this identity is there; else it is made and put there, and older ones go
+// (bound_quantized_cache). Metadata, tokenizer and order of rows are the source's. Throws
+// UnsupportedError, FormatError, ResourceError.
 Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
                                    const std::string& folder, const WriteOptions& options);
 
