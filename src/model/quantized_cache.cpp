@@ -15,7 +15,7 @@ namespace limpid {
 namespace {
 
 // Changes when the same source would give other bytes.
-constexpr std::string_view kQuantizerVersion = "limpid quantizer 1";
+constexpr std::string_view kQuantizerVersion = "limpid quantizer 2";
 constexpr const char* kIdentityKey = "limpid.cache.source";
 
 // FNV-1a, 64 bits.

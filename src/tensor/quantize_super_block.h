@@ -4,7 +4,8 @@
 // Each group's scale (and minimum) is fitted alone. Then common scales are chosen that the groups'
 // integers can express; each group tries the integers around its own, looking at the error that
 // its elements would have; and with all integers fixed the common scales are solved for by least
-// squares over the block. The last two steps repeat while the error falls.
+// squares over the block. The last two steps repeat while the error falls. In the end the common
+// scales make up for what the fit takes away (quantize_gain.h).
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <limits>
 
 #include "tensor/quantize_fit.h"
+#include "tensor/quantize_gain.h"
 #include "tensor/quantize_weights.h"
 
 namespace limpid {
@@ -148,16 +150,21 @@ AffineBlock<N> search_affine(const WeighedGroups<N>& groups, uint8_t (&q)[kSuper
     best = trial;
     solve_common_scales<Top>(groups, trial);
   }
+  Gain gain;
   for (int g = 0; g < kGroups; ++g) {
     const float scale = best.d * best.scale[g];
+    const float minimum = best.dmin * best.minimum[g];
     const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-    const Float4 minimum = all_lanes(best.dmin * best.minimum[g]);
-    for (int i = 0; i < N; ++i) {
-      const Float4 x = groups.x[g].lanes[i / 4];
-      q[g * N + i] =
-          static_cast<uint8_t>(round_to_even(clamp((x + minimum) * inverse, 0, Top))[i % 4]);
+    Group<N> levels;
+    for (int i = 0; i < Group<N>::kRegisters; ++i) {
+      const Float4 above = groups.x[g].lanes[i] + all_lanes(minimum);
+      levels.lanes[i] = round_to_even(clamp(above * inverse, 0, Top));
     }
+    gain.add(groups.x[g], groups.weights[g], levels, scale, -minimum);
+    for (int i = 0; i < N; ++i) q[g * N + i] = static_cast<uint8_t>(levels[i]);
   }
+  best.d = rounded_to_half(best.d * gain.factor());
+  best.dmin = rounded_to_half(best.dmin * gain.factor());
   return best;
 }
 
@@ -234,14 +241,18 @@ SymmetricBlock<N> search_symmetric(const WeighedGroups<N>& groups, int8_t (&leve
     best = trial;
     solve_common_scale<Levels>(groups, trial);
   }
+  Gain gain;
   for (int g = 0; g < kGroups; ++g) {
     const float scale = best.d * best.scale[g];
     const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-    for (int i = 0; i < N; ++i) {
-      levels[g * N + i] =
-          static_cast<int8_t>(Levels::nearest(groups.x[g].lanes[i / 4] * inverse)[i % 4]);
+    Group<N> nearest;
+    for (int i = 0; i < Group<N>::kRegisters; ++i) {
+      nearest.lanes[i] = Levels::nearest(groups.x[g].lanes[i] * inverse);
     }
+    gain.add(groups.x[g], groups.weights[g], nearest, scale);
+    for (int i = 0; i < N; ++i) levels[g * N + i] = static_cast<int8_t>(nearest[i]);
   }
+  best.d = rounded_to_half(best.d * gain.factor());
   return best;
 }
 

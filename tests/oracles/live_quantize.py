@@ -5,18 +5,24 @@ quantisers differs. The measure is the source itself on the same executor. Sourc
 (its rows of 576 fit the types of 32), and MiniMind2-Small, f16 as released (rows of 512 fit the K types). Types and
 sizes of every tensor must be the same in both files, and the KLD at most 1 % above llama.cpp's, but for what MISSED names.
 
-    live_quantize.py [--types SmolLM2-Q4_0,MiniMind2-Q4_K_M] [--positions 8000]
+    live_quantize.py [--types SmolLM2-Q4_0,MiniMind2-Q4_K_M] [--positions 8000] [--draws 4]
+
+With --draws also on as many models that compute the same with other weights in one block (equivalent_model.py), whose
+geometric mean is what tells the quantisers apart: the ratio of one file may lie anywhere between half and twice of it.
 
 Made files are kept in ${XDG_CACHE_HOME:-~/.cache}/limpid/oracles, those of Limpid are made each time.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 
+import equivalent_model
 import gguf
 import limpid_program
 import llama_cpp_oracle
@@ -74,6 +80,35 @@ def types_of(path: pathlib.Path) -> dict[str, str]:
     return {tensor.name: tensor.tensor_type.name for tensor in gguf.GGUFReader(path).tensors}
 
 
+def ratio_of_draw(name: str, seed: int, measure, windows, threads: int) -> float:
+    """Limpid's KLD over llama.cpp's for an equivalent model; `measure` is the model's own."""
+    family, file_type = name.split("-", 1)
+    with tempfile.TemporaryDirectory() as folder:
+        source, theirs, ours = (pathlib.Path(folder) / n for n in ("s.gguf", "t.gguf", "o.gguf"))
+        equivalent_model.write(source_of(family), source, seed)
+        llama_cpp_oracle.quantize(source, theirs, file_type, False, n_threads=threads)
+        limpid_program.run("quantize", source, ours, file_type, "-t", threads)
+        found = [agreement(measure, logits_of(path, windows, threads)) for path in (theirs, ours)]
+    print(
+        f"| {name} | draw {seed} | {found[0].kld:.3e} | {found[1].kld:.3e} "
+        f"| {found[1].kld / found[0].kld:.3f} |",
+        flush=True,
+    )
+    return found[1].kld / found[0].kld
+
+
+def compare_draws(name: str, n_draws: int, measure, windows, threads: int) -> None:
+    logs = [
+        math.log(ratio_of_draw(name, seed, measure, windows, threads))
+        for seed in range(1, n_draws + 1)
+    ]
+    error = statistics.stdev(logs) / math.sqrt(n_draws) if n_draws > 1 else math.nan
+    mean = math.exp(statistics.fmean(logs))
+    print(
+        f"| {name} | {n_draws} draws | mean {mean:.3f} | standard error {error:.3f} |", flush=True
+    )
+
+
 def compare(name: str, measure, windows, threads: int) -> list[str]:
     family, file_type = name.split("-", 1)
     source = source_of(family)
@@ -109,6 +144,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--types", type=lambda text: text.split(","), default=all_names)
     parser.add_argument("--positions", type=int, help="default: as in POSITIONS")
+    parser.add_argument("--draws", type=int, default=0, help="MiniMind2 only; default: none")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     if not (limpid_program.SHARED / "text" / "wiki.test.raw").exists():
@@ -130,6 +166,8 @@ def main() -> int:
         measure = logits_of(source_of(family), windows, arguments.threads)
         for name in names:
             problems += compare(name, measure, windows, arguments.threads)
+            if arguments.draws and family == "MiniMind2":
+                compare_draws(name, arguments.draws, measure, windows, arguments.threads)
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0

@@ -159,6 +159,33 @@ TEST_P(QuantizeRow, OddRowsAreNotUndefined) {
 
 INSTANTIATE_TEST_SUITE_P(All, QuantizeRow, testing::ValuesIn(kTypes), name_of);
 
+class QuantizeSuperBlocks : public testing::TestWithParam<DType> {};
+
+// The error is orthogonal to the values: with a plain least-squares fit the quotient is 1, and what
+// is read back is smaller than what was written by the relative squared error. What remains here is
+// the rounding of scales to half precision.
+TEST_P(QuantizeSuperBlocks, DoNotShrinkWhatTheyStandFor) {
+  const std::vector<float> values = golden_values();
+  double along = 0;
+  double squares = 0;
+  for (int64_t r = 0; r < kRows; ++r) {
+    const std::span row = std::span(values).subspan(static_cast<size_t>(r * kCols), kCols);
+    const std::vector<float> decoded = round_trip(GetParam(), row, {});
+    for (size_t i = 0; i < row.size(); ++i) {
+      const double lost = static_cast<double>(row[i]) - decoded[i];
+      along += lost * row[i];
+      squares += lost * lost;
+    }
+  }
+  RecordProperty("shrinkage_over_error", std::to_string(along / squares));
+  EXPECT_LT(std::abs(along), 0.2 * squares) << along / squares;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QuantizeSuperBlocks,
+                         testing::Values(DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
+                                         DType::kQ6_K, DType::kIQ4_XS),
+                         name_of);
+
 TEST(QuantizeRowOfFloats, IsThePlainConversion) {
   const std::vector<float> row = {1.0F, -0.1F, 65504.0F};
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
