@@ -12,7 +12,11 @@ while [[ $# -gt 0 && $1 != -- ]]; do
 done
 [[ $# -gt 0 ]] && shift
 configure_options=("$@")
-command -v ccache >/dev/null && configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+if command -v ccache >/dev/null; then
+  configure_options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+else
+  configure_options+=(-DLIMPID_PRECOMPILE=ON)
+fi
 
 tools/step.sh "build/$preset/log/configure.txt" "configuring build/$preset" \
   cmake --preset "$preset" "${configure_options[@]}"
