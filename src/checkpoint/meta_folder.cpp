@@ -215,8 +215,9 @@ Checkpoint open_meta_folder(const std::string& path) {
   if (!d_model) d_model = whole.metadata.integer("params.dim");
   ShardJoiner(std::move(shards), d_model).join_into(whole);
   // tokenizer.model is Meta's own; the others lie there after a conversion.
-  for (const char* name : {"tokenizer.model", "tokenizer.json", "tokenizer_config.json",
-                           "special_tokens_map.json", "generation_config.json"}) {
+  for (const char* name :
+       {"tokenizer.model", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+        "chat_template.jinja", "generation_config.json"}) {
     if (folder.contains(name)) whole.attachments[name] = folder.open(name);
   }
   return whole;

@@ -29,6 +29,7 @@ int detokenize_command(const Arguments& arguments) {
   flags.toggle("--special", special, "control tokens as their names");
   flags.toggle("--jsonl", jsonl, "each line in is an array of ids, each line out a JSON string");
   declare_model_path(flags, model);
+  declare_overrides(flags, model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !flags.given("--ids") || !flags.given("--file"),
                "give one of --ids and -f");

@@ -83,7 +83,7 @@ int quantize_command(const Arguments& arguments) {
   const FileType& type = file_type_from_name(values.type);
   const Importance importance =
       values.importance.empty() ? Importance{} : Importance::open(values.importance);
-  const Checkpoint checkpoint = described_for_gguf(*open_header(values.model));
+  const auto [checkpoint, remarks] = described_for_gguf(*open_header(values.model));
   PlanOptions options;
   options.file_type = &type;
   options.has_importance = !importance.empty();
@@ -102,6 +102,7 @@ int quantize_command(const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   write_model_gguf(values.out, checkpoint, plan, &type, importance, write);
   bar.wipe();
+  for (const std::string& remark : remarks) print_log(remark);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,

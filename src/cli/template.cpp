@@ -78,6 +78,7 @@ int template_command(const Arguments& arguments) {
   flags.text("--eos TEXT", values.eos, "eos_token (the model's own)");
   flags.integer("--now SECONDS", values.now, "Unix time for strftime_now (the clock)");
   declare_model_path(flags, values.model);
+  declare_overrides(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !values.messages.empty(), "which messages? give --messages FILE");
 

@@ -204,6 +204,7 @@ int tokenize_command(const Arguments& arguments) {
       "--encoding NAME", values.encoding,
       "what cuts for a file of tiktoken ranks that is not known: cl100k_base, o200k_base, …");
   declare_model_path(flags, values.model);
+  declare_overrides(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !flags.given("--prompt") || !flags.given("--file"),
                "give one of -p and -f");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/atomic_file.h"
@@ -9,12 +10,14 @@
 #include "checkpoint/gguf_writer.h"
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/torch_writer.h"
+#include "model/completed.h"
 #include "model/gguf_metadata.h"
 #include "model/hugging_face.h"
 #include "model/meta.h"
 #include "model/model_config_json.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
+#include "tokenizer/merge_list.h"
 #include "tokenizer/tokenizer_files.h"
 #include "tokenizer/tokenizer_json_writer.h"
 
@@ -71,29 +74,51 @@ void make_folder(const std::string& path) {
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
 }
 
-void copy_tokenizer(const std::string& folder, const Checkpoint& checkpoint, ExportResult& result) {
-  for (const auto& [name, file] : checkpoint.attachments) {
-    const std::string_view content(reinterpret_cast<const char*>(file->bytes().data()),
-                                   file->size());
-    if (name != "config.json" && name != "params.json")
-      write_file((std::filesystem::path(folder) / name).string(), content);
-  }
-  if (has_tokenizer(checkpoint.attachments)) return;
+// The tokenizer of the checkpoint; nothing, and a remark, if there is none that Limpid knows.
+std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, ExportResult& result) {
   const auto model = checkpoint.metadata.string("tokenizer.ggml.model").value_or("no_vocab");
-  if (model == "no_vocab") {
+  if (model == "no_vocab" && !has_tokenizer(checkpoint.attachments)) {
     result.remarks.emplace_back("the model carries no tokenizer, so none was written");
-    return;
+    return std::nullopt;
   }
   try {
-    const TokenizerSpec spec = tokenizer_from(checkpoint)->spec();
-    write_file((std::filesystem::path(folder) / "tokenizer.json").string(),
-               write_tokenizer_json(spec));
-    write_file((std::filesystem::path(folder) / "tokenizer_config.json").string(),
-               tokenizer_config(checkpoint, spec));
+    return tokenizer_from(checkpoint)->spec();
   } catch (const Error& error) {
-    result.remarks.push_back(
-        fmt::format("no tokenizer was written ({}): put the original's files beside the weights",
-                    error.what()));
+    if (!has_tokenizer(checkpoint.attachments)) {
+      result.remarks.push_back(
+          fmt::format("no tokenizer was written ({}): put the original's files beside the weights",
+                      error.what()));
+    }
+    return std::nullopt;
+  }
+}
+
+// The files as they are; for transformers a tokenizer.json besides, where they have none.
+void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& checkpoint,
+                     const std::optional<TokenizerSpec>& spec, bool for_transformers,
+                     ExportResult& result) {
+  const auto& files = checkpoint.attachments;
+  for (const auto& [name, file] : files) {
+    const std::string_view content(reinterpret_cast<const char*>(file->bytes().data()),
+                                   file->size());
+    if (is_tokenizer_file(name) || name == "chat_template.json")
+      write_file((folder / name).string(), content);
+  }
+  const bool is_copied =
+      has_tokenizer(files) && (!for_transformers || !files.contains("tokenizer.model"));
+  if (!spec || is_copied || files.contains("tokenizer.json")) return;
+  try {
+    write_file((folder / "tokenizer.json").string(), write_tokenizer_json(*spec));
+    if (const size_t n = n_equal_scores(*spec); n > 0) {
+      result.remarks.push_back(fmt::format(
+          "{} tokens have the score of another; where two of them overlap, tokenizer.json goes by "
+          "their ids, SentencePiece by their places",
+          n));
+    }
+    if (!files.contains("tokenizer_config.json"))
+      write_file((folder / "tokenizer_config.json").string(), tokenizer_config(checkpoint, *spec));
+  } catch (const UnsupportedError& error) {
+    result.remarks.push_back(fmt::format("no tokenizer.json was written ({})", error.what()));
   }
 }
 
@@ -114,8 +139,10 @@ DType main_type(const TensorPlan& plan) {
 void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
                         const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
+  const auto tokenizer = find_tokenizer(checkpoint, result);
+  const TokenizerSpec* ids = tokenizer ? &*tokenizer : nullptr;
   const std::string config =
-      hugging_face_config(checkpoint, spec, torch_name(main_type(result.plan)));
+      hugging_face_config(checkpoint, spec, ids, torch_name(main_type(result.plan)));
   const auto table = table_of(result.plan, find_hugging_face_family(spec.architecture)->names);
   make_folder(path);
   const std::filesystem::path folder(path);
@@ -124,13 +151,16 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
              [&](std::span<const std::byte> bytes) { stream.write(bytes); });
   stream.commit();
   write_file((folder / "config.json").string(), config);
-  copy_tokenizer(path, checkpoint, result);
+  const std::string generation = generation_config(checkpoint, ids);
+  if (!generation.empty()) write_file((folder / "generation_config.json").string(), generation);
+  write_tokenizer(folder, checkpoint, tokenizer, true, result);
 }
 
 void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
                 ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
   const std::string params = meta_params(checkpoint, spec);
+  const auto tokenizer = find_tokenizer(checkpoint, result);
   std::vector<TorchEntry> entries;
   for (const NamedTensor& tensor : table_of(result.plan, &meta_name_table())) {
     entries.push_back({tensor.name, tensor.view.dtype, tensor.view.shape, -1});
@@ -149,7 +179,7 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
              [&](std::span<const std::byte> bytes) { stream.write(bytes); });
   stream.commit();
   write_file((folder / "params.json").string(), params);
-  copy_tokenizer(path, checkpoint, result);
+  write_tokenizer(folder, checkpoint, tokenizer, false, result);
 }
 
 }  // namespace
@@ -170,15 +200,16 @@ void write_model_gguf(const std::string& path, const Checkpoint& checkpoint, con
 
 ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                           const ExportOptions& options) {
-  const bool is_gguf = options.layout == Layout::kGguf;
-  const Checkpoint source = is_gguf ? described_for_gguf(checkpoint) : checkpoint;
   PlanOptions plan;
   plan.file_type = options.file_type;
   plan.allow_requantize = options.allow_requantize;
   ExportResult result;
-  if (is_gguf) {
-    result.plan = plan_tensors(source, plan);
-    write_model_gguf(path, source, result.plan, options.file_type, {}, options.write);
+  if (options.layout == Layout::kGguf) {
+    GgufDescription description = described_for_gguf(checkpoint);
+    result.remarks = std::move(description.remarks);
+    result.plan = plan_tensors(description.checkpoint, plan);
+    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, {},
+                     options.write);
     return result;
   }
   LIMPID_CHECK(UnsupportedError,
@@ -187,17 +218,21 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                options.file_type == nullptr ? "" : options.file_type->name);
   plan.keep_vectors = true;
   plan.dequantize = true;
-  plan.head_rows = HeadRows::kInterleavedPairs;  // Meta's
-  if (options.layout == Layout::kHuggingFace) {
-    const HuggingFaceFamily* family = find_hugging_face_family(read_spec(source).architecture);
-    plan.head_rows = family == nullptr ? HeadRows::kHalfSplit : family->head_rows;
-  }
-  result.plan = plan_tensors(source, plan);
-  if (options.layout == Layout::kHuggingFace) {
-    write_hugging_face(path, source, options, result);
-  } else {
+  Checkpoint source = with_named_scaling(completed(checkpoint));
+  if (options.layout == Layout::kMeta) {
+    plan.head_rows = HeadRows::kInterleavedPairs;
+    result.plan = plan_tensors(source, plan);
     write_meta(path, source, options, result);
+    return result;
   }
+  const std::string architecture = read_spec(source).architecture;
+  const HuggingFaceFamily* family = find_hugging_face_family(architecture);
+  LIMPID_CHECK(UnsupportedError, family != nullptr,
+               "{}: a {} model is not written for transformers", source.path, architecture);
+  plan.head_rows = family->head_rows;
+  source = completed_for_class(transposed_for(std::move(source), *family->names), *family);
+  result.plan = plan_tensors(source, plan);
+  write_hugging_face(path, source, options, result);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "model/rope_scaling.h"
 #include "model/tied_head.h"
+#include "tokenizer/tokenizer_files.h"
 
 namespace limpid {
 namespace {
@@ -215,8 +216,11 @@ Checkpoint meta_to_canonical(Checkpoint given) {
   Checkpoint checkpoint = translate_names(std::move(given), meta_name_table());
   Metadata metadata = read_params(checkpoint);
   const TensorView* embedding = checkpoint.find("token_embd.weight");
-  if (embedding != nullptr && embedding->shape.rows() == kLlama3Vocabulary)
+  if (auto source = chat_template_from(checkpoint.attachments)) {  // a conversion left it there
+    metadata.set("tokenizer.chat_template", {std::move(*source), "string"});
+  } else if (embedding != nullptr && embedding->shape.rows() == kLlama3Vocabulary) {
     metadata.set("tokenizer.chat_template", {std::string(kLlama3ChatTemplate), "string"});
+  }
   checkpoint.metadata = std::move(metadata);
   checkpoint.naming = Naming::kGguf;
   checkpoint.head_rows = HeadRows::kInterleavedPairs;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "model/hugging_face.h"
+#include "model/hugging_face_defaults.h"
 
 namespace limpid {
 namespace {
@@ -39,21 +40,69 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
           {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
 }
 
-void set_token_id(Json& json, const Checkpoint& checkpoint, const char* name, const char* key) {
-  if (const auto id = checkpoint.metadata.integer(key)) json[name] = *id;
+// Ids of the tokens that begin and end a text; of the latter one or several.
+void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
+  if (tokenizer == nullptr) {  // one that Limpid does not know; the ids may be there all the same
+    if (const auto* ids = checkpoint.metadata.integers(kStopTokenIdsKey))
+      json["eos_token_id"] = *ids;
+    return;
+  }
+  if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
+  if (tokenizer->pad) json["pad_token_id"] = *tokenizer->pad;
+  if (tokenizer->stop_ids.size() > 1) {
+    json["eos_token_id"] = tokenizer->stop_ids;
+  } else if (tokenizer->eos || !tokenizer->stop_ids.empty()) {
+    json["eos_token_id"] = tokenizer->eos ? *tokenizer->eos : tokenizer->stop_ids.front();
+  }
 }
 
-}  // namespace
+std::string activation_name(MlpKind mlp) {
+  switch (mlp) {
+    case MlpKind::kGeluErf:
+      return "gelu";
+    case MlpKind::kRelu:
+      return "relu";
+    case MlpKind::kSilu:
+      return "silu";
+    default:
+      return "gelu_new";
+  }
+}
 
-std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                const std::string& dtype) {
-  const HuggingFaceFamily* family = find_hugging_face_family(spec.architecture);
-  LIMPID_CHECK(UnsupportedError, family != nullptr && spec.position == PositionKind::kRope,
-               "{}: a {} model is not written for transformers", checkpoint.path,
-               spec.architecture);
+// Whether q . k is divided by sqrt(head_dim), or not at all.
+bool scales_by_head_dim(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  const auto stated = checkpoint.metadata.number("gpt2.attention.scale");
+  if (!stated) return true;
+  const auto usual = static_cast<float>(1 / std::sqrt(static_cast<double>(spec.head_dim)));
+  LIMPID_CHECK(UnsupportedError, spec.attention_scale == usual || spec.attention_scale == 1,
+               "{}: gpt2.attention.scale is {}, and GPT2LMHeadModel knows {} and 1 only",
+               checkpoint.path, spec.attention_scale, usual);
+  return spec.attention_scale == usual;
+}
+
+Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   Json json;
-  json["architectures"] = {std::string(family->class_name)};
-  json["model_type"] = std::string(family->model_type);
+  json["vocab_size"] = spec.vocab_size;
+  json["n_positions"] = spec.n_ctx_train;
+  json["n_embd"] = spec.d_model;
+  json["n_layer"] = spec.n_layers;
+  json["n_head"] = spec.n_heads;
+  json["n_inner"] = spec.d_ff;
+  json["activation_function"] = activation_name(spec.mlp);
+  json["layer_norm_epsilon"] = shortest(spec.norm_eps);
+  json["scale_attn_weights"] = scales_by_head_dim(checkpoint, spec);
+  json["scale_attn_by_inverse_layer_idx"] = spec.scale_by_inverse_layer;
+  json["reorder_and_upcast_attn"] = false;
+  for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) json[dropout] = 0.0;
+  return json;
+}
+
+Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                  const HuggingFaceFamily& family) {
+  LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
+               "{}: rotates {} of {} elements of a head, which {} does not", checkpoint.path,
+               spec.rope.n_rot, spec.head_dim, family.class_name);
+  Json json;
   json["hidden_size"] = spec.d_model;
   json["intermediate_size"] = spec.d_ff;
   json["num_hidden_layers"] = spec.n_layers;
@@ -66,24 +115,56 @@ std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec&
   json["rope_theta"] = shortest(spec.rope.base);
   json["rope_scaling"] = rope_scaling(checkpoint, spec);
   json["hidden_act"] = "silu";
-  const bool has_qkv_bias = checkpoint.find("blk.0.attn_q.bias") != nullptr;
-  if (family->bias_key.empty()) {
-    json["attention_bias"] = has_qkv_bias;
-    json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
+  // completed_for_class has made them whole: the first block speaks for all.
+  const bool qkv = checkpoint.find("blk.0.attn_q.bias") != nullptr;
+  const bool output = checkpoint.find("blk.0.attn_output.bias") != nullptr;
+  if (!family.bias_key.empty()) {
+    json[std::string(family.bias_key)] = qkv;
   } else {
-    json[std::string(family->bias_key)] = has_qkv_bias;
+    if (qkv == output) json["attention_bias"] = qkv;  // Qwen2 has those of Q, K, V unasked
+    json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
   }
   json["attention_dropout"] = 0.0;
+  return json;
+}
+
+}  // namespace
+
+std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                                const TokenizerSpec* tokenizer, const std::string& dtype) {
+  const HuggingFaceFamily* family = find_hugging_face_family(spec.architecture);
+  LIMPID_CHECK(UnsupportedError, family != nullptr,
+               "{}: a {} model is not written for transformers", checkpoint.path,
+               spec.architecture);
+  Json json;
+  json["architectures"] = {std::string(family->class_name)};
+  json["model_type"] = std::string(family->model_type);
+  json.update(spec.position == PositionKind::kRope ? llama_config(checkpoint, spec, *family)
+                                                   : gpt2_config(checkpoint, spec));
   json["initializer_range"] = 0.02;
   json["use_cache"] = true;
   json["tie_word_embeddings"] = spec.tied_embeddings;
   json["torch_dtype"] = dtype;
-  set_token_id(json, checkpoint, "bos_token_id", "tokenizer.ggml.bos_token_id");
-  set_token_id(json, checkpoint, "eos_token_id", "tokenizer.ggml.eos_token_id");
-  LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
-               "{}: rotates {} of {} elements of a head, which {} does not", checkpoint.path,
-               spec.rope.n_rot, spec.head_dim, family->class_name);
+  set_token_ids(json, checkpoint, tokenizer);
   return json.dump(2) + "\n";
+}
+
+std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
+  Json json = Json::object();
+  set_token_ids(json, checkpoint, tokenizer);
+  const auto set = [&](const char* name, const char* ours) {
+    const auto value = checkpoint.metadata.number(std::string("general.sampling.") + ours);
+    if (value) json[name] = shortest(*value);
+  };
+  const auto temperature = checkpoint.metadata.number("general.sampling.temp");
+  if (temperature) json["do_sample"] = *temperature > 0;
+  if (temperature.value_or(0) > 0) set("temperature", "temp");
+  if (const auto top_k = checkpoint.metadata.integer("general.sampling.top_k"))
+    json["top_k"] = *top_k;
+  set("top_p", "top_p");
+  set("min_p", "min_p");
+  set("repetition_penalty", "penalty_repeat");
+  return json.empty() ? "" : json.dump(2) + "\n";
 }
 
 std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& spec) {

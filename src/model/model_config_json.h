@@ -9,10 +9,15 @@
 
 namespace limpid {
 
-// config.json of `transformers`. `dtype` is the name torch has for most tensors' type. Throws
-// UnsupportedError for an architecture that has no class there.
+// config.json of `transformers`, for what completed_for_class gives. `tokenizer` may be null;
+// `dtype` is the name torch has for most tensors' type. Throws UnsupportedError for an architecture
+// that has no class there, and for what its class cannot do.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                                const std::string& dtype);
+                                const TokenizerSpec* tokenizer, const std::string& dtype);
+
+// generation_config.json: what ends an answer, and the samplers that the model recommends. "" when
+// there is nothing to say.
+std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer);
 
 // params.json of Meta's models. Throws UnsupportedError for a model that is no Llama.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec);

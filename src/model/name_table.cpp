@@ -6,8 +6,10 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "limpid/error.hpp"
+#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -64,25 +66,37 @@ void transpose(const std::byte* from, int64_t rows, int64_t cols, int64_t elemen
   }
 }
 
-// Promises the transpose of `name`, which `source` can read.
+// As f16 if it is quantised, which has rows only.
+Tensor plain(const TensorView& stored) {
+  Tensor result(DType::kF16, stored.shape);
+  std::vector<float> row(static_cast<size_t>(stored.shape.cols()));
+  const uint64_t row_bytes = result.view().row_bytes();
+  for (int64_t i = 0; i < stored.shape.rows(); ++i) {
+    decode_row(stored.dtype, stored.row(i), row);
+    encode_row(DType::kF16, row, result.data() + static_cast<uint64_t>(i) * row_bytes);
+  }
+  return result;
+}
+
+// Promises the transpose of `name`, a matrix that `source` can read.
 void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const std::string& name,
                        const std::string& ours, Checkpoint& result) {
   const TensorView tensor = *source->find(name);
-  if (tensor.shape.rank() != 2 || is_quantized(tensor.dtype)) {
-    throw FormatError(source->path, FormatError::kNoOffset, name,
-                      fmt::format("is {}, expected a matrix of floats", tensor.to_string()));
-  }
+  const DType dtype = is_quantized(tensor.dtype) ? DType::kF16 : tensor.dtype;
   const Shape shape{tensor.shape[1], tensor.shape[0]};
-  result.tensors[ours] = {tensor.dtype, shape, nullptr};
+  result.tensors[ours] = {dtype, shape, nullptr};
   const auto made = source->made.find(name);
   std::string how = made == source->made.end() ? "transposed" : made->second.how + ", transposed";
-  result.made[ours] = {std::move(how), [source, name, shape] {
+  result.made[ours] = {std::move(how), [source, name, dtype, shape] {
                          Tensor storage;
-                         const TensorView stored = source->read(name, storage);
-                         Tensor result(stored.dtype, shape);
+                         const TensorView raw = source->read(name, storage);
+                         Tensor decoded;
+                         if (raw.dtype != dtype) decoded = plain(raw);
+                         const TensorView stored = raw.dtype == dtype ? raw : decoded.view();
+                         Tensor result(dtype, shape);
                          transpose(stored.data, stored.shape[0], stored.shape[1],
-                                   dtype_info(stored.dtype).block_bytes, result.data());
-                         leave_file(*source, {stored.data, stored.n_bytes()});
+                                   dtype_info(dtype).block_bytes, result.data());
+                         leave_file(*source, {raw.data, raw.n_bytes()});
                          return result;
                        }};
 }
@@ -124,11 +138,21 @@ std::string name_of_block(std::string_view pattern, int64_t block) {
   return name;
 }
 
-std::optional<std::string> their_name(const NameTable& table, std::string_view ours) {
+namespace {
+
+const NameRule* rule_of(const NameTable& table, std::string_view ours) {
   for (const NameRule& rule : table.rules) {
-    if (const auto block = match_name(rule.ours, ours)) return name_of_block(rule.theirs, *block);
+    if (match_name(rule.ours, ours)) return &rule;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<std::string> their_name(const NameTable& table, std::string_view ours) {
+  const NameRule* rule = rule_of(table, ours);
+  if (rule == nullptr) return std::nullopt;
+  return name_of_block(rule->theirs, *match_name(rule->ours, ours));
 }
 
 Checkpoint translate_names(Checkpoint given, const NameTable& table) {
@@ -154,6 +178,11 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
     }
     result.tensor_order.push_back(match.ours);
     if (match.rule->transform == TensorTransform::kTransposed) {
+      const TensorView& tensor = *source->find(name);
+      if (tensor.shape.rank() != 2 || is_quantized(tensor.dtype)) {
+        throw FormatError(source->path, FormatError::kNoOffset, name,
+                          fmt::format("is {}, expected a matrix of floats", tensor.to_string()));
+      }
       promise_transpose(source, name, match.ours, result);
       continue;
     }
@@ -162,6 +191,17 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
       take_first(*source, name, result.tensors[match.ours]);
     const auto made = source->made.find(name);
     if (made != source->made.end()) result.made[match.ours] = made->second;
+  }
+  return result;
+}
+
+Checkpoint transposed_for(Checkpoint canonical, const NameTable& table) {
+  const auto source = std::make_shared<const Checkpoint>(std::move(canonical));
+  Checkpoint result = *source;
+  for (const std::string& name : source->tensor_order) {
+    const NameRule* rule = rule_of(table, name);
+    if (rule == nullptr || rule->transform != TensorTransform::kTransposed) continue;
+    promise_transpose(source, name, name, result);
   }
   return result;
 }

@@ -54,4 +54,8 @@ std::optional<std::string> their_name(const NameTable& table, std::string_view o
 // transformed.
 Checkpoint translate_names(Checkpoint checkpoint, const NameTable& table);
 
+// The other way: `canonical`, its names kept, with matrices as files of that layout keep them; one
+// that is quantised becomes f16. They only are promised, each made as a whole when it is read.
+Checkpoint transposed_for(Checkpoint canonical, const NameTable& table);
+
 }  // namespace limpid

@@ -73,6 +73,16 @@ std::vector<float> rope_divisors(const RopeScaling& scaling,
   return divisors;
 }
 
+std::optional<RopeScaling> find_rope_scaling(const std::vector<float>& divisors,
+                                             const std::vector<double>& frequencies) {
+  // Llama 3.1 and 3.3; Llama 3.2 of 1B and 3B.
+  for (const double factor : {8.0, 32.0}) {
+    const RopeScaling released{RopeScalingKind::kLlama3, factor, 1.0, 4.0, 8192};
+    if (rope_divisors(released, frequencies) == divisors) return released;
+  }
+  return std::nullopt;
+}
+
 RopeScaling parse_rope_scaling(std::string_view text) {
   const size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ std::vector<double> rope_frequencies(double base, int64_t n_rot);
 // so that one model gives the same bits from either. [frequencies.size()]
 std::vector<float> rope_divisors(const RopeScaling& scaling,
                                  const std::vector<double>& frequencies);
+
+// The scaling of a released Llama that gives exactly these divisors; nothing if none does.
+std::optional<RopeScaling> find_rope_scaling(const std::vector<float>& divisors,
+                                             const std::vector<double>& frequencies);
 
 // "none", "linear:FACTOR", "llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT". Throws ArgumentError saying
 // what is expected.

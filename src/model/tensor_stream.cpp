@@ -41,9 +41,10 @@ bool interleaved_in(const Checkpoint& checkpoint, HeadRows rows) {
 // The row of the source that becomes row `row`.
 int64_t source_row(const PlannedTensor& tensor, int64_t row) {
   if (tensor.move == RowMove::kNone) return row;
-  const int64_t half = tensor.head_dim / 2;
+  const int64_t half = tensor.n_rot / 2;
   const int64_t head = row / tensor.head_dim * tensor.head_dim;
   const int64_t within = row - head;
+  if (within >= tensor.n_rot) return row;
   if (tensor.move == RowMove::kToInterleavedPairs) return head + within % 2 * half + within / 2;
   return head + within % half * 2 + within / half;
 }
@@ -56,6 +57,8 @@ TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
 
 DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor& tensor) {
   const bool vector = !is_quantizable(tensor.name, tensor.shape);
+  // Nobody runs a model in f64.
+  if (tensor.from == DType::kF64 && (vector || options.file_type == nullptr)) return DType::kF32;
   if (vector && is_float(tensor.from)) return options.keep_vectors ? tensor.from : DType::kF32;
   if (options.file_type == nullptr) {
     return options.dequantize && is_quantized(tensor.from) ? DType::kF16 : tensor.from;
@@ -127,7 +130,7 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
   TensorPlan plan;
   for (const std::string& name : checkpoint.tensor_order) {
     const TensorView& stored = *checkpoint.find(name);
-    PlannedTensor tensor{name, stored.dtype, stored.dtype, stored.shape, RowMove::kNone,
+    PlannedTensor tensor{name, stored.dtype, stored.dtype, stored.shape, RowMove::kNone, 0,
                          0,    stored.dtype};
     tensor.wanted = tensor.from;
     tensor.to = new_type(options, facts, tensor);
@@ -136,6 +139,7 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
     if (is_query_or_key(name) && move != RowMove::kNone) {
       tensor.move = move;
       tensor.head_dim = spec.head_dim;
+      tensor.n_rot = spec.rope.n_rot;
     }
     plan.bytes_before += stored.n_bytes();
     plan.bytes_after += tensor_bytes(tensor.to, tensor.shape);

@@ -18,7 +18,7 @@ namespace limpid {
 // How rows of Q and K move within each head.
 enum class RowMove : uint8_t {
   kNone,
-  kToInterleavedPairs,  // from halves: row 2i + b of a head was row b * head_dim / 2 + i
+  kToInterleavedPairs,  // from halves: row 2i + b of a head was row b * n_rot / 2 + i
   kToHalfSplit,         // the inverse
 };
 
@@ -28,7 +28,8 @@ struct PlannedTensor {
   DType to;
   Shape shape;
   RowMove move = RowMove::kNone;
-  int64_t head_dim = 0;  // where rows move
+  int64_t head_dim = 0;  // where rows move:
+  int64_t n_rot = 0;     // the first of each head, which rotary positions turn
   DType wanted;          // `to`, but where the row's length does not allow it
 };
 

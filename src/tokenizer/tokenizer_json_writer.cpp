@@ -6,11 +6,14 @@
 
 #include "base/check.h"
 #include "tokenizer/known_splits.h"
+#include "tokenizer/merge_list.h"
 
 namespace limpid {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr const char* kSpaceMark = "\xE2\x96\x81";  // U+2581
 
 Json split_step(const SplitStep& step) {
   if (step.kind == SplitStep::Kind::kNumeric) {
@@ -43,7 +46,7 @@ Json added_token(const TokenizerSpec& spec, size_t id) {
                 {"lstrip", false},
                 {"rstrip", false},
                 {"normalized", false},
-                {"special", spec.types[id] == TokenType::kControl}};
+                {"special", spec.types[id] != TokenType::kUserDefined}};
   for (const AddedTokenRule& rule : spec.added_rules) {
     if (static_cast<size_t>(rule.id) != id) continue;
     token["single_word"] = rule.single_word;
@@ -58,7 +61,8 @@ Json added_tokens(const TokenizerSpec& spec) {
   Json tokens = Json::array();
   for (size_t id = 0; id < spec.pieces.size(); ++id) {
     const TokenType type = spec.types[id];
-    if (type == TokenType::kControl || type == TokenType::kUserDefined) {
+    if (type == TokenType::kControl || type == TokenType::kUserDefined ||
+        type == TokenType::kUnknown) {
       tokens.push_back(added_token(spec, id));
     }
   }
@@ -73,6 +77,7 @@ Json special_token(const std::string& name) {
 Json post_processor(const TokenizerSpec& spec) {
   const bool bos = spec.add_bos && spec.bos;
   const bool eos = spec.add_eos && spec.eos;
+  if (!bos && !eos && spec.kind == TokenizerKind::kSentencePieceBpe) return nullptr;
   if (!bos && !eos) {
     return {{"type", "ByteLevel"},
             {"add_prefix_space", true},
@@ -98,44 +103,83 @@ Json post_processor(const TokenizerSpec& spec) {
           {"special_tokens", std::move(special)}};
 }
 
+// SentencePiece's way with spaces.
+Json space_normalizer(const TokenizerSpec& spec) {
+  const Json replace = {
+      {"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}};
+  if (spec.space_prefix == SpacePrefix::kNone) return replace;
+  const Json prepend = {{"type", "Prepend"}, {"prepend", kSpaceMark}};
+  return {{"type", "Sequence"}, {"normalizers", {prepend, replace}}};
+}
+
+Json sentence_piece_decoder(const TokenizerSpec& spec) {
+  Json steps = {
+      {{"type", "Replace"}, {"pattern", {{"String", kSpaceMark}}}, {"content", " "}},
+      {{"type", "ByteFallback"}},
+      {{"type", "Fuse"}},
+  };
+  if (spec.space_prefix != SpacePrefix::kNone)
+    steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return {{"type", "Sequence"}, {"decoders", std::move(steps)}};
+}
+
+void check_sentence_piece(const TokenizerSpec& spec) {
+  LIMPID_CHECK(UnsupportedError,
+               !spec.remove_extra_whitespaces && (spec.space_prefix == SpacePrefix::kNone ||
+                                                  spec.space_prefix == SpacePrefix::kEveryPart),
+               "tokenizer.json is not written for this tokenizer's way with spaces");
+  bool has_bytes = false;
+  for (const TokenType type : spec.types) has_bytes = has_bytes || type == TokenType::kByte;
+  LIMPID_CHECK(UnsupportedError, has_bytes,
+               "tokenizer.json is not written for a SentencePiece vocabulary without byte tokens");
+}
+
 Json model(const TokenizerSpec& spec) {
   Json vocabulary = Json::object();
   for (size_t id = 0; id < spec.pieces.size(); ++id) {
+    if (spec.pieces[id].empty()) continue;  // a rank that a rank file leaves out
     LIMPID_CHECK(UnsupportedError, !vocabulary.contains(spec.pieces[id]),
                  "the tokens {} and {} are the same piece, which tokenizer.json cannot hold",
                  vocabulary[spec.pieces[id]].dump(), id);
     vocabulary[spec.pieces[id]] = id;
   }
+  const bool is_sentence_piece = spec.kind == TokenizerKind::kSentencePieceBpe;
+  Json unknown = nullptr;
+  if (spec.unknown && is_sentence_piece) unknown = spec.pieces[static_cast<size_t>(*spec.unknown)];
   return {{"type", "BPE"},
           {"dropout", nullptr},
-          {"unk_token", nullptr},
+          {"unk_token", std::move(unknown)},
           {"continuing_subword_prefix", nullptr},
           {"end_of_word_suffix", nullptr},
-          {"fuse_unk", false},
-          {"byte_fallback", false},
+          {"fuse_unk", is_sentence_piece},
+          {"byte_fallback", is_sentence_piece},
           {"ignore_merges", spec.ignore_merges},
           {"vocab", std::move(vocabulary)},
-          {"merges", spec.merges}};
+          {"merges", merge_list(spec)}};
 }
 
 }  // namespace
 
 std::string write_tokenizer_json(const TokenizerSpec& spec) {
-  LIMPID_CHECK(UnsupportedError,
-               spec.kind == TokenizerKind::kByteLevelBpe && spec.merge_order == MergeOrder::kList,
-               "tokenizer.json is written for a byte-level BPE with a list of merges only");
   Json json;
   json["version"] = "1.0";
   json["truncation"] = nullptr;
   json["padding"] = nullptr;
   json["added_tokens"] = added_tokens(spec);
-  json["normalizer"] = spec.normalize_nfc ? Json{{"type", "NFC"}} : Json(nullptr);
-  json["pre_tokenizer"] = pre_tokenizer(spec);
   json["post_processor"] = post_processor(spec);
-  json["decoder"] = {{"type", "ByteLevel"},
-                     {"add_prefix_space", true},
-                     {"trim_offsets", true},
-                     {"use_regex", true}};
+  if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+    check_sentence_piece(spec);
+    json["normalizer"] = space_normalizer(spec);
+    json["pre_tokenizer"] = nullptr;
+    json["decoder"] = sentence_piece_decoder(spec);
+  } else {
+    json["normalizer"] = spec.normalize_nfc ? Json{{"type", "NFC"}} : Json(nullptr);
+    json["pre_tokenizer"] = pre_tokenizer(spec);
+    json["decoder"] = {{"type", "ByteLevel"},
+                       {"add_prefix_space", true},
+                       {"trim_offsets", true},
+                       {"use_regex", true}};
+  }
   json["model"] = model(spec);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

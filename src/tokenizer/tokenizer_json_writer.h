@@ -7,10 +7,11 @@
 
 namespace limpid {
 
-// tokenizer.json of a byte-level BPE. Every piece stands in the vocabulary, so that ids stay what
-// they are; control and user-defined pieces are added tokens besides. Throws UnsupportedError for
-// another kind, for a pre-tokenizer that has no spelling in that file, and for pieces that are
-// there twice.
+// tokenizer.json. Every piece stands in the vocabulary, so that ids stay what they are; control,
+// unknown and user-defined pieces are added tokens besides. Merges by rank or score become a list
+// (merge_list.h). Throws UnsupportedError for a pre-tokenizer or a way with spaces that has no
+// spelling in that file, for pieces that are there twice, and for a SentencePiece vocabulary
+// without byte tokens.
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -94,6 +94,27 @@ class Overrides(unittest.TestCase):
         self.assertIn("blk.0.attn_qkv.weight", plan)
         self.assertFalse((self.folder / "out.gguf").exists())
 
+    def test_commands_for_tokens_and_templates_take_them(self):
+        given = ("-m", self.model, "--config", CONFIG, "--tokenizer", self.tokenizer)
+        self.assertEqual(limpid("tokenize", "-m", self.model, "-p", "the")[0], 1)
+        ids = json.loads(self.succeed("tokenize", *given, "-p", "the tent"))
+        converted = self.folder / "nano.gguf"
+        self.succeed("convert", self.model, converted, *given[2:])
+        again = self.succeed("tokenize", "-m", converted, "-p", "the tent")
+        self.assertEqual(ids, json.loads(again))
+        self.assertEqual(ids[0], 1)  # <s>
+        text = self.succeed("detokenize", *given, "--ids", ",".join(map(str, ids)))
+        self.assertEqual(text, "the tent")
+        template, messages = self.folder / "x.jinja", self.folder / "messages.json"
+        template.write_text("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}")
+        messages.write_text('[{"role": "user", "content": "the"}]')
+        options = ("--chat-template-file", template, "--messages", messages)
+        self.assertEqual(self.succeed("template", *given, *options), "<s>the</s>")
+        # Of a model with rotary positions, another scaling changes no token.
+        scaling = ("--rope-scaling", "linear:4")
+        plain = self.succeed("tokenize", "-m", ROTARY, "-p", "the tent")
+        self.assertEqual(self.succeed("tokenize", "-m", ROTARY, "-p", "the tent", *scaling), plain)
+
     def test_the_rotary_scaling_changes_what_is_computed_and_written(self):
         def perplexity(model: pathlib.Path, *options: object) -> float:
             arguments = ("perplexity", "-m", model, "-p", TEXT, "-c", 32, "--json", *options)

@@ -84,6 +84,21 @@ TEST(RopeScaling, OfAFileAndOfTheUserAreOneTable) {
   }
 }
 
+TEST(RopeScaling, OfReleasedLlamasIsFoundByItsFactors) {
+  const std::vector<double> frequencies = rope_frequencies(500000, 128);
+  for (const char* text : {"llama3:8,1,4,8192", "llama3:32,1,4,8192"}) {
+    const RopeScaling scaling = parse_rope_scaling(text);
+    std::vector<float> divisors = rope_divisors(scaling, frequencies);
+    const auto found = find_rope_scaling(divisors, frequencies);
+    ASSERT_TRUE(found.has_value()) << text;
+    EXPECT_EQ(found->factor, scaling.factor);
+    divisors[40] = std::nextafter(divisors[40], 100.0F);
+    EXPECT_FALSE(find_rope_scaling(divisors, frequencies).has_value()) << text;
+  }
+  const auto other = rope_divisors(parse_rope_scaling("llama3:16,1,4,8192"), frequencies);
+  EXPECT_FALSE(find_rope_scaling(other, frequencies).has_value());
+}
+
 TEST(RopeScaling, IsNothingForLearnedPositions) {
   const auto checkpoint = tiny_checkpoint(testing::tiny_gpt2_shape());
   EXPECT_THROW(override_rope_scaling(*checkpoint, parse_rope_scaling("linear:2")),

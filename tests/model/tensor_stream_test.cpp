@@ -85,6 +85,22 @@ TEST(TensorStream, RowsMoveBetweenPairsAndHalvesAndBack) {
   EXPECT_EQ(find(back, "blk.0.attn_v.weight").move, RowMove::kNone);
 }
 
+// Of a head that is turned in part, only those rows are in pairs.
+TEST(TensorStream, RowsThatDoNotTurnStay) {
+  const auto checkpoint = tiny();
+  checkpoint->metadata.set("llama.rope.dimension_count", testing::metadata_value(int64_t{8}));
+  PlanOptions options;
+  options.head_rows = HeadRows::kHalfSplit;
+  const PlannedTensor query = find(plan_tensors(*checkpoint, options), "blk.0.attn_q.weight");
+  const std::vector<std::byte> halves = bytes_of(*checkpoint, query);
+  const TensorView& stored = *checkpoint->find("blk.0.attn_q.weight");
+  const uint64_t row = stored.row_bytes();
+  const std::vector<int64_t> order = {0, 2, 4, 6, 1, 3, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  for (size_t i = 0; i < order.size(); ++i) {
+    EXPECT_EQ(std::memcmp(halves.data() + (16 + i) * row, stored.row(16 + order[i]), row), 0) << i;
+  }
+}
+
 TEST(TensorStream, QuantisedIsQuantisedAgainOnlyWhenAsked) {
   const auto checkpoint = tiny(DType::kQ8_0);
   PlanOptions options;

@@ -20,6 +20,7 @@ class Shape:
     n_heads: int
     n_kv_heads: int
     head_dim: int
+    n_rot: int  # the first elements of each head, which positions turn
     d_model: int
     d_ff: int
     rope_base: float
@@ -33,6 +34,10 @@ def field(reader: gguf.GGUFReader, key: str, default=None):
     if default is None:
         raise KeyError(f"{key} is missing")
     return default
+
+
+def architecture(path: pathlib.Path) -> str:
+    return field(gguf.GGUFReader(path), "general.architecture")
 
 
 class GgufLlama:
@@ -49,7 +54,8 @@ class GgufLlama:
             n_layers=field(reader, "llama.block_count"),
             n_heads=n_heads,
             n_kv_heads=field(reader, "llama.attention.head_count_kv", n_heads),
-            head_dim=field(reader, "llama.rope.dimension_count", d_model // n_heads),
+            head_dim=field(reader, "llama.attention.key_length", d_model // n_heads),
+            n_rot=field(reader, "llama.rope.dimension_count", d_model // n_heads),
             d_model=d_model,
             d_ff=field(reader, "llama.feed_forward_length"),
             rope_base=field(reader, "llama.rope.freq_base", 10000.0),
@@ -66,9 +72,9 @@ class GgufLlama:
         }
 
     def angles(self, n_positions: int) -> torch.Tensor:
-        """[n_positions, head_dim / 2]"""
-        pairs = torch.arange(0, self.shape.head_dim, 2, dtype=torch.float64)
-        frequencies = self.shape.rope_base ** (-pairs / self.shape.head_dim) / self.linear_factor
+        """[n_positions, n_rot / 2]"""
+        pairs = torch.arange(0, self.shape.n_rot, 2, dtype=torch.float64)
+        frequencies = self.shape.rope_base ** (-pairs / self.shape.n_rot) / self.linear_factor
         if "rope_freqs.weight" in self.weights:
             frequencies = frequencies / self.weights["rope_freqs.weight"]
         return torch.outer(torch.arange(n_positions, dtype=torch.float64), frequencies)
@@ -87,9 +93,11 @@ class GgufLlama:
         x = x.view(x.shape[0], -1, self.shape.head_dim).transpose(0, 1)
         if angles is None:
             return x
-        even, odd = x[..., 0::2], x[..., 1::2]
+        turning, rest = x[..., : self.shape.n_rot], x[..., self.shape.n_rot :]
+        even, odd = turning[..., 0::2], turning[..., 1::2]
         cos, sin = angles.cos(), angles.sin()
-        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+        turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+        return torch.cat((turned, rest), dim=-1)
 
     def attention(self, x: torch.Tensor, layer: str, angles: torch.Tensor) -> torch.Tensor:
         n = x.shape[0]

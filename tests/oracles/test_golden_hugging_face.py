@@ -39,13 +39,21 @@ class GoldenHuggingFace(unittest.TestCase):
 
     def test_cpu(self):
         cases = sorted(path.parent for path in FOLDER.glob("*/golden.json"))
-        self.assertGreaterEqual(len(cases), 8)
+        self.assertGreaterEqual(len(cases), 9)
         for case in cases:
             with self.subTest(case=case.name):
                 self.check(case, "cpu")
 
     def test_reference(self):
-        for name in ("llama_biases", "llama_tied", "mistral", "qwen2", "qwen3", "ernie4_5"):
+        for name in (
+            "llama_biases",
+            "llama_tied",
+            "mistral",
+            "qwen2",
+            "qwen3",
+            "ernie4_5",
+            "partial_rotary",
+        ):
             with self.subTest(case=name):
                 self.check(FOLDER / name, "reference")
 

@@ -1,7 +1,9 @@
 """Makes tests/data/golden/hugging_face: tiny random models as transformers saves them, and their logits in f64.
 
 Needs torch 2.15.0, transformers 5.23.0, numpy 2.4 (tools/requirements-oracles.txt). Each folder is the work of
-save_pretrained alone: config.json with its block rope_parameters, model.safetensors (one of them in shards). Token i of
+save_pretrained alone: config.json with its block rope_parameters, model.safetensors (one of them in shards). But for
+partial_rotary: no Llama of transformers turns a part of its heads, so that one is a Phi-3, whose fused matrices are
+taken apart and get Llama's names. Token i of
 the text is (7 i^2 + 3 i + 1) mod vocab_size. Two cases go beyond position 8191; for them there are also logits with
 rotary angles in f64, for transformers rounds position * frequency to f32.
 """
@@ -12,6 +14,7 @@ import pathlib
 import shutil
 import sys
 
+import safetensors.torch
 import torch
 import transformers
 
@@ -55,6 +58,7 @@ CASES = [
     Case("qwen2", "qwen2", {"rope_theta": 1_000_000.0}, {"tie_word_embeddings": True}),
     Case("qwen3", "qwen3", {"rope_theta": 1_000_000.0}, {"head_dim": 12}),
     Case("ernie4_5", "ernie4_5", {"rope_theta": 500_000.0}, {"head_dim": 12, "use_bias": True}),
+    Case("partial_rotary", "phi3", {"rope_theta": 10_000.0, "partial_rotary_factor": 0.5}),
 ]
 FAMILIES = {
     "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
@@ -62,11 +66,14 @@ FAMILIES = {
     "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM),
     "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
     "ernie4_5": (transformers.Ernie4_5Config, transformers.Ernie4_5ForCausalLM),
+    "phi3": (transformers.Phi3Config, transformers.Phi3ForCausalLM),
 }
 
 
 def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
     make_config, make = FAMILIES[case.family]
+    # Defaults of Phi-3 lie outside so small a vocabulary.
+    options = {"pad_token_id": 0} if case.family == "phi3" else {}
     config = make_config(
         num_hidden_layers=2,
         num_attention_heads=4,
@@ -79,6 +86,7 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
         rope_parameters={"rope_type": "default", **case.rope},
         attn_implementation="sdpa",
         **case.options,
+        **options,
     )
     torch.manual_seed(seed)
     model = make(config).float().eval()
@@ -89,6 +97,37 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
             else:
                 weight.normal_(0.0, 1.2 / weight.shape[1] ** 0.5)
     return model
+
+
+def save_phi3_as_llama(folder: pathlib.Path, model: transformers.Phi3ForCausalLM) -> None:
+    config = model.config
+    n_rows = config.hidden_size // config.num_attention_heads
+    rows = [n * n_rows for n in (config.num_attention_heads, *[config.num_key_value_heads] * 2)]
+    state = {}
+    for name, weight in model.state_dict().items():
+        if "qkv_proj" in name:
+            parts = zip("qkv", weight.split(rows), strict=True)
+            state |= {name.replace("qkv_proj", f"{part}_proj"): rows for part, rows in parts}
+        elif "gate_up_proj" in name:
+            parts = zip(("gate_proj", "up_proj"), weight.chunk(2), strict=True)
+            state |= {name.replace("gate_up_proj", part): rows for part, rows in parts}
+        else:
+            state[name] = weight
+    llama = transformers.LlamaConfig(
+        num_hidden_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads,
+        num_key_value_heads=config.num_key_value_heads,
+        hidden_size=config.hidden_size,
+        intermediate_size=config.intermediate_size,
+        vocab_size=config.vocab_size,
+        max_position_embeddings=config.max_position_embeddings,
+        rms_norm_eps=config.rms_norm_eps,
+        rope_parameters=config.rope_parameters,
+        architectures=["LlamaForCausalLM"],
+    )
+    llama.save_pretrained(folder)
+    state = {name: weight.contiguous() for name, weight in state.items()}
+    safetensors.torch.save_file(state, folder / "model.safetensors", {"format": "pt"})
 
 
 def logits_at(model: transformers.PreTrainedModel, positions: list[int]) -> torch.Tensor:
@@ -128,7 +167,10 @@ def main() -> None:
         model = make_model(case, seed)
         size = sum(p.numel() for p in model.parameters()) * 4
         shard = "5GB" if case.n_shards == 1 else size // case.n_shards + 4096
-        model.save_pretrained(folder, max_shard_size=shard)
+        if case.family == "phi3":
+            save_phi3_as_llama(folder, model)
+        else:
+            model.save_pretrained(folder, max_shard_size=shard)
         (folder / "generation_config.json").unlink(missing_ok=True)
         # float() first rounds the frequencies, as a model that was loaded in f32 has them.
         model = model.double()

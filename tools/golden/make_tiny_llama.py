@@ -2,8 +2,9 @@
 
 Needs torch 2.15.0, transformers 5.23.0, gguf 0.19.0, numpy 2.4 (tools/requirements-oracles.txt). The models are
 transformers' LlamaForCausalLM with each of the family's options turned on in one of them, and its relatives Qwen2 (biases
-of Q, K, V) and Qwen3 (a norm of each head of Q and K), whose files keep rows half-split, and ERNIE 4.5, whose rows are
-pairs in transformers too; nothing of Limpid is used.
+of Q, K, V) and Qwen3 (a norm of each head of Q and K), whose files keep rows half-split, ERNIE 4.5, whose rows are
+pairs in transformers too, and Phi-3, which is a Llama that turns a part of each head, with fused matrices, which are taken
+apart; nothing of Limpid is used.
 """
 
 import dataclasses
@@ -37,6 +38,7 @@ class Case:
     epsilon: float = 1e-5
     theta: float = 10_000.0
     rope: dict = dataclasses.field(default_factory=dict)
+    n_rot: int | None = None  # of head_dim, which then is d_model / n_heads
 
 
 LLAMA3_ROPE = {
@@ -59,6 +61,7 @@ CASES = [
     Case("qwen2_tied", architecture="qwen2", tied=True, theta=1_000_000.0),
     Case("qwen3", architecture="qwen3", head_dim=12, theta=1_000_000.0),
     Case("ernie4_5", architecture="ernie4_5", head_dim=12, tied=True, biases=True, theta=500_000.0),
+    Case("partial_rotary", d_model=48, head_dim=12, n_rot=8),
 ]
 FAMILIES = {
     "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, gguf.MODEL_ARCH.LLAMA),
@@ -72,8 +75,11 @@ FAMILIES = {
 }
 
 
+PHI3 = (transformers.Phi3Config, transformers.Phi3ForCausalLM)
+
+
 def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
-    make_config, make, _ = FAMILIES[case.architecture]
+    make_config, make = PHI3 if case.n_rot else FAMILIES[case.architecture][:2]
     # Qwen2 has biases of Q, K, V always, and takes its head size from the others.
     options = {
         "llama": {
@@ -85,6 +91,10 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
         "qwen3": {"head_dim": case.head_dim},
         "ernie4_5": {"head_dim": case.head_dim, "use_bias": case.biases},
     }[case.architecture]
+    rope = case.rope
+    if case.n_rot:
+        options = {"pad_token_id": 0}  # its default lies outside so small a vocabulary
+        rope = {"partial_rotary_factor": case.n_rot / case.head_dim}
     config = make_config(
         num_hidden_layers=case.n_layers,
         num_attention_heads=case.n_heads,
@@ -95,7 +105,7 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
         tie_word_embeddings=case.tied,
         rms_norm_eps=case.epsilon,
         max_position_embeddings=128,
-        rope_parameters={"rope_type": "default", "rope_theta": case.theta, **case.rope},
+        rope_parameters={"rope_type": "default", "rope_theta": case.theta, **rope},
         attn_implementation="eager",
         **options,
     )
@@ -110,11 +120,28 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
     return model
 
 
-def interleave_pairs(rows: torch.Tensor, n_heads: int) -> torch.Tensor:
-    """Rows of Q or K from half-split (transformers) to pairs side by side (GGUF `llama`)."""
-    head_dim = rows.shape[0] // n_heads
-    halves = rows.reshape(n_heads, 2, head_dim // 2, *rows.shape[1:])
-    return halves.swapaxes(1, 2).reshape(rows.shape)
+def interleave_pairs(rows: torch.Tensor, n_heads: int, n_rot: int | None = None) -> torch.Tensor:
+    """Rows of Q or K from half-split (transformers) to pairs side by side (GGUF `llama`); of those that turn."""
+    heads = rows.reshape(n_heads, -1, *rows.shape[1:])
+    turning, rest = heads[:, :n_rot], heads[:, n_rot or heads.shape[1] :]
+    halves = turning.reshape(n_heads, 2, -1, *rows.shape[1:])
+    return torch.cat([halves.swapaxes(1, 2).reshape(turning.shape), rest], 1).reshape(rows.shape)
+
+
+def taken_apart(case: Case, state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Phi-3's fused matrices under Llama's names."""
+    n_rows = [n * case.head_dim for n in (case.n_heads, case.n_kv_heads, case.n_kv_heads)]
+    parts = {}
+    for name, weight in state.items():
+        if "qkv_proj" in name:
+            for part, rows in zip("qkv", weight.split(n_rows), strict=True):
+                parts[name.replace("qkv_proj", f"{part}_proj")] = rows
+        elif "gate_up_proj" in name:
+            for part, rows in zip(("gate", "up"), weight.chunk(2), strict=True):
+                parts[name.replace("gate_up_proj", f"{part}_proj")] = rows
+        else:
+            parts[name] = weight
+    return parts
 
 
 def gguf_name(architecture: str, name: str) -> str:
@@ -132,7 +159,7 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.PreTrainedMod
     writer.add_head_count_kv(case.n_kv_heads)
     writer.add_key_length(case.head_dim)
     writer.add_value_length(case.head_dim)
-    writer.add_rope_dimension_count(case.head_dim)
+    writer.add_rope_dimension_count(case.n_rot or case.head_dim)
     writer.add_rope_freq_base(case.theta)
     writer.add_layer_norm_rms_eps(case.epsilon)
     writer.add_vocab_size(case.vocab_size)
@@ -146,13 +173,13 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.PreTrainedMod
         scaled = model.model.rotary_emb.inv_freq.double()
         plain = case.theta ** (-torch.arange(0, case.head_dim, 2).double() / case.head_dim)
         writer.add_tensor("rope_freqs.weight", (plain / scaled).float().numpy())
-    for name, weight in model.state_dict().items():
+    for name, weight in taken_apart(case, model.state_dict()).items():
         if case.tied and name == "lm_head.weight":
             continue
         if case.architecture == "llama" and "q_proj" in name:
-            weight = interleave_pairs(weight, case.n_heads)
+            weight = interleave_pairs(weight, case.n_heads, case.n_rot)
         elif case.architecture == "llama" and "k_proj" in name:
-            weight = interleave_pairs(weight, case.n_kv_heads)
+            weight = interleave_pairs(weight, case.n_kv_heads, case.n_rot)
         writer.add_tensor(
             gguf_name(case.architecture, name), numpy.ascontiguousarray(weight.numpy())
         )
