@@ -245,7 +245,7 @@ class Tokenizers(Families):
         texts = TEXTS + ["x" + " " * n + "y" for n in range(40)]
         english = limpid_program.SHARED / "text" / "wiki.test.raw"
         if english.exists():
-            texts.append(english.read_text(encoding="utf-8")[:100_000])
+            texts.append(english.read_text(encoding="utf-8")[:40_000])
         return texts
 
     def test_sentence_piece_of_a_gguf_becomes_a_file_that_tokenizers_reads(self):
@@ -287,8 +287,8 @@ class Tokenizers(Families):
         released = limpid_program.shared("tokenizers", "llama3.1_tokenizer.json")
         merges = json.loads(released.read_text())["model"]["merges"]
         merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
-        written = gguf.GGUFReader(one).fields["tokenizer.ggml.merges"]
-        self.assertEqual(written.contents(), merges)
+        written = json.loads((two / "tokenizer.json").read_text())["model"]["merges"]
+        self.assertEqual(written, merges)
         special = "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
         found = theirs.encode(special, add_special_tokens=False).ids
         self.assertEqual([found], self.ids(source, [special]))

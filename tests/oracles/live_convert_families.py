@@ -124,6 +124,19 @@ class Families:
         self.check(f"{name}: the tensors of the first GGUF", same)
         self.llama_cpp(name, two, ids, expected)
 
+    def ernie_without_biases(self) -> None:
+        """The golden one has biases, which llama.cpp does not know."""
+        config = transformers.AutoConfig.from_pretrained(GOLDEN / "hugging_face" / "ernie4_5")
+        config.use_bias = False
+        torch.manual_seed(8)
+        model = transformers.Ernie4_5ForCausalLM(config).float()
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.normal_(float(weight.dim() == 1), 0.3)
+        source = self.work / "saved" / "ernie_without_biases"
+        model.save_pretrained(source)
+        self.folder(source)
+
     def tokens(self, name: str, source: pathlib.Path, reference: tokenizers.Tokenizer) -> None:
         """`reference` has the tokenizer as it was released."""
         texts = list(TEXTS)
@@ -168,6 +181,7 @@ def main() -> int:
                 work.folder(source)
         for source in sorted(GOLDEN.glob("gpt2/*.gguf")):
             work.gpt2(source)
+        work.ernie_without_biases()
         work.released_tokenizers()
     for problem in work.problems:
         print(f"error: {problem}", file=sys.stderr)
