@@ -6,12 +6,11 @@ no key for another activation or scale than GPT-2's own: those files carry Limpi
 """
 
 import dataclasses
-import json
 import pathlib
 
 import gguf
 import numpy
-import torch
+import tiny_model
 import transformers
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "golden" / "gpt2"
@@ -64,17 +63,7 @@ def make_model(case: Case, seed: int) -> transformers.GPT2LMHeadModel:
         tie_word_embeddings=case.tied,
         attn_implementation="eager",
     )
-    torch.manual_seed(seed)
-    model = transformers.GPT2LMHeadModel(config).float().eval()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.dim() == 1:
-                weight.normal_(0.0 if name.endswith("bias") else 1.0, 0.3)
-            else:
-                # Conv1D keeps [in, out].
-                n_in = weight.shape[0] if ".c_" in name else weight.shape[1]
-                weight.normal_(0.0, 1.5 / n_in**0.5)
-    return model
+    return tiny_model.random_model(transformers.GPT2LMHeadModel, config, seed, spread=1.5)
 
 
 def write_gguf(path: pathlib.Path, case: Case, model: transformers.GPT2LMHeadModel) -> None:
@@ -101,10 +90,7 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.GPT2LMHeadMod
             weight = weight.T
         ours = names.get_name(name, try_suffixes=(".weight", ".bias"))
         writer.add_tensor(ours, numpy.ascontiguousarray(weight.numpy()))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    tiny_model.finish(writer)
 
 
 def main() -> None:
@@ -112,21 +98,8 @@ def main() -> None:
     for seed, case in enumerate(CASES, start=1):
         model = make_model(case, seed)
         write_gguf(OUT / f"{case.name}.gguf", case, model)
-        ids = torch.randint(
-            0, case.vocab_size, (1, N_IDS), generator=torch.Generator().manual_seed(seed)
-        )
-        with torch.no_grad():
-            logits = model.double()(ids).logits[0]
-        golden = {
-            "ids": ids[0].tolist(),
-            "positions": POSITIONS,
-            "std": float(f"{logits.std().item():.6g}"),
-            "logits": [[float(f"{value:.9g}") for value in logits[p].tolist()] for p in POSITIONS],
-        }
-        text = json.dumps(golden, separators=(",", ":")).replace("],[", "],\n[")
-        (OUT / f"{case.name}.json").write_text(text + "\n")
-        size = (OUT / f"{case.name}.gguf").stat().st_size
-        print(f"{case.name}: {size:,} bytes, spread of logits {golden['std']}")
+        golden = OUT / f"{case.name}.json"
+        tiny_model.write_golden_of_text(golden, model, case.vocab_size, N_IDS, POSITIONS, seed)
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ rotary angles in f64, for transformers rounds position * frequency to f32.
 """
 
 import dataclasses
-import json
 import pathlib
 import shutil
 import sys
 
 import safetensors.torch
+import tiny_model
 import torch
 import transformers
 
@@ -88,15 +88,7 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
         **case.options,
         **options,
     )
-    torch.manual_seed(seed)
-    model = make(config).float().eval()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.dim() == 1:
-                weight.normal_(0.0 if name.endswith("bias") else 1.0, 0.3)
-            else:
-                weight.normal_(0.0, 1.2 / weight.shape[1] ** 0.5)
-    return model
+    return tiny_model.random_model(make, config, seed, spread=1.2)
 
 
 def save_phi3_as_llama(folder: pathlib.Path, model: transformers.Phi3ForCausalLM) -> None:
@@ -153,10 +145,6 @@ def use_f64_angles(model: transformers.PreTrainedModel) -> None:
     rotary.forward = forward
 
 
-def rounded(logits: torch.Tensor) -> list[list[float]]:
-    return [[float(f"{value:.9g}") for value in row] for row in logits.tolist()]
-
-
 def main() -> None:
     wanted = sys.argv[1:]  # names of cases; none: all
     for seed, case in enumerate(CASES, start=1):
@@ -176,13 +164,12 @@ def main() -> None:
         model = model.double()
         positions = POSITIONS + (FAR_POSITIONS if case.far else [])
         logits = logits_at(model, positions)
-        golden = {"positions": positions, "std": float(f"{logits.std().item():.6g}")}
-        golden["logits"] = rounded(logits)
+        golden = {"positions": positions, "std": tiny_model.spread_of(logits)}
+        golden["logits"] = tiny_model.rounded(logits)
         if case.far:
             use_f64_angles(model)
-            golden["logits_f64_angles"] = rounded(logits_at(model, positions))
-        text = json.dumps(golden, separators=(",", ":")).replace("],[", "],\n[")
-        (folder / "golden.json").write_text(text + "\n")
+            golden["logits_f64_angles"] = tiny_model.rounded(logits_at(model, positions))
+        tiny_model.write_golden(folder / "golden.json", golden)
         names = sorted(path.name for path in folder.glob("*.safetensors"))
         print(f"{case.name}: {size:,} bytes in {names}, spread of logits {golden['std']}")
 

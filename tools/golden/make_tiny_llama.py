@@ -8,11 +8,11 @@ apart; nothing of Limpid is used.
 """
 
 import dataclasses
-import json
 import pathlib
 
 import gguf
 import numpy
+import tiny_model
 import torch
 import transformers
 
@@ -109,15 +109,7 @@ def make_model(case: Case, seed: int) -> transformers.PreTrainedModel:
         attn_implementation="eager",
         **options,
     )
-    torch.manual_seed(seed)
-    model = make(config).float().eval()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if weight.dim() == 1:
-                weight.normal_(0.0 if name.endswith("bias") else 1.0, 0.3)
-            else:
-                weight.normal_(0.0, 1.5 / weight.shape[1] ** 0.5)
-    return model
+    return tiny_model.random_model(make, config, seed, spread=1.5)
 
 
 def interleave_pairs(rows: torch.Tensor, n_heads: int, n_rot: int | None = None) -> torch.Tensor:
@@ -183,10 +175,7 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.PreTrainedMod
         writer.add_tensor(
             gguf_name(case.architecture, name), numpy.ascontiguousarray(weight.numpy())
         )
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    tiny_model.finish(writer)
 
 
 def main() -> None:
@@ -194,21 +183,8 @@ def main() -> None:
     for seed, case in enumerate(CASES, start=1):
         model = make_model(case, seed)
         write_gguf(OUT / f"{case.name}.gguf", case, model)
-        ids = torch.randint(
-            0, case.vocab_size, (1, N_IDS), generator=torch.Generator().manual_seed(seed)
-        )
-        with torch.no_grad():
-            logits = model.double()(ids).logits[0]
-        golden = {
-            "ids": ids[0].tolist(),
-            "positions": POSITIONS,
-            "std": float(f"{logits.std().item():.6g}"),
-            "logits": [[float(f"{value:.9g}") for value in logits[p].tolist()] for p in POSITIONS],
-        }
-        text = json.dumps(golden, separators=(",", ":")).replace("],[", "],\n[")
-        (OUT / f"{case.name}.json").write_text(text + "\n")
-        size = (OUT / f"{case.name}.gguf").stat().st_size
-        print(f"{case.name}: {size:,} bytes, spread of logits {golden['std']}")
+        golden = OUT / f"{case.name}.json"
+        tiny_model.write_golden_of_text(golden, model, case.vocab_size, N_IDS, POSITIONS, seed)
 
 
 if __name__ == "__main__":
