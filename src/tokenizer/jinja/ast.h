@@ -32,9 +32,9 @@ struct Literal {
 struct Name {
   std::string name;
 };
-struct NamespaceAttribute {
+struct NamespaceAttribute {  // only as a target
   std::string space, attribute;
-};  // only as a target
+};
 struct TupleDisplay {
   std::vector<ExpressionPtr> items;
 };
@@ -79,31 +79,32 @@ struct Attribute {
 struct Subscript {
   ExpressionPtr of, index;
 };
-struct SliceOf {
+struct SliceOf {  // bounds may be null
   ExpressionPtr of, start, stop, step;
-};  // bounds may be null
+};
 struct Call {
   ExpressionPtr callee;
   CallArguments arguments;
 };
-struct Filter {
+struct Filter {  // operand null: the block's text
   ExpressionPtr operand;
   std::string name;
   CallArguments arguments;
-};  // operand null: the block's text
+};
 struct Test {
   ExpressionPtr operand;
   std::string name;
   CallArguments arguments;
 };
 
+using ExpressionNode = std::variant<Literal, Name, NamespaceAttribute, TupleDisplay, ListDisplay,
+                                    DictDisplay, Not, Negate, Plus, Binary, Concat, Logic, Compare,
+                                    Conditional, Attribute, Subscript, SliceOf, Call, Filter, Test>;
+
 struct Expression {
   size_t at;   // byte in the source
   int height;  // of the tree below: bounds the recursion of whoever walks it
-  std::variant<Literal, Name, NamespaceAttribute, TupleDisplay, ListDisplay, DictDisplay, Not,
-               Negate, Plus, Binary, Concat, Logic, Compare, Conditional, Attribute, Subscript,
-               SliceOf, Call, Filter, Test>
-      node;
+  ExpressionNode node;
 };
 
 // A scope's late names: Jinja decides at compile time which names are local. A name that the scope
@@ -139,11 +140,11 @@ struct For {
 struct Set {
   ExpressionPtr target, value;
 };
-struct SetBlock {
+struct SetBlock {  // filter may be null
   ExpressionPtr target, filter;
   LateNames late_names;
   Body body;
-};  // filter may be null
+};
 struct With {
   std::vector<std::pair<ExpressionPtr, ExpressionPtr>> assignments;
   LateNames late_names;

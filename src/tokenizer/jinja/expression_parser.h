@@ -1,4 +1,6 @@
-// Expressions: precedence, filters, tests, calls.
+// Expressions: precedence, filters, tests, calls. A recursive descent; the methods lie in
+// operator_expressions.cpp, primary_expressions.cpp and postfix_expressions.cpp. All throw
+// SyntaxFault.
 #pragma once
 
 #include <optional>
@@ -15,6 +17,7 @@ class ExpressionParser {
   ExpressionParser(TokenStream& stream, int64_t max_depth)
       : stream_(stream), max_height_(5 * max_depth) {}
 
+  // One expression; without `with_conditional` an `if` is left to the statement (`for … if …`).
   ExpressionPtr expression(bool with_conditional = true);
   // One expression, or a tuple of several between commas. `end_name` also ends it ("in",
   // "recursive").
@@ -46,11 +49,11 @@ class ExpressionParser {
   bool inside_loop = false;  // there the name `loop` cannot be assigned
 
  private:
-  template <typename Node>
-  ExpressionPtr make(size_t at, int height, Node node);
+  ExpressionPtr make(size_t at, int height_below, ExpressionNode node);
   static int height(const ExpressionPtr& e) { return e ? e->height : 0; }
   static int height(const CallArguments& arguments);
 
+  // operator_expressions.cpp
   ExpressionPtr conditional();
   ExpressionPtr disjunction();
   ExpressionPtr conjunction();
@@ -61,12 +64,16 @@ class ExpressionParser {
   ExpressionPtr product();
   ExpressionPtr power();
   ExpressionPtr unary(bool with_filter = true);
+
+  // primary_expressions.cpp
   ExpressionPtr primary(bool with_namespace = false);
   ExpressionPtr name_or_constant(bool with_namespace);
   ExpressionPtr string_literal();
   ExpressionPtr number_literal();
   ExpressionPtr list();
   ExpressionPtr dict();
+
+  // postfix_expressions.cpp
   ExpressionPtr postfix(ExpressionPtr operand);
   ExpressionPtr filters_and_tests(ExpressionPtr operand);
   ExpressionPtr attribute_or_subscript(ExpressionPtr operand);
@@ -75,6 +82,7 @@ class ExpressionParser {
   ExpressionPtr test(ExpressionPtr operand);
   CallArguments call_arguments();
   void call_argument(CallArguments& arguments);
+
   void note_loaded(std::string_view name);
   void require_assignable(const Expression& target) const;
   bool at_tuple_end(std::string_view end_name) const;
