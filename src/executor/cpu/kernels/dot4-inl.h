@@ -36,8 +36,7 @@
 
 namespace limpid::LIMPID_ISA {
 
-// ---- native registers: kRows lanes of 32 bits, or 4 kRows bytes
-// -------------------------------------
+// ---- native registers: kRows lanes of 32 bits, or 4 kRows bytes ---------------------------------
 
 #if defined(__AVX512BW__)
 
@@ -247,8 +246,7 @@ LIMPID_INLINE int32_t load_four(const int8_t* x) {
   return four;
 }
 
-// ---- bits of codes
-// ---------------------------------------------------------------------------------
+// ---- bits of codes ------------------------------------------------------------------------------
 
 #if LIMPID_PLAIN_ROWS
 
@@ -279,8 +277,7 @@ LIMPID_INLINE Bytes join_bits(Bytes low, Bytes high) {
 
 #endif
 
-// ---- the product
-// -----------------------------------------------------------------------------------
+// ---- the product --------------------------------------------------------------------------------
 
 // Codes<kMaxCode> holds a K group of codes in the form that is multiplied; ready() makes it. A
 // DotSum<kMaxCode> adds up to 8 K groups for one token:
