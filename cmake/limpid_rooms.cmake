@@ -28,10 +28,6 @@ endfunction()
 function(limpid_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
-  if(NOT sources)  # until the room is furnished
-    file(WRITE ${PROJECT_BINARY_DIR}/empty_${room}.cpp "")
-    set(sources ${PROJECT_BINARY_DIR}/empty_${room}.cpp)
-  endif()
   add_library(limpid_${room} OBJECT ${sources})
   target_include_directories(limpid_${room} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
                                                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -72,11 +72,6 @@ bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
-bool use_color() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return stdout_is_terminal() && (no_color == nullptr || *no_color == '\0');
-}
-
 std::string format_bytes(uint64_t n_bytes) {
   const auto value = static_cast<double>(n_bytes);
   if (value >= 1e9) return fmt::format("{:.2f} GB", value / 1e9);

@@ -19,8 +19,6 @@ void print_log(std::string_view message);
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
-// Whether colour suits stdout: a terminal, and NO_COLOR unset.
-bool use_color();
 
 // "1.2 GB", decimal as disks and bandwidths are counted.
 std::string format_bytes(uint64_t n_bytes);

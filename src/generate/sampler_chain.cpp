@@ -17,26 +17,25 @@ constexpr float kLeastTemperature = 1e-6F;
 
 struct NamedSampler {
   std::string_view name;
-  char letter;
   std::shared_ptr<Sampler> (*make)(const SamplerOptions& o);
 };
 
 constexpr NamedSampler kSamplers[] = {
-    {"penalties", 'e',
+    {"penalties",
      [](const SamplerOptions& o) {
        return make_penalties(o.repeat_last_n, o.repeat_penalty, o.presence_penalty,
                              o.frequency_penalty);
      }},
-    {"top_n_sigma", 's', [](const SamplerOptions& o) { return make_top_n_sigma(o.top_n_sigma); }},
-    {"top_k", 'k', [](const SamplerOptions& o) { return make_top_k(o.top_k); }},
-    {"typ_p", 'y', [](const SamplerOptions& o) { return make_typical(o.typical_p, o.min_keep); }},
-    {"top_p", 'p', [](const SamplerOptions& o) { return make_top_p(o.top_p, o.min_keep); }},
-    {"min_p", 'm', [](const SamplerOptions& o) { return make_min_p(o.min_p, o.min_keep); }},
-    {"xtc", 'x',
+    {"top_n_sigma", [](const SamplerOptions& o) { return make_top_n_sigma(o.top_n_sigma); }},
+    {"top_k", [](const SamplerOptions& o) { return make_top_k(o.top_k); }},
+    {"typ_p", [](const SamplerOptions& o) { return make_typical(o.typical_p, o.min_keep); }},
+    {"top_p", [](const SamplerOptions& o) { return make_top_p(o.top_p, o.min_keep); }},
+    {"min_p", [](const SamplerOptions& o) { return make_min_p(o.min_p, o.min_keep); }},
+    {"xtc",
      [](const SamplerOptions& o) {
        return make_xtc(o.xtc_probability, o.xtc_threshold, o.min_keep);
      }},
-    {"temperature", 't', [](const SamplerOptions& o) { return make_temperature(o.temperature); }},
+    {"temperature", [](const SamplerOptions& o) { return make_temperature(o.temperature); }},
 };
 
 std::string all_names() {
@@ -96,12 +95,6 @@ std::vector<std::string_view> split_order(std::string_view order) {
 
 }  // namespace
 
-std::vector<std::string_view> sampler_names() {
-  std::vector<std::string_view> names;
-  for (const auto& s : kSamplers) names.push_back(s.name);
-  return names;
-}
-
 std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options) {
   if (name == "typical") name = "typ_p";
   if (name == "temp") name = "temperature";
@@ -109,19 +102,6 @@ std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOption
     if (s.name == name) return s.make(options);
   }
   return nullptr;
-}
-
-std::string sampler_order_from_letters(std::string_view letters) {
-  std::string order;
-  for (const char letter : letters) {
-    const auto* found =
-        std::find_if(std::begin(kSamplers), std::end(kSamplers),
-                     [letter](const NamedSampler& s) { return s.letter == letter; });
-    LIMPID_CHECK(ArgumentError, found != std::end(kSamplers),
-                 "[sampler] no sampler has the letter '{}'; there are e s k y p m x t", letter);
-    order += fmt::format("{}{}", order.empty() ? "" : ";", found->name);
-  }
-  return order;
 }
 
 SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,

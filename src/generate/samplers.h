@@ -2,9 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "limpid/sampler.hpp"
 
@@ -13,12 +11,9 @@ namespace limpid {
 // By its name in SamplerOptions::order ("typical" and "temp" are accepted too); null for an unknown
 // name. A sampler that is switched off by its options leaves the candidates as they are.
 std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options);
-// All names, in the default order.
-std::vector<std::string_view> sampler_names();
-// llama.cpp's letters (e penalties, s top_n_sigma, k top_k, y typ_p, p top_p, m min_p, x xtc,
-// t temperature) as an order. Throws ArgumentError naming an unknown letter.
-std::string sampler_order_from_letters(std::string_view letters);
 
+// What each does with a number, and where it is from, stands at SamplerOptions
+// (limpid/sampler.hpp). `min_keep`: so many candidates are left at least.
 std::shared_ptr<Sampler> make_penalties(int32_t last_n, float repeat, float presence,
                                         float frequency);
 std::shared_ptr<Sampler> make_top_n_sigma(float n);

@@ -76,8 +76,6 @@ std::string trace_name(const Observation& observation) {
                                : fmt::format("blk.{}.{}", observation.layer, observation.what);
 }
 
-bool is_trace(const Checkpoint& checkpoint) { return checkpoint.find(kTokenIds) != nullptr; }
-
 Trace read_trace(const Checkpoint& checkpoint) {
   Trace trace;
   trace.token_ids = read_token_ids(checkpoint);

@@ -25,8 +25,6 @@ std::string trace_name(const Observation& observation);
 // or f64 [n, d] activations. tools/golden/make_trace.py writes such files as safetensors. Throws
 // FormatError.
 Trace read_trace(const Checkpoint& checkpoint);
-// Whether a checkpoint is a trace: it holds `token_ids`.
-bool is_trace(const Checkpoint& checkpoint);
 
 // Runs the tokens, which must be within the model's vocabulary and context, in one step on
 // `executor`. What Model::load and Model::step throw.

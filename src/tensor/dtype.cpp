@@ -1,8 +1,6 @@
 #include "tensor/dtype.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 
 namespace limpid {
 namespace {
@@ -20,16 +18,5 @@ static_assert(kInfo.size() == static_cast<size_t>(DType::kIQ4_XS) + 1);
 }  // namespace
 
 const DTypeInfo& dtype_info(DType dtype) { return kInfo[static_cast<size_t>(dtype)]; }
-
-std::optional<DType> dtype_from_name(std::string_view name) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-           std::tolower(static_cast<unsigned char>(b));
-  };
-  for (size_t i = 0; i < kInfo.size(); ++i) {
-    if (std::ranges::equal(kInfo[i].name, name, same)) return static_cast<DType>(i);
-  }
-  return std::nullopt;
-}
 
 }  // namespace limpid

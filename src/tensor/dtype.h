@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace limpid {
@@ -41,9 +40,6 @@ struct DTypeInfo {
 };
 
 const DTypeInfo& dtype_info(DType dtype);
-
-// "f32" -> kF32; case-insensitive.
-std::optional<DType> dtype_from_name(std::string_view name);
 
 inline bool is_quantized(DType dtype) { return dtype >= DType::kQ4_0; }
 

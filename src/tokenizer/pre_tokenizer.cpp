@@ -61,11 +61,4 @@ std::vector<std::string_view> pre_tokenizer_names() {
   return names;
 }
 
-std::vector<std::string_view> pre_tokenize(PreTokenizer pre_tokenizer, std::string_view text) {
-  std::vector<std::string_view> pieces;
-  pre_tokenizer_scanners::split(pre_tokenizer, text.data(), text.data() + text.size(),
-                                [&](const char* p, size_t size) { pieces.emplace_back(p, size); });
-  return pieces;
-}
-
 }  // namespace limpid

@@ -41,8 +41,4 @@ const PreTokenizerRule* find_pre_tokenizer(std::string_view name);
 // All names, for error messages and documentation tests.
 std::vector<std::string_view> pre_tokenizer_names();
 
-// The pieces of `text`, in order; together they are `text`. For tests and tools: encoding does not
-// build this list.
-std::vector<std::string_view> pre_tokenize(PreTokenizer pre_tokenizer, std::string_view text);
-
 }  // namespace limpid

@@ -289,13 +289,6 @@ TEST(SamplerChain, NamesTheSamplerThatWritesNan) {
   EXPECT_NE(error.find("token 4"), std::string::npos);
 }
 
-TEST(SamplerOrder, FromLetters) {
-  EXPECT_EQ(sampler_order_from_letters("eskypmxt"), SamplerOptions{}.order);
-  EXPECT_EQ(sampler_order_from_letters("kt"), "top_k;temperature");
-  EXPECT_NE(argument_error_of([] { sampler_order_from_letters("kq"); }).find("'q'"),
-            std::string::npos);
-}
-
 // Sorting 128k candidates takes 10 ms and more; the whole chain with top-k must stay far below one
 // token's time.
 TEST(SamplerChain, DoesNotSortTheVocabulary) {

@@ -48,11 +48,5 @@ TEST(Tensor, OwnsAlignedZeroedMemoryAndShowsIt) {
   EXPECT_THROW(Tensor::of({2, 2}, three), ShapeError);
 }
 
-TEST(DTypeNames, AreFoundWhateverTheirCase) {
-  EXPECT_EQ(dtype_from_name("Q4_K"), DType::kQ4_K);
-  EXPECT_EQ(dtype_from_name("iq4_XS"), DType::kIQ4_XS);
-  EXPECT_EQ(dtype_from_name("q4_k_m"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace limpid
