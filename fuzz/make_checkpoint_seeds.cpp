@@ -1,6 +1,8 @@
 // Writes small valid inputs of the checkpoint readers: one file per idea, so that a mutation starts
 // deep inside.
 //   make_checkpoint_seeds FOLDER     fills FOLDER/gguf, FOLDER/llama2c and FOLDER/torch
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -95,20 +97,10 @@ void write_safetensors_seeds(const std::filesystem::path& folder) {
   write(folder / "empty", file_of("{}", 0));
   std::string header;
   size_t end = 0;
-  for (const auto& [name, size] : {std::pair<std::string, size_t>{"F64", 8},
-                                   {"I64", 8},
-                                   {"F32", 4},
-                                   {"I32", 4},
-                                   {"F16", 2},
-                                   {"BF16", 2},
-                                   {"I16", 2},
-                                   {"I8", 1},
-                                   {"U8", 1},
-                                   {"BOOL", 1}}) {
-    header += (header.empty() ? "{\"" : ",\"") + name + "\":{\"dtype\":\"" + name +
-              "\",\"shape\":[1],\"data_offsets\":[" + std::to_string(end) + "," +
-              std::to_string(end + size) + "]}";
-    end += size;
+  for (const auto& [name, n_bytes] : limpid::safetensors_test::kDTypes) {
+    header += fmt::format(R"({}"{}":{{"dtype":"{}","shape":[1],"data_offsets":[{},{}]}})",
+                          header.empty() ? "{" : ",", name, name, end, end + n_bytes);
+    end += n_bytes;
   }
   write(folder / "every_dtype", file_of(header + "}", end));
 }

@@ -29,6 +29,8 @@ struct Inspection {
   std::string problem;  // why there is no spec or plan; empty when there are both
 };
 
+// What is counted in a transformer: n_layers, d_model, … and the architecture that has them.
+nlohmann::ordered_json sizes_to_json(const DecoderSpec& spec);
 // Everything, arrays in full.
 nlohmann::ordered_json to_json(const Inspection& inspection);
 // For people: arrays shortened.

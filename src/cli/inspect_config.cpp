@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "cli/inspect.h"
 #include "cli/output.h"
 #include "model/registry.h"
 
@@ -85,17 +86,9 @@ ConfigurationReport report_configuration(const Checkpoint& checkpoint) {
 Json to_json(const ConfigurationReport& report) {
   const DecoderSpec& spec = report.spec;
   const auto n_ctx = static_cast<uint64_t>(spec.n_ctx_train);
-  Json json = {{"name", report.name},
-               {"architecture", spec.architecture},
-               {"n_layers", spec.n_layers},
-               {"d_model", spec.d_model},
-               {"n_heads", spec.n_heads},
-               {"n_kv_heads", spec.n_kv_heads},
-               {"head_dim", spec.head_dim},
-               {"d_ff", spec.d_ff},
-               {"vocab_size", spec.vocab_size},
-               {"n_ctx_train", spec.n_ctx_train},
-               {"tied_embeddings", spec.tied_embeddings},
+  Json json = {{"name", report.name}};
+  json.update(sizes_to_json(spec));
+  json.update({{"tied_embeddings", spec.tied_embeddings},
                {"parameters", report.n_parameters},
                {"parameters_of",
                 {{"embedding", report.n_embedding},
@@ -108,7 +101,7 @@ Json to_json(const ConfigurationReport& report) {
                {"kv_bytes_per_token_full", report.kv_bytes_per_token_full},
                {"kv_bytes", report.kv_bytes_per_token * n_ctx},
                {"kv_bytes_full", report.kv_bytes_per_token_full * n_ctx},
-               {"memory", Json::object()}};
+               {"memory", Json::object()}});
   for (const TypeMemory& memory : report.memory) {
     json["memory"][memory.type] = {
         {"weights", memory.weights},

@@ -74,23 +74,16 @@ Json rope_to_json(const DecoderSpec& spec) {
 }
 
 Json spec_to_json(const DecoderSpec& spec) {
-  return {{"architecture", spec.architecture},
-          {"n_layers", spec.n_layers},
-          {"d_model", spec.d_model},
-          {"n_heads", spec.n_heads},
-          {"n_kv_heads", spec.n_kv_heads},
-          {"head_dim", spec.head_dim},
-          {"d_ff", spec.d_ff},
-          {"vocab_size", spec.vocab_size},
-          {"n_ctx_train", spec.n_ctx_train},
-          {"norm", name_of(spec.norm)},
-          {"norm_eps", spec.norm_eps},
-          {"position", name_of(spec.position)},
-          {"mlp", name_of(spec.mlp)},
-          {"tied_embeddings", spec.tied_embeddings},
-          {"attention_scale", spec.attention_scale > 0 ? Json(spec.attention_scale) : Json()},
-          {"scale_by_inverse_layer", spec.scale_by_inverse_layer},
-          {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}};
+  Json json = sizes_to_json(spec);
+  json.update({{"norm", name_of(spec.norm)},
+               {"norm_eps", spec.norm_eps},
+               {"position", name_of(spec.position)},
+               {"mlp", name_of(spec.mlp)},
+               {"tied_embeddings", spec.tied_embeddings},
+               {"attention_scale", spec.attention_scale > 0 ? Json(spec.attention_scale) : Json()},
+               {"scale_by_inverse_layer", spec.scale_by_inverse_layer},
+               {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}});
+  return json;
 }
 
 // null for a tensor that lies in the file as it is.
@@ -184,6 +177,18 @@ std::string text_of_plan(const MemoryPlan& plan) {
 }
 
 }  // namespace
+
+Json sizes_to_json(const DecoderSpec& spec) {
+  return {{"architecture", spec.architecture},
+          {"n_layers", spec.n_layers},
+          {"d_model", spec.d_model},
+          {"n_heads", spec.n_heads},
+          {"n_kv_heads", spec.n_kv_heads},
+          {"head_dim", spec.head_dim},
+          {"d_ff", spec.d_ff},
+          {"vocab_size", spec.vocab_size},
+          {"n_ctx_train", spec.n_ctx_train}};
+}
 
 Json to_json(const Inspection& inspection) {
   const Checkpoint& checkpoint = *inspection.checkpoint;

@@ -25,6 +25,16 @@ inline constexpr std::string_view kSmallHeader =
     R"("a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}   )";
 inline constexpr size_t kSmallData = 22;
 
+// The dtypes that Limpid has a name for, with the bytes of an element; the largest first, as files
+// have them.
+struct DTypeSize {
+  std::string_view name;
+  size_t n_bytes;
+};
+inline constexpr DTypeSize kDTypes[] = {{"F64", 8}, {"I64", 8},  {"F32", 4}, {"I32", 4},
+                                        {"F16", 2}, {"BF16", 2}, {"I16", 2}, {"I8", 1},
+                                        {"U8", 1},  {"BOOL", 1}};
+
 inline std::string small_file() { return file_of(kSmallHeader, kSmallData); }
 
 }  // namespace limpid::safetensors_test

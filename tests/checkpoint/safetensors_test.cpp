@@ -1,5 +1,6 @@
 #include "checkpoint/safetensors.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,22 +34,12 @@ TEST(Safetensors, ReadsTensorsInTheOrderOfTheirData) {
 }
 
 TEST(Safetensors, EveryDTypeThatWeHaveAName) {
-  for (const auto& [name, size] : {std::pair{"F64", 8},
-                                   {"I64", 8},
-                                   {"F32", 4},
-                                   {"I32", 4},
-                                   {"F16", 2},
-                                   {"BF16", 2},
-                                   {"I16", 2},
-                                   {"I8", 1},
-                                   {"U8", 1},
-                                   {"BOOL", 1}}) {
-    const std::string header = std::string(R"({"t":{"dtype":")") + name +
-                               R"(","shape":[3],"data_offsets":[0,)" + std::to_string(3 * size) +
-                               "]}}";
-    const std::string bytes = file_of(header, static_cast<size_t>(3 * size));
+  for (const auto& [name, n_bytes] : safetensors_test::kDTypes) {
+    const std::string header = fmt::format(
+        R"({{"t":{{"dtype":"{}","shape":[3],"data_offsets":[0,{}]}}}})", name, 3 * n_bytes);
+    const std::string bytes = file_of(header, 3 * n_bytes);
     const SafetensorsFile file = parse_safetensors("x", bytes_of(bytes));
-    EXPECT_EQ(file.tensors.at(0).view.n_bytes(), static_cast<uint64_t>(3 * size)) << name;
+    EXPECT_EQ(file.tensors.at(0).view.n_bytes(), 3 * n_bytes) << name;
   }
 }
 
