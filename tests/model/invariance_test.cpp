@@ -5,10 +5,13 @@
 
 #include "executor/executors.h"
 #include "model/model.h"
+#include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid {
 namespace {
+
+using testing::run_in_chunks;
 
 constexpr int64_t kVocabSize = 70;
 constexpr int64_t kTokens = 530;  // more than one chunk of 512, and nine blocks of the KV cache
@@ -52,25 +55,10 @@ std::unique_ptr<Model> load(const Setting& setting, int n_threads, std::string_v
   return Model::load(checkpoint_of(setting), make_cpu_executor(options));
 }
 
-// Logits of every token, run in chunks: [n, vocab_size].
-std::vector<float> run(Model& model, DType kv_dtype, std::span<const int32_t> tokens,
-                       size_t chunk) {
-  const auto cache = model.make_cache(static_cast<int64_t>(tokens.size()), kv_dtype, kv_dtype);
-  const SequenceId sequence = cache->add_sequence();
-  std::vector<float> all;
-  for (size_t i = 0; i < tokens.size(); i += chunk) {
-    const StepItem item{sequence, tokens.subspan(i, std::min(chunk, tokens.size() - i)),
-                        StepItem::Outputs::kAll};
-    const std::span<const float> logits = model.step(*cache, {&item, 1});
-    all.insert(all.end(), logits.begin(), logits.end());
-  }
-  return all;
-}
-
 class Invariance : public ::testing::TestWithParam<Setting> {
  protected:
   std::vector<float> expected() const {
-    return run(*load(GetParam(), 1, ""), GetParam().kv_dtype, prompt(kTokens, 5), 512);
+    return run_in_chunks(*load(GetParam(), 1, ""), prompt(kTokens, 5), 512, GetParam().kv_dtype);
   }
 };
 
@@ -79,7 +67,7 @@ TEST_P(Invariance, OverThreadsAndChunks) {
   for (const int n_threads : {1, 2, 3, 7}) {
     const auto model = load(GetParam(), n_threads, "");
     for (const size_t chunk : {1u, 7u, 64u, 512u}) {
-      EXPECT_EQ(run(*model, GetParam().kv_dtype, prompt(kTokens, 5), chunk), bits)
+      EXPECT_EQ(run_in_chunks(*model, prompt(kTokens, 5), chunk, GetParam().kv_dtype), bits)
           << n_threads << " threads, chunks of " << chunk;
     }
   }
@@ -87,16 +75,17 @@ TEST_P(Invariance, OverThreadsAndChunks) {
 
 TEST_P(Invariance, OverInstructionSets) {
   const auto tokens = prompt(150, 5);
-  const auto bits = run(*load(GetParam(), 2, "scalar"), GetParam().kv_dtype, tokens, 64);
+  const auto bits = run_in_chunks(*load(GetParam(), 2, "scalar"), tokens, 64, GetParam().kv_dtype);
   for (const std::string_view isa : available_isas()) {
-    EXPECT_EQ(run(*load(GetParam(), 2, isa), GetParam().kv_dtype, tokens, 64), bits) << isa;
+    EXPECT_EQ(run_in_chunks(*load(GetParam(), 2, isa), tokens, 64, GetParam().kv_dtype), bits)
+        << isa;
   }
 }
 
 // Three sequences advance at different paces in shared steps, one of them watched.
 TEST_P(Invariance, AloneAndAmongOthers) {
   const auto tokens = prompt(200, 5);
-  const auto alone = run(*load(GetParam(), 1, ""), GetParam().kv_dtype, tokens, 64);
+  const auto alone = run_in_chunks(*load(GetParam(), 1, ""), tokens, 64, GetParam().kv_dtype);
   const auto model = load(GetParam(), 2, "");
   const auto cache = model->make_cache(2000, GetParam().kv_dtype, GetParam().kv_dtype);
   const SequenceId watched = cache->add_sequence();

@@ -17,11 +17,10 @@ inline std::vector<int32_t> some_tokens(int64_t n, int64_t vocab_size) {
   return tokens;
 }
 
-// Logits of all tokens, run in chunks of `chunk`, with a KV cache in f32: [n, vocab_size].
-inline std::vector<float> run_in_chunks(Model& model, std::span<const int32_t> tokens,
-                                        size_t chunk) {
-  const auto cache =
-      model.make_cache(static_cast<int64_t>(tokens.size()), DType::kF32, DType::kF32);
+// Logits of all tokens, run in chunks of `chunk`: [n, vocab_size].
+inline std::vector<float> run_in_chunks(Model& model, std::span<const int32_t> tokens, size_t chunk,
+                                        DType kv_dtype = DType::kF32) {
+  const auto cache = model.make_cache(static_cast<int64_t>(tokens.size()), kv_dtype, kv_dtype);
   const SequenceId sequence = cache->add_sequence();
   std::vector<float> all;
   for (size_t i = 0; i < tokens.size(); i += chunk) {
