@@ -65,8 +65,7 @@ class Machine {
     if (protocol < 2 || protocol > 5) place_.refuse(fmt::format("protocol {}", protocol));
   }
 
-  // ---- names and scalars
-  // ----------------------------------------------------------------------------------
+  // ---- names and scalars ------------------------------------------------------------------------
 
   void push_global() {
     const std::string_view module = line();

@@ -3,18 +3,16 @@
 // show.
 //
 // The contract (proven by tests/executor/contract_*_test.cpp):
-//  - Each op returns a new Activation; nothing works in place. Memory is reused only after its
-//  handle died.
-//  - All that changes from step to step stands in StepInputs; ops receive handles. Between
-//  begin_step and
-//    end_step an executor allocates nothing, reads nothing back, and gives the same addresses for
-//    the same shape.
-//  - Every output element is summed in one order that depends on shapes of weights only: the result
-//  for a token is
-//    bit-identical for any number of threads, any batch it is in, any chunking of its prompt.
-//  - One thread drives an executor. Exceptions leave only from load_*, allocate_kv and begin_step,
-//  except
-//    ShapeError for ops called with operands that do not fit (a bug of the caller).
+// - Each op returns a new Activation; nothing works in place. Memory is reused only after its
+//   handle died.
+// - All that changes from step to step stands in StepInputs; ops receive handles. Between
+//   begin_step and end_step an executor allocates nothing, reads nothing back, and gives the same
+//   addresses for the same shape.
+// - Every output element is summed in one order that depends on shapes of weights only: the result
+//   for a token is bit-identical for any number of threads, any batch it is in, any chunking of its
+//   prompt.
+// - One thread drives an executor. Exceptions leave only from load_*, allocate_kv and begin_step,
+//   except ShapeError for ops called with operands that do not fit (a bug of the caller).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +27,7 @@
 
 namespace limpid {
 
-// ---- weights
-// -----------------------------------------------------------------------------------------------------
+// ---- weights ------------------------------------------------------------------------------------
 
 // Order of the rows of Q and K projections. Canonical is half-split (element i of a head pairs with
 // i + head_dim/2); Meta files and GGUF `llama` store interleaved pairs (2i with 2i+1). The map is
@@ -97,8 +94,7 @@ struct RopeTable {
   int64_t n_rot = 0;  // leading elements of a head that are rotated
 };
 
-// ---- KV cache
-// ----------------------------------------------------------------------------------------------------
+// ---- KV cache -----------------------------------------------------------------------------------
 
 // Keys and values lie in blocks of kKvBlock absolute positions: block i of a sequence holds
 // positions [i * kKvBlock, (i + 1) * kKvBlock).
@@ -126,22 +122,20 @@ class KvStorage {
   KvLayout layout_;
 };
 
-// ---- one step
-// ----------------------------------------------------------------------------------------------------
+// ---- one step -----------------------------------------------------------------------------------
 
 // A ragged list of (token, sequence, position). Owned by the executor; filled before begin_step.
 struct StepInputs {
   std::vector<int32_t> token_ids;  // [n_tokens]
   std::vector<int32_t> positions;  // [n_tokens], absolute, ascending within a sequence
-  std::vector<int32_t>
-      sequences;  // [n_tokens], index into block_table_begin; tokens of one are adjacent
+  // [n_tokens], index into block_table_begin; tokens of one are adjacent
+  std::vector<int32_t> sequences;
   std::vector<int32_t> output_rows;  // [n_outputs], ascending: the tokens whose logits are wanted
   std::vector<int32_t> block_table;  // physical blocks of all sequences, one after another
   std::vector<int32_t> block_table_begin;  // [n_sequences + 1], offsets into block_table
 
   int64_t n_tokens() const { return static_cast<int64_t>(token_ids.size()); }
   int64_t n_outputs() const { return static_cast<int64_t>(output_rows.size()); }
-  int64_t n_sequences() const { return static_cast<int64_t>(block_table_begin.size()) - 1; }
   // Physical block that holds `position` of sequence `s`.
   int32_t block_of(int64_t s, int64_t position) const {
     return block_table[block_table_begin[s] + position / kKvBlock];
@@ -173,9 +167,9 @@ class Executor {
 
   // -- loading --
   virtual Weight load_weight(const WeightSource& source) = 0;
-  // `inverse_frequencies` [n_rot / 2]; the angle of pair i at position p is p *
-  // inverse_frequencies[i], in f64. cos and sin are multiplied by `magnitude` (1 but for YaRN-like
-  // scaling).
+  // `inverse_frequencies` [n_rot / 2]; the angle in radians of pair i at position p is
+  // p * inverse_frequencies[i], in f64. cos and sin are multiplied by `magnitude` (1 but for
+  // YaRN-like scaling).
   virtual RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                               double magnitude) = 0;
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) = 0;
@@ -206,13 +200,13 @@ class Executor {
   virtual void linear(const Activation& x, std::span<Projection> projections) = 0;
   // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the
   // token's position,
-  //   y[i] = x[i]*c - x[i+n_rot/2]*s,  y[i+n_rot/2] = x[i]*s + x[i+n_rot/2]*c;  elements from n_rot
-  //   on pass through.
+  //   y[i] = x[i]*c - x[i+n_rot/2]*s,  y[i+n_rot/2] = x[i]*s + x[i+n_rot/2]*c
+  // Elements from n_rot on pass through.
   virtual Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) = 0;
   // Appends k, v [n_tokens, n_kv_heads * head_dim] to the cache of `layer`, then attends causally:
-  //   out[t,h] = softmax(scale * q[t,h] . K[0..pos(t)])  V[0..pos(t)]   with kv head h / (n_heads /
-  //   n_kv_heads).
-  // The partial (max, sum, accumulator) of each KV block are merged in order of position.
+  //   out[t,h] = softmax(scale * q[t,h] . K[0..pos(t)]) V[0..pos(t)]
+  // with kv head h / (n_heads / n_kv_heads). q, out [n_tokens, n_heads * head_dim]. The
+  // partial (max, sum, accumulator) of each KV block are merged in order of position.
   virtual Activation attention(const Activation& q, const Activation& k, const Activation& v,
                                KvStorage& kv, int64_t layer, const AttentionShape& shape) = 0;
   // act(gate) * up. Composite of unary() and a product.

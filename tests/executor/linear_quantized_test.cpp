@@ -17,8 +17,7 @@ namespace {
 
 using Matrix = std::vector<float>;
 
-// ---- the definition, in plain loops: what docs/numerics.md says
-// -----------------------------------
+// ---- the definition, in plain loops: what docs/numerics.md says ---------------------------------
 
 // 16 activations that share a scale.
 struct QuantizedHalf {
@@ -89,8 +88,7 @@ Matrix multiply_plainly(const TensorView& weight, const Matrix& x) {
   return y;
 }
 
-// ---- the kernels
-// ----------------------------------------------------------------------------------
+// ---- the kernels --------------------------------------------------------------------------------
 
 AlignedBuffer quantize(const QuantizedKernels& kernels, const Matrix& x, int64_t cols) {
   QuantizeTask task;

@@ -75,8 +75,7 @@ TEST(Model, RefusesTokensOutsideTheVocabularyAndSequencesPastTheContext) {
   EXPECT_EQ(cache->length(sequence), 0);
 }
 
-// ---- keys and tensors: each is implemented (the logits change) or refused by name
-// -----------------------------------
+// ---- keys and tensors: each is implemented (the logits change) or refused by name ---------------
 
 struct Flip {
   const char* key;

@@ -16,8 +16,7 @@ std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options
   return std::make_unique<ReferenceExecutor>(options);
 }
 
-// ---- loading
-// -------------------------------------------------------------------------------------------------------
+// ---- loading ------------------------------------------------------------------------------------
 
 Weight ReferenceExecutor::load_weight(const WeightSource& source) {
   const auto id = static_cast<int32_t>(weights_.size());
@@ -42,8 +41,7 @@ RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequenci
           2 * static_cast<int64_t>(inverse_frequencies.size())};
 }
 
-// ---- activations
-// ---------------------------------------------------------------------------------------------------
+// ---- activations --------------------------------------------------------------------------------
 
 Activation ReferenceExecutor::allocate(int64_t n_rows, int64_t n_cols) {
   const auto size = static_cast<size_t>(n_rows * n_cols);
@@ -79,8 +77,7 @@ void ReferenceExecutor::read(const Activation& x, std::span<float> out) {
   std::copy_n(source.data, source.n_rows * source.n_cols, out.begin());
 }
 
-// ---- ops
-// -----------------------------------------------------------------------------------------------------------
+// ---- ops ----------------------------------------------------------------------------------------
 
 Activation ReferenceExecutor::look_up(const Weight& table, std::span<const int32_t> ids) {
   Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
