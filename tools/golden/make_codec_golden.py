@@ -2,13 +2,15 @@
 
 Made with gguf 0.19.0 and numpy 2.4.6. For each block type, `<type>.decode.bin` holds random blocks
 followed by their f32 values; for each type that Limpid writes, `<type>.encode.bin` holds f32 values
-followed by the quantised bytes. Both begin with two u32: the number of elements and of bytes.
+followed by the quantised bytes. Both begin with two u32: the number of elements and of bytes. Each file has
+random numbers of its own, so that another type leaves the others as they are.
 
 usage: make_codec_golden.py [output folder]
 """
 
 import struct
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -66,13 +68,12 @@ def write(path: Path, first: np.ndarray, second: np.ndarray, n_elements: int) ->
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "tests/data/codec")
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(20261121)
     for name in DECODED:
-        blocks = random_blocks(name, rng)
+        blocks = random_blocks(name, np.random.default_rng(zlib.crc32(name.encode())))
         with np.errstate(all="ignore"):
             values = dequantize(blocks, GGMLQuantizationType[name]).astype(np.float32)
         write(folder / f"{name.lower()}.decode.bin", blocks, values, values.size)
-    values = random_values(rng)
+    values = random_values(np.random.default_rng(20261121))
     for name in ENCODED:
         encoded = quantize(values, GGMLQuantizationType[name])
         write(folder / f"{name.lower()}.encode.bin", values, encoded.view(np.uint8), values.size)
