@@ -60,9 +60,8 @@ DType read_dtype(ByteReader& reader, const std::string& label) {
   if (type == nullptr) reader.fail(start, label + ".type", fmt::format("{} is no tensor type", id));
   if (!type->dtype) {
     throw UnsupportedError(fmt::format(
-        "{}: at byte {}: {} has type {}, which is not read; use F32, F16, BF16, Q4_0, Q4_1, Q5_0, "
-        "Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL or IQ4_XS",
-        reader.path(), start, label, type->name));
+        "{}: at byte {}: {} has type {}, which is not read; obtain the model in one of {}",
+        reader.path(), start, label, type->name, readable_ggml_types()));
   }
   return *type->dtype;
 }

@@ -74,6 +74,16 @@ const GgufTypeInfo* gguf_type_info(uint32_t type) {
   return type < kTypes.size() ? &kTypes[type] : nullptr;
 }
 
+std::string readable_ggml_types() {
+  std::string names;
+  for (const GgmlType& type : kTensorTypes) {
+    if (!type.dtype) continue;
+    if (!names.empty()) names += ", ";
+    names += type.name;
+  }
+  return names;
+}
+
 const GgmlType* ggml_type(uint32_t id) {
   const auto* found = std::ranges::find(kTensorTypes, id, &GgmlType::id);
   return found == std::end(kTensorTypes) ? nullptr : found;

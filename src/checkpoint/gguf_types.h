@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "tensor/dtype.h"
@@ -43,6 +44,9 @@ struct GgmlType {
   std::string_view name;
   std::optional<DType> dtype;  // empty: known, but not read
 };
+
+// Those that Limpid reads, between commas: "F32, F16, Q4_0, …".
+std::string readable_ggml_types();
 
 // nullptr for a number that ggml never defined.
 const GgmlType* ggml_type(uint32_t id);
