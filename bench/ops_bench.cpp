@@ -1,7 +1,7 @@
 // How fast the CPU executor's heavy ops are, each beside the limit of this machine that binds it:
 // reading memory for one token, fused multiply-adds for many.
 //
-//   limpid_bench_ops [threads] [seconds per case]
+//   ops_bench [threads] [seconds per case]
 #include <fmt/format.h>
 
 #include <algorithm>
