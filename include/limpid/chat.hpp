@@ -45,17 +45,18 @@ class Chat {
   // stream ends or is dropped. Throws what the template raises; ContextOverflowError when the
   // conversation does not fit (the messages stay as they were before).
   TextStream ask(std::string_view user_text);
-  // Answers messages() as they are.
+  // Answers messages() as they are; throws as ask() does.
   TextStream reply();
 
+  // Adds a message of any role without an answer: an example, an earlier conversation.
   void add(Message message);
-  const std::vector<Message>& messages() const;
+  const std::vector<Message>& messages() const;  // the system message first, if there is one
   // Back to the system message, or to nothing.
   void clear();
-  // The tokens that reply() would start from.
+  // The tokens that reply() would start from. Throws what the template raises.
   std::vector<TokenId> prompt_ids() const;
-  GenerationOptions& generation();
-  Session& session();
+  GenerationOptions& generation();  // of the answers to come
+  Session& session();               // what has been evaluated
 
   struct State;  // internal
 

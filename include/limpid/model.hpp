@@ -26,8 +26,8 @@ namespace limpid {
 class Engine;  // internal
 
 struct OpenOptions {
-  int64_t n_ctx =
-      0;  // tokens of the longest sequence; 0: the model's own, or what memory allows of it
+  // Tokens of the longest sequence; 0: the model's own, or what memory allows of it.
+  int64_t n_ctx = 0;
   int64_t n_batch = 512;         // tokens of a prompt evaluated in one step
   int n_threads = 0;             // 0: as many as cores this process may use
   std::string executor = "cpu";  // "cpu" or "reference"
@@ -58,12 +58,12 @@ class LanguageModel {
   static LanguageModel open(const std::string& path, const OpenOptions& options = {});
   explicit LanguageModel(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
-  int64_t n_ctx() const;
-  int64_t vocab_size() const;
+  int64_t n_ctx() const;       // tokens of the longest sequence
+  int64_t vocab_size() const;  // token ids are in [0, vocab_size)
   bool has_tokenizer() const;
   const MemoryPlan& memory_plan() const;
 
-  // The five below throw UnsupportedError when the checkpoint carries no tokenizer.
+  // The four below throw UnsupportedError when the checkpoint carries no tokenizer.
   // `add_special` puts BOS/EOS where the model wants them; `parse_special` reads control tokens in
   // the text as such: never set it for what a user typed.
   std::vector<TokenId> encode(std::string_view text, bool add_special = true,
@@ -73,6 +73,8 @@ class LanguageModel {
                                                  bool add_special = true,
                                                  bool parse_special = false,
                                                  int n_threads = 0) const;
+  // The bytes of the ids, exactly: not necessarily UTF-8 (a TextStream gives only whole UTF-8).
+  // Throws ArgumentError for an id outside the vocabulary.
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
   // True for tokens that end a text or a turn.
   bool is_stop(TokenId id) const;

@@ -69,7 +69,7 @@ class Candidates {
   // Softmax over what is left (in f64, with an exponential that rounds alike on every machine).
   // Does not reorder. Throws ArgumentError when nothing is left to choose from.
   void compute_probabilities();
-  float max_logit() const;
+  float max_logit() const;  // -infinity when nothing is left
 
  private:
   std::vector<Candidate> items_;
@@ -115,11 +115,12 @@ struct SamplerOptions {
   float min_p = 0.05F;        // 0: off (Nguyen et al. 2024, arXiv:2407.01082)
   float typical_p = 1.0F;     // 1: off (Meister et al. 2023, arXiv:2202.00666)
   float top_n_sigma = -1.0F;  // 0 or less: off (Tang et al. 2024, arXiv:2411.07641)
-  float xtc_probability =
-      0.0F;  // 0: off; chance that all tokens above the threshold but the least are dropped
+  // 0: off; the chance that all tokens above the threshold but the least are dropped.
+  float xtc_probability = 0.0F;
   float xtc_threshold = 0.1F;   // above 0.5: off
   int32_t repeat_last_n = 64;   // tokens that the penalties look at; 0: none, -1: all
   float repeat_penalty = 1.0F;  // 1: off (Keskar et al. 2019, arXiv:1909.05858)
+  // Taken from the logit of a token that occurred, once, and as often as it did; 0: off.
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;
   int32_t min_keep = 0;  // top_p, min_p, typ_p leave at least so many

@@ -58,10 +58,12 @@ class Session {
   // when there are none. Valid until the session changes.
   std::span<const float> logits() const;
 
-  // Continues after tokens(): throws ArgumentError when there are none.
+  // Continues after tokens(). Throws ArgumentError when there are none, and for options out of
+  // range.
   TextStream generate(const GenerationOptions& options = {});
   // Puts `prompt` (encoded as plain text, with BOS where the model wants it) in place of what there
-  // is, reusing a common prefix, and continues it.
+  // is, reusing a common prefix, and continues it. Throws ArgumentError when `prompt` gives no
+  // tokens, ContextOverflowError when they do not fit.
   TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
 
   struct State;  // internal

@@ -9,6 +9,7 @@
 
 namespace limpid {
 
+// a + b, a * b, if they fit.
 template <std::unsigned_integral T>
 [[nodiscard]] constexpr std::optional<T> checked_add(T a, T b) {
   T sum{};

@@ -68,7 +68,7 @@ class JsonFile {
   // `path` is for messages. Throws FormatError for what is not JSON or deeper than kMaxDepth.
   JsonFile(std::string path, std::string_view bytes);
 
-  JsonPlace root() const;
+  JsonPlace root() const;  // named ""
 
  private:
   std::string path_;

@@ -11,6 +11,7 @@ namespace limpid {
 
 class Sha256 {
  public:
+  // The next bytes of the message.
   void update(std::span<const std::byte> bytes);
   // Lower-case hexadecimal, 64 characters. Ends the digest.
   std::string hex();

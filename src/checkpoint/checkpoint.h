@@ -43,9 +43,9 @@ struct Checkpoint {
   Naming naming = Naming::kGguf;
   HeadRows head_rows = HeadRows::kOfArchitecture;
   Metadata metadata;
-  std::map<std::string, TensorView, std::less<>>
-      tensors;                            // views into `files`; those of `made` have no data
-  std::vector<std::string> tensor_order;  // names in file order
+  // Views into `files`; those of `made` have no data.
+  std::map<std::string, TensorView, std::less<>> tensors;
+  std::vector<std::string> tensor_order;                // names in file order
   std::map<std::string, MadeTensor, std::less<>> made;  // by name
   std::vector<std::string> left;  // tensors of the file that the model does not use, in file order
 
@@ -54,6 +54,7 @@ struct Checkpoint {
   // Files beside the weights, by their names: tokenizer.json, tokenizer.model, merges.txt, …
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> attachments;
 
+  // Null when there is none of that name.
   const TensorView* find(std::string_view name) const {
     const auto it = tensors.find(name);
     return it == tensors.end() ? nullptr : &it->second;

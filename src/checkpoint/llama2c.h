@@ -11,8 +11,8 @@
 
 namespace limpid {
 
-inline constexpr uint32_t kLlama2cMagic =
-    0x616b3432;  // "ak42"; stored little-endian, so a file begins "24ka"
+// "ak42"; stored little-endian, so a file begins "24ka".
+inline constexpr uint32_t kLlama2cMagic = 0x616b3432;
 
 // Whether a file without magic begins with a plausible legacy header.
 bool looks_like_llama2c_legacy(std::span<const std::byte> bytes);

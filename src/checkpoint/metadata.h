@@ -24,6 +24,7 @@ struct MetadataValue {
 
 class Metadata {
  public:
+  // In place of what the key had.
   void set(std::string key, MetadataValue value) {
     values_.insert_or_assign(std::move(key), std::move(value));
   }

@@ -50,6 +50,7 @@ struct BenchReport {
   std::vector<BenchResult> results;
 };
 
+// The report as `limpid bench -o md`, csv and json print it.
 std::string to_markdown(const BenchReport& report);
 std::string to_csv(const BenchReport& report);
 std::string to_json_text(const BenchReport& report);

@@ -38,6 +38,7 @@ struct Command {
   int (*run)(const Arguments& arguments);
 };
 
+// All of them, in the order of `limpid --help`.
 std::span<const Command> commands();
 
 struct DescribedCommand {

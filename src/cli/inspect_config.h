@@ -14,8 +14,8 @@ namespace limpid::cli {
 struct TypeMemory {
   std::string type;
   uint64_t weights = 0;  // bytes
-  uint64_t training =
-      0;  // with gradients of the type and Adam's two moments in f32; 0: no training
+  // Bytes, with gradients of the type and Adam's two moments in f32; 0: no training.
+  uint64_t training = 0;
 };
 
 struct ConfigurationReport {

@@ -14,7 +14,7 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  [[nodiscard]] bool interrupted() const;
+  [[nodiscard]] bool interrupted() const;  // since the start, or the last clear()
   void clear();
 
  private:

@@ -15,14 +15,15 @@ struct Machine {
   uint64_t available_bytes = 0;
 };
 
+// From /proc, sysfs and CPUID; what cannot be read is empty or 0.
 Machine look_at_machine();
 
 // Upper limits of a kernel that runs on `n_threads` threads, measured in about a second.
 struct MachineLimits {
   int n_threads = 0;
   double read_bytes_per_second = 0;  // summing an array far larger than the caches
-  double f32_flops_per_second =
-      0;  // independent fused multiply-adds in registers; 0: not measured here
+  // Independent fused multiply-adds in registers, each counted as two; 0: not measured here.
+  double f32_flops_per_second = 0;
 };
 
 MachineLimits measure_limits(int n_threads);

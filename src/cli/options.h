@@ -65,6 +65,7 @@ struct GenerationFlags {
   bool show_special = false;
 };
 
+// -n, --temp, --top-k and the rest, into `values`.
 void declare_generation(Flags& flags, GenerationFlags& values);
 // Throws ArgumentError.
 GenerationOptions to_generation_options(const GenerationFlags& values);

@@ -166,12 +166,15 @@ class Executor {
   virtual std::string_view name() const = 0;  // "reference", "cpu"
 
   // -- loading --
+  // Takes a weight in; may keep the view. Throws ShapeError, UnsupportedError for a dtype or use
+  // that it does not compute with, ResourceError.
   virtual Weight load_weight(const WeightSource& source) = 0;
   // `inverse_frequencies` [n_rot / 2]; the angle in radians of pair i at position p is
   // p * inverse_frequencies[i], in f64. cos and sin are multiplied by `magnitude` (1 but for
   // YaRN-like scaling).
   virtual RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                               double magnitude) = 0;
+  // Memory of the layout, with no content yet. Throws ResourceError.
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) = 0;
   // Makes room for steps of up to these sizes, so that steps need no allocation. May be called
   // again to grow.
@@ -182,11 +185,13 @@ class Executor {
   virtual void begin_step() = 0;
   virtual void end_step() = 0;
 
-  // -- ops, between begin_step and end_step --
-  // y[t] = table[token_ids[t]]; ids were checked against the table by begin_step's caller.
+  // -- ops, between begin_step and end_step; a row is a token unless said otherwise --
+  // y[t] = table[token_ids[t]]: [n_tokens, table.cols]; ids were checked against the table by
+  // begin_step's caller.
   virtual Activation embed(const Weight& table) = 0;
   // y[t] = table[positions[t]] (GPT-2's learned positions).
   virtual Activation embed_positions(const Weight& table) = 0;
+  // a + b and x * factor, element by element.
   virtual Activation add(const Activation& a, const Activation& b) = 0;
   virtual Activation scale(const Activation& x, float factor) = 0;
   // Zhang & Sennrich 2019, eq. 4. Works on groups of weight.cols elements: x.cols is a multiple of
@@ -196,7 +201,8 @@ class Executor {
   // Ba et al. 2016: y = (x - mean) / sqrt(var + eps) * weight + bias, biased variance.
   virtual Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
                                 float eps) = 0;
-  // All projections of one input at once, so that x is prepared (quantised) once.
+  // All projections of one input [rows, weight.cols] at once, so that x is prepared (quantised)
+  // once.
   virtual void linear(const Activation& x, std::span<Projection> projections) = 0;
   // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the
   // token's position,
@@ -209,8 +215,10 @@ class Executor {
   // partial (max, sum, accumulator) of each KV block are merged in order of position.
   virtual Activation attention(const Activation& q, const Activation& k, const Activation& v,
                                KvStorage& kv, int64_t layer, const AttentionShape& shape) = 0;
-  // act(gate) * up. Composite of unary() and a product.
+  // act(gate) * up, both [rows, d_ff]. Composite of unary() and a product (Shazeer 2020,
+  // arXiv:2002.05202).
   virtual Activation gated(GatedKind kind, const Activation& gate, const Activation& up) = 0;
+  // The function of each element; reference/ops.h has the formulas.
   virtual Activation unary(UnaryKind kind, const Activation& x) = 0;
   // Rows output_rows of x: [n_outputs, x.cols].
   virtual Activation select_outputs(const Activation& x) = 0;

@@ -19,8 +19,8 @@ class KvCache {
   // Room for `n_positions` in all, over all sequences, in whole blocks.
   KvCache(Executor& executor, KvLayout layout, int64_t n_positions);
 
-  SequenceId add_sequence();
-  void remove_sequence(SequenceId id);
+  SequenceId add_sequence();            // an empty one; ids are not used again
+  void remove_sequence(SequenceId id);  // its blocks are free
   // Forgets positions >= n. No effect when the sequence is shorter.
   void truncate(SequenceId id, int64_t n);
   int64_t length(SequenceId id) const { return at(id).length; }  // positions stored

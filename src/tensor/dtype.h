@@ -39,6 +39,7 @@ struct DTypeInfo {
   uint32_t block_bytes;   // bytes per block
 };
 
+// A row of the table of all types.
 const DTypeInfo& dtype_info(DType dtype);
 
 inline bool is_quantized(DType dtype) { return dtype >= DType::kQ4_0; }

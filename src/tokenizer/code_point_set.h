@@ -18,9 +18,10 @@ class CodePointSet {
   // All that have one of these properties.
   explicit CodePointSet(Properties properties);
 
+  // The range with both its ends, or all of another set; surrogates are left out.
   void add(char32_t first, char32_t last);
   void add(const CodePointSet& other);
-  CodePointSet complement() const;
+  CodePointSet complement() const;  // all other code points up to U+10FFFF
   const std::vector<std::pair<char32_t, char32_t>>& ranges() const { return ranges_; }
 
  private:

@@ -28,6 +28,7 @@ class ProtobufReader {
   // The field as a message of its own.
   ProtobufReader message(std::string_view name) const;
 
+  // Throws FormatError at the field that was read last.
   [[noreturn]] void fail(std::string_view name, const std::string& problem) const;
 
  private:

@@ -26,6 +26,7 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
 // Whether the file looks like one: its first line is base64 and a number.
 bool looks_like_tiktoken(std::string_view bytes);
 
+// What read_tiktoken knows as `encoding`.
 std::vector<std::string_view> tiktoken_encoding_names();
 
 }  // namespace limpid

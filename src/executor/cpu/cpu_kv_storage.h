@@ -16,6 +16,7 @@ class CpuKvStorage final : public KvStorage {
   // without memory.
   explicit CpuKvStorage(const KvLayout& layout);
 
+  // Where one head's 64 positions lie: K [head_dim, 64], V [64, head_dim rounded up to 16].
   std::byte* k_block(int64_t layer, int64_t block, int64_t kv_head) {
     return k_.data() + index(layer, block, kv_head) * k_block_bytes_;
   }

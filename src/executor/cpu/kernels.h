@@ -17,8 +17,8 @@ struct FloatLinearTask {
   int64_t cols = 0;
   int64_t row_begin = 0;
   int64_t row_end = 0;
-  int64_t pair_head_dim =
-      0;  // > 0: rows of each head of so many are interleaved pairs; out(r) is half-split
+  // > 0: rows of each head of so many are interleaved pairs; what is written is half-split.
+  int64_t pair_head_dim = 0;
   const float* x = nullptr;  // what pack_tokens wrote; of one token, [cols] will do
   int64_t n_tokens = 0;
   float* y = nullptr;  // [n_tokens, y_stride]
@@ -26,8 +26,8 @@ struct FloatLinearTask {
   const float* bias = nullptr;  // or null
   float* scratch = nullptr;     // of this thread, kLinearScratch floats
 };
-inline constexpr int64_t kLinearScratch =
-    128 * 1024;  // half a MiB: a panel of rows that stays in the L2 cache
+// Floats, half a MiB: a panel of rows that stays in the L2 cache.
+inline constexpr int64_t kLinearScratch = 128 * 1024;
 
 // Tokens that threads pack together: whole tiles of every instruction set.
 inline constexpr int64_t kFloatTokenGrain = 24;

@@ -9,6 +9,7 @@
 
 namespace limpid::reference {
 
+// Declared, with its shapes, in ops.h.
 template <typename Key, typename Value>
 void attend(std::span<const float> q, int64_t n, float scale, Key&& key, Value&& value,
             std::span<double> scores, std::span<double> sums, std::span<float> out) {

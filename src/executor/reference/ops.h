@@ -47,12 +47,15 @@ void rotate(std::span<const float> x, std::span<const double> cos, std::span<con
 
 // softmax(scale * q . K) V over positions [0, n) of one head. `key(j)` and `value(j)` give
 // [head_dim] spans.
-//   scores: scratch [n] f64 · out [head_dim]
+//   scores: scratch [n] f64 · sums: scratch [head_dim] f64 · q, out [head_dim]
 template <typename Key, typename Value>
 void attend(std::span<const float> q, int64_t n, float scale, Key&& key, Value&& value,
             std::span<double> scores, std::span<double> sums, std::span<float> out);
 
+// silu(x) = x / (1 + e^-x), gelu(x) = x Phi(x) or its tanh approximation (Hendrycks & Gimpel 2016),
+// relu(x) = max(x, 0).
 float unary(UnaryKind kind, float x);
+// What `gated` multiplies by: the function of one element of the gate (Shazeer 2020, GLU variants).
 float gate(GatedKind kind, float x);
 
 }  // namespace limpid::reference

@@ -51,6 +51,7 @@ class Dataset {
 // data/names.txt, 32,033 names: what the originals learn from (makemore, MIT).
 std::string_view names_text();
 
+// Throws FormatError, naming the file `name`, for what is no UTF-8.
 std::u32string from_utf8(std::string_view text, const std::string& name);
 std::string to_utf8(std::u32string_view text);
 
