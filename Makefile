@@ -29,20 +29,20 @@ chat: build ## a chat with a small real model; MODEL=FILE for another
 
 ##@ Prove it
 .PHONY: test
-test: ## the fast floor: C++ tests and light oracles
+test: ## what must pass: C++ tests, and comparisons with small packages (a minute, once built)
 	@tools/install_deps.sh build test
 	@python=$$(tools/venv.sh light) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python"
 	@tools/run_tests.sh dev -L fast
 
 .PHONY: test-oracles
-test-oracles: model ## the heavy floor too: torch, transformers and llama.cpp, compared live
+test-oracles: model ## those of `make test`, and comparisons with torch, transformers and llama.cpp (5.6 GB)
 	@tools/install_deps.sh build test develop
 	@python=$$(tools/venv.sh oracles) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python" \
 	  -DLIMPID_ORACLES_PYTHON="$$python"
 	@LIMPID_TEST_JOBS=1 tools/run_tests.sh dev -L 'fast|oracle'
 
 .PHONY: goldens
-goldens: ## regenerate tests/data/golden with the heavy oracles
+goldens: ## make tests/data anew, with the packages of test-oracles
 	@tools/install_deps.sh build test develop
 	@python=$$(tools/venv.sh oracles) && for script in tools/golden/make_*.py; do \
 	  echo "-- $$script"; "$$python" "$$script"; done
@@ -80,12 +80,17 @@ bench: model ## speed beside llama.cpp, same file, same threads, turn about
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
 
 .PHONY: bench-tokenizers
-bench-tokenizers: ## tokenizer speed beside tiktoken, tokenizers and llama.cpp, one thread
+bench-tokenizers: ## speed of tokenizers, beside tiktoken, tokenizers and llama.cpp, one thread
 	@tools/install_deps.sh build develop
 	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_tokenizers.py $(BENCH_FLAGS)
 
 ##@ Keep it
+.PHONY: style
+style: ## how long files and functions are, what stands twice; docs/rooms.svg, drawn anew
+	@python3 tools/measure_style.py
+	@python3 tools/draw_rooms.py
+
 .PHONY: format
 format: ## clang-format and ruff, in place
 	@tools/install_deps.sh build develop
@@ -109,4 +114,4 @@ clean: ## build/
 .PHONY: help
 help:
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
+	  /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile

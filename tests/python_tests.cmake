@@ -1,5 +1,5 @@
-# Python beside C++: tests/<folder>/test_*.py are part of the fast floor (light packages, LIMPID_PYTHON),
-# tests/oracles/live_*.py of the heavy one (torch, transformers, llama.cpp, LIMPID_ORACLES_PYTHON).
+# Python beside C++: tests/<folder>/test_*.py are part of `make test` (small packages, LIMPID_PYTHON),
+# tests/oracles/live_*.py of `make test-oracles` (torch, transformers, llama.cpp, LIMPID_ORACLES_PYTHON).
 # Each runs as a script with the program's path in LIMPID_PROGRAM, and exits with 77 when all of it was skipped.
 set(LIMPID_PYTHON "" CACHE FILEPATH "Python with tools/requirements-light.txt (tools/venv.sh light)")
 set(LIMPID_ORACLES_PYTHON "" CACHE FILEPATH "Python with tools/requirements-oracles.txt (tools/venv.sh oracles)")
