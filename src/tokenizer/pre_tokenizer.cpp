@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "tokenizer/pre_tokenizer_scanners.h"
-
 namespace limpid {
 namespace {
 

@@ -1,0 +1,163 @@
+// Scanners that cut a whole text into words, numbers, signs and white space: the expressions of
+// GPT-2 and of OpenAI's encodings after it, with their variants.
+#pragma once
+
+#include "tokenizer/scanner_parts.h"
+
+namespace limpid::pre_tokenizer_scanners {
+
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+struct Gpt2 {
+  static constexpr bool kCoversAll = true;
+  static const char* match(const char* p, const char* end) {
+    if (*p == '\'') {
+      const char* q = match_contraction<false>(p, end);
+      if (q != p) return q;
+    }
+    const char* q = *p == ' ' && p + 1 < end ? p + 1 : p;
+    if (ascii::is_letter(*q)) return skip<kLetter>(q + 1, end);
+    const Character c = character_at(q, end);
+    if (c.is(kLetter)) return skip<kLetter>(q + c.size, end);
+    if (c.is(kNumber)) return skip<kNumber>(q + c.size, end);
+    if (!c.is(kSpace)) return skip_signs<kLetter>(q + c.size, end);
+    return match_space<false>(p, end);
+  }
+};
+
+// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?W+|\p{N}{1,kDigits}|
+// ?[^\sW\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+ where W is \p{L}, or [\p{L}\p{M}] with kMarks;
+// without kJoinLines the fourth is ` ?[^\sW\p{N}\r\n]+`.
+template <int kDigits, bool kMarks, bool kJoinLines>
+struct Cl100k {
+  static constexpr bool kCoversAll = true;
+  static constexpr Properties kWord = kMarks ? kLetter | kMark : kLetter;
+
+  static const char* match(const char* p, const char* end) {
+    if (*p == '\'') {
+      const char* q = match_contraction<true>(p, end);
+      if (q != p) return q;
+    }
+    if (may_precede_letter(*p) && p + 1 < end && ascii::is_letter(p[1]))
+      return skip<kWord>(p + 2, end);
+    const Character c = character_at(p, end);
+    const char* const next = p + c.size;
+    if (c.is(kWord)) return skip<kWord>(next, end);
+    if (c.is(kNumber)) {
+      const char* q = next;
+      for (int n = 1; n < kDigits && q < end; ++n) {
+        const Character digit = character_at(q, end);
+        if (!digit.is(kNumber)) break;
+        q += digit.size;
+      }
+      return q;
+    }
+    Character d{};
+    if (next < end) d = character_at(next, end);
+    if (c.value != '\r' && c.value != '\n' && d.is(kWord)) return skip<kWord>(next + d.size, end);
+    if (!c.is(kSpace)) return punctuation(next, end);
+    if (c.value == ' ' && next < end && !d.is(kSpace | kWord | kNumber))
+      return punctuation(next + d.size, end);
+    return match_space<true>(p, end);
+  }
+  static const char* punctuation(const char* p, const char* end) {
+    p = skip_signs<kWord>(p, end);
+    if (kJoinLines) {
+      while (p < end && (*p == '\r' || *p == '\n')) ++p;
+    }
+    return p;
+  }
+};
+
+// [^\r\n\p{L}\p{N}]?U*l+C?|[^\r\n\p{L}\p{N}]?U+l*C?|\p{N}{1,kDigits}|
+// ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+ with U = [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], l =
+// [\p{Ll}\p{Lm}\p{Lo}\p{M}] and C the contractions if kContractions.
+template <int kDigits, bool kContractions>
+struct O200k {
+  static constexpr bool kCoversAll = true;
+  static constexpr Properties kBoth = bit(kLm) | bit(kLo) | kMark;
+  static constexpr Properties kUpperLike = kUpper | kBoth;
+  static constexpr Properties kLowerLike = bit(kLl) | kBoth;
+
+  static const char* match(const char* p, const char* end) {
+    if (may_precede_letter(*p) && p + 1 < end && ascii::is_letter(p[1])) {
+      return with_contraction(find_word(ascii::is_letter(*p) ? p : p + 1, end).stop, end);
+    }
+    const Character c = character_at(p, end);
+    const char* const next = p + c.size;
+    if (c.is(kNumber)) {
+      const char* q = next;
+      for (int n = 1; n < kDigits && q < end; ++n) {
+        const Character digit = character_at(q, end);
+        if (!digit.is(kNumber)) break;
+        q += digit.size;
+      }
+      return q;
+    }
+    if (c.is(kLetter)) return with_contraction(find_word(p, end).stop, end);
+    if (c.value != '\r' && c.value != '\n' && next < end &&
+        character_at(next, end).is(kLetter | kMark)) {
+      // c is the optional prefix. A mark is a word of its own too, and that (first alternative)
+      // comes before a prefix with nothing but capitals behind it (second alternative).
+      const Word word = find_word(next, end);
+      if (word.has_lower || !c.is(kMark)) return with_contraction(word.stop, end);
+    }
+    if (c.is(kMark)) return with_contraction(find_word(p, end).stop, end);
+    if (!c.is(kSpace)) return punctuation(next, end);
+    if (c.value == ' ' && next < end) {
+      const Character d = character_at(next, end);
+      if (!d.is(kSpace | kLetter | kNumber)) return punctuation(next + d.size, end);
+    }
+    return match_space<true>(p, end);
+  }
+
+  // `U*l+|U+l*` at a letter or mark. U* takes all it can; if no l follows, it gives back up to the
+  // last character that is both (has_lower: the first alternative matched); if there is none, the
+  // second alternative takes the whole run.
+  struct Word {
+    const char* stop;
+    bool has_lower;
+  };
+  static Word find_word(const char* p, const char* end) {
+    const char* after_both = nullptr;
+    const char* q = p;
+    while (q < end) {
+      if (static_cast<uint8_t>(*q) < 0x80) {
+        q = ascii::run_end<ascii::Upper>(q, end);  // none of them is both
+        if (q == end || static_cast<uint8_t>(*q) < 0x80) break;
+      }
+      const Character c = character_at(q, end);
+      if (!c.is(kUpperLike)) break;
+      q += c.size;
+      if (c.is(kBoth)) after_both = q;
+    }
+    const char* stop = skip<kLowerLike>(q, end);
+    if (stop != q) return {stop, true};
+    if (after_both != nullptr) return {after_both, true};
+    return {q, false};
+  }
+  static const char* with_contraction(const char* p, const char* end) {
+    return kContractions && p < end && *p == '\'' ? match_contraction<true>(p, end) : p;
+  }
+  static const char* punctuation(const char* p, const char* end) {
+    p = skip_signs<kLetter>(p, end);
+    while (p < end && (*p == '\r' || *p == '\n' || *p == '/')) ++p;
+    return p;
+  }
+};
+
+// Cl100k with `\s++$` before `\s*[\r\n]+`, as tiktoken has it: white space that ends the text is
+// one piece.
+struct OpenAiCl100k {
+  static constexpr bool kCoversAll = true;
+  static const char* match(const char* p, const char* end) {
+    const char* q = p;
+    for (; q < end;) {
+      const Character c = character_at(q, end);
+      if (!c.is(kSpace)) break;
+      q += c.size;
+    }
+    return q == end ? q : Cl100k<3, false, true>::match(p, end);
+  }
+};
+
+}  // namespace limpid::pre_tokenizer_scanners
