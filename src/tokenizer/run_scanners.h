@@ -11,12 +11,7 @@ template <int kMax, bool kRust = false>
 struct Numbers {
   static constexpr bool kCoversAll = false;
   static const char* match(const char* p, const char* end) {
-    for (int n = 0; n < kMax && p < end; ++n) {
-      const Character c = character_at(p, end);
-      if (!c.is(kRust ? kNumeric : kNumber)) break;
-      p += c.size;
-    }
-    return p;
+    return skip_at_most < kMax, kRust ? kNumeric : kNumber > (p, end);
   }
 };
 

@@ -41,6 +41,17 @@ const char* skip(const char* p, const char* end) {
   return p;
 }
 
+// Behind the characters from p on that are in the set, at most kMost of them.
+template <int kMost, Properties kSet>
+const char* skip_at_most(const char* p, const char* end) {
+  for (int n = 0; n < kMost && p < end; ++n) {
+    const Character c = character_at(p, end);
+    if (!c.is(kSet)) break;
+    p += c.size;
+  }
+  return p;
+}
+
 // The first white space, word or number character from p on; `kWord` are letters, perhaps more.
 template <Properties kWord>
 const char* skip_signs(const char* p, const char* end) {

@@ -42,15 +42,7 @@ struct Cl100k {
     const Character c = character_at(p, end);
     const char* const next = p + c.size;
     if (c.is(kWord)) return skip<kWord>(next, end);
-    if (c.is(kNumber)) {
-      const char* q = next;
-      for (int n = 1; n < kDigits && q < end; ++n) {
-        const Character digit = character_at(q, end);
-        if (!digit.is(kNumber)) break;
-        q += digit.size;
-      }
-      return q;
-    }
+    if (c.is(kNumber)) return skip_at_most<kDigits - 1, kNumber>(next, end);
     Character d{};
     if (next < end) d = character_at(next, end);
     if (c.value != '\r' && c.value != '\n' && d.is(kWord)) return skip<kWord>(next + d.size, end);
@@ -84,15 +76,7 @@ struct O200k {
     }
     const Character c = character_at(p, end);
     const char* const next = p + c.size;
-    if (c.is(kNumber)) {
-      const char* q = next;
-      for (int n = 1; n < kDigits && q < end; ++n) {
-        const Character digit = character_at(q, end);
-        if (!digit.is(kNumber)) break;
-        q += digit.size;
-      }
-      return q;
-    }
+    if (c.is(kNumber)) return skip_at_most<kDigits - 1, kNumber>(next, end);
     if (c.is(kLetter)) return with_contraction(find_word(p, end).stop, end);
     if (c.value != '\r' && c.value != '\n' && next < end &&
         character_at(next, end).is(kLetter | kMark)) {

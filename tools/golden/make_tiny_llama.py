@@ -178,14 +178,5 @@ def write_gguf(path: pathlib.Path, case: Case, model: transformers.PreTrainedMod
     tiny_model.finish(writer)
 
 
-def main() -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    for seed, case in enumerate(CASES, start=1):
-        model = make_model(case, seed)
-        write_gguf(OUT / f"{case.name}.gguf", case, model)
-        golden = OUT / f"{case.name}.json"
-        tiny_model.write_golden_of_text(golden, model, case.vocab_size, N_IDS, POSITIONS, seed)
-
-
 if __name__ == "__main__":
-    main()
+    tiny_model.write_models(OUT, CASES, make_model, write_gguf, N_IDS, POSITIONS)

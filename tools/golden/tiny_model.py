@@ -6,6 +6,7 @@ Needs torch, transformers and gguf, as the scripts do that import this.
 import json
 import pathlib
 from collections.abc import Callable
+from typing import Any
 
 import gguf
 import torch
@@ -70,3 +71,20 @@ def write_golden_of_text(
     golden = {"ids": ids[0].tolist(), "positions": positions, "std": spread_of(logits)}
     write_golden(path, golden | {"logits": rounded(logits[positions])})
     print(f"{path.stem}: spread of logits {golden['std']}")
+
+
+def write_models(
+    out: pathlib.Path,
+    cases: list,
+    make_model: Callable[[Any, int], transformers.PreTrainedModel],
+    write_gguf: Callable[[pathlib.Path, Any, transformers.PreTrainedModel], None],
+    n_ids: int,
+    positions: list[int],
+) -> None:
+    """CASE.gguf and CASE.json of each case (with a name and a vocab_size); its number is the seed."""
+    out.mkdir(parents=True, exist_ok=True)
+    for seed, case in enumerate(cases, start=1):
+        model = make_model(case, seed)
+        write_gguf(out / f"{case.name}.gguf", case, model)
+        golden = out / f"{case.name}.json"
+        write_golden_of_text(golden, model, case.vocab_size, n_ids, positions, seed)
