@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "executor/cpu/isa.h"
+#include "generate/engine.h"
 
 namespace limpid::cli {
 namespace {
@@ -33,8 +34,8 @@ class Benchmark {
   Benchmark(Model& model, const ModelFlags& flags)
       : model_(model),
         n_batch_(to_open_options(flags).n_batch),
-        k_dtype_(parse_cache_type(flags.cache_type_k)),
-        v_dtype_(parse_cache_type(flags.cache_type_v)),
+        k_dtype_(cache_dtype(flags.cache_type_k)),
+        v_dtype_(cache_dtype(flags.cache_type_v)),
         cost_(cost_of(model.checkpoint(), model.spec(), k_dtype_, v_dtype_)) {}
 
   // A prompt of n tokens at once; logits of the last.
@@ -147,10 +148,6 @@ BenchReport describe(const Model& model, const ModelFlags& flags) {
   report.limits = measure_limits(n_threads);
   return report;
 }
-
-}  // namespace
-
-namespace {
 
 void declare_bench(Flags& flags, BenchFlags& values) {
   flags.text("-p,--n-prompt LIST", values.n_prompt, "lengths of prompts; 0: none (512)");

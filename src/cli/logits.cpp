@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
+#include "generate/engine.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
@@ -123,8 +124,8 @@ int logits_command(const Arguments& arguments) {
   const auto rows = wanted_rows(values.positions, n_tokens);
   const auto model = load_weights_only(values.model, checkpoint);
   if (n_tokens > model->n_ctx()) throw ContextOverflowError(n_tokens, model->n_ctx());
-  const auto cache = model->make_cache(n_tokens, parse_cache_type(values.model.cache_type_k),
-                                       parse_cache_type(values.model.cache_type_v));
+  const auto cache = model->make_cache(n_tokens, cache_dtype(values.model.cache_type_k),
+                                       cache_dtype(values.model.cache_type_v));
   NpyFile file(values.output, static_cast<int64_t>(rows.size()), model->spec().vocab_size);
   const auto start = std::chrono::steady_clock::now();
   const int64_t n_evaluated =

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "cli/model_path.h"
+#include "generate/engine.h"
 #include "model/file_type.h"
 
 namespace limpid::cli {
@@ -120,8 +121,8 @@ OpenOptions to_open_options(const ModelFlags& values) {
   options.n_batch = std::min(values.n_batch, values.n_ubatch);
   options.n_threads = static_cast<int>(std::max<int64_t>(values.n_threads, 0));
   options.executor = values.executor;
-  parse_cache_type(values.cache_type_k);
-  parse_cache_type(values.cache_type_v);
+  cache_dtype(values.cache_type_k);
+  cache_dtype(values.cache_type_v);
   options.cache_type_k = values.cache_type_k;
   options.cache_type_v = values.cache_type_v;
   options.quantize = values.quantize;
@@ -218,12 +219,6 @@ std::string apply_recommended(const Flags& flags, const SamplerOptions& recommen
   apply("--repeat-last-n", "repeat-last-n", recommended.repeat_last_n, sampler.repeat_last_n);
   apply("--repeat-penalty", "repeat-penalty", recommended.repeat_penalty, sampler.repeat_penalty);
   return changed;
-}
-
-DType parse_cache_type(const std::string& name) {
-  if (name == "f16") return DType::kF16;
-  if (name == "f32") return DType::kF32;
-  throw ArgumentError(fmt::format("no KV cache of type {}; choose f16 or f32", name));
 }
 
 std::vector<int64_t> parse_integers(std::string_view text, std::string_view what) {

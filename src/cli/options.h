@@ -74,8 +74,6 @@ GenerationOptions to_generation_options(const GenerationFlags& values);
 std::string apply_recommended(const Flags& flags, const SamplerOptions& recommended,
                               SamplerOptions& sampler);
 
-// "f16" or "f32". Throws ArgumentError.
-DType parse_cache_type(const std::string& name);
 // Whole numbers between commas, blanks or the brackets of a JSON array. `what` is named by the
 // ArgumentError.
 std::vector<int64_t> parse_integers(std::string_view text, std::string_view what);

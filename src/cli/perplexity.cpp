@@ -13,6 +13,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "generate/engine.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
@@ -58,8 +59,7 @@ class Evaluation {
     const auto by_memory = static_cast<int64_t>(kMaxLogitBytes / chunk_bytes);
     n_together_ = std::max<int64_t>(1, std::min(flags.n_batch / n_ctx, by_memory));
     cache_ = model.make_cache(n_together_ * ((n_ctx + kKvBlock - 1) / kKvBlock) * kKvBlock,
-                              parse_cache_type(flags.cache_type_k),
-                              parse_cache_type(flags.cache_type_v));
+                              cache_dtype(flags.cache_type_k), cache_dtype(flags.cache_type_v));
     pool_ = std::make_unique<ThreadPool>(static_cast<int>(flags.n_threads));
   }
 

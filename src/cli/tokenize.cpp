@@ -170,17 +170,7 @@ void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   }
 }
 
-}  // namespace
-
-int tokenize_command(const Arguments& arguments) {
-  TokenizeFlags values;
-  Flags flags(
-      "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
-      "Text to token ids. Reads standard input unless -p or -f is given. The model may be its "
-      "tokenizer alone: tokenizer.json, tokenizer.model, *.tiktoken, vocab.json with merges.txt, a "
-      "folder with one of them, a GGUF without weights.",
-      "limpid tokenize -m smollm2 -p 'Hello world' --pieces\n"
-      "echo '\"Hello world\"' | limpid tokenize -m smollm2 --jsonl");
+void declare_tokenize(Flags& flags, TokenizeFlags& values) {
   flags.text("-p,--prompt TEXT", values.prompt, "the text");
   flags.text("-f,--file FILE", values.file, "a file with the text; - is standard input");
   flags.dash_means("--file=-");
@@ -205,10 +195,12 @@ int tokenize_command(const Arguments& arguments) {
       "what cuts for a file of tiktoken ranks that is not known: cl100k_base, o200k_base, …");
   declare_model_path(flags, values.model);
   declare_overrides(flags, values.model);
-  if (!flags.parse(arguments)) return kExitOk;
+}
+
+// Throws ArgumentError for flags that do not go together.
+void check_flags(const Flags& flags, const TokenizeFlags& values, bool from_stdin) {
   LIMPID_CHECK(ArgumentError, !flags.given("--prompt") || !flags.given("--file"),
                "give one of -p and -f");
-  const bool from_stdin = !flags.given("--prompt") && (values.file.empty() || values.file == "-");
   LIMPID_CHECK(ArgumentError, !values.jsonl || from_stdin, "--jsonl reads standard input");
   LIMPID_CHECK(ArgumentError,
                int{values.ids} + int{values.pieces} + int{values.count} + int{values.json} <= 1,
@@ -217,6 +209,23 @@ int tokenize_command(const Arguments& arguments) {
                values.compare.empty() ||
                    !(values.ids || values.pieces || values.count || values.json || values.jsonl),
                "--compare has an output of its own");
+}
+
+}  // namespace
+
+int tokenize_command(const Arguments& arguments) {
+  TokenizeFlags values;
+  Flags flags(
+      "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
+      "Text to token ids. Reads standard input unless -p or -f is given. The model may be its "
+      "tokenizer alone: tokenizer.json, tokenizer.model, *.tiktoken, vocab.json with merges.txt, a "
+      "folder with one of them, a GGUF without weights.",
+      "limpid tokenize -m smollm2 -p 'Hello world' --pieces\n"
+      "echo '\"Hello world\"' | limpid tokenize -m smollm2 --jsonl");
+  declare_tokenize(flags, values);
+  if (!flags.parse(arguments)) return kExitOk;
+  const bool from_stdin = !flags.given("--prompt") && (values.file.empty() || values.file == "-");
+  check_flags(flags, values, from_stdin);
 
   const auto tokenizer = open_tokenizer(values.model, values.encoding);
   EncodeOptions options;

@@ -16,8 +16,7 @@ namespace limpid {
 DType cache_dtype(const std::string& name) {
   if (name == "f16") return DType::kF16;
   if (name == "f32") return DType::kF32;
-  throw ArgumentError(
-      fmt::format("[engine] the KV cache cannot hold '{}'; there are f16 and f32", name));
+  throw ArgumentError(fmt::format("no KV cache of type {}; choose f16 or f32", name));
 }
 
 std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {

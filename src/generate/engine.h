@@ -56,7 +56,7 @@ class Engine {
   std::mutex step_mutex_;
 };
 
-// The dtype that a cache option names; throws ArgumentError listing the choices.
+// The dtype that a cache option names, "f16" or "f32"; throws ArgumentError listing these.
 DType cache_dtype(const std::string& name);
 
 }  // namespace limpid
