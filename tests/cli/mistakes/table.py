@@ -256,8 +256,8 @@ UNSUPPORTED = [
     ),
     running(
         "iq1_s.gguf",
-        "iq1_s.gguf: at byte 5764: tensor 'token_embd.weight' has type IQ1_S, which is not read; use F32, "
-        "F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL or IQ4_XS",
+        "iq1_s.gguf: at byte 5764: tensor 'token_embd.weight' has type IQ1_S, which is not read; obtain the "
+        "model in one of F32, F16, …",
     ),
     asking("-ngl 99", "no option -ngl: this version runs on the CPU alone; leave it out"),
     asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
