@@ -85,7 +85,7 @@ def named_command(command: str, text: pathlib.Path) -> Program:
 
 
 def hugging_face(tokenizer_json: pathlib.Path, text: pathlib.Path) -> InProcess:
-    """One call for each line break's worth of about 4 KiB: on one long string it is several times slower."""
+    """One call for each 4 KiB or so: on one long string it is several times slower."""
     import tokenizers
 
     tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_json))
@@ -106,12 +106,13 @@ def read(path: pathlib.Path) -> str:
 
 
 def cut(text: str, size: int) -> list[str]:
-    """Parts of at least `size` characters that end before a line which begins with a letter: no token reaches over."""
+    """Parts of at least `size` characters, cut between a letter and a space with a letter behind it: every expression
+    cuts there too, so no token reaches over."""
     parts, begin, at = [], 0, 0
-    while (at := text.find("\n", max(at + 1, begin + size))) >= 0:
-        if text[at + 1 : at + 2].isalpha():
-            parts.append(text[begin : at + 1])
-            begin = at + 1
+    while (at := text.find(" ", max(at + 1, begin + size))) >= 0:
+        if text[at - 1].isalpha() and text[at + 1 : at + 2].isalpha():
+            parts.append(text[begin:at])
+            begin = at
     return [*parts, text[begin:]]
 
 
