@@ -34,7 +34,7 @@ struct MadeTensor {
   std::function<Tensor()> make;  // of the dtype and shape that `tensors` states
   // Where it is f32, f16 or bf16 and its rows are those of several views, one view after another:
   // these, for whoever can do without the copy.
-  std::vector<TensorView> row_parts;
+  std::vector<TensorView> row_parts{};
 };
 
 struct Checkpoint {
