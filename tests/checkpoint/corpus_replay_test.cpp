@@ -9,6 +9,7 @@
 
 #include "checkpoint/llama2c_builder.h"
 #include "checkpoint/untrusted_check.h"
+#include "data_paths.h"
 
 namespace limpid {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 std::map<std::string, std::string> corpus(const std::string& target) {
   std::map<std::string, std::string> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(LIMPID_TEST_DATA "/../../fuzz/corpus/" + target)) {
+       std::filesystem::directory_iterator(testing::source_path("fuzz/corpus/" + target))) {
     std::ifstream file(entry.path(), std::ios::binary);
     files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(file), {}};
   }

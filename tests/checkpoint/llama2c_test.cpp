@@ -7,6 +7,7 @@
 
 #include "checkpoint/llama2c_builder.h"
 #include "checkpoint/temp_file.h"
+#include "data_paths.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -29,7 +30,7 @@ void expect_weights(const Checkpoint& checkpoint, const std::string& name, Shape
       << name;
 }
 
-class Llama2cLayouts : public testing::TestWithParam<std::tuple<bool, bool>> {};
+class Llama2cLayouts : public ::testing::TestWithParam<std::tuple<bool, bool>> {};
 
 TEST_P(Llama2cLayouts, TensorsHaveTheNamesShapesAndPlacesOfTheirKind) {
   const auto [legacy, tied] = GetParam();
@@ -72,7 +73,7 @@ TEST_P(Llama2cLayouts, EveryTruncationAndExtensionIsAFormatError) {
   EXPECT_THROW(parse_llama2c("long.bin", as_span(bytes)), FormatError);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Llama2cLayouts, testing::Combine(testing::Bool(), testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(All, Llama2cLayouts, ::testing::Combine(::testing::Bool(), ::testing::Bool()),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param) ? "Legacy" : "V1") +
                                   (std::get<1>(info.param) ? "Tied" : "Untied");
@@ -232,10 +233,10 @@ TEST(OpenLlama2c, TakesTheTokenizerBesideTheModel) {
   EXPECT_THROW(open_checkpoint(path, folder.path("absent.bin")), ResourceError);
 }
 
-class Llama2cShared : public testing::Test {
+class Llama2cShared : public ::testing::Test {
  protected:
   static std::string model(const std::string& name) {
-    return std::string(LIMPID_SHARED_DATA "/models/") + name;
+    return testing::shared_data_path("models/" + std::string(name));
   }
   void SetUp() override {
     if (!std::filesystem::exists(model("stories260K/stories260K.bin"))) {

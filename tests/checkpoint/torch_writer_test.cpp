@@ -6,6 +6,7 @@
 
 #include "checkpoint/temp_file.h"
 #include "checkpoint/torch_checkpoint.h"
+#include "data_paths.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -73,7 +74,7 @@ TEST(TorchWriter, RefusesWhatPyTorchCannotHold) {
 }
 
 TEST(TorchReader, ReadsACheckpointOfATrainingScript) {
-  const std::string path = LIMPID_SHARED_DATA "/models/llama2xs/llama2xs_ckpt.pt";
+  const std::string path = testing::shared_data_path("models/llama2xs/llama2xs_ckpt.pt");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
   const Checkpoint checkpoint = open_torch(path);
   EXPECT_EQ(checkpoint.tensors.size(), 48u);
@@ -89,7 +90,8 @@ TEST(TorchReader, ReadsACheckpointOfATrainingScript) {
 }
 
 TEST(TorchReader, ReadsAVocabularyOfCharacters) {
-  const std::string path = LIMPID_SHARED_DATA "/models/makemore-induction/slm4096_char_ckpt.pt";
+  const std::string path =
+      testing::shared_data_path("models/makemore-induction/slm4096_char_ckpt.pt");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
   const Checkpoint checkpoint = open_torch(path);
   const auto* itos = checkpoint.metadata.strings("state.itos");

@@ -66,7 +66,7 @@ TEST(Engine, SaysWhichChoicesThereAre) {
             std::string::npos);
   options = {};
   options.cache_type_k = "q8_0";
-  EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("f16 and f32"),
+  EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("f16 or f32"),
             std::string::npos);
   options = {};
   options.n_batch = 0;

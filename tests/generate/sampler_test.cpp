@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "data_paths.h"
 #include "generate/philox.h"
 #include "generate/portable_exp.h"
 #include "generate/sampler_chain.h"
@@ -68,7 +69,7 @@ std::string argument_error_of(Function&& function) {
 }
 
 TEST(SamplerGolden, EverySamplerLeavesWhatNumpySays) {
-  std::ifstream file(std::string(LIMPID_TEST_DATA) + "/sampler/golden.json");
+  std::ifstream file(testing::test_data_path("sampler/golden.json"));
   const auto cases = nlohmann::json::parse(file);
   ASSERT_GT(cases.size(), 25U);
   for (const auto& c : cases) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "checkpoint/temp_file.h"
+#include "data_paths.h"
 #include "limpid/error.hpp"
 #include "model/registry.h"
 
@@ -87,7 +88,7 @@ TEST(Configuration, IsReadFromFiles) {
     "n_ctx": 1024, "vocab_size": 50257, "activation_function": "gelu_new",
     "layer_norm_epsilon": 1e-05})"),
             124'439'808);
-  EXPECT_THROW(configuration_of_files(LIMPID_TEST_DATA), ArgumentError);
+  EXPECT_THROW(configuration_of_files(testing::test_data_path("")), ArgumentError);
   EXPECT_THROW(parameters("params.json", R"({"dim": 64, "n_layers": 1, "n_heads": 4,
     "vocab_size": -1})"),
                FormatError);

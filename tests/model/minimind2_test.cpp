@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "data_paths.h"
 #include "executor/executors.h"
 #include "model/canonical.h"
 #include "model/model.h"
@@ -14,7 +15,7 @@
 namespace limpid {
 namespace {
 
-const std::string kFolder = LIMPID_SHARED_DATA "/models/minimind2-small";
+const std::string kFolder = testing::shared_data_path("models/minimind2-small");
 
 struct Step {
   Model& model;

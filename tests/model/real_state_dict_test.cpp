@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.h"
+#include "data_paths.h"
 #include "executor/executors.h"
 #include "model/canonical.h"
 #include "model/registry.h"
@@ -28,7 +29,7 @@ struct RealModel {
 class RealStateDict : public ::testing::TestWithParam<RealModel> {};
 
 TEST_P(RealStateDict, HasTheLogitsOfItsReference) {
-  const std::string folder = LIMPID_SHARED_DATA "/models/makemore-induction/";
+  const std::string folder = testing::shared_data_path("models/makemore-induction/");
   const std::string path = folder + GetParam().file;
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "needs " << path;
   std::ifstream file(folder + "reference_logits_numpy_f64.json");

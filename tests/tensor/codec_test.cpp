@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "data_paths.h"
 #include "limpid/error.hpp"
 #include "tensor/blocks.h"
 
@@ -32,7 +33,7 @@ std::string lower_name(DType dtype) {
 }
 
 Golden read_golden(DType dtype, const std::string& suffix) {
-  const std::string path = std::string(LIMPID_TEST_DATA "/codec/") + lower_name(dtype) + suffix;
+  const std::string path = testing::test_data_path("codec/" + lower_name(dtype) + suffix);
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   Golden golden;
@@ -48,9 +49,9 @@ Golden read_golden(DType dtype, const std::string& suffix) {
   return golden;
 }
 
-std::string name_of(const testing::TestParamInfo<DType>& info) { return lower_name(info.param); }
+std::string name_of(const ::testing::TestParamInfo<DType>& info) { return lower_name(info.param); }
 
-class CodecDecode : public testing::TestWithParam<DType> {};
+class CodecDecode : public ::testing::TestWithParam<DType> {};
 
 TEST_P(CodecDecode, IsBitEqualToGguf) {
   const Golden golden = read_golden(GetParam(), ".decode.bin");
@@ -82,13 +83,13 @@ TEST_P(CodecDecode, ReadsBlocksAtAnyAddress) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CodecDecode,
-                         testing::Values(DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1,
-                                         DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K,
-                                         DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
-                                         DType::kIQ4_NL, DType::kIQ4_XS),
+                         ::testing::Values(DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1,
+                                           DType::kQ5_0, DType::kQ5_1, DType::kQ8_0, DType::kQ2_K,
+                                           DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
+                                           DType::kIQ4_NL, DType::kIQ4_XS),
                          name_of);
 
-class CodecEncode : public testing::TestWithParam<DType> {};
+class CodecEncode : public ::testing::TestWithParam<DType> {};
 
 TEST_P(CodecEncode, IsByteEqualToGguf) {
   const Golden golden = read_golden(GetParam(), ".encode.bin");
@@ -117,8 +118,8 @@ TEST_P(CodecEncode, InfinitiesAndNansAreNotUndefined) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CodecEncode,
-                         testing::Values(DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1,
-                                         DType::kQ5_0, DType::kQ5_1, DType::kQ8_0),
+                         ::testing::Values(DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1,
+                                           DType::kQ5_0, DType::kQ5_1, DType::kQ8_0),
                          name_of);
 
 TEST(Codec, EveryHalfSurvivesTheRoundTrip) {

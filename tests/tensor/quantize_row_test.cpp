@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data_paths.h"
 #include "limpid/error.hpp"
 #include "tensor/codec.h"
 
@@ -31,7 +32,7 @@ std::string lower_name(DType dtype) {
 
 // [kRows, kCols], as tools/golden/make_quantize_golden.py wrote them.
 std::vector<float> golden_values() {
-  std::ifstream file(LIMPID_TEST_DATA "/codec/quantize.values.bin", std::ios::binary);
+  std::ifstream file(testing::test_data_path("codec/quantize.values.bin"), std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   std::vector<float> values(kRows * kCols);
   EXPECT_EQ(bytes.size(), 2 * values.size());
@@ -44,7 +45,7 @@ struct GoldenErrors {
   double weighted = 0;
 };
 GoldenErrors golden_errors(DType dtype) {
-  std::ifstream file(LIMPID_TEST_DATA "/codec/quantize.errors.txt");
+  std::ifstream file(testing::test_data_path("codec/quantize.errors.txt"));
   std::string name;
   GoldenErrors errors;
   while (file >> name >> errors.plain >> errors.weighted) {
@@ -87,9 +88,9 @@ double total_error(DType dtype, std::span<const float> importance) {
   return total;
 }
 
-std::string name_of(const testing::TestParamInfo<DType>& info) { return lower_name(info.param); }
+std::string name_of(const ::testing::TestParamInfo<DType>& info) { return lower_name(info.param); }
 
-class QuantizeRow : public testing::TestWithParam<DType> {};
+class QuantizeRow : public ::testing::TestWithParam<DType> {};
 
 // llama.cpp's error on the same values is the bar; what remains of it here is between 0.73
 // (Q5_1) and 0.97 (Q6_K).
@@ -157,9 +158,9 @@ TEST_P(QuantizeRow, OddRowsAreNotUndefined) {
   round_trip(GetParam(), std::vector<float>(256, 1.0F), std::vector<float>(256, 0.0F));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, QuantizeRow, testing::ValuesIn(kTypes), name_of);
+INSTANTIATE_TEST_SUITE_P(All, QuantizeRow, ::testing::ValuesIn(kTypes), name_of);
 
-class QuantizeSuperBlocks : public testing::TestWithParam<DType> {};
+class QuantizeSuperBlocks : public ::testing::TestWithParam<DType> {};
 
 // The error is orthogonal to the values: with a plain least-squares fit the quotient is 1, and what
 // is read back is smaller than what was written by the relative squared error. What remains here is
@@ -182,8 +183,8 @@ TEST_P(QuantizeSuperBlocks, DoNotShrinkWhatTheyStandFor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, QuantizeSuperBlocks,
-                         testing::Values(DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
-                                         DType::kQ6_K, DType::kIQ4_XS),
+                         ::testing::Values(DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
+                                           DType::kQ6_K, DType::kIQ4_XS),
                          name_of);
 
 TEST(QuantizeRowOfFloats, IsThePlainConversion) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "data_paths.h"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer.h"
 
@@ -20,8 +21,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> case_files() {
   std::vector<std::string> names;
-  for (const auto& entry :
-       fs::directory_iterator(std::string(LIMPID_TEST_DATA) + "/../tokenizer/cases")) {
+  for (const auto& entry : fs::directory_iterator(testing::source_path("tests/tokenizer/cases"))) {
     if (entry.path().extension() == ".test") names.push_back(entry.path().string());
   }
   std::sort(names.begin(), names.end());
@@ -42,7 +42,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const std::string& line) {
   return Tokenizer::create(kind == "spm" ? small_vocabulary("spm") : small_bpe(pre));
 }
 
-class TokenizerCases : public testing::TestWithParam<std::string> {};
+class TokenizerCases : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TokenizerCases, GiveTheReferencesIds) {
   std::ifstream file(GetParam());
@@ -73,7 +73,7 @@ TEST_P(TokenizerCases, GiveTheReferencesIds) {
   EXPECT_GE(n_cases, 60);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, TokenizerCases, testing::ValuesIn(case_files()),
+INSTANTIATE_TEST_SUITE_P(Files, TokenizerCases, ::testing::ValuesIn(case_files()),
                          [](const auto& info) {
                            std::string name = fs::path(info.param).stem().string();
                            std::replace_if(

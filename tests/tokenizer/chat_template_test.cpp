@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "data_paths.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -24,7 +25,7 @@ std::string read_text(const std::string& path) {
 }
 
 ordered_json read_golden(const std::string& name) {
-  return ordered_json::parse(read_text(std::string(LIMPID_TEST_DATA) + "/" + name));
+  return ordered_json::parse(read_text(testing::test_data_path(name)));
 }
 
 TemplateInputs inputs_of(const ordered_json& c) {
@@ -49,7 +50,7 @@ std::string outcome(const std::string& source, const TemplateInputs& inputs) {
   }
 }
 
-class ChatTemplateTest : public testing::Test {
+class ChatTemplateTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {  // strftime_now shows local time; the goldens are in UTC
     setenv("TZ", "UTC", 1);
@@ -73,7 +74,7 @@ TEST_F(ChatTemplateTest, SnippetsGiveWhatJinjaGives) {
 
 TEST_F(ChatTemplateTest, TemplatesInTheShapeOfReleasedOnes) {
   const ordered_json golden = read_golden("chat_templates_golden.json");
-  const std::string folder = std::string(LIMPID_TEST_DATA) + "/../tokenizer/templates/";
+  const std::string folder = testing::source_path("tests/tokenizer/templates/");
   ASSERT_GT(golden["cases"].size(), 100u);
   for (const auto& c : golden["cases"]) {
     const auto name = c["template"].get<std::string>();
@@ -87,7 +88,7 @@ TEST_F(ChatTemplateTest, TemplatesInTheShapeOfReleasedOnes) {
 
 TEST_F(ChatTemplateTest, MiniMindsOwnTemplate) {
   const std::string path =
-      std::string(LIMPID_SHARED_DATA) + "/models/minimind2-small/tokenizer_config.json";
+      testing::shared_data_path("models/minimind2-small/tokenizer_config.json");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   const auto source = ordered_json::parse(read_text(path))["chat_template"].get<std::string>();
   TemplateInputs inputs;

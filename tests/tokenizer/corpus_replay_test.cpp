@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "data_paths.h"
 #include "tokenizer/untrusted_tokenizer.h"
 
 namespace limpid {
@@ -13,7 +14,7 @@ namespace {
 TEST(TokenizerCorpus, IsReplayed) {
   size_t n_files = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(LIMPID_TEST_DATA "/../../fuzz/corpus/tokenizer")) {
+       std::filesystem::directory_iterator(testing::source_path("fuzz/corpus/tokenizer"))) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     const std::string name = entry.path().filename().string();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "data_paths.h"
 #include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/tokenizer_spec.h"
@@ -12,7 +13,7 @@
 namespace limpid {
 
 inline TokenizerSpec small_vocabulary(const std::string& kind) {
-  std::ifstream file(std::string(LIMPID_TEST_DATA) + "/tokenizer/small_" + kind + ".json");
+  std::ifstream file(testing::test_data_path("tokenizer/small_" + kind + ".json"));
   const nlohmann::json json = nlohmann::json::parse(file);
   TokenizerSpec spec;
   spec.pieces = json["pieces"].get<std::vector<std::string>>();

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "checkpoint/temp_file.h"
+#include "data_paths.h"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer_config.h"
 #include "tokenizer/vocab_merges.h"
@@ -164,7 +165,7 @@ TEST(TokenizerFiles, OneFileOrAFolder) {
 
 // The released vocabulary agrees with what its merges number.
 TEST(TokenizerFiles, Gpt2sMergesAloneAreItsVocabulary) {
-  const std::string path = std::string(LIMPID_SHARED_DATA) + "/tokenizers/gpt2_vocab";
+  const std::string path = testing::shared_data_path("tokenizers/gpt2_vocab");
   if (!fs::exists(path + ".bpe")) GTEST_SKIP() << path << ".bpe is not there";
   const TokenizerSpec alone = tokenizer_spec_from(find_tokenizer_files(path + ".bpe"));
   const TokenizerSpec both = tokenizer_spec_from(find_tokenizer_files(path + ".json"));

@@ -6,11 +6,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "data_paths.h"
+
 namespace limpid::microgpt {
 namespace {
 
 TEST(GraphPicture, TheDocsHaveTheFigureThatTheCodeDraws) {
-  std::ifstream file(LIMPID_TEST_DATA "/../../docs/microgpt-graph.svg");
+  std::ifstream file(testing::source_path("docs/microgpt-graph.svg"));
   ASSERT_TRUE(file.is_open());
   std::stringstream text;
   text << file.rdbuf();

@@ -4,13 +4,14 @@
 #include <cmath>
 #include <filesystem>
 
+#include "data_paths.h"
 #include "train/microgpt/trainer.h"
 #include "train/microgpt_golden.h"
 
 namespace limpid::microgpt {
 namespace {
 
-const std::string kData = LIMPID_TEST_DATA "/microgpt/";
+const std::string kData = testing::test_data_path("microgpt/");
 
 void expect_repeats(const Config& config, std::string_view data, const Golden& golden) {
   Trainer trainer(config, Dataset::parse(data, "data"), make_scalar_engine);
@@ -64,7 +65,7 @@ TEST(PythonLosses, SeedZeroThreeLayersEightWide) {
 }
 
 TEST(PythonLosses, AThousandStepsAndTwentySamples) {
-  const std::string folder = LIMPID_SHARED_DATA "/microgpt/";
+  const std::string folder = testing::shared_data_path("microgpt/");
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   Golden golden = read_golden(folder + "python_losses_default_1000.txt");
   std::istringstream samples(read_file(folder + "python_samples_default_1000.txt"));
