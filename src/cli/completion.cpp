@@ -31,7 +31,7 @@ std::string escaped(std::string_view text, std::string_view special) {
 }
 
 // For single quotes of bash and zsh, which know no escapes inside.
-std::string quoted(std::string_view text) {
+std::string in_single_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -69,7 +69,7 @@ std::string bash_values(const DescribedCommand& command) {
     for (const std::string& spelling : option.spellings)
       patterns.push_back(command.name + ":" + spelling);
     arms += fmt::format("    {}) values={} files={} ;;\n", fmt::join(patterns, "|"),
-                        quoted(fmt::format("{}", fmt::join(option.values, " "))),
+                        in_single_quotes(fmt::format("{}", fmt::join(option.values, " "))),
                         names_a_file(option) ? "yes" : "");
   }
   return arms;
@@ -84,12 +84,12 @@ std::string zsh_argument(const Option& option, const std::string& place) {
     return fmt::format(":{}:{}", what, names_a_file(option) ? "_files" : "");
   };
   const std::string help = escaped(short_help(option), "[]:\\");
-  if (option.spellings.empty()) return fmt::format("    {}\n", quoted(place + value()));
+  if (option.spellings.empty()) return fmt::format("    {}\n", in_single_quotes(place + value()));
   std::string lines;
   for (const std::string& spelling : option.spellings) {
-    lines += fmt::format(
-        "    {}\n", quoted(fmt::format("({}){}[{}]{}", fmt::join(option.spellings, " "), spelling,
-                                       help, option.placeholder.empty() ? "" : value())));
+    lines += fmt::format("    {}\n", in_single_quotes(fmt::format(
+                                         "({}){}[{}]{}", fmt::join(option.spellings, " "), spelling,
+                                         help, option.placeholder.empty() ? "" : value())));
   }
   return lines;
 }
@@ -160,7 +160,8 @@ std::string zsh_completion(std::span<const DescribedCommand> commands) {
   std::string names;
   std::string arms;
   for (const DescribedCommand& command : commands) {
-    names += fmt::format("    {}\n", quoted(command.name + ":" + escaped(command.summary, ":")));
+    names += fmt::format("    {}\n",
+                         in_single_quotes(command.name + ":" + escaped(command.summary, ":")));
     std::string arguments;
     int n_positions = 0;
     for (const Option& option : command.description.options) {
