@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "model/export_model.h"
-#include "model/gguf_metadata.h"
+#include "model/gguf_description.h"
 
 namespace limpid::cli {
 namespace {

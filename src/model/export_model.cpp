@@ -11,7 +11,7 @@
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/torch_writer.h"
 #include "model/completed.h"
-#include "model/gguf_metadata.h"
+#include "model/gguf_description.h"
 #include "model/hugging_face.h"
 #include "model/meta.h"
 #include "model/model_config_json.h"

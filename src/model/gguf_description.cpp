@@ -1,4 +1,4 @@
-#include "model/gguf_metadata.h"
+#include "model/gguf_description.h"
 
 #include <algorithm>
 #include <string>
