@@ -45,7 +45,7 @@ test-oracles: model ## those of `make test`, and comparisons with torch, transfo
 goldens: ## make tests/data anew, with the packages of test-oracles
 	@tools/install_deps.sh build test develop
 	@python=$$(tools/venv.sh oracles) && for script in tools/golden/make_*.py; do \
-	  echo "-- $$script"; "$$python" "$$script"; done
+	  echo "-- $$script"; "$$python" "$$script" || exit 1; done
 
 .PHONY: asan tsan
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer

@@ -1,7 +1,7 @@
 """Makes a trace for `limpid verify`: what transformers computes for some tokens, layer by layer, in f64.
 
     make_trace.py FOLDER TRACE.safetensors [--ids 1,2,3 | --prompt TEXT]
-    make_trace.py --goldens
+    make_trace.py
 
 The first form reads a model in transformers' layout (Llama and its relatives, GPT-2); the second makes the traces beside
 tests/data/golden/*/*.gguf that tests use. Needs torch 2.15.0, transformers 5.23.0, safetensors 0.6, numpy 2.4
@@ -88,13 +88,12 @@ def main() -> None:
     parser.add_argument("trace", nargs="?")
     parser.add_argument("--ids")
     parser.add_argument("--prompt", default="The quick brown fox jumps over the lazy dog.")
-    parser.add_argument("--goldens", action="store_true")
     arguments = parser.parse_args()
-    if arguments.goldens:
+    if not arguments.folder:
         make_goldens()
         return
-    if not arguments.folder or not arguments.trace:
-        parser.error("give FOLDER and TRACE.safetensors, or --goldens")
+    if not arguments.trace:
+        parser.error("give FOLDER and TRACE.safetensors, or neither")
     model = transformers.AutoModelForCausalLM.from_pretrained(
         arguments.folder, dtype=torch.float32, attn_implementation="eager"
     ).eval()
