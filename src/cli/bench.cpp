@@ -27,12 +27,15 @@ struct BenchFlags {
   std::string depth = "0";
   int64_t n_repetitions = 5;
   std::string output = "md";
+  bool ops = false;
 };
 
 class Benchmark {
  public:
-  Benchmark(Model& model, const ModelFlags& flags)
+  // `timer`: the executor that the model runs on, when ops are asked for; else null.
+  Benchmark(Model& model, const ModelFlags& flags, TimingExecutor* timer)
       : model_(model),
+        timer_(timer),
         n_batch_(to_open_options(flags).n_batch),
         k_dtype_(cache_dtype(flags.cache_type_k)),
         v_dtype_(cache_dtype(flags.cache_type_v)),
@@ -114,15 +117,18 @@ class Benchmark {
     ProgressBar bar(result.test);
     for (int64_t i = 0; i <= n_repetitions; ++i) {
       cache_->truncate(sequence_, result.depth);
+      if (timer_ != nullptr && i == 1) timer_->take();  // what came before
       const auto begin = Clock::now();
       body(std::span<const int32_t>(ids).subspan(depth));
       const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       if (i > 0) result.seconds.push_back(seconds);
       bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n_repetitions + 1));
     }
+    if (timer_ != nullptr) result.ops = timer_->take();
   }
 
   Model& model_;
+  TimingExecutor* timer_;
   int64_t n_batch_;
   DType k_dtype_;
   DType v_dtype_;
@@ -157,6 +163,7 @@ void declare_bench(Flags& flags, BenchFlags& values) {
                 "of each test, after one for warmth (5)");
   flags.text("-o,--output FORMAT", values.output, "md, csv or json (md)");
   flags.suggest({"md", "csv", "json"});
+  flags.toggle("--ops", values.ops, "also where the time goes, op by op (md, json)");
   declare_model(flags, values.model);
 }
 
@@ -179,21 +186,33 @@ int bench_command(const Arguments& arguments) {
       "operations done\nper second, and their share of what this machine can do, which it "
       "measures. Random tokens.",
       "limpid bench -m smollm2 -p 512 -n 128 -t 2\n"
+      "limpid bench -m smollm2 -p 0 -n 64 --ops\n"
       "limpid bench -m smollm2 -p 0 -n 64 -d 0,2048 -o json");
   declare_bench(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError,
                values.output == "md" || values.output == "csv" || values.output == "json",
                "-o {}: choose md, csv or json", values.output);
+  LIMPID_CHECK(ArgumentError, !values.ops || values.output != "csv",
+               "--ops: a table in a table does not go into csv; choose -o md or json");
   LIMPID_CHECK(ArgumentError, values.n_repetitions >= 1, "-r {}: must be at least 1",
                values.n_repetitions);
   const auto prompts = parse_lengths(values.n_prompt, "-p");
   const auto lengths = parse_lengths(values.n_generate, "-n");
   const auto depths = parse_lengths(values.depth, "-d");
 
-  const auto model = load_weights_only(values.model, open_header(values.model));
+  TimingExecutor* timer = nullptr;
+  WrapExecutor wrap;
+  if (values.ops) {
+    wrap = [&timer](std::unique_ptr<Executor> inner) {
+      auto owned = std::make_unique<TimingExecutor>(std::move(inner));
+      timer = owned.get();
+      return owned;
+    };
+  }
+  const auto model = load_weights_only(values.model, open_header(values.model), wrap);
   BenchReport report = describe(*model, values.model);
-  Benchmark benchmark(*model, values.model);
+  Benchmark benchmark(*model, values.model, timer);
   for (const int64_t depth : depths) {
     for (const int64_t n : prompts) {
       if (n > 0) report.results.push_back(benchmark.prompt(n, depth, values.n_repetitions));

@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "cli/machine.h"
+#include "insight/timing_executor.h"
 #include "model/decoder_spec.h"
 #include "tensor/dtype.h"
 
@@ -32,6 +33,7 @@ struct BenchResult {
   std::vector<double> seconds;  // one for each repetition
   double n_bytes = 0;           // read from memory in one repetition, at least
   double n_flops = 0;
+  std::vector<OpTime> ops;  // of all repetitions together; empty unless asked for
 
   [[nodiscard]] int64_t n_tokens() const { return n_prompt + n_generated; }
   [[nodiscard]] double tokens_per_second() const;

@@ -70,6 +70,35 @@ Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
   return rates;
 }
 
+// Where the time of one repetition went, the ops first and what lies between them last.
+std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limits) {
+  const auto n = static_cast<double>(result.seconds.size());
+  const double total = result.mean_seconds();
+  std::string text = fmt::format(
+      "\n{}: {:.3f} ms\n\n"
+      "| op | calls | ms | share | GB/s | of read limit | GFLOP/s | of f32 limit |\n"
+      "|---|---:|---:|---:|---:|---:|---:|---:|\n",
+      result.test, total * 1e3);
+  double rest = total;
+  for (const OpTime& op : result.ops) {
+    const double seconds = op.seconds / n;
+    rest -= seconds;
+    text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
+                        static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
+    if (op.n_flops > 0) {
+      const double bytes = static_cast<double>(op.n_weight_bytes) / op.seconds;
+      const double flops = static_cast<double>(op.n_flops) / op.seconds;
+      text += fmt::format(" {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n", bytes / 1e9,
+                          bytes / limits.read_bytes_per_second * 100, flops / 1e9,
+                          flops / limits.f32_flops_per_second * 100);
+    } else {
+      text += " | | | |\n";
+    }
+  }
+  return text + fmt::format("| between ops | | {:.3f} | {:.1f} % | | | | |\n", rest * 1e3,
+                            rest / total * 100);
+}
+
 }  // namespace
 
 std::string to_markdown(const BenchReport& report) {
@@ -89,6 +118,9 @@ std::string to_markdown(const BenchReport& report) {
         report.model, format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6,
         result.test, result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
         rates.share_of_read * 100, rates.flops_per_second / 1e9, rates.share_of_flops * 100);
+  }
+  for (const BenchResult& result : report.results) {
+    if (!result.ops.empty()) text += ops_to_markdown(result, report.limits);
   }
   return text;
 }
@@ -144,6 +176,13 @@ std::string to_json_text(const BenchReport& report) {
     array.back()["samples_ns"] = nlohmann::ordered_json::array();
     for (const double seconds : result.seconds) {
       array.back()["samples_ns"].push_back(std::llround(seconds * 1e9));
+    }
+    for (const OpTime& op : result.ops) {
+      array.back()["ops"].push_back({{"op", op.op},
+                                     {"n_calls", op.n_calls},
+                                     {"seconds", op.seconds},
+                                     {"weight_bytes", op.n_weight_bytes},
+                                     {"flops", op.n_flops}});
     }
   }
   return dump_json(array, 2) + "\n";

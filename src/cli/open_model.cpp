@@ -53,7 +53,8 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
 }
 
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
-                                         std::shared_ptr<const Checkpoint> checkpoint) {
+                                         std::shared_ptr<const Checkpoint> checkpoint,
+                                         const WrapExecutor& wrap) {
   const auto start = std::chrono::steady_clock::now();
   const OpenOptions options = to_open_options(flags);
   ProgressBar bar("loading");
@@ -67,8 +68,9 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
         quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
                                 quantized_cache_folder(), {options.n_threads, load.progress}));
   }
-  auto model =
-      Model::load(std::move(checkpoint), make_executor(options.executor, executor_options), load);
+  auto executor = make_executor(options.executor, executor_options);
+  if (wrap) executor = wrap(std::move(executor));
+  auto model = Model::load(std::move(checkpoint), std::move(executor), load);
   bar.wipe();
   if (flags.verbose) {
     log_opened(model->checkpoint(), model->spec(), model->n_ctx(), seconds_since(start));

@@ -1,6 +1,7 @@
 // Opening what -m names, with a progress bar.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,8 +24,11 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
                                                 std::string_view encoding = {});
 
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
+// The model runs on what `wrap` makes of the executor that the flags choose.
+using WrapExecutor = std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)>;
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
-                                         std::shared_ptr<const Checkpoint> checkpoint);
+                                         std::shared_ptr<const Checkpoint> checkpoint,
+                                         const WrapExecutor& wrap = {});
 
 // Everything. `chat_template` (Jinja) stands in for the model's own unless empty.
 LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {});

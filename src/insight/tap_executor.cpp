@@ -2,20 +2,16 @@
 
 namespace limpid {
 
-TapExecutor::TapExecutor(std::unique_ptr<Executor> inner) : inner_(std::move(inner)) {}
-
 // Copies are handles of the inner executor and go first.
 TapExecutor::~TapExecutor() { copies_.clear(); }
 
 void TapExecutor::begin_step() {
   copies_.clear();
-  inner_->begin_step();
+  inner().begin_step();
 }
 
-void TapExecutor::end_step() { inner_->end_step(); }
-
 void TapExecutor::observe(std::string_view what, int64_t layer, const Activation& x) {
-  copies_.push_back({std::string(what), layer, inner_->scale(x, 1.0F)});
+  copies_.push_back({std::string(what), layer, inner().scale(x, 1.0F)});
 }
 
 std::vector<Observation> TapExecutor::take() {
@@ -24,7 +20,7 @@ std::vector<Observation> TapExecutor::take() {
     const Activation& x = copy.values;
     Observation seen{copy.what, copy.layer, x.rows(), x.cols(), {}};
     seen.values.resize(static_cast<size_t>(x.rows() * x.cols()));
-    inner_->read(x, seen.values);
+    inner().read(x, seen.values);
     observations.push_back(std::move(seen));
   }
   copies_.clear();

@@ -326,6 +326,25 @@ class Measures(unittest.TestCase):
             self.assertEqual((test["n_threads"], len(test["samples_ns"])), (1, 2))
             self.assertGreater(test["limit_bytes_per_second"], 1e8)
 
+    def test_bench_says_where_the_time_goes(self):
+        given = ("bench", "-m", TINY, "-p", "16", "-n", "4", "-r", "2", "-t", "1", "--ops")
+        code, out, err = output(*given, "-o", "json")
+        self.assertEqual(code, 0, err)
+        for test in json.loads(out):
+            ops = {op["op"]: op for op in test["ops"]}
+            n_steps = 2 * (4 if test["n_gen"] else 1)
+            self.assertEqual(ops["embed"]["n_calls"], n_steps)
+            self.assertEqual(ops["attention"]["n_calls"], 2 * n_steps)
+            seconds = sum(op["seconds"] for op in test["ops"])
+            self.assertLess(seconds, sum(test["samples_ns"]) / 1e9)
+            self.assertGreater(seconds, 0.3 * sum(test["samples_ns"]) / 1e9)
+        code, out, err = output(*given)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out.count("| between ops |"), 2)
+        code, out, err = output(*given, "-o", "csv")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("choose -o md or json", err)
+
     def test_inspect_knows_every_tensor(self):
         report = json.loads(output("inspect", "-m", TINY, "--json")[1])
         self.assertEqual(len(report["tensors"]), 20)

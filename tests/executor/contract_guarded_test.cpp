@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "executor/delegating_executor.h"
+#include "executor/reference/reference_executor.h"
 #include "model/model.h"
 #include "model/tiny_checkpoint.h"
 
@@ -42,22 +43,29 @@ class GuardedMemory final : public std::pmr::memory_resource {
   size_t used_ = 0;
 };
 
-class GuardedExecutor final : public testing::DelegatingExecutor {
+class GuardedExecutor final : public DelegatingExecutor {
  public:
-  explicit GuardedExecutor(GuardedMemory& memory) : DelegatingExecutor(&memory), memory_(memory) {}
+  explicit GuardedExecutor(GuardedMemory& memory)
+      : GuardedExecutor(memory, std::make_unique<ReferenceExecutor>(ExecutorOptions{1}, &memory)) {}
   Activation embed(const Weight& table) override {
     Activation x = DelegatingExecutor::embed(table);
-    first_address_ = inner_.rows(x).data;
+    first_address_ = reference_.rows(x).data;
     return x;
   }
   float* first_address() const { return first_address_; }
 
  protected:
-  void enter() override { memory_.open(); }
+  void enter(std::string_view /*op*/) override { memory_.open(); }
   void leave() override { memory_.close(); }
 
  private:
+  GuardedExecutor(GuardedMemory& memory, std::unique_ptr<ReferenceExecutor> reference)
+      : DelegatingExecutor(std::move(reference)),
+        memory_(memory),
+        reference_(static_cast<ReferenceExecutor&>(inner())) {}
+
   GuardedMemory& memory_;
+  ReferenceExecutor& reference_;
   float* first_address_ = nullptr;
 };
 

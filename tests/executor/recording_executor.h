@@ -9,12 +9,18 @@
 #include <vector>
 
 #include "executor/delegating_executor.h"
+#include "executor/reference/reference_executor.h"
 #include "tensor/codec.h"
 
 namespace limpid::testing {
 
 class RecordingExecutor final : public DelegatingExecutor {
  public:
+  RecordingExecutor()
+      : DelegatingExecutor(std::make_unique<ReferenceExecutor>(ExecutorOptions{1},
+                                                               std::pmr::new_delete_resource())),
+        inner_(static_cast<ReferenceExecutor&>(DelegatingExecutor::inner())) {}
+
   struct Node {
     Activation inner;           // kept alive: nothing that was recorded is overwritten
     std::vector<double> value;  // [rows, cols]
@@ -251,6 +257,7 @@ class RecordingExecutor final : public DelegatingExecutor {
     }
   }
 
+  ReferenceExecutor& inner_;
   std::vector<Node> nodes_;
   std::vector<std::function<void()>> record_;
   std::map<std::string, std::vector<double>> weight_gradients_;

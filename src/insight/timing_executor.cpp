@@ -1,0 +1,74 @@
+#include "insight/timing_executor.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace limpid {
+namespace {
+
+// "blk.3.attn_q.weight" -> "attn_q", "layers.3.attention.wq.weight" -> "attention.wq".
+std::string kind_of(std::string_view name) {
+  const auto is_number = [](std::string_view word) {
+    return !word.empty() &&
+           std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  size_t begin = 0;
+  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+    const size_t next = name.find('.', dot + 1);
+    if (next != std::string_view::npos && is_number(name.substr(dot + 1, next - dot - 1)))
+      begin = next + 1;
+  }
+  name.remove_prefix(begin);
+  constexpr std::string_view kSuffix = ".weight";
+  if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
+  return std::string(name);
+}
+
+}  // namespace
+
+Weight TimingExecutor::load_weight(const WeightSource& source) {
+  const Weight weight = DelegatingExecutor::load_weight(source);
+  if (source.use != WeightUse::kVector) {
+    matrices_[weight.id] = {kind_of(source.name), source.tensor.n_bytes()};
+  }
+  return weight;
+}
+
+void TimingExecutor::linear(const Activation& x, std::span<Projection> projections) {
+  linear_label_ = "linear";
+  uint64_t n_bytes = 0;
+  int64_t n_flops = 0;
+  for (const Projection& projection : projections) {
+    const Matrix& matrix = matrices_.at(projection.weight.id);
+    linear_label_ += (n_bytes == 0 ? " " : ", ") + matrix.kind;
+    n_bytes += matrix.n_bytes;
+    n_flops += 2 * x.rows() * projection.weight.rows * projection.weight.cols;
+  }
+  DelegatingExecutor::linear(x, projections);
+  OpTime& time = times_.find(linear_label_)->second;
+  time.n_weight_bytes += n_bytes;
+  time.n_flops += n_flops;
+}
+
+void TimingExecutor::enter(std::string_view op) {
+  if (op == "linear") op = linear_label_;
+  auto found = times_.find(op);
+  if (found == times_.end()) found = times_.emplace(op, OpTime{.op = std::string(op)}).first;
+  current_ = &found->second;
+  begin_ = Clock::now();
+}
+
+void TimingExecutor::leave() {
+  current_->seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
+  ++current_->n_calls;
+}
+
+std::vector<OpTime> TimingExecutor::take() {
+  std::vector<OpTime> times;
+  for (auto& [op, time] : times_) times.push_back(std::move(time));
+  times_.clear();
+  std::ranges::sort(times, std::ranges::greater(), &OpTime::seconds);
+  return times;
+}
+
+}  // namespace limpid
