@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -26,6 +27,24 @@ inline void pause_cpu() {
   asm volatile("yield");
 #endif
 }
+
+// Threads that begin while this lives take no signals: handlers run on the application's own
+// threads, so that Ctrl-C ends the read that waits there. Faults of a thread itself stay.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 // Returns when `value` is no longer `old`: spins for a while where that is wanted, then sleeps.
 int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
@@ -117,6 +136,7 @@ ThreadPool::ThreadPool(int n_threads) : impl_(std::make_unique<Impl>()) {
   size_ = n_threads == 0 ? cores : n_threads;
   impl_->spin = size_ <= cores;
   impl_->workers.reserve(static_cast<size_t>(size_ - 1));
+  const SignalsBlocked blocked;
   try {
     for (int i = 1; i < size_; ++i) {
       impl_->workers.emplace_back([impl = impl_.get(), i] { impl->work(i); });

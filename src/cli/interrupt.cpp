@@ -3,6 +3,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <utility>
 
@@ -11,16 +12,19 @@
 namespace limpid::cli {
 namespace {
 
-volatile std::sig_atomic_t n_interrupts = 0;
-const CancelToken* token_to_cancel = nullptr;
+// Atomic, since any thread of the process may run the handler.
+std::atomic<int> n_interrupts = 0;
+std::atomic<const CancelToken*> token_to_cancel = nullptr;
+static_assert(std::atomic<int>::is_always_lock_free &&
+              std::atomic<const CancelToken*>::is_always_lock_free);
 termios terminal_at_start{};
 bool have_terminal = false;
 
 // Everything here is async-signal-safe.
 void on_interrupt(int /*signal*/) {
-  n_interrupts = n_interrupts + 1;
-  token_to_cancel->cancel();
-  if (n_interrupts < 2) return;
+  const int n = ++n_interrupts;
+  if (const CancelToken* token = token_to_cancel) token->cancel();
+  if (n < 2) return;
   if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, "\n", 1);
   _exit(kExitInterrupted);

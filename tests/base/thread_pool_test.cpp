@@ -1,9 +1,11 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -23,6 +25,20 @@ TEST_P(ThreadPoolTest, MakesEachCallOncePerJob) {
   std::vector<int> calls(static_cast<size_t>(pool.size()));
   for (int job = 0; job < 500; ++job) pool.run([&](int thread) { ++calls[thread]; });
   for (const int n : calls) EXPECT_EQ(n, 500);
+}
+
+TEST_P(ThreadPoolTest, SignalsGoToTheThreadsOfTheApplication) {
+  ThreadPool pool(GetParam());
+  sigset_t one;
+  sigset_t before;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &one, &before), 0);
+  ASSERT_EQ(kill(getpid(), SIGUSR1), 0);  // a thread that took it would end the process
+  pool.run([](int) {});
+  const timespec no_time{};
+  EXPECT_EQ(sigtimedwait(&one, nullptr, &no_time), SIGUSR1) << "somebody else took it";
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 TEST_P(ThreadPoolTest, WritesOfOneJobAreSeenByTheNext) {
