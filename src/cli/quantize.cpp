@@ -20,6 +20,7 @@ struct QuantizeFlags {
   std::string out;
   std::string type;
   std::string importance;
+  bool no_calibrate = false;
   bool allow_requantize = false;
   bool dry_run = false;
 };
@@ -27,7 +28,8 @@ struct QuantizeFlags {
 bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
   Flags flags("quantize IN OUT TYPE [options]",
               "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
-              "follows llama.cpp's\nmixtures; scales are searched for. TYPE is one of\n" +
+              "follows llama.cpp's\nmixtures; scales are searched for, by what the matrices meet "
+              "in a short text. TYPE is one of\n" +
                   file_type_names() + ".",
               "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
               "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf");
@@ -40,6 +42,8 @@ bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
   declare_overrides(flags, values.model);
   flags.text("--imatrix FILE", values.importance,
              "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
+  flags.toggle("--no-calibrate", values.no_calibrate,
+               "do not run the model over a short text first to learn what its matrices meet");
   flags.toggle("--allow-requantize", values.allow_requantize,
                "quantise also what is quantised already");
   flags.toggle("--dry-run", values.dry_run, "say what every tensor would become, write nothing");
@@ -81,7 +85,7 @@ int quantize_command(const Arguments& arguments) {
   QuantizeFlags values;
   if (!parse_flags(arguments, values)) return kExitOk;
   const FileType& type = file_type_from_name(values.type);
-  const Importance importance =
+  Importance importance =
       values.importance.empty() ? Importance{} : Importance::open(values.importance);
   const auto [checkpoint, remarks] = described_for_gguf(*open_header(values.model));
   PlanOptions options;
@@ -99,10 +103,19 @@ int quantize_command(const Arguments& arguments) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
     return true;
   };
+  write.calibrate = !values.no_calibrate;
+  ProgressBar calibration("calibrating");
+  write.calibration_progress = [&calibration](uint64_t done, uint64_t total) {
+    calibration.show(done, total, fmt::format("{} of {} tokens", done, total));
+    return true;
+  };
   const auto start = std::chrono::steady_clock::now();
-  write_model_gguf(values.out, checkpoint, plan, &type, importance, write);
+  const InputFacts facts{std::move(importance), calibrate(checkpoint, plan, write)};
+  calibration.wipe();
+  write_model_gguf(values.out, checkpoint, plan, &type, facts, write);
   bar.wipe();
   for (const std::string& remark : remarks) print_log(remark);
+  if (!facts.means.not_measured.empty()) print_log(facts.means.not_measured);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,

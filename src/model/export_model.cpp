@@ -28,14 +28,14 @@ constexpr int64_t kQuantizationVersion = 2;  // of ggml's block formats, since M
 
 // Streams every tensor of the plan into `write`, with progress.
 void stream_all(const std::string& path, const Checkpoint& checkpoint, const TensorPlan& plan,
-                const Importance& importance, const WriteOptions& options, const ByteSink& write) {
+                const InputFacts& facts, const WriteOptions& options, const ByteSink& write) {
   ThreadPool pool(options.n_threads);
   uint64_t done = 0;
   for (const PlannedTensor& tensor : plan.tensors) {
     const uint64_t before = tensor_bytes(tensor.from, tensor.shape);
     const uint64_t after = tensor_bytes(tensor.to, tensor.shape);
     uint64_t written = 0;
-    stream_tensor(checkpoint, tensor, importance, pool, [&](std::span<const std::byte> bytes) {
+    stream_tensor(checkpoint, tensor, facts, pool, [&](std::span<const std::byte> bytes) {
       write(bytes);
       written += bytes.size();
       const auto part = static_cast<double>(written) / static_cast<double>(after);
@@ -184,8 +184,17 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
 
 }  // namespace
 
+InputMeans calibrate(const Checkpoint& checkpoint, const TensorPlan& plan,
+                     const WriteOptions& options) {
+  const bool coarse = std::ranges::any_of(plan.tensors, [](const PlannedTensor& tensor) {
+    return tensor.from != tensor.to && is_quantized(tensor.to) && tensor.to != DType::kQ8_0;
+  });
+  if (!options.calibrate || !coarse) return {};
+  return measure_inputs(checkpoint, options.n_threads, options.calibration_progress);
+}
+
 void write_model_gguf(const std::string& path, const Checkpoint& checkpoint, const TensorPlan& plan,
-                      const FileType* file_type, const Importance& importance,
+                      const FileType* file_type, const InputFacts& facts,
                       const WriteOptions& options) {
   Metadata metadata = checkpoint.metadata;
   if (file_type != nullptr) {
@@ -193,7 +202,7 @@ void write_model_gguf(const std::string& path, const Checkpoint& checkpoint, con
     metadata.set("general.quantization_version", {kQuantizationVersion, "u32"});
   }
   GgufStream stream(path, metadata, table_of(plan, nullptr));
-  stream_all(path, checkpoint, plan, importance, options,
+  stream_all(path, checkpoint, plan, facts, options,
              [&](std::span<const std::byte> bytes) { stream.write(bytes); });
   stream.commit();
 }
@@ -208,7 +217,9 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
     GgufDescription description = described_for_gguf(checkpoint);
     result.remarks = std::move(description.remarks);
     result.plan = plan_tensors(description.checkpoint, plan);
-    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, {},
+    const InputMeans means = calibrate(description.checkpoint, result.plan, options.write);
+    if (!means.not_measured.empty()) result.remarks.push_back(means.not_measured);
+    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, {{}, means},
                      options.write);
     return result;
   }

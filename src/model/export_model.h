@@ -21,12 +21,22 @@ struct WriteOptions {
   int n_threads = 0;  // 0: as many as cores
   // Called with bytes of the source done and in all; false cancels (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress;
+  // Whether the model is run before it is quantised, to know what its matrices meet
+  // (input_means.h).
+  bool calibrate = true;
+  // The same as `progress`, of that run: tokens done and in all.
+  std::function<bool(uint64_t done, uint64_t total)> calibration_progress = {};
 };
+
+// What measure_inputs says of `checkpoint`; nothing if the options do not want it, or if no tensor
+// of the plan becomes so coarse that it matters (Q8_0 does not).
+InputMeans calibrate(const Checkpoint& checkpoint, const TensorPlan& plan,
+                     const WriteOptions& options);
 
 // Writes `checkpoint`, as described_for_gguf gives it, as `plan` says. general.file_type and
 // general.quantization_version tell `file_type`, if there is one.
 void write_model_gguf(const std::string& path, const Checkpoint& checkpoint, const TensorPlan& plan,
-                      const FileType* file_type, const Importance& importance,
+                      const FileType* file_type, const InputFacts& facts,
                       const WriteOptions& options);
 
 struct ExportOptions {

@@ -15,7 +15,7 @@ namespace limpid {
 namespace {
 
 // Changes when the same source would give other bytes.
-constexpr std::string_view kQuantizerVersion = "limpid quantizer 2";
+constexpr std::string_view kQuantizerVersion = "limpid quantizer 3";
 constexpr const char* kIdentityKey = "limpid.cache.source";
 
 // FNV-1a, 64 bits.
@@ -165,7 +165,8 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
   Checkpoint described = source;
   described.metadata = Metadata{};
   described.metadata.set(kIdentityKey, {identity, "string"});
-  write_model_gguf(path, described, tensors, &file_type, {}, options);
+  write_model_gguf(path, described, tensors, &file_type, {{}, calibrate(source, tensors, options)},
+                   options);
   auto cached = open_cached(path, identity);
   LIMPID_CHECK(ResourceError, cached.has_value(), "{} is gone as soon as it was written", path);
   bound_quantized_cache(folder, path, kQuantizedCacheBytes);

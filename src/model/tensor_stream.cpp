@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "base/check.h"
 #include "model/registry.h"
 #include "tensor/codec.h"
-#include "tensor/quantize_row.h"
 
 namespace limpid {
 namespace {
@@ -85,9 +85,9 @@ void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
 // Rows [begin, end) of the new tensor into `out`.
 class RowConverter {
  public:
-  RowConverter(const TensorView& source, const PlannedTensor& planned,
-               std::span<const float> importance, std::vector<std::vector<float>>& scratch)
-      : source_(source), planned_(planned), importance_(importance), scratch_(scratch) {}
+  RowConverter(const TensorView& source, const PlannedTensor& planned, const ColumnFacts& facts,
+               std::vector<std::vector<float>>& scratch)
+      : source_(source), planned_(planned), facts_(facts), scratch_(scratch) {}
 
   uint64_t row_bytes() const { return tensor_bytes(planned_.to, Shape{source_.shape.cols()}); }
 
@@ -105,7 +105,7 @@ class RowConverter {
           !std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
         not_finite_.store(true, std::memory_order_relaxed);
       }
-      quantize_row(planned_.to, values, importance_, out);
+      quantize_row(planned_.to, values, facts_, out);
     }
   }
 
@@ -114,12 +114,28 @@ class RowConverter {
  private:
   TensorView source_;
   const PlannedTensor& planned_;
-  std::span<const float> importance_;
+  ColumnFacts facts_;
   std::vector<std::vector<float>>& scratch_;  // a row for each thread
   std::atomic<bool> not_finite_ = false;
 };
 
 }  // namespace
+
+ColumnFacts InputFacts::of(std::string_view name, int64_t n_cols) const {
+  ColumnFacts facts;
+  facts.importance = importance.columns_of(name, n_cols);
+  const auto found = means.of.find(name);
+  if (found == means.of.end()) return facts;
+  const InputMean& input = found->second;
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(input.mean.size()) == n_cols,
+               "{} has {} columns and the mean of its input {}", name, n_cols, input.mean.size());
+  facts.mean = input.mean;
+  facts.variance = input.variance;
+  // Importances say how the columns compare, in whatever unit.
+  const double sum = std::accumulate(facts.importance.begin(), facts.importance.end(), 0.0);
+  if (sum > 0) facts.variance *= static_cast<float>(static_cast<double>(n_cols) / sum);
+  return facts;
+}
 
 TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -150,12 +166,12 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
 }
 
 void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                   const Importance& importance, ThreadPool& pool, const ByteSink& sink) {
+                   const InputFacts& facts, ThreadPool& pool, const ByteSink& sink) {
   Tensor storage;
   const TensorView stored = checkpoint.read(tensor.name, storage);
   const TensorView source = as_rows(stored, tensor);
-  std::span<const float> columns;
-  if (is_quantized(tensor.to)) columns = importance.columns_of(tensor.name, source.shape.cols());
+  ColumnFacts columns;
+  if (is_quantized(tensor.to)) columns = facts.of(tensor.name, source.shape.cols());
   std::vector<std::vector<float>> scratch(static_cast<size_t>(pool.size()));
   RowConverter converter(source, tensor, columns, scratch);
   const int64_t n_rows = source.shape.rows();

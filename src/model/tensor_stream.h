@@ -12,6 +12,8 @@
 #include "checkpoint/checkpoint.h"
 #include "model/file_type.h"
 #include "model/importance.h"
+#include "model/input_means.h"
+#include "tensor/quantize_row.h"
 
 namespace limpid {
 
@@ -58,6 +60,16 @@ struct PlanOptions {
 // the mixture, what is not quantised (norms, biases) f32. Throws UnsupportedError, FormatError.
 TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options);
 
+// What is known of the activations that meet the matrices of a model.
+struct InputFacts {
+  Importance importance{};
+  InputMeans means{};
+
+  // Of one matrix; the spans live as long as this. Throws ShapeError for facts about another number
+  // of columns.
+  ColumnFacts of(std::string_view name, int64_t n_cols) const;
+};
+
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
 // Hands the tensor's bytes in their new form to `sink`, in pieces of whole rows of a few MiB.
@@ -65,6 +77,6 @@ using ByteSink = std::function<void(std::span<const std::byte>)>;
 // read. Throws FormatError when a value is not finite and its new type cannot say so, and what
 // Checkpoint::read and `sink` throw.
 void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
-                   const Importance& importance, ThreadPool& pool, const ByteSink& sink);
+                   const InputFacts& facts, ThreadPool& pool, const ByteSink& sink);
 
 }  // namespace limpid

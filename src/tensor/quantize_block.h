@@ -4,21 +4,22 @@
 #pragma once
 
 #include "tensor/blocks.h"
+#include "tensor/quantize_drift.h"
 
 namespace limpid {
 
-// Quantises the block's 32 or 256 values. `importance` has as many numbers >= 0, or is null.
-void quantize_block(const float* values, const float* importance, BlockQ4_0& block);
-void quantize_block(const float* values, const float* importance, BlockQ4_1& block);
-void quantize_block(const float* values, const float* importance, BlockQ5_0& block);
-void quantize_block(const float* values, const float* importance, BlockQ5_1& block);
-void quantize_block(const float* values, const float* importance, BlockQ8_0& block);
-void quantize_block(const float* values, const float* importance, BlockQ2_K& block);
-void quantize_block(const float* values, const float* importance, BlockQ3_K& block);
-void quantize_block(const float* values, const float* importance, BlockQ4_K& block);
-void quantize_block(const float* values, const float* importance, BlockQ5_K& block);
-void quantize_block(const float* values, const float* importance, BlockQ6_K& block);
-void quantize_block(const float* values, const float* importance, BlockIQ4_NL& block);
-void quantize_block(const float* values, const float* importance, BlockIQ4_XS& block);
+// Quantises the block's 32 or 256 values, of columns in which `columns` points to as many numbers.
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ4_0& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ4_1& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ5_0& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ5_1& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ8_0& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ2_K& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ3_K& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ4_K& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ5_K& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockIQ4_NL& block);
+void quantize_block(const float* values, const BlockColumns& columns, BlockIQ4_XS& block);
 
 }  // namespace limpid

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "tensor/blocks.h"
@@ -33,7 +35,23 @@ struct UniformLevels {
   static constexpr int kStarts = Starts;
   static constexpr float kStep = 1.8F / Starts;
   static Float4 nearest(Float4 v) { return round_to_even(clamp(v, kLow, kHigh)); }
+  // The level above or below `level`; itself at the end.
+  static float next(float level, bool above) {
+    return std::clamp(level + (above ? 1.0F : -1.0F), kLow, kHigh);
+  }
 };
+
+// The index of each of the levels -127, ..., 113 of the IQ4 formats, by level + 127.
+inline constexpr auto kIndexOfIq4Level = [] {
+  std::array<uint8_t, 241> index{};
+  for (size_t i = 0; i < kIq4Levels.size(); ++i) {
+    index[static_cast<size_t>(kIq4Levels[i] + 127)] = static_cast<uint8_t>(i);
+  }
+  return index;
+}();
+inline unsigned index_of_iq4_level(float level) {
+  return kIndexOfIq4Level[static_cast<size_t>(static_cast<int>(level) + 127)];
+}
 
 // The uneven levels of the IQ4 formats.
 struct UnevenLevels {
@@ -49,6 +67,11 @@ struct UnevenLevels {
       level += v >= all_lanes((below + above) / 2) ? all_lanes(above - below) : all_lanes(0);
     }
     return level;
+  }
+  static float next(float level, bool above) {
+    const unsigned index = index_of_iq4_level(level);
+    const unsigned last = static_cast<unsigned>(kIq4Levels.size()) - 1;
+    return kIq4Levels[above ? std::min(index + 1, last) : std::max(index, 1U) - 1];
   }
 };
 

@@ -51,9 +51,9 @@ void pack_group_scales(const AffineBlock<32>& block, uint8_t (&packed)[12]) {
 
 }  // namespace
 
-void quantize_block(const float* values, const float* importance, BlockQ2_K& block) {
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ2_K& block) {
   uint8_t q[kSuperBlock];
-  const auto found = search_affine<3, 15>(WeighedGroups<16>(values, importance), q);
+  const auto found = search_affine<3, 15, 16>(values, columns, q);
   for (int g = 0; g < 16; ++g) {
     block.scales[g] = static_cast<uint8_t>(static_cast<unsigned>(found.scale[g]) |
                                            (static_cast<unsigned>(found.minimum[g]) << 4));
@@ -63,10 +63,10 @@ void quantize_block(const float* values, const float* importance, BlockQ2_K& blo
   pack_two_bits(q, block.qs);
 }
 
-void quantize_block(const float* values, const float* importance, BlockQ3_K& block) {
-  int8_t levels[kSuperBlock];
-  const auto found = search_symmetric<UniformLevels<-4, 3>, UniformLevels<-32, 31>>(
-      WeighedGroups<16>(values, importance), levels);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ3_K& block) {
+  float levels[kSuperBlock];
+  const auto found =
+      search_symmetric<UniformLevels<-4, 3>, UniformLevels<-32, 31>, 16>(values, columns, levels);
   uint8_t q[kSuperBlock];
   for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i] + 4);
   pack_two_bits(q, block.qs);
@@ -82,18 +82,18 @@ void quantize_block(const float* values, const float* importance, BlockQ3_K& blo
   block.d = to_half(found.d);
 }
 
-void quantize_block(const float* values, const float* importance, BlockQ4_K& block) {
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ4_K& block) {
   uint8_t q[kSuperBlock];
-  const auto found = search_affine<15, 63>(WeighedGroups<32>(values, importance), q);
+  const auto found = search_affine<15, 63, 32>(values, columns, q);
   block.d = to_half(found.d);
   block.dmin = to_half(found.dmin);
   pack_group_scales(found, block.scales);
   pack_nibbles(q, block.qs);
 }
 
-void quantize_block(const float* values, const float* importance, BlockQ5_K& block) {
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ5_K& block) {
   uint8_t q[kSuperBlock];
-  const auto found = search_affine<31, 63>(WeighedGroups<32>(values, importance), q);
+  const auto found = search_affine<31, 63, 32>(values, columns, q);
   block.d = to_half(found.d);
   block.dmin = to_half(found.dmin);
   pack_group_scales(found, block.scales);
@@ -101,12 +101,12 @@ void quantize_block(const float* values, const float* importance, BlockQ5_K& blo
   pack_bit(q, 4, block.qh);
 }
 
-void quantize_block(const float* values, const float* importance, BlockQ6_K& block) {
-  int8_t levels[kSuperBlock];
-  const auto found = search_symmetric<UniformLevels<-32, 31>, UniformLevels<-128, 127>>(
-      WeighedGroups<16>(values, importance), levels);
+void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K& block) {
+  float levels[kSuperBlock];
+  const auto found = search_symmetric<UniformLevels<-32, 31>, UniformLevels<-128, 127>, 16>(
+      values, columns, levels);
   for (int h = 0; h < 2; ++h) {
-    const int8_t* half = levels + 128 * h;
+    const float* half = levels + 128 * h;
     const auto q = [half](int i) { return static_cast<unsigned>(half[i] + 32); };
     for (int l = 0; l < 64; ++l) {
       block.ql[64 * h + l] = static_cast<uint8_t>((q(l) & 0x0fU) | ((q(64 + l) & 0x0fU) << 4));

@@ -9,19 +9,26 @@
 namespace limpid {
 namespace {
 
+const float* from(std::span<const float> columns, size_t begin) {
+  return columns.empty() ? nullptr : columns.data() + begin;
+}
+
 template <typename Block>
-void quantize_blocks(std::span<const float> values, const float* importance,
+void quantize_blocks(std::span<const float> values, const ColumnFacts& facts,
                      std::byte* destination) {
   const size_t block_size = dtype_info(Block::kDType).block_size;
+  float drift = 0;
   for (size_t i = 0; i < values.size() / block_size; ++i) {
+    const size_t begin = i * block_size;
+    const BlockColumns columns{from(facts.importance, begin), from(facts.mean, begin),
+                               facts.variance, &drift};
     Block block;
-    quantize_block(values.data() + i * block_size,
-                   importance == nullptr ? nullptr : importance + i * block_size, block);
+    quantize_block(values.data() + begin, columns, block);
     std::memcpy(destination + i * sizeof(Block), &block, sizeof(Block));
   }
 }
 
-using RowQuantizer = void (*)(std::span<const float>, const float*, std::byte*);
+using RowQuantizer = void (*)(std::span<const float>, const ColumnFacts&, std::byte*);
 
 // Null for what has no search.
 RowQuantizer quantizer_of(DType dtype) {
@@ -63,7 +70,7 @@ bool is_plain_float(DType dtype) {
 
 bool can_quantize(DType dtype) { return is_plain_float(dtype) || quantizer_of(dtype) != nullptr; }
 
-void quantize_row(DType dtype, std::span<const float> values, std::span<const float> importance,
+void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,
                   std::byte* destination) {
   if (is_plain_float(dtype)) return encode_row(dtype, values, destination);
   const RowQuantizer quantize = quantizer_of(dtype);
@@ -72,9 +79,11 @@ void quantize_row(DType dtype, std::span<const float> values, std::span<const fl
   LIMPID_CHECK(ShapeError, values.size() % info.block_size == 0,
                "{} elements are no whole number of {} blocks of {}", values.size(), info.name,
                info.block_size);
-  LIMPID_CHECK(ShapeError, importance.empty() || importance.size() == values.size(),
-               "{} importances for {} values", importance.size(), values.size());
-  quantize(values, importance.empty() ? nullptr : importance.data(), destination);
+  for (const std::span<const float> columns : {facts.importance, facts.mean}) {
+    LIMPID_CHECK(ShapeError, columns.empty() || columns.size() == values.size(),
+                 "facts about {} columns for {} values", columns.size(), values.size());
+  }
+  quantize(values, facts, destination);
 }
 
 }  // namespace limpid

@@ -12,11 +12,22 @@ namespace limpid {
 // Whether quantize_row knows `dtype`: F32, F16, BF16 and every block format.
 bool can_quantize(DType dtype);
 
-// Quantises a row, a whole number of blocks. `importance`: how much the square of each element's
-// error counts, >= 0 (in an importance matrix the mean square of the activation that meets it), as
-// many as there are values; empty: no knowledge. Deterministic: the same bytes on every machine.
+// What is known of the activations that meet the columns of a matrix.
+struct ColumnFacts {
+  // How much the square of each element's error counts, >= 0 (in an importance matrix the mean
+  // square of the activation), as many as there are columns; empty: no knowledge.
+  std::span<const float> importance{};
+  // The mean activation, as many as there are columns; empty: no knowledge. With it some elements
+  // go to the second nearest level, so that the row's error has little product with the mean
+  // (quantize_drift.h).
+  std::span<const float> mean{};
+  // Of a column's activation about its mean: this times its importance (or 1). Used with `mean`.
+  float variance = 0;
+};
+
+// Quantises a row, a whole number of blocks. Deterministic: the same bytes on every machine.
 // Values that are not finite give bytes that mean nothing. Throws UnsupportedError, ShapeError.
-void quantize_row(DType dtype, std::span<const float> values, std::span<const float> importance,
+void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,
                   std::byte* destination);
 
 }  // namespace limpid

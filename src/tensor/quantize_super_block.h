@@ -5,13 +5,15 @@
 // integers can express; each group tries the integers around its own, looking at the error that
 // its elements would have; and with all integers fixed the common scales are solved for by least
 // squares over the block. The last two steps repeat while the error falls. In the end the common
-// scales make up for what the fit takes away (quantize_gain.h).
+// scales make up for what the fit takes away (quantize_gain.h), and some levels move
+// (quantize_drift.h).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "tensor/quantize_drift.h"
 #include "tensor/quantize_fit.h"
 #include "tensor/quantize_gain.h"
 #include "tensor/quantize_weights.h"
@@ -27,9 +29,10 @@ struct WeighedGroups {
   Group<N> x[kGroups];
   Group<N> weights[kGroups];
 
-  WeighedGroups(const float* values, const float* importance) {
+  WeighedGroups(const float* values, const BlockColumns& columns) {
     for (int g = 0; g < kGroups; ++g) {
       x[g] = Group<N>::load(values + g * N);
+      const float* importance = columns.importance;
       weights[g] = element_weights<N>(importance == nullptr ? nullptr : importance + g * N);
     }
   }
@@ -127,9 +130,12 @@ float common_scale(const float (&numbers)[kSuperBlock / N],
   return rounded_to_half(fit.scale);
 }
 
+// Writes the levels to `q`.
 template <int Top, int ScaleTop, int N>
-AffineBlock<N> search_affine(const WeighedGroups<N>& groups, uint8_t (&q)[kSuperBlock]) {
+AffineBlock<N> search_affine(const float* values, const BlockColumns& columns,
+                             uint8_t (&q)[kSuperBlock]) {
   constexpr int kGroups = AffineBlock<N>::kGroups;
+  const WeighedGroups<N> groups(values, columns);
   AffineFit fits[kGroups];
   float scales[kGroups];
   float minima[kGroups];
@@ -150,21 +156,28 @@ AffineBlock<N> search_affine(const WeighedGroups<N>& groups, uint8_t (&q)[kSuper
     best = trial;
     solve_common_scales<Top>(groups, trial);
   }
+  float levels[kSuperBlock];
   Gain gain;
   for (int g = 0; g < kGroups; ++g) {
     const float scale = best.d * best.scale[g];
     const float minimum = best.dmin * best.minimum[g];
     const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-    Group<N> levels;
+    Group<N> nearest;
     for (int i = 0; i < Group<N>::kRegisters; ++i) {
       const Float4 above = groups.x[g].lanes[i] + all_lanes(minimum);
-      levels.lanes[i] = round_to_even(clamp(above * inverse, 0, Top));
+      nearest.lanes[i] = round_to_even(clamp(above * inverse, 0, Top));
     }
-    gain.add(groups.x[g], groups.weights[g], levels, scale, -minimum);
-    for (int i = 0; i < N; ++i) q[g * N + i] = static_cast<uint8_t>(levels[i]);
+    gain.add(groups.x[g], groups.weights[g], nearest, scale, -minimum);
+    nearest.store(levels + g * N);
   }
   best.d = rounded_to_half(best.d * gain.factor());
   best.dmin = rounded_to_half(best.dmin * gain.factor());
+  for (int g = 0; g < kGroups; ++g) {
+    scales[g] = best.d * best.scale[g];
+    minima[g] = -(best.dmin * best.minimum[g]);
+  }
+  settle_drift<UniformLevels<0, Top>>(groups.x, scales, minima, columns, levels);
+  for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i]);
   return best;
 }
 
@@ -221,8 +234,10 @@ void solve_common_scale(const WeighedGroups<N>& groups, SymmetricBlock<N>& block
 
 // Writes the levels to `levels`.
 template <typename Levels, typename Scales, int N>
-SymmetricBlock<N> search_symmetric(const WeighedGroups<N>& groups, int8_t (&levels)[kSuperBlock]) {
+SymmetricBlock<N> search_symmetric(const float* values, const BlockColumns& columns,
+                                   float (&levels)[kSuperBlock]) {
   constexpr int kGroups = SymmetricBlock<N>::kGroups;
+  const WeighedGroups<N> groups(values, columns);
   ScaleFit fits[kGroups];
   float scales[kGroups];
   float weights[kGroups];
@@ -250,9 +265,12 @@ SymmetricBlock<N> search_symmetric(const WeighedGroups<N>& groups, int8_t (&leve
       nearest.lanes[i] = Levels::nearest(groups.x[g].lanes[i] * inverse);
     }
     gain.add(groups.x[g], groups.weights[g], nearest, scale);
-    for (int i = 0; i < N; ++i) levels[g * N + i] = static_cast<int8_t>(nearest[i]);
+    nearest.store(levels + g * N);
   }
   best.d = rounded_to_half(best.d * gain.factor());
+  for (int g = 0; g < kGroups; ++g) scales[g] = best.d * best.scale[g];
+  constexpr float kNoOffsets[kGroups] = {};
+  settle_drift<Levels>(groups.x, scales, kNoOffsets, columns, levels);
   return best;
 }
 

@@ -67,6 +67,22 @@ class Quantize(unittest.TestCase):
             self.assertEqual(code, 0, err)
         self.assertEqual(self.path("1.gguf").read_bytes(), self.path("3.gguf").read_bytes())
 
+    def test_the_model_is_run_first_unless_told_not_to(self):
+        self.assertEqual(quantize(self.floats, self.path("with.gguf"), "q4_0")[0], 0)
+        options = ("q4_0", "--no-calibrate")
+        self.assertEqual(quantize(self.floats, self.path("without.gguf"), *options)[0], 0)
+        known, unknown = values_of(self.path("with.gguf")), values_of(self.path("without.gguf"))
+        steps = [known[name] != unknown[name] for name in known if "ffn_up" in name]
+        moved = numpy.concatenate(steps).mean()
+        self.assertTrue(0.001 < moved < 0.1, moved)
+        # Eight bits are near enough.
+        self.assertEqual(quantize(self.floats, self.path("with.gguf"), "q8_0")[0], 0)
+        options = ("q8_0", "--no-calibrate")
+        self.assertEqual(quantize(self.floats, self.path("without.gguf"), *options)[0], 0)
+        self.assertEqual(
+            self.path("with.gguf").read_bytes(), self.path("without.gguf").read_bytes()
+        )
+
     def test_what_a_row_does_not_allow_is_said(self):
         code, err = quantize(self.floats, self.path("q.gguf"), "q4_k_m")
         self.assertEqual(code, 0, err)

@@ -68,7 +68,7 @@ std::vector<float> golden_importance() {
 std::vector<float> round_trip(DType dtype, std::span<const float> row,
                               std::span<const float> importance) {
   std::vector<std::byte> bytes(tensor_bytes(dtype, Shape{static_cast<int64_t>(row.size())}));
-  quantize_row(dtype, row, importance, bytes.data());
+  quantize_row(dtype, row, {.importance = importance}, bytes.data());
   std::vector<float> decoded(row.size());
   decode_row(dtype, bytes.data(), decoded);
   return decoded;
@@ -203,7 +203,8 @@ TEST(QuantizeRowErrors, RefusesWhatItCannotDo) {
   const std::vector<float> row(64);
   EXPECT_THROW(quantize_row(DType::kI32, row, {}, bytes), UnsupportedError);
   EXPECT_THROW(quantize_row(DType::kQ4_K, row, {}, bytes), ShapeError);
-  EXPECT_THROW(quantize_row(DType::kQ4_0, row, std::vector<float>(32), bytes), ShapeError);
+  EXPECT_THROW(quantize_row(DType::kQ4_0, row, {.importance = std::span(row).first(32)}, bytes),
+               ShapeError);
   EXPECT_FALSE(can_quantize(DType::kI8));
   EXPECT_TRUE(can_quantize(DType::kIQ4_XS));
 }
