@@ -26,8 +26,8 @@ void ByteReader::seek(uint64_t offset, std::string_view field) {
   offset_ = offset;
 }
 
-void ByteReader::fail(uint64_t offset, std::string_view field, std::string problem) const {
-  throw FormatError(std::string(path_), offset, std::string(field), std::move(problem));
+void ByteReader::fail(uint64_t offset, std::string_view field, const std::string& problem) const {
+  throw FormatError(std::string(path_), offset, std::string(field), problem);
 }
 
 std::string printable(std::string_view text) {

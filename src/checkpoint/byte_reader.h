@@ -41,7 +41,7 @@ class ByteReader {
   void seek(uint64_t offset, std::string_view field);
 
   // Throws FormatError. `offset` is where the offending item begins.
-  [[noreturn]] void fail(uint64_t offset, std::string_view field, std::string problem) const;
+  [[noreturn]] void fail(uint64_t offset, std::string_view field, const std::string& problem) const;
 
  private:
   std::string_view path_;

@@ -11,8 +11,8 @@
 namespace limpid {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const char* field, std::string problem) {
-  throw FormatError(path, FormatError::kNoOffset, field, std::move(problem));
+[[noreturn]] void fail(const std::string& path, const char* field, const std::string& problem) {
+  throw FormatError(path, FormatError::kNoOffset, field, problem);
 }
 
 int64_t required_integer(const Metadata& metadata, const std::string& path, const char* key) {

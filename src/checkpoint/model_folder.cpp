@@ -43,7 +43,7 @@ void ModelFolder::check_name(std::string_view name) const {
 std::string ModelFolder::resolve(std::string_view name) const {
   check_name(name);
   std::error_code error;
-  const std::string real = fs::canonical(fs::path(real_) / name, error).string();
+  std::string real = fs::canonical(fs::path(real_) / name, error).string();
   LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, printable(name),
                error.message());
   if (!lies_in(real, real_) && (blobs_.empty() || !lies_in(real, blobs_))) {

@@ -34,7 +34,7 @@ ordered_json with_reasoning_names(const ordered_json& message) {
   for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
     const auto found = message.find(name);
     if (found == message.end() || found->is_null()) continue;
-    const ordered_json reasoning = *found;
+    const ordered_json& reasoning = *found;
     ordered_json named = ordered_json::object();
     named["thinking"] = reasoning;
     for (const auto& [key, value] : message.items()) named[key] = value;
