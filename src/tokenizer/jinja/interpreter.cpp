@@ -187,7 +187,7 @@ std::string Interpreter::capture(const Body& body, const ScopePtr& scope, Flow& 
 
 Value Interpreter::apply_block_filter(const ExpressionPtr& filter, std::string text,
                                       const ScopePtr& scope) {
-  const Value value = make_string(budget_, std::move(text));
+  Value value = make_string(budget_, std::move(text));
   if (!filter) return value;
   const Value* const outer = std::exchange(block_text_, &value);
   Value filtered;

@@ -171,15 +171,12 @@ class Lexer {
   // `at`.
   size_t digits_end(size_t at) const {
     size_t end = at;
-    while (end < source_.size()) {
-      if (is_ascii_digit(source_[end])) {
-        ++end;
-      } else if (source_[end] == '_' && end > at && end + 1 < source_.size() &&
-                 is_ascii_digit(source_[end + 1])) {
-        ++end;
-      } else {
-        break;
-      }
+    const auto is_digit_at = [&](size_t i) {
+      return i < source_.size() && is_ascii_digit(source_[i]);
+    };
+    while (is_digit_at(end) ||
+           (end > at && end < source_.size() && source_[end] == '_' && is_digit_at(end + 1))) {
+      ++end;
     }
     return end;
   }

@@ -152,6 +152,7 @@ void Interpreter::bind_macro(const MacroObject& macro, const Arguments& argument
   }
   if (definition.uses_kwargs) {
     std::vector<std::pair<Value, Value>> entries;
+    entries.reserve(named.size());
     for (auto& [name, value] : named) {
       entries.emplace_back(make_string(budget_, name), std::move(value));
     }

@@ -84,7 +84,7 @@ std::optional<int64_t> truncated(double value) {
 Value filter_int(Interpreter&, const Value& self, const Arguments& arguments) {
   const Parameters parameters(arguments, {"default", "base"});
   require_defined(self);
-  const Value otherwise = parameters.has(0) ? parameters[0] : Value(int64_t{0});
+  Value otherwise = parameters.has(0) ? parameters[0] : Value(int64_t{0});
   if (self.is_integral()) return Value(self.integer());
   if (self.is(Kind::kFloat)) {
     if (std::isinf(self.real())) throw Fault("cannot convert float infinity to integer");
