@@ -50,7 +50,8 @@ inline constexpr auto kIndexOfIq4Level = [] {
   return index;
 }();
 inline unsigned index_of_iq4_level(float level) {
-  return kIndexOfIq4Level[static_cast<size_t>(static_cast<int>(level) + 127)];
+  const int from_lowest = static_cast<int>(level) - kIq4Levels.front();
+  return kIndexOfIq4Level[static_cast<size_t>(from_lowest)];
 }
 
 // The uneven levels of the IQ4 formats.
