@@ -87,9 +87,9 @@ std::vector<DifferentRange> find_differences() {
 }  // namespace
 
 CategoryDifference compare_categories(unicode::Properties categories) {
-  static const std::vector<DifferentRange> kDifferent = find_differences();
+  static const std::vector<DifferentRange> different = find_differences();
   CategoryDifference difference;
-  for (const DifferentRange& range : kDifferent) {
+  for (const DifferentRange& range : different) {
     const bool ours = (range.ours & categories) != 0;
     const bool theirs = (range.theirs & categories) != 0;
     if (ours && !theirs) difference.missing.add(range.first, range.last);

@@ -17,8 +17,8 @@ using unicode::CodePointSet;
 using unicode::Properties;
 
 const CodePointSet& spaces() {
-  static const CodePointSet kSpaces(unicode::kSpace);
-  return kSpaces;
+  static const CodePointSet set(unicode::kSpace);
+  return set;
 }
 
 // A character class: all of some general categories, and more characters.

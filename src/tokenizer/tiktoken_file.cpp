@@ -34,7 +34,7 @@ struct Encoding {
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> kEncodings = {
+  static const std::vector<Encoding> known = {
       {"r50k_base",
        "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
        PreTokenizer::kGpt2,
@@ -56,7 +56,7 @@ const std::vector<Encoding>& encodings() {
        PreTokenizer::kGpt4o,
        {{kEndOfText, 199'999}, {"<|endofprompt|>", 200'018}}},
   };
-  return kEncodings;
+  return known;
 }
 
 constexpr size_t kLlama3Ranks = 128'000;

@@ -78,7 +78,7 @@ std::string in_blocks(const std::string& part, int64_t block) {
 }
 
 const std::vector<Style>& styles() {
-  static const std::vector<Style> kStyles = {
+  static const std::vector<Style> styles = {
       {"nanoGPT", in_transformer},
       {"compiled", [](const std::string& part,
                       int64_t block) { return "_orig_mod." + in_transformer(part, block); }},
@@ -92,7 +92,7 @@ const std::vector<Style>& styles() {
        },
        true},
   };
-  return kStyles;
+  return styles;
 }
 
 Tensor transposed(const TensorView& view) {
