@@ -28,8 +28,9 @@ struct QuantizeFlags {
 bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
   Flags flags("quantize IN OUT TYPE [options]",
               "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
-              "follows llama.cpp's\nmixtures; scales are searched for, by what the matrices meet "
-              "in a short text. TYPE is one of\n" +
+              "follows llama.cpp's\nmixtures; scales are searched for. Below eight bits, the model "
+              "reads a short text first, so that\nerrors of rounding do not fall along what its "
+              "matrices meet. TYPE is one of\n" +
                   file_type_names() + ".",
               "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
               "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf");

@@ -16,21 +16,29 @@ namespace {
 // A bit of what models are asked for: prose, a story, facts, a dialogue, code, figures, other
 // languages.
 constexpr std::string_view kText =
-    R"(The river rises in the hills to the north of the town and runs for some forty miles before it meets the sea. In the nineteenth century its banks were lined with mills, and the water that turned their wheels was led through narrow channels cut into the rock. Most of them are gone. What is left is a museum, two bridges of stone, and a path on which people walk on Sundays.
-
-"I do not know," she said, "but I would like to find out." He laughed, opened the door and let the cold air in. On 12 March 1947 the committee met again; it voted 7 to 2 for the new law, which was published in the same year by the University Press in London.
-
-Question: How many days are there in a leap year?
-Answer: A leap year has 366 days, one more than a common year, because the Earth takes about 365.2422 days to travel around the Sun.
-
-def mean(values):
-    total = 0.0
-    for value in values:
-        total += value
-    return total / len(values)
-
-To make bread, mix 500 g of flour with water, salt and yeast, wait for an hour, and bake it at 220 degrees. La lune se lève sur la mer. Der Zug hat heute zehn Minuten Verspätung. 今天天气很好，我们去公园散步。
-)";
+    "The river rises in the hills to the north of the town and runs for some forty miles "
+    "before it meets the sea. In the nineteenth century its banks were lined with mills, and "
+    "the water that turned their wheels was led through narrow channels cut into the rock. "
+    "Most of them are gone. What is left is a museum, two bridges of stone, and a path on "
+    "which people walk on Sundays.\n"
+    "\n"
+    "\"I do not know,\" she said, \"but I would like to find out.\" He laughed, opened the "
+    "door and let the cold air in. On 12 March 1947 the committee met again; it voted 7 to 2 "
+    "for the new law, which was published in the same year by the University Press in London.\n"
+    "\n"
+    "Question: How many days are there in a leap year?\n"
+    "Answer: A leap year has 366 days, one more than a common year, because the Earth takes "
+    "about 365.2422 days to travel around the Sun.\n"
+    "\n"
+    "def mean(values):\n"
+    "    total = 0.0\n"
+    "    for value in values:\n"
+    "        total += value\n"
+    "    return total / len(values)\n"
+    "\n"
+    "To make bread, mix 500 g of flour with water, salt and yeast, wait for an hour, and bake "
+    "it at 220 degrees. La lune se lève sur la mer. Der Zug hat heute zehn Minuten Verspätung. "
+    "今天天气很好，我们去公园散步。\n";
 
 constexpr uint64_t kMostCopies = uint64_t{512} << 20;  // bytes
 constexpr size_t kFewestTokens = 16;                   // that say something about a mean

@@ -3,7 +3,7 @@
 Both quantisers make a file from the same source, and both files run on Limpid's cpu executor, so that nothing but the
 quantisers differs. The measure is the source itself on the same executor. Sources: SmolLM2-135M-Instruct, dequantised
 (its rows of 576 fit the types of 32), and MiniMind2-Small, f16 as released (rows of 512 fit the K types). Types and
-sizes of every tensor must be the same in both files, and the KLD at most 1 % above llama.cpp's, but for what MISSED names.
+sizes of every tensor must be the same in both files, and the KLD at most 1 % above llama.cpp's.
 
     live_quantize.py [--types SmolLM2-Q4_0,MiniMind2-Q4_K_M] [--positions 8000] [--draws 4]
 
@@ -32,8 +32,6 @@ from live_kld import ORACLES, agreement
 WINDOW = 500
 N_CTX = 512
 LIMIT = 1.01  # times llama.cpp's KLD
-# Where the errors of llama.cpp's file happen to cancel (docs/quantization.md); a bound against getting worse.
-MISSED = {"MiniMind2-Q5_K_M": 1.2, "MiniMind2-IQ4_XS": 1.06}
 MINIMIND = limpid_program.SHARED / "models" / "minimind2-small"
 POSITIONS = {"SmolLM2": 2000, "MiniMind2": 8000}
 TYPES = {
@@ -133,9 +131,8 @@ def compare(name: str, measure, windows, threads: int) -> list[str]:
         f"| {found[0].top1:.4f} | {found[1].top1:.4f} |",
         flush=True,
     )
-    limit = MISSED.get(name, LIMIT)
-    if ratio > limit:
-        problems.append(f"{name}: {ratio:.3f} of llama.cpp's KLD, above {limit}")
+    if ratio > LIMIT:
+        problems.append(f"{name}: {ratio:.3f} of llama.cpp's KLD, above {LIMIT}")
     return problems
 
 
