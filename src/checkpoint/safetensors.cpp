@@ -55,11 +55,12 @@ class HeaderReader {
   }
 
  private:
-  [[noreturn]] void fail(uint64_t offset, std::string_view field, std::string problem) const {
-    reader_.fail(offset, field, std::move(problem));
+  [[noreturn]] void fail(uint64_t offset, std::string_view field,
+                         const std::string& problem) const {
+    reader_.fail(offset, field, problem);
   }
-  [[noreturn]] void fail_header(std::string_view field, std::string problem) const {
-    fail(kLengthBytes, field, std::move(problem));
+  [[noreturn]] void fail_header(std::string_view field, const std::string& problem) const {
+    fail(kLengthBytes, field, problem);
   }
 
   // Every number of the header is a size. "-0" is the one negative that JSON parsers take for a

@@ -68,8 +68,6 @@ bool is_plain_float(DType dtype) {
 
 }  // namespace
 
-bool can_quantize(DType dtype) { return is_plain_float(dtype) || quantizer_of(dtype) != nullptr; }
-
 void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,
                   std::byte* destination) {
   if (is_plain_float(dtype)) return encode_row(dtype, values, destination);

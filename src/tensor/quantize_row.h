@@ -9,9 +9,6 @@
 
 namespace limpid {
 
-// Whether quantize_row knows `dtype`: F32, F16, BF16 and every block format.
-bool can_quantize(DType dtype);
-
 // What is known of the activations that meet the columns of a matrix.
 struct ColumnFacts {
   // How much the square of each element's error counts, >= 0 (in an importance matrix the mean

@@ -156,9 +156,7 @@ class Translator {
       } else {
         return;
       }
-      if (peek() == '?' && !is_interval) {
-        repeat += *p_++;
-      } else if (peek() == '+' && !is_interval) {
+      if (!is_interval && (peek() == '?' || peek() == '+')) {
         repeat += *p_++;
       } else if (peek() == '?') {
         fail("a '?' behind an interval");
