@@ -21,6 +21,7 @@ struct ConvertFlags {
   std::string layout;
   std::string dtype;
   bool allow_requantize = false;
+  bool no_calibrate = false;
 };
 
 bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
@@ -44,6 +45,8 @@ bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
   declare_overrides(flags, values.model);
   flags.toggle("--allow-requantize", values.allow_requantize,
                "quantise also what is quantised already");
+  flags.toggle("--no-calibrate", values.no_calibrate,
+               "do not run the model over a short text first to learn what its matrices meet");
   flags.integer("-t,--threads N", values.model.n_threads, "threads (default: as many as cores)");
   if (!flags.parse(arguments)) return false;
   LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
@@ -76,11 +79,16 @@ int convert_command(const Arguments& arguments) {
   if (!values.dtype.empty()) options.file_type = &file_type_from_name(values.dtype);
   options.allow_requantize = values.allow_requantize;
   options.write.n_threads = static_cast<int>(values.model.n_threads);
+  options.write.calibrate = !values.no_calibrate;
   const auto checkpoint = open_header(values.model);
   check_not_the_input(values.out, *checkpoint);
   ProgressBar bar("converting");
   options.write.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
+    return true;
+  };
+  options.write.calibration_progress = [&bar](uint64_t done, uint64_t total) {
+    bar.show(done, total, fmt::format("{} of {} tokens read before", done, total));
     return true;
   };
   const auto start = std::chrono::steady_clock::now();

@@ -91,6 +91,16 @@ class Convert(unittest.TestCase):
             if not name.startswith("GGUF."):
                 self.assertEqual(field.contents(), after.fields[name].contents(), name)
 
+    def test_quantised_on_the_way_it_is_what_quantize_writes(self):
+        for options in ((), ("--no-calibrate",)):
+            made = self.path("made.gguf")
+            code, err = limpid("quantize", self.source, made, "q4_0", *options)
+            self.assertEqual(code, 0, err)
+            converted = self.convert(self.source, "converted.gguf", "--dtype", "q4_0", *options)
+            tensors = gguf.GGUFReader(made).tensors, gguf.GGUFReader(converted).tensors
+            for a, b in zip(*tensors, strict=True):
+                self.assertTrue(numpy.array_equal(a.data, b.data), a.name)
+
     def test_what_a_layout_cannot_hold_is_refused_and_nothing_is_left(self):
         code, err = limpid(
             "convert", self.source, self.path("x"), "--to", "safetensors", "--dtype", "q8_0"
