@@ -23,8 +23,8 @@ class Keys {
   explicit Keys(const Checkpoint& checkpoint)
       : checkpoint_(checkpoint), metadata_(checkpoint.metadata) {}
 
-  [[noreturn]] void fail(std::string_view key, std::string problem) const {
-    throw FormatError(checkpoint_.path, FormatError::kNoOffset, name(key), std::move(problem));
+  [[noreturn]] void fail(std::string_view key, const std::string& problem) const {
+    throw FormatError(checkpoint_.path, FormatError::kNoOffset, name(key), problem);
   }
   std::string string(std::string_view key) const {
     const auto value = metadata_.string(name(key));
