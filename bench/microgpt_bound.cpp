@@ -3,9 +3,9 @@
 // docs/performance.md derives it.
 // The widest vectors that the compiler may use here.
 #if defined(__AVX512F__)
-#define LIMPID_ISA_avx512 1
+#define LIMPID_ISA_avx512 1  // NOLINT(readability-identifier-naming): as CMake names it
 #elif defined(__AVX2__)
-#define LIMPID_ISA_avx2 1
+#define LIMPID_ISA_avx2 1  // NOLINT(readability-identifier-naming)
 #endif
 
 #include <fmt/format.h>

@@ -102,7 +102,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& choic
   return best;
 }
 
-Flags::Flags(std::string usage, std::string summary, std::string examples)
+Flags::Flags(std::string usage, std::string summary, const std::string& examples)
     : description_{std::move(usage), std::move(summary), split(examples, '\n'), {}},
       impl_(std::make_unique<Impl>()) {
   impl_->app.set_help_flag();

@@ -43,7 +43,7 @@ std::string help_text(const CommandDescription& command);
 class Flags {
  public:
   // `usage` is what follows "limpid"; `examples` are whole command lines, one a line.
-  Flags(std::string usage, std::string summary, std::string examples);
+  Flags(std::string usage, std::string summary, const std::string& examples);
   ~Flags();
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;

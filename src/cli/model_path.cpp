@@ -55,7 +55,7 @@ std::string find_pulled(const std::string& repository) {
 std::string near(const std::string& model) {
   std::vector<std::string> choices;
   for (const NamedModel& named : named_models()) choices.emplace_back(named.name);
-  const std::string name = nearest(model, choices);
+  std::string name = nearest(model, choices);
   if (!name.empty()) return name;
   choices.clear();
   // Without the ending, which would make every file of its kind look alike.

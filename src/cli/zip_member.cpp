@@ -26,8 +26,8 @@ class Archive {
  public:
   explicit Archive(const std::string& path) : file_(MappedFile::open(path)) {}
 
-  [[noreturn]] void fail(uint64_t offset, const char* field, std::string problem) const {
-    throw FormatError(file_->path(), offset, field, std::move(problem));
+  [[noreturn]] void fail(uint64_t offset, const char* field, const std::string& problem) const {
+    throw FormatError(file_->path(), offset, field, problem);
   }
   std::span<const std::byte> bytes(uint64_t offset, uint64_t n, const char* field) const {
     if (offset > file_->size() || n > file_->size() - offset) {

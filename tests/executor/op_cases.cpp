@@ -65,7 +65,8 @@ void add_element_cases(std::vector<OpCase>& cases) {
   for (const auto& [rows, cols] :
        {std::pair<int64_t, int64_t>{1, 1}, {1, 15}, {3, 17}, {2, 64}, {5, 576}, {9, 4099}}) {
     const std::string size = fmt::format("[{},{}]", rows, cols);
-    const auto add = [&, rows = rows, cols = cols](std::string name, double tolerance, auto op) {
+    const auto add = [&, rows = rows, cols = cols](const std::string& name, double tolerance,
+                                                   auto op) {
       cases.push_back({name + size, tolerance, [=](Executor& e) {
                          return run_on_inputs(e, rows, cols, 4.0F,
                                               [&](Inputs x, Inputs z) { return op(e, x, z); });

@@ -20,7 +20,7 @@ using testing::some_tokens;
 using testing::tiny_checkpoint;
 using testing::TinyShape;
 
-TinyShape deep(std::string architecture) {
+TinyShape deep(const std::string& architecture) {
   TinyShape shape = architecture == "gpt2" ? testing::tiny_gpt2_shape() : TinyShape{};
   shape.n_layers = 4;
   return shape;

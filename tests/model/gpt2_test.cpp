@@ -88,7 +88,7 @@ TEST(Gpt2, ATensorThatIsMadeIsMadeOnce) {
 
 TEST(Gpt2, HeedsWhatItImplements) {
   const auto plain = logits_with([](Checkpoint&) {});
-  const auto set = [](const char* key, MetadataValue value) -> Change {
+  const auto set = [](const char* key, const MetadataValue& value) -> Change {
     return [key, value](Checkpoint& checkpoint) { checkpoint.metadata.set(key, value); };
   };
   EXPECT_TRUE(std::isfinite(plain.back()));

@@ -156,7 +156,7 @@ inline std::string write_tiny_gguf(const TempFolder& folder, const TinyShape& sh
   for (const std::string& name : checkpoint->tensor_order)
     tensors.push_back({name, checkpoint->tensors.at(name)});
   for (const auto& [key, value] : more.all()) checkpoint->metadata.set(key, value);
-  const std::string path = folder.path("model.gguf");
+  std::string path = folder.path("model.gguf");
   write_gguf(path, checkpoint->metadata, tensors);
   return path;
 }

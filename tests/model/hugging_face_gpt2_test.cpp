@@ -89,7 +89,7 @@ std::vector<float> logits_with(const Change& change) {
   return logits_of(std::move(checkpoint));
 }
 
-Change set(const char* key, MetadataValue value) {
+Change set(const char* key, const MetadataValue& value) {
   return [key, value](Checkpoint& checkpoint) {
     checkpoint.metadata.set(std::string("config.") + key, value);
   };

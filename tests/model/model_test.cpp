@@ -189,7 +189,7 @@ TEST(LlamaSpec, HeedsWhatItImplements) {
                          tokens, 12);
   };
   const auto plain = logits_with([](Checkpoint&) {});
-  const auto set = [](const char* key, MetadataValue value) {
+  const auto set = [](const char* key, const MetadataValue& value) {
     return [key, value](Checkpoint& checkpoint) { checkpoint.metadata.set(key, value); };
   };
   EXPECT_NE(logits_with(set("llama.rope.freq_base", metadata_value(500000.0))), plain);

@@ -17,7 +17,7 @@ class QuantizedCache : public ::testing::Test {
  protected:
   // A file of 100 bytes that was last used so many hours ago.
   std::string result(const std::string& name, int hours_ago) const {
-    const std::string path = folder_.write(name, std::string(100, 'x'));
+    std::string path = folder_.write(name, std::string(100, 'x'));
     used(path, hours_ago);
     return path;
   }

@@ -22,7 +22,7 @@ void expect_classes_of(const std::string& text) {
   for (const auto& [low, high] : {std::pair('A', 'Z'), std::pair('\t', '\r'), std::pair(' ', ' '),
                                   std::pair('0', '9'), std::pair('\0', '\x7F')}) {
     ASSERT_EQ(block.between(static_cast<uint8_t>(low), static_cast<uint8_t>(high)),
-              mask_of([&](int c) { return c >= low && c <= high; }));
+              mask_of([low = low, high = high](int c) { return c >= low && c <= high; }));
   }
 }
 

@@ -129,7 +129,7 @@ Json split_of(const char* pattern, const char* behavior) {
 }
 
 TEST(TokenizerJson, RefusesByNameWhatItDoesNotDo) {
-  const auto set = [](const char* pointer, Json value) {
+  const auto set = [](const char* pointer, const Json& value) {
     return [pointer, value](Json& json) { json[Json::json_pointer(pointer)] = value; };
   };
   expect_refusals<UnsupportedError>({
@@ -178,7 +178,7 @@ TEST(TokenizerJson, RefusesExpressionsByNameWhenItIsBuilt) {
 }
 
 TEST(TokenizerJson, RefusesWhatContradictsItself) {
-  const auto set = [](const char* pointer, Json value) {
+  const auto set = [](const char* pointer, const Json& value) {
     return [pointer, value](Json& json) { json[Json::json_pointer(pointer)] = value; };
   };
   const size_t n_added = byte_level_json()["added_tokens"].size();

@@ -9,7 +9,8 @@ namespace limpid::microgpt {
 namespace {
 
 // Compares every leaf's gradient with the central difference of the whole function.
-void expect_gradients(std::vector<double> at, const std::function<Value(Graph&, const Row&)>& f) {
+void expect_gradients(const std::vector<double>& at,
+                      const std::function<Value(Graph&, const Row&)>& f) {
   const auto evaluate = [&](const std::vector<double>& leaves) {
     Graph graph;
     for (const double leaf : leaves) graph.leaf(leaf);

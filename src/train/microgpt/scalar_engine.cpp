@@ -84,6 +84,8 @@ AdamStep adam_step(const Config& config, int64_t step) {
           1.0 / (1.0 - std::pow(config.beta2, t)), config.adam_epsilon};
 }
 
+// The signature is that of every maker of engines.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<double> weights) {
   return std::make_unique<ScalarEngine>(config, weights);
 }
