@@ -160,7 +160,8 @@ class Judge {
     memory();
     cache();
     model();
-    std::ranges::stable_partition(findings_, &Finding::is_problem);
+    std::stable_partition(findings_.begin(), findings_.end(),
+                          [](const Finding& finding) { return finding.is_problem; });
     return std::move(findings_);
   }
 
