@@ -59,8 +59,8 @@ struct Rates {
   double share_of_flops;
 };
 
-Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
-  Rates rates{result.n_bytes / result.mean_seconds(), result.n_flops / result.mean_seconds(), 0, 0};
+Rates rates_of(double n_bytes, double n_flops, double seconds, const MachineLimits& limits) {
+  Rates rates{n_bytes / seconds, n_flops / seconds, 0, 0};
   if (limits.read_bytes_per_second > 0) {
     rates.share_of_read = rates.bytes_per_second / limits.read_bytes_per_second;
   }
@@ -68,6 +68,9 @@ Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
     rates.share_of_flops = rates.flops_per_second / limits.f32_flops_per_second;
   }
   return rates;
+}
+Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
+  return rates_of(result.n_bytes, result.n_flops, result.mean_seconds(), limits);
 }
 
 // Where the time of one repetition went, the ops first and what lies between them last.
@@ -86,11 +89,11 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
     text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
                         static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
     if (op.n_flops > 0) {
-      const double bytes = static_cast<double>(op.n_weight_bytes) / op.seconds;
-      const double flops = static_cast<double>(op.n_flops) / op.seconds;
-      text += fmt::format(" {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n", bytes / 1e9,
-                          bytes / limits.read_bytes_per_second * 100, flops / 1e9,
-                          flops / limits.f32_flops_per_second * 100);
+      const Rates rates = rates_of(static_cast<double>(op.n_weight_bytes),
+                                   static_cast<double>(op.n_flops), op.seconds, limits);
+      text += fmt::format(" {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n",
+                          rates.bytes_per_second / 1e9, rates.share_of_read * 100,
+                          rates.flops_per_second / 1e9, rates.share_of_flops * 100);
     } else {
       text += " | | | |\n";
     }
