@@ -61,8 +61,8 @@ class DelegatingExecutor : public Executor {
                        int64_t layer, const AttentionShape& shape) override {
     return inside("attention", [&] { return inner_->attention(q, k, v, kv, layer, shape); });
   }
-  Activation gated(GatedKind kind, const Activation& gate, const Activation& up) override {
-    return inside("gated", [&] { return inner_->gated(kind, gate, up); });
+  Activation swiglu(const Activation& gate, const Activation& up) override {
+    return inside("swiglu", [&] { return inner_->swiglu(gate, up); });
   }
   Activation unary(UnaryKind kind, const Activation& x) override {
     return inside("unary", [&] { return inner_->unary(kind, x); });

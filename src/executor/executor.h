@@ -143,7 +143,6 @@ struct StepInputs {
   void clear();
 };
 
-enum class GatedKind : uint8_t { kSilu, kGeluTanh };  // SwiGLU, GeGLU
 enum class UnaryKind : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu };
 
 struct AttentionShape {
@@ -215,9 +214,9 @@ class Executor {
   // partial (max, sum, accumulator) of each KV block are merged in order of position.
   virtual Activation attention(const Activation& q, const Activation& k, const Activation& v,
                                KvStorage& kv, int64_t layer, const AttentionShape& shape) = 0;
-  // act(gate) * up, both [rows, d_ff]. Composite of unary() and a product (Shazeer 2020,
+  // silu(gate) * up, both [rows, d_ff]. Composite of unary() and a product (Shazeer 2020,
   // arXiv:2002.05202).
-  virtual Activation gated(GatedKind kind, const Activation& gate, const Activation& up) = 0;
+  virtual Activation swiglu(const Activation& gate, const Activation& up) = 0;
   // The function of each element; reference/ops.h has the formulas.
   virtual Activation unary(UnaryKind kind, const Activation& x) = 0;
   // Rows output_rows of x: [n_outputs, x.cols].

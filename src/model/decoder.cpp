@@ -107,7 +107,7 @@ class ForwardPass {
     }
     std::array gate_up = {Projection{w.w_gate, w.b_gate, {}}, Projection{w.w_up, w.b_up, {}}};
     ex_.linear(x, gate_up);
-    return project(ex_.gated(GatedKind::kSilu, gate_up[0].y, gate_up[1].y), w.w_down, w.b_down);
+    return project(ex_.swiglu(gate_up[0].y, gate_up[1].y), w.w_down, w.b_down);
   }
 
   Executor& ex_;

@@ -80,10 +80,7 @@ void add_element_cases(std::vector<OpCase>& cases) {
         [](Executor& e, Inputs x, Inputs) { return e.unary(UnaryKind::kGeluTanh, x); });
     add("gelu_erf", 5e-7,
         [](Executor& e, Inputs x, Inputs) { return e.unary(UnaryKind::kGeluErf, x); });
-    add("gated_silu", 5e-7,
-        [](Executor& e, Inputs x, Inputs z) { return e.gated(GatedKind::kSilu, x, z); });
-    add("gated_gelu_tanh", 5e-7,
-        [](Executor& e, Inputs x, Inputs z) { return e.gated(GatedKind::kGeluTanh, x, z); });
+    add("swiglu", 5e-7, [](Executor& e, Inputs x, Inputs z) { return e.swiglu(x, z); });
     add("select_outputs", 0, [](Executor& e, Inputs x, Inputs) {
       e.inputs().output_rows.clear();
       for (int32_t t = 0; t < x.rows(); t += 2) e.inputs().output_rows.push_back(t);

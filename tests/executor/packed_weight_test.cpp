@@ -18,9 +18,49 @@ std::vector<float> decoded_row(const TensorView& tensor, int64_t row) {
   return values;
 }
 
+// The code of row r of the group at column `col` of a superblock.
+int read_code(const PackedLayout& layout, const uint8_t* super, int r, int col) {
+  const int block = col / kScaleBlock;
+  const int k = col % kScaleBlock;
+  const uint8_t* codes = super + layout.codes_offset + block * layout.code_block_bytes;
+  const auto stored = [&](int i) { return codes[i / 4 * 64 + r * 4 + i % 4]; };
+  if (layout.code_kind == CodeKind::kByte) return stored(k);
+  const int low = (stored(k % 16) >> (k / 16 * 4)) & 0x0f;
+  if (layout.code_kind == CodeKind::kNibble) return low;
+  return low | (((stored(16 + k / 16 * 4 + k % 4) >> (k % 16 / 4 * 2)) & 3) << 4);
+}
+
+float half_at(const uint8_t* super, int offset, int i) {
+  uint16_t bits = 0;
+  std::memcpy(&bits, super + offset + i * 2, 2);
+  return f16_to_f32(bits);
+}
+
+// Row `row`, in packed order, as the formulas of quantized_kernels.h read it.
 std::vector<float> unpacked_row(const PackedWeight& weight, int64_t row) {
+  const PackedLayout layout = packed_layout(weight.format());
   std::vector<float> values(static_cast<size_t>(weight.cols()));
-  weight.unpack_row(row, values);
+  const int r = static_cast<int>(row % kGroupRows);
+  const auto* group = reinterpret_cast<const uint8_t*>(weight.data()) +
+                      row / kGroupRows * packed_group_bytes(layout, weight.cols());
+  for (int64_t k = 0; k < weight.cols(); ++k) {
+    const uint8_t* super = group + k / layout.cols * layout.n_bytes;
+    const int col = static_cast<int>(k % layout.cols);
+    const int i = col / layout.scale_cols * kGroupRows + r;  // of the scale
+    float scale = half_at(super, layout.scale_offset, layout.scales_are_f16 ? i : r);
+    float minimum = 0;
+    if (layout.has_minimum) {
+      minimum = half_at(super, layout.minimum_offset, layout.scales_are_f16 ? i : r);
+    }
+    if (!layout.scales_are_f16) {
+      const uint8_t bits = super[layout.int_scale_offset + i];
+      scale *= static_cast<float>(layout.has_minimum ? bits : static_cast<int8_t>(bits));
+      if (layout.has_minimum) minimum *= -static_cast<float>(super[layout.int_minimum_offset + i]);
+    }
+    const float product =
+        scale * static_cast<float>(read_code(layout, super, r, col) - layout.zero);
+    values[static_cast<size_t>(k)] = layout.has_minimum ? product + minimum : product;
+  }
   return values;
 }
 

@@ -141,8 +141,8 @@ class RecordingExecutor final : public DelegatingExecutor {
   }
 
   // silu(g) * u, with silu'(g) = s + g * s * (1 - s), s the logistic function of g.
-  Activation gated(GatedKind kind, const Activation& gate, const Activation& up) override {
-    Activation y = keep(inner_.gated(kind, inner(gate), inner(up)));
+  Activation swiglu(const Activation& gate, const Activation& up) override {
+    Activation y = keep(inner_.swiglu(inner(gate), inner(up)));
     record_.push_back([this, ig = gate.id(), iu = up.id(), iy = y.id()] {
       for (size_t i = 0; i < nodes_[iy].gradient.size(); ++i) {
         const double g = nodes_[ig].value[i];

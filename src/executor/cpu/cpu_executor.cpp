@@ -209,15 +209,14 @@ Activation CpuExecutor::unary(UnaryKind kind, const Activation& x) {
   return y;
 }
 
-Activation CpuExecutor::gated(GatedKind kind, const Activation& gate, const Activation& up) {
+Activation CpuExecutor::swiglu(const Activation& gate, const Activation& up) {
   LIMPID_CHECK(ShapeError, gate.rows() == up.rows() && gate.cols() == up.cols(),
-               "[gated] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
+               "[swiglu] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
   Activation y = allocate(gate.rows(), gate.cols());
-  const auto function = kernels_.gated[static_cast<int>(kind)];
   pool_.for_ranges(
       gate.rows() * gate.cols(), kElementsPerThread,
-      [p = data(gate), q = data(up), out = data(y), function](int64_t begin, int64_t end, int) {
-        function(p + begin, q + begin, end - begin, out + begin);
+      [p = data(gate), q = data(up), out = data(y), this](int64_t begin, int64_t end, int) {
+        kernels_.swiglu(p + begin, q + begin, end - begin, out + begin);
       });
   return y;
 }

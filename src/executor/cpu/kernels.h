@@ -114,7 +114,7 @@ struct Kernels {
   void (*add)(const float* a, const float* b, int64_t n, float* y);
   void (*scale)(const float* x, float factor, int64_t n, float* y);
   void (*unary[kNUnaryFunctions])(const float* x, int64_t n, float* y);
-  void (*gated[2])(const float* gate, const float* up, int64_t n, float* y);  // silu, gelu_tanh
+  void (*swiglu)(const float* gate, const float* up, int64_t n, float* y);
   void (*f32_to_f16)(const float* x, int64_t n, uint16_t* y);
   void (*f16_to_f32)(const uint16_t* x, int64_t n, float* y);
   void (*bf16_to_f32)(const uint16_t* x, int64_t n, float* y);

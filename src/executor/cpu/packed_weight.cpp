@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "executor/cpu/block_codes.h"
-#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -59,29 +58,12 @@ void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* 
   }
 }
 
-int read_code(const PackedLayout& layout, const uint8_t* super, int r, int col) {
-  const int block = col / kScaleBlock;
-  const int k = col % kScaleBlock;
-  const uint8_t* codes = super + layout.codes_offset + block * layout.code_block_bytes;
-  const auto stored = [&](int i) { return codes[i / 4 * 64 + r * 4 + i % 4]; };
-  if (layout.code_kind == CodeKind::kByte) return stored(k);
-  const int low = (stored(k % 16) >> (k / 16 * 4)) & 0x0f;
-  if (layout.code_kind == CodeKind::kNibble) return low;
-  return low | (((stored(16 + k / 16 * 4 + k % 4) >> (k % 16 / 4 * 2)) & 3) << 4);
-}
-
 // The row of the source that packed row `row` comes from.
 int64_t source_row(int64_t row, RowOrder order, int64_t head_dim) {
   if (order == RowOrder::kAsStored) return row;
   const int64_t half = head_dim / 2;
   const int64_t i = row % head_dim;
   return row - i + (i < half ? 2 * i : 2 * (i - half) + 1);
-}
-
-float half_at(const uint8_t* super, int offset, int i) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, super + offset + i * 2, 2);
-  return f16_to_f32(bits);
 }
 
 }  // namespace
@@ -136,31 +118,6 @@ LinearTask PackedWeight::task() const {
   task.cols = cols_;
   task.group_end = n_groups();
   return task;
-}
-
-void PackedWeight::unpack_row(int64_t row, std::span<float> out) const {
-  const PackedLayout layout = packed_layout(format_);
-  const int r = static_cast<int>(row % kGroupRows);
-  const auto* group = reinterpret_cast<const uint8_t*>(data()) +
-                      row / kGroupRows * packed_group_bytes(layout, cols_);
-  for (int64_t k = 0; k < cols_; ++k) {
-    const uint8_t* super = group + k / layout.cols * layout.n_bytes;
-    const int col = static_cast<int>(k % layout.cols);
-    const int i = col / layout.scale_cols * kGroupRows + r;  // of the scale
-    float scale = half_at(super, layout.scale_offset, layout.scales_are_f16 ? i : r);
-    float minimum = 0;
-    if (layout.has_minimum) {
-      minimum = half_at(super, layout.minimum_offset, layout.scales_are_f16 ? i : r);
-    }
-    if (!layout.scales_are_f16) {
-      const uint8_t bits = super[layout.int_scale_offset + i];
-      scale *= static_cast<float>(layout.has_minimum ? bits : static_cast<int8_t>(bits));
-      if (layout.has_minimum) minimum *= -static_cast<float>(super[layout.int_minimum_offset + i]);
-    }
-    const float product =
-        scale * static_cast<float>(read_code(layout, super, r, col) - layout.zero);
-    out[k] = layout.has_minimum ? product + minimum : product;
-  }
 }
 
 }  // namespace limpid

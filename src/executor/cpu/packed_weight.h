@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
@@ -38,9 +37,6 @@ class PackedWeight {
   // A task for all of this weight; the caller adds x, n_tokens, y, y_stride, bias and narrows the
   // range of groups.
   LinearTask task() const;
-
-  // Row `row` (in packed order) as f32: bit-equal to decode_row of the source's row.
-  void unpack_row(int64_t row, std::span<float> out) const;
 
  private:
   AlignedBuffer data_;

@@ -55,8 +55,6 @@ void attend(std::span<const float> q, int64_t n, float scale, Key&& key, Value&&
 // silu(x) = x / (1 + e^-x), gelu(x) = x Phi(x) or its tanh approximation (Hendrycks & Gimpel 2016),
 // relu(x) = max(x, 0).
 float unary(UnaryKind kind, float x);
-// What `gated` multiplies by: the function of one element of the gate (Shazeer 2020, GLU variants).
-float gate(GatedKind kind, float x);
 
 }  // namespace limpid::reference
 

@@ -44,8 +44,4 @@ float unary(UnaryKind kind, float x) {
   return x;
 }
 
-float gate(GatedKind kind, float x) {
-  return static_cast<float>(kind == GatedKind::kSilu ? silu(x) : gelu_tanh(x));
-}
-
 }  // namespace limpid::reference

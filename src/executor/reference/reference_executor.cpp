@@ -160,10 +160,10 @@ Activation ReferenceExecutor::rope(const Activation& x, const RopeTable& table, 
   return y;
 }
 
-Activation ReferenceExecutor::gated(GatedKind kind, const Activation& gate, const Activation& up) {
+Activation ReferenceExecutor::swiglu(const Activation& gate, const Activation& up) {
   Activation y = allocate(gate.rows(), gate.cols());
   for (int64_t i = 0; i < gate.rows() * gate.cols(); ++i) {
-    rows(y).data[i] = reference::gate(kind, rows(gate).data[i]) * rows(up).data[i];
+    rows(y).data[i] = reference::unary(UnaryKind::kSilu, rows(gate).data[i]) * rows(up).data[i];
   }
   return y;
 }

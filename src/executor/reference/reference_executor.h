@@ -39,7 +39,7 @@ class ReferenceExecutor final : public Executor {
   Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) override;
   Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
                        int64_t layer, const AttentionShape& shape) override;
-  Activation gated(GatedKind kind, const Activation& gate, const Activation& up) override;
+  Activation swiglu(const Activation& gate, const Activation& up) override;
   Activation unary(UnaryKind kind, const Activation& x) override;
   Activation select_outputs(const Activation& x) override;
   void read(const Activation& x, std::span<float> out) override;

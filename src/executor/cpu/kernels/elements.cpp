@@ -52,15 +52,10 @@ void unary_exp(const float* x, int64_t n, float* y) {
   map(
       x, n, y, [](F32x16 v) __attribute__((always_inline)) { return exp(v); });
 }
-void gated_silu(const float* gate, const float* up, int64_t n, float* y) {
+void swiglu(const float* gate, const float* up, int64_t n, float* y) {
   map2(
       gate, up, n, y,
       [](F32x16 g, F32x16 u) __attribute__((always_inline)) { return mul(silu(g), u); });
-}
-void gated_gelu_tanh(const float* gate, const float* up, int64_t n, float* y) {
-  map2(
-      gate, up, n, y,
-      [](F32x16 g, F32x16 u) __attribute__((always_inline)) { return mul(gelu_tanh(g), u); });
 }
 
 void narrow_to_f16(const float* x, int64_t n, uint16_t* y) {
