@@ -1,4 +1,4 @@
-"""The Llama forward pass in torch f64, from the dequantised weights of a GGUF file.
+"""The Llama forward pass in torch, f64 unless asked otherwise, from the dequantised weights of a GGUF file.
 
 Written from the papers (RMSNorm arXiv:1910.07467, RoPE arXiv:2104.09864, GQA arXiv:2305.13245, SwiGLU
 arXiv:2002.05202) and apart from Limpid's, so that an error would have to be made twice to go unseen.
@@ -43,7 +43,7 @@ def architecture(path: pathlib.Path) -> str:
 class GgufLlama:
     """A GGUF file of architecture `llama`. Rows of Q and K are interleaved pairs, as that architecture has them."""
 
-    def __init__(self, path: pathlib.Path) -> None:
+    def __init__(self, path: pathlib.Path, dtype: torch.dtype = torch.float64) -> None:
         reader = gguf.GGUFReader(path)
         arch = field(reader, "general.architecture")
         if arch != "llama":
@@ -66,10 +66,11 @@ class GgufLlama:
             self.linear_factor = field(reader, "llama.rope.scaling.factor")
         self.weights = {
             tensor.name: torch.from_numpy(
-                numpy.array(gguf.dequantize(tensor.data, tensor.tensor_type), dtype=numpy.float64)
-            )
+                numpy.array(gguf.dequantize(tensor.data, tensor.tensor_type))
+            ).to(dtype)
             for tensor in reader.tensors
         }
+        self.head = "output" if "output.weight" in self.weights else "token_embd"
 
     def angles(self, n_positions: int) -> torch.Tensor:
         """[n_positions, n_rot / 2]"""
@@ -95,7 +96,7 @@ class GgufLlama:
             return x
         turning, rest = x[..., : self.shape.n_rot], x[..., self.shape.n_rot :]
         even, odd = turning[..., 0::2], turning[..., 1::2]
-        cos, sin = angles.cos(), angles.sin()
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
         turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
         return torch.cat((turned, rest), dim=-1)
 
@@ -113,7 +114,7 @@ class GgufLlama:
 
     @torch.no_grad()
     def logits(self, ids: list[int]) -> numpy.ndarray:
-        """f64 [len(ids), vocab_size]"""
+        """[len(ids), vocab_size]"""
         x = self.weights["token_embd.weight"][torch.tensor(ids)]
         angles = self.angles(len(ids))
         for i in range(self.shape.n_layers):
@@ -123,5 +124,4 @@ class GgufLlama:
             gate = torch.nn.functional.silu(self.linear(h, f"{layer}.ffn_gate"))
             x = x + self.linear(gate * self.linear(h, f"{layer}.ffn_up"), f"{layer}.ffn_down")
         x = self.rms_norm(x, "output_norm.weight")
-        head = "output" if "output.weight" in self.weights else "token_embd"
-        return self.linear(x, head).numpy()
+        return self.linear(x, self.head).numpy()

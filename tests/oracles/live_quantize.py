@@ -5,10 +5,11 @@ quantisers differs. The measure is the source itself on the same executor. Sourc
 (its rows of 576 fit the types of 32), and MiniMind2-Small, f16 as released (rows of 512 fit the K types). Types and
 sizes of every tensor must be the same in both files, and the KLD at most 1 % above llama.cpp's.
 
-    live_quantize.py [--types SmolLM2-Q4_0,MiniMind2-Q4_K_M] [--positions 8000] [--draws 4]
+    live_quantize.py [--types SmolLM2-Q4_0,MiniMind2-Q4_K_M] [--positions 8000] [--draws 4] [--no-calibrate]
 
 With --draws also on as many models that compute the same with other weights in one block (equivalent_model.py), whose
 geometric mean is what tells the quantisers apart: the ratio of one file may lie anywhere between half and twice of it.
+With --no-calibrate, which goes on to `limpid quantize`, ratios are only printed: some of them are above 1 by chance.
 
 Made files are kept in ${XDG_CACHE_HOME:-~/.cache}/limpid/oracles, those of Limpid are made each time.
 """
@@ -59,6 +60,14 @@ def source_of(family: str) -> pathlib.Path:
     return path
 
 
+def peer_file(family: str, file_type: str, threads: int) -> pathlib.Path:
+    """What llama.cpp makes of the source."""
+    path = ORACLES / f"{family}-{file_type}.llama.gguf"
+    if not path.exists():
+        llama_cpp_oracle.quantize(source_of(family), path, file_type, False, n_threads=threads)
+    return path
+
+
 def windows_of(family: str, n_positions: int) -> list[list[int]]:
     text = limpid_program.shared("text", "wiki.test.raw").read_text(encoding="utf-8")
     tokenizer = source_of(family) if family == "SmolLM2" else MINIMIND / "tokenizer.json"
@@ -78,14 +87,20 @@ def types_of(path: pathlib.Path) -> dict[str, str]:
     return {tensor.name: tensor.tensor_type.name for tensor in gguf.GGUFReader(path).tensors}
 
 
-def ratio_of_draw(name: str, seed: int, measure, windows, threads: int) -> float:
+def quantize(source: pathlib.Path, target: pathlib.Path, file_type: str, arguments) -> None:
+    options = ["--no-calibrate"] if arguments.no_calibrate else []
+    limpid_program.run("quantize", source, target, file_type, "-t", arguments.threads, *options)
+
+
+def ratio_of_draw(name: str, seed: int, measure, windows, arguments) -> float:
     """Limpid's KLD over llama.cpp's for an equivalent model; `measure` is the model's own."""
     family, file_type = name.split("-", 1)
+    threads = arguments.threads
     with tempfile.TemporaryDirectory() as folder:
         source, theirs, ours = (pathlib.Path(folder) / n for n in ("s.gguf", "t.gguf", "o.gguf"))
         equivalent_model.write(source_of(family), source, seed)
         llama_cpp_oracle.quantize(source, theirs, file_type, False, n_threads=threads)
-        limpid_program.run("quantize", source, ours, file_type, "-t", threads)
+        quantize(source, ours, file_type, arguments)
         found = [agreement(measure, logits_of(path, windows, threads)) for path in (theirs, ours)]
     print(
         f"| {name} | draw {seed} | {found[0].kld:.3e} | {found[1].kld:.3e} "
@@ -95,9 +110,10 @@ def ratio_of_draw(name: str, seed: int, measure, windows, threads: int) -> float
     return found[1].kld / found[0].kld
 
 
-def compare_draws(name: str, n_draws: int, measure, windows, threads: int) -> None:
+def compare_draws(name: str, measure, windows, arguments) -> None:
+    n_draws = arguments.draws
     logs = [
-        math.log(ratio_of_draw(name, seed, measure, windows, threads))
+        math.log(ratio_of_draw(name, seed, measure, windows, arguments))
         for seed in range(1, n_draws + 1)
     ]
     error = statistics.stdev(logs) / math.sqrt(n_draws) if n_draws > 1 else math.nan
@@ -107,16 +123,14 @@ def compare_draws(name: str, n_draws: int, measure, windows, threads: int) -> No
     )
 
 
-def compare(name: str, measure, windows, threads: int) -> list[str]:
+def compare(name: str, measure, windows, arguments) -> list[str]:
     family, file_type = name.split("-", 1)
-    source = source_of(family)
-    theirs = ORACLES / f"{family}-{file_type}.llama.gguf"
-    if not theirs.exists():
-        llama_cpp_oracle.quantize(source, theirs, file_type, False, n_threads=threads)
+    threads = arguments.threads
+    theirs = peer_file(family, file_type, threads)
     problems = []
     with tempfile.TemporaryDirectory() as folder:
         ours = pathlib.Path(folder) / "ours.gguf"
-        limpid_program.run("quantize", source, ours, file_type, "-t", threads)
+        quantize(source_of(family), ours, file_type, arguments)
         peer, own = types_of(theirs), types_of(ours)
         for tensor in sorted(peer.keys() | own.keys()):
             if peer.get(tensor) != own.get(tensor):
@@ -131,7 +145,7 @@ def compare(name: str, measure, windows, threads: int) -> list[str]:
         f"| {found[0].top1:.4f} | {found[1].top1:.4f} |",
         flush=True,
     )
-    if ratio > LIMIT:
+    if ratio > LIMIT and not arguments.no_calibrate:
         problems.append(f"{name}: {ratio:.3f} of llama.cpp's KLD, above {LIMIT}")
     return problems
 
@@ -142,6 +156,11 @@ def main() -> int:
     parser.add_argument("--types", type=lambda text: text.split(","), default=all_names)
     parser.add_argument("--positions", type=int, help="default: as in POSITIONS")
     parser.add_argument("--draws", type=int, default=0, help="MiniMind2 only; default: none")
+    parser.add_argument(
+        "--no-calibrate",
+        action="store_true",
+        help=f"passed to `limpid quantize`; the limit of {LIMIT} is then not checked",
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     if not (limpid_program.SHARED / "text" / "wiki.test.raw").exists():
@@ -162,9 +181,9 @@ def main() -> int:
         windows = windows_of(family, arguments.positions or POSITIONS[family])
         measure = logits_of(source_of(family), windows, arguments.threads)
         for name in names:
-            problems += compare(name, measure, windows, arguments.threads)
+            problems += compare(name, measure, windows, arguments)
             if arguments.draws and family == "MiniMind2":
-                compare_draws(name, arguments.draws, measure, windows, arguments.threads)
+                compare_draws(name, measure, windows, arguments)
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0
