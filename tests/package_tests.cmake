@@ -8,5 +8,5 @@ if(NOT LIMPID_SANITIZE)
                    -DWORK=${CMAKE_CURRENT_BINARY_DIR}/package_work -DWRITE_MODEL=$<TARGET_FILE:write_tiny_model>
                    -DCXX=${CMAKE_CXX_COMPILER} -DFLAGS=${CMAKE_CXX_FLAGS}
                    -P ${CMAKE_CURRENT_SOURCE_DIR}/package/package_test.cmake)
-  set_tests_properties(package.examples PROPERTIES LABELS fast TIMEOUT 300)
+  set_tests_properties(package.examples PROPERTIES LABELS fast TIMEOUT ${limpid_test_timeout})
 endif()
