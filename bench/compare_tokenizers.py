@@ -7,7 +7,8 @@
 English is `classic_books_20mb.txt`, code is Python's standard library and the machine's C and C++ headers in an order
 that their names decide, UDHR the Universal Declaration of Human Rights in 389 languages. Each cell is the best of
 --rounds, in 10^6 bytes of text per second of thread time; llama.cpp and `tokenizers` have --slow-megabytes of each text
-to do. Every peer's ids are compared with ours. Needs tools/requirements-oracles.txt and the texts beside the clone.
+to do. `limpid, first pass` is a new process each time, which has met no word. Every peer's ids are compared with ours.
+Needs tools/requirements-oracles.txt and the texts beside the clone.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ def contestants(
     partial = functools.partial
     ours = partial(peers.limpid, arguments.program, TOKENIZERS / vocabulary.ours)
     found = {"limpid": (ours, False)}
+    found["limpid, first pass"] = (partial(ours, kind=peers.FirstPass), False)
     for peer in arguments.peer:
         name, _, command = peer.partition("=")
         found[name] = (partial(peers.named_command, command), False)
@@ -152,12 +154,17 @@ def main() -> int:
     parser.add_argument("--fast-only", action="store_true", help="no llama.cpp, no tokenizers")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slow-megabytes", type=float, default=4.0)
+    parser.add_argument("--keep-texts", type=pathlib.Path, help="write the texts into this folder")
     parser.add_argument(
         "--program", type=pathlib.Path, default=ROOT / "build/release/bench/tokenizer_bench"
     )
     arguments = parser.parse_args()
     texts = {"english": english, "code": code, "udhr": udhr}
     raw = {name: valid_utf8(texts[name]()) for name in arguments.text or TEXTS}
+    if arguments.keep_texts:
+        arguments.keep_texts.mkdir(parents=True, exist_ok=True)
+        for name, data in raw.items():
+            (arguments.keep_texts / f"{name}.txt").write_bytes(data)
     with tempfile.TemporaryDirectory() as folder:
         for vocabulary in arguments.vocabulary or ["llama3"]:
             found = contestants(arguments, VOCABULARIES[vocabulary], pathlib.Path(folder))

@@ -58,6 +58,29 @@ class Program:
         self.process.wait()
 
 
+class FirstPass:
+    """A program that is started anew for each pass, so that it remembers nothing of the text."""
+
+    def __init__(self, command: list[str], text: pathlib.Path) -> None:
+        self.command, self.text = command, text
+
+    def ids(self) -> numpy.ndarray:
+        return self.once(Program.ids)
+
+    def seconds(self) -> float:
+        return self.once(Program.seconds)
+
+    def once(self, measure):
+        program = Program(self.command, self.text)
+        try:
+            return measure(program)
+        finally:
+            program.close()
+
+    def close(self) -> None:
+        pass
+
+
 class InProcess:
     """A callable that gives ids."""
 
@@ -76,8 +99,10 @@ class InProcess:
         pass
 
 
-def limpid(program: pathlib.Path, model: pathlib.Path, text: pathlib.Path) -> Program:
-    return Program([str(program), str(model)], text)
+def limpid(
+    program: pathlib.Path, model: pathlib.Path, text: pathlib.Path, kind: type = Program
+) -> Program | FirstPass:
+    return kind([str(program), str(model)], text)
 
 
 def named_command(command: str, text: pathlib.Path) -> Program:

@@ -25,4 +25,5 @@ def check(test: unittest.TestCase, family: str, least_cases: int, *options: obje
             expected = numpy.array(golden["logits"])
             test.assertEqual(logits.shape, expected.shape)
             error = numpy.abs(logits - expected).max() / golden["std"]
+            print(f"{case.stem}{' '.join(['', *map(str, options)])}: {error:.1e}")
             test.assertLessEqual(error, TOLERANCE)
