@@ -16,19 +16,19 @@ Type = gguf.GGMLQuantizationType
 
 @dataclasses.dataclass(frozen=True)
 class Codes:
-    """Where a block has the bits of its elements: (first byte, end, lowest bit of the level, number of bits)."""
+    """The levels of an element, and where a block has their bits."""
 
-    n_levels: int
-    parts: tuple[tuple[int, int, int, int], ...]
+    levels: range
+    parts: tuple[tuple[int, int, int, int], ...]  # (first byte, end, lowest bit, number of bits)
 
 
 CODES = {
-    Type.Q5_K: Codes(32, ((48, 176, 0, 4), (16, 48, 4, 1))),
-    Type.Q6_K: Codes(64, ((0, 128, 0, 4), (128, 192, 4, 2))),
-    Type.Q8_0: Codes(256, ((2, 34, 0, 8),)),
-    Type.Q5_1: Codes(32, ((8, 24, 0, 4), (4, 8, 4, 1))),
-    Type.IQ4_XS: Codes(16, ((8, 136, 0, 4),)),
-    Type.IQ4_NL: Codes(16, ((2, 18, 0, 4),)),
+    Type.Q5_K: Codes(range(32), ((48, 176, 0, 4), (16, 48, 4, 1))),
+    Type.Q6_K: Codes(range(64), ((0, 128, 0, 4), (128, 192, 4, 2))),
+    Type.Q8_0: Codes(range(-127, 128), ((2, 34, 0, 8),)),
+    Type.Q5_1: Codes(range(32), ((8, 24, 0, 4), (4, 8, 4, 1))),
+    Type.IQ4_XS: Codes(range(16), ((8, 136, 0, 4),)),
+    Type.IQ4_NL: Codes(range(16), ((2, 18, 0, 4),)),
 }
 REPEATED = {1: 0xFF, 2: 0x55, 4: 0x11, 8: 0x01}  # a number of so many bits over a whole byte
 
@@ -73,7 +73,7 @@ def _next_levels(tensor: gguf.ReaderTensor, source: numpy.ndarray) -> numpy.ndar
     found = numpy.where(rising, numpy.inf, -numpy.inf).astype(numpy.float32)
     filled = numpy.array(tensor.data)
     blocks = filled.reshape(-1, n_bytes)
-    for level in range(codes.n_levels):
+    for level in codes.levels:
         for first, end, shift, n_bits in codes.parts:
             blocks[:, first:end] = (level >> shift) % (1 << n_bits) * REPEATED[n_bits]
         candidate = gguf.dequantize(filled, tensor.tensor_type)
