@@ -270,13 +270,4 @@ void GgufStream::commit() {
   file_.commit();
 }
 
-void write_gguf(const std::string& path, const Metadata& metadata,
-                std::span<const NamedTensor> tensors) {
-  GgufStream stream(path, metadata, tensors);
-  for (const NamedTensor& tensor : tensors) {
-    stream.write({tensor.view.data, static_cast<size_t>(tensor.view.n_bytes())});
-  }
-  stream.commit();
-}
-
 }  // namespace limpid

@@ -43,8 +43,4 @@ class GgufStream {
   uint64_t written_ = 0;         // of it
 };
 
-// Writes tensors that lie in memory or in mapped files; see GgufStream.
-void write_gguf(const std::string& path, const Metadata& metadata,
-                std::span<const NamedTensor> tensors);
-
 }  // namespace limpid

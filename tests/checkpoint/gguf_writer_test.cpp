@@ -8,10 +8,13 @@
 #include "checkpoint/gguf.h"
 #include "checkpoint/gguf_builder.h"
 #include "checkpoint/temp_file.h"
+#include "checkpoint/write_gguf.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
+
+using testing::write_gguf;
 
 std::vector<NamedTensor> all_tensors(const Checkpoint& checkpoint) {
   std::vector<NamedTensor> tensors;

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/gguf_writer.h"
 #include "checkpoint/temp_file.h"
+#include "checkpoint/write_gguf.h"
 #include "executor/executors.h"
 #include "generate/engine.h"
 #include "limpid/limpid.hpp"

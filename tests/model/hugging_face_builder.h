@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/gguf_writer.h"
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/temp_file.h"
+#include "checkpoint/write_gguf.h"
 #include "model/hugging_face_llama.h"
 #include "model/name_table.h"
 #include "model/tiny_checkpoint.h"

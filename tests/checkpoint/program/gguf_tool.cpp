@@ -13,8 +13,8 @@
 #include <string>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/gguf_writer.h"
 #include "checkpoint/torch_writer.h"
+#include "checkpoint/write_gguf.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -67,7 +67,7 @@ void copy(const Checkpoint& checkpoint, const std::string& path) {
   std::vector<NamedTensor> tensors;
   for (const std::string& name : checkpoint.tensor_order)
     tensors.push_back({name, *checkpoint.find(name)});
-  write_gguf(path, checkpoint.metadata, tensors);
+  testing::write_gguf(path, checkpoint.metadata, tensors);
 }
 
 void copy_as_torch(const Checkpoint& checkpoint, const std::string& path) {
