@@ -105,8 +105,7 @@ Json post_processor(const TokenizerSpec& spec) {
 
 // SentencePiece's way with spaces.
 Json space_normalizer(const TokenizerSpec& spec) {
-  Json replace = {
-      {"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}};
+  Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}};
   if (spec.space_prefix == SpacePrefix::kNone) return replace;
   const Json prepend = {{"type", "Prepend"}, {"prepend", kSpaceMark}};
   return {{"type", "Sequence"}, {"normalizers", {prepend, std::move(replace)}}};

@@ -73,7 +73,8 @@ TEST_P(Llama2cLayouts, EveryTruncationAndExtensionIsAFormatError) {
   EXPECT_THROW(parse_llama2c("long.bin", as_span(bytes)), FormatError);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Llama2cLayouts, ::testing::Combine(::testing::Bool(), ::testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(All, Llama2cLayouts,
+                         ::testing::Combine(::testing::Bool(), ::testing::Bool()),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param) ? "Legacy" : "V1") +
                                   (std::get<1>(info.param) ? "Tied" : "Untied");
