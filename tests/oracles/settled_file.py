@@ -23,12 +23,18 @@ class Codes:
 
 
 CODES = {
+    Type.Q4_0: Codes(range(16), ((2, 18, 0, 4),)),
+    Type.Q4_1: Codes(range(16), ((4, 20, 0, 4),)),
+    Type.Q5_0: Codes(range(32), ((6, 22, 0, 4), (2, 6, 4, 1))),
+    Type.Q5_1: Codes(range(32), ((8, 24, 0, 4), (4, 8, 4, 1))),
+    Type.Q8_0: Codes(range(-127, 128), ((2, 34, 0, 8),)),
+    Type.Q2_K: Codes(range(4), ((16, 80, 0, 2),)),
+    Type.Q3_K: Codes(range(8), ((32, 96, 0, 2), (0, 32, 2, 1))),
+    Type.Q4_K: Codes(range(16), ((16, 144, 0, 4),)),
     Type.Q5_K: Codes(range(32), ((48, 176, 0, 4), (16, 48, 4, 1))),
     Type.Q6_K: Codes(range(64), ((0, 128, 0, 4), (128, 192, 4, 2))),
-    Type.Q8_0: Codes(range(-127, 128), ((2, 34, 0, 8),)),
-    Type.Q5_1: Codes(range(32), ((8, 24, 0, 4), (4, 8, 4, 1))),
-    Type.IQ4_XS: Codes(range(16), ((8, 136, 0, 4),)),
     Type.IQ4_NL: Codes(range(16), ((2, 18, 0, 4),)),
+    Type.IQ4_XS: Codes(range(16), ((8, 136, 0, 4),)),
 }
 REPEATED = {1: 0xFF, 2: 0x55, 4: 0x11, 8: 0x01}  # a number of so many bits over a whole byte
 
