@@ -14,16 +14,20 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 class Studies(unittest.TestCase):
-    def study(self, name: str, n_rows: int, *options: str) -> None:
-        """Expects a table of so many rows, without numbers that are none."""
-        command = [sys.executable, str(FOLDER / name), "--positions", "64", *options]
+    def printed(self, name: str, *options: str) -> str:
+        command = [sys.executable, str(FOLDER / name), *options]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == limpid_program.EXIT_SKIPPED:
             self.skipTest(done.stdout.strip().removeprefix("skipped: "))
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-        rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
-        self.assertEqual(len(rows), n_rows, done.stdout)
-        self.assertNotIn("nan", done.stdout)
+        return done.stdout
+
+    def study(self, name: str, n_rows: int, *options: str) -> None:
+        """Expects a table of so many rows, without numbers that are none."""
+        out = self.printed(name, "--positions", "64", *options)
+        rows = [line for line in out.splitlines() if line.startswith("| ")]
+        self.assertEqual(len(rows), n_rows, out)
+        self.assertNotIn("nan", out)
 
     def test_activation_rounding(self) -> None:
         self.study("study_activation_rounding.py", 7)
@@ -33,6 +37,11 @@ class Studies(unittest.TestCase):
 
     def test_calibration(self) -> None:
         self.study("study_calibration.py", 11, "--types", "IQ4_XS")
+
+    def test_merge_lists(self) -> None:
+        out = self.printed("study_merge_lists.py")
+        self.assertIn("\n90 tokens whose last merge ranks before an earlier one\n", out)
+        self.assertIn(": 0 texts have other ids by the list", out)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="every text (minutes)")
     arguments = parser.parse_args()
-    path = limpid_program.shared("tokenizers", "llama3.1_tokenizer.json")
+    path = limpid_program.SHARED / "tokenizers" / "llama3.1_tokenizer.json"
+    if not path.exists():
+        print("skipped: needs ../shared/data")
+        return limpid_program.EXIT_SKIPPED
     describe_list(json.loads(path.read_text(encoding="utf-8"))["model"])
     describe_words(tokenizers.Tokenizer.from_file(str(path)))
     compare(arguments.all)
