@@ -36,6 +36,7 @@ double timed_together(int n_threads, Body body) {
   std::atomic<int> n_ready{0};
   std::atomic<bool> go{false};
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(n_threads));
   for (int t = 0; t < n_threads; ++t) {
     threads.emplace_back([&, t] {
       n_ready.fetch_add(1);

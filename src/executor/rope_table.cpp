@@ -42,7 +42,8 @@ double cosine_near_zero(double r2) {
 }  // namespace
 
 SineCosine sine_cosine(double angle) {
-  const auto n = static_cast<int64_t>(angle * kQuartersPerRadian + 0.5);
+  const double beyond_half = angle * kQuartersPerRadian + 0.5;
+  const auto n = static_cast<int64_t>(beyond_half);  // the nearest: an angle is not negative
   const auto quarters = static_cast<double>(n);
   const double r = ((angle - quarters * kQuarter1) - quarters * kQuarter2) - quarters * kQuarter3;
   const double r2 = r * r;

@@ -91,6 +91,7 @@ class Chart {
 
 std::vector<double> wavelengths_of(const std::vector<double>& frequencies) {
   std::vector<double> wavelengths;
+  wavelengths.reserve(frequencies.size());
   for (const double frequency : frequencies)
     wavelengths.push_back(2 * std::numbers::pi / frequency);
   return wavelengths;

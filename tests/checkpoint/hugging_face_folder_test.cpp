@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 void write_tensors(const std::string& path, const std::vector<std::string>& names) {
   const Tensor tensor = Tensor::of({2}, std::array{1.0F, 2.0F});
   std::vector<NamedTensor> tensors;
+  tensors.reserve(names.size());
   for (const std::string& name : names) tensors.push_back({name, tensor});
   write_safetensors(path, {}, tensors);
 }

@@ -234,9 +234,9 @@ TEST(PickleReader, TheByteIsTheInstructionsPlaceInTheFile) {
 TEST(PickleReader, ManyReferencesToOneAreNotFollowedForEver) {
   std::string pickle = kProto + "}q" + std::string(1, '\0');
   for (int level = 1; level < 60; ++level) {
-    const std::string before(1, static_cast<char>(level - 1));
-    pickle += "}(" + text("a") + "h" + before + text("b") + "h" + before + "uq" +
-              std::string(1, static_cast<char>(level));
+    const std::string before = {'h', static_cast<char>(level - 1)};
+    pickle.append("}(").append(text("a")).append(before).append(text("b")).append(before);
+    pickle.append("uq").push_back(static_cast<char>(level));
   }
   // The 60 values lie on the stack; a list takes all but the last.
   const std::string nested = kProto + "(" + pickle.substr(2) + "t";

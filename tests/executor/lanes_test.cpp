@@ -23,6 +23,7 @@ constexpr int kLanes = 16;
 // Bit patterns, with one for all NaNs: which payload survives is not defined.
 std::vector<uint32_t> bits(const std::vector<float>& values) {
   std::vector<uint32_t> out;
+  out.reserve(values.size());
   for (const float v : values)
     out.push_back(std::isnan(v) ? 0x7FC0'0000U : std::bit_cast<uint32_t>(v));
   return out;
@@ -67,7 +68,7 @@ TEST_P(Lanes, PrimitivesGiveTheBitsOfTheScalarOnes) {
     scalar().lanes_probe(&a[i], &b[i], &c[i], y.data());
     for (int p = 0; p < kLanesProbeResults; ++p) {
       for (int l = 0; l < kLanes; ++l) {
-        const auto at = static_cast<size_t>(p * kLanes + l);
+        const auto at = static_cast<size_t>(p) * kLanes + static_cast<size_t>(l);
         ASSERT_EQ(bits({x[at]}), bits({y[at]}))
             << "primitive " << p << " of " << a[i + l] << ", " << b[i + l] << ", " << c[i + l];
       }
@@ -86,7 +87,7 @@ TEST_P(Lanes, MaxAndMinTakeTheSecondOperandOfNanAndOfZeros) {
   a[3] = -0.0F, b[3] = 0.0F;
   kernels().lanes_probe(a.data(), b.data(), a.data(), out.data());
   for (const int primitive : {0, 1}) {
-    const float* y = &out[static_cast<size_t>(primitive * kLanes)];
+    const float* y = &out[static_cast<size_t>(primitive) * kLanes];
     EXPECT_EQ(y[0], 1.0F);
     EXPECT_TRUE(std::isnan(y[1]));
     EXPECT_TRUE(std::signbit(y[2]));

@@ -83,6 +83,7 @@ TEST(SamplerGolden, EverySamplerLeavesWhatNumpySays) {
                                 chain.candidates().items().end());
     std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     std::vector<TokenId> ids;
+    ids.reserve(left.size());
     for (const auto& candidate : left) ids.push_back(candidate.id);
     ASSERT_EQ(ids, c.at("ids").get<std::vector<TokenId>>());
     EXPECT_TRUE(std::binary_search(ids.begin(), ids.end(), chosen));

@@ -35,6 +35,7 @@ inline std::string piece_of_byte(uint8_t byte) {
 
 inline void add_vocabulary(Metadata& metadata) {
   std::vector<std::string> pieces;
+  pieces.reserve(kTinyVocabulary);
   std::vector<int64_t> types(kTinyVocabulary, 1);
   for (int byte = 0; byte < 256; ++byte)
     pieces.push_back(piece_of_byte(static_cast<uint8_t>(byte)));

@@ -59,6 +59,7 @@ Part cut(const std::string& name, const TensorView& whole, bool columns, int64_t
 
 void write_shard(const std::string& path, const std::vector<Part>& parts) {
   std::vector<TorchEntry> entries;
+  entries.reserve(parts.size());
   for (const Part& part : parts) entries.push_back({part.name, part.dtype, part.shape});
   TorchWriter writer(path, std::move(entries));
   for (const Part& part : parts) writer.write(part.bytes);

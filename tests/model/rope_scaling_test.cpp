@@ -11,7 +11,6 @@
 namespace limpid {
 namespace {
 
-using testing::metadata_value;
 using testing::tiny_checkpoint;
 
 TEST(RopeScaling, ReadsWhatAUserWrites) {

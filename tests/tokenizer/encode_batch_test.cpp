@@ -50,6 +50,7 @@ TEST(EncodeBatch, GivesWhatEncodeGivesForAnyNumberOfThreads) {
     EncodeOptions options;
     options.add_special = false;
     std::vector<std::vector<TokenId>> want;
+    want.reserve(views.size());
     for (const std::string_view view : views) want.push_back(tokenizer->encode(view, options));
     for (const int n_threads : {0, 1, 2, 5})
       EXPECT_EQ(tokenizer->encode_batch(views, options, n_threads), want) << n_threads;

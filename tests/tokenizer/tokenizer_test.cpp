@@ -126,6 +126,7 @@ TEST(Tokenizer, MayBeUsedFromManyThreads) {
   const std::string text = "Everyone has the right to life, liberty and security of person. 12345";
   const std::vector<TokenId> expected = tokenizer->encode(text);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::vector<int> wrong(4, 0);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

@@ -263,7 +263,8 @@ template <class W>
 void linear(const FloatLinearTask& task) {
   using Element = typename W::Element;
   const int64_t stride = padded_cols(task.cols) * kRows;
-  constexpr int64_t kRoom = kLinearScratch * static_cast<int64_t>(sizeof(float) / sizeof(Element));
+  constexpr int64_t kRoom =
+      kLinearScratch * static_cast<int64_t>(sizeof(float)) / static_cast<int64_t>(sizeof(Element));
   int64_t panel_rows = kRoom / stride * kRows;
   if (task.cols > kChunk && panel_rows > kChunkedRows) panel_rows = kChunkedRows;
   if (task.n_tokens < kPanelTokens || panel_rows == 0) {
