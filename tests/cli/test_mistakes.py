@@ -40,20 +40,20 @@ class Mistakes(unittest.TestCase):
         broken_models.make(self.folder)
         self.program = limpid_program.PROGRAM
         self.n_answered = 0
-
-    def answered(self, mistake: table.Mistake, prefix: list[str] | None = None, **options) -> None:
-        environment = {
+        self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder / "home"),
             "LANG": "C.UTF-8",
         }
+
+    def answered(self, mistake: table.Mistake, prefix: list[str] | None = None, **options) -> None:
         shell = f'limpid() {{ "{self.program}" "$@"; }}\n'
         # `env` and the like find no shell functions.
         command = re.sub(r"^env (.*)limpid", rf"env \1'{self.program}'", mistake.command)
         done = subprocess.run(
             [*(prefix or []), "bash", "-c", shell + command],
             cwd=self.folder,
-            env=environment,
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=60,
@@ -83,6 +83,11 @@ class Mistakes(unittest.TestCase):
             options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
             self.program = self.folder.parent / "limpid"
             shutil.copy(limpid_program.PROGRAM, self.program)
+            # What `make coverage` counts would go into the build folder, which is root's.
+            counts = self.folder.parent / "counts"
+            counts.mkdir()
+            counts.chmod(0o777)
+            self.environment["GCOV_PREFIX"] = str(counts)
         before = files_in(self.folder)
         for mistake in table.UNPRIVILEGED:
             self.answered(mistake, **options)
