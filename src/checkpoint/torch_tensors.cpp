@@ -74,8 +74,10 @@ class TensorReader {
       const int64_t size = archive_.pickle.at(index).integer;
       if (size < 0) fail(fmt::format("has a size of {}", size));
       layout.sizes.push_back(size);
+      // The product of all sizes so far, as Shape computes it: a size of 0 that comes later does
+      // not excuse an overflow before it.
       const auto product = checked_mul(layout.n_elements, static_cast<uint64_t>(size));
-      if (!product) fail("has too many elements");
+      if (!product || !checked_cast<int64_t>(*product)) fail("has too many elements");
       layout.n_elements = *product;
     }
     for (const uint32_t index : item(3).items) {
@@ -107,7 +109,10 @@ class TensorReader {
     }
   }
 
+  // Nothing to put in order in a tensor without elements. Elsewhere each product of sizes is at
+  // most n_elements, which check_bounds has bounded.
   static bool is_dense(const Layout& layout) {
+    if (layout.n_elements == 0) return true;
     int64_t expected = 1;
     for (size_t i = layout.sizes.size(); i-- > 0;) {
       if (layout.sizes[i] != 1 && layout.strides[i] != expected) return false;

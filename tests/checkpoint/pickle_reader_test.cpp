@@ -16,6 +16,7 @@ using torch_test::global;
 using torch_test::integer;
 using torch_test::kOrderedDict;
 using torch_test::kProto;
+using torch_test::long_integer;
 using torch_test::number;
 using torch_test::serialize;
 using torch_test::state_dict;
@@ -173,9 +174,15 @@ const std::vector<Program>& programs() {
          t.strides = tuple({0, 0, 0});
        }),
        "too many elements"},
+      // 2^62 * 2 fits in 64 bits without a sign, and no shape can hold it.
+      {"ProductOverflowsBeforeAZero", with_tensor([](auto& t) {
+         t.sizes = "(" + long_integer(int64_t{1} << 62) + integer(2) + integer(0) + "t";
+         t.strides = tuple({0, 0, 0});
+       }),
+       "too many elements"},
       {"ReachOverflows", with_tensor([](auto& t) {
-         t.sizes = "\x8a\x08" + number(int64_t{1} << 62) + "\x85";
-         t.strides = "\x8a\x08" + number(int64_t{1} << 62) + "\x85";
+         t.sizes = "(" + long_integer(int64_t{1} << 62) + "t";
+         t.strides = "(" + long_integer(int64_t{1} << 62) + "t";
        }),
        "leaves its storage"},
       {"Expanded", with_tensor([](auto& t) {
@@ -273,6 +280,19 @@ TEST(PickleReader, ReadsWhatLiesBesideTheWeights) {
   EXPECT_FALSE(m.contains("state.args.none"));
   EXPECT_FALSE(m.contains("state.args.mixed"));
   EXPECT_EQ(checkpoint.left, (std::vector<std::string>{"loss"}));
+}
+
+// A product of the sizes behind the zero would leave 64 bits; there is nothing to multiply.
+TEST(PickleReader, AnEmptyTensorMayHaveAnySizes) {
+  TensorSketch empty;
+  empty.sizes =
+      "(" + integer(0) + long_integer(int64_t{1} << 62) + long_integer(int64_t{1} << 62) + "t";
+  empty.strides = tuple({1, 1, 1});
+  const Checkpoint checkpoint = parse(kProto + "}(" + text("w") + serialize(TensorSketch{}) +
+                                      text("empty") + serialize(empty) + "u.");
+  ASSERT_NE(checkpoint.find("empty"), nullptr);
+  EXPECT_EQ(checkpoint.find("empty")->shape, (Shape{0, int64_t{1} << 62, int64_t{1} << 62}));
+  EXPECT_EQ(checkpoint.find("empty")->n_bytes(), 0U);
 }
 
 TEST(PickleReader, StridesAreUndoneWhenTheTensorIsRead) {

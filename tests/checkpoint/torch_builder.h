@@ -24,6 +24,7 @@ inline std::string text(std::string_view value) {
   return "X" + number(static_cast<uint32_t>(value.size())) + std::string(value);
 }
 inline std::string integer(int32_t value) { return "J" + number(value); }
+inline std::string long_integer(int64_t value) { return "\x8a\x08" + number(value); }
 inline std::string global(const std::string& module, const std::string& name) {
   return "c" + module + "\n" + name + "\n";
 }
