@@ -76,8 +76,7 @@ void make_folder(const std::string& path) {
 
 // The tokenizer of the checkpoint; nothing, and a remark, if there is none that Limpid knows.
 std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, ExportResult& result) {
-  const auto model = checkpoint.metadata.string("tokenizer.ggml.model").value_or("no_vocab");
-  if (model == "no_vocab" && !has_tokenizer(checkpoint.attachments)) {
+  if (!has_tokenizer(checkpoint)) {
     result.remarks.emplace_back("the model carries no tokenizer, so none was written");
     return std::nullopt;
   }

@@ -141,6 +141,12 @@ void read_sentence_piece(const Keys& keys, TokenizerSpec& spec) {
   spec.remove_extra_whitespaces = keys.boolean("remove_extra_whitespaces", false);
 }
 
+// Writers of GGUF say `no_vocab` where a model has no tokenizer.
+bool has_gguf_vocabulary(const Checkpoint& checkpoint) {
+  const std::string key = Keys::name("model");
+  return checkpoint.metadata.contains(key) && checkpoint.metadata.string(key) != "no_vocab";
+}
+
 // The spec of the attachments. generation_config.json may name more ids that end an answer.
 TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
   TokenizerSpec spec = tokenizer_spec_from(checkpoint.attachments);
@@ -199,12 +205,12 @@ void erase_tokenizer(Checkpoint& checkpoint) {
 }  // namespace
 
 bool has_tokenizer(const Checkpoint& checkpoint) {
-  return checkpoint.metadata.contains(Keys::name("model")) || has_tokenizer(checkpoint.attachments);
+  return has_gguf_vocabulary(checkpoint) || has_tokenizer(checkpoint.attachments);
 }
 
 TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
-  const bool has_keys = checkpoint.metadata.contains(Keys::name("model"));
-  if (!has_keys && has_tokenizer(checkpoint.attachments)) return spec_of_attachments(checkpoint);
+  if (!has_gguf_vocabulary(checkpoint) && has_tokenizer(checkpoint.attachments))
+    return spec_of_attachments(checkpoint);
   return read_gguf_keys(checkpoint);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/llama2c_builder.h"
+#include "data_paths.h"
 #include "executor/cpu/packed_weight.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
@@ -55,6 +56,15 @@ TEST(Engine, OpensAModelWithoutATokenizer) {
   EXPECT_EQ(session.generate(options).result().ids.size(), 4U);
   options.stop = {"x"};
   EXPECT_THROW(session.generate(options), ArgumentError);
+}
+
+// How writers of GGUF say that a model has no tokenizer.
+TEST(Engine, OpensAFileWhoseVocabularyIsNamedAbsent) {
+  const auto model = LanguageModel::open(testing::test_data_path("golden/llama/mha_tied.gguf"));
+  EXPECT_FALSE(model.has_tokenizer());
+  Session session(model);
+  session.append(std::vector<TokenId>{1, 2, 3});
+  EXPECT_EQ(session.logits().size(), static_cast<size_t>(model.vocab_size()));
 }
 
 TEST(Engine, SaysWhichChoicesThereAre) {

@@ -187,6 +187,16 @@ TEST(TokenizerFromAttachments, StandsInWhereThereAreNoKeys) {
   EXPECT_EQ(tokenizer_spec_from(both).pieces, tokenizer_spec_from(bpe_checkpoint()).pieces);
 }
 
+TEST(TokenizerFromAttachments, AnAbsentVocabularyLeavesTheWordToThem) {
+  Checkpoint checkpoint;
+  checkpoint.path = "model.gguf";
+  checkpoint.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
+  EXPECT_FALSE(has_tokenizer(checkpoint));
+  checkpoint.attachments = files_beside_weights();
+  ASSERT_TRUE(has_tokenizer(checkpoint));
+  EXPECT_EQ(tokenizer_from(checkpoint)->encode("he"), (std::vector<TokenId>{256}));
+}
+
 TEST(TokenizerFromAttachments, AnotherTokenizerTakesThePlaceOfTheModelsOwn) {
   Checkpoint checkpoint = bpe_checkpoint();
   checkpoint.metadata.set("tokenizer.chat_template", {std::string("old"), "string"});
