@@ -345,4 +345,13 @@ void GgufMutator::mutate(GgufSketch& sketch) {
   }
 }
 
+size_t mutate_gguf(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  GgufSketch sketch = parse_sketch({reinterpret_cast<const char*>(data), size});
+  GgufMutator(seed).mutate(sketch);
+  const std::string bytes = serialize(sketch);
+  const size_t n_bytes = std::min(bytes.size(), max_size);
+  std::memcpy(data, bytes.data(), n_bytes);
+  return n_bytes;
+}
+
 }  // namespace limpid::fuzz

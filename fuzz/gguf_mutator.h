@@ -2,6 +2,7 @@
 // mutation dies at the first length; this reaches what lies behind.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -13,6 +14,10 @@ namespace limpid::fuzz {
 
 // As much of `bytes` as makes sense: a sketch for any input, valid or not.
 gguf_test::GgufSketch parse_sketch(std::string_view bytes);
+
+// Changes the file in `data` [size] in place; the result has at most `max_size` bytes. Returns its
+// size. What a libFuzzer target calls from its custom mutator.
+size_t mutate_gguf(uint8_t* data, size_t size, size_t max_size, unsigned seed);
 
 class GgufMutator {
  public:

@@ -1,8 +1,9 @@
-// Writes small valid inputs of the checkpoint readers: one file per idea, so that a mutation starts
-// deep inside.
-//   make_checkpoint_seeds FOLDER     fills FOLDER/gguf, FOLDER/llama2c and FOLDER/torch
+// Writes small valid inputs of the checkpoint readers and of what opens a model: one file per idea,
+// so that a mutation starts deep inside.
+//   make_checkpoint_seeds FOLDER     fills FOLDER/gguf, FOLDER/llama2c, …
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,9 @@
 #include "checkpoint/llama2c_builder.h"
 #include "checkpoint/safetensors_builder.h"
 #include "checkpoint/torch_builder.h"
+#include "fuzz/gguf_mutator.h"
+#include "generate/tiny_model.h"
+#include "model/untrusted_model.h"
 #include "tensor/tensor.h"
 
 namespace {
@@ -105,6 +109,118 @@ void write_safetensors_seeds(const std::filesystem::path& folder) {
   write(folder / "every_dtype", file_of(header + "}", end));
 }
 
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string tiny_gguf(const limpid::testing::TinyShape& shape, const limpid::Metadata& more = {}) {
+  const limpid::TempFolder folder;
+  return bytes_of(limpid::testing::write_tiny_gguf(folder, shape, more));
+}
+
+limpid::Metadata sentence_piece_vocabulary() {
+  limpid::Metadata m;
+  m.set("tokenizer.ggml.model", {std::string("llama"), "string"});
+  m.set("tokenizer.ggml.tokens",
+        {std::vector<std::string>{"<unk>", "<s>", "</s>", "a", "b", "ab", "\u2581", "c"},
+         "array of string"});
+  m.set("tokenizer.ggml.token_type",
+        {std::vector<int64_t>{2, 3, 3, 1, 1, 1, 1, 1}, "array of i32"});
+  m.set("tokenizer.ggml.scores",
+        {std::vector<double>{0, 0, 0, -1, -2, -3, -4, -5}, "array of f32"});
+  m.set("tokenizer.ggml.unknown_token_id", {int64_t{0}, "u32"});
+  m.set("tokenizer.ggml.bos_token_id", {int64_t{1}, "u32"});
+  m.set("tokenizer.ggml.eos_token_id", {int64_t{2}, "u32"});
+  return m;
+}
+
+void write_gguf_model_seeds(const std::filesystem::path& folder) {
+  limpid::testing::TinyShape shape = limpid::untrusted_shape();
+  for (const char* family : {"llama", "qwen2", "qwen3", "ernie4_5"}) {
+    shape.architecture = family;
+    shape.biases = shape.architecture == "qwen2";
+    shape.qk_norm = shape.architecture == "qwen3";
+    write(folder / family, tiny_gguf(shape));
+  }
+  shape = limpid::untrusted_shape();
+  shape.architecture = "gpt2";
+  shape.n_kv_heads = shape.n_heads;
+  shape.biases = true;
+  write(folder / "gpt2", tiny_gguf(shape));
+  shape = limpid::untrusted_shape();
+  shape.vocab_size = 8;
+  write(folder / "sentence_piece", tiny_gguf(shape, sentence_piece_vocabulary()));
+  limpid::Metadata byte_level;
+  limpid::testing::add_vocabulary(byte_level);
+  shape.vocab_size = limpid::testing::kTinyVocabulary;
+  write(folder / "byte_level", tiny_gguf(shape, byte_level));
+}
+
+void write_split_seeds(const std::filesystem::path& folder) {
+  const auto tiny = limpid::testing::tiny_checkpoint(limpid::untrusted_shape());
+  std::array<std::vector<limpid::NamedTensor>, 2> parts;
+  for (const std::string& name : tiny->tensor_order)
+    parts[name.starts_with("blk.")].push_back({name, *tiny->find(name)});
+  // The writer leaves out `split.*`, so the keys are put in by a sketch of the file.
+  const limpid::TempFolder scratch;
+  std::array<std::string, 2> files;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string path = scratch.path("part");
+    limpid::testing::write_gguf(path, i == 0 ? tiny->metadata : limpid::Metadata{}, parts[i]);
+    GgufSketch sketch = limpid::fuzz::parse_sketch(bytes_of(path));
+    sketch.add("split.no", 2, number(static_cast<uint16_t>(i)));
+    sketch.add("split.count", 2, number(uint16_t{2}));
+    sketch.add("split.tensors.count", 5, number(static_cast<int32_t>(tiny->tensor_order.size())));
+    files[i] = serialize(sketch);
+  }
+  write(folder / "two_parts", number(static_cast<uint32_t>(files[0].size())) + files[0] + files[1]);
+}
+
+void write_folder_seeds(const std::filesystem::path& folder) {
+  const limpid::testing::TinyShape shape = limpid::untrusted_shape();
+  const limpid::testing::HuggingFaceFolder shards(shape, 2);
+  write(folder / "safetensors_index" / "two_shards",
+        bytes_of(shards.files().path("model.safetensors.index.json")));
+  write(folder / "configuration" / "params", '\0' + std::string(limpid::kUntrustedParams));
+  write(folder / "configuration" / "config", '\1' + limpid::testing::config_of(shape).dump());
+  write(folder / "configuration" / "generation",
+        '\2' + std::string(R"({"eos_token_id":[2,3],"temperature":0.6,"top_p":0.9})"));
+  std::string dat = number(int32_t{1}) + number(int32_t{1}) + "w" + number(int32_t{2});
+  dat += number(int32_t{2}) + number(1.5F) + number(2.5F);
+  write(folder / "importance" / "dat", dat);
+  GgufSketch imatrix;
+  imatrix.add_string("general.type", "imatrix");
+  imatrix.add_tensor("w.in_sum2", {2, 1}, 0, number(1.5F) + number(2.5F));
+  imatrix.add_tensor("w.counts", {1, 1}, 0, number(2.0F));
+  write(folder / "importance" / "gguf", serialize(imatrix));
+}
+
+void write_state_dict_seeds(const std::filesystem::path& folder) {
+  const std::string block = R"(ln_1.weight 8
+PREFIX.ln_1.bias 8
+PREFIX.attn.c_attn.weight 24 8
+PREFIX.attn.c_attn.bias 24
+PREFIX.attn.c_proj.weight 8 8
+PREFIX.attn.c_proj.bias 8
+PREFIX.ln_2.weight 8
+PREFIX.ln_2.bias 8
+PREFIX.mlp.c_fc.weight 32 8
+PREFIX.mlp.c_fc.bias 32
+PREFIX.mlp.c_proj.weight 8 32
+PREFIX.mlp.c_proj.bias 8
+)";
+  std::string text = "PREFIX." + block;
+  const std::string prefix = "transformer.h.0";
+  for (size_t at = text.find("PREFIX"); at != std::string::npos; at = text.find("PREFIX", at))
+    text.replace(at, 6, prefix);
+  write(folder / "nano_gpt", R"({"model_args":{"n_layer":1,"n_head":2,"n_embd":8,"block_size":16,)"
+                             R"("bias":true,"vocab_size":10,"activation_function":"gelu"}})"
+                             "\ntransformer.wte.weight 10 8\ntransformer.wpe.weight 16 8\n" +
+                                 text + "transformer.ln_f.weight 8\ntransformer.ln_f.bias 8\n" +
+                                 "lm_head.weight 10 8\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -116,5 +232,9 @@ int main(int argc, char** argv) {
   write_llama2c_seeds(std::filesystem::path(argv[1]) / "llama2c");
   write_torch_seeds(std::filesystem::path(argv[1]) / "torch");
   write_safetensors_seeds(std::filesystem::path(argv[1]) / "safetensors");
+  write_gguf_model_seeds(std::filesystem::path(argv[1]) / "gguf_model");
+  write_split_seeds(std::filesystem::path(argv[1]) / "gguf_split");
+  write_state_dict_seeds(std::filesystem::path(argv[1]) / "state_dict");
+  write_folder_seeds(argv[1]);
   return 0;
 }
