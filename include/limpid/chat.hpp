@@ -31,7 +31,8 @@ struct ChatOptions {
 
 // Control tokens come from the template alone: a user who types `<|im_end|>` sends these ten
 // characters. The KV cache of the part of the conversation that did not change is reused from turn
-// to turn.
+// to turn. While an answer's stream is open, ask(), reply() and add() throw ArgumentError. A chat
+// that was moved from may only be assigned to or destroyed.
 class Chat {
  public:
   // Throws UnsupportedError when the model has no tokenizer or no chat template, or one that cannot
@@ -51,7 +52,7 @@ class Chat {
   // Adds a message of any role without an answer: an example, an earlier conversation.
   void add(Message message);
   const std::vector<Message>& messages() const;  // the system message first, if there is one
-  // Back to the system message, or to nothing.
+  // Back to the system message, or to nothing. An open stream ends, and its answer is forgotten.
   void clear();
   // The tokens that reply() would start from. Throws what the template raises.
   std::vector<TokenId> prompt_ids() const;
@@ -61,7 +62,7 @@ class Chat {
   struct State;  // internal
 
  private:
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // streams have it too
 };
 
 }  // namespace limpid

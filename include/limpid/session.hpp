@@ -22,6 +22,9 @@ struct SessionOptions {
   int64_t n_ctx = 0;  // tokens that it may grow to, at most the model's; 0: the model's
 };
 
+// While a stream of generate() is open (it has not ended and was not dropped), what changes the
+// session throws ArgumentError; tokens() and logits() may be read between two pieces. A session
+// that was moved from may only be assigned to or destroyed.
 class Session {
  public:
   // Allocates the KV cache. Throws ResourceError, ArgumentError.
@@ -67,10 +70,10 @@ class Session {
   TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
 
   struct State;  // internal
-  State& state() { return *state_; }
+  const std::shared_ptr<State>& state() const { return state_; }
 
  private:
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // streams have it too
 };
 
 }  // namespace limpid

@@ -17,9 +17,11 @@
 namespace limpid {
 
 // Work is done as the stream is read: evaluating the prompt at the first piece, one or a few tokens
-// for each further piece. A piece is valid until the next is asked for. The stream refers to its
-// Session or Chat, which must outlive it and must not be used meanwhile. Dropping it early is the
-// same as cancelling.
+// for each further piece. A piece is valid until the next is asked for. The stream is open until it
+// gives no further piece, throws or is dropped; dropping it early is the same as cancelling. It
+// keeps what it needs of its Session or Chat alive, so those may be destroyed or moved first. A
+// Session or a Chat has at most one open stream. A stream that was moved from may only be assigned
+// to or destroyed.
 class TextStream {
  public:
   class Source;  // internal
@@ -54,7 +56,7 @@ class TextStream {
   ~TextStream();
 
   // The next piece, never empty; nothing when the text has ended. Throws ContextOverflowError and
-  // what samplers throw.
+  // what samplers throw; the stream has then ended, with StopReason::kNone.
   std::optional<std::string_view> next();
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }

@@ -1,6 +1,6 @@
 #include "limpid/chat.hpp"
 
-#include <functional>
+#include <memory>
 #include <utility>
 
 #include "base/check.h"
@@ -34,45 +34,61 @@ struct Chat::State {
     return encode_chat(*engine.tokenizer(), engine.chat_template(), std::move(inputs));
   }
 
+  void check_idle() const {
+    LIMPID_CHECK(ArgumentError, answering == nullptr,
+                 "[chat] an answer is still being read: read its stream to the end or drop it "
+                 "before the conversation goes on");
+  }
+
   LanguageModel model;
   ChatOptions options;
   Session session;
   std::vector<Message> messages;
+  SessionStream* answering = nullptr;  // the open stream, whose answer will join the messages
 };
 
 namespace {
 
-// A session's stream that hands the answer over when it ends, for whatever reason.
+// A session's stream whose answer joins the messages when it ends, for whatever reason.
 class ReplyStream : public TextStream::Source {
  public:
-  ReplyStream(Session::State& session, std::vector<TokenId> prompt,
-              const GenerationOptions& options,
-              std::function<void(const std::string& answer)> on_end)
-      : stream_(session, std::move(prompt), options), on_end_(std::move(on_end)) {}
+  explicit ReplyStream(std::shared_ptr<Chat::State> chat)
+      : chat_(std::move(chat)),
+        stream_(chat_->session.state(), chat_->prompt_ids(), chat_->options.generation) {
+    chat_->answering = &stream_;
+  }
   ReplyStream(const ReplyStream&) = delete;
   ReplyStream& operator=(const ReplyStream&) = delete;
   ~ReplyStream() override { end(); }
 
   std::optional<std::string_view> next() override {
-    const auto piece = stream_.next();
-    if (!piece) end();
-    return piece;
+    try {
+      const auto piece = stream_.next();
+      if (stream_.ended()) end();
+      return piece;
+    } catch (...) {
+      end();
+      throw;
+    }
   }
   const GenerationResult& result() const override { return stream_.result(); }
 
  private:
+  // Adds the answer once. Chat::clear takes `answering` away, and the answer is then not added.
   void end() {
-    if (auto on_end = std::exchange(on_end_, nullptr)) on_end(stream_.result().text);
+    if (chat_->answering != &stream_) return;
+    chat_->answering = nullptr;
+    chat_->messages.push_back({"assistant", stream_.result().text});
   }
 
+  std::shared_ptr<Chat::State> chat_;
   SessionStream stream_;
-  std::function<void(const std::string& answer)> on_end_;
 };
 
 }  // namespace
 
 Chat::Chat(LanguageModel model, const ChatOptions& options)
-    : state_(std::make_unique<State>(std::move(model), options)) {}
+    : state_(std::make_shared<State>(std::move(model), options)) {}
 Chat::Chat(Chat&&) noexcept = default;
 Chat& Chat::operator=(Chat&&) noexcept = default;
 Chat::~Chat() = default;
@@ -88,17 +104,21 @@ TextStream Chat::ask(std::string_view user_text) {
 }
 
 TextStream Chat::reply() {
-  State* state = state_.get();
-  return TextStream(
-      std::make_unique<ReplyStream>(state->session.state(), state->prompt_ids(),
-                                    state->options.generation, [state](const std::string& answer) {
-                                      state->messages.push_back({"assistant", answer});
-                                    }));
+  state_->check_idle();
+  return TextStream(std::make_unique<ReplyStream>(state_));
 }
 
-void Chat::add(Message message) { state_->messages.push_back(std::move(message)); }
+void Chat::add(Message message) {
+  state_->check_idle();
+  state_->messages.push_back(std::move(message));
+}
+
+void Chat::clear() {
+  if (state_->answering != nullptr) std::exchange(state_->answering, nullptr)->stop();
+  state_->reset();
+}
+
 const std::vector<Message>& Chat::messages() const { return state_->messages; }
-void Chat::clear() { state_->reset(); }
 std::vector<TokenId> Chat::prompt_ids() const { return state_->prompt_ids(); }
 GenerationOptions& Chat::generation() { return state_->options.generation; }
 Session& Chat::session() { return state_->session; }

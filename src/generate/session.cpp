@@ -19,6 +19,19 @@ Session::State::State(LanguageModel language_model, const SessionOptions& option
   sequence = cache->add_sequence();
 }
 
+void Session::State::check_idle() const {
+  LIMPID_CHECK(ArgumentError, lent.expired(),
+               "[session] a stream of this session is still open: read it to its end or drop it "
+               "before the session is used again");
+}
+
+std::shared_ptr<const void> Session::State::lend() {
+  check_idle();
+  auto lease = std::make_shared<char>();
+  lent = lease;
+  return lease;
+}
+
 void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_before) const {
   for (const TokenId id : new_tokens) {
     LIMPID_CHECK(ArgumentError, id >= 0 && id < model.vocab_size(),
@@ -105,7 +118,7 @@ int64_t Session::State::shift(int64_t n_keep) {
 }
 
 Session::Session(LanguageModel model, const SessionOptions& options)
-    : state_(std::make_unique<State>(std::move(model), options)) {}
+    : state_(std::make_shared<State>(std::move(model), options)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
@@ -115,18 +128,27 @@ int64_t Session::n_ctx() const { return state_->n_ctx; }
 std::span<const TokenId> Session::tokens() const { return state_->tokens; }
 
 int64_t Session::append(std::span<const TokenId> tokens, const CancelToken* cancel) {
+  state_->check_idle();
   return state_->append(tokens, cancel);
 }
 void Session::append(
     std::span<const TokenId> tokens,
     const std::function<void(int64_t position, std::span<const float> logits)>& look) {
+  state_->check_idle();
   state_->append(tokens, look);
 }
 int64_t Session::assign(std::span<const TokenId> tokens, const CancelToken* cancel) {
+  state_->check_idle();
   return state_->assign(tokens, cancel);
 }
-void Session::truncate(int64_t n) { state_->truncate(n); }
-int64_t Session::shift(int64_t n_keep) { return state_->shift(n_keep); }
+void Session::truncate(int64_t n) {
+  state_->check_idle();
+  state_->truncate(n);
+}
+int64_t Session::shift(int64_t n_keep) {
+  state_->check_idle();
+  return state_->shift(n_keep);
+}
 
 std::span<const float> Session::logits() const {
   LIMPID_CHECK(
@@ -137,14 +159,14 @@ std::span<const float> Session::logits() const {
 
 TextStream Session::generate(const GenerationOptions& options) {
   logits();  // throws when there is nothing to continue
-  return TextStream(std::make_unique<SessionStream>(*state_, std::vector<TokenId>(), options));
+  return TextStream(std::make_unique<SessionStream>(state_, std::vector<TokenId>(), options));
 }
 
 TextStream Session::generate(std::string_view prompt, const GenerationOptions& options) {
   std::vector<TokenId> ids = state_->model.encode(prompt);
   LIMPID_CHECK(ArgumentError, !ids.empty(),
                "[session] the prompt is empty and the model has no BOS token to begin with");
-  return TextStream(std::make_unique<SessionStream>(*state_, std::move(ids), options));
+  return TextStream(std::make_unique<SessionStream>(state_, std::move(ids), options));
 }
 
 }  // namespace limpid

@@ -22,6 +22,12 @@ struct Session::State {
   void truncate(int64_t n);
   int64_t shift(int64_t n_keep);
 
+  // For a stream. As long as the result exists, check_idle throws. Throws ArgumentError itself when
+  // another stream has one.
+  std::shared_ptr<const void> lend();
+  // Throws ArgumentError while a stream is open.
+  void check_idle() const;
+
   Engine& engine() { return *model.engine(); }
   void check_new(std::span<const TokenId> new_tokens, int64_t n_before) const;
   // One step: logits of the wanted outputs go to `out`.
@@ -34,6 +40,7 @@ struct Session::State {
   SequenceId sequence = 0;
   std::vector<TokenId> tokens;
   std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
+  std::weak_ptr<const void> lent;
 };
 
 }  // namespace limpid

@@ -23,10 +23,13 @@ class Stopwatch {
 
 }  // namespace
 
-SessionStream::SessionStream(Session::State& session, std::vector<TokenId> prompt,
+SessionStream::SessionStream(std::shared_ptr<Session::State> session, std::vector<TokenId> prompt,
                              const GenerationOptions& options)
-    : session_(session), prompt_(std::move(prompt)), continuation_(session.engine(), options) {
-  session_.check_new(prompt_, 0);
+    : session_(std::move(session)),
+      lease_(session_->lend()),
+      prompt_(std::move(prompt)),
+      continuation_(session_->engine(), options) {
+  session_->check_new(prompt_, 0);
 }
 
 void SessionStream::evaluate_prompt() {
@@ -35,26 +38,26 @@ void SessionStream::evaluate_prompt() {
   const Stopwatch stopwatch(timings.prompt_seconds);
   if (!prompt_.empty()) {
     const int64_t n_wanted = std::ssize(prompt_);
-    timings.n_reused = session_.assign(prompt_, &continuation_.options().cancel);
-    timings.n_prompt = std::ssize(session_.tokens) - timings.n_reused;
-    if (std::ssize(session_.tokens) < n_wanted) continuation_.finish(StopReason::kCancelled);
+    timings.n_reused = session_->assign(prompt_, &continuation_.options().cancel);
+    timings.n_prompt = std::ssize(session_->tokens) - timings.n_reused;
+    if (std::ssize(session_->tokens) < n_wanted) continuation_.finish(StopReason::kCancelled);
   }
-  continuation_.begin(session_.tokens);
+  continuation_.begin(session_->tokens);
 }
 
 void SessionStream::evaluate_and_sample() {
   const Stopwatch stopwatch(continuation_.timings().generation_seconds);
   if (pending_) {
-    if (continuation_.needs_shift(std::ssize(session_.tokens), session_.n_ctx)) {
-      session_.shift(continuation_.n_keep());
+    if (continuation_.needs_shift(std::ssize(session_->tokens), session_->n_ctx)) {
+      session_->shift(continuation_.n_keep());
     }
     if (continuation_.finished()) return;
-    session_.append({&*pending_, 1}, nullptr);
+    session_->append({&*pending_, 1}, nullptr);
   }
-  pending_ = continuation_.next(session_.logits);
+  pending_ = continuation_.next(session_->logits);
 }
 
-std::optional<std::string_view> SessionStream::next() {
+void SessionStream::advance() {
   if (!begun_) evaluate_prompt();
   piece_ = continuation_.take_text();
   while (piece_.empty() && !continuation_.finished()) {
@@ -65,8 +68,24 @@ std::optional<std::string_view> SessionStream::next() {
     }
     piece_ = continuation_.take_text();
   }
+}
+
+std::optional<std::string_view> SessionStream::next() {
+  if (ended()) return std::nullopt;
+  try {
+    advance();
+  } catch (...) {
+    lease_.reset();
+    throw;
+  }
+  if (continuation_.finished()) lease_.reset();
   if (piece_.empty()) return std::nullopt;
   return piece_;
+}
+
+void SessionStream::stop() {
+  continuation_.finish(StopReason::kCancelled);
+  lease_.reset();
 }
 
 TextStream::TextStream(std::unique_ptr<Source> source) : source_(std::move(source)) {}

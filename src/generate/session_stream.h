@@ -20,19 +20,25 @@ class TextStream::Source {
 class SessionStream : public TextStream::Source {
  public:
   // Puts `prompt` in place of the session's tokens first; with an empty one it continues what is
-  // there. The session's state must outlive this. Throws ContextOverflowError when the prompt does
-  // not fit.
-  SessionStream(Session::State& session, std::vector<TokenId> prompt,
+  // there. Throws ArgumentError when the session has an open stream, ContextOverflowError when the
+  // prompt does not fit.
+  SessionStream(std::shared_ptr<Session::State> session, std::vector<TokenId> prompt,
                 const GenerationOptions& options);
 
   std::optional<std::string_view> next() override;
+  // Nothing more will come.
+  bool ended() const { return lease_ == nullptr; }
+  // Ends it as a CancelToken does.
+  void stop();
   const GenerationResult& result() const override { return continuation_.result(); }
 
  private:
+  void advance();
   void evaluate_prompt();
   void evaluate_and_sample();
 
-  Session::State& session_;
+  std::shared_ptr<Session::State> session_;
+  std::shared_ptr<const void> lease_;  // of the session; null when this has ended
   std::vector<TokenId> prompt_;
   Continuation continuation_;
   bool begun_ = false;

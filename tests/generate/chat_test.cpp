@@ -88,5 +88,59 @@ TEST(Chat, TheTemplatesOwnErrorReachesTheCaller) {
   EXPECT_TRUE(chat.messages().empty());
 }
 
+TEST(Chat, AStreamOutlivesItsChat) {
+  std::string answer;
+  for (const std::string_view piece : [] {
+         Chat chat(open_tiny());
+         chat.generation() = saying("hello");
+         return chat.ask("hi");
+       }()) {
+    answer += piece;
+  }
+  EXPECT_EQ(answer, "hello");
+
+  std::optional<Chat> chat(open_tiny());
+  chat->generation() = saying("again");
+  TextStream stream = chat->ask("hi");
+  EXPECT_EQ(stream.next(), "a");
+  chat.reset();
+  EXPECT_EQ(stream.text(), "again");
+}
+
+TEST(Chat, OneAnswerAtATime) {
+  Chat chat(open_tiny());
+  chat.generation() = saying("one");
+  std::optional<TextStream> first(chat.ask("hi"));
+  const size_t n_messages = chat.messages().size();
+  EXPECT_THROW(chat.ask("and?"), ArgumentError);
+  EXPECT_THROW(chat.reply(), ArgumentError);
+  EXPECT_THROW(chat.add({"user", "more"}), ArgumentError);
+  EXPECT_THROW(chat.session().truncate(0), ArgumentError);
+  EXPECT_EQ(chat.messages().size(), n_messages);
+  EXPECT_EQ(first->text(), "one");  // it has ended now, though it is still there
+  chat.generation() = saying("two");
+  EXPECT_EQ(chat.ask("and?").text(), "two");
+  first.reset();
+  ASSERT_EQ(chat.messages().size(), n_messages + 3);
+  EXPECT_EQ(chat.messages()[n_messages].content, "one");
+}
+
+TEST(Chat, ClearForgetsTheAnswerThatIsStillBeingRead) {
+  Chat chat(open_tiny());
+  const std::vector<Message> empty = chat.messages();
+  chat.generation() = saying("hello");
+  {
+    TextStream stream = chat.ask("hi");
+    EXPECT_EQ(stream.next(), "h");
+    chat.clear();
+    EXPECT_EQ(stream.next(), std::nullopt);
+    EXPECT_EQ(stream.so_far().stop_reason, StopReason::kCancelled);
+    chat.generation() = saying("anew");
+    EXPECT_EQ(chat.ask("again").text(), "anew");
+    chat.clear();
+  }
+  EXPECT_EQ(chat.messages().size(), empty.size());
+}
+
 }  // namespace
 }  // namespace limpid

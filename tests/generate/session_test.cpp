@@ -140,5 +140,32 @@ TEST(Session, CancelStopsBetweenChunks) {
   EXPECT_EQ(session.tokens().size(), 20U);
 }
 
+TEST(Session, AStreamOutlivesItsSession) {
+  auto session = std::make_unique<Session>(open_tiny());
+  TextStream stream = session->generate("x", testing::saying("hello"));
+  session.reset();
+  EXPECT_EQ(stream.text(), "hello");
+}
+
+TEST(Session, IsTheOpenStreamsAlone) {
+  Session session(open_tiny());
+  std::optional<TextStream> stream(session.generate("x", testing::saying("ab")));
+  EXPECT_EQ(stream->next(), "a");
+  const auto before = std::vector(session.tokens().begin(), session.tokens().end());
+  EXPECT_THROW(session.generate(), ArgumentError);
+  EXPECT_THROW(session.generate("y"), ArgumentError);
+  EXPECT_THROW(session.append(some_ids(1)), ArgumentError);
+  EXPECT_THROW(session.append(some_ids(1), [](int64_t, std::span<const float>) {}), ArgumentError);
+  EXPECT_THROW(session.assign(some_ids(1)), ArgumentError);
+  EXPECT_THROW(session.truncate(0), ArgumentError);
+  EXPECT_THROW(session.shift(0), ArgumentError);
+  EXPECT_EQ(std::vector(session.tokens().begin(), session.tokens().end()), before);
+  stream.reset();  // dropped early
+  session.truncate(0);
+  EXPECT_EQ(session.generate("y", testing::saying("c")).text(), "c");
+  EXPECT_THROW(session.generate(std::string(400, 'y')), ContextOverflowError);
+  session.truncate(0);  // what failed to begin is not open
+}
+
 }  // namespace
 }  // namespace limpid
