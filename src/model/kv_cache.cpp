@@ -1,5 +1,6 @@
 #include "model/kv_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -32,10 +33,10 @@ void KvCache::remove_sequence(SequenceId id) {
 
 void KvCache::truncate(SequenceId id, int64_t n) {
   Sequence& sequence = at(id);
-  if (n >= sequence.length) return;
-  sequence.length = n;
-  for (const auto kept = static_cast<size_t>(blocks_for(n)); sequence.blocks.size() > kept;) {
-    free_blocks_.push_back(sequence.blocks.back());
+  sequence.length = std::min(n, sequence.length);
+  const auto n_kept = static_cast<size_t>(blocks_for(sequence.length));
+  while (sequence.blocks.size() > n_kept) {
+    free_blocks_.push_back(sequence.blocks.back());  // its capacity holds all blocks
     sequence.blocks.pop_back();
   }
 }
@@ -43,15 +44,14 @@ void KvCache::truncate(SequenceId id, int64_t n) {
 void KvCache::reserve(SequenceId id, int64_t n_new) {
   Sequence& sequence = at(id);
   const int64_t wanted =
-      blocks_for(sequence.length + n_new) - static_cast<int64_t>(sequence.blocks.size());
+      std::max<int64_t>(0, blocks_for(sequence.length + n_new) - std::ssize(sequence.blocks));
   if (wanted > n_free_blocks()) {
-    const int64_t held = static_cast<int64_t>(sequence.blocks.size()) + n_free_blocks();
+    const int64_t held = std::ssize(sequence.blocks) + n_free_blocks();
     throw ContextOverflowError(sequence.length + n_new, held * kKvBlock);
   }
-  for (int64_t i = 0; i < wanted; ++i) {
-    sequence.blocks.push_back(free_blocks_.back());
-    free_blocks_.pop_back();
-  }
+  sequence.blocks.insert(sequence.blocks.end(), free_blocks_.rbegin(),
+                         free_blocks_.rbegin() + wanted);
+  free_blocks_.resize(free_blocks_.size() - static_cast<size_t>(wanted));
 }
 
 void KvCache::advance(SequenceId id, int64_t n_new) {

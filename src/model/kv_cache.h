@@ -21,13 +21,14 @@ class KvCache {
 
   SequenceId add_sequence();            // an empty one; ids are not used again
   void remove_sequence(SequenceId id);  // its blocks are free
-  // Forgets positions >= n. No effect when the sequence is shorter.
+  // Forgets positions >= n, and gives back the blocks that hold no position then, those that were
+  // reserved and never used among them.
   void truncate(SequenceId id, int64_t n);
   int64_t length(SequenceId id) const { return at(id).length; }  // positions stored
   int64_t n_free_blocks() const { return static_cast<int64_t>(free_blocks_.size()); }
 
   // Takes blocks so that the sequence can hold `n_new` more positions. Throws ContextOverflowError,
-  // changing nothing.
+  // changing nothing. What is not used after all goes back with truncate(id, length(id)).
   void reserve(SequenceId id, int64_t n_new);
   // Counts `n_new` positions as stored (after reserve).
   void advance(SequenceId id, int64_t n_new);

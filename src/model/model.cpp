@@ -75,10 +75,40 @@ void append_item(StepInputs& inputs, const StepItem& item, KvCache& cache, int32
   inputs.block_table_begin.push_back(static_cast<int32_t>(inputs.block_table.size()));
 }
 
+// When a step ends, well or by an exception, its sequences keep the blocks of the positions that
+// they have stored. So a step that fails leaves the cache as it was.
+class UnusedBlocks {
+ public:
+  UnusedBlocks(KvCache& cache, std::span<const StepItem> items) : cache_(cache), items_(items) {}
+  UnusedBlocks(const UnusedBlocks&) = delete;
+  UnusedBlocks& operator=(const UnusedBlocks&) = delete;
+  ~UnusedBlocks() {
+    for (auto item = items_.rbegin(); item != items_.rend(); ++item)
+      cache_.truncate(item->sequence, cache_.length(item->sequence));
+  }
+
+ private:
+  KvCache& cache_;
+  std::span<const StepItem> items_;
+};
+
+// A step of the executor, which ends even when an op throws.
+class ExecutorStep {
+ public:
+  explicit ExecutorStep(Executor& executor) : executor_(executor) { executor_.begin_step(); }
+  ExecutorStep(const ExecutorStep&) = delete;
+  ExecutorStep& operator=(const ExecutorStep&) = delete;
+  ~ExecutorStep() { executor_.end_step(); }
+
+ private:
+  Executor& executor_;
+};
+
 }  // namespace
 
 std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items) {
   check_items(cache, items, spec_.vocab_size, n_ctx_);
+  const UnusedBlocks given_back_at_the_end(cache, items);
   for (const StepItem& item : items)
     cache.reserve(item.sequence, static_cast<int64_t>(item.tokens.size()));
 
@@ -90,14 +120,17 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   if (inputs.n_tokens() == 0) return {};
 
   executor_->reserve(inputs.n_tokens(), inputs.n_outputs());
-  executor_->begin_step();
-  const Activation logits = forward(*executor_, spec_, weights_, cache.storage());
-  executor_->end_step();
-  logits_.resize(static_cast<size_t>(logits.rows() * logits.cols()));
+  logits_.resize(static_cast<size_t>(inputs.n_outputs() * spec_.vocab_size));
+  const Activation logits = run_forward(cache);
   executor_->read(logits, logits_);
   for (const StepItem& item : items)
     cache.advance(item.sequence, static_cast<int64_t>(item.tokens.size()));
   return logits_;
+}
+
+Activation Model::run_forward(KvCache& cache) {
+  const ExecutorStep step(*executor_);
+  return forward(*executor_, spec_, weights_, cache.storage());
 }
 
 }  // namespace limpid

@@ -53,11 +53,13 @@ class Model {
   // Runs all items in one pass over the weights, stores their keys and values, and gives the logits
   // of the wanted tokens, item by item: [n_outputs, vocab_size]. Each sequence may occur once.
   // Throws ArgumentError for ids outside the vocabulary, ContextOverflowError when a sequence or
-  // the cache would grow too long (nothing is changed then). The span lives until the next step.
+  // the cache would grow too long, ResourceError, and what the executor throws. A step that throws
+  // leaves the cache as it was. The span lives until the next step.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items);
 
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
+  Activation run_forward(KvCache& cache);  // from begin_step to end_step
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<Executor> executor_;

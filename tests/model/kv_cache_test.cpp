@@ -47,5 +47,24 @@ TEST(KvCache, SaysHowManyTokensDoNotFitAndChangesNothing) {
   EXPECT_EQ(cache.n_free_blocks(), 1);
 }
 
+TEST(KvCache, TakesBackWhatWasReservedAndNotUsed) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 3 * kKvBlock);
+  const SequenceId a = cache.add_sequence();
+  const SequenceId b = cache.add_sequence();
+  cache.reserve(a, 5);
+  cache.advance(a, 5);
+  cache.reserve(a, 2 * kKvBlock);
+  EXPECT_EQ(cache.n_free_blocks(), 0);
+  cache.reserve(a, 1);  // fits into what was reserved
+  EXPECT_EQ(cache.blocks(a).size(), 3U);
+  cache.truncate(a, cache.length(a));
+  EXPECT_EQ(cache.length(a), 5);
+  EXPECT_EQ(cache.n_free_blocks(), 2);
+  cache.reserve(b, 2 * kKvBlock);
+  cache.remove_sequence(b);
+  EXPECT_EQ(cache.n_free_blocks(), 2);
+}
+
 }  // namespace
 }  // namespace limpid

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "executor/delegating_executor.h"
 #include "executor/executors.h"
 #include "limpid/error.hpp"
 #include "model/registry.h"
@@ -74,6 +75,103 @@ TEST(Model, RefusesTokensOutsideTheVocabularyAndSequencesPastTheContext) {
   EXPECT_THROW(model->step(*cache, {&item, 1}), ContextOverflowError);
   EXPECT_EQ(cache->length(sequence), 0);
 }
+
+// ---- a step that fails leaves the cache as it was, and the next one runs ------------------------
+
+struct CacheState {
+  std::vector<std::vector<int32_t>> blocks;
+  std::vector<int64_t> lengths;
+  int64_t n_free_blocks = 0;
+  bool operator==(const CacheState&) const = default;
+};
+
+CacheState state_of(const KvCache& cache, std::span<const SequenceId> sequences) {
+  CacheState state;
+  for (const SequenceId id : sequences) {
+    state.blocks.emplace_back(cache.blocks(id).begin(), cache.blocks(id).end());
+    state.lengths.push_back(cache.length(id));
+  }
+  state.n_free_blocks = cache.n_free_blocks();
+  return state;
+}
+
+// The cache has room for the first item and not for the second.
+TEST(Model, GivesBackTheBlocksOfAStepThatDoesNotFit) {
+  const auto model = load({});
+  const auto cache = model->make_cache(3 * kKvBlock, DType::kF32, DType::kF32);
+  const std::vector<SequenceId> ids = {cache->add_sequence(), cache->add_sequence()};
+  const auto tokens = some_tokens(2 * kKvBlock, 50);
+  const std::vector<StepItem> before = {{ids[0], std::span(tokens).first(10)},
+                                        {ids[1], std::span(tokens).first(3)}};
+  model->step(*cache, before);
+  const CacheState state = state_of(*cache, ids);
+  const std::vector<StepItem> items = {{ids[0], std::span(tokens).first(kKvBlock)},
+                                       {ids[1], std::span(tokens).first(kKvBlock)}};
+  EXPECT_THROW(model->step(*cache, items), ContextOverflowError);
+  EXPECT_EQ(state_of(*cache, ids), state);
+  const StepItem alone = items[1];
+  EXPECT_EQ(model->step(*cache, {&alone, 1}).size(), 50U);
+}
+
+// Throws where and when it is told to.
+class FailingExecutor final : public DelegatingExecutor {
+ public:
+  using DelegatingExecutor::DelegatingExecutor;
+  std::string fails_at;
+  int n_ended = 0;
+
+  void begin_step() override {
+    if (fails_at == "begin_step") throw ResourceError("begin_step");
+    DelegatingExecutor::begin_step();
+  }
+  void end_step() override {
+    ++n_ended;
+    DelegatingExecutor::end_step();
+  }
+  void reserve(int64_t max_tokens, int64_t max_outputs) override {
+    if (fails_at == "reserve") throw ResourceError("reserve");
+    DelegatingExecutor::reserve(max_tokens, max_outputs);
+  }
+
+ protected:
+  void enter(std::string_view op) override {
+    if (op == fails_at) throw ResourceError(std::string(op));
+  }
+};
+
+class FailedStep : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FailedStep, LeavesTheCacheAsItWasAndTheNextOneRuns) {
+  const auto tokens = some_tokens(100, 50);
+  const auto expected = run_in_chunks(
+      *Model::load(tiny_checkpoint(), make_cpu_executor({.n_threads = 2})), tokens, 50);
+  auto owned = std::make_unique<FailingExecutor>(make_cpu_executor({.n_threads = 2}));
+  FailingExecutor& executor = *owned;
+  const auto model = Model::load(tiny_checkpoint(), std::move(owned));
+  const auto cache = model->make_cache(1000, DType::kF32, DType::kF32);
+  const std::vector<SequenceId> ids = {cache->add_sequence(), cache->add_sequence()};
+  const auto step = [&](size_t begin, size_t end) {
+    const std::vector<StepItem> items = {
+        {ids[0], std::span(tokens).subspan(begin, end - begin), StepItem::Outputs::kAll},
+        {ids[1], std::span(tokens).subspan(begin, end - begin), StepItem::Outputs::kNone}};
+    const auto logits = model->step(*cache, items);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  std::vector<float> all = step(0, 30);
+  const CacheState state = state_of(*cache, ids);
+  executor.fails_at = GetParam();
+  EXPECT_THROW(step(30, 100), ResourceError);
+  EXPECT_EQ(state_of(*cache, ids), state);
+  // What has begun has ended.
+  EXPECT_EQ(executor.n_ended, std::string(GetParam()) == "attention" ? 2 : 1);
+  executor.fails_at = "";
+  const auto rest = step(30, 100);
+  all.insert(all.end(), rest.begin(), rest.end());
+  EXPECT_EQ(all, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, FailedStep,
+                         ::testing::Values("reserve", "begin_step", "attention"));
 
 // ---- keys and tensors: each is implemented (the logits change) or refused by name ---------------
 
