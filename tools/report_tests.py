@@ -1,4 +1,4 @@
-"""Closes a run of the tests: failures, skipped tests by reason, and ctest's closing line.
+"""Closes a run of the tests: failures, skipped tests and parts of tests by reason, and ctest's closing line.
 
 report_tests.py RESULTS.xml      (what `ctest --output-junit` wrote)
 """
@@ -8,8 +8,10 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-# GoogleTest prints the reason of GTEST_SKIP() under the line of its source; the oracles print `skipped: why`.
+# GoogleTest prints the reason of GTEST_SKIP() under the line of its source; scripts print `skipped: why`.
 REASON = re.compile(r"Skipped\n(.+)|^skipped: (.+)$", re.MULTILINE)
+# What a test prints that passed without some of its parts.
+PART = re.compile(r"^skipped part: (.+)$", re.MULTILINE)
 
 
 def was_skipped(case: ElementTree.Element) -> bool:
@@ -24,6 +26,24 @@ def reason_of(case: ElementTree.Element) -> str:
     return (found.group(1) or found.group(2)).strip() if found else "no reason given"
 
 
+def parts_by_reason(cases: list[ElementTree.Element]) -> dict[str, list[str]]:
+    """Names of the tests that passed and say that they left something out."""
+    parts = collections.defaultdict(list)
+    for case in cases:
+        if case.get("status") == "run":
+            for reason in dict.fromkeys(PART.findall(case.findtext("system-out") or "")):
+                parts[reason.strip()].append(case.get("name", ""))
+    return parts
+
+
+def lines_of(what: str, names_by_reason: dict[str, list[str]]) -> list[str]:
+    lines = []
+    for reason, names in sorted(names_by_reason.items()):
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        lines.append(f"{what} {len(names)}: {shown}: {reason}")
+    return lines
+
+
 def report(results: ElementTree.Element) -> list[str]:
     """The lines to print; the last is ctest's."""
     cases = list(results.iter("testcase"))
@@ -36,9 +56,7 @@ def report(results: ElementTree.Element) -> list[str]:
     for case in failed:
         lines += (case.findtext("system-out") or "").splitlines()
     lines += [f"FAILED {case.get('name')}" for case in failed]
-    for reason, names in sorted(skipped.items()):
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        lines.append(f"skipped {len(names)}: {shown}: {reason}")
+    lines += lines_of("skipped", skipped) + lines_of("skipped parts of", parts_by_reason(cases))
     n_run = len(cases) - sum(map(len, skipped.values()))
     share = round(100 * (n_run - len(failed)) / n_run) if n_run else 0
     share = min(share, 99) if failed else share

@@ -20,6 +20,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 ctest --test-dir "$directory" --output-on-failure --no-tests=error -j "$jobs" --output-junit "$results" \
+  --test-output-size-passed 100000 --test-output-size-failed 1000000 \
   "${progress[@]}" "$@" </dev/null
 status=$?
 python3 tools/report_tests.py "$results" || status=1

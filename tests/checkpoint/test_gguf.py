@@ -12,15 +12,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import limpid_program
 import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
 from gguf.quants import quantize
 
 TOOL = Path(os.environ["LIMPID_PROGRAM"]).parent / "tests" / "gguf_tool"
-SMOLLM2 = (
-    Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    / "limpid/models/SmolLM2-135M-Instruct.Q4_1.gguf"
-)
+SMOLLM2 = limpid_program.SMOLLM2
 PLAIN = {
     "f32": np.float32,
     "f16": np.float16,
@@ -166,4 +164,4 @@ class GgufTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    limpid_program.main()

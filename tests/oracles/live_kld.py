@@ -161,7 +161,7 @@ def main() -> int:
         return limpid_program.EXIT_SKIPPED
     if not (limpid_program.SHARED / "text" / "wiki.test.raw").exists():
         arguments.files = [name for name in arguments.files if not name.startswith("SmolLM2")]
-        print("without ../shared/data/text/wiki.test.raw: SmolLM2 left out")
+        print("skipped part: SmolLM2 needs ../shared/data/text/wiki.test.raw")
     torch.set_num_threads(arguments.threads)
     print("| file | who | mean KLD | top-1 | positions |\n|---|---|---|---|---|")
     problems = [problem for name in arguments.files for problem in compare(name, arguments)]

@@ -167,7 +167,7 @@ def main() -> int:
         print("skipped: needs ../shared/data/text/wiki.test.raw")
         return limpid_program.EXIT_SKIPPED
     if not limpid_program.SMOLLM2.exists():
-        print("without SmolLM2 (`make model`): its types left out")
+        print("skipped part: the types of SmolLM2 need the model (`make model`)")
         arguments.types = [name for name in arguments.types if not name.startswith("SmolLM2")]
     print(
         "| model | type | MB | llama.cpp KLD | Limpid KLD | ratio | llama.cpp top-1 | Limpid top-1 |"

@@ -300,7 +300,7 @@ def main(arguments: list[str] | None = None) -> int:
                 args.program, work, args.all, args.vocabulary or list(VOCABULARIES)
             )
         else:
-            print("skipped the released vocabularies: ../shared is not there")
+            print("skipped part: the released vocabularies need ../shared/data")
     return 0 if same else 1
 
 

@@ -246,7 +246,7 @@ def main(arguments: list[str] | None = None) -> int:
     differential.Digests.folder = args.keep
     same = bool(args.file) or check_variants(args.program, args.all)
     if not Path(SHARED).is_dir():
-        print("skipped the released files: ../shared is not there")
+        print("skipped part: the released files need ../shared/data")
         return 0 if same else 1
     cases = differential.all_cases(args.all)
     if not args.all:

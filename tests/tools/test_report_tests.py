@@ -53,6 +53,16 @@ class ReportTests(unittest.TestCase):
             ],
         )
 
+    def test_a_part_that_was_left_out_is_told(self):
+        case = PASSED.replace("<system-out>", "<system-out>ran 3\nskipped part: no texts\n")
+        self.assertEqual(
+            self.report(case, PASSED, case),
+            [
+                "skipped parts of 2: ok, ok: no texts",
+                "100% tests passed, 0 tests failed out of 3",
+            ],
+        )
+
 
 if __name__ == "__main__":
     unittest.main()
