@@ -12,6 +12,9 @@ CHAT_FLAGS ?= $(if $(filter $(SMOLLM2),$(MODEL)),--temp 0)
 PULL_SMOLLM2 := tools/venv.sh pip >/dev/null && build/release/limpid pull smollm2 </dev/null >/dev/null
 PROGRAM_ONLY := release --target limpid_program -- -DLIMPID_BUILD_TESTS=OFF
 
+# Where the packages cannot be had (no network), it is empty, and the Python tests are skipped.
+LIGHT_PYTHON = -DLIMPID_PYTHON="$$(tools/venv.sh light)"
+
 ##@ Use it
 .PHONY: build
 build: ## the program, at build/release/limpid
@@ -31,7 +34,7 @@ chat: build ## a chat with a small real model; MODEL=FILE for another
 .PHONY: test
 test: ## what must pass: C++ tests, and comparisons with small packages (a minute, once built)
 	@tools/install_deps.sh build test
-	@python=$$(tools/venv.sh light) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python"
+	@tools/build.sh dev -- $(LIGHT_PYTHON)
 	@tools/run_tests.sh dev -L fast
 
 .PHONY: test-oracles
@@ -50,12 +53,12 @@ goldens: ## make tests/data anew, with the packages of test-oracles
 .PHONY: asan tsan
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/install_deps.sh build test
-	@python=$$(tools/venv.sh light) && tools/build.sh asan-ubsan -- -DLIMPID_PYTHON="$$python"
+	@tools/build.sh asan-ubsan -- $(LIGHT_PYTHON)
 	@tools/run_tests.sh asan-ubsan -L fast
 
 tsan: ## the tests under ThreadSanitizer
 	@tools/install_deps.sh build test
-	@python=$$(tools/venv.sh light) && tools/build.sh tsan -- -DLIMPID_PYTHON="$$python"
+	@tools/build.sh tsan -- $(LIGHT_PYTHON)
 	@tools/run_tests.sh tsan -L fast
 
 .PHONY: fuzz
@@ -67,7 +70,7 @@ fuzz: ## each fuzz target for FUZZ_SECONDS (60)
 .PHONY: coverage
 coverage: ## line coverage of the tests, at build/coverage/report
 	@tools/install_deps.sh build test develop
-	@python=$$(tools/venv.sh light) && tools/build.sh coverage -- -DLIMPID_PYTHON="$$python"
+	@tools/build.sh coverage -- $(LIGHT_PYTHON)
 	@tools/run_tests.sh coverage -L fast
 	@mkdir -p build/coverage/report
 	@# Threads count without waiting for each other, so a counter may end below 0, which gcovr calls an error.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: step.sh LOG TEXT COMMAND...
 # Runs a command as one line of output: the text, then how long it took. What the command itself
-# says goes to LOG, and is shown only when it fails. Exits as the command does.
+# says goes to LOG; when the command fails, its errors and its last lines are shown, with STEP_BRIEF=1 only the
+# last line. Exits as the command does.
 set -uo pipefail
 log=$1 text=$2
 shift 2
@@ -14,8 +15,8 @@ if [[ $status -eq 0 ]]; then
   echo "$((SECONDS - start)) s"
 else
   echo "failed"
-  grep -n -m 20 -E 'error|FAILED|Error' "$log" | cut -c1-300 >&2
-  tail -n 40 "$log" >&2
+  [[ ${STEP_BRIEF:-} ]] || grep -n -m 20 -E 'error|FAILED|Error' "$log" | cut -c1-300 >&2
+  tail -n "${STEP_BRIEF:-40}" "$log" >&2
   echo "error: '$text' failed with status $status; all of it is in $log" >&2
 fi
 exit $status

@@ -29,8 +29,8 @@ fi
 wanted=$("$python" -c 'import sys; print(sys.version)' && cat "$requirements" 2>/dev/null || true)
 if [[ ! -f $stamp ]] || [[ $(<"$stamp") != "$wanted" ]]; then
   if [[ -f $requirements ]]; then
-    "$here/step.sh" "$cache/venv-$name.log" "installing $(grep -vcE '^(#|$)' "$requirements") Python packages in $directory" \
-      "$python" -m pip install --disable-pip-version-check --no-input -r "$requirements" >&2
+    STEP_BRIEF=1 "$here/step.sh" "$cache/venv-$name.log" "installing $(grep -vcE '^(#|$)' "$requirements") Python packages in $directory" \
+      "$python" -m pip install --disable-pip-version-check --no-input -q -r "$requirements" >&2
   fi
   echo "$wanted" >"$stamp"
 fi
