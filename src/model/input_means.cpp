@@ -115,6 +115,8 @@ std::map<std::string, InputMean, std::less<>> run_over_text(
 
 }  // namespace
 
+std::string_view calibration_text() { return kText; }
+
 InputMeans measure_inputs(const Checkpoint& checkpoint, int n_threads,
                           const std::function<bool(uint64_t, uint64_t)>& progress) {
   InputMeans result;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
@@ -25,6 +26,9 @@ struct InputMeans {
   // A sentence about why there are none; empty where there are, or where nobody asked.
   std::string not_measured;
 };
+
+// The text that measure_inputs runs over.
+std::string_view calibration_text();
 
 // Runs `checkpoint` (canonical) once over a short built-in text, with the weights as they are: a
 // matrix that is used for look-ups only, and one whose input is not finite, gets no mean. Weights

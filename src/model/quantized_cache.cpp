@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <system_error>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "base/cache_folder.h"
 #include "base/check.h"
 #include "checkpoint/gguf.h"
+#include "model/input_means.h"
 
 namespace limpid {
 namespace {
@@ -26,6 +31,27 @@ class Hash {
       value_ = (value_ ^ static_cast<uint64_t>(byte)) * 0x100000001b3ULL;
     }
   }
+  template <typename Number>
+  requires std::is_arithmetic_v<Number>
+  void add(Number number) { add(std::as_bytes(std::span(&number, 1))); }
+  // Parts of a list: what follows the length cannot be taken for another part.
+  void add(std::string_view text) {
+    add(text.size());
+    add(std::as_bytes(std::span(text)));
+  }
+  template <typename Value>
+  void add(const std::vector<Value>& values) {
+    add(values.size());
+    for (const auto& value : values) add(value);
+  }
+  void add(const std::vector<bool>& values) {
+    add(values.size());
+    for (const bool value : values) add(value);
+  }
+  void add(const MetadataValue& value) {
+    add(value.value.index());
+    std::visit([this](const auto& held) { add(held); }, value.value);
+  }
   uint64_t value() const { return value_; }
 
  private:
@@ -34,7 +60,7 @@ class Hash {
 
 uint64_t hash_of(std::string_view text) {
   Hash hash;
-  hash.add({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  hash.add(text);
   return hash.value();
 }
 
@@ -60,6 +86,55 @@ std::string identity_of(const MappedFile& file) {
   return fmt::format("{}:{} {} {}.{:09} {}.{:09} {:016x}", status.st_dev, status.st_ino,
                      status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
                      status.st_ctim.tv_sec, status.st_ctim.tv_nsec, sampled_hash(file.bytes()));
+}
+
+// Adds where the bytes of a tensor lie in the files, or, of a tensor in memory, the bytes.
+void add_place(Hash& hash, const Checkpoint& checkpoint, const TensorView& tensor) {
+  if (tensor.data == nullptr) return;
+  for (size_t i = 0; i < checkpoint.files.size(); ++i) {
+    const std::span<const std::byte> bytes = checkpoint.files[i]->bytes();
+    if (std::less<>()(tensor.data, bytes.data())) continue;
+    if (!std::less<>()(tensor.data, bytes.data() + bytes.size())) continue;
+    hash.add(i);
+    hash.add(tensor.data - bytes.data());
+    return;
+  }
+  hash.add(std::span(tensor.data, tensor.n_bytes()));
+}
+
+void add_tensors(Hash& hash, const Checkpoint& checkpoint) {
+  for (const std::string& name : checkpoint.tensor_order) {
+    const TensorView* tensor = checkpoint.find(name);
+    if (tensor == nullptr) continue;
+    hash.add(name);
+    hash.add(dtype_info(tensor->dtype).name);
+    hash.add(tensor->shape.to_string());
+    add_place(hash, checkpoint, *tensor);
+    const auto made = checkpoint.made.find(name);
+    if (made == checkpoint.made.end()) continue;
+    hash.add(made->second.how);
+    for (const TensorView& part : made->second.row_parts) add_place(hash, checkpoint, part);
+  }
+}
+
+// Of all that a checkpoint is besides the bytes of its files. One set of files makes another model
+// when a configuration, a tokenizer or a scaling is given in place of its own, and the activations
+// that the quantiser weighs errors by depend on all of that. So this takes in every key and every
+// attachment, without asking which of them matter.
+uint64_t description_hash(const Checkpoint& checkpoint) {
+  Hash hash;
+  hash.add(static_cast<uint8_t>(checkpoint.head_rows));
+  for (const auto& [key, value] : checkpoint.metadata.all()) {
+    hash.add(key);
+    hash.add(value);
+  }
+  for (const auto& [name, file] : checkpoint.attachments) {
+    hash.add(name);
+    hash.add(file->size());
+    hash.add(file->bytes());
+  }
+  add_tensors(hash, checkpoint);
+  return hash.value();
 }
 
 // Opens a cached result if it is there, whole, and made from this very source. It counts as used
@@ -95,20 +170,14 @@ Checkpoint with_tensors_of(const Checkpoint& source, Checkpoint cached) {
 
 std::string quantized_cache_folder() { return cache_folder("quantized"); }
 
-std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type) {
+std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type,
+                            const WriteOptions& options) {
   std::string identity = fmt::format("{}, {}", kQuantizerVersion, file_type.name);
-  for (const auto& file : checkpoint.files) identity += "\n" + identity_of(*file);
-  // One set of files makes other tensors when a configuration from elsewhere says so.
-  std::string tensors;
-  for (const std::string& name : checkpoint.tensor_order) {
-    const TensorView* tensor = checkpoint.find(name);
-    if (tensor == nullptr) continue;
-    const auto made = checkpoint.made.find(name);
-    tensors += fmt::format("{} {} {} {}\n", name, dtype_info(tensor->dtype).name,
-                           tensor->shape.to_string(),
-                           made == checkpoint.made.end() ? "" : made->second.how);
+  if (options.calibrate) {
+    identity += fmt::format(", calibrated by {:016x}", hash_of(calibration_text()));
   }
-  identity += fmt::format("\ntensors {:016x}", hash_of(tensors));
+  for (const auto& file : checkpoint.files) identity += "\n" + identity_of(*file);
+  identity += fmt::format("\ndescription {:016x}", description_hash(checkpoint));
   return identity;
 }
 
@@ -146,7 +215,7 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
                                    const std::string& folder, const WriteOptions& options) {
   LIMPID_CHECK(UnsupportedError, !source.files.empty(),
                "{}: only a model that lies in files is quantised while it is opened", source.path);
-  const std::string identity = source_identity(source, file_type);
+  const std::string identity = source_identity(source, file_type, options);
   const std::string stem =
       std::filesystem::path(source.files.front()->path()).stem().string().substr(0, 64);
   const std::string path =

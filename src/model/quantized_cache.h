@@ -14,13 +14,17 @@ namespace limpid {
 // neither variable is set.
 std::string quantized_cache_folder();
 
-// What a cached result was made from: the quantiser's version, the type, the list of tensors (which
-// a configuration from elsewhere changes), and of every file of the
-// checkpoint its device, inode, size, times of change of content and of inode to the nanosecond,
-// and a hash of its first and last 64 KiB and of 64 pages between. Whoever writes to a file, puts
-// another in its place or restores an old one changes the time of its inode, which no program can
-// set; the hash is for file systems that keep no such times.
-std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type);
+// What a cached result is made from: the quantiser's version, the type, the text that calibrates
+// (nothing if `options` do not want that), of every file of the checkpoint its identity, and a hash
+// of all that the checkpoint is besides: every key, every attachment, the list of tensors and where
+// they lie. A configuration, a tokenizer or a scaling given at opening changes these.
+//
+// The identity of a file is its device, inode, size, times of change of content and of inode to the
+// nanosecond, and a hash of its first and last 64 KiB and of 64 pages between. Whoever writes to a
+// file, puts another in its place or restores an old one changes the time of its inode, which no
+// program can set; the hash is for file systems that keep no such times.
+std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type,
+                            const WriteOptions& options);
 
 // How much a folder of results may hold before the ones not used for longest go.
 inline constexpr uint64_t kQuantizedCacheBytes = uint64_t{32} << 30;

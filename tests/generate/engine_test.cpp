@@ -2,11 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
 #include "checkpoint/llama2c_builder.h"
 #include "data_paths.h"
 #include "executor/cpu/packed_weight.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
+#include "model/canonical.h"
+#include "model/export_model.h"
 #include "model/registry.h"
 
 namespace limpid {
@@ -155,6 +161,104 @@ TEST(Engine, PrefersTheTemplateOfTheOptions) {
   const LanguageModel model = open_tiny({.chat_template = "{{ messages[0].content }}"});
   EXPECT_EQ(model.chat_template(), "{{ messages[0].content }}");
   EXPECT_EQ(model.engine()->chat_template_source("tool_use"), "");
+}
+
+// ---- OpenOptions::quantize ----------------------------------------------------------------------
+
+// Results go into a folder of the test's own.
+class QuantizedOpening : public ::testing::Test {
+ protected:
+  QuantizedOpening() {
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    use(cache_);
+  }
+  ~QuantizedOpening() override {
+    if (before_) {
+      ::setenv("XDG_CACHE_HOME", before_->c_str(), 1);
+    } else {
+      ::unsetenv("XDG_CACHE_HOME");
+    }
+  }
+  static void use(const TempFolder& cache) {
+    ::setenv("XDG_CACHE_HOME", cache.folder().c_str(), 1);
+  }
+  static std::vector<std::filesystem::path> results(const TempFolder& cache) {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(cache.path("limpid/quantized")))
+      paths.push_back(entry.path());
+    return paths;
+  }
+  // Of the last token of a prompt.
+  static std::vector<float> logits(const std::string& path, OpenOptions options) {
+    options.n_threads = 2;
+    Session session(LanguageModel::open(path, options));
+    session.append(std::vector<TokenId>{'t', 'h', 'e', ' ', 'h', 'e', 'i', 'm'});
+    const std::span<const float> last = session.logits();
+    return {last.begin(), last.end()};
+  }
+  static OpenOptions quantized(const std::string& type, const std::string& rope_scaling = "") {
+    OpenOptions options;
+    options.quantize = type;
+    options.rope_scaling = rope_scaling;
+    return options;
+  }
+
+  TempFolder cache_;
+  TempFolder folder_;
+  std::string model_ = testing::write_tiny_model(folder_);
+
+ private:
+  std::optional<std::string> before_;
+};
+
+// Errors of quantisation are those of the file that an export in that type writes.
+TEST_F(QuantizedOpening, IsOpeningTheModelThatAnExportWrites) {
+  for (const char* type : {"q8_0", "q4_0", "q4_k_m"}) {
+    ExportOptions options;
+    options.file_type = &file_type_from_name(type);
+    const std::string exported = folder_.path(std::string(type) + ".gguf");
+    export_model(exported, open_model_files({model_}), options);
+    const auto bits = logits(exported, {});
+    EXPECT_NE(bits, logits(model_, {})) << type;
+    EXPECT_EQ(logits(model_, quantized(type)), bits) << type << ", cache miss";
+    EXPECT_EQ(logits(model_, quantized(type)), bits) << type << ", cache hit";
+  }
+  EXPECT_EQ(results(cache_).size(), 3U);
+}
+
+TEST_F(QuantizedOpening, MapsTheResultTheSecondTime) {
+  logits(model_, quantized("q4_0"));
+  ASSERT_EQ(results(cache_).size(), 1U);
+  const std::filesystem::path made = results(cache_).front();
+  // A second name of the same file: one written anew would be another file.
+  const std::filesystem::path same = cache_.path("same");
+  std::filesystem::create_hard_link(made, same);
+  logits(model_, quantized("q4_0"));
+  ASSERT_EQ(results(cache_).size(), 1U);
+  EXPECT_TRUE(std::filesystem::equivalent(made, same));
+  // A damaged one is made again.
+  std::filesystem::resize_file(made, 100);
+  logits(model_, quantized("q4_0"));
+  EXPECT_FALSE(std::filesystem::equivalent(made, same));
+}
+
+// The activations that the quantiser measures depend on the scaling and on the tokenizer.
+TEST_F(QuantizedOpening, DoesNotDependOnWhatTheCacheHolds) {
+  std::string tokenizer = llama2c_test::tokenizer_file();
+  llama2c_test::put_token(tokenizer, -4, "th");
+  OpenOptions other_tokens = quantized("q4_0");
+  other_tokens.tokenizer_path = folder_.write("tok.bin", tokenizer);
+  const std::vector<OpenOptions> openings = {quantized("q4_0"), quantized("q4_0", "linear:4"),
+                                             other_tokens};
+  std::vector<std::vector<float>> alone;
+  for (const OpenOptions& options : openings) {
+    const TempFolder fresh;
+    use(fresh);
+    alone.push_back(logits(model_, options));
+  }
+  EXPECT_NE(alone[2], alone[0]);
+  use(cache_);
+  for (const size_t i : {1, 0, 2, 0, 1}) EXPECT_EQ(logits(model_, openings[i]), alone[i]) << i;
 }
 
 TEST(MemoryPlan, CountsWhatWillBeAllocated) {
