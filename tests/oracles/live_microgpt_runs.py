@@ -16,7 +16,19 @@ RUNS = {
     "run 1": [],
     "run 2": ["--n_embd", "32", "--n_layer", "2", "--block_size", "16", "--num_steps", "5000"],
 }
-SEEDS = range(1, 6)
+# Mean losses measured with the scalar engine, seeds 1 to 5.
+LOSSES = {
+    "run 1": [2.2743, 2.3025, 2.2779, 2.2909, 2.2708],
+    "run 2": [2.2520, 2.2914, 2.2882, 2.2672, 2.2859],
+}
+# Run 1 of the scalar engine has the same losses on every instruction set. The others round differently on each: on
+# avx512, avx2 and scalar they were up to 0.0106 (run 1, fast) and 0.0185 (run 2) away from the losses above.
+MARGINS = {
+    ("run 1", "scalar"): 0.0002,
+    ("run 1", "fast"): 0.015,
+    ("run 2", "scalar"): 0.025,
+    ("run 2", "fast"): 0.025,
+}
 N_LAST = 500
 NAMES = (limpid_program.ROOT / "data" / "names.txt").read_text().split()
 PAIRS = {pair for name in NAMES for pair in itertools.pairwise(f".{name}.")}
@@ -37,20 +49,19 @@ def share_of_known_pairs(names: list[str]) -> float:
 class Runs(unittest.TestCase):
     def check(self, run_name: str, engine: str) -> None:
         losses = []
-        for seed in SEEDS:
+        for seed, expected in enumerate(LOSSES[run_name], start=1):
             loss, names = run(*RUNS[run_name], "--engine", engine, "--seed", seed)
             losses.append(loss)
             with self.subTest(run=run_name, engine=engine, seed=seed, names=names):
-                self.assertTrue(1.9 <= loss <= 2.32, loss)
+                self.assertAlmostEqual(loss, expected, delta=MARGINS[run_name, engine])
                 self.assertEqual(len(names), 20)
                 words = [name for name in names if name]
-                self.assertGreaterEqual(len(words), 18)
+                self.assertGreaterEqual(len(words), 19)
                 self.assertTrue(all(name.isalpha() and name.islower() for name in words))
-                self.assertGreaterEqual(sum(any(c in "aeiouy" for c in w) for w in words), 17)
+                self.assertGreaterEqual(sum(any(c in "aeiouy" for c in w) for w in words), 19)
                 self.assertGreater(share_of_known_pairs(words), 0.99)
-                self.assertGreater(len(set(words)), 15)
-        print(f"{run_name} {engine}: {' '.join(f'{loss:.3f}' for loss in losses)}; {words[:5]}")
-        self.assertTrue(1.9 <= statistics.mean(losses) <= 2.3, losses)
+                self.assertGreaterEqual(len(set(words)), 18)
+        print(f"{run_name} {engine}: {' '.join(f'{loss:.4f}' for loss in losses)}; {words[:5]}")
 
     def test_run_1_scalar(self):
         self.check("run 1", "scalar")
