@@ -6,7 +6,9 @@
 //   for (std::string_view piece : chat.ask("Why is the sky blue?")) std::cout << piece;
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +25,31 @@ struct Message {
   std::string content;
 };
 
+// Small models need one: SmolLM2-135M answers in French without. llama.cpp's program has the same.
+inline constexpr const char* kDefaultSystemPrompt = "You are a helpful assistant.";
+
+// What a Chat does when the conversation does not fit the context.
+enum class ContextPolicy : uint8_t {
+  kError,  // throws ContextOverflowError; an answer that fills the context ends as n_predict says
+  // Leaves the oldest turns out of the prompt, a turn being a user message and what follows it up
+  // to the next. What precedes the first user message (the system message) and the last turn stay.
+  // messages() keeps all; GenerationResult::n_dropped_messages counts those left out. Turns are
+  // left out until there is room for an answer of n_predict tokens or of a quarter of the context,
+  // the lesser of the two, and again when an answer fills the context. When only the last turn is
+  // left and its answer fills the context, the answer ends with StopReason::kLength (with
+  // context_shift it goes on as that option says).
+  kDropOldestTurns,
+};
+
 struct ChatOptions {
-  std::string system{};  // empty: none (a template may have a default of its own)
+  // Unset: kDefaultSystemPrompt, or none where the model's template refuses system messages, as
+  // Gemma's does (messages() then begins without one). Empty: none, though a template may have a
+  // default of its own. A prompt that is set is never left out: if the template refuses it, ask()
+  // throws the template's error.
+  std::optional<std::string> system{};
   GenerationOptions generation{};
   SessionOptions session{};
+  ContextPolicy overflow = ContextPolicy::kDropOldestTurns;
 };
 
 // Control tokens come from the template alone: a user who types `<|im_end|>` sends these ten
@@ -36,7 +59,8 @@ struct ChatOptions {
 class Chat {
  public:
   // Throws UnsupportedError when the model has no tokenizer or no chat template, or one that cannot
-  // be rendered.
+  // be parsed. With no system prompt set, the template is tried with the default one: throws what
+  // that raises, except the template's own refusal.
   explicit Chat(LanguageModel model, const ChatOptions& options = {});
   Chat(Chat&&) noexcept;
   Chat& operator=(Chat&&) noexcept;
@@ -44,7 +68,8 @@ class Chat {
 
   // Adds a user message and answers. The answer, as far as it was read, joins messages() when the
   // stream ends or is dropped. Throws what the template raises; ContextOverflowError when the
-  // conversation does not fit (the messages stay as they were before).
+  // conversation does not fit, or, with kDropOldestTurns, when its first messages and the last turn
+  // alone do not fit (the messages stay as they were before).
   TextStream ask(std::string_view user_text);
   // Answers messages() as they are; throws as ask() does.
   TextStream reply();
@@ -54,6 +79,9 @@ class Chat {
   const std::vector<Message>& messages() const;  // the system message first, if there is one
   // Back to the system message, or to nothing. An open stream ends, and its answer is forgotten.
   void clear();
+  // Puts `messages`, the system message among them, in place of the conversation: an earlier one,
+  // or this one without its last turn. An open stream ends, and its answer is forgotten.
+  void assign(std::vector<Message> messages);
   // The tokens that reply() would start from. Throws what the template raises.
   std::vector<TokenId> prompt_ids() const;
   GenerationOptions& generation();  // of the answers to come

@@ -57,16 +57,22 @@ class ResourceError : public Error {
   using Error::Error;
 };
 
-// The sequence would grow past the context. Both counts are in tokens.
+// The sequence would grow past the context. All counts are in tokens.
 class ContextOverflowError : public Error {
  public:
-  ContextOverflowError(int64_t n_tokens, int64_t n_ctx);
-  int64_t n_tokens() const { return n_tokens_; }
-  int64_t n_ctx() const { return n_ctx_; }
+  // `n_needed` as n_needed() below; 0: nothing is to be generated, so it is n_tokens.
+  ContextOverflowError(int64_t n_tokens, int64_t n_ctx, int64_t n_needed = 0);
+  int64_t n_tokens() const { return n_tokens_; }  // that were to be in the sequence
+  int64_t n_ctx() const { return n_ctx_; }        // that the context holds
+  // A context of so many holds the sequence and the tokens to be generated after it: n_predict of
+  // them, or, where their number has no limit, a third as many as the sequence has. Advice to use a
+  // larger context must name this number.
+  int64_t n_needed() const { return n_needed_; }
 
  private:
   int64_t n_tokens_;
   int64_t n_ctx_;
+  int64_t n_needed_;
 };
 
 }  // namespace limpid

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace limpid {
 namespace {
 
@@ -20,11 +22,12 @@ FormatError::FormatError(std::string path, uint64_t offset, std::string field,
       offset_(offset),
       field_(std::move(field)) {}
 
-ContextOverflowError::ContextOverflowError(int64_t n_tokens, int64_t n_ctx)
-    : Error(fmt::format("the sequence needs {} tokens but the context holds {}; "
-                        "raise it with -c {}, shorten the text, or pass --context-shift",
-                        n_tokens, n_ctx, n_tokens)),
+ContextOverflowError::ContextOverflowError(int64_t n_tokens, int64_t n_ctx, int64_t n_needed)
+    : Error(fmt::format("the sequence has {} tokens and the context holds {}: shorten the text, or "
+                        "use a context of {} tokens",
+                        n_tokens, n_ctx, std::max(n_tokens, n_needed))),
       n_tokens_(n_tokens),
-      n_ctx_(n_ctx) {}
+      n_ctx_(n_ctx),
+      n_needed_(std::max(n_tokens, n_needed)) {}
 
 }  // namespace limpid

@@ -19,15 +19,12 @@
 namespace limpid::cli {
 namespace {
 
-// As llama.cpp's program has it. Small models need it: SmolLM2-135M answers in French without.
-constexpr const char* kDefaultSystem = "You are a helpful assistant.";
-
 struct ChatFlags {
   ModelFlags model;
   GenerationFlags generation;
   std::string prompt;
   std::string prompt_file;
-  std::string system = kDefaultSystem;
+  std::string system;
   std::string system_file;
   std::string template_file;
   bool single_turn = false;
@@ -59,21 +56,6 @@ std::optional<std::string> first_message(const ChatFlags& values) {
   if (values.escape) text = unescape(text);
   if (text.empty()) return std::nullopt;
   return text;
-}
-
-// Some templates refuse system messages (Gemma's): then they get none that nobody asked for.
-bool takes_system_message(const LanguageModel& model) {
-  TemplateInputs inputs;
-  inputs.messages = {{{"role", "system"}, {"content", "system"}},
-                     {{"role", "user"}, {"content", "user"}}};
-  try {
-    model.engine()->chat_template().render(inputs);
-    return true;
-  } catch (const UnsupportedError&) {
-    throw;
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 class Conversation {
@@ -174,8 +156,9 @@ int chat_command(const Arguments& arguments) {
   if (!flags.parse(arguments)) return kExitOk;
   ChatOptions options;
   options.generation = to_generation_options(values.generation);
-  options.system = values.system_file.empty() ? values.system : read_text(values.system_file);
-  if (values.escape) options.system = unescape(options.system);
+  if (flags.given("--system-prompt")) options.system = values.system;
+  if (!values.system_file.empty()) options.system = read_text(values.system_file);
+  if (values.escape && options.system) options.system = unescape(*options.system);
   const std::optional<std::string> first = first_message(values);
 
   const LanguageModel model = open_language_model(
@@ -186,8 +169,6 @@ int chat_command(const Arguments& arguments) {
                "text with limpid run",
                values.model.model);
   apply_model_samplers(flags, values.model, model, options.generation.sampler);
-  const bool asked_for = flags.given("--system-prompt") || flags.given("--system-prompt-file");
-  if (!asked_for && !takes_system_message(model)) options.system.clear();
   InterruptGuard interrupt(options.generation.cancel);
   return Conversation(Chat(model, options), values, interrupt).hold(first);
 }

@@ -36,7 +36,8 @@ class Batch {
                    rows_.size() - 1);
       row.n_ctx = n_ctx_each > 0 ? std::min(n_ctx_each, engine_.n_ctx()) : engine_.n_ctx();
       if (std::ssize(row.pending) > row.n_ctx)
-        throw ContextOverflowError(std::ssize(row.pending), row.n_ctx);
+        throw ContextOverflowError(std::ssize(row.pending), row.n_ctx,
+                                   context_needed(std::ssize(row.pending), options.n_predict));
       row.continuation.begin(row.pending);
       row.continuation.timings().n_prompt = std::ssize(row.pending);
       // Only the room that this row can use is taken, in whole blocks.

@@ -1,6 +1,8 @@
 #include "limpid/chat.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -8,31 +10,66 @@
 #include "generate/session_stream.h"
 
 namespace limpid {
+namespace {
+
+TemplateInputs inputs_of(std::span<const Message> messages) {
+  TemplateInputs inputs;
+  inputs.messages = nlohmann::ordered_json::array();
+  for (const Message& message : messages) {
+    inputs.messages.push_back({{"role", message.role}, {"content", message.content}});
+  }
+  return inputs;
+}
+
+std::vector<TokenId> encode(Engine& engine, std::span<const Message> messages) {
+  return encode_chat(*engine.tokenizer(), engine.chat_template(), inputs_of(messages));
+}
+
+bool refuses(Engine& engine, std::span<const Message> messages) {
+  try {
+    encode(engine, messages);
+    return false;
+  } catch (const TemplateRefusal&) {
+    return true;
+  }
+}
+
+// The template takes a user message, and refuses it after a system message.
+bool refuses_system_messages(Engine& engine) {
+  const Message messages[] = {{"system", kDefaultSystemPrompt}, {"user", "Hello"}};
+  return refuses(engine, messages) && !refuses(engine, std::span(messages).last(1));
+}
+
+}  // namespace
 
 struct Chat::State {
   State(LanguageModel language_model, const ChatOptions& chat_options)
       : model(language_model),
         options(chat_options),
         session(std::move(language_model), chat_options.session) {
-    model.engine()->tokenizer();  // both throw when there is none
+    model.engine()->tokenizer();  // throws when there is none, as the next line does
     model.engine()->chat_template();
-    reset();
-  }
-
-  void reset() {
-    messages.clear();
-    if (!options.system.empty()) messages.push_back({"system", options.system});
-  }
-
-  std::vector<TokenId> prompt_ids() const {
-    TemplateInputs inputs;
-    inputs.messages = nlohmann::ordered_json::array();
-    for (const Message& message : messages) {
-      inputs.messages.push_back({{"role", message.role}, {"content", message.content}});
+    if (!options.system) {
+      options.system = refuses_system_messages(*model.engine()) ? "" : kDefaultSystemPrompt;
     }
-    Engine& engine = *model.engine();
-    return encode_chat(*engine.tokenizer(), engine.chat_template(), std::move(inputs));
+    clear();
   }
+
+  void assign(std::vector<Message> new_messages) {
+    if (answering != nullptr) std::exchange(answering, nullptr)->stop();
+    messages = std::move(new_messages);
+    n_dropped_messages = 0;
+  }
+  void clear() {
+    assign({});
+    if (!options.system->empty()) messages.push_back({"system", *options.system});
+  }
+
+  // The prompt of the next answer.
+  Prompt prompt() const;
+  // When the context is full after `n_sampled` tokens of an answer.
+  std::optional<Prompt> shorter_prompt(int64_t n_sampled);
+  GenerationOptions reply_options() const;
 
   void check_idle() const {
     LIMPID_CHECK(ArgumentError, answering == nullptr,
@@ -44,18 +81,110 @@ struct Chat::State {
   ChatOptions options;
   Session session;
   std::vector<Message> messages;
+  int64_t n_dropped_messages = 0;      // that the last prompt lacked; they stay out
   SessionStream* answering = nullptr;  // the open stream, whose answer will join the messages
+
+ private:
+  std::vector<std::ptrdiff_t> turn_starts() const;
+  // How many turns the last prompt lacked.
+  std::ptrdiff_t n_turns_dropped(std::span<const std::ptrdiff_t> turns) const {
+    return std::count_if(turns.begin(), turns.end(), [&](std::ptrdiff_t start) {
+      return start - turns.front() < n_dropped_messages;
+    });
+  }
+  Prompt prompt_without(std::span<const std::ptrdiff_t> turns, std::ptrdiff_t n_dropped) const;
+  Prompt prompt_with_room(std::span<const std::ptrdiff_t> turns, std::ptrdiff_t n_dropped,
+                          int64_t n_sampled) const;
 };
+
+// Where in `messages` each turn begins.
+std::vector<std::ptrdiff_t> Chat::State::turn_starts() const {
+  std::vector<std::ptrdiff_t> starts;
+  for (std::ptrdiff_t i = 0; i < std::ssize(messages); ++i) {
+    if (messages[static_cast<size_t>(i)].role == "user") starts.push_back(i);
+  }
+  return starts;
+}
+
+// Without the first `n_dropped` turns.
+Prompt Chat::State::prompt_without(std::span<const std::ptrdiff_t> turns,
+                                   std::ptrdiff_t n_dropped) const {
+  std::vector<Message> left = messages;
+  Prompt prompt;
+  if (n_dropped > 0) {
+    const auto first = turns.front();
+    const auto end = turns[static_cast<size_t>(n_dropped)];
+    left.erase(left.begin() + first, left.begin() + end);
+    prompt.n_dropped_messages = end - first;
+  }
+  prompt.ids = encode(*model.engine(), left);
+  return prompt;
+}
+
+// Drops no fewer than the first `n_dropped` turns, and no more than it takes to make room for the
+// rest of an answer; but never the last one. The more turns are dropped the shorter is the prompt,
+// so their number is found by halving.
+Prompt Chat::State::prompt_with_room(std::span<const std::ptrdiff_t> turns,
+                                     std::ptrdiff_t n_dropped, int64_t n_sampled) const {
+  const int64_t n_ctx = session.n_ctx();
+  const int64_t n_predict = options.generation.n_predict;
+  const int64_t room = std::min(n_predict < 0 ? n_ctx : n_predict - n_sampled, n_ctx / 4);
+  const auto has_room = [&](const Prompt& prompt) {
+    return std::ssize(prompt.ids) + n_sampled + room <= n_ctx;
+  };
+  Prompt prompt = prompt_without(turns, n_dropped);
+  std::ptrdiff_t most = std::ssize(turns) - 1;
+  if (n_dropped >= most || has_room(prompt)) return prompt;
+  prompt = prompt_without(turns, most);
+  for (std::ptrdiff_t fewest = n_dropped + 1; fewest < most;) {
+    const std::ptrdiff_t middle = fewest + (most - fewest) / 2;
+    Prompt tried = prompt_without(turns, middle);
+    if (has_room(tried)) {
+      most = middle;
+      prompt = std::move(tried);
+    } else {
+      fewest = middle + 1;
+    }
+  }
+  return prompt;
+}
+
+Prompt Chat::State::prompt() const {
+  const auto turns = turn_starts();
+  if (options.overflow == ContextPolicy::kError) return prompt_without(turns, 0);
+  return prompt_with_room(turns, n_turns_dropped(turns), 0);
+}
+
+std::optional<Prompt> Chat::State::shorter_prompt(int64_t n_sampled) {
+  const auto turns = turn_starts();
+  const std::ptrdiff_t n_dropped = n_turns_dropped(turns) + 1;
+  if (n_dropped >= std::ssize(turns)) return std::nullopt;
+  Prompt prompt = prompt_with_room(turns, n_dropped, n_sampled);
+  if (std::ssize(prompt.ids) + n_sampled > session.n_ctx()) return std::nullopt;
+  n_dropped_messages = prompt.n_dropped_messages;
+  return prompt;
+}
+
+GenerationOptions Chat::State::reply_options() const {
+  GenerationOptions reply = options.generation;
+  reply.stop_at_repetition = reply.stop_at_repetition.value_or(true);
+  const bool drops = options.overflow == ContextPolicy::kDropOldestTurns;
+  if (drops && reply.n_predict == GenerationOptions::kUnlimited) {
+    reply.n_predict = GenerationOptions::kUntilContextIsFull;
+  }
+  return reply;
+}
 
 namespace {
 
 // A session's stream whose answer joins the messages when it ends, for whatever reason.
 class ReplyStream : public TextStream::Source {
  public:
-  explicit ReplyStream(std::shared_ptr<Chat::State> chat)
+  ReplyStream(std::shared_ptr<Chat::State> chat, const Prompt& prompt)
       : chat_(std::move(chat)),
-        stream_(chat_->session.state(), chat_->prompt_ids(), chat_->options.generation) {
+        stream_(chat_->session.state(), prompt, chat_->reply_options(), shorten()) {
     chat_->answering = &stream_;
+    chat_->n_dropped_messages = prompt.n_dropped_messages;
   }
   ReplyStream(const ReplyStream&) = delete;
   ReplyStream& operator=(const ReplyStream&) = delete;
@@ -74,6 +203,10 @@ class ReplyStream : public TextStream::Source {
   const GenerationResult& result() const override { return stream_.result(); }
 
  private:
+  ShortenPrompt shorten() {
+    if (chat_->options.overflow == ContextPolicy::kError) return {};
+    return [chat = chat_.get()](int64_t n_sampled) { return chat->shorter_prompt(n_sampled); };
+  }
   // Adds the answer once. Chat::clear takes `answering` away, and the answer is then not added.
   void end() {
     if (chat_->answering != &stream_) return;
@@ -105,7 +238,7 @@ TextStream Chat::ask(std::string_view user_text) {
 
 TextStream Chat::reply() {
   state_->check_idle();
-  return TextStream(std::make_unique<ReplyStream>(state_));
+  return TextStream(std::make_unique<ReplyStream>(state_, state_->prompt()));
 }
 
 void Chat::add(Message message) {
@@ -113,13 +246,10 @@ void Chat::add(Message message) {
   state_->messages.push_back(std::move(message));
 }
 
-void Chat::clear() {
-  if (state_->answering != nullptr) std::exchange(state_->answering, nullptr)->stop();
-  state_->reset();
-}
-
+void Chat::clear() { state_->clear(); }
+void Chat::assign(std::vector<Message> messages) { state_->assign(std::move(messages)); }
 const std::vector<Message>& Chat::messages() const { return state_->messages; }
-std::vector<TokenId> Chat::prompt_ids() const { return state_->prompt_ids(); }
+std::vector<TokenId> Chat::prompt_ids() const { return state_->prompt().ids; }
 GenerationOptions& Chat::generation() { return state_->options.generation; }
 Session& Chat::session() { return state_->session; }
 

@@ -64,6 +64,11 @@ void Continuation::begin(std::span<const TokenId> prompt) {
   }
 }
 
+void Continuation::set_prompt(int64_t n, int64_t n_dropped_messages) {
+  n_prompt_ = n;
+  result_.n_dropped_messages = n_dropped_messages;
+}
+
 bool Continuation::is_stop(TokenId id) const {
   return std::binary_search(stop_ids_.begin(), stop_ids_.end(), id);
 }
@@ -99,6 +104,10 @@ std::optional<TokenId> Continuation::next(std::span<const float> logits) {
     finish(StopReason::kLength);
     return std::nullopt;
   }
+  if (options_.stop_at_repetition.value_or(false) && repetition_.update(result_.ids)) {
+    finish(StopReason::kRepetition);
+    return std::nullopt;
+  }
   return id;
 }
 
@@ -115,7 +124,11 @@ bool Continuation::needs_shift(int64_t n_tokens, int64_t n_ctx) {
   if (n_tokens < n_ctx) return false;
   if (options_.context_shift) return true;
   if (options_.n_predict != GenerationOptions::kUntilContextIsFull)
-    throw ContextOverflowError(n_tokens + 1, n_ctx);
+    throw ContextOverflowError(
+        n_tokens + 1, n_ctx,
+        context_needed(n_tokens + 1, options_.n_predict < 0
+                                         ? options_.n_predict
+                                         : options_.n_predict - std::ssize(result_.ids)));
   finish(StopReason::kLength);
   return false;
 }
@@ -125,6 +138,11 @@ int64_t Continuation::n_keep() const {
   const bool has_bos =
       tokenizer_ && !history_.empty() && tokenizer_->spec().bos == history_.front();
   return std::max<int64_t>(wanted, has_bos ? 1 : 0);
+}
+
+int64_t context_needed(int64_t n_tokens, int64_t n_predict) {
+  const int64_t n_more = n_predict < 0 ? (n_tokens + 2) / 3 : n_predict;
+  return n_tokens + std::min(n_more, INT64_MAX - n_tokens);
 }
 
 std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep) {
@@ -151,6 +169,8 @@ const char* to_string(StopReason reason) {
       return "length";
     case StopReason::kCancelled:
       return "cancelled";
+    case StopReason::kRepetition:
+      return "repetition";
   }
   return "none";
 }

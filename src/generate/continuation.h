@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "generate/engine.h"
+#include "generate/repetition.h"
 #include "generate/sampler_chain.h"
 #include "generate/stop_matcher.h"
 #include "limpid/generation.hpp"
@@ -24,6 +25,8 @@ class Continuation {
 
   // The sequence so far. To be called once, before the first next().
   void begin(std::span<const TokenId> prompt);
+  // The prompt has become one of `n` tokens, which lacks so many of a chat's messages.
+  void set_prompt(int64_t n, int64_t n_dropped_messages);
 
   // Samples from `logits` [vocab_size] of the sequence's last token. Gives the token to evaluate
   // next, or nothing when the continuation has ended.
@@ -55,12 +58,17 @@ class Continuation {
   std::vector<TokenId> stop_ids_;               // sorted
   SamplerChain chain_;
   StopMatcher matcher_;
+  RepetitionDetector repetition_;
   std::optional<StreamDecoder> decoder_;
   std::vector<TokenId> history_;  // grows also where a context shift shortens the sequence
   int64_t n_prompt_ = 0;
   std::string ready_;
   GenerationResult result_;
 };
+
+// The context that holds `n_tokens` and what is to be generated after them; the number that
+// ContextOverflowError::n_needed speaks of.
+int64_t context_needed(int64_t n_tokens, int64_t n_predict);
 
 // What a context shift leaves of `tokens`: the first n_keep, and the newer half of the others.
 // Throws ArgumentError when there is nothing to drop.

@@ -32,13 +32,15 @@ std::shared_ptr<const void> Session::State::lend() {
   return lease;
 }
 
-void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_before) const {
+void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_before,
+                               int64_t n_predict) const {
   for (const TokenId id : new_tokens) {
     LIMPID_CHECK(ArgumentError, id >= 0 && id < model.vocab_size(),
                  "[session] token id {} is not in the vocabulary [0, {})", id, model.vocab_size());
   }
   const int64_t n_after = n_before + std::ssize(new_tokens);
-  if (n_after > n_ctx) throw ContextOverflowError(n_after, n_ctx);
+  if (n_after > n_ctx)
+    throw ContextOverflowError(n_after, n_ctx, context_needed(n_after, n_predict));
 }
 
 void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
@@ -159,14 +161,14 @@ std::span<const float> Session::logits() const {
 
 TextStream Session::generate(const GenerationOptions& options) {
   logits();  // throws when there is nothing to continue
-  return TextStream(std::make_unique<SessionStream>(state_, std::vector<TokenId>(), options));
+  return TextStream(std::make_unique<SessionStream>(state_, Prompt(), options));
 }
 
 TextStream Session::generate(std::string_view prompt, const GenerationOptions& options) {
   std::vector<TokenId> ids = state_->model.encode(prompt);
   LIMPID_CHECK(ArgumentError, !ids.empty(),
                "[session] the prompt is empty and the model has no BOS token to begin with");
-  return TextStream(std::make_unique<SessionStream>(state_, std::move(ids), options));
+  return TextStream(std::make_unique<SessionStream>(state_, Prompt{std::move(ids)}, options));
 }
 
 }  // namespace limpid

@@ -29,7 +29,11 @@ struct Session::State {
   void check_idle() const;
 
   Engine& engine() { return *model.engine(); }
-  void check_new(std::span<const TokenId> new_tokens, int64_t n_before) const;
+  // Throws ArgumentError for ids outside the vocabulary; ContextOverflowError when `new_tokens`
+  // after `n_before` others do not fit, its advice counting n_predict (as in GenerationOptions)
+  // more.
+  void check_new(std::span<const TokenId> new_tokens, int64_t n_before,
+                 int64_t n_predict = 0) const;
   // One step: logits of the wanted outputs go to `out`.
   void step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
             std::vector<float>& out);

@@ -23,13 +23,21 @@ class Stopwatch {
 
 }  // namespace
 
-SessionStream::SessionStream(std::shared_ptr<Session::State> session, std::vector<TokenId> prompt,
-                             const GenerationOptions& options)
+SessionStream::SessionStream(std::shared_ptr<Session::State> session, Prompt prompt,
+                             const GenerationOptions& options, ShortenPrompt shorten)
     : session_(std::move(session)),
       lease_(session_->lend()),
-      prompt_(std::move(prompt)),
+      prompt_(std::move(prompt.ids)),
+      shorten_(std::move(shorten)),
       continuation_(session_->engine(), options) {
-  session_->check_new(prompt_, 0);
+  session_->check_new(prompt_, 0, options.n_predict);
+  continuation_.set_prompt(std::ssize(prompt_), prompt.n_dropped_messages);
+}
+
+int64_t SessionStream::assign(std::span<const TokenId> tokens) {
+  const int64_t n_kept = session_->assign(tokens, &continuation_.options().cancel);
+  if (session_->tokens.size() < tokens.size()) continuation_.finish(StopReason::kCancelled);
+  return n_kept;
 }
 
 void SessionStream::evaluate_prompt() {
@@ -37,20 +45,30 @@ void SessionStream::evaluate_prompt() {
   auto& timings = continuation_.timings();
   const Stopwatch stopwatch(timings.prompt_seconds);
   if (!prompt_.empty()) {
-    const int64_t n_wanted = std::ssize(prompt_);
-    timings.n_reused = session_->assign(prompt_, &continuation_.options().cancel);
+    timings.n_reused = assign(prompt_);
     timings.n_prompt = std::ssize(session_->tokens) - timings.n_reused;
-    if (std::ssize(session_->tokens) < n_wanted) continuation_.finish(StopReason::kCancelled);
   }
   continuation_.begin(session_->tokens);
+}
+
+void SessionStream::make_room() {
+  const auto n_tokens = std::ssize(session_->tokens);
+  if (n_tokens < session_->n_ctx) return;
+  const std::vector<TokenId>& sampled = continuation_.result().ids;
+  if (auto shorter = shorten_ ? shorten_(std::ssize(sampled)) : std::nullopt) {
+    continuation_.set_prompt(std::ssize(shorter->ids), shorter->n_dropped_messages);
+    // All that was sampled but the pending token, which is about to be evaluated.
+    shorter->ids.insert(shorter->ids.end(), sampled.begin(), sampled.end() - 1);
+    assign(shorter->ids);
+  } else if (continuation_.needs_shift(n_tokens, session_->n_ctx)) {
+    session_->shift(continuation_.n_keep());
+  }
 }
 
 void SessionStream::evaluate_and_sample() {
   const Stopwatch stopwatch(continuation_.timings().generation_seconds);
   if (pending_) {
-    if (continuation_.needs_shift(std::ssize(session_->tokens), session_->n_ctx)) {
-      session_->shift(continuation_.n_keep());
-    }
+    make_room();
     if (continuation_.finished()) return;
     session_->append({&*pending_, 1}, nullptr);
   }

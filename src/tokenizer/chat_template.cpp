@@ -120,6 +120,7 @@ std::string ChatTemplate::render(const TemplateInputs& inputs) const {
   } catch (const jinja::Fault& fault) {
     const std::string what = with_place(fault.what(), impl_->normalized, interpreter.position());
     if (fault.kind() == jinja::Fault::Kind::kUnsupported) throw UnsupportedError(what);
+    if (fault.kind() == jinja::Fault::Kind::kRaised) throw TemplateRefusal(what);
     throw Error(what);
   }
 }

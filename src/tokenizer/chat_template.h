@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "limpid/error.hpp"
+
 namespace limpid {
 
 struct TemplateLimits {
@@ -29,6 +31,12 @@ struct TemplateInputs {
   int64_t now = 0;  // Unix seconds for strftime_now, local time; 0: the clock
 };
 
+// The template called raise_exception: it works, and refuses these messages.
+class TemplateRefusal : public Error {
+ public:
+  using Error::Error;
+};
+
 // A parsed template; immutable, safe to render from many threads.
 class ChatTemplate {
  public:
@@ -38,8 +46,9 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages` is an array of {role, content, …}; throws Error with the template's own words on
-  // raise_exception, and with line and column when a limit is passed or a value has the wrong type.
+  // `messages` is an array of {role, content, …}; throws TemplateRefusal with the template's own
+  // words on raise_exception, and Error with line and column when a limit is passed or a value has
+  // the wrong type.
   std::string render(const TemplateInputs& inputs) const;
   const std::string& source() const;
 

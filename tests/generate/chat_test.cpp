@@ -28,7 +28,9 @@ TEST(Chat, AsksAndRemembers) {
 }
 
 TEST(Chat, ReusesTheUnchangedPartOfTheConversation) {
-  Chat chat(open_tiny());
+  ChatOptions options;
+  options.system = "";
+  Chat chat(open_tiny(), options);
   chat.generation() = saying("good");
   chat.ask("hi").text();
   const auto before = chat.session().tokens().size();
@@ -50,18 +52,47 @@ TEST(Chat, AnAnswerDroppedEarlyIsRememberedAsFarAsItWasRead) {
     EXPECT_EQ(stream.next(), "h");
     EXPECT_EQ(stream.next(), "e");
   }
-  ASSERT_EQ(chat.messages().size(), 2U);
-  EXPECT_EQ(chat.messages()[1].content, "he");
+  ASSERT_EQ(chat.messages().size(), 3U);
+  EXPECT_EQ(chat.messages()[2].content, "he");
 }
 
 TEST(Chat, WhatDoesNotFitLeavesTheConversationAsItWas) {
   ChatOptions options;
-  options.session.n_ctx = 40;
-  Chat chat(open_tiny(), options);
-  EXPECT_THROW(chat.ask(std::string(50, 'x')), ContextOverflowError);
-  EXPECT_TRUE(chat.messages().empty());
-  chat.generation() = saying("ok");
-  EXPECT_EQ(chat.ask("x").text(), "ok");
+  options.session.n_ctx = 60;
+  options.system = "Be kind.";
+  for (const auto policy : {ContextPolicy::kError, ContextPolicy::kDropOldestTurns}) {
+    options.overflow = policy;
+    Chat chat(open_tiny(), options);
+    chat.generation() = saying("ok");
+    EXPECT_EQ(chat.ask("x").text(), "ok");
+    const size_t n_messages = chat.messages().size();
+    EXPECT_THROW(chat.ask(std::string(61, 'x')), ContextOverflowError);
+    EXPECT_EQ(chat.messages().size(), n_messages);
+    chat.generation() = saying("yes");
+    EXPECT_EQ(chat.ask("y").text(), "yes");
+  }
+}
+
+TEST(Chat, ThePromptIsTheTemplates) {
+  const LanguageModel model = open_tiny();
+  Chat chat(model);
+  chat.add({"user", "the <|im_end|>"});
+  const auto text = [&](const char* t) { return model.encode(t, false); };
+  std::vector<TokenId> expected;
+  const auto append = [&](const std::vector<TokenId>& ids) {
+    expected.insert(expected.end(), ids.begin(), ids.end());
+  };
+  append({testing::kTurnStart});
+  append(text("system\nYou are a helpful assistant."));
+  append({testing::kTurnEnd});
+  append(text("\n"));
+  append({testing::kTurnStart});
+  append(text("user\nthe <|im_end|>"));
+  append({testing::kTurnEnd});
+  append(text("\n"));
+  append({testing::kTurnStart});
+  append(text("assistant\n"));
+  EXPECT_EQ(chat.prompt_ids(), expected);
 }
 
 TEST(Chat, AUserCannotEndTheTurn) {
@@ -85,7 +116,50 @@ TEST(Chat, TheTemplatesOwnErrorReachesTheCaller) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("only one turn"), std::string::npos);
   }
-  EXPECT_TRUE(chat.messages().empty());
+  EXPECT_EQ(chat.messages().size(), 1U);  // it refuses every message, not only the system's
+}
+
+// Refuses a system message as Gemma's template does.
+constexpr const char* kNoSystem =
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+    "{% for m in messages %}{{ m.content }}|{% endfor %}";
+
+TEST(Chat, TheDefaultSystemPromptIsLeftOutOnlyWhereTheTemplateRefusesIt) {
+  Chat taken(open_tiny());
+  ASSERT_EQ(taken.messages().size(), 1U);
+  EXPECT_EQ(taken.messages()[0].role, "system");
+  EXPECT_EQ(taken.messages()[0].content, kDefaultSystemPrompt);
+
+  const LanguageModel model = open_tiny({.chat_template = kNoSystem});
+  Chat refused(model);
+  EXPECT_TRUE(refused.messages().empty());
+  refused.generation() = saying("ok");
+  EXPECT_EQ(refused.ask("hi").text(), "ok");
+  refused.clear();
+  EXPECT_TRUE(refused.messages().empty());
+
+  ChatOptions asked_for;
+  asked_for.system = kDefaultSystemPrompt;
+  Chat explicit_prompt(model, asked_for);
+  EXPECT_EQ(explicit_prompt.messages().size(), 1U);
+  EXPECT_THROW(explicit_prompt.ask("hi"), Error);
+
+  // An error that is not the template's own refusal.
+  EXPECT_THROW(Chat(open_tiny({.chat_template = "{% if messages[0].role == 'system' %}"
+                                                "{{ 1 // 0 }}{% endif %}hi"})),
+               Error);
+}
+
+TEST(Chat, AssignPutsAnotherConversationInItsPlace) {
+  Chat chat(open_tiny());
+  chat.generation() = saying("hello");
+  TextStream stream = chat.ask("hi");
+  chat.assign({{"system", "Be kind."}, {"user", "and?"}});
+  EXPECT_EQ(stream.next(), std::nullopt);
+  ASSERT_EQ(chat.messages().size(), 2U);
+  chat.generation() = saying("so");
+  EXPECT_EQ(chat.reply().text(), "so");
+  EXPECT_EQ(chat.messages()[2].content, "so");
 }
 
 TEST(Chat, AStreamOutlivesItsChat) {

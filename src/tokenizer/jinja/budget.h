@@ -13,7 +13,8 @@ namespace limpid::jinja {
 // and column and throws the public Error or UnsupportedError.
 class Fault : public std::exception {
  public:
-  enum class Kind : uint8_t { kError, kUnsupported };
+  // kRaised: by the template's own raise_exception.
+  enum class Kind : uint8_t { kError, kUnsupported, kRaised };
   explicit Fault(std::string message, Kind kind = Kind::kError)
       : message_(std::move(message)), kind_(kind) {}
 

@@ -84,7 +84,7 @@ Value global_joiner(Interpreter& interpreter, const Value&, const Arguments& arg
 
 Value global_raise_exception(Interpreter& interpreter, const Value&, const Arguments& arguments) {
   const Parameters parameters(arguments, {"message"}, 1);
-  throw Fault(to_str(interpreter.budget(), parameters[0]));
+  throw Fault(to_str(interpreter.budget(), parameters[0]), Fault::Kind::kRaised);
 }
 
 // datetime.now().strftime: no zone, so %z and %Z are empty; the clock here counts whole seconds.

@@ -317,8 +317,7 @@ TEXT = [
     Mistake("limpid run -m tiny.gguf -f nothing", "nothing is a folder, not a file"),
     Mistake(
         "limpid run -m tiny.gguf -f long.txt",
-        "the sequence needs 300 tokens but the context holds 256; raise it with -c 300, shorten the text, or "
-        "pass --context-shift",
+        "the sequence has 300 tokens and the context holds 256: shorten the text, or use a context of 400 tokens",
     ),
     asking(
         "-c 100000000000",
