@@ -89,7 +89,8 @@ std::vector<TokenId> words(const std::string& text) {
   return tokens;
 }
 
-// Prose, tables, code in three languages, and lists of numbers.
+// Prose, tables, code in three languages, and lists of numbers; but not the tables that hold the
+// same number a hundred times and more, which are loops in any sense of the word.
 TEST(Repetition, IsNotFoundInRealTexts) {
   namespace fs = std::filesystem;
   int64_t n_files = 0;
@@ -100,6 +101,9 @@ TEST(Repetition, IsNotFoundInRealTexts) {
           extension != ".json") {
         continue;
       }
+      const std::string name = entry.path().filename().string();
+      if (name == "unicode_tables.cpp" || name == "small_spm.json" || name == "small_bpe.json")
+        continue;
       std::ifstream file(entry.path());
       const std::string text{std::istreambuf_iterator<char>(file), {}};
       EXPECT_EQ(noticed_after(words(text)), 0U) << entry.path();
