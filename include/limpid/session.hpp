@@ -35,7 +35,9 @@ class Session {
 
   const LanguageModel& model() const;
   int64_t n_ctx() const;
-  // The tokens whose keys and values are stored.
+  // The tokens whose keys and values are stored. The last token that generate() gave is missing
+  // until something follows it: append() and generate() evaluate it first; assign(), and truncate()
+  // to these tokens or fewer, forget it.
   std::span<const TokenId> tokens() const;
 
   // Evaluates `tokens` in chunks of the model's n_batch, after those that are there. Throws
@@ -57,12 +59,12 @@ class Session {
   // when there is nothing to drop.
   int64_t shift(int64_t n_keep);
 
-  // After the last token: [vocab_size], natural-log odds up to a constant. Throws ArgumentError
-  // when there are none. Valid until the session changes.
+  // After the last of tokens(): [vocab_size], natural-log odds up to a constant. Throws
+  // ArgumentError when there are none. Valid until the session changes.
   std::span<const float> logits() const;
 
-  // Continues after tokens(). Throws ArgumentError when there are none, and for options out of
-  // range.
+  // Continues after tokens(), and after what an earlier stream gave: two answers of 5 tokens are
+  // one of 10. Throws ArgumentError when there are none, and for options out of range.
   TextStream generate(const GenerationOptions& options = {});
   // Puts `prompt` (encoded as plain text, with BOS where the model wants it) in place of what there
   // is, reusing a common prefix, and continues it. Throws ArgumentError when `prompt` gives no

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "generate/logprobs.h"
 
 namespace limpid {
 namespace {
@@ -31,6 +32,8 @@ const GenerationOptions& checked(const GenerationOptions& options, bool has_toke
                options.n_predict);
   LIMPID_CHECK(ArgumentError, options.n_keep >= -1,
                "[generate] n_keep is {}, must be -1 (the prompt) or more", options.n_keep);
+  LIMPID_CHECK(ArgumentError, options.n_logprobs >= -1,
+               "[generate] n_logprobs is {}, must be -1 (none) or more", options.n_logprobs);
   LIMPID_CHECK(ArgumentError, has_tokenizer || options.stop.empty(),
                "[generate] stop strings need a tokenizer, and this model has none; use stop_ids");
   return options;
@@ -80,7 +83,6 @@ void Continuation::give(const std::string& text) {
 
 std::optional<TokenId> Continuation::next(std::span<const float> logits) {
   if (finished()) return std::nullopt;
-  const auto n_sampled = [this] { return std::ssize(result_.ids); };
   if (options_.n_predict == 0) {
     finish(StopReason::kLength);
     return std::nullopt;
@@ -94,19 +96,17 @@ std::optional<TokenId> Continuation::next(std::span<const float> logits) {
   }
   result_.ids.push_back(id);
   history_.push_back(id);
+  if (options_.n_logprobs >= 0) {
+    result_.logprobs.push_back(token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get()));
+  }
   if (decoder_) give(matcher_.push(decoder_->push(id)));
   if (!matcher_.matched().empty()) {
     result_.stop_string = matcher_.matched();
     result_.stop_reason = StopReason::kStopString;
-    return std::nullopt;
-  }
-  if (n_sampled() == options_.n_predict) {
+  } else if (std::ssize(result_.ids) == options_.n_predict) {
     finish(StopReason::kLength);
-    return std::nullopt;
-  }
-  if (options_.stop_at_repetition.value_or(false) && repetition_.update(result_.ids)) {
+  } else if (options_.stop_at_repetition.value_or(false) && repetition_.update(result_.ids)) {
     finish(StopReason::kRepetition);
-    return std::nullopt;
   }
   return id;
 }
@@ -114,7 +114,9 @@ std::optional<TokenId> Continuation::next(std::span<const float> logits) {
 void Continuation::finish(StopReason reason) {
   if (finished()) return;
   result_.stop_reason = reason;
-  if (decoder_) give(matcher_.push(decoder_->finish()));
+  // A character that lacks bytes comes with them when the sequence goes on; a text that has ended
+  // shows that it is damaged.
+  if (decoder_ && reason == StopReason::kEndOfText) give(matcher_.push(decoder_->finish()));
   give(matcher_.finish());
 }
 

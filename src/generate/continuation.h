@@ -17,7 +17,10 @@
 namespace limpid {
 
 // One sequence's continuation. Whoever evaluates tokens (a Session, a batch) feeds it logits:
-//   while (auto token = continuation.next(logits)) { …evaluate *token, giving logits… }
+//   while (!continuation.finished()) {
+//     const auto token = continuation.next(logits);
+//     …evaluate *token, giving logits…
+//   }
 class Continuation {
  public:
   // Throws ArgumentError for options out of range, and for stop strings when there is no tokenizer.
@@ -28,8 +31,8 @@ class Continuation {
   // The prompt has become one of `n` tokens, which lacks so many of a chat's messages.
   void set_prompt(int64_t n, int64_t n_dropped_messages);
 
-  // Samples from `logits` [vocab_size] of the sequence's last token. Gives the token to evaluate
-  // next, or nothing when the continuation has ended.
+  // Samples from `logits` [vocab_size] of the sequence's last token. Gives the token that was
+  // added to the text, which is to be evaluated before the next call; nothing when there is none.
   std::optional<TokenId> next(std::span<const float> logits);
   // Ends it from outside.
   void finish(StopReason reason);

@@ -1,6 +1,7 @@
 #include "limpid/session.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "generate/continuation.h"
@@ -57,8 +58,15 @@ void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool
   tokens.insert(tokens.end(), chunk.begin(), chunk.end());
 }
 
+void Session::State::evaluate_pending() {
+  if (!pending) return;
+  step({&*pending, 1}, false, true, logits);
+  pending.reset();
+}
+
 int64_t Session::State::append(std::span<const TokenId> new_tokens, const CancelToken* cancel) {
-  check_new(new_tokens, std::ssize(tokens));
+  check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
+  evaluate_pending();
   const auto n_batch = static_cast<size_t>(engine().options().n_batch);
   for (size_t done = 0; done < new_tokens.size();) {
     if (cancel != nullptr && cancel->cancelled()) return static_cast<int64_t>(done);
@@ -74,7 +82,8 @@ void Session::State::append(
     const std::function<void(int64_t position, std::span<const float> logits)>& look) {
   // Logits of many tokens take more room than anything else in a step.
   constexpr size_t kMostOutputs = 64;
-  check_new(new_tokens, std::ssize(tokens));
+  check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
+  evaluate_pending();
   const auto n_chunk = std::min(kMostOutputs, static_cast<size_t>(engine().options().n_batch));
   const auto vocab_size = static_cast<size_t>(model.vocab_size());
   std::vector<float> rows;
@@ -92,6 +101,7 @@ void Session::State::append(
 int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToken* cancel) {
   LIMPID_CHECK(ArgumentError, !wanted.empty(), "[session] the new sequence has no tokens");
   check_new(wanted, 0);
+  pending.reset();
   const auto differ = std::mismatch(tokens.begin(), tokens.end(), wanted.begin(), wanted.end());
   int64_t n_kept = differ.first - tokens.begin();
   const bool nothing_to_do =
@@ -105,6 +115,7 @@ int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToke
 
 void Session::State::truncate(int64_t n) {
   LIMPID_CHECK(ArgumentError, n >= 0, "[session] cannot truncate to {} tokens", n);
+  if (n <= std::ssize(tokens)) pending.reset();
   if (n >= std::ssize(tokens)) return;
   cache->truncate(sequence, n);
   tokens.resize(static_cast<size_t>(n));
@@ -114,8 +125,10 @@ void Session::State::truncate(int64_t n) {
 int64_t Session::State::shift(int64_t n_keep) {
   const std::vector<TokenId> left = shifted(tokens, n_keep);
   const int64_t n_dropped = std::ssize(tokens) - std::ssize(left);
+  const auto still_pending = std::exchange(pending, std::nullopt);
   truncate(std::clamp<int64_t>(n_keep, 0, std::ssize(left)));
   append(std::span(left).subspan(tokens.size()), nullptr);
+  pending = still_pending;
   return n_dropped;
 }
 

@@ -21,6 +21,7 @@ struct Session::State {
   int64_t assign(std::span<const TokenId> wanted, const CancelToken* cancel);
   void truncate(int64_t n);
   int64_t shift(int64_t n_keep);
+  void evaluate_pending();
 
   // For a stream. As long as the result exists, check_idle throws. Throws ArgumentError itself when
   // another stream has one.
@@ -43,6 +44,9 @@ struct Session::State {
   std::unique_ptr<KvCache> cache;
   SequenceId sequence = 0;
   std::vector<TokenId> tokens;
+  // The last token that an answer gave out. It follows `tokens` and is evaluated when something is
+  // to follow it, so an answer's last step is not wasted where nothing does.
+  std::optional<TokenId> pending;
   std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
   std::weak_ptr<const void> lent;
 };

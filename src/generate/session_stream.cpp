@@ -48,7 +48,9 @@ void SessionStream::evaluate_prompt() {
     timings.n_reused = assign(prompt_);
     timings.n_prompt = std::ssize(session_->tokens) - timings.n_reused;
   }
-  continuation_.begin(session_->tokens);
+  std::vector<TokenId> sequence = session_->tokens;
+  if (session_->pending) sequence.push_back(*session_->pending);
+  continuation_.begin(sequence);
 }
 
 void SessionStream::make_room() {
@@ -57,9 +59,10 @@ void SessionStream::make_room() {
   const std::vector<TokenId>& sampled = continuation_.result().ids;
   if (auto shorter = shorten_ ? shorten_(std::ssize(sampled)) : std::nullopt) {
     continuation_.set_prompt(std::ssize(shorter->ids), shorter->n_dropped_messages);
-    // All that was sampled but the pending token, which is about to be evaluated.
+    const auto pending = session_->pending;  // the last of those sampled
     shorter->ids.insert(shorter->ids.end(), sampled.begin(), sampled.end() - 1);
     assign(shorter->ids);
+    session_->pending = pending;
   } else if (continuation_.needs_shift(n_tokens, session_->n_ctx)) {
     session_->shift(continuation_.n_keep());
   }
@@ -67,12 +70,12 @@ void SessionStream::make_room() {
 
 void SessionStream::evaluate_and_sample() {
   const Stopwatch stopwatch(continuation_.timings().generation_seconds);
-  if (pending_) {
+  if (session_->pending) {
     make_room();
     if (continuation_.finished()) return;
-    session_->append({&*pending_, 1}, nullptr);
+    session_->evaluate_pending();
   }
-  pending_ = continuation_.next(session_->logits);
+  session_->pending = continuation_.next(session_->logits);
 }
 
 void SessionStream::advance() {

@@ -57,7 +57,6 @@ class SessionStream : public TextStream::Source {
   ShortenPrompt shorten_;
   Continuation continuation_;
   bool begun_ = false;
-  std::optional<TokenId> pending_;  // sampled, not yet evaluated
   std::string piece_;
 };
 

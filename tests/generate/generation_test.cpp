@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numeric>
 #include <thread>
 
 #include "generate/tiny_model.h"
@@ -56,6 +58,39 @@ TEST_P(GenerationTest, SameSeedSameTextOtherSeedOtherText) {
   EXPECT_EQ(session.generate("a", options).result().ids, first.ids);
   options.sampler.seed = 12;
   EXPECT_NE(session.generate("a", options).result().ids, first.ids);
+}
+
+TEST_P(GenerationTest, GoesOnWhereALengthEndedIt) {
+  for (const float temperature : {0.0F, 1.5F}) {
+    GenerationOptions options;
+    options.sampler.temperature = temperature;
+    options.sampler.seed = 5;
+    options.sampler.repeat_penalty = 1.3F;
+    options.sampler.ignore_eos = true;
+    options.n_predict = 10;
+    Session session(model_);
+    const GenerationResult whole = session.generate("the heim", options).result();
+    for (const int64_t n_first : {1, 5, 9}) {
+      Session halves(model_);
+      options.n_predict = n_first;
+      GenerationResult sum = halves.generate("the heim", options).result();
+      options.n_predict = 10 - n_first;
+      const GenerationResult rest = halves.generate(options).result();
+      sum.ids.insert(sum.ids.end(), rest.ids.begin(), rest.ids.end());
+      EXPECT_EQ(sum.ids, whole.ids);
+      EXPECT_EQ(sum.text + rest.text, whole.text);
+    }
+  }
+}
+
+TEST(Generation, ACharacterThatALengthCutsComesWithTheRest) {
+  Session session(open_tiny());
+  auto options = saying("a\u00e9\u20ac!");
+  options.n_predict = 2;  // half of the second character
+  std::string text = session.generate("x", options).text();
+  EXPECT_EQ(text, "a");
+  options.n_predict = GenerationOptions::kUnlimited;
+  EXPECT_EQ(session.generate(options).text(), "\u00e9\u20ac!");
 }
 
 TEST(Generation, StreamsWholeCharacters) {
@@ -237,6 +272,134 @@ TEST(Generation, SessionsShareAModelBetweenThreads) {
   second.join();
   EXPECT_EQ(a, expected_a);
   EXPECT_EQ(b, expected_b);
+}
+
+TEST(Generation, GoesOnWhereAStreamWasDropped) {
+  const auto model = open_tiny();
+  auto options = greedy(10);
+  options.sampler.ignore_eos = true;
+  const auto whole = Session(model).generate("the heim", options).result();
+  Session session(model);
+  std::vector<TokenId> ids;
+  {
+    TextStream stream = session.generate("the heim", options);
+    stream.next();
+    ids = stream.so_far().ids;
+  }
+  ASSERT_FALSE(ids.empty());
+  options.n_predict = 10 - std::ssize(ids);
+  const auto rest = session.generate(options).result().ids;
+  ids.insert(ids.end(), rest.begin(), rest.end());
+  EXPECT_EQ(ids, whole.ids);
+}
+
+TEST(Generation, GoesOnInAFullContext) {
+  Session session(open_tiny(), {.n_ctx = 20});
+  auto options = greedy(GenerationOptions::kUntilContextIsFull);
+  options.sampler.ignore_eos = true;
+  EXPECT_EQ(session.generate("0123456789", options).result().ids.size(), 11U);
+  const auto full = session.generate(options).result();
+  EXPECT_EQ(full.stop_reason, StopReason::kLength);
+  EXPECT_TRUE(full.ids.empty());
+  options = greedy(5);
+  options.sampler.ignore_eos = true;
+  EXPECT_THROW(session.generate(options).result(), ContextOverflowError);
+  options.context_shift = true;
+  EXPECT_EQ(session.generate(options).result().ids.size(), 5U);
+}
+
+TEST(Generation, TheGreatestLengthsAreNoOverflow) {
+  const auto model = open_tiny();
+  auto options = saying("ab");
+  options.n_predict = INT64_MAX;
+  EXPECT_EQ(Session(model).generate("x", options).text(), "ab");
+  ChatOptions chat_options;
+  chat_options.generation = saying("ab");
+  chat_options.generation.n_predict = INT64_MAX;
+  EXPECT_EQ(Chat(model, chat_options).ask("x").text(), "ab");
+  try {
+    Session(model, {.n_ctx = 8}).generate("0123456789", options);
+    FAIL() << "no overflow";
+  } catch (const ContextOverflowError& error) {
+    EXPECT_EQ(error.n_tokens(), 10);
+    EXPECT_EQ(error.n_needed(), INT64_MAX);
+  }
+}
+
+// What a fresh session says of the same tokens, in f64 with the functions of libm.
+TEST(Generation, TellsLogProbabilities) {
+  const auto model = open_tiny();
+  GenerationOptions options;
+  options.n_predict = 6;
+  options.n_logprobs = 4;
+  options.sampler.seed = 3;
+  options.sampler.temperature = 2;
+  options.sampler.logit_bias = {{'q', 30}};  // which log-probabilities do not see
+  const auto result = Session(model).generate("the heim", options).result();
+  ASSERT_EQ(result.logprobs.size(), result.ids.size());
+  Session by_hand(model);
+  by_hand.append(model.encode("the heim"));
+  for (size_t i = 0; i < result.ids.size(); ++i) {
+    const auto logits = by_hand.logits();
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+    const auto logprob_of = [&](TokenId id) {
+      return static_cast<double>(logits[static_cast<size_t>(id)]) - std::log(sum);
+    };
+    std::vector<TokenId> order(logits.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
+      return logits[static_cast<size_t>(a)] > logits[static_cast<size_t>(b)];
+    });
+    const TokenLogprobs& told = result.logprobs[i];
+    EXPECT_EQ(told.chosen.id, result.ids[i]);
+    EXPECT_EQ(told.chosen.piece, model.decode({&told.chosen.id, 1}, true));
+    EXPECT_NEAR(told.chosen.logprob, logprob_of(told.chosen.id), 1e-12);
+    ASSERT_EQ(told.best.size(), 4U);
+    for (size_t k = 0; k < 4; ++k) {
+      EXPECT_EQ(told.best[k].id, order[k]);
+      EXPECT_EQ(told.best[k].piece, model.decode({&order[k], 1}, true));
+      EXPECT_NEAR(told.best[k].logprob, logprob_of(order[k]), 1e-12);
+    }
+    by_hand.append({&result.ids[i], 1});
+  }
+
+  options.n_logprobs = 0;
+  EXPECT_TRUE(Session(model).generate("x", options).result().logprobs.at(0).best.empty());
+  options.n_logprobs = 100'000;
+  EXPECT_EQ(Session(model).generate("x", options).result().logprobs.at(0).best.size(),
+            static_cast<size_t>(testing::kTinyVocabulary));
+  options.n_logprobs = -1;
+  EXPECT_TRUE(Session(model).generate("x", options).result().logprobs.empty());
+  options.n_logprobs = -2;
+  EXPECT_THROW(Session(model).generate("x", options), ArgumentError);
+}
+
+TEST(Generation, ShowsControlTokensWhenAsked) {
+  const auto model = open_tiny();
+  for (const bool show : {false, true}) {
+    GenerationOptions options;
+    options.sampler.custom = {std::make_shared<testing::Script>(
+        std::vector<TokenId>{'a', testing::kTurnStart, 'b', testing::kTurnEnd})};
+    options.show_special = show;
+    EXPECT_EQ(Session(model).generate("x", options).text(), show ? "a<|im_start|>b" : "ab");
+  }
+}
+
+TEST(Generation, AShiftMayKeepTheWholePrompt) {
+  const auto model = open_tiny();
+  Session session(model, {.n_ctx = 20});
+  auto options = greedy(30);
+  options.sampler.ignore_eos = true;
+  options.context_shift = true;
+  options.n_keep = -1;
+  const auto prompt = model.encode("0123456789");
+  const auto result = session.generate("0123456789", options).result();
+  ASSERT_EQ(result.ids.size(), 30U);
+  EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), session.tokens().begin()));
+  auto same = options;
+  same.n_keep = std::ssize(prompt);
+  EXPECT_EQ(Session(model, {.n_ctx = 20}).generate("0123456789", same).result().ids, result.ids);
 }
 
 }  // namespace

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <thread>
+
+#include "executor/delegating_executor.h"
 #include "generate/tiny_model.h"
+#include "model/tokenizer_from_metadata.h"
 
 namespace limpid {
 namespace {
@@ -165,6 +170,138 @@ TEST(Session, IsTheOpenStreamsAlone) {
   EXPECT_EQ(session.generate("y", testing::saying("c")).text(), "c");
   EXPECT_THROW(session.generate(std::string(400, 'y')), ContextOverflowError);
   session.truncate(0);  // what failed to begin is not open
+}
+
+// The last token that generate() gives is part of the sequence, though it is evaluated only when
+// something follows it.
+TEST(Session, GoesOnAfterTheLastTokenOfAnAnswer) {
+  const auto m = open_tiny();
+  GenerationOptions options;
+  options.n_predict = 4;
+  options.sampler.temperature = 0;
+  options.sampler.ignore_eos = true;
+  Session session(m);
+  const auto ids = session.generate("the heim", options).result().ids;
+  auto sequence = m.encode("the heim");
+  sequence.insert(sequence.end(), ids.begin(), ids.end());
+  EXPECT_EQ(session.tokens().size(), sequence.size() - 1);
+
+  const auto more = some_ids(3);
+  sequence.insert(sequence.end(), more.begin(), more.end());
+  EXPECT_EQ(session.append(more), 3);
+  EXPECT_EQ(std::vector(session.tokens().begin(), session.tokens().end()), sequence);
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, sequence));
+
+  session.generate(options).result();
+  std::vector<int64_t> positions;
+  session.append(some_ids(1),
+                 [&](int64_t position, std::span<const float>) { positions.push_back(position); });
+  EXPECT_EQ(positions, std::vector<int64_t>{std::ssize(sequence) + 4});
+
+  session.generate(options).result();
+  session.truncate(std::ssize(sequence));  // the answers are gone, their last tokens too
+  session.append(more);
+  sequence.insert(sequence.end(), more.begin(), more.end());
+  EXPECT_EQ(std::vector(session.tokens().begin(), session.tokens().end()), sequence);
+
+  session.generate(options).result();
+  session.assign(sequence);
+  session.append(more);
+  sequence.insert(sequence.end(), more.begin(), more.end());
+  EXPECT_EQ(copy(session.logits()), fresh_logits(m, sequence));
+}
+
+TEST(Session, TheLastTokenOfAnAnswerTakesRoomToo) {
+  const auto m = open_tiny();
+  Session session(m, {.n_ctx = 12});
+  auto options = testing::saying("ab");
+  options.n_predict = 2;
+  session.generate("01234567", options).result();  // 8 and 1, and 1 to come
+  EXPECT_THROW(session.append(some_ids(3)), ContextOverflowError);
+  EXPECT_EQ(session.tokens().size(), 9U);
+  session.append(some_ids(2));
+  EXPECT_EQ(session.tokens().size(), 12U);
+}
+
+TEST(Session, CanBeMoved) {
+  const auto m = open_tiny();
+  const auto ids = some_ids(20);
+  Session first(m);
+  first.append(ids);
+  Session second(std::move(first));
+  EXPECT_EQ(second.tokens().size(), 20U);
+  EXPECT_EQ(copy(second.logits()), fresh_logits(m, ids));
+
+  Session third(m);
+  TextStream stream = third.generate("x", testing::saying("old"));
+  third = std::move(second);  // the stream has the old one's state
+  EXPECT_EQ(third.tokens().size(), 20U);
+  EXPECT_EQ(stream.text(), "old");
+  third.append(ids);
+  EXPECT_EQ(third.tokens().size(), 40U);
+
+  first = std::move(third);  // one that was moved from may be assigned to
+  EXPECT_EQ(first.tokens().size(), 40U);
+  TextStream moving = first.generate(testing::saying("abc"));
+  EXPECT_EQ(moving.next(), "a");
+  Session last(std::move(first));
+  TextStream moved(std::move(moving));
+  EXPECT_THROW(last.truncate(0), ArgumentError);  // it is open still
+  EXPECT_EQ(moved.next(), "b");
+  moving = std::move(moved);
+  EXPECT_EQ(moving.text(), "abc");
+  moving = TextStream(last.generate(testing::saying("d")));
+  EXPECT_EQ(moving.text(), "d");
+}
+
+// Stops the step of that number until it is told to go on.
+class PausingExecutor final : public DelegatingExecutor {
+ public:
+  PausingExecutor(int64_t n_before, std::latch& reached, std::latch& go_on)
+      : DelegatingExecutor(make_executor("reference", {.n_threads = 1})),
+        n_before_(n_before),
+        reached_(reached),
+        go_on_(go_on) {}
+  void begin_step() override {
+    if (n_before_-- == 0) {
+      reached_.count_down();
+      go_on_.wait();
+    }
+    DelegatingExecutor::begin_step();
+  }
+
+ private:
+  int64_t n_before_;
+  std::latch& reached_;
+  std::latch& go_on_;
+};
+
+TEST(Session, CancelsFromAnotherThreadInTheMiddleOfAPrompt) {
+  std::latch in_prompt(1), cancelled(1);
+  constexpr int64_t kBefore = 5;
+  OpenOptions options;
+  options.n_batch = 1;
+  auto loaded = Model::load(testing::tiny_model_checkpoint(),
+                            std::make_unique<PausingExecutor>(kBefore, in_prompt, cancelled));
+  auto tokenizer = tokenizer_from(loaded->checkpoint());
+  const LanguageModel m(
+      std::make_shared<Engine>(std::move(loaded), std::move(tokenizer), options, MemoryPlan()));
+  Session session(m);
+  GenerationOptions generation;
+  std::thread canceller([&, cancel = generation.cancel] {
+    in_prompt.wait();
+    cancel.cancel();
+    cancelled.count_down();
+  });
+  const auto result = session.generate("0123456789", generation).result();
+  canceller.join();
+  EXPECT_EQ(result.stop_reason, StopReason::kCancelled);
+  EXPECT_TRUE(result.ids.empty());
+  EXPECT_EQ(result.timings.n_prompt, kBefore + 1);  // the step under way was finished
+  EXPECT_EQ(session.tokens().size(), static_cast<size_t>(kBefore + 1));
+  generation.cancel.reset();
+  generation.n_predict = 2;
+  EXPECT_EQ(session.generate("0123456789", generation).result().timings.n_reused, kBefore + 1);
 }
 
 }  // namespace
