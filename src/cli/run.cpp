@@ -49,17 +49,6 @@ GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
   return text.result();
 }
 
-// The KV cache has room for each prompt and its answer, not for a whole context each.
-int64_t context_each(const LanguageModel& model, std::span<const std::string> prompts,
-                     const GenerationOptions& options) {
-  if (options.n_predict < 0) return 0;
-  size_t longest = 0;
-  for (const std::string& prompt : prompts) {
-    longest = std::max(longest, model.encode(prompt).size());
-  }
-  return std::min(model.n_ctx(), static_cast<int64_t>(longest) + options.n_predict + 1);
-}
-
 void print_json(std::span<const std::string> prompts, std::span<const GenerationResult> results) {
   auto document = nlohmann::ordered_json::array();
   for (size_t i = 0; i < results.size(); ++i) {
@@ -100,7 +89,7 @@ int run_command(const Arguments& arguments) {
   if (prompts.size() == 1) {
     results.push_back(run_one(model, prompts.front(), options, !values.json));
   } else {
-    results = generate_batch(model, prompts, options, {}, context_each(model, prompts, options));
+    results = generate_batch(model, prompts, options);
     for (size_t i = 0; i < results.size() && !values.json; ++i) {
       write_out(fmt::format("{}\n", results[i].text));
     }

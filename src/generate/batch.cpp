@@ -41,9 +41,9 @@ class Batch {
       row.continuation.begin(row.pending);
       row.continuation.timings().n_prompt = std::ssize(row.pending);
       // Only the room that this row can use is taken, in whole blocks.
-      int64_t n_used = row.n_ctx;
-      if (options.n_predict >= 0)
-        n_used = std::min(n_used, std::ssize(row.pending) + options.n_predict);
+      const int64_t n_free = row.n_ctx - std::ssize(row.pending);
+      const int64_t n_more = options.n_predict < 0 ? n_free : std::min(options.n_predict, n_free);
+      const int64_t n_used = std::ssize(row.pending) + n_more;
       n_positions += (n_used + kKvBlock - 1) / kKvBlock * kKvBlock;
     }
     if (rows_.empty()) return;

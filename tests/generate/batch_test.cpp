@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "generate/tiny_model.h"
 
 namespace limpid {
@@ -84,6 +86,17 @@ TEST(Batch, ReportsOverflowAndCancels) {
   });
   for (const auto& result : results) EXPECT_EQ(result.stop_reason, StopReason::kCancelled);
   EXPECT_TRUE(generate_batch(model, {}, options).empty());
+}
+
+TEST(Batch, TheGreatestLengthIsNoOverflow) {
+  const auto model = open_tiny();
+  const std::vector<std::string> prompts = {"ab", "cde"};
+  GenerationOptions options;
+  options.n_predict = INT64_MAX;
+  options.stop_ids.resize(testing::kTinyVocabulary);
+  std::iota(options.stop_ids.begin(), options.stop_ids.end(), 0);  // ends at the first token
+  for (const auto& result : generate_batch(model, prompts, options))
+    EXPECT_EQ(result.stop_reason, StopReason::kEndOfText);
 }
 
 }  // namespace
