@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/error_words.h"
 #include "cli/output.h"
 #include "limpid/error.hpp"
 
@@ -66,7 +67,7 @@ int run_program(const Arguments& arguments) {
   } catch (const std::bad_alloc&) {
     print_error("out of memory; a smaller context (-c) or batch (-b) needs less");
   } catch (const std::exception& error) {
-    print_error(error.what());
+    print_error(in_program_words(error));
   }
   return kExitError;
 }

@@ -53,7 +53,7 @@ Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> to
 const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
                "{} carries no tokenizer: put tokenizer.json beside the weights, name one with "
-               "--tokenizer FILE, or work with token ids",
+               "OpenOptions::tokenizer_path, or work with token ids",
                checkpoint().path);
   return tokenizer_;
 }
@@ -88,7 +88,7 @@ std::unique_ptr<KvCache> Engine::make_cache(int64_t n_positions) {
     const uint64_t available = available_memory();
     LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
                  "a KV cache of {} tokens needs {} MiB, and {} MiB are available: use a smaller "
-                 "context (n_ctx) or "
+                 "context (OpenOptions::n_ctx) or "
                  "fewer sequences",
                  n_positions, wanted >> 20U, available >> 20U);
   }

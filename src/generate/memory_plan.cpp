@@ -93,7 +93,9 @@ void check_memory_plan(const MemoryPlan& plan) {
   if (plan.available == 0 || plan.allocated() <= plan.available) return;
   throw ResourceError(fmt::format(
       "the model needs {} of memory (weights {}, KV cache of {} tokens {}, activations {}), and {} "
-      "are available: use a smaller context (-c), a smaller batch (-b), or a model of fewer bits",
+      "are available: use a smaller context (OpenOptions::n_ctx), a smaller batch "
+      "(OpenOptions::n_batch), or a "
+      "model of fewer bits",
       mebibytes(plan.allocated()), mebibytes(plan.weights_packed), plan.n_ctx,
       mebibytes(plan.kv_cache), mebibytes(plan.activations), mebibytes(plan.available)));
 }

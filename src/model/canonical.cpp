@@ -26,8 +26,8 @@ Checkpoint to_canonical(Checkpoint checkpoint) {
 
 void add_configuration(Checkpoint& checkpoint, const std::string& config) {
   LIMPID_CHECK(ArgumentError, checkpoint.naming == Naming::kStateDict,
-               "--config is for a bare state dictionary; {} ({}) carries its own", checkpoint.path,
-               checkpoint.format);
+               "OpenOptions::config is for a bare state dictionary; {} ({}) carries its own",
+               checkpoint.path, checkpoint.format);
   std::string prefix = "given.";
   if (has_meta_names(checkpoint)) {
     prefix = "params.";
@@ -36,7 +36,8 @@ void add_configuration(Checkpoint& checkpoint, const std::string& config) {
     checkpoint.naming = Naming::kHuggingFace;
     checkpoint.head_rows = HeadRows::kHalfSplit;
   }
-  if (config.starts_with('{')) return add_json("--config", config, prefix, checkpoint.metadata);
+  if (config.starts_with('{'))
+    return add_json("OpenOptions::config", config, prefix, checkpoint.metadata);
   const auto file = MappedFile::open(config);
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
   add_json(config, text, prefix, checkpoint.metadata);

@@ -61,7 +61,7 @@ class Params {
     }
     throw FormatError(checkpoint.path, FormatError::kNoOffset, "params.dim",
                       "is missing: the file does not carry the model's parameters; give Meta's "
-                      "params.json with --config FILE");
+                      "params.json as OpenOptions::config");
   }
 
   [[noreturn]] void fail(std::string_view name, const std::string& problem) const {

@@ -26,11 +26,12 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
     return {{"rope_type", "linear"}, {"factor", shortest(spec.rope.scaling_factor)}};
   }
   const auto low = scaling_number(checkpoint, spec, "low_freq_factor");
-  LIMPID_CHECK(UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
-               "{}: the rotary frequencies are scaled by a table (rope_freqs.weight), which this "
-               "layout has no place for; name the scaling with --rope-scaling, for instance "
-               "llama3:32,1,4,8192",
-               checkpoint.path);
+  LIMPID_CHECK(
+      UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
+      "{}: the rotary frequencies are scaled by a table (rope_freqs.weight), which this "
+      "layout has no place for; name the scaling with OpenOptions::rope_scaling, for instance "
+      "llama3:32,1,4,8192",
+      checkpoint.path);
   const auto integer = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
   return {{"rope_type", "llama3"},
           {"factor", shortest(*scaling_number(checkpoint, spec, "factor"))},

@@ -31,8 +31,7 @@ void refuse_what_is_no_model(const Checkpoint& checkpoint) {
                "language model",
                checkpoint.path);
   LIMPID_CHECK(UnsupportedError, type != "imatrix",
-               "{} is an importance matrix; name the model, and give this file to limpid quantize "
-               "--imatrix",
+               "{} is an importance matrix, an input of quantisation; name the model instead",
                checkpoint.path);
 }
 

@@ -112,7 +112,7 @@ Gpt2Config config_of_user(const Checkpoint& checkpoint) {
                           std::string_view example) {
   throw UnsupportedError(
       fmt::format("{}: the state dictionary does not say {}, and the tensors do not show it: give "
-                  "--config FILE, or the JSON itself: {}",
+                  "OpenOptions::config, a file or the JSON itself: {}",
                   checkpoint.path, what, example));
 }
 
@@ -133,10 +133,10 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   agree(config, "as given");
   if (!config.n_heads) config.n_heads = file.n_heads;
   if (!config.activation) config.activation = file.activation;
-  if (!config.n_heads) ask_for(result, "how many heads there are", R"(--config '{"n_head": 12}')");
+  if (!config.n_heads) ask_for(result, "how many heads there are", R"({"n_head": 12})");
   if (!config.activation) {
     ask_for(result, "which GELU it was trained with",
-            R"(--config '{"activation_function": "gelu"}' for the exact one, torch's nn.GELU(), )"
+            R"({"activation_function": "gelu"} for the exact one, torch's nn.GELU(), )"
             R"("gelu_new" for the tanh of OpenAI's GPT-2)");
   }
   settle_head(result, config.tied, "lm_head.weight");

@@ -77,7 +77,7 @@ void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                dtype_info(tensor.to).name);
   LIMPID_CHECK(UnsupportedError, options.allow_requantize || !is_quantized(tensor.to),
                "{}: {} is quantised already ({}); to quantise it again to {} adds error to error. "
-               "Start from a file in f16, bf16 or f32, or use limpid quantize --allow-requantize",
+               "Start from a file in f16, bf16 or f32, or set PlanOptions::allow_requantize",
                checkpoint.path, tensor.name, dtype_info(tensor.from).name,
                dtype_info(tensor.to).name);
 }

@@ -308,7 +308,7 @@ TEST(MemoryPlan, RefusesWhatCannotFitBeforeLoading) {
   check_memory_plan(plan);
   plan.activations = 1;
   const auto message = message_of<ResourceError>([&] { check_memory_plan(plan); });
-  for (const char* word : {"8.0 MiB", "3.0 MiB", "5.0 MiB", "4096 tokens", "(-c)"}) {
+  for (const char* word : {"8.0 MiB", "3.0 MiB", "5.0 MiB", "4096 tokens", "OpenOptions::n_ctx"}) {
     EXPECT_NE(message.find(word), std::string::npos) << message;
   }
   plan.available = 0;  // unknown
@@ -327,6 +327,24 @@ TEST(MemoryPlan, LoweringItsOwnContextIsSaidAndAskedForContextIsRefused) {
   OpenOptions options;
   options.n_ctx = spec.n_ctx_train;
   EXPECT_THROW(check_memory_plan(make_memory_plan(*checkpoint, spec, options)), ResourceError);
+}
+
+TEST(Engine, EncodesManyTextsAsOneByOne) {
+  const LanguageModel model = open_tiny();
+  std::vector<std::string> texts = {"", "the heim", "<|im_end|>", "caf\u00e9"};
+  for (int i = 0; i < 100; ++i) texts.push_back("text " + std::to_string(i * i));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  for (const bool add_special : {false, true}) {
+    for (const bool parse_special : {false, true}) {
+      std::vector<std::vector<TokenId>> expected;
+      for (const auto& text : texts)
+        expected.push_back(model.encode(text, add_special, parse_special));
+      for (const int n_threads : {0, 1, 3})
+        EXPECT_EQ(model.encode_batch(views, add_special, parse_special, n_threads), expected);
+    }
+  }
+  EXPECT_TRUE(model.encode_batch({}).empty());
+  EXPECT_THROW(open_tiny({.with_vocabulary = false}).encode_batch(views), UnsupportedError);
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ TEST(MetaParams, ChangeTheResultOrAreRefused) {
   with("\"norm_eps\": 1e-05", "\"norm_eps\": -1");
   expect_refused<FormatError>(folder.folder(), "params.norm_eps");
   with("\"dim\": 64, ", "");
-  expect_refused<FormatError>(folder.folder(), "--config");
+  expect_refused<FormatError>(folder.folder(), "OpenOptions::config");
 }
 
 TEST(MetaParams, MayBeNestedAndMayBeAbsent) {

@@ -22,8 +22,8 @@ void validate(const Shape& shape) {
   check_size("n_head", shape.n_head, kMaxSize);
   check_size("block_size", shape.block_size, kMaxSize);
   LIMPID_CHECK(ArgumentError, shape.n_embd % shape.n_head == 0,
-               "--n_head {} does not divide --n_embd {}; every head needs an equal slice",
-               shape.n_head, shape.n_embd);
+               "n_head {} does not divide n_embd {}; every head needs an equal slice", shape.n_head,
+               shape.n_embd);
 }
 
 Config preset(std::string_view name) {

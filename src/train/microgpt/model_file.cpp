@@ -32,8 +32,7 @@ const std::string& metadata_text(const Source& source, const FileMetadata& metad
                                  const std::string& key) {
   const auto entry = metadata.find(key);
   if (entry == metadata.end()) {
-    source.fail("__metadata__." + key,
-                "missing; only files of `limpid microgpt --save` can be read");
+    source.fail("__metadata__." + key, "missing; only a file that microgpt saved can be read");
   }
   return entry->second;
 }

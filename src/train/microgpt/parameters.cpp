@@ -43,7 +43,7 @@ Matrices::Matrices(const Shape& shape) {
     layers.push_back(layer);
   }
   LIMPID_CHECK(ArgumentError, n_params <= kMaxParams,
-               "{} parameters are too many; lower --n_embd or --n_layer", n_params);
+               "{} parameters are too many; lower n_embd or n_layer", n_params);
 }
 
 std::vector<Matrices::Named> Matrices::named() const {

@@ -17,7 +17,7 @@ void Graph::grow() {
   constexpr size_t kFirst = 4096;
   const size_t capacity = std::max(kFirst, 2 * data_.size());
   LIMPID_CHECK(ResourceError, capacity <= (size_t{1} << 32),
-               "a step of the scalar engine has more than 2^32 nodes; use --engine fast");
+               "a step of the scalar engine has more than 2^32 nodes; use the fast engine");
   data_.resize(capacity);
   grad_.resize(capacity);
   nodes_.resize(capacity);

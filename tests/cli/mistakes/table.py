@@ -143,7 +143,7 @@ NO_MODEL = [
     ),
     running(
         "imatrix.gguf",
-        "imatrix.gguf is an importance matrix; name the model, and give this file to limpid quantize --imatrix",
+        "imatrix.gguf is an importance matrix, an input of quantisation; name the model instead",
     ),
     running(
         "vocabulary.gguf",
@@ -232,13 +232,13 @@ DAMAGED = [
     ),
     running(
         "no_tokenizer",
-        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with --tokenizer "
-        "FILE, or work with token ids",
+        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with "
+        "--tokenizer, or work with token ids",
     ),
     Mistake(
         "limpid chat -m no_tokenizer -p hi",
-        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with --tokenizer "
-        "FILE, or work with token ids",
+        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with "
+        "--tokenizer, or work with token ids",
     ),
 ]
 
@@ -317,7 +317,7 @@ TEXT = [
     Mistake("limpid run -m tiny.gguf -f nothing", "nothing is a folder, not a file"),
     Mistake(
         "limpid run -m tiny.gguf -f long.txt",
-        "the sequence has 300 tokens and the context holds 256: shorten the text, or use a context of 400 tokens",
+        "the sequence has 300 tokens and the context holds 256: shorten the text, or use -c 400",
     ),
     asking(
         "-c 100000000000",

@@ -1,0 +1,39 @@
+#include "cli/error_words.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "limpid/error.hpp"
+
+namespace limpid::cli {
+namespace {
+
+constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+    {"OpenOptions::config", "--config"},
+    {"OpenOptions::n_batch", "-b"},
+    {"OpenOptions::n_ctx", "-c"},
+    {"OpenOptions::rope_scaling", "--rope-scaling"},
+    {"OpenOptions::tokenizer_path", "--tokenizer"},
+    {"PlanOptions::allow_requantize", "--allow-requantize"},
+};
+
+}  // namespace
+
+std::string in_program_words(const std::exception& error) {
+  if (const auto* overflow = dynamic_cast<const ContextOverflowError*>(&error)) {
+    return fmt::format(
+        "the sequence has {} tokens and the context holds {}: shorten the text, or "
+        "use -c {}",
+        overflow->n_tokens(), overflow->n_ctx(), overflow->n_needed());
+  }
+  std::string message = error.what();
+  for (const auto& [option, flag] : kFlags) {
+    for (size_t at = 0; (at = message.find(option, at)) != std::string::npos; at += flag.size())
+      message.replace(at, option.size(), flag);
+  }
+  return message;
+}
+
+}  // namespace limpid::cli
