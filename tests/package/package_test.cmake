@@ -32,6 +32,24 @@ run(COMMAND ${CMAKE_COMMAND} -S ${SOURCE}/examples -B ${WORK}/examples -G Ninja 
 run(COMMAND ${CMAKE_COMMAND} --build ${WORK}/examples)
 
 run(COMMAND ${WRITE_MODEL} ${WORK}/tiny.gguf)
+
+# The first program of docs/embedding.md, built and run as it is shown there.
+file(READ ${SOURCE}/docs/embedding.md page)
+string(REGEX MATCH "```cmake\n([^`]*)```" matched "${page}")
+set(rules "${CMAKE_MATCH_1}")
+string(REGEX MATCH "```cpp\n([^`]*)```" matched "${page}")
+file(WRITE ${WORK}/first/main.cpp "${CMAKE_MATCH_1}")
+file(WRITE ${WORK}/first/CMakeLists.txt
+     "cmake_minimum_required(VERSION 3.25)\nproject(first LANGUAGES CXX)\nadd_executable(app main.cpp)\n${rules}")
+run(COMMAND ${CMAKE_COMMAND} -S ${WORK}/first -B ${WORK}/first/build -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix
+            -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror ${FLAGS}")
+run(COMMAND ${CMAKE_COMMAND} --build ${WORK}/first/build)
+file(COPY_FILE ${WORK}/tiny.gguf ${WORK}/first/SmolLM2-135M-Instruct.Q4_1.gguf)
+run(COMMAND ${CMAKE_COMMAND} -E chdir ${WORK}/first build/app OUTPUT answer)
+if(NOT answer MATCHES "\n$")
+  message(FATAL_ERROR "the first program of docs/embedding.md printed:\n${answer}")
+endif()
+
 file(WRITE ${WORK}/turns.txt "hello\nand again\n")
 run(COMMAND ${WORK}/examples/01_chat ${WORK}/tiny.gguf INPUT ${WORK}/turns.txt OUTPUT chat)
 string(REGEX MATCHALL "> " prompts "${chat}")
