@@ -2,6 +2,7 @@
 
 - A room under src/ includes only itself and rooms above it.
 - There is one forward pass: one file outside tests and executors calls Executor::attention.
+- No string of the library names a flag of the program.
 - No source file passes 800 lines (generated tables aside), no more than 15 public headers.
 
     check_layers.py [ROOT]
@@ -32,6 +33,8 @@ SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".py", ".sh", ".cmake"}
 FOLDERS = ("include", "src", "tests", "bench", "fuzz", "examples", "python", "tools", "cmake")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(limpid/[^>]+)>)', re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+FLAG = re.compile(r"(?<![\w-])--[a-z]|\(-[a-z]+\)")
 CALL_OF_ATTENTION = re.compile(r"(?:\.|->)\s*attention\s*\(")
 EXECUTOR_OF_ITS_OWN = re.compile(
     r"\b(?:Executor|[A-Za-z]*Executor)::attention\s*\(|\battention\s*\([^;{]*\boverride\b"
@@ -83,6 +86,17 @@ def check_one_forward_pass(sources: dict[pathlib.Path, str], root: pathlib.Path)
     ]
 
 
+def check_messages(relative: pathlib.Path, text: str) -> list[str]:
+    """Who reads a message of the library may never have seen the program."""
+    if relative.parts[0] != "src" or relative.parts[1] == "cli":
+        return []
+    return [
+        f"{relative}: the string \"{string}\" names a flag of the program"
+        for string in STRING.findall(COMMENT.sub("", text))
+        if FLAG.search(string)
+    ]
+
+
 def check(root: pathlib.Path) -> list[str]:
     problems = []
     sources = {}
@@ -93,6 +107,7 @@ def check(root: pathlib.Path) -> list[str]:
     for path, text in sources.items():
         relative = path.relative_to(root)
         n_lines = text.count("\n")
+        problems += check_messages(relative, text)
         generated = "_tables." in path.name or "generated" in path.name
         if n_lines > MAX_LINES and not generated:
             problems.append(f"{relative}: {n_lines} lines, at most {MAX_LINES}")

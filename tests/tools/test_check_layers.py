@@ -54,6 +54,14 @@ class CheckLayers(unittest.TestCase):
     def test_a_folder_without_a_place_in_the_order_is_refused(self):
         self.assertEqual(len(self.problems_of({"src/utils/a.h": "\n"})), 1)
 
+    def test_a_flag_in_a_message_of_the_library_is_found(self):
+        for flag in ("--config FILE", "a smaller context (-c)"):
+            text = f'fail("give {flag}");\n'
+            self.assertEqual(self.problems_of({"src/cli/main.cpp": text}), [])
+            self.assertEqual(len(self.problems_of({"src/model/a.cpp": text})), 1)
+        harmless = '// as --config does\nfail("-infinity is not a number");\n'
+        self.assertEqual(self.problems_of({"src/model/a.cpp": harmless}), [])
+
     def test_a_second_forward_pass_is_found(self):
         one = {"src/model/decoder.cpp": DECODER}
         self.assertEqual(self.problems_of(one), [])

@@ -1,0 +1,25 @@
+#include "cli/error_words.h"
+
+#include <gtest/gtest.h>
+
+#include "limpid/error.hpp"
+
+namespace limpid::cli {
+namespace {
+
+TEST(ErrorWords, OptionsOfTheLibraryAreFlags) {
+  EXPECT_EQ(in_program_words(ResourceError("raise OpenOptions::n_ctx or OpenOptions::n_batch")),
+            "raise -c or -b");
+  EXPECT_EQ(in_program_words(FormatError("a.pth", 7, "dim", "give OpenOptions::config")),
+            "a.pth: at byte 7: dim: give --config");
+  EXPECT_EQ(in_program_words(Error("nothing of the kind")), "nothing of the kind");
+}
+
+TEST(ErrorWords, TheContextThatIsAdvisedHoldsTheAnswerToo) {
+  EXPECT_EQ(
+      in_program_words(ContextOverflowError(300, 256, 332)),
+      "the sequence has 300 tokens and the context holds 256: shorten the text, or use -c 332");
+}
+
+}  // namespace
+}  // namespace limpid::cli
