@@ -11,6 +11,7 @@ import unittest
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
 SHARED = ROOT.parent / "shared" / "data"
 PROGRAM = pathlib.Path(os.environ.get("LIMPID_PROGRAM", ROOT / "build" / "release" / "limpid"))
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"

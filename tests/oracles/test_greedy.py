@@ -5,14 +5,15 @@ and only if the largest logit after each prefix is the next id.
 """
 
 import json
+import pathlib
 import unittest
 
 import limpid_program
 import numpy
 from limpid_program import shared
 
+STORIES260K = limpid_program.DATA / "stories260K"
 FILES = {
-    "stories260K.bin": "stories260K/stories260K.bin",
     "llama2xs_model.bin": "llama2xs/llama2xs_model.bin",
     "stories15M.bin": "stories15M/stories15M.bin",
 }
@@ -23,7 +24,9 @@ TOLERANCE = 1e-4
 class Greedy(unittest.TestCase):
     def check(self, key: str, executor: str, file: str = "") -> None:
         expected = json.loads(shared("models", "reference_greedy_numpy_f64.json").read_text())[key]
-        model = shared("models", file or FILES[key])
+        self.check_model(shared("models", file or FILES[key]), expected, executor)
+
+    def check_model(self, model: pathlib.Path, expected: dict, executor: str) -> None:
         prompt, continuation = expected["prompt_tokens"], expected["greedy_tokens"]
         ids = prompt + continuation[:-1]
         logits = limpid_program.logits(model, ids, "--executor", executor)
@@ -33,11 +36,10 @@ class Greedy(unittest.TestCase):
         for token_id, logit in expected["top8_logits_after_bos"]:
             self.assertAlmostEqual(logits[0, token_id], logit, delta=TOLERANCE * logits[0].std())
 
-    def test_stories260k_reference(self):
-        self.check("stories260K.bin", "reference")
-
-    def test_stories260k_cpu(self):
-        self.check("stories260K.bin", "cpu")
+    def test_stories260k(self):
+        expected = json.loads((STORIES260K / "greedy.json").read_text())
+        for executor in ("reference", "cpu"):
+            self.check_model(STORIES260K / "stories260K.bin", expected, executor)
 
     def test_llama2xs_reference(self):
         self.check("llama2xs_model.bin", "reference")
