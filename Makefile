@@ -50,6 +50,14 @@ goldens: ## make tests/data anew, with the packages of test-oracles
 	@python=$$(tools/venv.sh oracles) && for script in tools/golden/make_*.py; do \
 	  echo "-- $$script"; "$$python" "$$script" || exit 1; done
 
+.PHONY: test-aarch64
+test-aarch64: build ## the C++ tests on 64-bit ARM, cross-compiled and run by qemu, and its bits beside this machine's
+	@tools/install_deps.sh build test aarch64
+	@sysroot=$$(tools/sysroot.sh arm64) && tools/build.sh aarch64 -- -DLIMPID_SYSROOT="$$sysroot" \
+	  -DLIMPID_NATIVE_PROGRAM="$(CURDIR)/build/release/limpid"
+	@# A Raspberry Pi 4: neither half-precision arithmetic nor dot products.
+	@QEMU_CPU=cortex-a72 LIMPID_TEST_JOBS=2 tools/run_tests.sh aarch64 -L fast
+
 .PHONY: asan tsan
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/install_deps.sh build test

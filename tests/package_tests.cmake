@@ -1,5 +1,5 @@
 # examples/ built against the installed package, and run.
-if(NOT LIMPID_SANITIZE)
+if(NOT LIMPID_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   add_executable(write_tiny_model package/fixture/write_tiny_model.cpp)
   target_include_directories(write_tiny_model PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(write_tiny_model PRIVATE limpid limpid_flags fmt::fmt nlohmann_json::nlohmann_json)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# usage: install_deps.sh SECTION...
+# usage: install_deps.sh [--list] SECTION...
 # Installs the Debian packages of these sections of apt-packages.txt, only those that are missing.
+# With --list, prints their names and installs nothing.
 # Needs nothing but bash and apt; asks nothing; leaves standard input to the caller.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,6 +20,10 @@ packages_of() {
 
 is_installed() { [[ $(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 
+if [[ ${1:-} == --list ]]; then
+  packages_of "${@:2}"
+  exit 0
+fi
 mapfile -t wanted < <(packages_of "$@")
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "-- no apt on this machine: the equivalents of these must be there: ${wanted[*]}" >&2
