@@ -1,5 +1,6 @@
 """The documents name files that are there."""
 
+import json
 import pathlib
 import re
 import unittest
@@ -10,6 +11,12 @@ DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 # `Class::member`, which the documents tell people to look for.
 MEMBER = re.compile(r"`([A-Z]\w+)::(\w+)[`(]")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:h|hpp|cpp|py|sh|md|txt|cmake))`")
+# What a reader may type: lines that are indented or fenced, and what stands between back quotes.
+BLOCK = re.compile(r"^(?: {4,}\S.*\n)+|^```sh\n[^`]*^```", re.MULTILINE)
+QUOTED = re.compile(r"`(make|tools/build\.sh) ([^`]*)`")
+MAKE = re.compile(r"^ *make((?: [a-z][a-z0-9-]*)+)", re.MULTILINE)
+BUILD = re.compile(r"(tools/build\.sh|cmake --build --preset|cmake --preset) (\w[\w-]*)")
+TARGETS = re.compile(r"--target((?: \w+)+)")
 LINK = re.compile(r"\]\((?!\w+:)([^)#]+)")
 
 
@@ -35,6 +42,53 @@ class Documents(unittest.TestCase):
                 with self.subTest(document=document.name, member=f"{owner}::{member}"):
                     self.assertTrue({owner, member} <= words)
         self.assertGreater(n_named, 5)
+
+    def commands(self) -> list[tuple[str, str]]:
+        """(document, commands that belong together)"""
+        found = []
+        for document in DOCUMENTS:
+            text = document.read_text(encoding="utf-8")
+            found += [(document.name, block) for block in BLOCK.findall(text)]
+            found += [(document.name, " ".join(words)) for words in QUOTED.findall(text)]
+        return found
+
+    def test_targets_of_make_are_there(self):
+        targets = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        named = [
+            (document, target)
+            for document, text in self.commands()
+            for words in MAKE.findall(text)
+            for target in words.split()
+        ]
+        self.assertGreater(len(named), 10)
+        for document, target in named:
+            with self.subTest(document=document, target=target):
+                self.assertIn(target, targets)
+
+    def test_builds_begin_with_a_configuration_and_have_their_targets(self):
+        presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+        presets = {preset["name"] for preset in presets}
+        lists = [*ROOT.glob("*/CMakeLists.txt"), ROOT / "src/cli/CMakeLists.txt"]
+        targets = set(re.findall(r"add_executable\((\w+)", " ".join(p.read_text() for p in lists)))
+        names = re.findall(
+            r"foreach\(name IN ITEMS ([\w ]+)\)", (ROOT / "bench/CMakeLists.txt").read_text()
+        )
+        targets |= {f"{name}_bench" for words in names for name in words.split()}
+        targets |= {f"test_{path.parent.name}" for path in ROOT.glob("tests/*/*_test.cpp")}
+        n_builds = 0
+        for document, text in self.commands():
+            with self.subTest(document=document, commands=text):
+                configured = set()
+                for how, preset in BUILD.findall(text):
+                    self.assertIn(preset, presets)
+                    if how == "cmake --build --preset":
+                        self.assertIn(preset, configured, "a fresh clone has no such folder")
+                        n_builds += 1
+                    configured.add(preset)
+                for words in TARGETS.findall(text):
+                    n_builds += 1
+                    self.assertLessEqual(set(words.split()), targets)
+        self.assertGreater(n_builds, 3)
 
     def test_links_lead_somewhere(self):
         for document in DOCUMENTS:

@@ -10,7 +10,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run(command: list[str], folder: pathlib.Path, **environment: str) -> subprocess.CompletedProcess:
+def run(
+    command: list[str], folder: pathlib.Path, **environment: str
+) -> subprocess.CompletedProcess:
     return subprocess.run(
         command,
         cwd=folder,
