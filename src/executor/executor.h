@@ -11,8 +11,12 @@
 // - Every output element is summed in one order that depends on shapes of weights only: the result
 //   for a token is bit-identical for any number of threads, any batch it is in, any chunking of its
 //   prompt.
-// - One thread drives an executor. Exceptions leave only from load_*, allocate_kv and begin_step,
-//   except ShapeError for ops called with operands that do not fit (a bug of the caller).
+// - One thread drives an executor. Exceptions leave only from load_*, allocate_kv, reserve,
+//   begin_step and read, except ShapeError for ops called with operands that do not fit (a bug of
+//   the caller). A call that throws leaves the executor usable.
+// - The memory that reserve sets aside suffices for kMostActivations at once, one of them a head's
+//   result. Executors that keep copies of activations hold more: then an op may throw
+//   ResourceError.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +40,18 @@ enum class RowOrder : uint8_t { kAsStored, kInterleavedPairs };
 
 // What a weight is used for; an executor keeps the layouts that these uses need.
 enum class WeightUse : uint8_t {
-  kVector,               // norms, biases: one row, read whole
-  kLookup,               // embedding tables: rows read by index
-  kProjection,           // [out, in] matrix of `linear`
-  kLookupAndProjection,  // tied embedding
+  kVector,         // norms, biases: one row, read whole
+  kLookup,         // embedding tables: rows read by index
+  kProjection,     // [out, in] matrix of `linear`
+  kHead,           // the same, for rows whose logits are wanted: [vocab_size, d_model]
+  kLookupAndHead,  // tied embedding
 };
+
+constexpr bool is_head(WeightUse use) {
+  return use == WeightUse::kHead || use == WeightUse::kLookupAndHead;
+}
+// Whether `linear` multiplies with it.
+constexpr bool is_matrix(WeightUse use) { return use == WeightUse::kProjection || is_head(use); }
 
 struct WeightSource {
   std::string name;   // as in the file, for messages
@@ -143,6 +154,9 @@ struct StepInputs {
   void clear();
 };
 
+// Activations that are alive at the same time within a step, the result of an op included.
+inline constexpr int64_t kMostActivations = 8;
+
 enum class UnaryKind : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu };
 
 struct AttentionShape {
@@ -175,14 +189,15 @@ class Executor {
                               double magnitude) = 0;
   // Memory of the layout, with no content yet. Throws ResourceError.
   virtual std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) = 0;
-  // Makes room for steps of up to these sizes, so that steps need no allocation. May be called
-  // again to grow.
+  // Makes room for steps of up to these sizes with the weights loaded so far, so that steps need no
+  // allocation. Outside a step; may be called again to grow. Throws ResourceError; what was
+  // reserved before stays.
   virtual void reserve(int64_t max_tokens, int64_t max_outputs) = 0;
 
   // -- a step --
   virtual StepInputs& inputs() = 0;  // fill, then begin_step
-  virtual void begin_step() = 0;
-  virtual void end_step() = 0;
+  virtual void begin_step() = 0;     // one that throws has begun nothing
+  virtual void end_step() = 0;       // never throws
 
   // -- ops, between begin_step and end_step; a row is a token unless said otherwise --
   // y[t] = table[token_ids[t]]: [n_tokens, table.cols]; ids were checked against the table by
@@ -201,7 +216,7 @@ class Executor {
   virtual Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
                                 float eps) = 0;
   // All projections of one input [rows, weight.cols] at once, so that x is prepared (quantised)
-  // once.
+  // once. The input of a head is what select_outputs gave.
   virtual void linear(const Activation& x, std::span<Projection> projections) = 0;
   // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the
   // token's position,

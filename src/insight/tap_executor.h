@@ -20,7 +20,8 @@ struct Observation {
 };
 
 // The results are bit for bit those of the inner executor. A copy is an op of its own (a scale by
-// 1), so nothing is read back within a step and the inner executor may be any.
+// 1), so nothing is read back within a step and the inner executor may be any. Copies are more than
+// the inner executor reserved memory for, so `observe` may throw ResourceError.
 class TapExecutor final : public DelegatingExecutor {
  public:
   using DelegatingExecutor::DelegatingExecutor;

@@ -69,12 +69,14 @@ class Gpt2Table {
     DecoderWeights& w = *table_.weights;
     w.blocks.resize(static_cast<size_t>(spec.n_layers));
     add("token_embd.weight", Shape{spec.vocab_size, spec.d_model}, w.token_embedding,
-        spec.tied_embeddings ? WeightUse::kLookupAndProjection : WeightUse::kLookup);
+        spec.tied_embeddings ? WeightUse::kLookupAndHead : WeightUse::kLookup);
     add("position_embd.weight", Shape{spec.n_ctx_train, spec.d_model}, w.position_embedding,
         WeightUse::kLookup);
     for (int64_t i = 0; i < spec.n_layers; ++i) add_block(fmt::format("blk.{}.", i), w.blocks[i]);
     add_norm("output_norm", w.output_norm, w.output_norm_bias);
-    if (!spec.tied_embeddings) add("output.weight", Shape{spec.vocab_size, spec.d_model}, w.output);
+    if (!spec.tied_embeddings) {
+      add("output.weight", Shape{spec.vocab_size, spec.d_model}, w.output, WeightUse::kHead);
+    }
   }
 
   TensorTable take() { return std::move(table_); }

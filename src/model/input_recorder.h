@@ -1,4 +1,5 @@
-// An executor that keeps sums over what each matrix is multiplied with.
+// An executor that keeps sums over what each matrix is multiplied with. It copies the input of each
+// `linear`, so that one may throw ResourceError.
 #pragma once
 
 #include <cstdint>

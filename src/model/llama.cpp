@@ -124,9 +124,8 @@ TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSp
   DecoderWeights& w = *table.weights;
   w.blocks.resize(static_cast<size_t>(spec.n_layers));
   const auto matrix = [&](std::string name, int64_t rows, int64_t cols, Weight& place,
-                          RowOrder order) {
-    table.entries.push_back(
-        {std::move(name), Shape{rows, cols}, &place, WeightUse::kProjection, true, order});
+                          RowOrder order, WeightUse use = WeightUse::kProjection) {
+    table.entries.push_back({std::move(name), Shape{rows, cols}, &place, use, true, order});
   };
   const auto vector = [&](std::string name, int64_t size, Weight& place, bool required,
                           RowOrder order) {
@@ -138,10 +137,8 @@ TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSp
   const int64_t d_q = spec.n_heads * spec.head_dim;
   const int64_t d_kv = spec.n_kv_heads * spec.head_dim;
 
-  const WeightUse table_use =
-      spec.tied_embeddings ? WeightUse::kLookupAndProjection : WeightUse::kLookup;
-  table.entries.push_back(
-      {"token_embd.weight", Shape{spec.vocab_size, spec.d_model}, &w.token_embedding, table_use});
+  matrix("token_embd.weight", spec.vocab_size, spec.d_model, w.token_embedding, kStored,
+         spec.tied_embeddings ? WeightUse::kLookupAndHead : WeightUse::kLookup);
   for (int64_t i = 0; i < spec.n_layers; ++i) {
     BlockWeights& b = w.blocks[i];
     const std::string at = fmt::format("blk.{}.", i);
@@ -166,7 +163,7 @@ TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSp
   }
   vector("output_norm.weight", spec.d_model, w.output_norm, true, kStored);
   if (!spec.tied_embeddings)
-    matrix("output.weight", spec.vocab_size, spec.d_model, w.output, kStored);
+    matrix("output.weight", spec.vocab_size, spec.d_model, w.output, kStored, WeightUse::kHead);
   table.consumed = {"rope_freqs.weight"};
   return table;
 }

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -119,13 +120,22 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
     append_item(inputs, items[i], cache, static_cast<int32_t>(i));
   if (inputs.n_tokens() == 0) return {};
 
-  executor_->reserve(inputs.n_tokens(), inputs.n_outputs());
+  make_room(inputs.n_tokens(), inputs.n_outputs());
   logits_.resize(static_cast<size_t>(inputs.n_outputs() * spec_.vocab_size));
   const Activation logits = run_forward(cache);
   executor_->read(logits, logits_);
   for (const StepItem& item : items)
     cache.advance(item.sequence, static_cast<int64_t>(item.tokens.size()));
   return logits_;
+}
+
+void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
+  if (n_tokens <= room_tokens_ && n_outputs <= room_outputs_) return;
+  const int64_t most_tokens = std::max(n_tokens, room_tokens_);
+  const int64_t most_outputs = std::max(n_outputs, room_outputs_);
+  executor_->reserve(most_tokens, most_outputs);
+  room_tokens_ = most_tokens;
+  room_outputs_ = most_outputs;
 }
 
 Activation Model::run_forward(KvCache& cache) {

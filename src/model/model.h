@@ -59,6 +59,7 @@ class Model {
 
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
+  void make_room(int64_t n_tokens, int64_t n_outputs);
   Activation run_forward(KvCache& cache);  // from begin_step to end_step
 
   std::shared_ptr<const Checkpoint> checkpoint_;
@@ -66,6 +67,8 @@ class Model {
   DecoderSpec spec_;
   DecoderWeights weights_;
   int64_t n_ctx_ = 0;
+  int64_t room_tokens_ = 0;  // what the executor has reserved
+  int64_t room_outputs_ = 0;
   std::vector<float> logits_;
 };
 

@@ -147,7 +147,7 @@ void add_rope_cases(std::vector<OpCase>& cases) {
 void add_embed_cases(std::vector<OpCase>& cases) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
                             DType::kQ4_1, DType::kQ5_0, DType::kQ5_1}) {
-    for (const WeightUse use : {WeightUse::kLookup, WeightUse::kLookupAndProjection}) {
+    for (const WeightUse use : {WeightUse::kLookup, WeightUse::kLookupAndHead}) {
       cases.push_back(
           {fmt::format("embed {} use {}", dtype_info(dtype).name, static_cast<int>(use)), 0,
            [=](Executor& e) {

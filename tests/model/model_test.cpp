@@ -119,6 +119,7 @@ class FailingExecutor final : public DelegatingExecutor {
   using DelegatingExecutor::DelegatingExecutor;
   std::string fails_at;
   int n_ended = 0;
+  int n_reserved = 0;
 
   void begin_step() override {
     if (fails_at == "begin_step") throw ResourceError("begin_step");
@@ -129,6 +130,7 @@ class FailingExecutor final : public DelegatingExecutor {
     DelegatingExecutor::end_step();
   }
   void reserve(int64_t max_tokens, int64_t max_outputs) override {
+    ++n_reserved;
     if (fails_at == "reserve") throw ResourceError("reserve");
     DelegatingExecutor::reserve(max_tokens, max_outputs);
   }
@@ -172,6 +174,26 @@ TEST_P(FailedStep, LeavesTheCacheAsItWasAndTheNextOneRuns) {
 
 INSTANTIATE_TEST_SUITE_P(Model, FailedStep,
                          ::testing::Values("reserve", "begin_step", "attention"));
+
+TEST(Model, ReservesMemoryForStepsThatAreLargerThanAllBefore) {
+  auto owned = std::make_unique<FailingExecutor>(make_cpu_executor({.n_threads = 1}));
+  const FailingExecutor& executor = *owned;
+  const auto model = Model::load(tiny_checkpoint(), std::move(owned));
+  const auto cache = model->make_cache(1000, DType::kF32, DType::kF32);
+  const SequenceId sequence = cache->add_sequence();
+  const auto tokens = some_tokens(100, 50);
+  const auto n_reserved = [&](size_t n_tokens, StepItem::Outputs outputs) {
+    const StepItem item{sequence, std::span(tokens).first(n_tokens), outputs};
+    model->step(*cache, {&item, 1});
+    return executor.n_reserved;
+  };
+  EXPECT_EQ(n_reserved(10, StepItem::Outputs::kLast), 1);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(n_reserved(1, StepItem::Outputs::kLast), 1);
+  EXPECT_EQ(n_reserved(10, StepItem::Outputs::kNone), 1);
+  EXPECT_EQ(n_reserved(11, StepItem::Outputs::kLast), 2);
+  EXPECT_EQ(n_reserved(5, StepItem::Outputs::kAll), 3);  // more outputs
+  EXPECT_EQ(n_reserved(11, StepItem::Outputs::kLast), 3);
+}
 
 // ---- keys and tensors: each is implemented (the logits change) or refused by name ---------------
 

@@ -12,6 +12,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "tensor/codec.h"
+#include "tensor/quantize_row.h"
 
 namespace limpid::testing {
 
@@ -28,7 +29,7 @@ struct TinyShape {
   bool tied = true;
   bool biases = false;
   bool qk_norm = false;
-  DType dtype = DType::kF32;  // of the matrices; F32, F16, BF16 or one that encode_row knows
+  DType dtype = DType::kF32;  // of the matrices; any that is not of integers
   uint32_t seed = 1;
 };
 
@@ -138,8 +139,11 @@ class TinyCheckpointBuilder {
     std::vector<float> values(static_cast<size_t>(rows * cols));
     for (float& value : values) value = normal(random_);
     Tensor tensor(shape_.dtype, Shape{rows, cols});
-    if (shape_.dtype == DType::kF32) {
-      std::memcpy(tensor.data(), values.data(), values.size() * sizeof(float));
+    if (shape_.dtype == DType::kF64) {
+      const std::vector<double> wide(values.begin(), values.end());
+      std::memcpy(tensor.data(), wide.data(), wide.size() * sizeof(double));
+    } else if (shape_.dtype > DType::kQ8_0) {
+      quantize_row(shape_.dtype, values, {}, tensor.data());
     } else {
       encode_row(shape_.dtype, values, tensor.data());
     }

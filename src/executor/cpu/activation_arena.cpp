@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <optional>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -28,19 +30,28 @@ ActivationArena::~ActivationArena() {
   for (const Range& piece : pieces_) ::munmap(piece.begin, piece.size);
 }
 
-void ActivationArena::reserve(uint64_t n_bytes) {
-  for (const Range& piece : pieces_) {
-    if (piece.size >= n_bytes) return;
-  }
-  if (n_taken_ == 0) {
-    for (const Range& piece : pieces_) ::munmap(piece.begin, piece.size);
-    pieces_.clear();
-    free_.clear();
-  }
-  add_piece(n_bytes);
+void ActivationArena::reserve(int64_t n_ranges, uint64_t most_bytes, uint64_t largest_bytes) {
+  const auto most = checked_align_up(most_bytes, kAlignment);
+  const auto largest = checked_align_up(largest_bytes, kAlignment);
+  const auto of_all = most ? checked_mul(static_cast<uint64_t>(2 * n_ranges - 1), *most) : most;
+  const auto of_largest = largest ? checked_mul<uint64_t>(2, *largest) : largest;
+  const auto n_bytes = of_all && of_largest ? checked_add(*of_all, *of_largest) : std::nullopt;
+  LIMPID_CHECK(ResourceError, n_bytes.has_value(),
+               "{} activations of {} bytes are too large; use a smaller batch", n_ranges,
+               most_bytes);
+  if (std::ranges::any_of(pieces_, [&](const Range& piece) { return piece.size >= *n_bytes; }))
+    return;
+  const auto n_dropped = n_taken_ == 0 ? std::ssize(pieces_) : 0;
+  add_piece(*n_bytes);
+  if (n_dropped == 0) return;
+  for (auto i = pieces_.begin(); i != pieces_.begin() + n_dropped; ++i) ::munmap(i->begin, i->size);
+  pieces_.erase(pieces_.begin(), pieces_.begin() + n_dropped);
+  free_.assign(1, pieces_.front());
 }
 
 void ActivationArena::add_piece(uint64_t n_bytes) {
+  pieces_.reserve(pieces_.size() + 1);
+  free_.reserve(slots_.capacity() + pieces_.capacity() + 1);
   const uint64_t size = std::max(n_bytes, kPiece);
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -64,10 +75,16 @@ int32_t ActivationArena::take(int64_t n_floats) {
     found = std::ranges::find_if(free_, fits);
   }
   if (free_slots_.empty()) {
+    // give() must not allocate: the lists of what is free hold all that there is.
+    const size_t n_slots = slots_.size() + 1;
+    if (n_slots > free_slots_.capacity()) free_slots_.reserve(2 * n_slots);
+    if (n_slots + pieces_.size() >= free_.capacity()) {
+      const auto at = found - free_.begin();
+      free_.reserve(2 * n_slots + pieces_.size());
+      found = free_.begin() + at;
+    }
     slots_.push_back({});
-    free_slots_.push_back(static_cast<int32_t>(slots_.size() - 1));
-    free_slots_.reserve(slots_.capacity());  // so that give() never allocates
-    free_.reserve(slots_.capacity() + pieces_.size() + 1);
+    free_slots_.push_back(static_cast<int32_t>(n_slots - 1));
   }
   const int32_t id = free_slots_.back();
   free_slots_.pop_back();

@@ -17,11 +17,20 @@ class ActivationArena {
   ActivationArena(const ActivationArena&) = delete;
   ActivationArena& operator=(const ActivationArena&) = delete;
 
-  // Room for so many bytes in one piece, while nothing is taken. Throws ResourceError.
-  void reserve(uint64_t n_bytes);
+  // Room for `n_ranges` that are taken at once, of up to `most_bytes` each, one of them of up to
+  // `largest_bytes`, in whatever order they are taken and given. Throws ResourceError, changing
+  // nothing.
+  //
+  // Given back in any order, ranges leave gaps, so that their sum would not do. With n ranges at
+  // once of up to m bytes, at most n - 1 are taken when another one is asked for: they take
+  // (n - 1) m bytes of 2 n m - m and leave at most n gaps, which have n m bytes between them, so
+  // one of the gaps has m. The one of l bytes may lie among them: then l bytes more do. Lowest
+  // first, the others thus never reach beyond (2 n - 1) m + l, and from there on the large one has
+  // l bytes of its own.
+  void reserve(int64_t n_ranges, uint64_t most_bytes, uint64_t largest_bytes);
 
-  // 64-byte aligned memory with arbitrary content. Asks the system only when what is reserved does
-  // not suffice.
+  // 64-byte aligned memory with arbitrary content. Asks the system, or throws ResourceError, only
+  // when more is taken than was reserved.
   int32_t take(int64_t n_floats);
   void give(int32_t id) noexcept;
   float* data(int32_t id) const { return slots_[static_cast<size_t>(id)].data; }

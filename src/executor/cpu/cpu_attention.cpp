@@ -35,6 +35,28 @@ void clear_state(const AttentionState& state, int64_t n_queries, int64_t head_di
 
 }  // namespace
 
+std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
+  auto storage = std::make_unique<CpuKvStorage>(layout);
+  // Of a thread: scores and accumulators of a tile, then the state and the partial of its queries.
+  const int64_t state = state_floats(kAttentionQueries, layout.head_dim);
+  const int64_t floats = (attention_scratch_floats(layout.head_dim) + 2 * state + 15) / 16 * 16;
+  if (floats > attention_floats_) {
+    const auto buffer = [](int64_t n, int64_t n_floats) {
+      return AlignedBuffer(tensor_bytes(DType::kF32, Shape{n, n_floats}));
+    };
+    AlignedBuffer scratch = buffer(pool_.size(), floats);
+    const int64_t most_tasks = kTasksPerThread * pool_.size();
+    attention_partials_ = buffer(most_tasks * (1 + kBlocksPerWave), state);
+    attention_scratch_ = std::move(scratch);
+    attention_floats_ = floats;
+  }
+  return storage;
+}
+
+float* CpuExecutor::attention_scratch(int thread) {
+  return attention_scratch_.as<float>().data() + thread * attention_floats_;
+}
+
 struct CpuExecutor::AttentionCall {
   AttentionShape shape;
   CpuKvStorage& kv;
@@ -160,8 +182,8 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
   for (int64_t task = 0; task < n_tasks; ++task) {
     n_blocks = std::max(n_blocks, call.queries(task).n_blocks());
   }
-  const Activation states = allocate(n_tasks, floats);
-  const Activation partials = allocate(n_tasks * kBlocksPerWave, floats);
+  float* states = attention_partials_.as<float>().data();
+  float* partials = states + n_tasks * floats;
   constexpr int64_t kChunks = kBlocksPerWave / kBlocksPerChunk;
   for (int64_t wave = 0; wave < n_blocks; wave += kBlocksPerWave) {
     std::atomic<int64_t> next{0};
@@ -173,7 +195,7 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
         const int64_t begin = wave + i % kChunks * kBlocksPerChunk;
         const int64_t end = std::min(begin + kBlocksPerChunk, queries.n_blocks());
         for (int64_t b = begin; b < end; ++b) {
-          float* memory = data(partials) + (task * kBlocksPerWave + b - wave) * floats;
+          float* memory = partials + (task * kBlocksPerWave + b - wave) * floats;
           kernels_.attend_block(tile, b, call.block(queries, b, end), state_at(memory, queries.n));
         }
       }
@@ -181,10 +203,10 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
     pool_.for_ranges(n_tasks, 1, [&](int64_t begin, int64_t end, int) {
       for (int64_t task = begin; task < end; ++task) {
         const AttentionCall::Queries queries = call.queries(task);
-        const AttentionState state = state_at(data(states) + task * floats, queries.n);
+        const AttentionState state = state_at(states + task * floats, queries.n);
         if (wave == 0) clear_state(state, queries.n, head_dim);
         for (int64_t b = wave; b < std::min(wave + kBlocksPerWave, queries.n_blocks()); ++b) {
-          float* memory = data(partials) + (task * kBlocksPerWave + b - wave) * floats;
+          float* memory = partials + (task * kBlocksPerWave + b - wave) * floats;
           kernels_.merge_partial(state, state_at(memory, queries.n), queries.first_to_see(b),
                                  queries.n, head_dim);
         }

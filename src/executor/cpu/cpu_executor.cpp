@@ -12,10 +12,8 @@ namespace {
 // Elements from which on a simple op is worth waking the threads.
 constexpr int64_t kElementsPerThread = 8192;
 
-// Activations of the widest kind that a decoder may keep at once, for reserving address space.
-constexpr int64_t kWideActivations = 12;
-// Floats by which a token's columns are padded at most for the kernels.
-constexpr int64_t kLanePadding = 15;
+// What `linear` takes besides its results: its input quantised, and packed.
+constexpr int64_t kLinearCopies = 2;
 
 bool all_within(std::span<const int32_t> ids, int64_t n) {
   return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
@@ -55,15 +53,17 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
   loaded.rows = StoredRows(source);
   const bool is_float =
       tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
-  const bool is_projection = source.use != WeightUse::kLookup;
-  if (is_projection && is_quantized(tensor.dtype)) {
+  if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
     loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
-  } else if (is_projection && !is_float) {
+  } else if (is_matrix(source.use) && !is_float) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;
     loaded.rows = StoredRows(loaded.tensor);
   }
   weights_.push_back(std::move(loaded));
+  widest_ = std::max(widest_, tensor.shape.cols());
+  if (source.use == WeightUse::kProjection) widest_ = std::max(widest_, tensor.shape.rows());
+  if (is_head(source.use)) widest_head_ = std::max(widest_head_, tensor.shape.rows());
   return {static_cast<int32_t>(weights_.size() - 1), tensor.shape.rows(), tensor.shape.cols()};
 }
 
@@ -74,40 +74,15 @@ RopeTable CpuExecutor::load_rope(std::span<const double> inverse_frequencies, in
           2 * static_cast<int64_t>(inverse_frequencies.size())};
 }
 
-std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
-  auto storage = std::make_unique<CpuKvStorage>(layout);
-  // Scores and accumulators of a tile, then the state and the partial of each of its queries.
-  const int64_t floats = attention_scratch_floats(layout.head_dim) +
-                         2 * kAttentionQueries * (2 + padded_head_dim(layout.head_dim));
-  if (floats > attention_floats_) {
-    attention_floats_ = (floats + 15) / 16 * 16;
-    attention_scratch_ =
-        AlignedBuffer(static_cast<uint64_t>(pool_.size() * attention_floats_) * sizeof(float));
-  }
-  return storage;
-}
-
 void CpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
-  // A projection with as many rows as a table of tokens makes logits, which outputs only have.
-  const auto makes_logits = [&](const LoadedWeight& weight) {
-    return std::ranges::any_of(weights_, [&](const LoadedWeight& table) {
-      return (table.use == WeightUse::kLookup || table.use == WeightUse::kLookupAndProjection) &&
-             table.tensor.shape.rows() == weight.tensor.shape.rows();
-    });
+  const auto floats = [](int64_t rows, int64_t cols) {
+    return tensor_bytes(DType::kF32, Shape{rows, cols});
   };
-  int64_t widest = 1;
-  int64_t widest_output = 1;
-  for (const LoadedWeight& weight : weights_) {
-    if (weight.use == WeightUse::kVector || weight.use == WeightUse::kLookup) continue;
-    const Shape& shape = weight.tensor.shape;
-    int64_t& rows = makes_logits(weight) ? widest_output : widest;
-    rows = std::max(rows, shape.rows());
-    widest = std::max(widest, shape.cols());
-  }
-  arena_.reserve(tensor_bytes(DType::kF32, Shape{max_tokens * kWideActivations, widest}) +
-                 tensor_bytes(DType::kF32, Shape{max_tokens, kLanePadding}) +
-                 tensor_bytes(DType::kF32, Shape{max_outputs * 2, widest_output}));
-  token_tiles_.reserve(static_cast<size_t>(max_tokens));
+  // A multiple of what the kernels pad columns to, so that copies for them are as large at most.
+  const int64_t cols = (widest_ + kScaleBlock - 1) / kScaleBlock * kScaleBlock;
+  const auto quantized = static_cast<uint64_t>(quantized_activations_bytes(max_tokens, cols));
+  arena_.reserve(kMostActivations + kLinearCopies, std::max(floats(max_tokens, cols), quantized),
+                 floats(max_outputs, widest_head_));
 }
 
 void CpuExecutor::begin_step() {
@@ -120,10 +95,6 @@ void CpuExecutor::begin_step() {
 
 float* CpuExecutor::linear_scratch(int thread) {
   return linear_scratch_.as<float>().data() + thread * kLinearScratch;
-}
-
-float* CpuExecutor::attention_scratch(int thread) {
-  return attention_scratch_.as<float>().data() + thread * attention_floats_;
 }
 
 // ---- activations --------------------------------------------------------------------------------

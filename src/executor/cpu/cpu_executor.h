@@ -105,8 +105,11 @@ class CpuExecutor final : public Executor {
   std::vector<LoadedWeight> weights_;
   std::vector<RopeAngles> rope_tables_;
   std::vector<TokenTile> token_tiles_;
-  AlignedBuffer linear_scratch_;     // [threads, kLinearScratch]
-  AlignedBuffer attention_scratch_;  // [threads, attention_floats_]
+  int64_t widest_ = 1;                // columns of an activation, results of heads aside
+  int64_t widest_head_ = 1;           // and of those
+  AlignedBuffer linear_scratch_;      // [threads, kLinearScratch]
+  AlignedBuffer attention_scratch_;   // [threads, attention_floats_]
+  AlignedBuffer attention_partials_;  // of attend_split, for any number of its tasks
   int64_t attention_floats_ = 0;
 };
 
