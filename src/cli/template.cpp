@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json_text.h"
 #include "cli/command.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
@@ -29,12 +30,7 @@ struct TemplateFlags {
 };
 
 Json parse_json(const std::string& text, const std::string& what, Json::value_t wanted) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw ArgumentError(fmt::format("{}: byte {}: this is not JSON", what, error.byte));
-  }
+  Json json = limpid::parse_json(text, what);
   LIMPID_CHECK(ArgumentError, json.type() == wanted, "{}: holds {}, not {}", what, json.type_name(),
                wanted == Json::value_t::array ? "an array" : "an object");
   return json;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json_text.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/open_model.h"
@@ -163,7 +164,7 @@ void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   int64_t n_lines = 0;
   for (std::string line; std::getline(std::cin, line);) {
     ++n_lines;
-    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto json = parse_json(line, fmt::format("line {}", n_lines));
     LIMPID_CHECK(ArgumentError, json.is_string(), "line {}: is not a JSON string", n_lines);
     write_out(to_line(encoder.encode(json.get_ref<const std::string&>(), options)));
     flush_out();

@@ -348,6 +348,10 @@ TEXT = [
         "messages.json: byte 17: this is not JSON",
     ),
     Mistake(
+        "limpid template -m tiny.gguf --messages deep.json",
+        "deep.json: byte 156: this JSON is nested deeper than 128 levels",
+    ),
+    Mistake(
         "limpid perplexity -m tiny.gguf -p short",
         "the text has 4 tokens; perplexity at -c 512 needs at least 1024: give a longer text, or a smaller -c",
     ),
