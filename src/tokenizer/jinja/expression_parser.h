@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "tokenizer/jinja/ast.h"
@@ -81,7 +82,7 @@ class ExpressionParser {
   ExpressionPtr call(ExpressionPtr callee);
   ExpressionPtr test(ExpressionPtr operand);
   CallArguments call_arguments();
-  void call_argument(CallArguments& arguments);
+  void call_argument(CallArguments& arguments, std::unordered_set<std::string>& names);
 
   void note_loaded(std::string_view name);
   void require_assignable(const Expression& target) const;

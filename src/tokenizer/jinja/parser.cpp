@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <unordered_set>
 
 #include "tokenizer/jinja/expression_parser.h"
 #include "tokenizer/jinja/scopes.h"
@@ -186,13 +187,11 @@ class Parser {
 
   void parse_signature(MacroDefinition& macro) {
     stream_.expect_operator("(");
+    std::unordered_set<std::string> names;
     while (!stream_.at_operator(")")) {
       if (!macro.parameters.empty()) stream_.expect_operator(",");
       std::string name = expressions_.target_name();
-      if (std::find(macro.parameters.begin(), macro.parameters.end(), name) !=
-          macro.parameters.end()) {
-        stream_.fail("parameter '" + name + "' is repeated");
-      }
+      if (!names.insert(name).second) stream_.fail("parameter '" + name + "' is repeated");
       macro.parameters.push_back(std::move(name));
       if (stream_.skip_operator("=")) {
         macro.defaults.push_back(expressions_.expression());

@@ -1,5 +1,6 @@
 // What follows an operand: attributes, subscripts, calls, filters, tests.
 #include <algorithm>
+#include <unordered_set>
 
 #include "tokenizer/jinja/builtins.h"
 #include "tokenizer/jinja/expression_parser.h"
@@ -95,6 +96,7 @@ ExpressionPtr ExpressionParser::call(ExpressionPtr callee) {
 CallArguments ExpressionParser::call_arguments() {
   CallArguments arguments;
   stream_.expect_operator("(");
+  std::unordered_set<std::string> names;
   bool first = true;
   while (!stream_.at_operator(")")) {
     if (!first) {
@@ -102,13 +104,14 @@ CallArguments ExpressionParser::call_arguments() {
       if (stream_.at_operator(")")) break;
     }
     first = false;
-    call_argument(arguments);
+    call_argument(arguments, names);
   }
   stream_.expect_operator(")");
   return arguments;
 }
 
-void ExpressionParser::call_argument(CallArguments& arguments) {
+void ExpressionParser::call_argument(CallArguments& arguments,
+                                     std::unordered_set<std::string>& names) {
   const auto require = [&](bool valid) {
     if (!valid) stream_.fail("the arguments of a call are in the wrong order");
   };
@@ -122,9 +125,7 @@ void ExpressionParser::call_argument(CallArguments& arguments) {
              stream_.look().text == "=") {
     require(!arguments.more_named);
     std::string name = stream_.take().text;
-    for (const auto& [other, value] : arguments.named) {
-      if (other == name) stream_.fail("keyword argument '" + name + "' is repeated");
-    }
+    if (!names.insert(name).second) stream_.fail("keyword argument '" + name + "' is repeated");
     stream_.take();
     arguments.named.emplace_back(std::move(name), expression());
   } else {

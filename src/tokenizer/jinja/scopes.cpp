@@ -3,56 +3,64 @@
 #include <initializer_list>
 #include <map>
 #include <set>
-#include <string>
+#include <string_view>
 
 namespace limpid::jinja {
 namespace {
 
 // Where a scope finds a name when it begins.
-enum class Origin : uint8_t { kParameter, kContext, kOuterScope, kNowhere };
+enum class Source : uint8_t { kParameter, kContext, kOuterScope, kNowhere };
 
+// The names of a scope, or what a branch of an `if` adds to them. A branch sees the names of its
+// base and holds its own only, so each name is moved once for each `if` around it.
 struct Symbols {
-  const Symbols* outer = nullptr;
-  std::map<std::string, Origin, std::less<>> origins;
-  std::set<std::string, std::less<>> stores;
+  const Symbols* outer = nullptr;  // the scope around
+  const Symbols* base = nullptr;   // of a branch
+  std::map<std::string_view, Source> sources{};
+  std::set<std::string_view> stores{};
 
+  bool has(std::string_view name) const {
+    return sources.contains(name) || (base != nullptr && base->has(name));
+  }
   bool knows(std::string_view name) const {
-    return origins.find(name) != origins.end() || (outer != nullptr && outer->knows(name));
+    return has(name) || (outer != nullptr && outer->knows(name));
   }
-  void parameter(const std::string& name) {
+  bool has_stored(std::string_view name) const {
+    return stores.contains(name) || (base != nullptr && base->has_stored(name));
+  }
+  Source outside(std::string_view name, Source otherwise) const {
+    return outer != nullptr && outer->knows(name) ? Source::kOuterScope : otherwise;
+  }
+  void parameter(std::string_view name) {
     stores.insert(name);
-    origins[name] = Origin::kParameter;
+    sources[name] = Source::kParameter;
   }
-  void load(const std::string& name) {
-    if (!knows(name)) origins[name] = Origin::kContext;
+  void load(std::string_view name) {
+    if (!knows(name)) sources[name] = Source::kContext;
   }
-  void store(const std::string& name) {
+  void store(std::string_view name) {
     stores.insert(name);
-    if (origins.find(name) != origins.end()) return;
-    const bool is_outer = outer != nullptr && outer->knows(name);
-    origins[name] = is_outer ? Origin::kOuterScope : Origin::kNowhere;
+    if (!has(name)) sources[name] = outside(name, Source::kNowhere);
   }
-  // What branches assign is not certain to be assigned, so it begins as what is outside.
+  Symbols branch() const { return {.outer = outer, .base = this}; }
+  // Takes over what branches added. What they assign is not certain to be assigned, so it begins as
+  // what is outside.
   void merge(std::initializer_list<const Symbols*> branches) {
-    std::set<std::string> uncertain;
     for (const auto* branch : branches) {
-      for (const auto& name : branch->stores) {
-        if (stores.find(name) == stores.end()) uncertain.insert(name);
+      for (const auto& [name, source] : branch->sources) sources.emplace(name, Source::kContext);
+    }
+    for (const auto* branch : branches) {
+      for (const auto name : branch->stores) {
+        if (has_stored(name)) continue;
+        sources[name] = outside(name, Source::kContext);
+        stores.insert(name);
       }
-    }
-    for (const auto* branch : branches) {
-      for (const auto& [name, origin] : branch->origins) origins[name] = origin;
-      stores.insert(branch->stores.begin(), branch->stores.end());
-    }
-    for (const auto& name : uncertain) {
-      const bool is_outer = outer != nullptr && outer->knows(name);
-      origins[name] = is_outer ? Origin::kOuterScope : Origin::kContext;
     }
   }
   LateNames late_names() const {
     LateNames names;
-    for (const auto& [name, origin] : origins) {
-      if (origin == Origin::kNowhere) names.push_back(name);
+    for (const auto& [name, source] : sources) {
+      if (source == Source::kNowhere) names.emplace_back(name);
     }
     return names;
   }
@@ -145,16 +153,16 @@ class ScopeVisitor {
   }
   void visit_node(const If& n) {
     names_.read(n.branches[0].first);
-    Symbols first = symbols_;
+    Symbols first = symbols_.branch();
     ScopeVisitor(first).visit(n.branches[0].second);
-    Symbols others = symbols_;
+    Symbols others = symbols_.branch();
     for (size_t i = 1; i < n.branches.size(); ++i) {
       NameVisitor(others).read(n.branches[i].first);
-      Symbols branch = others;
+      Symbols branch = others.branch();
       ScopeVisitor(branch).visit(n.branches[i].second);
       others.merge({&branch});
     }
-    Symbols last = symbols_;
+    Symbols last = symbols_.branch();
     ScopeVisitor(last).visit(n.otherwise);
     symbols_.merge({&first, &others, &last});
   }
@@ -173,7 +181,7 @@ void analyse(Symbols& symbols, Body& body, LateNames& late_names) {
 }
 
 void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
-  Symbols symbols{&outer, {}, {}};
+  Symbols symbols{.outer = &outer};
   for (const auto& name : macro.parameters) symbols.parameter(name);
   for (const auto& value : macro.defaults) NameVisitor(symbols).read(value);
   if (macro.uses_caller) symbols.parameter("caller");
@@ -183,11 +191,11 @@ void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
 }
 
 void descend_into(For& loop, const Symbols& outer) {
-  Symbols inside{&outer, {}, {}};
+  Symbols inside{.outer = &outer};
   inside.parameter("loop");
   NameVisitor(inside).write(*loop.target, true);
   analyse(inside, loop.body, loop.late_names);
-  Symbols otherwise{&outer, {}, {}};
+  Symbols otherwise{.outer = &outer};
   analyse(otherwise, loop.otherwise, loop.else_late_names);
 }
 
@@ -197,7 +205,7 @@ void descend_into(If& choice, const Symbols& outer) {
 }
 
 void descend_into(With& with, const Symbols& outer) {
-  Symbols inside{&outer, {}, {}};
+  Symbols inside{.outer = &outer};
   for (const auto& [target, value] : with.assignments) NameVisitor(inside).write(*target, true);
   analyse(inside, with.body, with.late_names);
 }
@@ -211,7 +219,7 @@ void descend_into(CallBlock& block, const Symbols& outer) { analyse_macro(*block
 template <typename Block>
 void descend_into(Block& block, const Symbols& outer) {
   if constexpr (requires { block.late_names; }) {
-    Symbols inside{&outer, {}, {}};
+    Symbols inside{.outer = &outer};
     analyse(inside, block.body, block.late_names);
   }
 }
