@@ -2,14 +2,12 @@
 // program includes it, and no other.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
-namespace limpid::testing {
+#include "allocation_count.h"
 
-inline std::atomic<int64_t> n_allocations{0};
+namespace limpid::testing {
 
 inline void* count_and_try(size_t size) noexcept {
   n_allocations.fetch_add(1, std::memory_order_relaxed);

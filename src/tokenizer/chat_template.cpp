@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "limpid/error.hpp"
 #include "tokenizer/jinja/interpreter.h"
@@ -29,31 +31,51 @@ std::string with_place(std::string_view problem, std::string_view source, size_t
   return fmt::format("{} (chat template, line {}, column {})", problem, line, column);
 }
 
+// The roles that applications name. A template may build a control token from one
+// ('<|' + role + '|>'), so these count as the template's; any other role is data.
+constexpr std::string_view kRoles[] = {"system",      "developer", "user",     "assistant",
+                                       "model",       "tool",      "function", "observation",
+                                       "environment", "ipython"};
+
+jinja::Value value_of(jinja::Budget& budget, const std::string& key, const ordered_json& value) {
+  if (key == "role" && value.is_string()) {
+    const auto& role = value.get_ref<const std::string&>();
+    if (std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles))
+      return jinja::make_literal_string(role);
+  }
+  return jinja::from_json(budget, value);
+}
+
 // A message's reasoning is passed under three names; templates may read any of them.
-ordered_json with_reasoning_names(const ordered_json& message) {
+jinja::Value message_value(jinja::Budget& budget, const ordered_json& message) {
+  std::vector<std::pair<jinja::Value, jinja::Value>> entries;
+  const auto add = [&](std::string_view key, jinja::Value value) {
+    entries.emplace_back(make_string(budget, jinja::TracedView(key, jinja::Origin::kData)),
+                         std::move(value));
+  };
+  std::optional<jinja::Value> reasoning;
   for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
     const auto found = message.find(name);
     if (found == message.end() || found->is_null()) continue;
-    const ordered_json& reasoning = *found;
-    ordered_json named = ordered_json::object();
-    named["thinking"] = reasoning;
-    for (const auto& [key, value] : message.items()) named[key] = value;
-    named["reasoning_content"] = reasoning;
-    return named;
+    reasoning = jinja::from_json(budget, *found);
+    add("thinking", *reasoning);
+    break;
   }
-  return message;
+  for (const auto& [key, value] : message.items()) add(key, value_of(budget, key, value));
+  if (reasoning) add("reasoning_content", *reasoning);
+  return make_dict(budget, std::move(entries));
 }
 
-ordered_json checked_messages(const ordered_json& messages) {
+jinja::Value messages_value(jinja::Budget& budget, const ordered_json& messages) {
   if (!messages.is_array()) throw ArgumentError("messages must be an array of objects");
-  ordered_json checked = ordered_json::array();
+  std::vector<jinja::Value> values;
   for (const auto& message : messages) {
     if (!message.is_object()) {
-      throw ArgumentError(fmt::format("message {} is not an object", checked.size()));
+      throw ArgumentError(fmt::format("message {} is not an object", values.size()));
     }
-    checked.push_back(with_reasoning_names(message));
+    values.push_back(message_value(budget, message));
   }
-  return checked;
+  return make_list(budget, std::move(values));
 }
 
 }  // namespace
@@ -91,12 +113,14 @@ void ChatTemplate::Impl::define_inputs(jinja::Interpreter& interpreter,
   const auto json = [&](std::string_view name, const ordered_json& value) {
     interpreter.define(name, jinja::from_json(budget, value));
   };
-  json("messages", checked_messages(inputs.messages));
+  interpreter.define("messages", messages_value(budget, inputs.messages));
   json("tools", inputs.tools);
   interpreter.define("documents", jinja::Value());
   interpreter.define("add_generation_prompt", jinja::Value(inputs.add_generation_prompt));
-  if (!inputs.bos_token.empty()) json("bos_token", inputs.bos_token);
-  if (!inputs.eos_token.empty()) json("eos_token", inputs.eos_token);
+  if (!inputs.bos_token.empty())
+    interpreter.define("bos_token", jinja::make_literal_string(inputs.bos_token));
+  if (!inputs.eos_token.empty())
+    interpreter.define("eos_token", jinja::make_literal_string(inputs.eos_token));
   if (inputs.extra.is_null()) return;
   for (const auto& [name, value] : inputs.extra.items()) {
     if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
@@ -107,6 +131,10 @@ void ChatTemplate::Impl::define_inputs(jinja::Interpreter& interpreter,
 }
 
 std::string ChatTemplate::render(const TemplateInputs& inputs) const {
+  return render_traced(inputs).bytes();
+}
+
+jinja::TracedText ChatTemplate::render_traced(const TemplateInputs& inputs) const {
   if (!inputs.extra.is_null() && !inputs.extra.is_object()) {
     throw ArgumentError("the extra variables of a chat template must be an object");
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "limpid/error.hpp"
+#include "tokenizer/jinja/traced_text.h"
 
 namespace limpid {
 
@@ -50,6 +51,9 @@ class ChatTemplate {
   // words on raise_exception, and Error with line and column when a limit is passed or a value has
   // the wrong type.
   std::string render(const TemplateInputs& inputs) const;
+  // The same text, with the origin of each byte: what the template spells out, BOS, EOS and the
+  // usual names of roles are the template's, everything else is data.
+  jinja::TracedText render_traced(const TemplateInputs& inputs) const;
   const std::string& source() const;
 
  private:

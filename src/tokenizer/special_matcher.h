@@ -1,10 +1,13 @@
 // Finds control and user-defined tokens in a text.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/tokenizer_spec.h"
@@ -38,6 +41,24 @@ class SpecialMatcher {
       if (match.id < 0) return;
       on_token(match.id);
       from = match.begin + match.size;
+    }
+  }
+
+  // Calls found(TokenId, size_t begin, size_t end) for the matches, in order, with the white space
+  // that they take. Matches begin and end (that white space apart) within one of the stretches
+  // `where`, [begin, end) in ascending order; text outside them is only looked at as neighbour.
+  template <class Found>
+  void for_each_within(std::string_view text, std::span<const std::pair<size_t, size_t>> where,
+                       const SpecialTokens& allowed, Found&& found) const {
+    size_t from = 0;
+    for (const auto& [begin, end] : where) {
+      for (size_t at = std::max(from, begin); at < end;) {
+        Match match = find(text.substr(0, end), at, allowed);
+        at = match.begin + match.size;
+        if (match.id < 0 || (!rules_.empty() && !apply_rule(text, from, match))) continue;
+        from = at = match.begin + match.size;
+        found(match.id, match.begin, at);
+      }
     }
   }
 

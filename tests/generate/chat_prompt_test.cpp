@@ -112,7 +112,12 @@ TEST_F(ChatPrompt, NoncharactersOfTheUserSurvive) {
   std::string every;
   for (int last = 0x90; last <= 0xAF; ++last)
     every += std::string("\xEF\xB7") + static_cast<char>(last);
-  EXPECT_THROW(encode({{{"role", "user"}, {"content", every}}}), ArgumentError);
+  EXPECT_EQ(encode({{{"role", "user"}, {"content", every}}}), joined({{kTurnStart},
+                                                                      plain("user\n" + every),
+                                                                      {kTurnEnd},
+                                                                      plain("\n"),
+                                                                      {kTurnStart},
+                                                                      plain("assistant\n")}));
 }
 
 TEST_F(ChatPrompt, GivesTheTemplateBosAndEos) {

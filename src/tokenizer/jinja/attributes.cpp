@@ -85,7 +85,7 @@ Value Interpreter::attribute_or_null(const Value& of, std::string_view name, boo
       break;
     }
     case Kind::kNamespace:
-      if (const Value* value = of.as<NamespaceObject>().find(name)) return *value;
+      if (const auto* known = of.as<NamespaceObject>().attributes.find(name)) return known->value;
       break;
     case Kind::kLoop:
       return loop_attribute(of, name, found);
@@ -97,7 +97,9 @@ Value Interpreter::attribute_or_null(const Value& of, std::string_view name, boo
       break;
     }
     case Kind::kMacro:
-      if (name == "name") return make_string(budget_, of.as<MacroObject>().definition->name);
+      if (name == "name")
+        return make_string(budget_,
+                           TracedView(of.as<MacroObject>().definition->name, Origin::kTemplate));
       break;
     default:
       break;
@@ -141,7 +143,7 @@ Value Interpreter::get_item(const Value& of, const Value& key) {
       size_t end = begin;
       next_code_point(text, end);
       budget_.spend_bytes(begin);
-      return make_string(budget_, std::string(text.substr(begin, end - begin)));
+      return make_string(budget_, of.traced().part(text.substr(begin, end - begin)));
     }
   }
   if (key.is_string()) {
@@ -150,7 +152,7 @@ Value Interpreter::get_item(const Value& of, const Value& key) {
     if (found) return value;
     return undefined(described(of) + " has no attribute '" + std::string(key.text()) + "'");
   }
-  return undefined(described(of) + " has no element " + repr(budget_, key));
+  return undefined(described(of) + " has no element " + repr(budget_, key).bytes());
 }
 
 }  // namespace limpid::jinja

@@ -54,7 +54,7 @@ Value sequence_index(Interpreter& interpreter, const Value& self, const Argument
   for (int64_t i = bound(1, 0); i < bound(2, length); ++i) {
     if (equals(interpreter.budget(), items[static_cast<size_t>(i)], parameters[0])) return Value(i);
   }
-  throw Fault(repr(interpreter.budget(), parameters[0]) + " is not in the sequence");
+  throw Fault(repr(interpreter.budget(), parameters[0]).bytes() + " is not in the sequence");
 }
 
 constexpr NamedBuiltin kDictMethods[] = {

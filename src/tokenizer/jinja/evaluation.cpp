@@ -1,5 +1,5 @@
 // Expressions -> values.
-#include <algorithm>
+#include <unordered_set>
 
 #include "tokenizer/jinja/interpreter.h"
 #include "tokenizer/jinja/levels.h"
@@ -30,7 +30,8 @@ Value Interpreter::eval_node(const Literal& node, const ScopePtr&) { return node
 
 Value Interpreter::eval_node(const Name& node, const ScopePtr& scope) {
   for (const Scope* where = scope.get(); where != nullptr; where = where->parent.get()) {
-    if (const auto* slot = where->find(node.name)) {
+    budget_.spend_bytes(node.name.size());
+    if (const auto* slot = where->slots.find(node.name)) {
       return slot->is_missing ? undefined("'" + node.name + "' is undefined") : slot->value;
     }
   }
@@ -81,7 +82,7 @@ Value Interpreter::eval_node(const Binary& node, const ScopePtr& scope) {
 }
 
 Value Interpreter::eval_node(const Concat& node, const ScopePtr& scope) {
-  std::string text;
+  TracedText text;
   for (const auto& part : node.parts) append_str(budget_, text, eval(*part, scope));
   return make_string(budget_, std::move(text));
 }
@@ -144,13 +145,14 @@ Arguments Interpreter::eval_arguments(const CallArguments& arguments, const Scop
   if (!arguments.more_named) return values;
   const Value more = eval(*arguments.more_named, scope);
   if (!more.is(Kind::kDict)) throw Fault("argument after ** must be a mapping");
+  std::unordered_set<std::string_view> names;
+  for (const auto& [name, value] : arguments.named) names.insert(name);
   for (const auto& entry : more.as<DictObject>().entries) {
     const Value& key = entry.first;
     if (!key.is_string()) throw Fault("keywords must be strings");
-    const bool repeated = std::any_of(values.named.begin(), values.named.end(),
-                                      [&](const auto& e) { return e.first == key.text(); });
-    if (repeated) throw Fault("keyword argument '" + std::string(key.text()) + "' is repeated");
-    budget_.spend(static_cast<int64_t>(values.named.size()) + 1);
+    if (!names.insert(key.text()).second)
+      throw Fault("keyword argument '" + std::string(key.text()) + "' is repeated");
+    budget_.spend_bytes(key.text().size());
     values.named.emplace_back(std::string(key.text()), entry.second);
   }
   return values;
@@ -159,7 +161,12 @@ Arguments Interpreter::eval_arguments(const CallArguments& arguments, const Scop
 Value Interpreter::eval_call(const Call& node, const ScopePtr& scope, const Value* caller) {
   const Value callee = eval(*node.callee, scope);
   Arguments arguments = eval_arguments(node.arguments, scope);
-  if (caller != nullptr) arguments.named.emplace_back("caller", *caller);
+  if (caller != nullptr) {
+    for (const auto& [name, value] : arguments.named) {
+      if (name == "caller") throw Fault("keyword argument 'caller' is repeated");
+    }
+    arguments.named.emplace_back("caller", *caller);
+  }
   return call(callee, arguments);
 }
 
@@ -177,10 +184,18 @@ Value Interpreter::eval_node(const Test& node, const ScopePtr& scope) {
   return Value(call_test(node.name, operand, eval_arguments(node.arguments, scope)));
 }
 
+void Interpreter::charge_texts(const Value& operand, const Arguments& arguments) {
+  if (operand.is_string()) budget_.spend_bytes(operand.text().size());
+  for (const auto& value : arguments.positional) {
+    if (value.is_string()) budget_.spend_bytes(value.text().size());
+  }
+}
+
 Value Interpreter::call(const Value& callee, const Arguments& arguments) {
   switch (callee.kind()) {
     case Kind::kFunction: {
       const auto& function = callee.as<FunctionObject>();
+      charge_texts(function.self, arguments);
       return function.function(*this, function.self, arguments);
     }
     case Kind::kMacro:
@@ -191,7 +206,7 @@ Value Interpreter::call(const Value& callee, const Arguments& arguments) {
       auto& joiner = callee.as<JoinerObject>();
       const Parameters none(arguments, {});
       if (std::exchange(joiner.used, true)) return joiner.separator;
-      return make_string(budget_, std::string());
+      return make_string(budget_, TracedText());
     }
     default:
       break;
@@ -204,6 +219,7 @@ Value Interpreter::call_filter(std::string_view name, const Value& operand,
                                const Arguments& arguments) {
   const auto* filter = find_filter(name);
   if (filter == nullptr) throw Fault("no filter named '" + std::string(name) + "'");
+  charge_texts(operand, arguments);
   return filter->function(*this, operand, arguments);
 }
 
@@ -211,6 +227,7 @@ bool Interpreter::call_test(std::string_view name, const Value& operand,
                             const Arguments& arguments) {
   const auto* test = find_test(name);
   if (test == nullptr) throw Fault("no test named '" + std::string(name) + "'");
+  charge_texts(operand, arguments);
   return is_true(test->function(*this, operand, arguments));
 }
 

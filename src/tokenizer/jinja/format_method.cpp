@@ -10,7 +10,7 @@ namespace limpid::jinja {
 namespace {
 
 struct Spec {
-  std::string fill = " ";
+  TracedText fill{" ", Origin::kData};
   char align = 0;
   char sign = '-';
   bool alternate = false;
@@ -32,14 +32,15 @@ int64_t read_number(std::string_view text, size_t& at) {
   return value;
 }
 
-Spec parse_spec(std::string_view text) {
+Spec parse_spec(TracedView traced) {
+  const std::string_view text = traced.bytes();
   Spec spec;
   size_t at = 0;
   if (!text.empty()) {
     size_t second = 0;
     next_code_point(text, second);
     if (second < text.size() && is_align(text[second])) {
-      spec.fill = std::string(text.substr(0, second));
+      spec.fill = TracedText(traced.part(text.substr(0, second)));
       spec.align = text[second];
       at = second + 1;
     } else if (is_align(text[0])) {
@@ -54,7 +55,7 @@ Spec parse_spec(std::string_view text) {
   if (take("0") != 0) {
     spec.zero = true;
     if (spec.align == 0) {
-      spec.fill = "0";
+      spec.fill = {"0", Origin::kData};
       spec.align = '=';
     }
   }
@@ -71,26 +72,33 @@ Spec parse_spec(std::string_view text) {
   return spec;
 }
 
-std::string aligned(Budget& budget, const Spec& spec, const std::string& prefix,
-                    const std::string& text, char natural) {
-  const int64_t length = static_cast<int64_t>(prefix.size()) + count_code_points(text);
+TracedText aligned(Budget& budget, const Spec& spec, std::string_view prefix, TracedView text,
+                   char natural) {
+  const int64_t length = static_cast<int64_t>(prefix.size()) + count_code_points(text.bytes());
   const int64_t missing = std::max<int64_t>(spec.width - length, 0);
-  budget.check_room(text.size() + static_cast<size_t>(missing) * 4);
+  budget.check_room(text.memory() + static_cast<size_t>(missing) * spec.fill.memory());
   budget.spend_bytes(text.size() + static_cast<size_t>(missing));
   const char align = spec.align == 0 ? natural : spec.align;
   const int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
-  std::string before;
-  std::string after;
-  for (int64_t i = 0; i < left; ++i) before += spec.fill;
-  for (int64_t i = left; i < missing; ++i) after += spec.fill;
-  return align == '=' ? prefix + before + text : before + prefix + text + after;
+  TracedText out;
+  if (align == '=') out.append(prefix, Origin::kData);
+  for (int64_t i = 0; i < left; ++i) out.append(spec.fill);
+  if (align != '=') out.append(prefix, Origin::kData);
+  out.append(text);
+  for (int64_t i = left; i < missing; ++i) out.append(spec.fill);
+  return out;
+}
+
+TracedText aligned_number(Budget& budget, const Spec& spec, std::string_view sign,
+                          std::string_view digits) {
+  return aligned(budget, spec, sign, {digits, Origin::kData}, '>');
 }
 
 std::string sign_of(const Spec& spec, bool negative) {
   return negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
 }
 
-std::string format_real(Budget& budget, double value, const Spec& spec) {
+TracedText format_real(Budget& budget, double value, const Spec& spec) {
   if (spec.type != 0 && std::string_view("eEfFgGn%").find(spec.type) == std::string_view::npos) {
     throw Fault(std::string("unknown format code '") + spec.type + "' for a float");
   }
@@ -102,7 +110,7 @@ std::string format_real(Budget& budget, double value, const Spec& spec) {
                      spec.alternate);
     if (spec.grouping) digits = grouped(digits, spec.grouping, 3);
     digits += '%';
-    return aligned(budget, spec, sign_of(spec, negative), digits, '>');
+    return aligned_number(budget, spec, sign_of(spec, negative), digits);
   }
   if (spec.type == 0 && spec.precision < 0) {
     digits = float_repr(std::abs(value));
@@ -114,10 +122,10 @@ std::string format_real(Budget& budget, double value, const Spec& spec) {
                      spec.precision < 0 ? 6 : static_cast<int>(spec.precision), spec.alternate);
   }
   if (spec.grouping) digits = grouped(digits, spec.grouping, 3);
-  return aligned(budget, spec, sign_of(spec, negative), digits, '>');
+  return aligned_number(budget, spec, sign_of(spec, negative), digits);
 }
 
-std::string format_integer(Budget& budget, int64_t value, const Spec& spec) {
+TracedText format_integer(Budget& budget, int64_t value, const Spec& spec) {
   if (spec.type != 0 && std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos) {
     return format_real(budget, static_cast<double>(value), spec);
   }
@@ -126,14 +134,14 @@ std::string format_integer(Budget& budget, int64_t value, const Spec& spec) {
     if (value < 0 || value > 0x10FFFF) throw Fault("%c arg not in range(0x110000)");
     std::string text;
     append_code_point(text, static_cast<char32_t>(value));
-    return aligned(budget, spec, "", text, '<');
+    return aligned(budget, spec, "", {text, Origin::kData}, '<');
   }
   std::string digits = integer_digits(magnitude_of(value), spec.type == 0 ? 'd' : spec.type);
   const bool decimal = spec.type == 0 || spec.type == 'd' || spec.type == 'n';
   if (spec.grouping) digits = grouped(digits, spec.grouping, decimal ? 3 : 4);
   std::string prefix = sign_of(spec, value < 0);
   if (spec.alternate && !decimal) prefix += std::string("0") + spec.type;
-  return aligned(budget, spec, prefix, digits, '>');
+  return aligned_number(budget, spec, prefix, digits);
 }
 
 class FieldFormatter {
@@ -141,30 +149,32 @@ class FieldFormatter {
   FieldFormatter(Interpreter& interpreter, const Arguments& arguments)
       : interpreter_(interpreter), budget_(interpreter.budget()), arguments_(arguments) {}
 
-  std::string run(std::string_view text, int depth) {
+  TracedText run(TracedView traced, int depth) {
     if (depth > 2) throw Fault("max string recursion exceeded");
-    std::string out;
+    const std::string_view text = traced.bytes();
+    TracedText out;
     for (size_t at = 0; at < text.size();) {
+      const TracedView letter = traced.part(text.substr(at, 1));
       const char c = text[at++];
       if (c != '{' && c != '}') {
-        out += c;
+        append_checked(budget_, out, letter);
         continue;
       }
       if (at < text.size() && text[at] == c) {
-        out += c;
+        append_checked(budget_, out, letter);
         ++at;
         continue;
       }
       if (c == '}') throw Fault("single '}' encountered in format string");
-      out += field(text, at, depth);
-      budget_.check_room(out.size());
+      append_checked(budget_, out, field(traced, at, depth));
     }
     return out;
   }
 
  private:
   // `at` stands behind the opening brace and is moved behind the closing one.
-  std::string field(std::string_view text, size_t& at, int depth) {
+  TracedText field(TracedView traced, size_t& at, int depth) {
+    const std::string_view text = traced.bytes();
     const size_t begin = at;
     int nesting = 1;
     bool in_brackets = false;
@@ -202,7 +212,8 @@ class FieldFormatter {
       }
       if (!rest.empty() && rest[0] != ':') throw Fault("expected ':' after conversion specifier");
     }
-    const std::string spec = rest.empty() ? "" : run(rest.substr(1), depth + 1);
+    const TracedText spec =
+        rest.empty() ? TracedText() : run(traced.part(rest.substr(1)), depth + 1);
     return format_value(budget_, value, spec);
   }
 
@@ -228,7 +239,7 @@ class FieldFormatter {
       const int64_t index = read_number(key, digits);
       const bool is_index = !key.empty() && digits == key.size();
       value = interpreter_.get_item(
-          value, is_index ? Value(index) : make_string(budget_, std::string(key)));
+          value, is_index ? Value(index) : make_string(budget_, TracedView(key, Origin::kData)));
       at = close + 1;
     }
     return value;
@@ -242,6 +253,7 @@ class FieldFormatter {
       if (index >= arguments_.positional.size()) throw Fault("replacement index out of range");
       return arguments_.positional[index];
     }
+    budget_.spend(static_cast<int64_t>(arguments_.named.size()));
     for (const auto& [key, value] : arguments_.named) {
       if (key == name) return value;
     }
@@ -256,8 +268,8 @@ class FieldFormatter {
 
 }  // namespace
 
-std::string format_value(Budget& budget, const Value& value, std::string_view spec_text) {
-  if (spec_text.empty()) return to_str(budget, value);
+TracedText format_value(Budget& budget, const Value& value, TracedView spec_text) {
+  if (spec_text.size() == 0) return to_str(budget, value);
   const Spec spec = parse_spec(spec_text);
   if (value.is(Kind::kInt)) return format_integer(budget, value.integer(), spec);
   if (value.is(Kind::kBool) && spec.type != 0 && spec.type != 's') {
@@ -267,14 +279,14 @@ std::string format_value(Budget& budget, const Value& value, std::string_view sp
   if (!value.is_string() || (spec.type != 0 && spec.type != 's') || spec.align == '=') {
     throw Fault("unsupported format for " + std::string(python_type_name(value)));
   }
-  std::string text(value.text());
-  if (spec.precision >= 0) text.resize(byte_offset(text, spec.precision));
-  return aligned(budget, spec, "", text, '<');
+  std::string_view text = value.text();
+  if (spec.precision >= 0) text = text.substr(0, byte_offset(text, spec.precision));
+  return aligned(budget, spec, "", value.traced().part(text), '<');
 }
 
 Value method_format(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   return make_string(interpreter.budget(),
-                     FieldFormatter(interpreter, arguments).run(self.text(), 1),
+                     FieldFormatter(interpreter, arguments).run(self.traced(), 1),
                      self.as<StringObject>().is_markup);
 }
 

@@ -45,7 +45,7 @@ std::vector<std::pair<Value, Value>> dict_entries(Interpreter& interpreter,
     }
   }
   for (const auto& [name, value] : arguments.named) {
-    entries.emplace_back(make_string(budget, name), value);
+    entries.emplace_back(make_string(budget, TracedView(name, Origin::kData)), value);
   }
   return entries;
 }
@@ -62,7 +62,7 @@ Value global_namespace(Interpreter& interpreter, const Value&, const Arguments& 
     if (!key.text().empty() && key.text()[0] == '_') {
       throw Fault("attributes of a namespace cannot begin with an underscore");
     }
-    interpreter.budget().spend(static_cast<int64_t>(space->attributes.size()) + 1);
+    interpreter.budget().spend(1);
     space->set(key.text(), std::move(value));
   }
   return {Kind::kNamespace, std::move(space)};
@@ -77,14 +77,15 @@ Value global_cycler(Interpreter& interpreter, const Value&, const Arguments& arg
 
 Value global_joiner(Interpreter& interpreter, const Value&, const Arguments& arguments) {
   const Parameters parameters(arguments, {"sep"});
-  const Value separator =
-      parameters.has(0) ? parameters[0] : make_string(interpreter.budget(), std::string(", "));
+  const Value separator = parameters.has(0)
+                              ? parameters[0]
+                              : make_string(interpreter.budget(), TracedText(", ", Origin::kData));
   return {Kind::kJoiner, std::make_shared<JoinerObject>(&interpreter.budget(), separator)};
 }
 
 Value global_raise_exception(Interpreter& interpreter, const Value&, const Arguments& arguments) {
   const Parameters parameters(arguments, {"message"}, 1);
-  throw Fault(to_str(interpreter.budget(), parameters[0]), Fault::Kind::kRaised);
+  throw Fault(to_str(interpreter.budget(), parameters[0]).bytes(), Fault::Kind::kRaised);
 }
 
 // datetime.now().strftime: no zone, so %z and %Z are empty; the clock here counts whole seconds.
@@ -105,14 +106,15 @@ Value global_strftime_now(Interpreter& interpreter, const Value&, const Argument
       if (next != '\0') format += given[++i];
     }
   }
-  if (format.empty()) return make_string(interpreter.budget(), std::string());
+  if (format.empty()) return make_string(interpreter.budget(), TracedText());
   const auto now = static_cast<time_t>(interpreter.now());
   std::tm local{};
   if (localtime_r(&now, &local) == nullptr) throw Fault("the time cannot be written as a date");
   interpreter.budget().check_room(256 * format.size());
   std::string text(256 * format.size(), '\0');
   text.resize(std::strftime(text.data(), text.size(), format.c_str(), &local));
-  return make_string(interpreter.budget(), std::move(text));
+  return make_string(interpreter.budget(),
+                     TracedText(std::move(text), parameters[0].traced().origin()));
 }
 
 Value cycler_next(Interpreter&, const Value& self, const Arguments& arguments) {

@@ -7,34 +7,24 @@
 
 namespace limpid::jinja {
 
-const Scope::Slot* Scope::find(std::string_view name) const {
-  for (const auto& slot : slots) {
-    if (slot.name == name) return &slot;
-  }
-  return nullptr;
-}
-
 void Scope::set(std::string_view name, Value value) {
-  for (auto& slot : slots) {
-    if (slot.name == name) {
-      slot.value = std::move(value);
-      slot.is_missing = false;
-      return;
-    }
+  if (Slot* known = slots.find(name)) {
+    known->value = std::move(value);
+    known->is_missing = false;
+    return;
   }
-  hold_more(sizeof(Slot));
-  slots.push_back({name, std::move(value), false});
+  hold_more(NameTable<Slot>::kBytesPerRow);
+  slots.add({name, std::move(value), false});
 }
 
 void Scope::declare_missing(const LateNames& names) {
-  hold_more(names.size() * sizeof(Slot));
-  for (const auto& name : names) slots.push_back({name, Value(), true});
+  hold_more(names.size() * NameTable<Slot>::kBytesPerRow);
+  for (const auto& name : names) slots.add({name, Value(), true});
 }
 
 void Scope::clear() {
-  const auto dropped = std::move(slots);
+  const auto dropped = std::exchange(slots, {});
   const auto outer = std::move(parent);
-  slots.clear();
 }
 
 LoopObject::LoopObject(Budget* budget, Value over, std::shared_ptr<IteratorObject> items,
@@ -103,7 +93,7 @@ Interpreter::Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now)
       context_(std::make_shared<Scope>(&budget, nullptr)) {}
 
 Interpreter::~Interpreter() {
-  for (const auto& space : namespaces_) space->attributes.clear();
+  for (const auto& space : namespaces_) space->attributes = {};
   for (const auto& scope : captured_scopes_) scope->clear();
 }
 
@@ -115,7 +105,7 @@ void Interpreter::keep_namespace(std::shared_ptr<NamespaceObject> space) {
   namespaces_.push_back(std::move(space));
 }
 
-std::string Interpreter::render(const Template& parsed) {
+TracedText Interpreter::render(const Template& parsed) {
   const ScopePtr scope = inner_scope(context_, parsed.late_names);
   run(parsed.body, scope);
   return std::move(output_);
@@ -123,7 +113,8 @@ std::string Interpreter::render(const Template& parsed) {
 
 ScopePtr Interpreter::inner_scope(const ScopePtr& scope, const LateNames& late_names) {
   auto inner = std::make_shared<Scope>(&budget_, scope);
-  if (!late_names.empty()) inner->declare_missing(late_names);
+  budget_.spend(static_cast<int64_t>(late_names.size()));
+  inner->declare_missing(late_names);
   return inner;
 }
 
@@ -148,14 +139,14 @@ void Interpreter::check_output() const {
   }
 }
 
-void Interpreter::write(std::string_view text) {
+void Interpreter::write(TracedView text) {
   budget_.spend_bytes(text.size());
   out_->append(text);
   check_output();
 }
 
 Interpreter::Flow Interpreter::run_node(const Text& text, const ScopePtr&) {
-  write(text.text);
+  write({text.text, Origin::kTemplate});
   return Flow::kNormal;
 }
 
@@ -172,9 +163,9 @@ Interpreter::Flow Interpreter::run_node(const If& choice, const ScopePtr& scope)
   return run(choice.otherwise, scope);
 }
 
-std::string Interpreter::capture(const Body& body, const ScopePtr& scope, Flow& flow) {
-  std::string text;
-  std::string* const outer = std::exchange(out_, &text);
+TracedText Interpreter::capture(const Body& body, const ScopePtr& scope, Flow& flow) {
+  TracedText text;
+  TracedText* const outer = std::exchange(out_, &text);
   try {
     flow = run(body, scope);
   } catch (...) {
@@ -185,7 +176,7 @@ std::string Interpreter::capture(const Body& body, const ScopePtr& scope, Flow& 
   return text;
 }
 
-Value Interpreter::apply_block_filter(const ExpressionPtr& filter, std::string text,
+Value Interpreter::apply_block_filter(const ExpressionPtr& filter, TracedText text,
                                       const ScopePtr& scope) {
   Value value = make_string(budget_, std::move(text));
   if (!filter) return value;
@@ -209,7 +200,7 @@ Interpreter::Flow Interpreter::run_node(const Set& set, const ScopePtr& scope) {
 Interpreter::Flow Interpreter::run_node(const SetBlock& set, const ScopePtr& scope) {
   const ScopePtr inner = inner_scope(scope, set.late_names);
   Flow flow = Flow::kNormal;
-  std::string text = capture(set.body, inner, flow);
+  TracedText text = capture(set.body, inner, flow);
   if (flow != Flow::kNormal) return flow;
   assign(*set.target, apply_block_filter(set.filter, std::move(text), inner), scope);
   return Flow::kNormal;
@@ -226,7 +217,7 @@ Interpreter::Flow Interpreter::run_node(const With& with, const ScopePtr& scope)
 Interpreter::Flow Interpreter::run_node(const FilterBlock& block, const ScopePtr& scope) {
   const ScopePtr inner = inner_scope(scope, block.late_names);
   Flow flow = Flow::kNormal;
-  std::string text = capture(block.body, inner, flow);
+  TracedText text = capture(block.body, inner, flow);
   if (flow != Flow::kNormal) return flow;
   append_str(budget_, *out_, apply_block_filter(block.filter, std::move(text), inner));
   check_output();

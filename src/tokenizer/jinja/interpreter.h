@@ -20,13 +20,12 @@ struct Scope : Object {
     Value value;
     bool is_missing;  // local to this scope, but not assigned yet
   };
-  const Slot* find(std::string_view name) const;  // here only
   void set(std::string_view name, Value value);
   void declare_missing(const LateNames& names);
   void clear();
 
   std::shared_ptr<Scope> parent;
-  std::vector<Slot> slots;
+  NameTable<Slot> slots;  // of this scope only
 };
 using ScopePtr = std::shared_ptr<Scope>;
 
@@ -67,7 +66,7 @@ class Interpreter {
 
   void define(std::string_view name,
               Value value);  // a variable of the context; `name` must live on
-  std::string render(const Template& parsed);
+  TracedText render(const Template& parsed);
   // Byte of the source that was evaluated last: where a Fault happened.
   size_t position() const { return at_; }
 
@@ -104,9 +103,9 @@ class Interpreter {
   std::shared_ptr<IteratorObject> loop_items(const For& loop, const ScopePtr& scope,
                                              const Value& iterable);
   // Runs `body` with the output going to the returned text.
-  std::string capture(const Body& body, const ScopePtr& scope, Flow& flow);
-  Value apply_block_filter(const ExpressionPtr& filter, std::string text, const ScopePtr& scope);
-  void write(std::string_view text);
+  TracedText capture(const Body& body, const ScopePtr& scope, Flow& flow);
+  Value apply_block_filter(const ExpressionPtr& filter, TracedText text, const ScopePtr& scope);
+  void write(TracedView text);
   void check_output() const;
   ScopePtr inner_scope(const ScopePtr& scope, const LateNames& late_names);
   void assign(const Expression& target, const Value& value, const ScopePtr& scope);
@@ -139,6 +138,8 @@ class Interpreter {
   std::vector<Value> eval_all(const std::vector<ExpressionPtr>& items, const ScopePtr& scope);
   Arguments eval_arguments(const CallArguments& arguments, const ScopePtr& scope);
   Value eval_call(const Call& node, const ScopePtr& scope, const Value* caller);
+  // A builtin may read all of the texts that it is called with, whatever it gives.
+  void charge_texts(const Value& operand, const Arguments& arguments);
   Value method_of(const Value& of, std::string_view name, const NamedBuiltin* method);
   Value attribute_or_null(const Value& of, std::string_view name, bool& found);
   Value loop_attribute(const Value& of, std::string_view name, bool& found);
@@ -150,8 +151,8 @@ class Interpreter {
   int64_t max_output_bytes_;
   int64_t now_;
   ScopePtr context_;
-  std::string output_;
-  std::string* out_ = &output_;
+  TracedText output_;
+  TracedText* out_ = &output_;
   size_t at_ = 0;
   int64_t depth_ = 0;
   int64_t call_depth_ = 0;

@@ -25,7 +25,7 @@ ItemLookup::ItemLookup(Interpreter& interpreter, const Value& attribute, bool ig
         std::from_chars(part.data(), part.data() + part.size(), index).ec == std::errc()) {
       parts_.emplace_back(index);
     } else {
-      parts_.push_back(make_string(interpreter.budget(), std::string(part)));
+      parts_.push_back(make_string(interpreter.budget(), attribute.traced().part(part)));
     }
   }
 }
@@ -38,7 +38,7 @@ Value ItemLookup::operator()(const Value& item) const {
     if (value.is_undefined() && !otherwise_.is(Kind::kNone)) value = otherwise_;
   }
   if (ignore_case_ && value.is_string()) {
-    return make_string(interpreter_.budget(), to_lower(value.text()));
+    return make_string(interpreter_.budget(), to_lower(value.traced()));
   }
   return value;
 }

@@ -49,7 +49,7 @@ class StringIterator : public IteratorObject {
     if (at_ >= text.size()) return false;
     const size_t begin = at_;
     next_code_point(text, at_);
-    out = make_string(budget_, std::string(text.substr(begin, at_ - begin)));
+    out = make_string(budget_, text_.traced().part(text.substr(begin, at_ - begin)));
     return true;
   }
 

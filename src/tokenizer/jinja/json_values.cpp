@@ -30,7 +30,7 @@ Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
     case Type::number_float:
       return Value(json.get<double>());
     case Type::string:
-      return make_string(budget, json.get_ref<const std::string&>());
+      return make_string(budget, TracedView(json.get_ref<const std::string&>(), Origin::kData));
     case Type::array: {
       std::vector<Value> items;
       items.reserve(json.size());
@@ -40,7 +40,8 @@ Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
     case Type::object: {
       std::vector<std::pair<Value, Value>> entries;
       for (const auto& [key, value] : json.items()) {
-        entries.emplace_back(make_string(budget, key), from_json(budget, value, depth + 1));
+        entries.emplace_back(make_string(budget, TracedView(key, Origin::kData)),
+                             from_json(budget, value, depth + 1));
       }
       return make_dict(budget, std::move(entries));
     }
@@ -53,13 +54,13 @@ class JsonWriter {
  public:
   struct Style {
     bool ascii_only = false;
-    std::optional<std::string> indent;
-    std::string item_separator, key_separator;
+    std::optional<TracedText> indent;
+    TracedText item_separator, key_separator;
     bool sort_keys = false;
   };
   JsonWriter(Budget& budget, Style style) : budget_(budget), style_(std::move(style)) {}
 
-  std::string write(const Value& value) {
+  TracedText write(const Value& value) {
     put(value, 0);
     return std::move(out_);
   }
@@ -67,22 +68,22 @@ class JsonWriter {
  private:
   void put(const Value& value, size_t level) {
     budget_.spend(1);
-    budget_.check_room(out_.size());
+    budget_.check_room(out_.memory());
     switch (value.kind()) {
       case Kind::kNone:
-        out_ += "null";
+        own("null");
         return;
       case Kind::kBool:
-        out_ += value.integer() ? "true" : "false";
+        own(value.integer() ? "true" : "false");
         return;
       case Kind::kInt:
-        out_ += std::to_string(value.integer());
+        own(std::to_string(value.integer()));
         return;
       case Kind::kFloat:
-        out_ += number(value.real());
+        own(number(value.real()));
         return;
       case Kind::kString:
-        string(value.text());
+        string(value.traced());
         return;
       case Kind::kList:
       case Kind::kTuple:
@@ -106,27 +107,25 @@ class JsonWriter {
 
   void newline(size_t level) {
     if (!style_.indent) return;
-    budget_.check_room(out_.size() + level * style_.indent->size());
     budget_.spend_bytes(level * style_.indent->size());
-    out_ += '\n';
-    for (size_t i = 0; i < level; ++i) out_ += *style_.indent;
+    own("\n");
+    for (size_t i = 0; i < level; ++i) append_checked(budget_, out_, *style_.indent);
   }
 
   void separate() {
     budget_.spend_bytes(style_.item_separator.size());
-    budget_.check_room(out_.size() + style_.item_separator.size());
-    out_ += style_.item_separator;
+    append_checked(budget_, out_, style_.item_separator);
   }
 
   void list(const std::vector<Value>& items, size_t level) {
-    out_ += '[';
+    own("[");
     for (size_t i = 0; i < items.size(); ++i) {
       if (i > 0) separate();
       newline(level + 1);
       put(items[i], level + 1);
     }
     if (!items.empty()) newline(level);
-    out_ += ']';
+    own("]");
   }
 
   void dict(const DictObject& dict, size_t level) {
@@ -136,25 +135,27 @@ class JsonWriter {
         return compare(budget_, Comparison::kLt, a.first, b.first);
       });
     }
-    out_ += '{';
+    own("{");
     bool first = true;
     for (const auto& [key, value] : entries) {
       if (!first) separate();
       first = false;
       newline(level + 1);
-      string(key_text(key));
+      if (key.is_string()) {
+        string(key.traced());
+      } else {
+        string({key_text(key), Origin::kData});
+      }
       budget_.spend_bytes(style_.key_separator.size());
-      out_ += style_.key_separator;
+      append_checked(budget_, out_, style_.key_separator);
       put(value, level + 1);
     }
     if (!entries.empty()) newline(level);
-    out_ += '}';
+    own("}");
   }
 
-  std::string key_text(const Value& key) const {
+  static std::string key_text(const Value& key) {
     switch (key.kind()) {
-      case Kind::kString:
-        return std::string(key.text());
       case Kind::kNone:
         return "null";
       case Kind::kBool:
@@ -170,67 +171,57 @@ class JsonWriter {
                 std::string(python_type_name(key)));
   }
 
-  void unicode_escape(char32_t unit) {
+  static void append_unit(std::string& out, char32_t unit) {
     constexpr char kDigits[] = "0123456789abcdef";
-    out_ += "\\u";
-    for (int shift = 12; shift >= 0; shift -= 4) out_ += kDigits[unit >> shift & 0xF];
+    out += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) out += kDigits[unit >> shift & 0xF];
   }
 
-  void string(std::string_view text) {
+  // `shown` is how the text writes `c`.
+  void append_character(std::string& out, char32_t c, std::string_view shown) const {
+    constexpr std::string_view kEscaped = "\"\\\n\r\t\f\b";
+    constexpr std::string_view kLetters = "\"\\nrtfb";
+    const size_t escape = c < 0x80 ? kEscaped.find(static_cast<char>(c)) : std::string_view::npos;
+    if (escape != std::string_view::npos) {
+      out += '\\';
+      out += kLetters[escape];
+    } else if (c < 0x20 || (style_.ascii_only && c > 0x7F && c < 0x10000)) {
+      append_unit(out, c);
+    } else if (style_.ascii_only && c >= 0x10000) {
+      append_unit(out, 0xD800 + ((c - 0x10000) >> 10));
+      append_unit(out, 0xDC00 + ((c - 0x10000) & 0x3FF));
+    } else {
+      out += shown;
+    }
+  }
+
+  // An escape is whose the character is.
+  void string(TracedView traced) {
+    const std::string_view text = traced.bytes();
     budget_.spend_bytes(text.size());
-    budget_.check_room(out_.size() + 6 * text.size());
-    out_ += '"';
+    budget_.check_room(out_.memory() + 6 * traced.memory());
+    own("\"");
     for (size_t at = 0; at < text.size();) {
       const size_t begin = at;
       const char32_t c = next_code_point(text, at);
-      switch (c) {
-        case '"':
-          out_ += "\\\"";
-          break;
-        case '\\':
-          out_ += "\\\\";
-          break;
-        case '\n':
-          out_ += "\\n";
-          break;
-        case '\r':
-          out_ += "\\r";
-          break;
-        case '\t':
-          out_ += "\\t";
-          break;
-        case '\f':
-          out_ += "\\f";
-          break;
-        case '\b':
-          out_ += "\\b";
-          break;
-        default:
-          if (c < 0x20 || (style_.ascii_only && c >= 0x7F && c < 0x10000)) {
-            if (c == 0x7F) {
-              out_ += '\x7F';
-            } else {
-              unicode_escape(c);
-            }
-          } else if (style_.ascii_only && c >= 0x10000) {
-            unicode_escape(0xD800 + ((c - 0x10000) >> 10));
-            unicode_escape(0xDC00 + ((c - 0x10000) & 0x3FF));
-          } else {
-            out_ += text.substr(begin, at - begin);
-          }
-      }
+      const std::string_view shown = text.substr(begin, at - begin);
+      out_.append_with(traced.origin(shown),
+                       [&](std::string& out) { append_character(out, c, shown); });
     }
-    out_ += '"';
+    own("\"");
   }
+
+  // What the writer itself puts in: punctuation, numbers.
+  void own(std::string_view text) { out_.append(text, Origin::kData); }
 
   Budget& budget_;
   const Style style_;
-  std::string out_;
+  TracedText out_;
 };
 
-std::string required_text(const Value& value) {
+TracedText required_text(const Value& value) {
   if (!value.is_string()) throw Fault("the separators of tojson must be strings");
-  return std::string(value.text());
+  return TracedText(value.traced());
 }
 
 }  // namespace
@@ -247,15 +238,15 @@ Value filter_tojson(Interpreter& interpreter, const Value& value, const Argument
   style.sort_keys = parameters.truth(3, false);
   if (parameters.has(1) && !parameters[1].is(Kind::kNone)) {
     if (parameters[1].is_string()) {
-      style.indent = std::string(parameters[1].text());
+      style.indent = TracedText(parameters[1].traced());
     } else {
       const int64_t width = std::max<int64_t>(parameters.integer(1, 0), 0);
       budget.check_room(static_cast<size_t>(width));
-      style.indent = std::string(static_cast<size_t>(width), ' ');
+      style.indent.emplace(std::string(static_cast<size_t>(width), ' '), Origin::kData);
     }
   }
-  style.item_separator = style.indent ? "," : ", ";
-  style.key_separator = ": ";
+  style.item_separator = {style.indent ? "," : ", ", Origin::kData};
+  style.key_separator = {": ", Origin::kData};
   if (parameters.has(2) && !parameters[2].is(Kind::kNone)) {
     const auto parts = to_vector(budget, parameters[2]);
     if (parts.size() != 2) throw Fault("tojson needs two separators");

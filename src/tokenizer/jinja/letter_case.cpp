@@ -100,8 +100,6 @@ bool is_final_sigma(std::string_view text, size_t begin, size_t end) {
 void append_lower(std::string& out, std::string_view text, char32_t c, size_t begin, size_t end) {
   if (c < 0x80) {
     out.push_back(static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c));
-  } else if (c == 0xFFFD) {
-    out += text.substr(begin, end - begin);  // perhaps a byte that is not UTF-8
   } else if (c == 0x3A3) {
     append_code_point(out, is_final_sigma(text, begin, end) ? 0x3C2 : 0x3C3);
   } else if (const auto* row = special_case(c)) {
@@ -112,17 +110,20 @@ void append_lower(std::string& out, std::string_view text, char32_t c, size_t be
 }
 
 template <typename Append>
-std::string map_each(std::string_view text, Append append) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
+TracedText map_each(TracedView text, Append append) {
+  const std::string_view bytes = text.bytes();
+  TracedText out;
+  for (size_t at = 0; at < bytes.size();) {
     const size_t begin = at;
-    const char32_t c = next_code_point(text, at);
-    if (c == 0xFFFD) {
-      out += text.substr(begin, at - begin);
-    } else {
-      append(out, c, begin, at);
-    }
+    const char32_t c = next_code_point(bytes, at);
+    const std::string_view letter = bytes.substr(begin, at - begin);
+    out.append_with(text.origin(letter), [&](std::string& written) {
+      if (c == 0xFFFD) {
+        written += letter;
+      } else {
+        append(written, c, begin, at);
+      }
+    });
   }
   return out;
 }
@@ -136,21 +137,21 @@ bool is_cased(char32_t c) {
          utf8proc_category(static_cast<int32_t>(c)) == UTF8PROC_CATEGORY_LT;
 }
 
-std::string to_lower(std::string_view text) {
+TracedText to_lower(TracedView text) {
   return map_each(text, [&](std::string& out, char32_t c, size_t begin, size_t end) {
-    append_lower(out, text, c, begin, end);
+    append_lower(out, text.bytes(), c, begin, end);
   });
 }
 
-std::string to_upper(std::string_view text) {
+TracedText to_upper(TracedView text) {
   return map_each(text, [](std::string& out, char32_t c, size_t, size_t) { append_upper(out, c); });
 }
 
-std::string to_title(std::string_view text) {
+TracedText to_title(TracedView text) {
   bool in_word = false;
   return map_each(text, [&](std::string& out, char32_t c, size_t begin, size_t end) {
     if (in_word) {
-      append_lower(out, text, c, begin, end);
+      append_lower(out, text.bytes(), c, begin, end);
     } else {
       append_title(out, c);
     }
@@ -158,20 +159,20 @@ std::string to_title(std::string_view text) {
   });
 }
 
-std::string to_capitalized(std::string_view text) {
+TracedText to_capitalized(TracedView text) {
   return map_each(text, [&](std::string& out, char32_t c, size_t begin, size_t end) {
     if (begin == 0) {
       append_title(out, c);
     } else {
-      append_lower(out, text, c, begin, end);
+      append_lower(out, text.bytes(), c, begin, end);
     }
   });
 }
 
-std::string to_swapped_case(std::string_view text) {
+TracedText to_swapped_case(TracedView text) {
   return map_each(text, [&](std::string& out, char32_t c, size_t begin, size_t end) {
     if (is_uppercase(c)) {
-      append_lower(out, text, c, begin, end);
+      append_lower(out, text.bytes(), c, begin, end);
     } else if (is_lowercase(c)) {
       append_upper(out, c);
     } else {

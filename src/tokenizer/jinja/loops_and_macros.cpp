@@ -1,5 +1,6 @@
 // The statements that run a body more than once.
 #include <algorithm>
+#include <unordered_map>
 
 #include "tokenizer/jinja/interpreter.h"
 #include "tokenizer/jinja/levels.h"
@@ -86,8 +87,8 @@ Value Interpreter::call_loop(const LoopObject& loop, const Arguments& arguments)
     --call_depth_;
     throw Fault("the template calls itself too deeply");
   }
-  std::string text;
-  std::string* const outer = std::exchange(out_, &text);
+  TracedText text;
+  TracedText* const outer = std::exchange(out_, &text);
   const auto leave = [&] {
     out_ = outer;
     --call_depth_;
@@ -117,49 +118,68 @@ Interpreter::Flow Interpreter::run_node(const CallBlock& block, const ScopePtr& 
   const Value caller = make_macro(block.caller, scope);
   const Value result = eval_call(std::get<Call>(block.call->node), scope, &caller);
   if (!result.is_string()) throw Fault("a call block needs a call that gives text");
-  write(result.text());
+  write(result.traced());
   return Flow::kNormal;
 }
+
+// The named arguments of a call, each to be taken once.
+class NamedArguments {
+ public:
+  explicit NamedArguments(const std::vector<std::pair<std::string, Value>>& named) : named_(named) {
+    for (size_t i = 0; i < named.size(); ++i) places_.emplace(named[i].first, i);
+  }
+  const Value* take(std::string_view name) {
+    const auto found = places_.find(name);
+    if (found == places_.end()) return nullptr;
+    const Value* value = &named_[found->second].second;
+    places_.erase(found);
+    return value;
+  }
+  // What nobody took, in the order of the call.
+  template <class Left>
+  void for_each_left(Left&& left) const {
+    for (const auto& [name, value] : named_) {
+      if (places_.contains(name)) left(name, value);
+    }
+  }
+
+ private:
+  const std::vector<std::pair<std::string, Value>>& named_;
+  std::unordered_map<std::string_view, size_t> places_;
+};
 
 void Interpreter::bind_macro(const MacroObject& macro, const Arguments& arguments,
                              const ScopePtr& scope) {
   const auto& definition = *macro.definition;
   const auto& names = definition.parameters;
-  std::vector<std::pair<std::string, Value>> named = arguments.named;
-  const auto take_named = [&](std::string_view name) -> std::optional<Value> {
-    const auto found = std::find_if(named.begin(), named.end(),
-                                    [&](const auto& entry) { return entry.first == name; });
-    if (found == named.end()) return std::nullopt;
-    Value value = std::move(found->second);
-    named.erase(found);
-    return value;
-  };
+  NamedArguments named(arguments.named);
   const size_t n_positional = std::min(arguments.positional.size(), names.size());
   bool found_caller = false;
+  budget_.spend(static_cast<int64_t>(names.size() + arguments.named.size()));
   scope->declare_missing(names);
   for (size_t i = 0; i < names.size(); ++i) {
     if (i < n_positional) {
       scope->set(names[i], arguments.positional[i]);
-    } else if (auto value = take_named(names[i])) {
-      scope->set(names[i], std::move(*value));
+    } else if (const Value* value = named.take(names[i])) {
+      scope->set(names[i], *value);
     }
     found_caller |= names[i] == "caller";
   }
   if (definition.uses_caller && !found_caller) {
-    auto caller = take_named("caller");
-    const bool given = caller && !caller->is(Kind::kNone);
-    scope->set("caller", given ? std::move(*caller) : undefined("No caller defined"));
+    const Value* caller = named.take("caller");
+    const bool given = caller != nullptr && !caller->is(Kind::kNone);
+    scope->set("caller", given ? *caller : undefined("No caller defined"));
   }
   if (definition.uses_kwargs) {
     std::vector<std::pair<Value, Value>> entries;
-    entries.reserve(named.size());
-    for (auto& [name, value] : named) {
-      entries.emplace_back(make_string(budget_, name), std::move(value));
-    }
+    named.for_each_left([&](const std::string& name, const Value& value) {
+      entries.emplace_back(make_string(budget_, TracedView(name, Origin::kData)), value);
+    });
     scope->set("kwargs", make_dict(budget_, std::move(entries)));
-  } else if (!named.empty()) {
-    throw Fault("macro '" + definition.name + "' takes no keyword argument '" + named[0].first +
-                "'");
+  } else {
+    named.for_each_left([&](const std::string& name, const Value&) {
+      throw Fault("macro '" + definition.name + "' takes no keyword argument '" + name + "'");
+    });
   }
   if (definition.uses_varargs) {
     const auto rest = arguments.positional.begin() + static_cast<std::ptrdiff_t>(n_positional);
@@ -186,7 +206,7 @@ Value Interpreter::call_macro(const MacroObject& macro, const Arguments& argumen
   const size_t n_required = definition.parameters.size() - definition.defaults.size();
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     const auto& name = definition.parameters[i];
-    if (!scope->find(name)->is_missing) continue;
+    if (!scope->slots.find(name)->is_missing) continue;
     scope->set(name, i < n_required ? undefined("parameter '" + name + "' was not provided")
                                     : eval(*definition.defaults[i - n_required], scope));
   }

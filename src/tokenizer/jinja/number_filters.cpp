@@ -31,7 +31,7 @@ std::optional<std::string> plain_number(std::string_view text) {
 std::optional<double> parse_float(std::string_view text) {
   const auto number = plain_number(text);
   if (!number || number->empty()) return std::nullopt;
-  std::string lower = to_lower(*number);
+  std::string lower = to_lower(TracedView(*number, Origin::kData)).bytes();
   const char sign = lower[0];
   if (sign == '+' || sign == '-') lower.erase(0, 1);
   if (lower.empty()) return std::nullopt;
@@ -154,7 +154,7 @@ Value round_integer(int64_t value, int64_t digits) {
 Value filter_round(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters parameters(arguments, {"precision", "method"});
   const std::string method =
-      parameters.has(1) ? to_str(interpreter.budget(), parameters[1]) : "common";
+      parameters.has(1) ? to_str(interpreter.budget(), parameters[1]).bytes() : "common";
   if (method != "common" && method != "ceil" && method != "floor") {
     throw Fault("method must be common, ceil or floor");
   }
@@ -179,7 +179,7 @@ Value filter_round(Interpreter& interpreter, const Value& self, const Arguments&
 Value filter_default(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters parameters(arguments, {"default_value", "boolean"});
   if (!self.is_undefined() && !(parameters.truth(1, false) && !is_true(self))) return self;
-  return parameters.has(0) ? parameters[0] : make_string(interpreter.budget(), std::string());
+  return parameters.has(0) ? parameters[0] : make_string(interpreter.budget(), TracedText());
 }
 
 Value filter_attr(Interpreter& interpreter, const Value& self, const Arguments& arguments) {

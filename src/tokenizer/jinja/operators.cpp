@@ -120,11 +120,10 @@ Value repeat(Budget& budget, const Value& sequence, int64_t times) {
   };
   if (sequence.is_string()) {
     const auto& string = sequence.as<StringObject>();
-    check(string.bytes.size());
-    std::string out;
-    out.reserve(string.bytes.size() * count);
-    if (!string.bytes.empty()) {
-      for (size_t i = 0; i < count; ++i) out += string.bytes;
+    check(string.text.empty() ? 0 : string.text.memory() + sizeof(size_t));
+    TracedText out;
+    if (!string.text.empty()) {
+      for (size_t i = 0; i < count; ++i) out.append(string.text);
     }
     return make_string(budget, std::move(out), string.is_markup);
   }
@@ -143,13 +142,15 @@ Value concatenate(Budget& budget, const Value& a, const Value& b) {
   if (a.is_string()) {
     const auto& left = a.as<StringObject>();
     const auto& right = b.as<StringObject>();
-    budget.check_room(left.bytes.size() + right.bytes.size());
+    budget.check_room(left.text.memory() + right.text.memory());
     // Markup escapes what is added to it.
-    if (left.is_markup == right.is_markup) {
-      return make_string(budget, left.bytes + right.bytes, left.is_markup);
+    TracedText out = right.is_markup && !left.is_markup ? escape_html(left.text) : left.text;
+    if (left.is_markup && !right.is_markup) {
+      out.append(escape_html(right.text));
+    } else {
+      out.append(right.text);
     }
-    return left.is_markup ? make_string(budget, left.bytes + escape_html(right.bytes), true)
-                          : make_string(budget, escape_html(left.bytes) + right.bytes, true);
+    return make_string(budget, std::move(out), left.is_markup || right.is_markup);
   }
   const auto& left = a.as<SequenceObject>().items;
   const auto& right = b.as<SequenceObject>().items;
@@ -186,7 +187,9 @@ Value integer_power(int64_t base, int64_t exponent) {
 
 Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b) {
   if (op == BinaryOperator::kMod && a.is_string()) {
-    return make_string(budget, format_percent(budget, a.text(), b), a.as<StringObject>().is_markup);
+    budget.spend_bytes(a.text().size());
+    return make_string(budget, format_percent(budget, a.traced(), b),
+                       a.as<StringObject>().is_markup);
   }
   require_defined(a);
   require_defined(b);

@@ -36,9 +36,11 @@ std::vector<Value> dict_view_items(Budget& budget, const Value& view);
 // A vector that is walked once.
 Value make_iterator(Budget& budget, std::vector<Value> items);
 
-std::string to_str(Budget& budget, const Value& value);  // str()
-std::string repr(Budget& budget, const Value& value);    // repr()
-void append_str(Budget& budget, std::string& out, const Value& value);
+TracedText to_str(Budget& budget, const Value& value);  // str()
+TracedText repr(Budget& budget, const Value& value);    // repr()
+void append_str(Budget& budget, TracedText& out, const Value& value);
+// Appends, unless `out` would need more memory than the budget has left.
+void append_checked(Budget& budget, TracedText& out, TracedView part);
 std::string float_repr(double value);
 std::string loop_repr(Budget& budget, const Value& loop);
 Value str_value(Budget& budget,
@@ -49,13 +51,13 @@ Value str_value(Budget& budget,
 void require_defined(const Value& value);
 
 // `text % values` and `text.format(…)`.
-std::string format_percent(Budget& budget, std::string_view text, const Value& values);
+TracedText format_percent(Budget& budget, TracedView text, const Value& values);
 // `spec` as in f-strings; for str, bool, int and float.
-std::string format_value(Budget& budget, const Value& value, std::string_view spec);
+TracedText format_value(Budget& budget, const Value& value, TracedView spec);
 
-std::string escape_html(std::string_view text);
+TracedText escape_html(TracedView text);
 // str.replace; `count` < 0: all.
-std::string replace_text(Budget& budget, std::string_view text, std::string_view old,
-                         std::string_view with, int64_t count);
+TracedText replace_text(Budget& budget, TracedView text, std::string_view old, TracedView with,
+                        int64_t count);
 
 }  // namespace limpid::jinja

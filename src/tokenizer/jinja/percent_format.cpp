@@ -17,14 +17,14 @@ struct Directive {
 
 class PercentFormatter {
  public:
-  PercentFormatter(Budget& budget, std::string_view text, const Value& values)
-      : budget_(budget), text_(text), values_(values) {}
+  PercentFormatter(Budget& budget, TracedView text, const Value& values)
+      : budget_(budget), traced_(text), text_(text.bytes()), values_(values) {}
 
-  std::string run() {
+  TracedText run() {
     while (at_ < text_.size()) {
       const size_t percent = text_.find('%', at_);
       const size_t end = percent == std::string_view::npos ? text_.size() : percent;
-      put(text_.substr(at_, end - at_));
+      append_checked(budget_, out_, traced_.part(text_.substr(at_, end - at_)));
       at_ = end + 1;
       if (percent != std::string_view::npos) directive();
     }
@@ -37,10 +37,6 @@ class PercentFormatter {
   }
 
  private:
-  void put(std::string_view part) {
-    budget_.check_room(out_.size() + part.size());
-    out_ += part;
-  }
   char peek() const {
     if (at_ >= text_.size()) throw Fault("incomplete format");
     return text_[at_];
@@ -115,7 +111,7 @@ class PercentFormatter {
     d.type = text_[at_++];
     if (d.type == '*') throw Fault("'*' in a format is not supported", Fault::Kind::kUnsupported);
     if (d.type == '%') {
-      put("%");
+      append_checked(budget_, out_, traced_.part(text_.substr(at_ - 1, 1)));
     } else {
       convert(d, value ? *value : argument());
     }
@@ -127,9 +123,10 @@ class PercentFormatter {
       case 'r':
       case 'a': {
         if (d.type == 'a') throw Fault("%a is not supported", Fault::Kind::kUnsupported);
-        std::string text = d.type == 's' ? to_str(budget_, value) : repr(budget_, value);
-        if (d.precision >= 0) text.resize(byte_offset(text, d.precision));
-        return pad(d, "", text, false);
+        const TracedText text = d.type == 's' ? to_str(budget_, value) : repr(budget_, value);
+        std::string_view kept = text.bytes();
+        if (d.precision >= 0) kept = kept.substr(0, byte_offset(kept, d.precision));
+        return pad(d, "", TracedView(text).part(kept), false);
       }
       case 'c':
         return character(d, value);
@@ -153,15 +150,15 @@ class PercentFormatter {
   }
 
   void character(const Directive& d, const Value& value) {
-    std::string text;
     if (value.is_string() && value.as<StringObject>().length == 1) {
-      text = std::string(value.text());
+      pad(d, "", value.traced(), false);
     } else if (value.is_integral() && value.integer() >= 0 && value.integer() < 0x110000) {
+      std::string text;
       append_code_point(text, static_cast<char32_t>(value.integer()));
+      pad(d, "", {text, Origin::kData}, false);
     } else {
       throw Fault("%c requires int or char");
     }
-    pad(d, "", text, false);
   }
 
   void integer(const Directive& d, const Value& value) {
@@ -181,7 +178,7 @@ class PercentFormatter {
     }
     std::string prefix = sign_of(d, whole < 0);
     if (d.alternate && !decimal) prefix += std::string("0") + d.type;
-    pad(d, prefix, digits, true);
+    pad(d, prefix, {digits, Origin::kData}, true);
   }
 
   void real(const Directive& d, const Value& value) {
@@ -190,31 +187,33 @@ class PercentFormatter {
       throw Fault("must be real number, not " + std::string(python_type_name(value)));
     const double number = value.real();
     const int precision = d.precision < 0 ? 6 : static_cast<int>(d.precision);
-    pad(d, sign_of(d, std::signbit(number) && !std::isnan(number)),
-        float_digits(number, d.type, precision, d.alternate), true);
+    const std::string digits = float_digits(number, d.type, precision, d.alternate);
+    pad(d, sign_of(d, std::signbit(number) && !std::isnan(number)), {digits, Origin::kData}, true);
   }
 
   static std::string sign_of(const Directive& d, bool negative) {
     return negative ? "-" : d.sign ? "+" : d.space ? " " : "";
   }
 
-  void pad(const Directive& d, const std::string& prefix, const std::string& text, bool number) {
-    const int64_t length = static_cast<int64_t>(prefix.size()) + count_code_points(text);
+  void pad(const Directive& d, std::string_view prefix, TracedView text, bool number) {
+    const int64_t length = static_cast<int64_t>(prefix.size()) + count_code_points(text.bytes());
     const auto missing = static_cast<size_t>(std::max<int64_t>(d.width - length, 0));
-    budget_.check_room(out_.size() + text.size() + missing);
+    budget_.check_room(out_.memory() + text.memory() + missing + 4 * sizeof(size_t));
     budget_.spend_bytes(text.size() + missing);
     const bool zeros = number && d.zero && !d.left;
-    if (!d.left && !zeros) out_.append(missing, ' ');
-    out_ += prefix;
-    if (zeros) out_.append(missing, '0');
-    out_ += text;
-    if (d.left) out_.append(missing, ' ');
+    const auto put = [&](std::string_view own) { out_.append(own, Origin::kData); };
+    if (!d.left && !zeros) put(std::string(missing, ' '));
+    put(prefix);
+    if (zeros) put(std::string(missing, '0'));
+    out_.append(text);
+    if (d.left) put(std::string(missing, ' '));
   }
 
   Budget& budget_;
-  std::string_view text_;
+  const TracedView traced_;
+  const std::string_view text_;  // of traced_
   const Value& values_;
-  std::string out_;
+  TracedText out_;
   size_t at_ = 0;
   size_t next_ = 0;
   bool used_name_ = false;
@@ -222,7 +221,7 @@ class PercentFormatter {
 
 }  // namespace
 
-std::string format_percent(Budget& budget, std::string_view text, const Value& values) {
+TracedText format_percent(Budget& budget, TracedView text, const Value& values) {
   return PercentFormatter(budget, text, values).run();
 }
 

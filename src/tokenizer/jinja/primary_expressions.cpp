@@ -49,7 +49,7 @@ ExpressionPtr ExpressionParser::string_literal() {
   const size_t at = stream_.current().at;
   std::string text;
   while (stream_.at(TokenKind::kString)) text += stream_.take().text;
-  return make(at, 0, Literal{make_constant_string(std::move(text))});
+  return make(at, 0, Literal{make_literal_string(std::move(text))});
 }
 
 ExpressionPtr ExpressionParser::number_literal() {

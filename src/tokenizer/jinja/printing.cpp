@@ -17,64 +17,71 @@ void append_hex(std::string& out, char kind, char32_t c, int digits) {
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += kDigits[c >> shift & 0xF];
 }
 
-void append_string_repr(std::string& out, std::string_view text) {
+// Quotation marks and the like are the interpreter's own; an escape is whose the character is.
+void append_string_repr(TracedText& out, TracedView text) {
+  const std::string_view bytes = text.bytes();
   const bool double_quotes =
-      text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
+      bytes.find('\'') != std::string_view::npos && bytes.find('"') == std::string_view::npos;
   const char32_t quote = double_quotes ? '"' : '\'';
-  out += static_cast<char>(quote);
-  for (size_t at = 0; at < text.size();) {
+  const std::string_view quotes = double_quotes ? "\"" : "'";
+  out.append(quotes, Origin::kData);
+  for (size_t at = 0; at < bytes.size();) {
     const size_t begin = at;
-    const char32_t c = next_code_point(text, at);
-    if (c == quote || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\r') {
-      out += "\\r";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (is_printable(c)) {
-      out += text.substr(begin, at - begin);
-    } else if (c < 0x100) {
-      append_hex(out, 'x', c, 2);
-    } else if (c < 0x10000) {
-      append_hex(out, 'u', c, 4);
-    } else {
-      append_hex(out, 'U', c, 8);
-    }
+    const char32_t c = next_code_point(bytes, at);
+    const std::string_view shown = bytes.substr(begin, at - begin);
+    out.append_with(text.origin(shown), [&](std::string& written) {
+      if (c == quote || c == '\\') {
+        written += '\\';
+        written += static_cast<char>(c);
+      } else if (c == '\n') {
+        written += "\\n";
+      } else if (c == '\r') {
+        written += "\\r";
+      } else if (c == '\t') {
+        written += "\\t";
+      } else if (is_printable(c)) {
+        written += shown;
+      } else if (c < 0x100) {
+        append_hex(written, 'x', c, 2);
+      } else if (c < 0x10000) {
+        append_hex(written, 'u', c, 4);
+      } else {
+        append_hex(written, 'U', c, 8);
+      }
+    });
   }
-  out += static_cast<char>(quote);
+  out.append(quotes, Origin::kData);
 }
 
 class Printer {
  public:
-  Printer(Budget& budget, std::string& out) : budget_(budget), out_(out) {}
+  Printer(Budget& budget, TracedText& out) : budget_(budget), out_(out) {}
 
   void print(const Value& value) {
     budget_.spend(1);
-    budget_.check_room(out_.size());
+    budget_.check_room(out_.memory());
     if (++depth_ > kMaxPrintDepth) throw Fault("a value is nested too deeply to print");
     print_nested(value);
     --depth_;
   }
 
  private:
+  void put(std::string_view own) { out_.append(own, Origin::kData); }
   void print_nested(const Value& value) {
     switch (value.kind()) {
       case Kind::kString: {
         budget_.spend_bytes(value.text().size());
         const bool markup = value.as<StringObject>().is_markup;
-        if (markup) out_ += "Markup(";
-        append_string_repr(out_, value.text());
-        if (markup) out_ += ')';
+        if (markup) put("Markup(");
+        append_string_repr(out_, value.traced());
+        if (markup) put(")");
         return;
       }
       case Kind::kUndefined:
-        out_ += "Undefined";
+        put("Undefined");
         return;
       case Kind::kList:
-        print_items('[', value.as<SequenceObject>().items, ']');
+        print_items("[", value.as<SequenceObject>().items, "]");
         return;
       case Kind::kTuple:
         print_tuple(value.as<SequenceObject>().items);
@@ -83,10 +90,10 @@ class Printer {
         print_dict(value.as<DictObject>());
         return;
       case Kind::kDictView:
-        out_ += python_type_name(value);
-        out_ += '(';
-        print_items('[', dict_view_items(budget_, value), ']');
-        out_ += ')';
+        put(python_type_name(value));
+        put("(");
+        print_items("[", dict_view_items(budget_, value), "]");
+        put(")");
         return;
       case Kind::kRange:
         print_range(value.as<RangeObject>());
@@ -99,54 +106,53 @@ class Printer {
     }
   }
 
-  void print_items(char open, const std::vector<Value>& items, char close) {
-    out_ += open;
+  void print_items(std::string_view open, const std::vector<Value>& items, std::string_view close) {
+    put(open);
     for (size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) out_ += ", ";
+      if (i > 0) put(", ");
       print(items[i]);
     }
-    if (close != 0) out_ += close;
+    put(close);
   }
 
   void print_tuple(const std::vector<Value>& items) {
-    print_items('(', items, 0);
-    out_ += items.size() == 1 ? ",)" : ")";
+    print_items("(", items, items.size() == 1 ? ",)" : ")");
   }
 
   void print_dict(const DictObject& dict) {
-    out_ += '{';
+    put("{");
     bool first = true;
     for (const auto& [key, value] : dict.entries) {
-      if (!first) out_ += ", ";
+      if (!first) put(", ");
       first = false;
       print(key);
-      out_ += ": ";
+      put(": ");
       print(value);
     }
-    out_ += '}';
+    put("}");
   }
 
   void print_range(const RangeObject& range) {
-    out_ += "range(" + std::to_string(range.start) + ", " + std::to_string(range.stop);
-    if (range.step != 1) out_ += ", " + std::to_string(range.step);
-    out_ += ')';
+    put("range(" + std::to_string(range.start) + ", " + std::to_string(range.stop));
+    if (range.step != 1) put(", " + std::to_string(range.step));
+    put(")");
   }
 
   void print_namespace(const NamespaceObject& space) {
-    out_ += "<Namespace {";
+    put("<Namespace {");
     bool first = true;
     for (const auto& [name, value] : space.attributes) {
-      if (!first) out_ += ", ";
+      if (!first) put(", ");
       first = false;
-      append_string_repr(out_, name);
-      out_ += ": ";
+      append_string_repr(out_, {name, Origin::kData});
+      put(": ");
       print(value);
     }
-    out_ += "}>";
+    put("}>");
   }
 
   Budget& budget_;
-  std::string& out_;
+  TracedText& out_;
   int depth_ = 0;
 };
 
@@ -177,29 +183,34 @@ std::string float_repr(double value) {
   return out + mantissa.substr(0, whole) + "." + (fraction.empty() ? "0" : fraction);
 }
 
-void append_str(Budget& budget, std::string& out, const Value& value) {
+void append_checked(Budget& budget, TracedText& out, TracedView part) {
+  budget.check_room(out.memory() + part.memory() + sizeof(size_t));
+  out.append(part);
+}
+
+void append_str(Budget& budget, TracedText& out, const Value& value) {
+  const auto put = [&out](std::string_view own) { out.append(own, Origin::kData); };
   switch (value.kind()) {
     case Kind::kNone:
-      out += "None";
+      put("None");
       return;
     case Kind::kUndefined:
       return;
     case Kind::kBool:
-      out += value.integer() ? "True" : "False";
+      put(value.integer() ? "True" : "False");
       return;
     case Kind::kInt:
-      out += std::to_string(value.integer());
+      put(std::to_string(value.integer()));
       return;
     case Kind::kFloat:
-      out += float_repr(value.real());
+      put(float_repr(value.real()));
       return;
     case Kind::kString:
       budget.spend_bytes(value.text().size());
-      budget.check_room(out.size() + value.text().size());
-      out += value.text();
+      append_checked(budget, out, value.traced());
       return;
     case Kind::kLoop:
-      out += loop_repr(budget, value);
+      put(loop_repr(budget, value));
       return;
     case Kind::kIterator:
     case Kind::kFunction:
@@ -214,14 +225,14 @@ void append_str(Budget& budget, std::string& out, const Value& value) {
   }
 }
 
-std::string to_str(Budget& budget, const Value& value) {
-  std::string out;
+TracedText to_str(Budget& budget, const Value& value) {
+  TracedText out;
   append_str(budget, out, value);
   return out;
 }
 
-std::string repr(Budget& budget, const Value& value) {
-  std::string out;
+TracedText repr(Budget& budget, const Value& value) {
+  TracedText out;
   Printer(budget, out).print(value);
   return out;
 }
@@ -230,30 +241,33 @@ Value str_value(Budget& budget, const Value& value) {
   return value.is_string() ? value : make_string(budget, to_str(budget, value));
 }
 
-std::string escape_html(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&#34;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
+TracedText escape_html(TracedView text) {
+  TracedText out;
+  text.for_each_run([&out](std::string_view run, Origin origin) {
+    out.append_with(origin, [run](std::string& written) {
+      for (const char c : run) {
+        switch (c) {
+          case '&':
+            written += "&amp;";
+            break;
+          case '<':
+            written += "&lt;";
+            break;
+          case '>':
+            written += "&gt;";
+            break;
+          case '"':
+            written += "&#34;";
+            break;
+          case '\'':
+            written += "&#39;";
+            break;
+          default:
+            written += c;
+        }
+      }
+    });
+  });
   return out;
 }
 

@@ -54,16 +54,13 @@ Value filter_items(Interpreter& interpreter, const Value& self, const Arguments&
 Value filter_join(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters parameters(arguments, {"d", "attribute"});
   Budget& budget = interpreter.budget();
-  const std::string between = parameters.has(0) ? to_str(budget, parameters[0]) : "";
+  const TracedText between = parameters.has(0) ? to_str(budget, parameters[0]) : TracedText();
   const ItemLookup lookup(interpreter, parameters.has(1) ? parameters[1] : Value());
-  std::string out;
+  TracedText out;
   bool first = true;
   const auto iterator = iterate(budget, self);
   for (Value item; iterator->next(item);) {
-    if (!first) {
-      budget.check_room(out.size() + between.size());
-      out += between;
-    }
+    if (!first) append_checked(budget, out, between);
     first = false;
     append_str(budget, out, lookup(item));
   }
@@ -75,10 +72,10 @@ Value filter_reverse(Interpreter& interpreter, const Value& self, const Argument
   Budget& budget = interpreter.budget();
   if (self.is_string()) {
     const std::string_view text = self.text();
-    std::string out;
+    TracedText out;
     for (size_t end = text.size(); end > 0;) {
       const size_t begin = previous_code_point(text, end);
-      out += text.substr(begin, end - begin);
+      append_checked(budget, out, self.traced().part(text.substr(begin, end - begin)));
       end = begin;
     }
     return make_string(budget, std::move(out), self.as<StringObject>().is_markup);
@@ -112,7 +109,8 @@ Value filter_sort(Interpreter& interpreter, const Value& self, const Arguments& 
   std::vector<ItemLookup> lookups;
   if (attribute.is_string()) {
     for (const auto name : split_text(attribute.text(), ",", -1)) {
-      lookups.emplace_back(interpreter, make_string(budget, std::string(name)), ignore_case);
+      lookups.emplace_back(interpreter, make_string(budget, attribute.traced().part(name)),
+                           ignore_case);
     }
   } else {
     lookups.emplace_back(interpreter, attribute, ignore_case);
@@ -131,7 +129,7 @@ Value filter_dictsort(Interpreter& interpreter, const Value& self, const Argumen
   require_defined(self);
   if (!self.is(Kind::kDict)) throw Fault("dictsort needs a mapping");
   Budget& budget = interpreter.budget();
-  const std::string by = parameters.has(1) ? to_str(budget, parameters[1]) : "key";
+  const std::string by = parameters.has(1) ? to_str(budget, parameters[1]).bytes() : "key";
   if (by != "key" && by != "value") throw Fault("you can only sort by either \"key\" or \"value\"");
   const ItemLookup lookup(interpreter, Value(), !parameters.truth(0, false));
   std::vector<std::pair<Value, Value>> keyed;

@@ -47,22 +47,23 @@ Stretch stretch(const Value& start, const Value& stop, const Value& step, int64_
 
 Value slice_text(Budget& budget, const Value& of, const Stretch& taken) {
   const auto& string = of.as<StringObject>();
-  const std::string_view text = string.bytes;
+  const std::string_view text = of.text();
   if (taken.step == 1) {
     const size_t begin = byte_offset(text, taken.start);
     const size_t size = byte_offset(text.substr(begin), taken.count);
     budget.spend_bytes(begin + size);
-    return make_string(budget, std::string(text.substr(begin, size)), string.is_markup);
+    return make_string(budget, of.traced().part(text.substr(begin, size)), string.is_markup);
   }
   budget.check_room(text.size() * sizeof(size_t));
   budget.spend_bytes(text.size() * sizeof(size_t));
   std::vector<size_t> starts;
   for (size_t at = 0; at < text.size(); next_code_point(text, at)) starts.push_back(at);
   starts.push_back(text.size());
-  std::string out;
+  TracedText out;
   for (int64_t i = 0; i < taken.count; ++i) {
     const auto index = static_cast<size_t>(taken.start + i * taken.step);
-    out += text.substr(starts[index], starts[index + 1] - starts[index]);
+    append_checked(budget, out,
+                   of.traced().part(text.substr(starts[index], starts[index + 1] - starts[index])));
   }
   return make_string(budget, std::move(out), string.is_markup);
 }

@@ -9,8 +9,14 @@
 namespace limpid::jinja {
 namespace {
 
-Value text_like(Interpreter& interpreter, const Value& self, std::string text) {
+Value text_like(Interpreter& interpreter, const Value& self, TracedText text) {
   return make_string(interpreter.budget(), std::move(text), self.as<StringObject>().is_markup);
+}
+
+// `cut` shows a part of the text of `self`.
+Value part_of(Interpreter& interpreter, const Value& self, std::string_view cut) {
+  return make_string(interpreter.budget(), self.traced().part(cut),
+                     self.as<StringObject>().is_markup);
 }
 
 // Methods take their arguments by position only; `names` is what messages call them.
@@ -26,11 +32,11 @@ std::string_view text_argument(const Value& value) {
   return value.text();
 }
 
-template <std::string (*map)(std::string_view)>
+template <TracedText (*map)(TracedView)>
 Value mapped(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
-  interpreter.budget().check_room(4 * self.text().size());
-  return text_like(interpreter, self, map(self.text()));
+  interpreter.budget().check_room(4 * self.traced().memory());
+  return text_like(interpreter, self, map(self.traced()));
 }
 
 template <Side side>
@@ -40,14 +46,14 @@ Value stripped(Interpreter& interpreter, const Value& self, const Arguments& arg
   std::optional<std::string_view> characters;
   if (parameters.has(0) && !parameters[0].is(Kind::kNone))
     characters = text_argument(parameters[0]);
-  return text_like(interpreter, self, std::string(strip(self.text(), side, characters)));
+  return part_of(interpreter, self, strip(self.text(), side, characters));
 }
 
 Value pieces_to_list(Interpreter& interpreter, const Value& self,
                      const std::vector<std::string_view>& pieces) {
   std::vector<Value> items;
   items.reserve(pieces.size());
-  for (const auto piece : pieces) items.push_back(text_like(interpreter, self, std::string(piece)));
+  for (const auto piece : pieces) items.push_back(part_of(interpreter, self, piece));
   return make_list(interpreter.budget(), std::move(items));
 }
 
@@ -57,7 +63,6 @@ Value split(Interpreter& interpreter, const Value& self, const Arguments& argume
   const int64_t limit = parameters.integer(1, -1);
   const std::string_view text = self.text();
   interpreter.budget().check_room(text.size() * sizeof(std::string_view));
-  interpreter.budget().spend_bytes(text.size());
   if (!parameters.has(0) || parameters[0].is(Kind::kNone)) {
     return pieces_to_list(interpreter, self,
                           from_right ? split_space_right(text, limit) : split_space(text, limit));
@@ -83,16 +88,16 @@ Value partition(Interpreter& interpreter, const Value& self, const Arguments& ar
   if (separator.empty()) throw Fault("empty separator");
   const std::string_view text = self.text();
   const size_t hit = from_right ? find_last_text(text, separator) : find_text(text, separator);
-  std::string_view parts[] = {text, {}, {}};
+  std::string_view parts[] = {text, text.substr(0, 0), text.substr(0, 0)};
   if (hit != std::string_view::npos) {
     parts[0] = text.substr(0, hit);
-    parts[1] = separator;
+    parts[1] = text.substr(hit, separator.size());
     parts[2] = text.substr(hit + separator.size());
   } else if (from_right) {
     std::swap(parts[0], parts[2]);
   }
   std::vector<Value> items;
-  for (const auto part : parts) items.push_back(text_like(interpreter, self, std::string(part)));
+  for (const auto part : parts) items.push_back(part_of(interpreter, self, part));
   return make_tuple(interpreter.budget(), std::move(items));
 }
 
@@ -111,7 +116,7 @@ std::optional<Window> window(const Value& self, const Parameters& parameters, si
   const int64_t start = bound(first, 0);
   const int64_t stop = std::min(bound(first + 1, string.length), string.length);
   if (start > stop) return std::nullopt;
-  const std::string_view text = string.bytes;
+  const std::string_view text = self.text();
   const size_t begin = byte_offset(text, start);
   return Window{text.substr(begin, byte_offset(text.substr(begin), stop - start)), begin};
 }
@@ -121,7 +126,6 @@ Value affix(Interpreter& interpreter, const Value& self, const Arguments& argume
   require_positional(arguments);
   const Parameters parameters(arguments, {"prefix", "start", "end"}, 1);
   const auto where = window(self, parameters, 1);
-  interpreter.budget().spend_bytes(self.text().size());
   const auto matches = [&](const Value& candidate) {
     const std::string_view part = text_argument(candidate);
     if (!where || part.size() > where->text.size()) return false;
@@ -134,11 +138,10 @@ Value affix(Interpreter& interpreter, const Value& self, const Arguments& argume
 }
 
 template <bool from_right, bool must_find>
-Value find_in(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+Value find_in(Interpreter&, const Value& self, const Arguments& arguments) {
   require_positional(arguments);
   const Parameters parameters(arguments, {"sub", "start", "end"}, 1);
   const std::string_view part = text_argument(parameters[0]);
-  interpreter.budget().spend_bytes(self.text().size() + part.size());
   const auto where = window(self, parameters, 1);
   const size_t hit = !where       ? std::string_view::npos
                      : from_right ? find_last_text(where->text, part)
@@ -150,11 +153,10 @@ Value find_in(Interpreter& interpreter, const Value& self, const Arguments& argu
   return Value(count_code_points(self.text().substr(0, where->begin + hit)));
 }
 
-Value method_count(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+Value method_count(Interpreter&, const Value& self, const Arguments& arguments) {
   require_positional(arguments);
   const Parameters parameters(arguments, {"sub", "start", "end"}, 1);
   const std::string_view part = text_argument(parameters[0]);
-  interpreter.budget().spend_bytes(self.text().size());
   const auto where = window(self, parameters, 1);
   if (!where) return Value(int64_t{0});
   if (part.empty()) return Value(count_code_points(where->text) + 1);
@@ -169,11 +171,11 @@ Value method_count(Interpreter& interpreter, const Value& self, const Arguments&
 Value method_replace(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   require_positional(arguments);
   const Parameters parameters(arguments, {"old", "new", "count"}, 2);
-  const bool markup = self.as<StringObject>().is_markup;
-  const std::string with = markup ? escape_html(text_argument(parameters[1]))
-                                  : std::string(text_argument(parameters[1]));
+  text_argument(parameters[1]);
+  TracedText with(parameters[1].traced());
+  if (self.as<StringObject>().is_markup) with = escape_html(with);
   return text_like(interpreter, self,
-                   replace_text(interpreter.budget(), self.text(), text_argument(parameters[0]),
+                   replace_text(interpreter.budget(), self.traced(), text_argument(parameters[0]),
                                 with, parameters.integer(2, -1)));
 }
 
@@ -182,7 +184,7 @@ Value method_join(Interpreter& interpreter, const Value& self, const Arguments& 
   const Parameters parameters(arguments, {"iterable"}, 1);
   Budget& budget = interpreter.budget();
   require_defined(parameters[0]);
-  std::string out;
+  TracedText out;
   bool first = true;
   const auto iterator = iterate(budget, parameters[0]);
   for (Value item; iterator->next(item);) {
@@ -191,10 +193,9 @@ Value method_join(Interpreter& interpreter, const Value& self, const Arguments& 
                   " found");
     }
     budget.spend_bytes(item.text().size() + self.text().size());
-    budget.check_room(out.size() + item.text().size() + self.text().size());
-    if (!first) out += self.text();
+    if (!first) append_checked(budget, out, self.traced());
     first = false;
-    out += item.text();
+    append_checked(budget, out, item.traced());
   }
   return text_like(interpreter, self, std::move(out));
 }
@@ -207,14 +208,13 @@ Value remove_affix(Interpreter& interpreter, const Value& self, const Arguments&
   std::string_view text = self.text();
   if (at_end && text.ends_with(part)) text.remove_suffix(part.size());
   if (!at_end && text.starts_with(part)) text.remove_prefix(part.size());
-  return text_like(interpreter, self, std::string(text));
+  return part_of(interpreter, self, text);
 }
 
 template <bool (*check)(char32_t)>
-Value all_of(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+Value all_of(Interpreter&, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   const std::string_view text = self.text();
-  interpreter.budget().spend_bytes(text.size());
   for (size_t at = 0; at < text.size();) {
     if (!check(next_code_point(text, at))) return Value(false);
   }
@@ -227,10 +227,9 @@ Value all_cased(Interpreter& interpreter, const Value& self, const Arguments& ar
   return Value(interpreter.call_test(lower ? "lower" : "upper", self, {}));
 }
 
-Value method_istitle(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+Value method_istitle(Interpreter&, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   const std::string_view text = self.text();
-  interpreter.budget().spend_bytes(text.size());
   bool in_word = false;
   bool any = false;
   for (size_t at = 0; at < text.size();) {
@@ -263,22 +262,25 @@ template <Align align>
 Value padded(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   require_positional(arguments);
   const Parameters parameters(arguments, {"width", "fillchar"}, 1);
-  const std::string fill = parameters.has(1) ? std::string(text_argument(parameters[1])) : " ";
-  if (count_code_points(fill) != 1)
+  if (parameters.has(1)) text_argument(parameters[1]);
+  const TracedView fill =
+      parameters.has(1) ? parameters[1].traced() : TracedView(" ", Origin::kData);
+  if (count_code_points(fill.bytes()) != 1)
     throw Fault("the fill character must be exactly one character long");
   const int64_t width = parameters.integer(0, 0);
   const int64_t length = self.as<StringObject>().length;
   if (width <= length) return self;
   const int64_t pad = width - length;
   if (pad > INT64_MAX / 8) throw Fault("the template needs more memory than the limit allows");
-  interpreter.budget().check_room(self.text().size() + static_cast<size_t>(pad) * fill.size());
+  interpreter.budget().check_room(self.traced().memory() + 2 * sizeof(size_t) +
+                                  static_cast<size_t>(pad) * fill.memory());
   const int64_t left = align == Align::kLeft    ? 0
                        : align == Align::kRight ? pad
                                                 : pad / 2 + (pad & width & 1);
-  std::string out;
-  for (int64_t i = 0; i < left; ++i) out += fill;
-  out += self.text();
-  for (int64_t i = left; i < pad; ++i) out += fill;
+  TracedText out;
+  for (int64_t i = 0; i < left; ++i) out.append(fill);
+  out.append(self.traced());
+  for (int64_t i = left; i < pad; ++i) out.append(fill);
   return text_like(interpreter, self, std::move(out));
 }
 
@@ -287,10 +289,13 @@ Value method_zfill(Interpreter& interpreter, const Value& self, const Arguments&
   const Parameters parameters(arguments, {"width"}, 1);
   const int64_t pad = parameters.integer(0, 0) - self.as<StringObject>().length;
   if (pad <= 0) return self;
-  interpreter.budget().check_room(self.text().size() + static_cast<size_t>(pad));
-  std::string out(self.text());
-  const bool sign = !out.empty() && (out[0] == '+' || out[0] == '-');
-  out.insert(sign ? 1 : 0, static_cast<size_t>(pad), '0');
+  interpreter.budget().check_room(self.traced().memory() + 2 * sizeof(size_t) +
+                                  static_cast<size_t>(pad));
+  const std::string_view text = self.text();
+  const size_t sign = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
+  TracedText out(self.traced().part(text.substr(0, sign)));
+  out.append(std::string(static_cast<size_t>(pad), '0'), Origin::kData);
+  out.append(self.traced().part(text.substr(sign)));
   return text_like(interpreter, self, std::move(out));
 }
 
@@ -354,36 +359,33 @@ const NamedBuiltin* find_string_method(std::string_view name) {
   return find_builtin(kMethods, name);
 }
 
-std::string replace_text(Budget& budget, std::string_view text, std::string_view old,
-                         std::string_view with, int64_t count) {
-  budget.spend_bytes(text.size() + with.size());
-  std::string out;
-  const auto put = [&](std::string_view part) {
-    budget.check_room(out.size() + part.size());
-    out += part;
-  };
+TracedText replace_text(Budget& budget, TracedView text, std::string_view old, TracedView with,
+                        int64_t count) {
+  const std::string_view bytes = text.bytes();
+  TracedText out;
+  const auto keep = [&](std::string_view cut) { append_checked(budget, out, text.part(cut)); };
   size_t begin = 0;
   if (old.empty()) {  // between all code points, and at both ends
     while (count != 0) {
-      put(with);
+      append_checked(budget, out, with);
       if (count > 0) --count;
-      if (begin >= text.size()) break;
+      if (begin >= bytes.size()) break;
       const size_t start = begin;
-      next_code_point(text, begin);
-      put(text.substr(start, begin - start));
+      next_code_point(bytes, begin);
+      keep(bytes.substr(start, begin - start));
     }
-    put(text.substr(begin));
+    keep(bytes.substr(begin));
     return out;
   }
   while (count != 0) {
-    const size_t hit = find_text(text, old, begin);
+    const size_t hit = find_text(bytes, old, begin);
     if (hit == std::string_view::npos) break;
-    put(text.substr(begin, hit - begin));
-    put(with);
+    keep(bytes.substr(begin, hit - begin));
+    append_checked(budget, out, with);
     begin = hit + old.size();
     if (count > 0) --count;
   }
-  put(text.substr(begin));
+  keep(bytes.substr(begin));
   return out;
 }
 

@@ -77,7 +77,8 @@ Value test_test(Interpreter&, const Value& self, const Arguments& arguments) {
 template <bool lower>
 Value test_case(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
-  const std::string text = to_str(interpreter.budget(), self);
+  const TracedText traced = to_str(interpreter.budget(), self);
+  const std::string& text = traced.bytes();
   bool any = false;
   for (size_t at = 0; at < text.size();) {
     const char32_t c = next_code_point(text, at);

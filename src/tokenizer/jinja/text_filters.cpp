@@ -16,18 +16,18 @@ namespace {
 struct Operand {
   Operand(Interpreter& interpreter, const Value& self)
       : value(str_value(interpreter.budget(), self)),
-        text(value.text()),
+        text(value.traced()),
         is_markup(value.as<StringObject>().is_markup) {}
   const Value value;
-  const std::string_view text;
+  const TracedView text;
   const bool is_markup;
 };
 
-template <std::string (*map)(std::string_view)>
+template <TracedText (*map)(TracedView)>
 Value mapped(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   const Operand s(interpreter, self);
-  interpreter.budget().check_room(4 * s.text.size());
+  interpreter.budget().check_room(4 * s.text.memory());
   return make_string(interpreter.budget(), map(s.text), s.is_markup);
 }
 
@@ -36,8 +36,9 @@ bool begins_word(char32_t c) {
 }
 
 // The filter's own idea of a title: words begin behind white space, brackets and hyphens.
-std::string title_of(std::string_view text) {
-  std::string out;
+TracedText title_of(TracedView traced) {
+  const std::string_view text = traced.bytes();
+  TracedText out;
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
     const bool separators = [&] {
@@ -52,8 +53,8 @@ std::string title_of(std::string_view text) {
     const std::string_view word = text.substr(at, end - at);
     size_t first = 0;
     next_code_point(word, first);
-    out += to_upper(word.substr(0, first));
-    out += to_lower(word.substr(first));
+    out.append(to_upper(traced.part(word.substr(0, first))));
+    out.append(to_lower(traced.part(word.substr(first))));
     at = end;
   }
   return out;
@@ -66,13 +67,13 @@ Value filter_string(Interpreter& interpreter, const Value& self, const Arguments
 
 Value filter_safe(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
-  return make_string(interpreter.budget(), std::string(Operand(interpreter, self).text), true);
+  return make_string(interpreter.budget(), Operand(interpreter, self).text, true);
 }
 
 Value filter_forceescape(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   const Operand s(interpreter, self);
-  interpreter.budget().check_room(5 * s.text.size());
+  interpreter.budget().check_room(5 * s.text.memory());
   return make_string(interpreter.budget(), escape_html(s.text), true);
 }
 
@@ -89,8 +90,8 @@ Value filter_trim(Interpreter& interpreter, const Value& self, const Arguments& 
     if (!parameters[0].is_string()) throw Fault("strip arg must be None or str");
     characters = parameters[0].text();
   }
-  return make_string(interpreter.budget(), std::string(strip(s.text, Side::kBoth, characters)),
-                     s.is_markup);
+  return make_string(interpreter.budget(),
+                     s.text.part(strip(s.text.bytes(), Side::kBoth, characters)), s.is_markup);
 }
 
 Value filter_replace(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
@@ -98,16 +99,17 @@ Value filter_replace(Interpreter& interpreter, const Value& self, const Argument
   Budget& budget = interpreter.budget();
   const int64_t count =
       parameters.has(2) && !parameters[2].is(Kind::kNone) ? parameters.integer(2, -1) : -1;
-  return make_string(budget,
-                     replace_text(budget, to_str(budget, self), to_str(budget, parameters[0]),
-                                  to_str(budget, parameters[1]), count));
+  const TracedText text = to_str(budget, self);
+  const TracedText old = to_str(budget, parameters[0]);
+  const TracedText with = to_str(budget, parameters[1]);
+  return make_string(budget, replace_text(budget, text, old.bytes(), with, count));
 }
 
-std::string indentation(Interpreter& interpreter, const Parameters& parameters) {
-  if (parameters.has(0) && parameters[0].is_string()) return std::string(parameters[0].text());
+TracedText indentation(Interpreter& interpreter, const Parameters& parameters) {
+  if (parameters.has(0) && parameters[0].is_string()) return TracedText(parameters[0].traced());
   const int64_t width = std::max<int64_t>(parameters.integer(0, 4), 0);
   interpreter.budget().check_room(static_cast<size_t>(width));
-  return std::string(static_cast<size_t>(width), ' ');
+  return {std::string(static_cast<size_t>(width), ' '), Origin::kData};
 }
 
 Value filter_indent(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
@@ -115,20 +117,20 @@ Value filter_indent(Interpreter& interpreter, const Value& self, const Arguments
   require_defined(self);
   if (!self.is_string()) throw Fault("the indent filter needs a string");
   Budget& budget = interpreter.budget();
-  const std::string indent = indentation(interpreter, parameters);
-  const std::string text = std::string(self.text()) + "\n";
-  const auto lines = split_lines(text, false);
+  const TracedText indent = indentation(interpreter, parameters);
+  TracedText text(self.traced());
+  text.append("\n", Origin::kData);
+  const auto lines = split_lines(text.bytes(), false);
   budget.check_room(text.size() + lines.size() * sizeof(std::string_view));
   budget.spend_bytes(text.size() + lines.size() * indent.size());
-  std::string out = parameters.truth(1, false) ? indent : "";
+  TracedText out = parameters.truth(1, false) ? indent : TracedText();
   const bool blank = parameters.truth(2, false);
   for (size_t i = 0; i < lines.size(); ++i) {
-    budget.check_room(out.size() + indent.size());
     if (i > 0) {
-      out += '\n';
-      if (blank || !lines[i].empty()) out += indent;
+      out.append("\n", Origin::kData);
+      if (blank || !lines[i].empty()) append_checked(budget, out, indent);
     }
-    out += lines[i];
+    append_checked(budget, out, TracedView(text).part(lines[i]));
   }
   return make_string(budget, std::move(out), self.as<StringObject>().is_markup);
 }
@@ -140,12 +142,12 @@ Value filter_center(Interpreter& interpreter, const Value& self, const Arguments
   const int64_t width = parameters.integer(0, 80);
   if (width <= length) return s.value;
   const int64_t pad = width - length;
-  interpreter.budget().check_room(s.text.size() + static_cast<size_t>(pad));
+  interpreter.budget().check_room(s.text.memory() + 2 * sizeof(size_t) + static_cast<size_t>(pad));
   const int64_t left = pad / 2 + (pad & width & 1);  // as CPython divides an odd margin
-  return make_string(interpreter.budget(),
-                     std::string(static_cast<size_t>(left), ' ') + std::string(s.text) +
-                         std::string(static_cast<size_t>(pad - left), ' '),
-                     s.is_markup);
+  TracedText out(std::string(static_cast<size_t>(left), ' '), Origin::kData);
+  out.append(s.text);
+  out.append(std::string(static_cast<size_t>(pad - left), ' '), Origin::kData);
+  return make_string(interpreter.budget(), std::move(out), s.is_markup);
 }
 
 Value filter_truncate(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
@@ -153,11 +155,12 @@ Value filter_truncate(Interpreter& interpreter, const Value& self, const Argumen
   require_defined(self);
   if (!self.is_string()) throw Fault("the truncate filter needs a string");
   Budget& budget = interpreter.budget();
-  const std::string end = parameters.has(2) ? to_str(budget, parameters[2]) : "...";
+  const TracedText end =
+      parameters.has(2) ? to_str(budget, parameters[2]) : TracedText("...", Origin::kData);
   const int64_t length = parameters.integer(0, 255);
   const int64_t leeway =
       parameters.has(3) && !parameters[3].is(Kind::kNone) ? parameters.integer(3, 5) : 5;
-  const int64_t end_length = count_code_points(end);
+  const int64_t end_length = count_code_points(end.bytes());
   if (length < end_length) throw Fault("truncate: length is shorter than the end mark");
   if (leeway < 0) throw Fault("truncate: leeway is negative");
   if (self.as<StringObject>().length - leeway <= length) return self;
@@ -166,17 +169,18 @@ Value filter_truncate(Interpreter& interpreter, const Value& self, const Argumen
     const size_t space = find_last_text(kept, " ");
     if (space != std::string_view::npos) kept = kept.substr(0, space);
   }
-  return make_string(budget, std::string(kept) + end);
+  TracedText out(self.traced().part(kept));
+  append_checked(budget, out, end);
+  return make_string(budget, std::move(out));
 }
 
 Value filter_wordcount(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   const Operand s(interpreter, self);
-  interpreter.budget().spend_bytes(s.text.size());
   int64_t words = 0;
   bool in_word = false;
   for (size_t at = 0; at < s.text.size();) {
-    const char32_t c = next_code_point(s.text, at);
+    const char32_t c = next_code_point(s.text.bytes(), at);
     const bool part = c == '_' || is_alphabetic(c) || is_numeric(c);
     words += part && !in_word;
     in_word = part;
@@ -196,7 +200,7 @@ Value filter_format(Interpreter& interpreter, const Value& self, const Arguments
   }
   std::vector<std::pair<Value, Value>> entries;
   for (const auto& [name, value] : arguments.named) {
-    entries.emplace_back(make_string(budget, name), value);
+    entries.emplace_back(make_string(budget, TracedView(name, Origin::kData)), value);
   }
   return make_string(budget, format_percent(budget, s.text, make_dict(budget, std::move(entries))));
 }
@@ -204,8 +208,9 @@ Value filter_format(Interpreter& interpreter, const Value& self, const Arguments
 Value filter_striptags(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   Budget& budget = interpreter.budget();
-  std::string text = to_str(budget, self);
-  std::string kept;
+  const TracedText traced = to_str(budget, self);
+  const std::string& text = traced.bytes();
+  TracedText kept;
   for (size_t at = 0; at < text.size();) {
     // Comments first, then tags; what is not closed stays.
     const bool comment = text.compare(at, 4, "<!--") == 0;
@@ -215,47 +220,49 @@ Value filter_striptags(Interpreter& interpreter, const Value& self, const Argume
         at = close + (comment ? 3 : 1);
         continue;
       }
-      kept.append(text, at);
+      kept.append(TracedView(traced).part(std::string_view(text).substr(at)));
       break;
     }
-    kept += text[at++];
+    kept.append(TracedView(traced).part(std::string_view(text).substr(at++, 1)));
   }
-  std::string out;
-  for (const auto word : split_space(kept, -1)) {
-    if (!out.empty()) out += ' ';
-    out += word;
+  TracedText out;
+  for (const auto word : split_space(kept.bytes(), -1)) {
+    if (!out.empty()) out.append(" ", Origin::kData);
+    out.append(TracedView(kept).part(word));
   }
-  if (out.find('&') != std::string::npos) {
+  if (out.bytes().find('&') != std::string::npos) {
     throw Fault("striptags with character references is not supported", Fault::Kind::kUnsupported);
   }
   return make_string(budget, std::move(out));
 }
 
-std::string quote_url(std::string_view text, bool for_query) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) || c == '_' || c == '.' || c == '-' || c == '~' ||
-        (c == '/' && !for_query)) {
-      out += c;
-    } else if (c == ' ' && for_query) {
-      out += '+';
-    } else {
-      out += fmt::format("%{:02X}", byte);
-    }
-  }
-  return out;
+void append_quoted_url(Budget& budget, TracedText& out, TracedView text, bool for_query) {
+  budget.check_room(out.memory() + 3 * text.memory() + sizeof(size_t));
+  text.for_each_run([&](std::string_view run, Origin origin) {
+    out.append_with(origin, [&](std::string& written) {
+      for (const char c : run) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte) || c == '_' || c == '.' || c == '-' || c == '~' ||
+            (c == '/' && !for_query)) {
+          written += c;
+        } else if (c == ' ' && for_query) {
+          written += '+';
+        } else {
+          written += fmt::format("%{:02X}", byte);
+        }
+      }
+    });
+  });
 }
 
 Value filter_urlencode(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Parameters none(arguments, {});
   Budget& budget = interpreter.budget();
+  TracedText out;
   if (self.is_string() || !is_iterable(self)) {
-    const std::string text = to_str(budget, self);
-    budget.check_room(3 * text.size());
-    return make_string(budget, quote_url(text, false));
+    append_quoted_url(budget, out, to_str(budget, self), false);
+    return make_string(budget, std::move(out));
   }
-  std::string out;
   const Value pairs = self.is(Kind::kDict)
                           ? Value(Kind::kDictView, std::make_shared<DictViewObject>(
                                                        &budget, self, DictViewObject::Part::kItems))
@@ -263,10 +270,10 @@ Value filter_urlencode(Interpreter& interpreter, const Value& self, const Argume
   for (const auto& pair : to_vector(budget, pairs)) {
     const auto parts = to_vector(budget, pair);
     if (parts.size() != 2) throw Fault("urlencode needs pairs");
-    if (!out.empty()) out += '&';
-    out +=
-        quote_url(to_str(budget, parts[0]), true) + "=" + quote_url(to_str(budget, parts[1]), true);
-    budget.check_room(out.size());
+    if (!out.empty()) out.append("&", Origin::kData);
+    append_quoted_url(budget, out, to_str(budget, parts[0]), true);
+    out.append("=", Origin::kData);
+    append_quoted_url(budget, out, to_str(budget, parts[1]), true);
   }
   return make_string(budget, std::move(out));
 }
@@ -275,17 +282,19 @@ Value filter_xmlattr(Interpreter& interpreter, const Value& self, const Argument
   const Parameters parameters(arguments, {"autospace"});
   if (!self.is(Kind::kDict)) throw Fault("xmlattr needs a mapping");
   Budget& budget = interpreter.budget();
-  std::string out;
+  TracedText out;
   for (const auto& [key, value] : self.as<DictObject>().entries) {
     if (value.is(Kind::kNone) || value.is_undefined()) continue;
     if (!key.is_string() || key.text().find_first_of(" \t\n\r\f\v/>=") != std::string_view::npos) {
       throw Fault("invalid character in attribute name");
     }
-    const std::string text = to_str(budget, value);
+    const TracedText text = to_str(budget, value);
     const bool safe = value.is_string() && value.as<StringObject>().is_markup;
-    if (!out.empty() || parameters.truth(0, true)) out += ' ';
-    out += escape_html(key.text()) + "=\"" + (safe ? text : escape_html(text)) + "\"";
-    budget.check_room(out.size());
+    if (!out.empty() || parameters.truth(0, true)) out.append(" ", Origin::kData);
+    append_checked(budget, out, escape_html(key.traced()));
+    out.append("=\"", Origin::kData);
+    append_checked(budget, out, safe ? text : escape_html(text));
+    out.append("\"", Origin::kData);
   }
   return make_string(budget, std::move(out));
 }
@@ -312,7 +321,7 @@ Value filter_filesizeformat(Interpreter& interpreter, const Value& self,
     const char prefix = binary && i == 0 ? 'K' : kPrefixes[i];
     text = fmt::format("{:.1f} {}{}", base * bytes / unit, prefix, binary ? "iB" : "B");
   }
-  return make_string(interpreter.budget(), std::move(text));
+  return make_string(interpreter.budget(), TracedText(std::move(text), Origin::kData));
 }
 
 Value unsupported(Interpreter&, const Value&, const Arguments&) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/jinja/traced_text.h"
+
 namespace limpid::jinja {
 
 // Reads the code point at byte `at` and moves `at` behind it. `at` must be inside `text`.
@@ -31,12 +33,13 @@ bool is_uppercase(char32_t c);
 bool is_identifier_start(char32_t c);
 bool is_identifier_part(char32_t c);
 
-// Full case mappings, with the final sigma; table made from Python 3.11 (Unicode 14).
-std::string to_lower(std::string_view text);
-std::string to_upper(std::string_view text);
-std::string to_title(std::string_view text);  // str.title: words begin after what has no case
-std::string to_capitalized(std::string_view text);
-std::string to_swapped_case(std::string_view text);
+// Full case mappings, with the final sigma; table made from Python 3.11 (Unicode 14). Each letter
+// has the origin of the one that it was.
+TracedText to_lower(TracedView text);
+TracedText to_upper(TracedView text);
+TracedText to_title(TracedView text);  // str.title: words begin after what has no case
+TracedText to_capitalized(TracedView text);
+TracedText to_swapped_case(TracedView text);
 
 // `characters` empty: white space. Keeps the bytes between.
 enum class Side : uint8_t { kLeft, kRight, kBoth };

@@ -52,12 +52,13 @@ void Object::hold_more(size_t bytes) {
   bytes_held_ += static_cast<int64_t>(bytes);
 }
 
-std::string_view Value::text() const { return as<StringObject>().bytes; }
+std::string_view Value::text() const { return as<StringObject>().text.bytes(); }
+TracedView Value::traced() const { return as<StringObject>().text; }
 
-StringObject::StringObject(Budget* budget, std::string text, bool markup)
-    : Object(budget, text.size()),
-      bytes(std::move(text)),
-      length(count_code_points(bytes)),
+StringObject::StringObject(Budget* budget, TracedText traced, bool markup)
+    : Object(budget, traced.memory()),
+      text(std::move(traced)),
+      length(count_code_points(text.bytes())),
       is_markup(markup) {}
 
 SequenceObject::SequenceObject(Budget* budget, std::vector<Value> values)
@@ -131,39 +132,32 @@ const Value* DictObject::find(std::string_view key) const {
   return nullptr;
 }
 
-const Value* NamespaceObject::find(std::string_view name) const {
-  for (const auto& [key, value] : attributes) {
-    if (key == name) return &value;
-  }
-  return nullptr;
-}
-
 void NamespaceObject::set(std::string_view name, Value value) {
-  for (auto& [key, old] : attributes) {
-    if (key == name) {
-      old = std::move(value);
-      return;
-    }
+  if (Attribute* known = attributes.find(name)) {
+    known->value = std::move(value);
+    return;
   }
-  hold_more(sizeof(Value) + sizeof(std::string) + name.size());
-  attributes.emplace_back(std::string(name), std::move(value));
+  hold_more(NameTable<Attribute>::kBytesPerRow + name.size());
+  attributes.add({std::string(name), std::move(value)});
 }
 
-Value make_string(Budget& budget, std::string text, bool is_markup) {
+Value make_string(Budget& budget, TracedText text, bool is_markup) {
   budget.spend_bytes(text.size());
   return {Kind::kString, std::make_shared<StringObject>(&budget, std::move(text), is_markup)};
 }
 
-Value make_string(Budget& budget, std::string_view text) {
-  budget.check_room(text.size());
-  return make_string(budget, std::string(text));
+Value make_string(Budget& budget, TracedView part, bool is_markup) {
+  budget.check_room(part.memory());
+  return make_string(budget, TracedText(part), is_markup);
 }
 
-Value make_constant_string(std::string text) {
-  return {Kind::kString, std::make_shared<StringObject>(nullptr, std::move(text), false)};
+Value make_literal_string(std::string text) {
+  return {Kind::kString, std::make_shared<StringObject>(
+                             nullptr, TracedText(std::move(text), Origin::kTemplate), false)};
 }
 
 Value make_undefined(Budget& budget, std::string message) {
+  budget.spend_bytes(message.size());
   return {Kind::kUndefined, std::make_shared<UndefinedObject>(&budget, std::move(message))};
 }
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "tokenizer/jinja/budget.h"
+#include "tokenizer/jinja/name_table.h"
+#include "tokenizer/jinja/traced_text.h"
 
 namespace limpid::jinja {
 
@@ -75,6 +77,7 @@ class Value {
   int64_t integer() const { return integer_; }  // kInt, kBool
   double real() const { return kind_ == Kind::kFloat ? real_ : static_cast<double>(integer_); }
   std::string_view text() const;  // kString
+  TracedView traced() const;      // kString: the text with its origins
   Object* object() const { return object_.get(); }
   template <typename T>
   T& as() const {
@@ -93,8 +96,8 @@ class Value {
 };
 
 struct StringObject : Object {
-  StringObject(Budget* budget, std::string text, bool is_markup);
-  const std::string bytes;
+  StringObject(Budget* budget, TracedText traced, bool markup);
+  const TracedText text;
   const int64_t length;  // code points
   const bool is_markup;  // already escaped for HTML (markupsafe.Markup)
 };
@@ -145,9 +148,12 @@ struct RangeObject : Object {
 // leak.
 struct NamespaceObject : Object {
   explicit NamespaceObject(Budget* budget) : Object(budget, 0) {}
-  const Value* find(std::string_view name) const;
+  struct Attribute {
+    std::string name;
+    Value value;
+  };
   void set(std::string_view name, Value value);
-  std::vector<std::pair<std::string, Value>> attributes;
+  NameTable<Attribute> attributes;
 };
 
 // Gives its items once, when asked (a Python generator).
@@ -170,9 +176,10 @@ struct JoinerObject : Object {
   bool used = false;
 };
 
-Value make_string(Budget& budget, std::string text, bool is_markup = false);
-Value make_string(Budget& budget, std::string_view text);
-Value make_constant_string(std::string text);
+Value make_string(Budget& budget, TracedText text, bool is_markup = false);
+Value make_string(Budget& budget, TracedView part, bool is_markup = false);
+// A string literal of the template.
+Value make_literal_string(std::string text);
 Value make_undefined(Budget& budget, std::string message);
 Value make_list(Budget& budget, std::vector<Value> items);
 Value make_tuple(Budget& budget, std::vector<Value> items);
