@@ -92,6 +92,11 @@ TEST(ChatTemplateWork, ABuiltinPaysForTheTextsThatItReads) {
   }
 }
 
+TEST(ChatTemplateWork, ADigitCostsAUnit) {
+  for (const std::string body : {"{{ '%.10000f' % 1.1 }}", "{{ '{:.10000e}'.format(1.1) }}"})
+    EXPECT_GE(steps_of(in_loop(body)), kCalls * 10000 / kUnits) << body;
+}
+
 TEST(ChatTemplateWork, BranchesAreNotCopiesOfTheirScope) {
   const auto source = [](int n) {
     return joined(n, "", [](const auto& i) { return "{% set a" + i + " = 1 %}"; }) +

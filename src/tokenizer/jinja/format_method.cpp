@@ -102,6 +102,7 @@ TracedText format_real(Budget& budget, double value, const Spec& spec) {
   if (spec.type != 0 && std::string_view("eEfFgGn%").find(spec.type) == std::string_view::npos) {
     throw Fault(std::string("unknown format code '") + spec.type + "' for a float");
   }
+  budget.spend(std::max<int64_t>(spec.precision, 0));  // a digit costs more than a byte
   const bool negative = std::signbit(value) && !std::isnan(value);
   std::string digits;
   if (spec.type == '%') {

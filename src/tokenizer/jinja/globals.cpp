@@ -111,6 +111,7 @@ Value global_strftime_now(Interpreter& interpreter, const Value&, const Argument
   std::tm local{};
   if (localtime_r(&now, &local) == nullptr) throw Fault("the time cannot be written as a date");
   interpreter.budget().check_room(256 * format.size());
+  interpreter.budget().spend_bytes(256 * format.size());
   std::string text(256 * format.size(), '\0');
   text.resize(std::strftime(text.data(), text.size(), format.c_str(), &local));
   return make_string(interpreter.budget(),

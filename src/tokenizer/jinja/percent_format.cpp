@@ -186,6 +186,7 @@ class PercentFormatter {
     if (!value.is_number())
       throw Fault("must be real number, not " + std::string(python_type_name(value)));
     const double number = value.real();
+    budget_.spend(std::max<int64_t>(d.precision, 0));  // a digit costs more than a byte
     const int precision = d.precision < 0 ? 6 : static_cast<int>(d.precision);
     const std::string digits = float_digits(number, d.type, precision, d.alternate);
     pad(d, sign_of(d, std::signbit(number) && !std::isnan(number)), {digits, Origin::kData}, true);
