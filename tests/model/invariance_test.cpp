@@ -1,20 +1,25 @@
 // One order of addition: the logits of a token are the same bits for any number of threads, any
-// chunking of the prompt, alone or among others, on every instruction set. Whole models on the cpu
-// executor, compared with ==.
+// chunking of the prompt, alone or among others, on every instruction set. Whole models of every
+// type of weights and every family on the cpu executor, compared with ==.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <iterator>
+#include <map>
+
+#include "executor/cpu/quantized_kernels.h"
 #include "executor/executors.h"
+#include "model/family_cases.h"
 #include "model/model.h"
 #include "model/run_model.h"
-#include "model/tiny_checkpoint.h"
 
 namespace limpid {
 namespace {
 
+using testing::FamilyCase;
 using testing::run_in_chunks;
 
-constexpr int64_t kVocabSize = 70;
-constexpr int64_t kTokens = 530;  // more than one chunk of 512, and nine blocks of the KV cache
+constexpr int64_t kVocabSize = 50;
 
 std::vector<int32_t> prompt(int64_t n, int64_t stride) {
   std::vector<int32_t> tokens;
@@ -23,101 +28,121 @@ std::vector<int32_t> prompt(int64_t n, int64_t stride) {
   return tokens;
 }
 
-struct Setting {
-  DType dtype;
-  DType kv_dtype;
-  std::string_view architecture = "llama";
-  const char* activation = "gelu_tanh";  // of GPT-2
-};
-
-std::shared_ptr<const Checkpoint> checkpoint_of(const Setting& setting) {
-  const bool is_gpt2 = setting.architecture == "gpt2";
-  testing::TinyShape shape = is_gpt2 ? testing::tiny_gpt2_shape() : testing::TinyShape{};
-  shape.vocab_size = kVocabSize;
-  shape.n_layers = 2;
-  shape.n_heads = 6;
-  shape.n_kv_heads = is_gpt2 ? 6 : 2;
-  shape.d_model = 96;
-  shape.biases = true;
-  shape.dtype = setting.dtype;
-  const auto checkpoint = testing::tiny_checkpoint(shape);
-  if (is_gpt2) {
-    checkpoint->metadata.set("gpt2.hidden_activation",
-                             testing::metadata_value(std::string(setting.activation)));
-  }
-  return checkpoint;
+// Loads of one case share its checkpoint.
+std::unique_ptr<Model> load(const FamilyCase& c, int n_threads, std::string_view isa = "") {
+  static std::map<std::string, std::shared_ptr<const Checkpoint>> checkpoints;
+  auto& checkpoint = checkpoints[c.name];
+  if (!checkpoint) checkpoint = testing::checkpoint_of(c);
+  return Model::load(checkpoint, make_cpu_executor({n_threads, std::string(isa)}));
 }
 
-std::unique_ptr<Model> load(const Setting& setting, int n_threads, std::string_view isa) {
-  ExecutorOptions options;
-  options.n_threads = n_threads;
-  options.isa = isa;
-  return Model::load(checkpoint_of(setting), make_cpu_executor(options));
+std::vector<float> run(const FamilyCase& c, int64_t n_tokens, size_t chunk, int n_threads,
+                       std::string_view isa = "") {
+  return run_in_chunks(*load(c, n_threads, isa), prompt(n_tokens, 5), chunk, c.kv_dtype);
 }
 
-class Invariance : public ::testing::TestWithParam<Setting> {
- protected:
-  std::vector<float> expected() const {
-    return run_in_chunks(*load(GetParam(), 1, ""), prompt(kTokens, 5), 512, GetParam().kv_dtype);
-  }
-};
-
-TEST_P(Invariance, OverThreadsAndChunks) {
-  const std::vector<float> bits = expected();
-  for (const int n_threads : {1, 2, 3, 7}) {
-    const auto model = load(GetParam(), n_threads, "");
-    for (const size_t chunk : {1u, 7u, 64u, 512u}) {
-      EXPECT_EQ(run_in_chunks(*model, prompt(kTokens, 5), chunk, GetParam().kv_dtype), bits)
-          << n_threads << " threads, chunks of " << chunk;
-    }
-  }
-}
-
-TEST_P(Invariance, OverInstructionSets) {
-  const auto tokens = prompt(150, 5);
-  const auto bits = run_in_chunks(*load(GetParam(), 2, "scalar"), tokens, 64, GetParam().kv_dtype);
-  for (const std::string_view isa : available_isas()) {
-    EXPECT_EQ(run_in_chunks(*load(GetParam(), 2, isa), tokens, 64, GetParam().kv_dtype), bits)
-        << isa;
-  }
-}
-
-// Three sequences advance at different paces in shared steps, one of them watched.
-TEST_P(Invariance, AloneAndAmongOthers) {
-  const auto tokens = prompt(200, 5);
-  const auto alone = run_in_chunks(*load(GetParam(), 1, ""), tokens, 64, GetParam().kv_dtype);
-  const auto model = load(GetParam(), 2, "");
-  const auto cache = model->make_cache(2000, GetParam().kv_dtype, GetParam().kv_dtype);
+// Of three sequences that advance at different paces in shared steps, the one that is watched.
+std::vector<float> among_others(const FamilyCase& c, int64_t n_tokens) {
+  const auto tokens = prompt(n_tokens, 5);
+  const auto noise = prompt(2 * n_tokens, 11);
+  const auto model = load(c, 2);
+  const auto cache = model->make_cache(10 * n_tokens, c.kv_dtype, c.kv_dtype);
   const SequenceId watched = cache->add_sequence();
   const SequenceId others[] = {cache->add_sequence(), cache->add_sequence()};
-  const auto noise = prompt(400, 11);
   std::vector<float> among;
   for (size_t i = 0; i < tokens.size(); i += 5) {
     const std::vector<StepItem> items = {
         {others[0], std::span(noise).subspan(i, i % 3 + 1), StepItem::Outputs::kLast},
-        {watched, std::span(tokens).subspan(i, 5), StepItem::Outputs::kAll},
+        {watched, std::span(tokens).subspan(i, std::min<size_t>(5, tokens.size() - i)),
+         StepItem::Outputs::kAll},
         {others[1], std::span(noise).subspan(2 * i, 2), StepItem::Outputs::kNone}};
     const auto logits = model->step(*cache, items);
     among.insert(among.end(), logits.begin() + kVocabSize, logits.end());
   }
-  EXPECT_EQ(among, alone);
+  return among;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Types, Invariance,
-    ::testing::Values(Setting{DType::kF32, DType::kF32}, Setting{DType::kF16, DType::kF16},
-                      Setting{DType::kBF16, DType::kF32}, Setting{DType::kQ8_0, DType::kF16},
-                      Setting{DType::kQ4_0, DType::kF32}, Setting{DType::kQ4_1, DType::kF16},
-                      Setting{DType::kQ5_1, DType::kF16}),
-    [](const auto& info) { return std::string(dtype_info(info.param.dtype).name); });
+// ---- every type and every family ----------------------------------------------------------------
 
-INSTANTIATE_TEST_SUITE_P(Gpt2, Invariance,
-                         ::testing::Values(Setting{DType::kF32, DType::kF32, "gpt2"},
-                                           Setting{DType::kF16, DType::kF16, "gpt2", "gelu_erf"},
-                                           Setting{DType::kQ8_0, DType::kF16, "gpt2", "gelu_erf"}),
-                         [](const auto& info) {
-                           return std::string(dtype_info(info.param.dtype).name);
-                         });
+std::vector<FamilyCase> all_cases() {
+  std::vector<FamilyCase> cases = testing::type_cases();
+  std::ranges::copy(testing::family_cases(), std::back_inserter(cases));
+  return cases;
+}
+
+const auto kNameOfCase = [](const auto& info) { return info.param.name; };
+constexpr int64_t kTokens = 70;  // more than one block of the KV cache
+
+class Invariance : public ::testing::TestWithParam<FamilyCase> {};
+INSTANTIATE_TEST_SUITE_P(Cpu, Invariance, ::testing::ValuesIn(all_cases()), kNameOfCase);
+
+TEST_P(Invariance, OverThreadsChunksAndBatches) {
+  const std::vector<float> bits = run(GetParam(), kTokens, kTokens, 1);
+  EXPECT_TRUE(std::isfinite(bits.back()));
+  EXPECT_NE(bits.front(), bits.back());
+  struct Cut {
+    int n_threads;
+    size_t chunk;
+  };
+  for (const auto& [n_threads, chunk] : {Cut{2, 1}, {1, 7}, {7, 33}, {3, 64}}) {
+    EXPECT_EQ(run(GetParam(), kTokens, chunk, n_threads), bits)
+        << n_threads << " threads, chunks of " << chunk;
+  }
+  EXPECT_EQ(among_others(GetParam(), kTokens), bits);
+}
+
+// An option that changed nothing would not be tested by the above.
+TEST(InvarianceCases, GiveDifferentLogits) {
+  std::map<std::string, std::vector<float>> bits;
+  for (const FamilyCase& c : all_cases()) {
+    std::vector<float>& ours = bits[c.name] = run(c, kTokens, kTokens, 2);
+    for (const auto& [name, others] : bits) {
+      if (name != c.name) EXPECT_EQ(ours == others, name == c.same_as) << c.name << ", " << name;
+    }
+  }
+}
+
+class InvarianceOverIsas : public ::testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(Cpu, InvarianceOverIsas,
+                         ::testing::Values("avx512vnni", "avx512", "avx2", "neon", "scalar"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(InvarianceOverIsas, OfEveryTypeAndFamily) {
+  const auto isas = available_isas();
+  if (std::ranges::find(isas, GetParam()) == isas.end()) {
+    GTEST_SKIP() << (quantized_kernels(GetParam()) == nullptr
+                         ? "kernels of another kind of CPU than this one"
+                         : "this CPU lacks the instruction set");
+  }
+  for (const FamilyCase& c : all_cases())
+    EXPECT_EQ(run(c, kTokens, 33, 2, GetParam()), run(c, kTokens, kTokens, 1)) << c.name;
+}
+
+// ---- a long prompt: more than one chunk of 512, and nine blocks of the KV cache -----------------
+
+class LongInvariance : public ::testing::TestWithParam<FamilyCase> {};
+INSTANTIATE_TEST_SUITE_P(Cpu, LongInvariance, ::testing::ValuesIn([] {
+                           FamilyCase floats{.name = "llama_f32", .kv_dtype = DType::kF32};
+                           FamilyCase quantized{.name = "qwen3_q8_0"};
+                           quantized.shape.architecture = "qwen3";
+                           quantized.shape.qk_norm = true;
+                           quantized.shape.dtype = DType::kQ8_0;
+                           FamilyCase gpt2{.name = "gpt2_f16", .shape = testing::tiny_gpt2_shape()};
+                           gpt2.shape.dtype = DType::kF16;
+                           return std::vector{floats, quantized, gpt2};
+                         }()),
+                         kNameOfCase);
+
+TEST_P(LongInvariance, OverThreadsAndChunks) {
+  constexpr int64_t kLong = 530;
+  const std::vector<float> bits = run(GetParam(), kLong, 512, 1);
+  for (const int n_threads : {1, 2, 3, 7}) {
+    for (const size_t chunk : {1U, 7U, 64U, 512U}) {
+      EXPECT_EQ(run(GetParam(), kLong, chunk, n_threads), bits)
+          << n_threads << " threads, chunks of " << chunk;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace limpid
