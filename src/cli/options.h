@@ -69,10 +69,6 @@ struct GenerationFlags {
 void declare_generation(Flags& flags, GenerationFlags& values);
 // Throws ArgumentError.
 GenerationOptions to_generation_options(const GenerationFlags& values);
-// Where nobody gave a flag, what the model recommends counts. Gives what changed, for the log:
-// "temperature 0.6, top-k 20", or "".
-std::string apply_recommended(const Flags& flags, const SamplerOptions& recommended,
-                              SamplerOptions& sampler);
 
 // Whole numbers between commas, blanks or the brackets of a JSON array. `what` is named by the
 // ArgumentError.

@@ -80,22 +80,5 @@ TEST(ModelFlags, RangesAreChecked) {
   EXPECT_THROW(to_open_options(values), ArgumentError);
 }
 
-TEST(Recommended, CountsWhereNoFlagSaysOtherwise) {
-  SamplerOptions recommended;
-  recommended.temperature = 0.0F;
-  recommended.top_k = 20;
-  recommended.repeat_penalty = 1.1F;
-  GenerationFlags values;
-  Flags flags("run", "", "");
-  declare_generation(flags, values);
-  ASSERT_TRUE(flags.parse({"--temperature", "0.5", "--top-p", "0.7"}));
-  SamplerOptions sampler = to_generation_options(values).sampler;
-  EXPECT_EQ(apply_recommended(flags, recommended, sampler), "top-k 20, repeat-penalty 1.1");
-  EXPECT_EQ(sampler.temperature, 0.5F);
-  EXPECT_EQ(sampler.top_p, 0.7F);
-  EXPECT_EQ(sampler.top_k, 20);
-  EXPECT_EQ(sampler.repeat_penalty, 1.1F);
-}
-
 }  // namespace
 }  // namespace limpid::cli

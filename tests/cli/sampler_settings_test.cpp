@@ -1,0 +1,75 @@
+#include "cli/sampler_settings.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/model_path.h"
+#include "cli/options.h"
+#include "limpid/error.hpp"
+
+namespace limpid::cli {
+namespace {
+
+TEST(SamplerSettings, AreReadByTheNamesOfTheirFlags) {
+  SamplerOptions sampler;
+  set_samplers("temp 0.25, top-k 7, repeat-penalty 1.5, seed 9000000000", sampler);
+  EXPECT_EQ(sampler.temperature, 0.25F);
+  EXPECT_EQ(sampler.top_k, 7);
+  EXPECT_EQ(sampler.repeat_penalty, 1.5F);
+  EXPECT_EQ(sampler.seed, 9'000'000'000);
+  for (const char* wrong : {"temp", "temp x", "temp 1x", "top-k 1.5", "tmep 1", "temp 1,top-k 2"}) {
+    EXPECT_THROW(set_samplers(wrong, sampler), ArgumentError) << wrong;
+  }
+}
+
+TEST(SamplerSettings, AreShownAsTheyAreRead) {
+  SamplerOptions sampler;
+  EXPECT_EQ(differing_settings(sampler, {}), "");
+  sampler.temperature = 0.2F;
+  sampler.repeat_last_n = -1;
+  EXPECT_EQ(differing_settings(sampler, {}), "temp 0.2, repeat-last-n -1");
+  SamplerOptions again;
+  set_samplers(all_settings(sampler), again);
+  EXPECT_EQ(all_settings(again), all_settings(sampler));
+}
+
+// Each name is that of a flag, or apply_recommended could not tell that the flag was given.
+TEST(SamplerSettings, HaveFlags) {
+  const std::string settings = all_settings({});
+  for (size_t begin = 0; begin < settings.size();) {
+    const std::string name = settings.substr(begin, settings.find(' ', begin) - begin);
+    GenerationFlags values;
+    Flags flags("run", "", "");
+    declare_generation(flags, values);
+    EXPECT_TRUE(flags.parse({"--" + name, "1"})) << name;
+    EXPECT_TRUE(flags.given("--" + name)) << name;
+    const size_t comma = settings.find(", ", begin);
+    begin = comma == std::string::npos ? settings.size() : comma + 2;
+  }
+}
+
+TEST(SamplerSettings, RecommendedOnesCountWhereNoFlagSaysOtherwise) {
+  SamplerOptions recommended;
+  recommended.temperature = 0.0F;
+  recommended.top_k = 20;
+  recommended.repeat_penalty = 1.1F;
+  GenerationFlags values;
+  Flags flags("run", "", "");
+  declare_generation(flags, values);
+  ASSERT_TRUE(flags.parse({"--temperature", "0.5", "--top-p", "0.7"}));
+  SamplerOptions sampler = to_generation_options(values).sampler;
+  EXPECT_EQ(apply_recommended(flags, recommended, sampler), "top-k 20, repeat-penalty 1.1");
+  EXPECT_EQ(sampler.temperature, 0.5F);
+  EXPECT_EQ(sampler.top_p, 0.7F);
+  EXPECT_EQ(sampler.top_k, 20);
+  EXPECT_EQ(sampler.repeat_penalty, 1.1F);
+}
+
+TEST(SamplerSettings, OfEveryNamedModelCanBeRead) {
+  for (const NamedModel& model : named_models()) {
+    SamplerOptions sampler;
+    EXPECT_NO_THROW(set_samplers(model.sampling, sampler)) << model.name;
+  }
+}
+
+}  // namespace
+}  // namespace limpid::cli
