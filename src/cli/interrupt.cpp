@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 #include "cli/command.h"
@@ -15,6 +17,8 @@ namespace {
 // Atomic, since any thread of the process may run the handler.
 std::atomic<int> n_interrupts = 0;
 std::atomic<const CancelToken*> token_to_cancel = nullptr;
+std::atomic<int> interrupt_pipe = -1;
+std::atomic<const char*> farewell = nullptr;
 static_assert(std::atomic<int>::is_always_lock_free &&
               std::atomic<const CancelToken*>::is_always_lock_free);
 termios terminal_at_start{};
@@ -24,9 +28,16 @@ bool have_terminal = false;
 void on_interrupt(int /*signal*/) {
   const int n = ++n_interrupts;
   if (const CancelToken* token = token_to_cancel) token->cancel();
-  if (n < 2) return;
+  [[maybe_unused]] ssize_t written = 0;
+  if (n < 2) {
+    const int error = errno;
+    if (interrupt_pipe >= 0) written = write(interrupt_pipe, "i", 1);
+    errno = error;
+    return;
+  }
   if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, "\n", 1);
+  if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
+  written = write(STDERR_FILENO, "\n", 1);
   _exit(kExitInterrupted);
 }
 
@@ -52,5 +63,8 @@ void InterruptGuard::clear() {
   n_interrupts = 0;
   cancel_.reset();
 }
+
+void set_interrupt_pipe(int descriptor) { interrupt_pipe = descriptor; }
+void set_farewell(const char* escape_sequences) { farewell = escape_sequences; }
 
 }  // namespace limpid::cli

@@ -21,4 +21,11 @@ class InterruptGuard {
   CancelToken cancel_;
 };
 
+// Each Ctrl-C writes the byte 'i' to this descriptor, so that a poll() ends; -1: to none.
+void set_interrupt_pipe(int descriptor);
+
+// What puts a terminal back that was told more than termios knows; written to stderr when the
+// second Ctrl-C leaves. A literal, or null.
+void set_farewell(const char* escape_sequences);
+
 }  // namespace limpid::cli

@@ -1,18 +1,31 @@
 #include "cli/line_reader.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <histedit.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
 #include <clocale>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <cwchar>
 #include <iostream>
 
 #include "base/check.h"
+#include "cli/interrupt.h"
+#include "cli/line_history.h"
 #include "cli/output.h"
+#include "cli/terminal_style.h"
 
 namespace limpid::cli {
 namespace {
-
-constexpr int kHistoryLines = 1000;
 
 class PipeReader : public LineReader {
  public:
@@ -25,54 +38,269 @@ class PipeReader : public LineReader {
   [[nodiscard]] bool is_person() const override { return false; }
 };
 
-// libedit wants a function for the prompt.
-const char* current_prompt = "> ";
-char* show_prompt(EditLine* /*edit*/) { return const_cast<char*>(current_prompt); }
+// A terminal in this mode puts kPasteBegin and kPasteEnd around what is pasted (xterm's
+// "bracketed paste").
+constexpr const char* kPasteOn = "\x1b[?2004h";
+constexpr const char* kPasteOff = "\x1b[0m\x1b[?2004l";
+constexpr const char* kPasteBegin = "\x1b[200~";
+constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
+// Around what libedit must not count when it computes columns.
+constexpr wchar_t kUncounted = L'\1';
+
+// Signals that arrive while the editor waits for a key come to it as bytes of this pipe: 'i' for
+// Ctrl-C, 'w' for a window of another size, 'c' for going on after Ctrl-Z. A flag would not do: a
+// signal just before poll() would not end it.
+std::atomic<int> signal_pipe = -1;
+
+void on_signal(int signal) {
+  const int error = errno;
+  const char byte = signal == SIGWINCH ? 'w' : 'c';
+  [[maybe_unused]] const ssize_t written = write(signal_pipe, &byte, 1);
+  errno = error;
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+class SignalPipe {
+ public:
+  SignalPipe() {
+    LIMPID_CHECK(ResourceError, pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0, "cannot make a pipe");
+    signal_pipe = ends_[1];
+    set_interrupt_pipe(ends_[1]);
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGWINCH, &action, nullptr);
+    sigaction(SIGCONT, &action, nullptr);
+  }
+  SignalPipe(const SignalPipe&) = delete;
+  SignalPipe& operator=(const SignalPipe&) = delete;
+  ~SignalPipe() {
+    std::signal(SIGWINCH, SIG_DFL);
+    std::signal(SIGCONT, SIG_DFL);
+    set_interrupt_pipe(-1);
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  [[nodiscard]] int read_end() const { return ends_[0]; }
+  // The next signal, or 0.
+  [[nodiscard]] char next() const {
+    char byte = 0;
+    return read(ends_[0], &byte, 1) == 1 ? byte : '\0';
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
 
 class TerminalReader : public LineReader {
  public:
-  TerminalReader() {
+  TerminalReader() : out_(stdout_is_terminal() ? stdout : stderr), style_(fileno(out_)) {
     // libedit edits characters, not bytes, in a UTF-8 locale.
     const char* locale = std::setlocale(LC_CTYPE, "");
     if (locale == nullptr || std::string_view(locale) == "C") std::setlocale(LC_CTYPE, "C.UTF-8");
     // The prompt belongs to the terminal, also when the answers go elsewhere.
-    edit_ = el_init("limpid", stdin, stdout_is_terminal() ? stdout : stderr, stderr);
-    history_ = history_init();
-    LIMPID_CHECK(ResourceError, edit_ != nullptr && history_ != nullptr,
-                 "cannot edit lines on this terminal; try a pipe");
-    HistEvent event;
-    history(history_, &event, H_SETSIZE, kHistoryLines);
-    history(history_, &event, H_SETUNIQUE, 1);
-    el_set(edit_, EL_PROMPT, show_prompt);
+    edit_ = el_init("limpid", stdin, out_, stderr);
+    LIMPID_CHECK(ResourceError, edit_ != nullptr, "cannot edit lines on this terminal; try a pipe");
+    el_set(edit_, EL_CLIENTDATA, this);
+    el_wset(edit_, EL_PROMPT_ESC, show_prompt, kUncounted);
     el_set(edit_, EL_EDITOR, "emacs");
-    el_set(edit_, EL_HIST, history, history_);
+    el_set(edit_, EL_HIST, history, history_.get());
+    el_wset(edit_, EL_GETCFN, read_key);
+    el_set(edit_, EL_ADDFN, "limpid-paste", "inserts what is pasted", insert_paste);
+    el_set(edit_, EL_ADDFN, "limpid-newline", "begins another line", insert_newline);
+    el_set(edit_, EL_BIND, kPasteBegin, "limpid-paste", nullptr);
+    el_set(edit_, EL_BIND, "\x1b\n", "limpid-newline", nullptr);
+    el_set(edit_, EL_BIND, "\x1b\r", "limpid-newline", nullptr);
+    el_set(edit_, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+    // While no line is edited: neither echo nor waiting for a whole line. What is typed then stays
+    // in the terminal's queue until the next line is edited.
+    el_set(edit_, EL_SETTY, "-x", "-echo", "-icanon", "-icrnl", "-inlcr", nullptr);
+    el_set(edit_, EL_SETTY, "-d", "-icrnl", "-inlcr",
+           nullptr);  // so that a pasted \r\n is one newline
+    if (terminal_has_escapes()) {
+      set_farewell(kPasteOff);
+      write_terminal(kPasteOn);
+    }
   }
   ~TerminalReader() override {
-    if (history_ != nullptr) history_end(history_);
-    if (edit_ != nullptr) el_end(edit_);
+    if (terminal_has_escapes()) write_terminal(kPasteOff);
+    set_farewell(nullptr);
+    el_end(edit_);
   }
   TerminalReader(const TerminalReader&) = delete;
   TerminalReader& operator=(const TerminalReader&) = delete;
 
   std::optional<std::string> next(const char* prompt) override {
-    current_prompt = prompt;
+    while (signals_.next() != 0) {  // what came while nobody waited; libedit asks for the size
+    }
+    const std::string_view style = style_.question();
+    prompt_ = style.empty() ? L"" : L"\1" + std::wstring(style.begin(), style.end()) + L"\1";
+    prompt_ += std::wstring(prompt, prompt + std::strlen(prompt));
+    prompt_width_ = static_cast<int>(std::strlen(prompt));
     int n_read = 0;
     const char* line = el_gets(edit_, &n_read);
+    write_terminal(style_.reset());
     if (line == nullptr || n_read <= 0) return std::nullopt;
     std::string text(line, static_cast<size_t>(n_read));
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-    HistEvent event;
-    if (!text.empty()) history(history_, &event, H_ENTER, text.c_str());
     return text;
   }
+  void remember(const std::string& turn) override { history_.add(turn); }
   [[nodiscard]] bool is_person() const override { return true; }
 
  private:
+  static TerminalReader& of(EditLine* edit) {
+    void* self = nullptr;
+    el_get(edit, EL_CLIENTDATA, &self);
+    return *static_cast<TerminalReader*>(self);
+  }
+  static wchar_t* show_prompt(EditLine* edit) { return of(edit).prompt_.data(); }
+
+  // libedit's source of characters: 1, or 0 at the end of input, or -1 when Ctrl-C came.
+  static int read_key(EditLine* edit, wchar_t* key) {
+    TerminalReader& self = of(edit);
+    std::mbstate_t state{};
+    while (true) {
+      pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {self.signals_.read_end(), POLLIN, 0}};
+      if (poll(sources, 2, -1) < 0) continue;  // a signal, which the pipe will tell
+      if (sources[1].revents != 0) {
+        const char signal = self.signals_.next();
+        if (signal == 'i') return -1;
+        if (signal == 'w') self.draw_anew();
+        if (signal == 'c') self.resume();
+        continue;
+      }
+      char byte = 0;
+      const ssize_t n_read = read(STDIN_FILENO, &byte, 1);
+      if (n_read < 0 && errno == EINTR) continue;
+      if (n_read <= 0) return static_cast<int>(n_read);
+      const size_t length = std::mbrtowc(key, &byte, 1, &state);
+      if (length == static_cast<size_t>(-2)) continue;  // more bytes of the character follow
+      if (length == static_cast<size_t>(-1)) *key = L'\xFFFD';
+      return 1;
+    }
+  }
+
+  // Terminals send a carriage return for each newline of what is pasted.
+  static unsigned char insert_paste(EditLine* edit, int /*key*/) {
+    std::wstring text;
+    while (!text.ends_with(kPasteEnd)) {
+      wchar_t key = 0;
+      if (el_wgetc(edit, &key) != 1) return CC_EOF;
+      text += key;
+    }
+    text.resize(text.size() - kPasteEnd.size());
+    std::wstring shown;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool newline_follows = i + 1 < text.size() && text[i + 1] == L'\n';
+      if (text[i] == L'\t') {
+        shown += L"    ";  // libedit shows a tab as wide as the column says, which a resize changes
+      } else if (text[i] != L'\r') {
+        shown += text[i];
+      } else if (!newline_follows) {
+        shown += L'\n';
+      }
+    }
+    if (!shown.empty()) el_winsertstr(edit, shown.c_str());
+    return CC_REFRESH;
+  }
+
+  static unsigned char insert_newline(EditLine* edit, int /*key*/) {
+    el_winsertstr(edit, L"\n");
+    return CC_REFRESH;
+  }
+
+  // After Ctrl-Z the shell has left the terminal in its own mode, and has written to it.
+  void resume() {
+    el_set(edit_, EL_PREP_TERM, 0);
+    el_set(edit_, EL_PREP_TERM, 1);
+    write_terminal("\n" + std::string(style_.question()));
+    el_set(edit_, EL_REFRESH);
+  }
+
+  // After the window changed its size. Most terminals then break again the lines that they broke
+  // themselves, but not where a program moved to the next row, as libedit does after a row that
+  // ends with spaces. So libedit draws into nothing, only to know where things are, and the text is
+  // written here in one piece, which leaves all the breaking to the terminal.
+  void draw_anew() {
+    if (!terminal_has_escapes()) return;
+    const LineInfoW* line = el_wline(edit_);
+    const std::wstring text(line->buffer, line->lastchar);
+    const auto cursor = static_cast<size_t>(line->cursor - line->buffer);
+    winsize window{};
+    ioctl(fileno(out_), TIOCGWINSZ, &window);
+    const TextPlace now = place_after(text.substr(0, cursor), prompt_width_, window.ws_col);
+    const TextPlace end = place_after(text, prompt_width_, window.ws_col);
+    draw_into_nothing();
+    write_terminal(up(now.row) + "\r\x1b[J" + std::string(style_.question()));
+    std::string drawn(prompt_.end() - prompt_width_, prompt_.end());
+    for (const wchar_t character : text) append_shown(character, drawn);
+    // A terminal waits at the right margin for one more character before it goes to the next row.
+    if (end.column == 0 && !text.ends_with(L'\n')) drawn += " \r";
+    drawn += up(end.row - now.row) + "\r";
+    if (now.column > 0) drawn += fmt::format("\x1b[{}C", now.column);
+    write_terminal(drawn);
+  }
+
+  void draw_into_nothing() {
+    const std::unique_ptr<std::FILE, CloseFile> nothing(std::fopen("/dev/null", "w"));
+    if (nothing == nullptr) return;
+    el_set(edit_, EL_SETFP, 1, nothing.get());
+    el_resize(edit_);
+    el_set(edit_, EL_REFRESH);
+    el_set(edit_, EL_SETFP, 1, out_);
+  }
+
+  static std::string up(int rows) { return rows > 0 ? fmt::format("\x1b[{}A", rows) : ""; }
+
+  // As libedit shows it, in as many columns as place_after counts.
+  static void append_shown(wchar_t character, std::string& shown) {
+    if (character == L'\n') {
+      shown += "\r\n";
+    } else if (character < L' ' || character == 0x7F) {
+      shown += {'^', static_cast<char>(character ^ 0x40)};
+    } else {
+      char bytes[MB_LEN_MAX];
+      std::mbstate_t state{};
+      const size_t n_bytes = std::wcrtomb(bytes, character, &state);
+      if (n_bytes != static_cast<size_t>(-1)) shown.append(bytes, n_bytes);
+    }
+  }
+
+  void write_terminal(std::string_view text) const {
+    std::fwrite(text.data(), 1, text.size(), out_);
+    std::fflush(out_);
+  }
+
+  std::FILE* out_;
+  TerminalStyle style_;
+  SignalPipe signals_;
+  LineHistory history_{chat_history_path()};
   EditLine* edit_ = nullptr;
-  History* history_ = nullptr;
+  std::wstring prompt_;
+  int prompt_width_ = 0;  // columns
 };
 
 }  // namespace
+
+TextPlace place_after(std::wstring_view text, int start, int columns) {
+  TextPlace place{0, start};
+  for (const wchar_t character : text) {
+    if (character == L'\n') {
+      place = {place.row + 1, 0};
+      continue;
+    }
+    const bool is_control = character < L' ' || character == 0x7F;  // shown as ^X
+    const int width = is_control ? 2 : std::max(wcwidth(character), 0);
+    if (columns > 0 && place.column + width > columns) place = {place.row + 1, 0};
+    place.column += width;
+    if (place.column == columns) place = {place.row + 1, 0};
+  }
+  return place;
+}
 
 std::unique_ptr<LineReader> make_line_reader() {
   if (stdin_is_terminal()) return std::make_unique<TerminalReader>();

@@ -4,18 +4,33 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace limpid::cli {
 
 class LineReader {
  public:
   virtual ~LineReader() = default;
-  // Without its newline; nothing at the end of input. `prompt` is shown to a person only.
+  // Without its newline; a paste or Alt-Enter may bring newlines into the middle. Nothing at the
+  // end of input, and when Ctrl-C came instead of a line. `prompt` is shown to a person only.
   virtual std::optional<std::string> next(const char* prompt) = 0;
+  // Keeps what was read for the arrow keys, and for conversations to come.
+  virtual void remember(const std::string& /*turn*/) {}
   [[nodiscard]] virtual bool is_person() const = 0;
 };
 
-// Chooses by whether standard input is a terminal.
+// Chooses by whether standard input is a terminal. On a terminal what is typed between two calls of
+// next() is not echoed, and belongs to the next line. One at a time; needs an InterruptGuard.
 std::unique_ptr<LineReader> make_line_reader();
+
+// A place on a terminal, counted from the row and the column of a window where a text began.
+struct TextPlace {
+  int row = 0;
+  int column = 0;
+};
+
+// Where the cursor is after `text` that began in column `start` of row 0, on a terminal of
+// `columns`. A row that is full counts as left.
+TextPlace place_after(std::wstring_view text, int start, int columns);
 
 }  // namespace limpid::cli

@@ -1,0 +1,37 @@
+// The lines that a person typed, also those of earlier conversations.
+#pragma once
+
+#include <histedit.h>
+
+#include <filesystem>
+#include <string>
+
+namespace limpid::cli {
+
+// ${XDG_STATE_HOME:-~/.local/state}/limpid/chat_history, or "" when neither variable is set.
+std::filesystem::path chat_history_path();
+
+// At most 1000 entries. What was typed is private: the file has mode 0600, and a folder that is
+// made for it 0700. A file that cannot be read or written costs the history, nothing else.
+class LineHistory {
+ public:
+  // Reads the file at `path`; "" keeps nothing beyond this object.
+  explicit LineHistory(std::filesystem::path path);
+  LineHistory(const LineHistory&) = delete;
+  LineHistory& operator=(const LineHistory&) = delete;
+  ~LineHistory();
+
+  // Also appends `entry` to the file at once, so conversations that run at the same time each add
+  // theirs. An entry that begins with a space stays out of the file.
+  void add(const std::string& entry);
+  // For libedit, as long as this object lives.
+  History* get() { return history_; }
+
+ private:
+  void append_to_file(const std::string& entry) const;
+
+  std::filesystem::path path_;
+  History* history_;
+};
+
+}  // namespace limpid::cli

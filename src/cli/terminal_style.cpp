@@ -1,0 +1,34 @@
+#include "cli/terminal_style.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/output.h"
+
+namespace limpid::cli {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
+
+}  // namespace
+
+bool terminal_has_escapes() {
+  const std::string_view term = variable("TERM");
+  return !term.empty() && term != "dumb";
+}
+
+TerminalStyle::TerminalStyle(int descriptor)
+    : styled_(isatty(descriptor) != 0 && terminal_has_escapes() && variable("NO_COLOR").empty()) {}
+
+std::string TerminalStyle::dim(std::string_view text) const {
+  return styled_ ? fmt::format("\x1b[2m{}\x1b[0m", text) : std::string(text);
+}
+
+void print_note(std::string_view text) { print_log(TerminalStyle(STDERR_FILENO).dim(text)); }
+
+}  // namespace limpid::cli
