@@ -7,8 +7,6 @@ MAKEFLAGS += --no-print-directory
 FUZZ_SECONDS ?= 60
 SMOLLM2 := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/limpid/models/SmolLM2-135M-Instruct.Q4_1.gguf
 MODEL ?= $(SMOLLM2)
-# A model as small as that one answers best with its likeliest words; CHAT_FLAGS= gives the program's defaults.
-CHAT_FLAGS ?= $(if $(filter $(SMOLLM2),$(MODEL)),--temp 0)
 PULL_SMOLLM2 := tools/venv.sh pip >/dev/null && build/release/limpid pull smollm2 </dev/null >/dev/null
 PROGRAM_ONLY := release --target limpid_program -- -DLIMPID_BUILD_TESTS=OFF
 
@@ -26,7 +24,7 @@ model: build ## the model that `make chat` talks with (98 MB), verified
 	@$(PULL_SMOLLM2)
 
 .PHONY: chat
-chat: build ## a chat with a small real model; MODEL=FILE for another
+chat: build ## a chat with a small real model; MODEL=FILE for another, CHAT_FLAGS='--temp 0' for options
 	@[ "$(MODEL)" != "$(SMOLLM2)" ] || { $(PULL_SMOLLM2); }
 	@exec build/release/limpid chat -m "$(MODEL)" $(CHAT_FLAGS)
 

@@ -1,19 +1,21 @@
 // `limpid chat`: a conversation in the model's own format.
 #include "limpid/chat.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <filesystem>
 
 #include "base/check.h"
-#include "cli/answer.h"
 #include "cli/command.h"
+#include "cli/conversation.h"
 #include "cli/interrupt.h"
-#include "cli/line_reader.h"
+#include "cli/model_path.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/sampler_settings.h"
 #include "generate/engine.h"
 
 namespace limpid::cli {
@@ -34,8 +36,10 @@ struct ChatFlags {
 };
 
 void declare_chat(Flags& flags, ChatFlags& values) {
-  flags.text("-p,--prompt TEXT", values.prompt, "the first thing to say");
-  flags.text("-f,--file FILE", values.prompt_file, "a file with it");
+  flags.text("-p,--prompt TEXT", values.prompt,
+             "the first thing to say; follows the text of -f or of standard input");
+  flags.text("-f,--file FILE", values.prompt_file, "a file with it; - is standard input");
+  flags.dash_means("--file=-");
   flags.text("-sys,--system-prompt TEXT", values.system,
              "what the model is told beforehand (You are a helpful assistant.);\n"
              "                                  '' leaves it to the template");
@@ -50,115 +54,81 @@ void declare_chat(Flags& flags, ChatFlags& values) {
   declare_generation(flags, values.generation);
 }
 
-// -p or -f; nothing when neither was given.
+bool stdin_is_closed() { return fcntl(STDIN_FILENO, F_GETFD) < 0; }
+
+// The text of -f, or of a pipe when there is a question to it, then that of -p; nothing when
+// neither option was given.
 std::optional<std::string> first_message(const ChatFlags& values) {
-  std::string text = values.prompt_file.empty() ? values.prompt : read_text(values.prompt_file);
-  if (values.escape) text = unescape(text);
+  std::string text;
+  if (!values.prompt_file.empty()) {
+    text = read_text(values.prompt_file);
+  } else if (!values.prompt.empty() && !stdin_is_terminal() && !stdin_is_closed()) {
+    text = read_text("-");
+  }
+  if (!values.prompt.empty()) {
+    while (text.ends_with('\n')) text.pop_back();
+    if (!text.empty()) text += "\n\n";
+    text += values.escape ? unescape(values.prompt) : values.prompt;
+  }
   if (text.empty()) return std::nullopt;
   return text;
 }
 
-class Conversation {
- public:
-  Conversation(Chat chat, const ChatFlags& values, InterruptGuard& interrupt)
-      : chat_(std::move(chat)),
-        values_(values),
-        interrupt_(interrupt),
-        reader_(make_line_reader()) {}
+// Nothing when no option gave one: the library has a default.
+std::optional<std::string> system_message(const Flags& flags, const ChatFlags& values) {
+  const bool from_text = flags.given("--system-prompt");
+  const bool from_file = flags.given("--system-prompt-file");
+  LIMPID_CHECK(ArgumentError, !from_text || !from_file,
+               "-sys and -sysf both give a system message; give one of them");
+  if (from_file) return read_text(values.system_file);
+  if (!from_text) return std::nullopt;
+  return values.escape ? unescape(values.system) : values.system;
+}
 
-  // Exit code. Answers `first`, then what is typed.
-  int hold(std::optional<std::string> first) {
-    if (reader_->is_person() && !first) {
-      print_log(
-          "/exit leaves, /clear forgets, Ctrl-C stops an answer, \\ at the end continues a line");
-    }
-    while (true) {
-      std::optional<std::string> text = std::exchange(first, std::nullopt);
-      if (!text) text = read_turn();
-      LIMPID_CHECK(
-          ArgumentError, text || reader_->is_person() || n_turns_ > 0,
-          "nothing to answer: standard input is empty; give -p TEXT, or chat in a terminal "
-          "(docker run -it)");
-      ++n_turns_;
-      // The first Ctrl-C at the prompt asks; it stays counted, so a second one leaves at once.
-      if (!text && reader_->is_person() && interrupt_.interrupted() && !wants_to_leave_) {
-        wants_to_leave_ = true;
-        print_log("\n(Ctrl-C again, Ctrl-D or /exit leaves)");
-        continue;
-      }
-      wants_to_leave_ = false;
-      if (!text || *text == "/exit" || *text == "exit") return kExitOk;
-      interrupt_.clear();
-      if (*text == "/clear") {
-        chat_.clear();
-        continue;
-      }
-      if (text->empty()) continue;
-      if (!answer(*text)) return kExitInterrupted;
-      if (values_.single_turn) return kExitOk;
-    }
-  }
+// Takes what is recommended for the model where no flag says otherwise, and tells where it comes
+// from. What `pull` recommends was tried with Limpid, so it counts before what the file says.
+std::string choose_sampler(const Flags& flags, const LanguageModel& model, const NamedModel* named,
+                           SamplerOptions& sampler) {
+  SamplerOptions recommended = model.recommended_sampler();
+  if (named != nullptr) set_samplers(named->sampling, recommended);
+  const std::string changed = apply_recommended(flags, recommended, sampler);
+  if (changed.empty()) return "sampling: by the flags, else the defaults of --help; /set shows it";
+  return fmt::format("sampling: {} (recommended {})", changed,
+                     named == nullptr ? "by the model" : fmt::format("for {}", named->name));
+}
 
- private:
-  std::optional<std::string> read_turn() {
-    std::optional<std::string> text = reader_->next("> ");
-    while (reader_->is_person() && text && text->ends_with('\\')) {
-      const std::optional<std::string> more = reader_->next(". ");
-      text->back() = '\n';
-      if (!more) break;
-      *text += *more;
-    }
-    return text;
-  }
-
-  // False when Ctrl-C ended a conversation that nobody can go on with.
-  bool answer(const std::string& text) {
-    try {
-      TextStream stream = chat_.ask(text);
-      while (const auto piece = stream.next()) {
-        if (values_.json) continue;
-        write_out(*piece);
-        flush_out();
-      }
-      const GenerationResult& result = stream.so_far();
-      write_out(values_.json ? dump_json(to_json(result)) + "\n" : "\n");
-      flush_out();
-      if (values_.timings || values_.model.verbose) print_timings({&result, 1});
-    } catch (const ContextOverflowError& error) {
-      if (!reader_->is_person()) throw;
-      print_error(error.what());
-    }
-    if (!interrupt_.interrupted()) return true;
-    interrupt_.clear();
-    return reader_->is_person() && !values_.single_turn;
-  }
-
-  Chat chat_;
-  const ChatFlags& values_;
-  InterruptGuard& interrupt_;
-  std::unique_ptr<LineReader> reader_;
-  bool wants_to_leave_ = false;  // Ctrl-C at the prompt
-  int64_t n_turns_ = 0;          // read, whatever became of them
-};
+std::string banner(const std::string& path, const NamedModel* named, const LanguageModel& model,
+                   const std::string& sampling) {
+  const std::string name = named == nullptr ? std::filesystem::path(path).filename().string()
+                                            : std::string(named->description);
+  return fmt::format(
+      "{}; context {} tokens\n{}\n/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves",
+      name, model.n_ctx(), sampling);
+}
 
 }  // namespace
 
 int chat_command(const Arguments& arguments) {
   ChatFlags values;
-  Flags flags("chat -m FILE [options]",
-              "A conversation in the model's own chat format. /exit, exit and Ctrl-D leave; Ctrl-C "
-              "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
-              "turn.",
-              "limpid chat -m smollm2\n"
-              "limpid chat -m smollm2 -st -p 'What is the capital of France?' --temp 0\n"
-              "echo 'Name a river.' | limpid chat -m smollm2 -sys 'Answer in one word.'");
+  Flags flags(
+      "chat -m FILE [options]",
+      "A conversation in the model's own chat format. /help lists the commands; Ctrl-C "
+      "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
+      "turn.\nSampling settings that no flag gives are those recommended for the model: by "
+      "`limpid pull --list`,\nelse by the model file; else the defaults below.",
+      "limpid chat -m smollm2\n"
+      "limpid chat -m smollm2 -st -p 'What is the capital of France?' --temp 0\n"
+      "echo 'Name a river.' | limpid chat -m smollm2 -sys 'Answer in one word.'\n"
+      "echo 'int f(int x) { return x + 1; }' | limpid chat -m smollm2 -p 'What does it do?'");
   declare_chat(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
-  ChatOptions options;
-  options.generation = to_generation_options(values.generation);
-  if (flags.given("--system-prompt")) options.system = values.system;
-  if (!values.system_file.empty()) options.system = read_text(values.system_file);
-  if (values.escape && options.system) options.system = unescape(*options.system);
+  ConversationOptions options;
+  GenerationOptions& generation = options.chat.generation;
+  generation = to_generation_options(values.generation);
+  options.chat.system = system_message(flags, values);
+  options.single_turn = values.single_turn;
+  options.json = values.json;
+  options.timings = values.timings || values.model.verbose;
   const std::optional<std::string> first = first_message(values);
 
   const LanguageModel model = open_language_model(
@@ -168,9 +138,13 @@ int chat_command(const Arguments& arguments) {
                "{} carries no chat template; give one with --chat-template-file, or continue plain "
                "text with limpid run",
                values.model.model);
-  apply_model_samplers(flags, values.model, model, options.generation.sampler);
-  InterruptGuard interrupt(options.generation.cancel);
-  return Conversation(Chat(model, options), values, interrupt).hold(first);
+  const std::string path = resolve_model(values.model.model);
+  const NamedModel* named = named_model_at(path);
+  const std::string sampling = choose_sampler(flags, model, named, generation.sampler);
+  if (values.model.verbose) print_log(sampling);
+  if (!values.single_turn && !first) options.banner = banner(path, named, model, sampling);
+  InterruptGuard interrupt(generation.cancel);
+  return Conversation(model, options, interrupt).hold(first);
 }
 
 }  // namespace limpid::cli

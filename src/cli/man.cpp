@@ -87,6 +87,8 @@ std::string command_section(const DescribedCommand& command) {
 std::string environment_section(std::span<const DescribedCommand> commands) {
   std::map<std::string, std::string> variables = {
       {"XDG_CACHE_HOME", "where models are kept, in its folder limpid (~/.cache)"},
+      {"XDG_STATE_HOME",
+       "where what is typed in `limpid chat` is kept, in its folder limpid (~/.local/state)"},
       {"LIMPID_ISA", "the instruction set whose kernels run, of those that `limpid devices` lists"},
       {"NO_COLOR", "no colours when set"},
       {"HF_TOKEN", "the token with which `limpid pull` asks the hub"}};

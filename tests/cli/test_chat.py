@@ -1,16 +1,10 @@
 """`limpid chat` as a person and as a script meet it, on a tiny model that says nothing sensible."""
 
-import contextlib
 import json
-import os
 import pathlib
-import pty
-import select
 import signal
 import subprocess
 import tempfile
-import termios
-import time
 import unittest
 
 import limpid_program
@@ -26,12 +20,56 @@ def chat(*arguments: object, stdin: str = ""):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+def one_answer(*arguments: object, stdin: str = "") -> dict:
+    """Ids of the prompt and of the answer."""
+    code, out, err = chat(*GREEDY, "-st", "--json", *arguments, stdin=stdin)
+    assert code == 0, err
+    answer = json.loads(out)
+    return {"ids": answer["ids"], "n_prompt": answer["timings"]["n_prompt"]}
+
+
 class Scripted(unittest.TestCase):
     def test_single_turn_prints_the_answer_alone(self):
         code, out, err = chat(*GREEDY, "-st", "-p", "hello")
         self.assertEqual((code, err), (0, ""))
         self.assertTrue(out.endswith("\n"))
         self.assertEqual(chat(*GREEDY, "-st", stdin="hello\nnever said\n"), (0, out, ""))
+
+    def test_a_file_and_a_question_are_one_message(self):
+        whole = one_answer("-p", "the world\nis in\n\nhello")
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("the world\nis in\n")
+            file.flush()
+            self.assertEqual(one_answer("-f", file.name, "-p", "hello"), whole)
+        self.assertEqual(one_answer("-p", "hello", stdin="the world\nis in\n"), whole)
+        self.assertEqual(one_answer("-f", "-", "-p", "hello", stdin="the world\nis in\n"), whole)
+        self.assertNotEqual(one_answer("-p", "hello"), whole)
+
+    def test_without_input_it_answers_an_example_question(self):
+        asked = chat(*GREEDY, "-st", "-p", "What is the capital of France?")
+        code, out, err = chat(*GREEDY)
+        self.assertEqual((code, out), asked[:2])
+        self.assertIn("What is the capital of France?", err)
+        closed = f"exec '{limpid_program.PROGRAM}' chat -m '{TINY}' --temp 0 -n 8 <&-"
+        done = subprocess.run(["bash", "-c", closed], capture_output=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout.decode()), asked[:2])
+        # Input that asks nothing is input.
+        self.assertEqual(chat(*GREEDY, stdin="/exit\n"), (0, "", ""))
+
+    def test_a_block_is_one_message(self):
+        block = '"""the\n\n/exit\nhello"""\n'
+        code, out, _ = chat(*GREEDY, "--json", stdin=block)
+        self.assertEqual((code, json.loads(out)["ids"]), (0, one_answer("-p", "the\n\n/exit\nhello")["ids"]))
+
+    def test_a_loop_ends_with_its_own_reason(self):
+        code, out, err = chat("-m", TINY, "--temp", "0", "--json", stdin="in\n")
+        self.assertEqual((code, json.loads(out)["stop_reason"]), (0, "repetition"))
+        self.assertIn("had begun to repeat itself", err)
+
+    def test_a_full_context_is_not_an_error(self):
+        code, out, err = chat(*GREEDY, "-c", "96", "--json", stdin="the world is in the hello\n" * 8)
+        self.assertEqual((code, len(out.splitlines())), (0, 8))
+        self.assertIn("the model no longer sees its oldest", err)
 
     def test_each_line_is_a_turn_until_exit(self):
         for leave in ("", "exit\nnot this\n", "/exit\nnot this\n"):
@@ -87,105 +125,30 @@ class Scripted(unittest.TestCase):
             )
             file.flush()
             options = [*GREEDY, "-st", "-p", "hello", "--chat-template-file", file.name]
-            self.assertEqual(chat(*options)[0], 0)
+            code, _, err = chat(*options)
+            self.assertEqual(code, 0)
+            self.assertIn("takes no system message", err)
             code, _, err = chat(*options, "-sys", "the")
             self.assertEqual(code, 1)
             self.assertIn("no system role", err)
 
+    def test_other_errors_of_a_template_are_told(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:
+            file.write("{{ messages[0].content.no_such_method() }}")
+            file.flush()
+            code, _, err = chat(*GREEDY, "-st", "-p", "hello", "--chat-template-file", file.name)
+            self.assertEqual(code, 1)
+            self.assertIn("no_such_method", err)
+
     def test_interrupt_of_a_script_is_130(self):
         command = [str(limpid_program.PROGRAM), "chat", *map(str, ENDLESS), "-st", "-p", "the"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         self.assertTrue(process.stdout.read(1))
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
-
-
-def prompt(seen: bytes) -> bool:
-    return b"> " in seen
-
-
-class Terminal:
-    """The program on a terminal of its own."""
-
-    def __init__(self, *arguments: object) -> None:
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            command = [str(limpid_program.PROGRAM), "chat", *map(str, arguments)]
-            os.execve(command[0], command, {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"})
-        self.seen = b""
-
-    def type(self, text: str) -> None:
-        os.write(self.fd, text.encode())
-
-    def read_until(self, done, seconds: float = 60) -> None:
-        """Reads until `done(what came since the last call)`."""
-        start = len(self.seen)
-        end = time.monotonic() + seconds
-        while not done(self.seen[start:]):
-            if time.monotonic() > end:
-                raise AssertionError(f"nothing more came after {self.seen[start:]!r}")
-            if select.select([self.fd], [], [], 0.1)[0]:
-                self.seen += os.read(self.fd, 4096)
-
-    def wait_for_prompt(self, done=prompt, seconds: float = 60) -> None:
-        """Also until the line editor listens: what is typed before it takes the terminal over is not its own."""
-        self.read_until(done, seconds)
-        end = time.monotonic() + seconds
-        while termios.tcgetattr(self.fd)[3] & termios.ICANON and time.monotonic() < end:
-            time.sleep(0.01)
-
-    def exit_code(self, seconds: float = 60) -> int:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if select.select([self.fd], [], [], 0.05)[0]:
-                with contextlib.suppress(OSError):  # when the other side is gone
-                    self.seen += os.read(self.fd, 4096)
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                os.close(self.fd)
-                return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError("the program did not leave")
-
-
-class Typed(unittest.TestCase):
-    def test_exit_and_control_d_leave(self):
-        for keys in ("/exit\r", "exit\r", "\x04"):
-            terminal = Terminal(*GREEDY)
-            terminal.wait_for_prompt()
-            terminal.type(keys)
-            self.assertEqual(terminal.exit_code(), 0)
-
-    def test_an_answer_and_another_prompt(self):
-        terminal = Terminal(*GREEDY)
-        terminal.wait_for_prompt()
-        terminal.type("hello\r")
-        terminal.wait_for_prompt(
-            lambda seen: b"hello" in seen and prompt(seen.split(b"hello", 1)[1])
-        )
-        terminal.type("/exit\r")
-        self.assertEqual(terminal.exit_code(), 0)
-
-    def test_control_c_stops_the_answer_only(self):
-        terminal = Terminal(*ENDLESS)
-        terminal.wait_for_prompt()
-        terminal.type("the\r")
-        terminal.read_until(lambda seen: len(seen) > 200)
-        terminal.type("\x03")
-        terminal.wait_for_prompt(
-            lambda seen: seen.rstrip(b" ").endswith(b">") or b"\n> " in seen or b"\r> " in seen
-        )
-        terminal.type("/exit\r")
-        self.assertEqual(terminal.exit_code(), 0)
-
-    def test_control_c_twice_leaves_with_130(self):
-        terminal = Terminal(*GREEDY)
-        terminal.wait_for_prompt()
-        terminal.type("\x03")
-        time.sleep(0.3)
-        terminal.type("\x03")
-        self.assertEqual(terminal.exit_code(), 130)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,24 @@ def smollm2() -> pathlib.Path:
     return limpid_program.SMOLLM2
 
 
+PLAIN = ["--temp", "0", "--repeat-penalty", "1"]  # the likeliest token, whatever pull recommends
+
+
 class SmolLm2(unittest.TestCase):
+    def test_what_pull_recommends_is_used_where_no_flag_says_otherwise(self):
+        def answer(*options: str) -> dict:
+            question = ("-st", "--json", "-n", "400", "-p", "What is 2+2?")
+            return limpid_program.run_json("chat", "-m", smollm2(), *question, *options)
+
+        recommended = answer()
+        self.assertEqual(recommended["stop_reason"], "end_of_text")
+        flags = ("--temp", "0", "--repeat-penalty", "1.1")
+        self.assertEqual(recommended["ids"], answer(*flags)["ids"])
+        # Without it this question is answered in a circle, which is noticed.
+        self.assertEqual(answer(*PLAIN, "-n", "2000")["stop_reason"], "repetition")
+
     def test_it_knows_the_capital_of_france(self):
-        options = ["-st", "--temp", "0", "-n", "32", "-p", "What is the capital of France?"]
+        options = [*PLAIN, "-st", "-n", "32", "-p", "What is the capital of France?"]
         self.assertEqual(
             limpid_program.run("chat", "-m", smollm2(), *options),
             b"The capital of France is Paris.\n",
@@ -39,7 +54,7 @@ class SmolLm2(unittest.TestCase):
     def test_a_second_turn_continues_the_first(self):
         turns = b"What is the capital of France?\nIs it large?\n"
         out = limpid_program.run(
-            "chat", "-m", smollm2(), "--temp", "0", "-n", "24", "--json", stdin=turns
+            "chat", "-m", smollm2(), *PLAIN, "-n", "24", "--json", stdin=turns
         )
         answers = [json.loads(line) for line in out.splitlines()]
         self.assertEqual(answers[0]["text"], "The capital of France is Paris.")

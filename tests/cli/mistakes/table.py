@@ -326,16 +326,16 @@ TEXT = [
         "smaller batch (-b), or a model of fewer bits",
     ),
     Mistake(
-        "limpid chat -m tiny.gguf < /dev/null",
-        "nothing to answer: standard input is empty; give -p TEXT, or chat in a terminal (docker run -it)",
-    ),
-    Mistake(
-        "limpid chat -m tiny.gguf <&-",
-        "nothing to answer: standard input is empty; give -p TEXT, or chat in a terminal (docker run -it)",
-    ),
-    Mistake(
         "limpid tokenize -m tiny.gguf <&-",
         "cannot read standard input: Bad file descriptor",
+    ),
+    Mistake(
+        "limpid chat -m tiny.gguf -p hi -sys a -sysf story.txt",
+        "-sys and -sysf both give a system message; give one of them",
+    ),
+    Mistake(
+        "echo /hlep | limpid chat -m tiny.gguf",
+        'no command /hlep; did you mean /help? (/help lists them; """/hlep""" sends it as text)',
     ),
     Mistake("limpid tokenize -m tiny.gguf -p hi -f story.txt", "give one of -p and -f"),
     Mistake("limpid detokenize -m tiny.gguf --ids hello", "ids: 'hello' is not a whole number"),

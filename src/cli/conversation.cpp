@@ -1,0 +1,148 @@
+#include "cli/conversation.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/check.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace limpid::cli {
+namespace {
+
+constexpr std::string_view kBlock = "\"\"\"";
+constexpr const char* kExampleQuestion = "What is the capital of France?";
+
+}  // namespace
+
+Conversation::Conversation(LanguageModel model, ConversationOptions options,
+                           InterruptGuard& interrupt)
+    : model_(std::move(model)),
+      options_(std::move(options)),
+      interrupt_(interrupt),
+      reader_(make_line_reader()),
+      chat_(model_, options_.chat) {}
+
+int Conversation::hold(std::optional<std::string> first) {
+  if (reader_->is_person() && !options_.banner.empty()) print_note(options_.banner);
+  if (!options_.chat.system && !has_system_message()) {
+    print_note("(the model's chat template takes no system message)");
+  }
+  bool asked_to_leave = false;
+  bool has_taken = false;
+  while (!is_over_) {
+    std::optional<Turn> turn = first ? Turn{*std::exchange(first, {}), true} : read_turn();
+    // The first Ctrl-C at the prompt asks. It stays counted, so a second one leaves at once.
+    if (!turn && reader_->is_person() && interrupt_.interrupted() && !asked_to_leave) {
+      asked_to_leave = true;
+      print_note("\n(Ctrl-C again, Ctrl-D or /exit leaves)");
+      continue;
+    }
+    if (!turn && !reader_->is_person() && !has_taken) {
+      print_note(fmt::format("standard input is empty; an example question: {}", kExampleQuestion));
+      turn = {kExampleQuestion, true};
+    }
+    if (!turn) return kExitOk;
+    has_taken = true;
+    asked_to_leave = false;
+    interrupt_.clear();
+    take(*turn);
+    if (options_.single_turn) break;
+  }
+  return was_interrupted_ ? kExitInterrupted : kExitOk;
+}
+
+std::optional<Conversation::Turn> Conversation::read_turn() {
+  std::optional<std::string> text = reader_->next("> ");
+  if (!text) return std::nullopt;
+  const bool is_block = text->starts_with(kBlock);
+  if (is_block) text = read_block(text->substr(kBlock.size()));
+  while (!is_block && reader_->is_person() && text && text->ends_with('\\')) {
+    const std::optional<std::string> more = reader_->next(". ");
+    if (!more && interrupt_.interrupted()) return std::nullopt;
+    text->back() = '\n';
+    if (!more) break;
+    *text += *more;
+  }
+  if (text) reader_->remember(*text);
+  if (!text) return std::nullopt;
+  return Turn{std::move(*text), is_block};
+}
+
+// `text` is the rest of the line that began the block; the block goes on to the line that ends with
+// """, or to the end of input. Newlines beside the quotes do not count.
+std::optional<std::string> Conversation::read_block(std::string text) {
+  while (!text.ends_with(kBlock)) {
+    const std::optional<std::string> more = reader_->next(". ");
+    if (!more && interrupt_.interrupted()) return std::nullopt;
+    if (!more) return text;
+    text += (text.empty() ? "" : "\n") + *more;
+  }
+  text.resize(text.size() - kBlock.size());
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+void Conversation::take(const Turn& turn) {
+  if (turn.text.empty()) return;
+  try {
+    if (!turn.is_block && obey(turn.text)) return;
+    answer([&] { return chat_.ask(turn.text); });
+  } catch (const Error& error) {
+    // A person can go on after it; what a script does next would rest on it.
+    if (!reader_->is_person()) throw;
+    print_error(error.what());
+  }
+}
+
+template <typename Start>
+void Conversation::answer(Start start) {
+  {
+    TextStream stream = start();
+    while (const auto piece = stream.next()) {
+      if (options_.json) continue;
+      write_out(*piece);
+      flush_out();
+    }
+    const GenerationResult& result = stream.so_far();
+    write_out(options_.json ? dump_json(to_json(result)) + "\n" : "\n");
+    flush_out();
+    if (options_.timings) print_timings({&result, 1});
+    tell_how_it_ended(result);
+  }
+  if (!interrupt_.interrupted()) return;
+  interrupt_.clear();
+  if (reader_->is_person() && !options_.single_turn) return;
+  is_over_ = was_interrupted_ = true;
+}
+
+void Conversation::reply() {
+  answer([&] { return chat_.reply(); });
+}
+
+void Conversation::tell_how_it_ended(const GenerationResult& result) {
+  const int64_t limit = chat_.generation().n_predict;
+  const bool context_is_full =
+      result.stop_reason == StopReason::kLength && (limit < 0 || std::ssize(result.ids) < limit);
+  if (result.stop_reason == StopReason::kCancelled) print_note("(stopped)");
+  if (result.stop_reason == StopReason::kRepetition) {
+    print_note("(ended: the answer had begun to repeat itself)");
+  }
+  if (context_is_full) print_note("(ended: the context is full)");
+  if (result.n_dropped_messages > 0) {
+    print_note(
+        fmt::format("(the conversation is longer than the context: the model no longer sees its "
+                    "oldest {} messages)",
+                    result.n_dropped_messages));
+  }
+}
+
+bool Conversation::has_system_message() const {
+  const std::vector<Message>& messages = chat_.messages();
+  return !messages.empty() && messages.front().role == "system";
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,78 @@
+// A conversation on a terminal or over a pipe: reads turns, answers them, and obeys the commands
+// that begin with '/'.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/interrupt.h"
+#include "cli/line_reader.h"
+#include "cli/terminal_style.h"
+#include "limpid/chat.hpp"
+
+namespace limpid::cli {
+
+struct ConversationOptions {
+  ChatOptions chat;
+  std::string banner;  // shown to a person first; "" for none
+  bool single_turn = false;
+  bool json = false;
+  bool timings = false;
+};
+
+class Conversation {
+ public:
+  // `interrupt` must outlive the conversation; its token must be that of options.chat.generation.
+  Conversation(LanguageModel model, ConversationOptions options, InterruptGuard& interrupt);
+
+  // Answers `first` if there is one, then what is typed. Returns the exit code.
+  int hold(std::optional<std::string> first);
+
+ private:
+  struct Turn {
+    std::string text;
+    bool is_block = false;  // came between """, so it is no command
+  };
+  struct SlashCommand;
+  static std::span<const SlashCommand> slash_commands();
+
+  std::optional<Turn> read_turn();
+  std::optional<std::string> read_block(std::string text);
+  void take(const Turn& turn);
+  // False for a turn that is not a command. Throws ArgumentError for an unknown one.
+  bool obey(const std::string& text);
+  // Streams the answer that `start` opens.
+  template <typename Start>
+  void answer(Start start);
+  void reply();  // answers the messages as they are
+  void tell_how_it_ended(const GenerationResult& result);
+
+  void help(const std::string& argument);
+  void regenerate(const std::string& argument);
+  void undo(const std::string& argument);
+  void save(const std::string& path);
+  void load(const std::string& path);
+  void change_system(const std::string& text);
+  void change_setting(const std::string& argument);
+  void clear(const std::string& argument);
+  void leave(const std::string& argument);
+
+  [[nodiscard]] bool has_system_message() const;
+  // The messages before the last question. Throws ArgumentError that begins with `command` when
+  // there is no question.
+  [[nodiscard]] std::vector<Message> before_last_question(std::string_view command) const;
+
+  LanguageModel model_;
+  ConversationOptions options_;
+  InterruptGuard& interrupt_;
+  std::unique_ptr<LineReader> reader_;
+  Chat chat_;
+  bool is_over_ = false;
+  bool was_interrupted_ = false;  // Ctrl-C ended an answer that nobody can go on after
+};
+
+}  // namespace limpid::cli

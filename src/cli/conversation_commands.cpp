@@ -1,0 +1,185 @@
+// The commands of a conversation.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/check.h"
+#include "cli/conversation.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/sampler_settings.h"
+#include "cli/saved_conversation.h"
+#include "generate/engine.h"
+#include "generate/sampler_chain.h"
+
+namespace limpid::cli {
+
+struct Conversation::SlashCommand {
+  std::string_view name;
+  std::string_view argument;  // "": takes none; "[TEXT]": may be left out
+  std::string_view help;
+  void (Conversation::*run)(const std::string& argument);
+};
+
+std::span<const Conversation::SlashCommand> Conversation::slash_commands() {
+  static constexpr SlashCommand kCommands[] = {
+      {"/help", "", "this list", &Conversation::help},
+      {"/regen", "", "answer the last question anew", &Conversation::regenerate},
+      {"/undo", "", "take the last question and its answer back", &Conversation::undo},
+      {"/clear", "", "forget the conversation", &Conversation::clear},
+      {"/system", "[TEXT]", "change the system message, or show it", &Conversation::change_system},
+      {"/set", "[NAME VALUE]", "change a sampling setting, or show them",
+       &Conversation::change_setting},
+      {"/save", "FILE", "keep the conversation, as JSON", &Conversation::save},
+      {"/load", "FILE", "go on with a conversation that was kept", &Conversation::load},
+      {"/exit", "", "leave", &Conversation::leave},
+  };
+  return kCommands;
+}
+
+namespace {
+
+// "/word" at the beginning of `text`, or "": a path such as /usr/bin is no such word.
+std::string_view command_word(std::string_view text) {
+  const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool is_command =
+      word.size() > 1 && word[0] == '/' && std::all_of(word.begin() + 1, word.end(), is_letter);
+  return is_command ? word : "";
+}
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
+  const size_t end = text.find_last_not_of(" \t\n");
+  return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
+}
+
+// What a shell would have done to FILE.
+std::string with_home(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  return home != nullptr && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
+std::string count(size_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+}  // namespace
+
+bool Conversation::obey(const std::string& text) {
+  if (text == "exit") return leave(""), true;
+  const std::string_view word = command_word(text);
+  if (word.empty()) return false;
+  std::vector<std::string> names;
+  for (const SlashCommand& command : slash_commands()) {
+    names.emplace_back(command.name);
+    if (command.name != word) continue;
+    const std::string argument(trimmed(std::string_view(text).substr(word.size())));
+    LIMPID_CHECK(ArgumentError, argument.empty() || !command.argument.empty(),
+                 "{} takes nothing after it", word);
+    LIMPID_CHECK(ArgumentError,
+                 !argument.empty() || command.argument.empty() || command.argument[0] == '[',
+                 "{} {}: the argument is missing", word, command.argument);
+    (this->*command.run)(argument);
+    return true;
+  }
+  const std::string suggestion = nearest(word, names);
+  throw ArgumentError(
+      fmt::format("no command {}{} (/help lists them; \"\"\"{}\"\"\" sends it as text)", word,
+                  suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion), word));
+}
+
+void Conversation::help(const std::string& /*argument*/) {
+  std::string text;
+  for (const SlashCommand& command : slash_commands()) {
+    text += fmt::format("  {:20} {}\n", fmt::format("{} {}", command.name, command.argument),
+                        command.help);
+  }
+  text +=
+      "  \"\"\"                  begins and ends a message of several lines\n"
+      "  \\ at the end, or Alt-Enter: the message goes on in the next line\n"
+      "  Ctrl-C stops an answer, Ctrl-R searches what was typed, Ctrl-D leaves";
+  print_note(text);
+}
+
+std::vector<Message> Conversation::before_last_question(std::string_view command) const {
+  std::vector<Message> messages = chat_.messages();
+  while (!messages.empty() && messages.back().role != "user") messages.pop_back();
+  LIMPID_CHECK(ArgumentError, !messages.empty(), "{}: there is no question yet", command);
+  messages.pop_back();
+  return messages;
+}
+
+void Conversation::regenerate(const std::string& /*argument*/) {
+  std::vector<Message> messages = before_last_question("/regen");
+  messages.push_back(chat_.messages()[messages.size()]);
+  SamplerOptions& sampler = chat_.generation().sampler;
+  if (sampler.temperature <= 0) {
+    print_note("(with temp 0 the same words come again; /set temp 0.8 changes that)");
+  }
+  if (sampler.seed >= 0) ++sampler.seed;
+  chat_.assign(std::move(messages));
+  reply();
+}
+
+void Conversation::undo(const std::string& /*argument*/) {
+  std::vector<Message> messages = before_last_question("/undo");
+  const std::string question = chat_.messages()[messages.size()].content;
+  chat_.assign(std::move(messages));
+  print_note(fmt::format("(taken back: {})", question.substr(0, question.find('\n'))));
+}
+
+void Conversation::clear(const std::string& /*argument*/) {
+  std::vector<Message> messages = chat_.messages();
+  const size_t n_kept = has_system_message() ? 1 : 0;  // also one that /system set
+  const size_t n_forgotten = messages.size() - n_kept;
+  messages.resize(n_kept);
+  chat_.assign(std::move(messages));
+  print_note(fmt::format("(forgot {})", count(n_forgotten, "message")));
+}
+
+void Conversation::save(const std::string& path) {
+  write_conversation(with_home(path), chat_.messages());
+  print_note(fmt::format("(kept {} in {})", count(chat_.messages().size(), "message"), path));
+}
+
+void Conversation::load(const std::string& path) {
+  std::vector<Message> messages = read_conversation(with_home(path));
+  const size_t n_messages = messages.size();
+  chat_.assign(std::move(messages));
+  print_note(fmt::format("({} from {})", count(n_messages, "message"), path));
+}
+
+void Conversation::change_system(const std::string& text) {
+  std::vector<Message> messages = chat_.messages();
+  if (text.empty()) {
+    print_note(has_system_message() ? messages.front().content : "(there is no system message)");
+    return;
+  }
+  if (!has_system_message()) messages.insert(messages.begin(), {"system", ""});
+  messages.front().content = text;
+  chat_.assign(std::move(messages));
+  print_note("(the system message is changed)");
+}
+
+void Conversation::change_setting(const std::string& argument) {
+  SamplerOptions sampler = chat_.generation().sampler;
+  if (argument.empty()) {
+    print_note(all_settings(sampler));
+    return;
+  }
+  const size_t space = argument.find(' ');
+  LIMPID_CHECK(ArgumentError, space != std::string::npos, "/set {}: the value is missing",
+               argument);
+  set_sampler(argument.substr(0, space), trimmed(std::string_view(argument).substr(space)),
+              sampler);
+  const SamplerChain checked(sampler, model_.engine()->model().spec().vocab_size, {});
+  const std::string changed = differing_settings(sampler, chat_.generation().sampler);
+  chat_.generation().sampler = std::move(sampler);
+  print_note(fmt::format("({})", changed.empty() ? argument : changed));
+}
+
+void Conversation::leave(const std::string& /*argument*/) { is_over_ = true; }
+
+}  // namespace limpid::cli
