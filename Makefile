@@ -124,4 +124,4 @@ clean: ## build/
 .PHONY: help
 help:
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
+	  /^[a-z0-9-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile

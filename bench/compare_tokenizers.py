@@ -1,14 +1,15 @@
-"""Tokenizer speed beside `tokenizers`, `tiktoken` and llama.cpp: one thread, same texts, same run, A B A B.
+"""Tokenizer speed beside `tokenizers`, `tiktoken` and llama.cpp: one thread, same bytes, same run, A B A B.
 
-    compare_tokenizers.py                              Llama 3 on English, code and the Universal Declaration
-    compare_tokenizers.py --vocabulary qwen2.5         another vocabulary
-    compare_tokenizers.py --peer 'name=COMMAND'        one tokenizer more, see tokenizer_peers.Program
+    compare_tokenizers.py --vocabulary llama3 --text english      one row of the table in docs/performance.md
+    compare_tokenizers.py                                         Llama 3 on all three texts
+    compare_tokenizers.py --peer 'name=COMMAND'                   one tokenizer more, see tokenizer_peers.Program
 
-English is `classic_books_20mb.txt`, code is Python's standard library and the machine's C and C++ headers in an order
-that their names decide, UDHR the Universal Declaration of Human Rights in 389 languages. Each cell is the best of
---rounds, in 10^6 bytes of text per second of thread time; llama.cpp and `tokenizers` have --slow-megabytes of each text
-to do. `limpid, first pass` is a new process each time, which has met no word. Every peer's ids are compared with ours.
-Needs tools/requirements-oracles.txt and the texts beside the clone.
+English is from `classic_books_20mb.txt`, code is as much of Python's standard library as of the machine's C and C++
+headers, in an order that their names decide, UDHR the Universal Declaration of Human Rights in 389 languages, whole.
+Each cell is the best of --rounds, in 10^6 bytes of text per second of processor time, and in brackets how many times
+that Limpid does. `limpid, first pass` is a new process each time, which has met no word; `limpid` has met them all.
+Every peer's ids are compared with ours. Needs tools/requirements-light.txt, for llama.cpp
+tools/requirements-oracles.txt, and the texts beside the clone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import dataclasses
 import functools
 import hashlib
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -57,13 +59,13 @@ VOCABULARIES = {
 TEXTS = ("english", "code", "udhr")
 
 
-def english() -> bytes:
-    return (SHARED / "text" / "classic_books_20mb.txt").read_bytes()
+def english(n_bytes: int) -> bytes:
+    return (SHARED / "text" / "classic_books_20mb.txt").read_bytes()[:n_bytes]
 
 
-def code() -> bytes:
-    """20 MB: as many bytes of Python as of C and C++, whole files, by the hash of their paths."""
-    half = 10_000_000
+def code(n_bytes: int) -> bytes:
+    """As many bytes of Python as of C and C++, whole files, by the hash of their paths."""
+    half = n_bytes // 2
     joined = b""
     for root, suffixes in (
         (sysconfig.get_paths()["stdlib"], (".py",)),
@@ -81,7 +83,7 @@ def code() -> bytes:
     return joined
 
 
-def udhr() -> bytes:
+def udhr(_: int) -> bytes:
     with zipfile.ZipFile(SHARED / "text" / "udhr2.zip") as archive:
         names = sorted(name for name in archive.namelist() if name.endswith(".txt"))
         return b"".join(archive.read(name) for name in names)
@@ -93,24 +95,26 @@ def valid_utf8(raw: bytes) -> bytes:
 
 def contestants(
     arguments: argparse.Namespace, vocabulary: Vocabulary, folder: pathlib.Path
-) -> dict[str, tuple[Callable, bool]]:
-    """name -> (what opens it for a text, whether it is slow)."""
+) -> dict[str, Callable]:
+    """name -> what opens it for a text."""
     partial = functools.partial
     ours = partial(peers.limpid, arguments.program, TOKENIZERS / vocabulary.ours)
-    found = {"limpid": (ours, False)}
-    found["limpid, first pass"] = (partial(ours, kind=peers.FirstPass), False)
+    found = {"limpid": ours, "limpid, first pass": partial(ours, kind=peers.FirstPass)}
     for peer in arguments.peer:
         name, _, command = peer.partition("=")
-        found[name] = (partial(peers.named_command, command), False)
+        found[name] = partial(peers.named_command, command)
     if vocabulary.ranks:
-        found["tiktoken"] = (partial(peers.tiktoken, TOKENIZERS / vocabulary.ranks), False)
+        found["tiktoken"] = partial(peers.tiktoken, TOKENIZERS / vocabulary.ranks)
     if vocabulary.tokenizer_json and not arguments.fast_only:
         source = TOKENIZERS / vocabulary.tokenizer_json
-        found["tokenizers"] = (partial(peers.hugging_face, source), True)
+        found["tokenizers"] = partial(peers.hugging_face, source)
+        if importlib.util.find_spec("llama_cpp") is None:
+            print("llama.cpp is left out: there is no llama_cpp (tools/requirements-oracles.txt)")
+            return found
         model = folder / f"{source.stem}.gguf"
         maker = ROOT / "tools" / "golden" / "vocab_gguf.py"
         subprocess.run([sys.executable, str(maker), str(source), str(model)], check=True)
-        found["llama.cpp"] = (partial(peers.llama_cpp, model), True)
+        found["llama.cpp"] = partial(peers.llama_cpp, model)
     return found
 
 
@@ -124,26 +128,21 @@ def agreement(ours: numpy.ndarray, theirs: numpy.ndarray) -> str:
 
 def measure(arguments: argparse.Namespace, found: dict, label: str, raw: bytes) -> dict[str, float]:
     """10^6 bytes per second of each contestant, best of the rounds; says where ids differ."""
-    with tempfile.TemporaryDirectory() as folder:
-        whole, part = pathlib.Path(folder) / "text", pathlib.Path(folder) / "part"
-        whole.write_bytes(raw)
-        part.write_bytes(valid_utf8(raw[: int(arguments.slow_megabytes * 1e6)]))
-        texts = {name: part if slow else whole for name, (_, slow) in found.items()}
-        opened = {name: make(texts[name]) for name, (make, _) in found.items()}
-        on_part = found["limpid"][0](part)
-        ours = {whole: opened["limpid"].ids(), part: on_part.ids()}
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(raw)
+        file.flush()
+        opened = {name: make(pathlib.Path(file.name)) for name, make in found.items()}
+        ours = opened["limpid"].ids()
         for name in found:
             if name != "limpid":
-                same = agreement(ours[texts[name]], opened[name].ids())
-                print(f"  {label}: {name}: {same}", flush=True)
+                print(f"{label}: {name}: {agreement(ours, opened[name].ids())}", flush=True)
         best = dict.fromkeys(found, float("inf"))
         for _ in range(arguments.rounds):
             for name in found:
                 best[name] = min(best[name], opened[name].seconds())
-        sizes = {name: texts[name].stat().st_size for name in found}
-        for contestant in [*opened.values(), on_part]:
+        for contestant in opened.values():
             contestant.close()
-    return {name: sizes[name] / best[name] / 1e6 for name in found}
+    return {name: len(raw) / best[name] / 1e6 for name in found}
 
 
 def main() -> int:
@@ -153,14 +152,15 @@ def main() -> int:
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     parser.add_argument("--fast-only", action="store_true", help="no llama.cpp, no tokenizers")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--slow-megabytes", type=float, default=4.0)
+    parser.add_argument("--megabytes", type=float, default=6.0, help="of English and of code")
     parser.add_argument("--keep-texts", type=pathlib.Path, help="write the texts into this folder")
     parser.add_argument(
         "--program", type=pathlib.Path, default=ROOT / "build/release/bench/tokenizer_bench"
     )
     arguments = parser.parse_args()
     texts = {"english": english, "code": code, "udhr": udhr}
-    raw = {name: valid_utf8(texts[name]()) for name in arguments.text or TEXTS}
+    n_bytes = int(arguments.megabytes * 1e6)
+    raw = {name: valid_utf8(texts[name](n_bytes)) for name in arguments.text or TEXTS}
     if arguments.keep_texts:
         arguments.keep_texts.mkdir(parents=True, exist_ok=True)
         for name, data in raw.items():
@@ -168,14 +168,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for vocabulary in arguments.vocabulary or ["llama3"]:
             found = contestants(arguments, VOCABULARIES[vocabulary], pathlib.Path(folder))
-            print(f"{vocabulary}, MB/s (how many times limpid)", flush=True)
+            print(f"| vocabulary | text | MB | {' | '.join(found)} |", flush=True)
             for name, data in raw.items():
                 speeds = measure(arguments, found, name, data)
                 cells = [
-                    f"{peer} {speed:.1f} ({speeds['limpid'] / speed:.2f})"
-                    for peer, speed in speeds.items()
+                    f"{speed:.1f} ({speeds['limpid'] / speed:.1f})" for speed in speeds.values()
                 ]
-                print(f"  {name} {len(data) / 1e6:.1f} MB: " + " | ".join(cells), flush=True)
+                size = f"{len(data) / 1e6:.1f}"
+                print(f"| {vocabulary} | {name} | {size} | {' | '.join(cells)} |", flush=True)
     return 0
 
 

@@ -2,12 +2,13 @@
 """`limpid microgpt` beside other programs that train the same model: microseconds of processor time a step.
 
     bench/microgpt_peers.py --scalar 'a port=./port {steps}' --analytic 'other=./other_{steps}' \
-        --python microgpt.py
+        --analytic-f64 'third=./third {steps}' --python microgpt.py
 
 A peer is a name and a command in which {steps} stands for the number of steps (of an argument, or of the name of
 one program for each). What a program does once, as reading its data, is left out: a step is the difference of a
 run of MANY and one of FEW steps. Programs take turns, so that what disturbs one disturbs all; the table has the
-median of the rounds, the best one, and how often Limpid's median fits. --python names Karpathy's script, which has
+median of the rounds, the best one, and the ratio to the median of Limpid's engine of the same kind and precision: graphs
+of scalars in f64, derivatives written out in f32 (--analytic) or in f64 (--analytic-f64). --python names Karpathy's script, which has
 its number of steps in a line `num_steps = 1000`; it runs fewer steps, and in its folder's input.txt.
 """
 
@@ -86,6 +87,9 @@ def main() -> None:
     parser.add_argument(
         "--analytic", type=peer, action="append", default=[], metavar="NAME=COMMAND"
     )
+    parser.add_argument(
+        "--analytic-f64", type=peer, action="append", default=[], metavar="NAME=COMMAND"
+    )
     parser.add_argument("--python", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
@@ -103,7 +107,8 @@ def main() -> None:
             ),
             "Limpid fast (f32)": (limpid(options.limpid, "--engine", "fast"), FEW, MANY, "fast"),
         }
-        for kind, peers in (("scalar", options.scalar), ("fast", options.analytic)):
+        kinds = (options.scalar, options.analytic, options.analytic_f64)
+        for kind, peers in zip(("scalar", "fast", "fast f64"), kinds, strict=True):
             for peer_name, command in peers:
                 measured[peer_name] = (command, FEW, MANY, kind)
         if options.python:
