@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "cli/answer.h"
 #include "cli/command.h"
+#include "cli/error_words.h"
 #include "cli/output.h"
 
 namespace limpid::cli {
@@ -94,7 +95,7 @@ void Conversation::take(const Turn& turn) {
   } catch (const Error& error) {
     // A person can go on after it; what a script does next would rest on it.
     if (!reader_->is_person()) throw;
-    print_error(error.what());
+    print_error(in_program_words(error));
   }
 }
 
