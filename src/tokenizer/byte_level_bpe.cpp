@@ -103,22 +103,14 @@ void ByteLevelBpe::build_rank_merges() {
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal) tokens.insert(bytes_of(id), id);
   }
-  std::vector<LinearBpe::Merge> merges;
+  std::vector<LinearBpe::Token> ranked;
   for (TokenId id = 0; id < vocab_size(); ++id) {
-    const std::string_view bytes = bytes_of(id);
     // Of two tokens of the same bytes, the first counts.
-    if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal || tokens.find(bytes) != id)
-      continue;
-    for (size_t cut = 1; cut < bytes.size(); ++cut) {
-      const TokenId left = tokens.find(bytes.substr(0, cut));
-      if (left < 0) continue;
-      const TokenId right = tokens.find(bytes.substr(cut));
-      if (right < 0) continue;
-      const auto size = static_cast<uint32_t>(bytes.size());
-      merges.push_back({left, right, static_cast<uint32_t>(id), id, size});
-    }
+    if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal &&
+        tokens.find(bytes_of(id)) == id)
+      ranked.push_back({bytes_of(id), id});
   }
-  bpe_ = LinearBpe(byte_ids_, std::move(merges));
+  bpe_ = LinearBpe(byte_ids_, std::move(ranked));
 }
 
 void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,

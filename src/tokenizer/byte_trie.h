@@ -29,9 +29,15 @@ class ByteTrie {
 
   // The longest token that [p, end) begins with.
   Match longest(const char* p, const char* end) const {
+    const char* stop;
+    return longest(p, end, stop);
+  }
+  // The same; `stop` is behind the last byte that was read.
+  Match longest(const char* p, const char* end, const char*& stop) const {
     Match best{-1, 0};
     Node node = nodes_.front();
-    for (const char* q = p; q < end;) {
+    const char*& q = stop;
+    for (q = p; q < end;) {
       const auto byte = static_cast<uint8_t>(*q++);
       node = nodes_[base_of(node) ^ byte];
       if ((node & kLabelMask) != (kUsed | byte)) break;

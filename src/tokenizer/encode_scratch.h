@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tokenizer/linear_bpe.h"
-#include "tokenizer/merge_table.h"
+#include "tokenizer/merger.h"
 #include "tokenizer/piece_batch.h"
 #include "tokenizer/tokenizer_spec.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "base/check.h"
 
@@ -18,32 +19,124 @@ uint64_t hash_of(TokenId left, TokenId right) {
 
 }  // namespace
 
-LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges) {
-  TokenId last = 0;
-  for (const TokenId id : byte_ids) last = std::max(last, id);
-  for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
-  const size_t n_ids = static_cast<size_t>(last) + 1;
-  LIMPID_CHECK(UnsupportedError, n_ids < (size_t{1} << 23) && merges.size() < (size_t{1} << 30),
-               "[tokenizer] {} tokens and {} merges are too many", n_ids, merges.size());
-  origins_.resize(n_ids);
-  sizes_.resize(n_ids);
-  for (const TokenId id : byte_ids) {
-    if (id >= 0) sizes_[static_cast<size_t>(id)] = 1;
+// Finds the merge that makes each token of its bytes, shorter tokens first. Merging the bytes of a
+// token comes to the token last, so without its own merges the bytes come to two tokens, and a
+// merge of these two is the one. So one run of merging for each token replaces a look at every way
+// to cut it.
+class LinearBpe::Builder {
+ public:
+  Builder(LinearBpe& bpe, const std::array<TokenId, 256>& byte_ids, TokenId last, size_t n_merges)
+      : bpe_(bpe) {
+    const size_t n_ids = static_cast<size_t>(last) + 1;
+    LIMPID_CHECK(UnsupportedError, n_ids < (size_t{1} << 23) && n_merges < (size_t{1} << 30),
+                 "[tokenizer] {} tokens and {} merges are too many", n_ids, n_merges);
+    begins_.resize(n_ids);
+    bpe.byte_ids_ = byte_ids;
+    bpe.origins_.resize(n_ids);
+    bpe.sizes_.resize(n_ids);
+    bpe.id_bits_ = std::bit_width(n_ids);
+    bpe.made_.resize(std::bit_ceil(std::max<size_t>(n_ids * 2, 16)));
+    bpe.shift_ = 64 - std::countr_zero(bpe.made_.size());
+    bpe.may_merge_.resize(bpe.made_.size() / 16);  // four bits for each slot
+    for (size_t byte = 0; byte < byte_ids.size(); ++byte) {
+      if (byte_ids[byte] < 0) continue;
+      bpe.sizes_[static_cast<size_t>(byte_ids[byte])] = 1;
+      keep(byte_ids[byte], std::string(1, static_cast<char>(byte)));
+    }
   }
-  id_bits_ = std::bit_width(n_ids);
-  made_.resize(std::bit_ceil(std::max<size_t>(n_ids * 2, 16)));
-  shift_ = 64 - std::countr_zero(made_.size());
-  may_merge_.resize(made_.size() / 16);  // four bits for each slot
+
+  // The two tokens that the bytes come to, if there are two.
+  std::optional<std::pair<TokenId, TokenId>> halves_of(std::string_view bytes) {
+    symbols_.clear();
+    for (const char c : bytes) {
+      symbols_.push_back(bpe_.byte_ids_[static_cast<uint8_t>(c)]);
+      if (symbols_.back() < 0) return std::nullopt;
+    }
+    merger_.merge(bpe_, symbols_);
+    if (symbols_.size() != 2) return std::nullopt;
+    return std::pair(symbols_[0], symbols_[1]);
+  }
+  std::string_view bytes_of(TokenId id) const {
+    return std::string_view(bytes_).substr(begins_[static_cast<size_t>(id)], bpe_.size_of(id));
+  }
+  void add(const Merge& merge, std::string_view bytes) {
+    bpe_.add_origin(merge);
+    keep(merge.merged, bytes);
+  }
+  void build_trie() {
+    std::vector<ByteTrie::Token> tokens;
+    tokens.reserve(made_.size());
+    for (const TokenId id : made_) tokens.emplace_back(bytes_of(id), id);
+    bpe_.shorter_.resize(begins_.size(), {-1, 0});
+    bpe_.trie_ = ByteTrie(tokens);
+    for (const auto& [text, id] : tokens) {
+      const char* const end = text.data() + text.size() - 1;
+      bpe_.shorter_[static_cast<size_t>(id)] = bpe_.trie_.longest(text.data(), end);
+    }
+  }
+
+ private:
+  void keep(TokenId id, std::string_view bytes) {
+    begins_[static_cast<size_t>(id)] = bytes_.size();
+    bytes_ += bytes;
+    made_.push_back(id);
+  }
+
+  LinearBpe& bpe_;
+  std::string bytes_;           // of the tokens that are made
+  std::vector<size_t> begins_;  // by id
+  std::vector<TokenId> made_;
+  std::vector<TokenId> symbols_;
+  Merger merger_;
+};
+
+LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges) {
+  TokenId last = *std::max_element(byte_ids.begin(), byte_ids.end());
+  for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
+  Builder builder(*this, byte_ids, std::max(last, 0), merges.size());
   // A token's parts are shorter than it is, so their origins are known before its own.
   std::stable_sort(merges.begin(), merges.end(),
                    [](const Merge& a, const Merge& b) { return a.size < b.size; });
-  size_t n_made = 0;
+  enum class State : uint8_t { kNew, kOther, kHalves };
+  std::vector<State> states(origins_.size());
+  std::vector<std::pair<TokenId, TokenId>> halves(origins_.size());
+  std::string bytes;
   for (const Merge& merge : merges) {
-    if (!is_made_by(merge)) continue;
-    add_origin(merge);
-    merges[n_made++] = merge;
+    if (!stands_alone(merge.left) || !stands_alone(merge.right) || stands_alone(merge.merged))
+      continue;
+    const auto id = static_cast<size_t>(merge.merged);
+    const auto join = [&] {
+      bytes.assign(builder.bytes_of(merge.left)).append(builder.bytes_of(merge.right));
+    };
+    if (states[id] == State::kNew) {
+      join();
+      const auto found = builder.halves_of(bytes);
+      states[id] = found ? State::kHalves : State::kOther;
+      if (found) halves[id] = *found;
+    }
+    if (states[id] != State::kHalves || halves[id] != std::pair(merge.left, merge.right)) continue;
+    join();
+    builder.add(merge, bytes);
   }
-  build_trie(byte_ids, std::span(merges).first(n_made));
+  builder.build_trie();
+}
+
+LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Token> tokens) {
+  TokenId last = *std::max_element(byte_ids.begin(), byte_ids.end());
+  for (const Token& token : tokens) last = std::max(last, token.id);
+  Builder builder(*this, byte_ids, std::max(last, 0), tokens.size());
+  std::stable_sort(tokens.begin(), tokens.end(),
+                   [](const Token& a, const Token& b) { return a.bytes.size() < b.bytes.size(); });
+  for (const Token& token : tokens) {
+    if (token.bytes.size() < 2) continue;
+    const auto halves = builder.halves_of(token.bytes);
+    if (!halves) continue;
+    const auto [left, right] = *halves;
+    builder.add({left, right, static_cast<uint32_t>(token.id), token.id,
+                 static_cast<uint32_t>(token.bytes.size())},
+                token.bytes);
+  }
+  builder.build_trie();
 }
 
 void LinearBpe::add_origin(const Merge& merge) {
@@ -65,18 +158,6 @@ void LinearBpe::add_origin(const Merge& merge) {
   made_[slot] = static_cast<uint32_t>(hash) << id_bits_ | static_cast<uint32_t>(merge.merged + 1);
 }
 
-// Whether the bytes of the merged token come to this merge: no merge crosses from left to right
-// before both are whole.
-bool LinearBpe::is_made_by(const Merge& merge) const {
-  if (!stands_alone(merge.left) || !stands_alone(merge.right) || stands_alone(merge.merged))
-    return false;
-  Pair pair{merge.left, merge.right};
-  while (split_once(pair)) {
-    if (merges(pair)) return false;
-  }
-  return true;
-}
-
 // Undoes the later of the merges that made the two (of equals the right one: the left one was made
 // first). False if both are bytes.
 bool LinearBpe::split_once(Pair& pair) const {
@@ -96,20 +177,25 @@ bool LinearBpe::split_once(Pair& pair) const {
   return true;
 }
 
-// Whether the two merge while both are there. As the leftmost of equals the pair loses to the merge
-// that ends its left one and wins over the one that ends its right one.
-bool LinearBpe::merges(const Pair& pair) const {
-  const uint64_t hash = hash_of(pair.left, pair.right);
-  if ((may_merge_[filter_word(hash)] & filter_bit(hash)) == 0) return false;
+MergeTable::Entry LinearBpe::find(TokenId left, TokenId right) const {
+  const uint64_t hash = hash_of(left, right);
+  if ((may_merge_[filter_word(hash)] & filter_bit(hash)) == 0) return {};
   const uint32_t tag = static_cast<uint32_t>(hash) << id_bits_;
   const uint32_t id_mask = (uint32_t{1} << id_bits_) - 1;
   for (size_t slot = hash >> shift_; made_[slot] != 0; slot = (slot + 1) & (made_.size() - 1)) {
     if ((made_[slot] & ~id_mask) != tag) continue;
-    const Origin& made = origin(static_cast<TokenId>(made_[slot] & id_mask) - 1);
-    if (made.left == pair.left && made.right == pair.right)
-      return made.rank < pair.left_ends && made.rank <= pair.right_ends;
+    const TokenId merged = static_cast<TokenId>(made_[slot] & id_mask) - 1;
+    const Origin& made = origin(merged);
+    if (made.left == left && made.right == right) return {0, made.rank, merged};
   }
-  return false;
+  return {};
+}
+
+// Whether the two merge while both are there. As the leftmost of equals the pair loses to the merge
+// that ends its left one and wins over the one that ends its right one.
+bool LinearBpe::merges(const Pair& pair) const {
+  const MergeTable::Entry made = find(pair.left, pair.right);
+  return made.merged >= 0 && made.rank < pair.left_ends && made.rank <= pair.right_ends;
 }
 
 bool LinearBpe::fit(TokenId left, TokenId right, Work& work) const {
@@ -129,41 +215,13 @@ bool LinearBpe::fit(TokenId left, TokenId right, Work& work) const {
   if ((slot & ~kFits) != wanted) {
     Pair pair{left, right};
     bool fits = !merges(pair);
-    while (fits && split_once(pair)) fits = !merges(pair);
+    while (fits && split_once(pair)) {
+      fits = !merges(pair);
+      --work.steps_left_;
+    }
     slot = wanted | (fits ? kFits : 0);
   }
   return (slot & kFits) != 0;
-}
-
-void LinearBpe::build_trie(const std::array<TokenId, 256>& byte_ids, std::span<const Merge> made) {
-  std::string bytes;
-  size_t size = byte_ids.size();
-  for (const Merge& merge : made) size += size_of(merge.merged);
-  bytes.reserve(size);  // views into it stay valid
-  std::vector<std::pair<std::string_view, TokenId>> tokens;
-  tokens.reserve(byte_ids.size() + made.size());
-  std::vector<size_t> begins(origins_.size());
-  const auto add = [&](TokenId id, size_t begin) {
-    begins[static_cast<size_t>(id)] = begin;
-    tokens.emplace_back(std::string_view(bytes).substr(begin), id);
-  };
-  for (size_t byte = 0; byte < byte_ids.size(); ++byte) {
-    if (byte_ids[byte] < 0) continue;
-    bytes.push_back(static_cast<char>(byte));
-    add(byte_ids[byte], bytes.size() - 1);
-  }
-  for (const Merge& merge : made) {
-    const size_t begin = bytes.size();
-    for (const TokenId part : {merge.left, merge.right})
-      bytes.append(bytes, begins[static_cast<size_t>(part)], size_of(part));
-    add(merge.merged, begin);
-  }
-  shorter_.resize(origins_.size(), {-1, 0});
-  trie_ = ByteTrie(tokens);
-  for (const auto& [text, id] : tokens) {
-    const char* const end = text.data() + text.size() - 1;
-    shorter_[static_cast<size_t>(id)] = trie_.longest(text.data(), end);
-  }
 }
 
 std::span<const TokenId> LinearBpe::encode(std::string_view piece, Work& work) const {
@@ -172,10 +230,14 @@ std::span<const TokenId> LinearBpe::encode(std::string_view piece, Work& work) c
   work.dead_.assign(piece.size() / 64 + 1, 0);
   const char* const end = piece.data() + piece.size();
   const auto is_dead = [&](size_t at) { return (work.dead_[at / 64] >> at % 64 & 1) != 0; };
+  work.steps_left_ = kStepsPerByte * (static_cast<int64_t>(piece.size()) + 4);
   for (size_t at = 0; at < piece.size();) {
-    ByteTrie::Match next = trie_.longest(piece.data() + at, end);
+    const char* read_end;
+    ByteTrie::Match next = trie_.longest(piece.data() + at, end, read_end);
     if (next.id < 0) return {};
+    work.steps_left_ -= read_end - (piece.data() + at);
     for (;;) {
+      if (--work.steps_left_ < 0) return encode_by_merging(piece, work);
       const size_t stop = at + next.size;
       if (!is_dead(stop) && (tokens.empty() || fit(tokens.back(), next.id, work))) {
         tokens.push_back(next.id);
@@ -194,6 +256,17 @@ std::span<const TokenId> LinearBpe::encode(std::string_view piece, Work& work) c
     }
   }
   return tokens;
+}
+
+std::span<const TokenId> LinearBpe::encode_by_merging(std::string_view piece, Work& work) const {
+  std::vector<TokenId>& symbols = work.tokens_;
+  symbols.clear();
+  for (const char c : piece) {
+    symbols.push_back(byte_ids_[static_cast<uint8_t>(c)]);
+    if (symbols.back() < 0) return {};
+  }
+  work.merger_.merge(*this, symbols);
+  return symbols;
 }
 
 }  // namespace limpid

@@ -10,6 +10,7 @@
 
 #include "tokenizer/byte_trie.h"
 #include "tokenizer/merge_table.h"
+#include "tokenizer/merger.h"
 
 namespace limpid {
 
@@ -34,6 +35,10 @@ class LinearBpe {
     TokenId merged;
     uint32_t size;  // of the merged token, in bytes
   };
+  struct Token {
+    std::string_view bytes;
+    TokenId id;
+  };
   // What the search needs besides; one per thread, and of one LinearBpe.
   class Work {
    public:
@@ -46,18 +51,27 @@ class LinearBpe {
     std::vector<uint32_t> fits_;
     std::vector<uint64_t> dead_;  // a bit for each position that no token sequence goes through
     std::vector<TokenId> tokens_;
+    int64_t steps_left_ = 0;  // of the search; then merging takes its place
+    Merger merger_;
   };
 
   LinearBpe() = default;
-  // `merges` in any order; of two that make one pair, the first in rank must come first. `byte_ids`
-  // are -1 for bytes without a token. Throws UnsupportedError for 2^23 ids and more.
+  // `merges` in any order, no pair twice. `byte_ids` are -1 for bytes without a token. Throws
+  // UnsupportedError for 2^23 ids and more. Takes n log n for the bytes of the tokens.
   LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges);
+  // Every two tokens that are a token together merge, by rank of its id. No two `tokens` have the
+  // same bytes.
+  LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Token> tokens);
 
   // Whether the bytes of the token merge into it.
   bool stands_alone(TokenId id) const {
     return static_cast<size_t>(id) < sizes_.size() && sizes_[static_cast<size_t>(id)] != 0;
   }
-  // The tokens of `piece`, valid until the next call with `work`; none if a byte has no token.
+  // The tokens of `piece`, valid until the next call with `work`; none if a byte has no token. Time
+  // is linear in the piece for the vocabularies that training makes. A vocabulary can be made so
+  // that the search reads far ahead at each place, or tries many tokens there; the search ends
+  // after a number of steps in proportion to the piece, and merging gives the same tokens in
+  // n log n.
   std::span<const TokenId> encode(std::string_view piece, Work& work) const;
 
  private:
@@ -82,12 +96,18 @@ class LinearBpe {
   bool fit(TokenId left, TokenId right, Work& work) const;
   bool split_once(Pair& pair) const;
   bool merges(const Pair& pair) const;
-  bool is_made_by(const Merge& merge) const;
+  class Builder;
+  friend class Merger;
+  // As MergeTable::find.
+  MergeTable::Entry find(TokenId left, TokenId right) const;
+  std::span<const TokenId> encode_by_merging(std::string_view piece, Work& work) const;
   void add_origin(const Merge& merge);
   size_t filter_word(uint64_t hash) const { return hash >> shift_ >> 4; }
   static uint64_t filter_bit(uint64_t hash) { return uint64_t{1} << (hash & 63); }
-  void build_trie(const std::array<TokenId, 256>& byte_ids, std::span<const Merge> made);
 
+  static constexpr int64_t kStepsPerByte = 64;
+
+  std::array<TokenId, 256> byte_ids_{};
   std::vector<Origin> origins_;  // by id
   std::vector<uint32_t> sizes_;  // by id, in bytes; 0: its bytes do not merge into it
   // By id: the longest token that it begins with, itself apart, and that one's size.

@@ -18,7 +18,7 @@ class MergeTable {
   };
   static constexpr uint32_t kNoRank = ~uint32_t{0};
 
-  // Room for `count` merges.
+  // Room for `count` merges; it grows for more.
   explicit MergeTable(size_t count);
 
   // False, and no change, if the pair is there already.
@@ -40,28 +40,12 @@ class MergeTable {
   }
   size_t slot_of(uint64_t key) const { return (key * 0x9E3779B97F4A7C15ULL) >> shift_; }
 
+  void grow();
+
   std::vector<Entry> slots_;
+  size_t count_ = 0;
   size_t mask_ = 0;
   int shift_ = 0;
-};
-
-// Merges symbols until no pair is left that merges: always the pair of lowest rank, the leftmost of
-// equals, which is what "apply the merges in order" means (Sennrich et al. 2016, arXiv:1508.07909,
-// algorithm 1). Short inputs search linearly; long ones keep a heap, n log n. Holds its work space;
-// one per thread.
-class Merger {
- public:
-  // Replaces `symbols` by what they merge into. Fewer than 2^31 symbols.
-  void merge(const MergeTable& table, std::vector<TokenId>& symbols);
-
- private:
-  void merge_short(const MergeTable& table, std::vector<TokenId>& symbols);
-  void merge_long(const MergeTable& table, std::vector<TokenId>& symbols);
-
-  std::vector<int32_t> previous_, next_;
-  std::vector<uint32_t> ranks_;  // of (symbol, its right neighbour)
-  std::vector<TokenId> merged_;  // what they merge into
-  std::vector<uint64_t> queue_;  // rank << 32 | position: a min-heap by rank, then position
 };
 
 }  // namespace limpid

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace limpid {
 
@@ -23,7 +24,21 @@ bool PieceTable::insert(std::string_view bytes, TokenId id) {
   const uint32_t bit = filter_bit_of(bytes);
   filter_[bit / 64] |= uint64_t{1} << bit % 64;
   slots_[slot] = {bytes.data(), static_cast<uint32_t>(bytes.size()), id, hash};
+  if (++count_ * 2 > slots_.size()) grow();
   return true;
+}
+
+void PieceTable::grow() {
+  PieceTable larger(slots_.size());
+  for (const Slot& old : slots_) {
+    if (old.data == nullptr) continue;
+    size_t slot = old.hash >> larger.shift_;
+    while (larger.slots_[slot].data != nullptr) slot = (slot + 1) & larger.mask_;
+    larger.slots_[slot] = old;
+  }
+  larger.filter_ = filter_;
+  larger.count_ = count_;
+  *this = std::move(larger);
 }
 
 TokenId PieceTable::find(std::string_view bytes) const {

@@ -26,9 +26,11 @@ inline uint64_t hash_bytes(const char* p, size_t size) {
   return hash ^ hash >> 32;
 }
 
-// Open addressing over strings that live elsewhere (they must outlive the table).
+// Open addressing, at most half full, over strings that live elsewhere (they must outlive the
+// table).
 class PieceTable {
  public:
+  // Room for `count` strings; it grows for more.
   explicit PieceTable(size_t count);
   PieceTable() : PieceTable(0) {}
 
@@ -57,8 +59,11 @@ class PieceTable {
     return (filter_[bit / 64] >> bit % 64 & 1) != 0;
   }
 
+  void grow();
+
   std::array<uint64_t, 256> filter_{};  // most strings that a small table lacks end here
   std::vector<Slot> slots_;
+  size_t count_ = 0;
   size_t mask_ = 0;
   int shift_ = 0;
 };

@@ -1,7 +1,7 @@
 #include "tokenizer/sentence_piece_bpe.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 #include "base/check.h"
 #include "tokenizer/unicode.h"
@@ -42,7 +42,7 @@ bool is_plain(TokenType type) {
 }  // namespace
 
 SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
-    : Tokenizer(std::move(given)), symbols_(spec_.pieces.size() * 2), merges_(0), joined_(0) {
+    : Tokenizer(std::move(given)), symbols_(spec_.pieces.size()), merges_(0), joined_(0) {
   byte_ids_.fill(-1);
   int n_bytes = 0;
   for (TokenId id = 0; id < vocab_size(); ++id) {
@@ -66,58 +66,34 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
                "[tokenizer] {} byte tokens; a SentencePiece vocabulary has all 256, or none and an "
                "unknown token",
                n_bytes);
-  build_merges();
+  build_symbols();
+  if (spec_.merge_order == MergeOrder::kScores) {
+    build_score_merges();
+  } else {
+    build_list_merges();
+  }
 }
 
-void SentencePieceBpe::build_merges() {
-  const bool by_score = spec_.merge_order == MergeOrder::kScores;
-  // Equal scores share a rank, so that the leftmost of them merges first.
-  std::vector<float> scores(spec_.scores);
-  std::sort(scores.begin(), scores.end(), std::greater<>());
-  scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
-  const auto rank_of = [&](size_t id) {
-    const auto it =
-        std::lower_bound(scores.begin(), scores.end(), spec_.scores[id], std::greater<>());
-    return static_cast<uint32_t>(it - scores.begin());
-  };
-  // Every character of a piece needs a symbol, whether it is a piece or not.
-  const auto for_each_split = [&](auto&& visit) {
-    for (size_t id = 0; id < spec_.pieces.size(); ++id) {
-      if (!is_plain(spec_.types[id])) continue;
-      const std::string_view piece = spec_.pieces[id];
-      const char* const end = piece.data() + piece.size();
-      for (const char* p = piece.data(); p < end;) {
-        const uint32_t size = unicode::decode(p, end).size;
-        visit(static_cast<TokenId>(id), piece, static_cast<size_t>(p - piece.data()), size);
-        p += size;
-      }
-    }
-  };
-  TokenId next_symbol = static_cast<TokenId>(spec_.pieces.size());
-  size_t n_splits = 0;
-  for_each_split([&](TokenId, std::string_view piece, size_t at, uint32_t size) {
-    ++n_splits;
-    if (symbols_.insert(piece.substr(at, size), next_symbol)) {
-      virtual_characters_.emplace_back(piece.substr(at, size));
-      ++next_symbol;
-    }
-  });
-  unknown_symbol_ = next_symbol;
-  merges_ = MergeTable(by_score ? n_splits : 0);
-  joined_ = MergeTable(n_splits);
+// Every character of a piece needs a symbol, whether it is a piece or not.
+void SentencePieceBpe::build_symbols() {
+  auto next_symbol = static_cast<TokenId>(spec_.pieces.size());
   std::string_view before;
-  for_each_split([&](TokenId id, std::string_view piece, size_t at, uint32_t size) {
-    const std::string_view character = piece.substr(at, size);
-    if (at > 0) {
-      const TokenId left = symbols_.find(piece.substr(0, at));
-      const TokenId right = symbols_.find(piece.substr(at));
-      if (by_score && left >= 0 && right >= 0)
-        merges_.insert(left, right, rank_of(static_cast<size_t>(id)), id);
-      joined_.insert(symbols_.find(before), symbols_.find(character), 0, 0);
+  for (size_t id = 0; id < spec_.pieces.size(); ++id) {
+    if (!is_plain(spec_.types[id])) continue;
+    const std::string_view piece = spec_.pieces[id];
+    const char* const end = piece.data() + piece.size();
+    for (const char* p = piece.data(); p < end;) {
+      const std::string_view character(p, unicode::decode(p, end).size);
+      if (symbols_.insert(character, next_symbol)) {
+        virtual_characters_.emplace_back(character);
+        ++next_symbol;
+      }
+      if (p != piece.data()) joined_.insert(symbols_.find(before), symbols_.find(character), 0, 0);
+      before = character;
+      p += character.size();
     }
-    before = character;
-  });
-  if (!by_score) build_list_merges();
+  }
+  unknown_symbol_ = next_symbol;
   space_symbol_ = symbol_of(kSpaceMark);
   for (size_t c = 0; c < ascii_symbols_.size(); ++c) {
     const char character = static_cast<char>(c);
@@ -125,9 +101,45 @@ void SentencePieceBpe::build_merges() {
   }
 }
 
+// Any two pieces that are a piece together merge, by its score. Merging the characters of a piece
+// comes to the piece last, so without it they come to the two pieces that make it, and no other two
+// ever do (linear_bpe.h says why). So one run of merging for each piece, shorter ones first, finds
+// all merges.
+void SentencePieceBpe::build_score_merges() {
+  // Equal scores share a rank, so that the leftmost of them merges first.
+  std::vector<float> scores(spec_.scores);
+  std::sort(scores.begin(), scores.end(), std::greater<>());
+  scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    // Of pieces that are spelled alike the first counts.
+    const auto index = static_cast<size_t>(id);
+    if (is_plain(spec_.types[index]) && symbols_.find(spec_.pieces[index]) == id) ids.push_back(id);
+  }
+  const auto size_of = [&](TokenId id) { return spec_.pieces[static_cast<size_t>(id)].size(); };
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](TokenId a, TokenId b) { return size_of(a) < size_of(b); });
+  Merger merger;
+  std::vector<TokenId> symbols;
+  for (const TokenId id : ids) {
+    const std::string_view piece = spec_.pieces[static_cast<size_t>(id)];
+    const char* const end = piece.data() + piece.size();
+    symbols.clear();
+    for (const char* p = piece.data(); p < end;) {
+      const std::string_view character(p, unicode::decode(p, end).size);
+      symbols.push_back(symbols_.find(character));
+      p += character.size();
+    }
+    merger.merge(merges_, symbols);
+    if (symbols.size() != 2) continue;
+    const float score = spec_.scores[static_cast<size_t>(id)];
+    const auto rank = std::lower_bound(scores.begin(), scores.end(), score, std::greater<>());
+    merges_.insert(symbols[0], symbols[1], static_cast<uint32_t>(rank - scores.begin()), id);
+  }
+}
+
 // The list's order rules, and what it does not name does not merge (`tokenizers`).
 void SentencePieceBpe::build_list_merges() {
-  merges_ = MergeTable(spec_.merges.size());
   for (size_t i = 0; i < spec_.merges.size(); ++i) {
     const std::string_view merge = spec_.merges[i];
     const size_t space = merge.find(' ');

@@ -18,7 +18,8 @@ class SentencePieceBpe final : public Tokenizer {
   explicit SentencePieceBpe(TokenizerSpec spec);
 
  private:
-  void build_merges();
+  void build_symbols();
+  void build_score_merges();
   void build_list_merges();
   bool puts_space(std::string_view text, const Stretch& stretch) const;
   TokenId symbol_of(std::string_view character) const;

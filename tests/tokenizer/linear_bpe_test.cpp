@@ -122,6 +122,19 @@ TEST(LinearBpe, GivesWhatMergingGivesForRanksOfTokens) {
   }
 }
 
+// At each `a` the search would read on for the length of the longest token, so it gives up.
+TEST(LinearBpe, GivesWhatMergingGivesWhereTheSearchWouldTakeLong) {
+  Vocabulary vocabulary("ax");
+  for (TokenId end = 1; end < 500; ++end) vocabulary.merge(0, end, static_cast<uint32_t>(end));
+  const LinearBpe bpe(vocabulary.byte_ids, vocabulary.merges);
+  const MergeTable table = vocabulary.table();
+  LinearBpe::Work work;
+  for (const std::string& text : {std::string(3000, 'a'), std::string(3000, 'a') + "xaax"}) {
+    const auto ids = bpe.encode(text, work);
+    EXPECT_EQ(std::vector<TokenId>(ids.begin(), ids.end()), vocabulary.merged(text, table));
+  }
+}
+
 TEST(LinearBpe, GivesNothingForABytesWithoutAToken) {
   Vocabulary vocabulary("ab");
   vocabulary.merge(0, 1, 0);

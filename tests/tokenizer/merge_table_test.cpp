@@ -5,6 +5,8 @@
 #include <chrono>
 #include <random>
 
+#include "tokenizer/merger.h"
+
 namespace limpid {
 namespace {
 

@@ -1,0 +1,128 @@
+// Byte-pair encoding by merging.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tokenizer/merge_table.h"
+
+namespace limpid {
+
+// Merges symbols until no pair is left that merges: always the pair of lowest rank, the leftmost of
+// equals, which is what "apply the merges in order" means (Sennrich et al. 2016, arXiv:1508.07909,
+// algorithm 1). Short inputs search linearly; long ones keep a heap, n log n. Holds its work space;
+// one per thread.
+class Merger {
+ public:
+  // Replaces `symbols` by what they merge into. Fewer than 2^31 symbols.
+  // `table.find(left, right)` gives their `rank` and what they are `merged` into, as MergeTable's.
+  template <class Table>
+  void merge(const Table& table, std::vector<TokenId>& symbols);
+
+ private:
+  template <class Table>
+  void merge_short(const Table& table, std::vector<TokenId>& symbols);
+  template <class Table>
+  void merge_long(const Table& table, std::vector<TokenId>& symbols);
+
+  std::vector<int32_t> previous_, next_;
+  std::vector<uint32_t> ranks_;  // of (symbol, its right neighbour)
+  std::vector<TokenId> merged_;  // what they merge into
+  std::vector<uint64_t> queue_;  // rank << 32 | position: a min-heap by rank, then position
+};
+
+template <class Table>
+void Merger::merge(const Table& table, std::vector<TokenId>& symbols) {
+  constexpr size_t kLong = 64;  // beyond it the quadratic search costs more than the heap
+  if (symbols.size() < 2) return;
+  if (symbols.size() < kLong) {
+    merge_short(table, symbols);
+  } else {
+    merge_long(table, symbols);
+  }
+}
+
+template <class Table>
+void Merger::merge_short(const Table& table, std::vector<TokenId>& symbols) {
+  size_t pairs = symbols.size() - 1;
+  ranks_.resize(pairs);
+  merged_.resize(pairs);
+  const auto look_up = [&](size_t i) {
+    const auto& entry = table.find(symbols[i], symbols[i + 1]);
+    ranks_[i] = entry.rank;
+    merged_[i] = entry.merged;
+  };
+  for (size_t i = 0; i < pairs; ++i) look_up(i);
+  while (pairs > 0) {
+    const auto first = ranks_.begin();
+    const auto best = std::min_element(first, first + static_cast<std::ptrdiff_t>(pairs));
+    if (*best == MergeTable::kNoRank) break;
+    const auto i = static_cast<size_t>(best - first);
+    symbols[i] = merged_[i];
+    // The right half leaves; the pair (i, i + 1) with it.
+    std::copy(symbols.begin() + static_cast<std::ptrdiff_t>(i) + 2,
+              symbols.begin() + static_cast<std::ptrdiff_t>(pairs) + 1,
+              symbols.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    std::copy(best + 1, first + static_cast<std::ptrdiff_t>(pairs), best);
+    const auto merged = merged_.begin() + static_cast<std::ptrdiff_t>(i);
+    std::copy(merged + 1, merged_.begin() + static_cast<std::ptrdiff_t>(pairs), merged);
+    --pairs;
+    if (i > 0) look_up(i - 1);
+    if (i < pairs) look_up(i);
+  }
+  symbols.resize(pairs + 1);
+}
+
+template <class Table>
+void Merger::merge_long(const Table& table, std::vector<TokenId>& symbols) {
+  const auto count = static_cast<int32_t>(symbols.size());
+  previous_.resize(symbols.size());
+  next_.resize(symbols.size());
+  ranks_.resize(symbols.size());
+  merged_.resize(symbols.size());
+  queue_.clear();
+  const auto look_up = [&](int32_t i) {
+    const int32_t right = next_[i];
+    ranks_[i] = MergeTable::kNoRank;
+    if (right < 0) return false;
+    const auto& entry = table.find(symbols[i], symbols[right]);
+    ranks_[i] = entry.rank;
+    merged_[i] = entry.merged;
+    return entry.rank != MergeTable::kNoRank;
+  };
+  const auto queued = [&](int32_t i) {
+    return static_cast<uint64_t>(ranks_[i]) << 32 | static_cast<uint32_t>(i);
+  };
+  for (int32_t i = 0; i < count; ++i) {
+    previous_[i] = i - 1;
+    next_[i] = i + 1 < count ? i + 1 : -1;
+    if (look_up(i)) queue_.push_back(queued(i));
+  }
+  std::make_heap(queue_.begin(), queue_.end(), std::greater<>());
+  const auto push = [&](int32_t i) {
+    if (i < 0 || !look_up(i)) return;
+    queue_.push_back(queued(i));
+    std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+  };
+  while (!queue_.empty()) {
+    const uint64_t top = queue_.front();
+    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+    queue_.pop_back();
+    const auto i = static_cast<int32_t>(top & 0xFFFFFFFFU);
+    if (ranks_[i] != top >> 32) continue;  // one of the two has merged elsewhere meanwhile
+    const int32_t right = next_[i];
+    symbols[i] = merged_[i];
+    ranks_[right] = MergeTable::kNoRank;
+    next_[i] = next_[right];
+    if (next_[i] >= 0) previous_[next_[i]] = i;
+    push(previous_[i]);
+    push(i);
+  }
+  size_t size = 0;
+  for (int32_t i = 0; i >= 0; i = next_[i]) symbols[size++] = symbols[i];
+  symbols.resize(size);
+}
+
+}  // namespace limpid
