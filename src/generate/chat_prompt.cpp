@@ -2,22 +2,20 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "tokenizer/special_matcher.h"
 
 namespace limpid {
 namespace {
 
-// Control tokens are looked for within the stretches that the template wrote, so neither a user's
-// text nor what the template makes of it can begin, end or be one. What lies between them is
-// encoded with no control token allowed.
+// A control token holds only bytes that the template wrote, so neither a user's text nor what the
+// template makes of it can begin, end or be one. What lies between control tokens is encoded with no
+// control token allowed.
 std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedView rendered) {
-  std::vector<std::pair<size_t, size_t>> written;  // by the template: begin and end
-  size_t n_bytes = 0;
+  std::vector<bool> by_template;  // of each byte
   rendered.for_each_run([&](std::string_view run, jinja::Origin origin) {
-    if (origin == jinja::Origin::kTemplate) written.emplace_back(n_bytes, n_bytes + run.size());
-    n_bytes += run.size();
+    by_template.insert(by_template.end(), run.size(), origin == jinja::Origin::kTemplate);
   });
   const std::string_view text = rendered.bytes();
   std::vector<TokenId> ids;
@@ -30,13 +28,16 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedVi
   };
   SpecialTokens all;
   all.allow = SpecialTokens::Allow::kAll;
+  SpecialMatcher::Work work;
   SpecialMatcher(tokenizer.spec(), SpecialMatcher::Names::kAll)
-      .for_each_within(text, written, all, [&](TokenId id, size_t begin, size_t end) {
-        if (!tokenizer.is_control(id)) return;  // a user-defined token is found as in any text
-        encode_until(begin);
-        ids.push_back(id);
-        from = end;
-      });
+      .for_each_match(
+          text, all, [&](size_t place) { return by_template[place]; }, work,
+          [&](TokenId id, size_t begin, size_t end) {
+            if (!tokenizer.is_control(id)) return;  // a user-defined token is found as in any text
+            encode_until(begin);
+            ids.push_back(id);
+            from = end;
+          });
   encode_until(text.size());
   return ids;
 }

@@ -13,6 +13,7 @@
 #include "tokenizer/linear_bpe.h"
 #include "tokenizer/merger.h"
 #include "tokenizer/piece_batch.h"
+#include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
@@ -56,6 +57,7 @@ struct EncodeScratch {
   std::vector<char32_t> points;           // for its normalization
   std::string word;
   std::string normalized;  // a stretch in which normalized special tokens are looked for
+  SpecialMatcher::Work specials, normalized_specials;
 };
 
 // Scratch spaces of one tokenizer, one per encode that is under way. A cache belongs to its

@@ -1,7 +1,9 @@
 #include "tokenizer/special_matcher.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <unordered_map>
 
 #include "tokenizer/text_normalizer.h"
 #include "tokenizer/tokenizer.h"
@@ -35,7 +37,7 @@ bool is_space(char32_t c) { return (unicode::properties_of(c) & unicode::kSpace)
 
 }  // namespace
 
-SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) : nodes_(1) {
+SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) {
   std::vector<bool> is_normalized(spec.pieces.size());
   for (const AddedTokenRule& rule : spec.added_rules) {
     if (rule.normalized && names != Names::kAll) is_normalized[static_cast<size_t>(rule.id)] = true;
@@ -43,45 +45,115 @@ SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) : nodes_(
     if (is_here && (rule.strip_left || rule.strip_right || rule.single_word))
       rules_.push_back(rule);
   }
-  std::sort(rules_.begin(), rules_.end(),
-            [](const AddedTokenRule& a, const AddedTokenRule& b) { return a.id < b.id; });
+  std::stable_sort(rules_.begin(), rules_.end(),
+                   [](const AddedTokenRule& a, const AddedTokenRule& b) { return a.id < b.id; });
+  std::unordered_map<std::string, Name> found;
   std::string buffer;
   for (size_t i = 0; i < spec.pieces.size(); ++i) {
     const TokenType type = spec.types[i];
-    std::string_view name = spec.pieces[i];
-    if (name.empty() || is_normalized[i] != (names == Names::kNormalized)) continue;
-    if (is_normalized[i]) name = normalize_text(spec, name, buffer);
+    std::string_view text = spec.pieces[i];
+    if (text.empty() || is_normalized[i] != (names == Names::kNormalized)) continue;
     // The unknown token's name is a control token of the reference too ("<unk>" is special there).
-    if (type == TokenType::kControl || type == TokenType::kUnknown)
-      add(name, static_cast<TokenId>(i), false);
-    if (type == TokenType::kUserDefined) add(name, static_cast<TokenId>(i), true);
+    const bool is_control = type == TokenType::kControl || type == TokenType::kUnknown;
+    if (!is_control && type != TokenType::kUserDefined) continue;
+    if (is_normalized[i]) text = normalize_text(spec, text, buffer);
+    Name& name = found[std::string(text)];
+    name.size = text.size();
+    TokenId& slot = is_control ? name.control : name.user_defined;
+    if (slot < 0) slot = static_cast<TokenId>(i);  // of two tokens of one name, the first
   }
+  std::vector<std::string> texts;
+  texts.reserve(found.size());
+  for (const auto& [text, name] : found) texts.push_back(text);
+  std::sort(texts.begin(), texts.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  for (const std::string& text : texts) {
+    const Name& name = found.at(text);
+    if (name.control >= 0)
+      controls_.emplace_back(name.control, static_cast<int32_t>(names_.size()));
+    has_user_defined_ = has_user_defined_ || name.user_defined >= 0;
+    names_.push_back(name);
+  }
+  std::sort(controls_.begin(), controls_.end());
+  automaton_ = NameAutomaton(texts);
+  select([](const Name&) { return true; }, select_all_);
+  select([](const Name& name) { return name.user_defined >= 0; }, select_user_defined_);
 }
 
 bool SpecialMatcher::can_match(const SpecialTokens& allowed) const {
-  return has_user_defined_ || (has_control_ && allowed.allow != SpecialTokens::Allow::kNone);
+  return has_user_defined_ || (!controls_.empty() && allowed.allow != SpecialTokens::Allow::kNone);
+}
+
+// A name comes after the shorter ones that it begins with.
+template <class Wanted>
+void SpecialMatcher::select(Wanted&& wanted, std::vector<int32_t>& selected) const {
+  selected.resize(names_.size());
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto name = static_cast<int32_t>(i);
+    const int32_t shorter = automaton_.shorter(name);
+    const bool is_wanted = wanted(names_[i]);
+    selected[i] = is_wanted                         ? name
+                  : shorter == NameAutomaton::kNone ? shorter
+                                                    : selected[static_cast<size_t>(shorter)];
+  }
+}
+
+void SpecialMatcher::mark_listed(const SpecialTokens& allowed, std::vector<int32_t>& marks) const {
+  marks.assign(names_.size(), 0);
+  if (allowed.allow != SpecialTokens::Allow::kList) return;
+  for (const TokenId id : allowed.list) {
+    const auto found = std::lower_bound(controls_.begin(), controls_.end(), std::pair(id, 0));
+    if (found != controls_.end() && found->first == id)
+      marks[static_cast<size_t>(found->second)] = 1;
+  }
+}
+
+const std::vector<int32_t>& SpecialMatcher::selection(const SpecialTokens& allowed,
+                                                      Work& work) const {
+  if (allowed.allow == SpecialTokens::Allow::kAll) return select_all_;
+  if (allowed.allow == SpecialTokens::Allow::kNone) return select_user_defined_;
+  std::vector<int32_t>& selected = work.selected_;
+  mark_listed(allowed, selected);
+  // `select` asks about a name before it writes its place.
+  select(
+      [&](const Name& name) {
+        return name.user_defined >= 0 || selected[static_cast<size_t>(&name - names_.data())] == 1;
+      },
+      selected);
+  return selected;
 }
 
 std::optional<TokenId> SpecialMatcher::find_disallowed(std::string_view text,
                                                        const SpecialTokens& allowed) const {
-  const auto is_allowed = [&](TokenId id) {
-    return allowed.allow == SpecialTokens::Allow::kAll ||
-           (allowed.allow == SpecialTokens::Allow::kList &&
-            std::find(allowed.list.begin(), allowed.list.end(), id) != allowed.list.end());
-  };
-  for (size_t at = 0; has_control_ && at < text.size(); ++at) {
-    int32_t node = 0;
-    for (size_t i = at; i < text.size(); ++i) {
-      node = child(node, static_cast<uint8_t>(text[i]));
-      if (node < 0) break;
-      const TokenId control = nodes_[node].control;
-      if (control >= 0 && !is_allowed(control)) return control;
-    }
+  if (controls_.empty() || allowed.allow == SpecialTokens::Allow::kAll) return std::nullopt;
+  // By name: the shortest refused name that it begins with.
+  std::vector<int32_t> refused;
+  mark_listed(allowed, refused);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto name = static_cast<int32_t>(i);
+    const int32_t shorter = automaton_.shorter(name);
+    const bool is_refused = names_[i].control >= 0 && refused[i] == 0;
+    refused[i] = is_refused ? name : NameAutomaton::kNone;
+    if (shorter == NameAutomaton::kNone) continue;
+    const int32_t shortest = refused[static_cast<size_t>(shorter)];
+    if (shortest != NameAutomaton::kNone) refused[i] = shortest;
   }
-  return std::nullopt;
+  int32_t leftmost = NameAutomaton::kNone;
+  NameAutomaton::State state = NameAutomaton::kStart;
+  for (size_t p = text.size(); p-- > 0;) {
+    state = automaton_.next(state, text[p]);
+    const int32_t longest = automaton_.longest(state);
+    if (longest == NameAutomaton::kNone) continue;
+    const int32_t name = refused[static_cast<size_t>(longest)];
+    if (name != NameAutomaton::kNone) leftmost = name;
+  }
+  if (leftmost == NameAutomaton::kNone) return std::nullopt;
+  return names_[static_cast<size_t>(leftmost)].control;
 }
 
-bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Match& match) const {
+bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Run& spaces,
+                                Match& match) const {
   const auto rule = std::lower_bound(
       rules_.begin(), rules_.end(), match.id,
       [](const AddedTokenRule& candidate, TokenId id) { return candidate.id < id; });
@@ -99,67 +171,23 @@ bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Match& match
     if (!is_space(c.value)) break;
     match.begin -= c.size;
   }
-  while (rule->strip_right && end < text.size()) {
-    const unicode::CodePoint c = unicode::decode(text.data() + end, text_end);
-    if (!is_space(c.value)) break;
-    end += c.size;
+  if (rule->strip_right) {
+    // The next match may begin within the white space that this one takes, and take the rest again.
+    // A byte that continues a character begins no white space, wherever the run is.
+    const bool is_known =
+        end >= spaces.begin && end < spaces.end && (static_cast<uint8_t>(text[end]) & 0xC0) != 0x80;
+    if (!is_known) {
+      spaces = {end, end};
+      while (spaces.end < text.size()) {
+        const unicode::CodePoint c = unicode::decode(text.data() + spaces.end, text_end);
+        if (!is_space(c.value)) break;
+        spaces.end += c.size;
+      }
+    }
+    end = spaces.end;
   }
   match.size = end - match.begin;
   return true;
-}
-
-int32_t SpecialMatcher::child(int32_t node, uint8_t byte) const {
-  for (int32_t e = nodes_[node].first_edge; e >= 0; e = edges_[e].next) {
-    if (edges_[e].byte == byte) return edges_[e].target;
-  }
-  return -1;
-}
-
-void SpecialMatcher::add(std::string_view name, TokenId id, bool user_defined) {
-  int32_t node = 0;
-  for (const char c : name) {
-    const auto byte = static_cast<uint8_t>(c);
-    int32_t target = child(node, byte);
-    if (target < 0) {
-      target = static_cast<int32_t>(nodes_.size());
-      nodes_.emplace_back();
-      edges_.push_back({byte, target, nodes_[node].first_edge});
-      nodes_[node].first_edge = static_cast<int32_t>(edges_.size()) - 1;
-    }
-    node = target;
-  }
-  TokenId& slot = user_defined ? nodes_[node].user_defined : nodes_[node].control;
-  if (slot < 0) slot = id;  // of two tokens of one name, the first
-  const auto first = static_cast<uint8_t>(name.front());
-  starts_any_[first] = true;
-  has_control_ = has_control_ || !user_defined;
-  if (user_defined) starts_user_defined_[first] = has_user_defined_ = true;
-}
-
-SpecialMatcher::Match SpecialMatcher::find(std::string_view text, size_t at,
-                                           const SpecialTokens& allowed) const {
-  using Allow = SpecialTokens::Allow;
-  const Match none{text.size(), 0, -1};
-  if (!can_match(allowed)) return none;
-  const auto& starts = allowed.allow == Allow::kNone ? starts_user_defined_ : starts_any_;
-  const auto may_match = [&](TokenId control) {
-    if (control < 0 || allowed.allow == Allow::kNone) return false;
-    if (allowed.allow == Allow::kAll) return true;
-    return std::find(allowed.list.begin(), allowed.list.end(), control) != allowed.list.end();
-  };
-  for (; at < text.size(); ++at) {
-    if (!starts[static_cast<uint8_t>(text[at])]) continue;
-    Match best = none;
-    int32_t node = 0;
-    for (size_t i = at; i < text.size(); ++i) {
-      node = child(node, static_cast<uint8_t>(text[i]));
-      if (node < 0) break;
-      if (may_match(nodes_[node].control)) best = {at, i + 1 - at, nodes_[node].control};
-      if (nodes_[node].user_defined >= 0) best = {at, i + 1 - at, nodes_[node].user_defined};
-    }
-    if (best.id >= 0) return best;
-  }
-  return none;
 }
 
 }  // namespace limpid

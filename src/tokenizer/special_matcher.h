@@ -2,100 +2,172 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tokenizer/name_automaton.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
 
 struct SpecialTokens;
 
-// A trie over the bytes of the tokens' names. Matches are leftmost, and among those that begin at
-// one byte the longest (as `tokenizers` matches added tokens), whatever else the text holds: time
-// is at most text size × longest name.
+// Matches are leftmost, and among those that begin at one byte the longest (as `tokenizers` matches
+// added tokens). Time is linear in the text, whatever the names and the text are; a list of allowed
+// tokens adds a pass over the names for each text that holds a name.
+//
+// The automaton gives the longest name at each place. Where that name is not wanted, a table leads
+// to the longest wanted name that it begins with, so names that are not wanted cost nothing. The
+// text is read in windows, each from its end, which bounds the memory for what was found.
 class SpecialMatcher {
  public:
   // Tokens of which names: most are looked for in the text as it is, some (AddedTokenRule) in the
   // normalized text, by their normalized names. kAll: every token by its plain name.
   enum class Names : uint8_t { kPlain, kNormalized, kAll };
 
+  // What a search needs besides, kept between calls so that they allocate nothing. A callback of
+  // `partition` must not use the same one.
+  class Work {
+    friend class SpecialMatcher;
+    struct Found {
+      size_t begin;
+      int32_t name;
+    };
+    std::vector<Found> found_;       // in one window, from its end to its beginning
+    std::vector<int32_t> selected_;  // see `selection`
+  };
+
   SpecialMatcher(const TokenizerSpec& spec, Names names);
 
-  // Calls text(string_view) for the stretches between and token(TokenId) for the matches, in order.
-  // User-defined tokens always match; control tokens where `allowed` says so.
+  // Calls on_text(string_view) for the stretches between and on_token(TokenId) for the matches, in
+  // order. User-defined tokens always match; control tokens where `allowed` says so.
   template <class Text, class Token>
   void partition(std::string_view text, const SpecialTokens& allowed, Text&& on_text,
                  Token&& on_token) const {
-    size_t from = 0;
-    for (size_t at = 0;;) {
-      Match match = find(text, at, allowed);
-      at = match.begin + match.size;
-      if (match.id >= 0 && !rules_.empty() && !apply_rule(text, from, match)) continue;
-      if (match.begin > from) on_text(text.substr(from, match.begin - from));
-      if (match.id < 0) return;
-      on_token(match.id);
-      from = match.begin + match.size;
-    }
+    Work work;
+    partition(
+        text, allowed, [](size_t) { return true; }, work, on_text, on_token);
   }
-
-  // Calls found(TokenId, size_t begin, size_t end) for the matches, in order, with the white space
-  // that they take. Matches begin and end (that white space apart) within one of the stretches
-  // `where`, [begin, end) in ascending order; text outside them is only looked at as neighbour.
-  template <class Found>
-  void for_each_within(std::string_view text, std::span<const std::pair<size_t, size_t>> where,
-                       const SpecialTokens& allowed, Found&& found) const {
-    size_t from = 0;
-    for (const auto& [begin, end] : where) {
-      for (size_t at = std::max(from, begin); at < end;) {
-        Match match = find(text.substr(0, end), at, allowed);
-        at = match.begin + match.size;
-        if (match.id < 0 || (!rules_.empty() && !apply_rule(text, from, match))) continue;
-        from = at = match.begin + match.size;
-        found(match.id, match.begin, at);
-      }
-    }
-  }
+  // The same where a match may hold only bytes for which `may_hold(size_t place)` is true. A name
+  // that reaches over another byte does not match; a shorter one at the same place, or one that
+  // begins later, may. White space that a rule takes beside a match is not asked about.
+  template <class MayHold, class Text, class Token>
+  void partition(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
+                 Work& work, Text&& on_text, Token&& on_token) const;
+  // The matches alone: on_match(TokenId, size_t begin, size_t end), in order, with the white space
+  // that they take.
+  template <class MayHold, class OnMatch>
+  void for_each_match(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
+                      Work& work, OnMatch&& on_match) const;
 
   // Whether anything can match at all.
   bool can_match(const SpecialTokens& allowed) const;
-  // A control token whose name the text holds although it is not allowed.
+  // A control token whose name the text holds although it is not allowed: the leftmost, and the
+  // shortest of those that begin at one byte.
   std::optional<TokenId> find_disallowed(std::string_view text, const SpecialTokens& allowed) const;
 
  private:
+  // The tokens that share a name.
+  struct Name {
+    TokenId user_defined = -1;  // matches always, and before the control token
+    TokenId control = -1;
+    size_t size = 0;
+  };
   struct Match {
     size_t begin;
     size_t size;
-    TokenId id;  // -1: no match, begin is the end of the text
+    TokenId id;
   };
-  struct Node {
-    TokenId user_defined = -1;  // token that ends here and always matches
-    TokenId control = -1;
-    int32_t first_edge = -1;  // edges of one node form a list
+  struct Run {
+    size_t begin = 0;
+    size_t end = 0;
   };
-  struct Edge {
-    uint8_t byte;
-    int32_t target;
-    int32_t next;
-  };
-  Match find(std::string_view text, size_t at, const SpecialTokens& allowed) const;
-  // Widens the match by the white space it takes; false if it must be a word of its own and is not.
-  bool apply_rule(std::string_view text, size_t from, Match& match) const;
-  int32_t child(int32_t node, uint8_t byte) const;
-  void add(std::string_view name, TokenId id, bool user_defined);
 
-  std::vector<Node> nodes_;
-  std::vector<Edge> edges_;
-  std::vector<AddedTokenRule> rules_;            // those that strip or want a word; ascending ids
-  std::array<bool, 256> starts_user_defined_{};  // first bytes
-  std::array<bool, 256> starts_any_{};
+  // Fills work.found_ with the longest wanted name at each place from `begin` to `end`.
+  // `selected`: what `selection` gives, asked for when the first name comes.
+  template <class MayHold>
+  void find(std::string_view text, size_t begin, size_t end, const SpecialTokens& allowed,
+            MayHold& may_hold, const std::vector<int32_t>*& selected, Work& work) const;
+  // By name: the longest wanted name that it begins with (itself counts), or kNone.
+  const std::vector<int32_t>& selection(const SpecialTokens& allowed, Work& work) const;
+  template <class Wanted>
+  void select(Wanted&& wanted, std::vector<int32_t>& selected) const;
+  // By name: 1 if `allowed` lists its control token, else 0.
+  void mark_listed(const SpecialTokens& allowed, std::vector<int32_t>& marks) const;
+  // Widens the match by the white space it takes; false if it must be a word of its own and is not.
+  // `spaces`: the white space behind a match that was read last.
+  bool apply_rule(std::string_view text, size_t from, Run& spaces, Match& match) const;
+
+  static constexpr size_t kWindow = size_t{1} << 16;
+
+  std::vector<Name> names_;  // by size
+  NameAutomaton automaton_;
+  std::vector<int32_t> select_all_, select_user_defined_;  // selections
+  std::vector<std::pair<TokenId, int32_t>> controls_;      // control token, its name; ascending
+  std::vector<AddedTokenRule> rules_;  // those that strip or want a word; ascending ids
   bool has_user_defined_ = false;
-  bool has_control_ = false;
 };
+
+template <class MayHold, class Text, class Token>
+void SpecialMatcher::partition(std::string_view text, const SpecialTokens& allowed,
+                               MayHold&& may_hold, Work& work, Text&& on_text,
+                               Token&& on_token) const {
+  size_t from = 0;  // what comes before was given out
+  for_each_match(text, allowed, may_hold, work, [&](TokenId id, size_t begin, size_t end) {
+    if (begin > from) on_text(text.substr(from, begin - from));
+    on_token(id);
+    from = end;
+  });
+  if (from < text.size()) on_text(text.substr(from));
+}
+
+template <class MayHold, class OnMatch>
+void SpecialMatcher::for_each_match(std::string_view text, const SpecialTokens& allowed,
+                                    MayHold&& may_hold, Work& work, OnMatch&& on_match) const {
+  if (!can_match(allowed)) return;
+  size_t from = 0;  // the end of the last match
+  size_t at = 0;    // where the next match may begin
+  Run spaces;
+  const std::vector<int32_t>* selected = nullptr;
+  // Twice the longest name at least, as that much more than a window is read.
+  const size_t step = std::max(kWindow, 2 * names_.back().size);
+  for (size_t window = 0; window < text.size(); window += step) {
+    find(text, window, std::min(window + step, text.size()), allowed, may_hold, selected, work);
+    for (auto found = work.found_.rbegin(); found != work.found_.rend(); ++found) {
+      if (found->begin < at) continue;
+      const Name& name = names_[static_cast<size_t>(found->name)];
+      Match match{found->begin, name.size,
+                  name.user_defined >= 0 ? name.user_defined : name.control};
+      at = match.begin + match.size;
+      if (!rules_.empty() && !apply_rule(text, from, spaces, match)) continue;
+      from = match.begin + match.size;
+      on_match(match.id, match.begin, from);
+    }
+  }
+}
+
+template <class MayHold>
+void SpecialMatcher::find(std::string_view text, size_t begin, size_t end,
+                          const SpecialTokens& allowed, MayHold& may_hold,
+                          const std::vector<int32_t>*& selected, Work& work) const {
+  work.found_.clear();
+  NameAutomaton::State state = NameAutomaton::kStart;
+  for (size_t p = std::min(text.size(), end + names_.back().size - 1); p > begin;) {
+    if (state == NameAutomaton::kStart) {
+      p = automaton_.skip_back(text, begin, p);
+      if (p == begin) break;
+    }
+    --p;
+    state = may_hold(p) ? automaton_.next(state, text[p]) : NameAutomaton::kStart;
+    const int32_t longest = automaton_.longest(state);
+    if (longest == NameAutomaton::kNone || p >= end) continue;
+    if (selected == nullptr) selected = &selection(allowed, work);
+    const int32_t name = (*selected)[static_cast<size_t>(longest)];
+    if (name != NameAutomaton::kNone) work.found_.push_back({p, name});
+  }
+}
 
 }  // namespace limpid

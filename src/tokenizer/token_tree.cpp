@@ -1,6 +1,7 @@
 #include "tokenizer/token_tree.h"
 
 #include <string>
+#include <unordered_set>
 
 #include "tokenizer/normalize.h"
 
@@ -21,25 +22,25 @@ bool puts_space(SpacePrefix prefix, std::string_view text, bool at_start) {
   return false;
 }
 
-// Tokens that text can become. Whole pieces before single bytes, which are spelled alike.
-std::vector<ByteTrie::Token> plain_tokens(const Tokenizer& tokenizer) {
-  const TokenizerSpec& spec = tokenizer.spec();
-  std::vector<ByteTrie::Token> tokens;
-  for (const TokenType type : {TokenType::kNormal, TokenType::kByte}) {
-    for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
-      if (spec.types[static_cast<size_t>(id)] == type)
-        tokens.emplace_back(tokenizer.bytes_of(id), id);
-    }
-  }
-  return tokens;
-}
-
 }  // namespace
 
 TokenTree::TokenTree(std::shared_ptr<const Tokenizer> tokenizer)
-    : tokenizer_(std::move(tokenizer)),
-      trie_(plain_tokens(*tokenizer_)),
-      specials_(tokenizer_->spec(), SpecialMatcher::Names::kAll) {}
+    : tokenizer_(std::move(tokenizer)), specials_(tokenizer_->spec(), SpecialMatcher::Names::kAll) {
+  // Tokens that text can become. Whole pieces before single bytes, which are spelled alike.
+  std::unordered_set<std::string_view> seen;
+  std::vector<std::string> names;
+  for (const TokenType type : {TokenType::kNormal, TokenType::kByte}) {
+    for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
+      const std::string_view bytes = tokenizer_->bytes_of(id);
+      if (tokenizer_->spec().types[static_cast<size_t>(id)] != type || bytes.empty() ||
+          !seen.insert(bytes).second)
+        continue;
+      names.emplace_back(bytes);
+      ids_.push_back(id);
+    }
+  }
+  automaton_ = NameAutomaton(names);
+}
 
 std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOptions& options) const {
   const TokenizerSpec& spec = tokenizer_->spec();
@@ -65,16 +66,21 @@ void TokenTree::encode_stretch(std::string_view text, bool at_start,
   } else if (spec.normalize_nfc && unicode::normalize_nfc(text, changed)) {
     text = changed;
   }
-  const char* const end = text.data() + text.size();
-  for (const char* p = text.data(); p < end;) {
-    const ByteTrie::Match match = trie_.longest(p, end);
-    if (match.id >= 0) {
-      out.push_back(match.id);
-      p += match.size;
+  std::vector<int32_t> longest(text.size());
+  NameAutomaton::State state = NameAutomaton::kStart;
+  for (size_t at = text.size(); at-- > 0;) {
+    state = automaton_.next(state, text[at]);
+    longest[at] = automaton_.longest(state);
+  }
+  for (size_t at = 0; at < text.size();) {
+    if (longest[at] != NameAutomaton::kNone) {
+      const TokenId id = ids_[static_cast<size_t>(longest[at])];
+      out.push_back(id);
+      at += tokenizer_->bytes_of(id).size();
       continue;
     }
     if (spec.unknown && spec.kind == TokenizerKind::kSentencePieceBpe) out.push_back(*spec.unknown);
-    ++p;
+    ++at;
   }
 }
 

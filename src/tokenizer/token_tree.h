@@ -6,16 +6,16 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/byte_trie.h"
+#include "tokenizer/name_automaton.h"
 #include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
 
-// A tree of all tokens, walked from each place of the text as far as it goes: simple, fast, and not
-// what the model was trained with. Words are not cut apart first, so a token may reach over what a
-// pre-tokenizer separates, and the longest token is often not the one that merging gives.
-// `disagreement` says how often.
+// The longest token at each place of the text: simple, fast, and not what the model was trained
+// with. Words are not cut apart first, so a token may reach over what a pre-tokenizer separates,
+// and the longest token is often not the one that merging gives. `disagreement` says how often.
+// Linear in the text.
 class TokenTree {
  public:
   explicit TokenTree(std::shared_ptr<const Tokenizer> tokenizer);
@@ -28,7 +28,8 @@ class TokenTree {
   void encode_stretch(std::string_view text, bool at_start, std::vector<TokenId>& out) const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;
-  ByteTrie trie_;
+  NameAutomaton automaton_;
+  std::vector<TokenId> ids_;  // by name
   SpecialMatcher specials_;
 };
 

@@ -60,7 +60,7 @@ void check_spec(const TokenizerSpec& spec) {
   LIMPID_CHECK(ArgumentError, spec.types.size() == spec.pieces.size(),
                "[tokenizer] {} token types for {} tokens", spec.types.size(), spec.pieces.size());
   if (spec.merge_order != MergeOrder::kList || spec.kind == TokenizerKind::kSentencePieceBpe) {
-    constexpr size_t kLongest = 4096;  // every cut of a piece is looked up
+    constexpr size_t kLongest = 4096;  // the list of all ways to make it from two is quadratic
     for (size_t i = 0; i < spec.pieces.size(); ++i) {
       LIMPID_CHECK(ArgumentError, spec.pieces[i].size() <= kLongest,
                    "[tokenizer] token {} is longer than {} bytes", i, kLongest);
@@ -105,6 +105,7 @@ Tokenizer::Tokenizer(TokenizerSpec spec)
   for (size_t i = 0; i < spec_.pieces.size(); ++i)
     ids_.insert(spec_.pieces[i], static_cast<TokenId>(i));
   byte_ends_.reserve(spec_.pieces.size());
+  std::sort(spec_.stop_ids.begin(), spec_.stop_ids.end());
 }
 
 Tokenizer::~Tokenizer() = default;
@@ -151,7 +152,7 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
 void Tokenizer::encode_slice(std::string_view text, const EncodeOptions& options,
                              EncodeScratch& scratch, std::vector<TokenId>& out) const {
   specials_.partition(
-      text, options.special,
+      text, options.special, [](size_t) { return true; }, scratch.specials,
       [&](std::string_view part) {
         const bool at_start = options.at_start && part.data() == text.data();
         encode_stretch(part, at_start, options.special, scratch, out);
@@ -165,7 +166,7 @@ void Tokenizer::encode_stretch(std::string_view text, bool at_start, const Speci
     return encode_text(text, {.at_start = at_start}, scratch, out);
   const std::string_view normalized = normalize_text(spec_, text, scratch.normalized);
   normalized_specials_.partition(
-      normalized, special,
+      normalized, special, [](size_t) { return true; }, scratch.normalized_specials,
       [&](std::string_view part) {
         const bool is_first = at_start && part.data() == normalized.data();
         encode_text(part, {.at_start = is_first, .normalized = true}, scratch, out);
@@ -226,7 +227,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, bool show_special) c
 }
 
 bool Tokenizer::is_stop(TokenId id) const {
-  return std::find(spec_.stop_ids.begin(), spec_.stop_ids.end(), id) != spec_.stop_ids.end();
+  return std::binary_search(spec_.stop_ids.begin(), spec_.stop_ids.end(), id);
 }
 
 bool Tokenizer::is_control(TokenId id) const {

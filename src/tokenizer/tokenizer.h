@@ -44,9 +44,11 @@ class Tokenizer {
   // Appends the ids of `text` to `out`. Any bytes are accepted: a byte that is not UTF-8 is a
   // character of its own that is neither letter, number nor space, and comes out as its byte. A
   // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
-  // `tokenizers` and llama.cpp do. Time is n log n at worst, linear for byte-level BPE. Once warm,
+  // `tokenizers` and llama.cpp do. Time is n log n at worst for the bytes of the tokenizer's file
+  // and the text together, and linear in the text for vocabularies that training made. Once warm,
   // and with room in `out`, nothing is allocated. Throws ArgumentError for texts of 2 GiB and more,
-  // and as `options` say for control tokens.
+  // and as `options` say for control tokens; ResourceError for a text on which a split expression
+  // without a scanner takes too many steps (regex_splitter.h).
   void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& out) const;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
   // The ids of each text, on up to `n_threads` threads; 0: as many as cores this process may use.
