@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string>
 
 #include "limpid/error.hpp"
@@ -37,7 +38,38 @@ const char* valid_end(const char* p, const char* end) {
   return p;
 }
 
+// The most repetitions that an item of a translated expression must have.
+size_t highest_minimum(std::string_view expression) {
+  size_t highest = 1;
+  for (size_t at = 0; (at = expression.find('{', at)) != std::string_view::npos; ++at) {
+    if (at >= 2 && expression[at - 2] == '\\') continue;  // \x{…}, \p{…}
+    size_t number = 0;
+    std::from_chars(expression.data() + at + 1, expression.data() + expression.size(), number);
+    highest = std::max(highest, number);
+  }
+  return highest;
+}
+
 }  // namespace
+
+// What the expressions may still do on one text. PCRE2's own match limit does not bound that: it
+// counts anew for each place where a match may begin, and a run of one character class is a single
+// step to it, however long the run is. So PCRE2 calls back before every item of an expression. Each
+// call is charged with the bytes that matching went forward since the call before, and with what
+// the item may read and then fail without another call: the repetitions that it must have, or the
+// characters that it looks back over. A class is searched range by range, so large expressions are
+// charged more.
+struct RegexSplitter::Budget {
+  static constexpr uint64_t kSteps = 20'000;
+  static constexpr uint64_t kStepsPerByte = 256;  // tokenizers in use take 5 to 20
+
+  explicit Budget(std::string_view whole)
+      : text(whole), most(kSteps + kStepsPerByte * whole.size()), left(most) {}
+
+  std::string_view text;
+  uint64_t most;
+  uint64_t left;
+};
 
 struct RegexSplitter::Step {
   bool drop_gaps = false;
@@ -45,16 +77,53 @@ struct RegexSplitter::Step {
   std::string pattern;                     // for messages; empty: numeric characters
   std::unique_ptr<pcre2_code, Free> code;  // null: numeric characters
   std::unique_ptr<pcre2_match_context, Free> limits;
+  uint64_t steps_of_item = 1;
+  uint64_t steps_of_byte = 1;
+
+  // What a callout knows.
+  struct Watch {
+    const Step& step;
+    Budget& budget;
+    size_t position = 0;  // of the call before
+  };
+  static int on_callout(pcre2_callout_block* block, void* data) noexcept;
 
   // Calls on_match(begin, end) for the matches in `text`, from left to right.
   template <class OnMatch>
-  void for_each_match(std::string_view text, OnMatch&& on_match) const;
+  void for_each_match(std::string_view text, Budget& budget, OnMatch&& on_match) const;
   template <class OnMatch>
-  void match_valid(std::string_view text, pcre2_match_data* data, OnMatch&& on_match) const;
+  void match_valid(std::string_view text, Watch& watch, pcre2_match_data* data,
+                   pcre2_match_context* context, OnMatch&& on_match) const;
+  [[noreturn]] void fail(int error, const Budget& budget, const char* place) const;
 };
 
+int RegexSplitter::Step::on_callout(pcre2_callout_block* block, void* data) noexcept {
+  Watch& watch = *static_cast<Watch*>(data);
+  const size_t position = block->current_position;
+  const uint64_t forward = position > watch.position ? position - watch.position : 0;
+  watch.position = position;
+  const uint64_t steps = watch.step.steps_of_item + watch.step.steps_of_byte * forward;
+  if (steps > watch.budget.left) return PCRE2_ERROR_CALLOUT;
+  watch.budget.left -= steps;
+  return 0;
+}
+
+void RegexSplitter::Step::fail(int error, const Budget& budget, const char* place) const {
+  const std::string name =
+      fmt::format("[tokenizer] the regular expression '{}'", pattern.substr(0, 100));
+  const auto offset = place - budget.text.data();
+  if (error == PCRE2_ERROR_CALLOUT) {
+    throw ResourceError(
+        fmt::format("{} takes more than {} steps for a text of {} bytes, from byte {} on", name,
+                    budget.most, budget.text.size(), offset));
+  }
+  throw ResourceError(
+      fmt::format("{} fails on this text at byte {}: {}", name, offset, message_of(error)));
+}
+
 template <class OnMatch>
-void RegexSplitter::Step::for_each_match(std::string_view text, OnMatch&& on_match) const {
+void RegexSplitter::Step::for_each_match(std::string_view text, Budget& budget,
+                                         OnMatch&& on_match) const {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   if (!code) {
@@ -68,11 +137,14 @@ void RegexSplitter::Step::for_each_match(std::string_view text, OnMatch&& on_mat
   }
   const std::unique_ptr<pcre2_match_data, Free> data(
       pcre2_match_data_create_from_pattern(code.get(), nullptr));
-  if (!data) throw ResourceError("[tokenizer] no memory to match a regular expression");
+  const std::unique_ptr<pcre2_match_context, Free> context(pcre2_match_context_copy(limits.get()));
+  if (!data || !context) throw ResourceError("[tokenizer] no memory to match a regular expression");
+  Watch watch{*this, budget};
+  pcre2_set_callout(context.get(), on_callout, &watch);
   for (const char* p = begin; p < end;) {
     const char* const stop = valid_end(p, end);
     const auto offset = static_cast<size_t>(p - begin);
-    match_valid({p, static_cast<size_t>(stop - p)}, data.get(),
+    match_valid({p, static_cast<size_t>(stop - p)}, watch, data.get(), context.get(),
                 [&](size_t from, size_t to) { on_match(offset + from, offset + to); });
     p = stop;
     while (p < end && unicode::decode(p, end).value >= unicode::kInvalidByte) ++p;
@@ -81,18 +153,15 @@ void RegexSplitter::Step::for_each_match(std::string_view text, OnMatch&& on_mat
 
 // `text` is UTF-8.
 template <class OnMatch>
-void RegexSplitter::Step::match_valid(std::string_view text, pcre2_match_data* data,
-                                      OnMatch&& on_match) const {
+void RegexSplitter::Step::match_valid(std::string_view text, Watch& watch, pcre2_match_data* data,
+                                      pcre2_match_context* context, OnMatch&& on_match) const {
   const char* const begin = text.data();
   for (size_t at = 0; at <= text.size();) {
+    watch.position = at;
     const int found = pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(begin), text.size(), at,
-                                  PCRE2_NO_UTF_CHECK, data, limits.get());
+                                  PCRE2_NO_UTF_CHECK, data, context);
     if (found == PCRE2_ERROR_NOMATCH) return;
-    if (found < 0) {
-      throw ResourceError(
-          fmt::format("[tokenizer] the regular expression '{}' fails on this text: {}",
-                      pattern.substr(0, 100), message_of(found)));
-    }
+    if (found < 0) fail(found, watch.budget, begin + at);
     const PCRE2_SIZE* const span = pcre2_get_ovector_pointer(data);
     const size_t from = span[0];
     const size_t to = std::max(span[0], span[1]);
@@ -114,39 +183,47 @@ RegexSplitter::RegexSplitter(const std::vector<SplitStep>& steps) {
       int error = 0;
       PCRE2_SIZE offset = 0;
       compiled->pattern = step.pattern;
-      compiled->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()),
-                                         translated.size(), PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C,
-                                         &error, &offset, nullptr));
+      compiled->code.reset(pcre2_compile(
+          reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+          PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT, &error, &offset, nullptr));
       if (!compiled->code) {
         throw UnsupportedError(fmt::format("the regular expression '{}' is not supported: {}",
                                            step.pattern.substr(0, 200), message_of(error)));
       }
       compiled->limits.reset(pcre2_match_context_create(nullptr));
       if (!compiled->limits) throw ResourceError("[tokenizer] no memory for a regular expression");
-      pcre2_set_match_limit(compiled->limits.get(), 100'000);  // from one place of the text
       pcre2_set_depth_limit(compiled->limits.get(), 100'000);
       pcre2_set_heap_limit(compiled->limits.get(), 64 << 10);  // in KiB
+      uint32_t look_behind = 0;
+      size_t code_size = 0;
+      pcre2_pattern_info(compiled->code.get(), PCRE2_INFO_MAXLOOKBEHIND, &look_behind);
+      pcre2_pattern_info(compiled->code.get(), PCRE2_INFO_SIZE, &code_size);
+      compiled->steps_of_byte = 1 + code_size / 4096;
+      compiled->steps_of_item =
+          compiled->steps_of_byte * (highest_minimum(translated) + look_behind);
     }
     steps_.push_back(std::move(compiled));
   }
 }
 
 void RegexSplitter::split(std::string_view text, const Sink& sink) const {
-  split_from(0, text, sink);
+  Budget budget(text);
+  split_from(0, text, budget, sink);
 }
 
-void RegexSplitter::split_from(size_t step_index, std::string_view text, const Sink& sink) const {
+void RegexSplitter::split_from(size_t step_index, std::string_view text, Budget& budget,
+                               const Sink& sink) const {
   if (step_index == steps_.size()) {
     if (!text.empty()) sink(text.data(), text.size());
     return;
   }
   const Step& step = *steps_[step_index];
   const auto pass_on = [&](size_t begin, size_t end) {
-    if (end > begin) split_from(step_index + 1, text.substr(begin, end - begin), sink);
+    if (end > begin) split_from(step_index + 1, text.substr(begin, end - begin), budget, sink);
   };
   size_t gap = 0;    // where the text without a match begins
   size_t piece = 0;  // where the matches side by side begin, if `contiguous`
-  step.for_each_match(text, [&](size_t begin, size_t end) {
+  step.for_each_match(text, budget, [&](size_t begin, size_t end) {
     if (step.contiguous && begin == gap) {
       gap = end;
       return;

@@ -18,13 +18,15 @@ class RegexSplitter {
   explicit RegexSplitter(const std::vector<SplitStep>& steps);
 
   // Calls `sink` for every piece of the text, in order. Bytes that are not UTF-8 match nothing, and
-  // what lies between them is matched by itself. Matching is bounded: throws ResourceError when an
-  // expression backtracks without end on this text. Safe to use from many threads.
+  // what lies between them is matched by itself. Throws ResourceError, with the expression and the
+  // place, when matching takes more steps than a number in proportion to the text. Safe to use from
+  // many threads.
   void split(std::string_view text, const Sink& sink) const;
 
  private:
+  struct Budget;
   struct Step;
-  void split_from(size_t step, std::string_view text, const Sink& sink) const;
+  void split_from(size_t step, std::string_view text, Budget& budget, const Sink& sink) const;
 
   std::vector<std::shared_ptr<const Step>> steps_;
 };
