@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/check.h"
+#include "tokenizer/name_automaton.h"
 #include "tokenizer/unicode.h"
 
 namespace limpid {
@@ -17,38 +19,62 @@ namespace {
 class NormalPieces {
  public:
   explicit NormalPieces(const TokenizerSpec& spec) : spec_(spec) {
+    std::vector<std::string> spellings;
     for (size_t id = 0; id < spec.pieces.size(); ++id) {
-      if (spec.types[id] == TokenType::kNormal) ids_.emplace(spec.pieces[id], id);
+      const std::string& piece = spec.pieces[id];
+      if (spec.types[id] != TokenType::kNormal || piece.empty() ||
+          !names_.emplace(piece, ids_.size()).second)
+        continue;
+      ids_.push_back(id);
+      spellings.push_back(piece);
     }
+    automaton_ = NameAutomaton(spellings);
   }
 
-  // Of two pieces that are spelled alike the first counts.
-  bool is_first(size_t id) const {
-    const auto found = ids_.find(spec_.pieces[id]);
-    return found != ids_.end() && found->second == id;
+  // The piece of that spelling; of two that are spelled alike the first.
+  std::optional<size_t> find(std::string_view piece) const {
+    const auto found = names_.find(piece);
+    if (found == names_.end()) return std::nullopt;
+    return ids_[found->second];
   }
+  bool is_first(size_t id) const { return find(spec_.pieces[id]) == id; }
 
-  // The ways to make a piece from two, by the ids of these.
+  // The ways to make a piece from two, by the ids of these. Takes n log n for the bytes of the
+  // piece: what it begins with is a chain of the automaton, what it ends with are its states.
   std::vector<std::pair<size_t, size_t>> halves(size_t id) const {
+    const std::string& piece = spec_.pieces[id];
     std::vector<std::pair<size_t, size_t>> found;
-    const std::string_view piece = spec_.pieces[id];
-    const char* const end = piece.data() + piece.size();
-    size_t at = 0;
-    while (true) {
-      at += unicode::decode(piece.data() + at, end).size;
-      if (at >= piece.size()) break;
-      const auto left = ids_.find(piece.substr(0, at));
-      const auto right = ids_.find(piece.substr(at));
-      if (left != ids_.end() && right != ids_.end())
-        found.emplace_back(left->second, right->second);
+    if (piece.empty()) return found;
+    std::vector<int32_t> ends(piece.size(), NameAutomaton::kNone);  // by where they begin
+    NameAutomaton::State state = NameAutomaton::kStart;
+    for (size_t at = piece.size(); at-- > 1;) {
+      state = automaton_.next(state, piece[at]);
+      const int32_t name = automaton_.longest(state);
+      if (name != NameAutomaton::kNone && size_of(name) == piece.size() - at) ends[at] = name;
+    }
+    std::vector<bool> is_cut(piece.size());  // between characters
+    const char* const begin = piece.data();
+    const char* const end = begin + piece.size();
+    for (const char* p = begin; p < end; p += unicode::decode(p, end).size)
+      is_cut[static_cast<size_t>(p - begin)] = true;
+    int32_t start = automaton_.shorter(static_cast<int32_t>(names_.at(piece)));
+    for (; start != NameAutomaton::kNone; start = automaton_.shorter(start)) {
+      const size_t at = size_of(start);
+      if (is_cut[at] && ends[at] != NameAutomaton::kNone)
+        found.emplace_back(id_of(start), id_of(ends[at]));
     }
     std::sort(found.begin(), found.end());
     return found;
   }
 
  private:
+  size_t id_of(int32_t name) const { return ids_[static_cast<size_t>(name)]; }
+  size_t size_of(int32_t name) const { return spec_.pieces[id_of(name)].size(); }
+
   const TokenizerSpec& spec_;
-  std::unordered_map<std::string_view, size_t> ids_;
+  std::unordered_map<std::string_view, size_t> names_;
+  std::vector<size_t> ids_;  // by name
+  NameAutomaton automaton_;
 };
 
 std::string merge_of(const TokenizerSpec& spec, const std::pair<size_t, size_t>& halves) {
@@ -66,10 +92,19 @@ std::vector<std::string> merge_list(const TokenizerSpec& spec) {
                      [&](size_t a, size_t b) { return spec.scores[a] > spec.scores[b]; });
   }
   const NormalPieces pieces(spec);
+  // Pieces that are all beginnings of each other take quadratic room here.
+  size_t room = size_t{1} << 20;
+  for (const std::string& piece : spec.pieces) room += 64 * piece.size();
   std::vector<std::string> merges;
   for (const size_t id : order) {
     if (!pieces.is_first(id)) continue;
-    for (const auto& way : pieces.halves(id)) merges.push_back(merge_of(spec, way));
+    for (const auto& way : pieces.halves(id)) {
+      merges.push_back(merge_of(spec, way));
+      LIMPID_CHECK(
+          UnsupportedError, merges.back().size() <= room,
+          "the tokenizer's pieces can be made in too many ways to list them all as merges");
+      room -= merges.back().size();
+    }
   }
   return merges;
 }
@@ -87,10 +122,6 @@ size_t n_equal_scores(const TokenizerSpec& spec) {
 }
 
 std::optional<std::vector<float>> merge_scores(const TokenizerSpec& spec) {
-  std::unordered_map<std::string_view, size_t> ids;
-  for (size_t id = 0; id < spec.pieces.size(); ++id) {
-    if (spec.types[id] == TokenType::kNormal) ids.emplace(spec.pieces[id], id);
-  }
   const NormalPieces pieces(spec);
   std::vector<float> scores(spec.pieces.size(), 0.0F);
   std::vector<bool> made(spec.pieces.size(), false);
@@ -98,14 +129,17 @@ std::optional<std::vector<float>> merge_scores(const TokenizerSpec& spec) {
   for (size_t i = 0; i < spec.merges.size();) {
     std::string joined = spec.merges[i];
     joined.erase(std::min(joined.find(' '), joined.size() - 1), 1);
-    const auto found = ids.find(joined);
-    if (found == ids.end() || made[found->second]) return std::nullopt;
-    const size_t id = found->second;
+    const auto found = pieces.find(joined);
+    if (!found || made[*found]) return std::nullopt;
+    const size_t id = *found;
     std::vector<std::string> ways;
     for (const auto& halves : pieces.halves(id)) ways.push_back(merge_of(spec, halves));
     if (ways.empty() || i + ways.size() > spec.merges.size()) return std::nullopt;
     const auto begin = spec.merges.begin() + static_cast<std::ptrdiff_t>(i);
-    if (!std::is_permutation(ways.begin(), ways.end(), begin)) return std::nullopt;
+    std::vector<std::string> listed(begin, begin + static_cast<std::ptrdiff_t>(ways.size()));
+    std::sort(listed.begin(), listed.end());
+    std::sort(ways.begin(), ways.end());
+    if (listed != ways) return std::nullopt;
     made[id] = true;
     scores[id] = -static_cast<float>(n_made++);
     i += ways.size();

@@ -52,20 +52,24 @@ void cut_runs(const char* p, const char* const end,
   const char* slice = p;
   while (static_cast<size_t>(end - p) > kRunCharacters) {
     // p begins a run. Where another begins within so many bytes, this one is not too long.
-    if (const char* next = find_run_start_before(p + kRunCharacters, p)) {
+    const char* const limit = p + kRunCharacters;
+    if (const char* next = find_run_start_before(limit, p)) {
       p = next;
       continue;
     }
-    const bool space = is_space(unicode::decode(p, end).value);
-    for (size_t length = 0; p < end; ++length) {
-      const unicode::CodePoint c = unicode::decode(p, end);
-      if (is_space(c.value) != space) break;
-      if (length == kRunCharacters) {
-        on_slice({slice, static_cast<size_t>(p - slice)});
-        slice = p;
-        length = 0;
+    // Run by run, as far as was looked: so no byte is looked at more than a few times.
+    while (p < limit) {
+      const bool space = is_space(unicode::decode(p, end).value);
+      for (size_t length = 0; p < end; ++length) {
+        const unicode::CodePoint c = unicode::decode(p, end);
+        if (is_space(c.value) != space) break;
+        if (length == kRunCharacters) {
+          on_slice({slice, static_cast<size_t>(p - slice)});
+          slice = p;
+          length = 0;
+        }
+        p += c.size;
       }
-      p += c.size;
     }
   }
   on_slice({slice, static_cast<size_t>(end - slice)});

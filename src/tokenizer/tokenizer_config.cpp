@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 #include "limpid/error.hpp"
 #include "tokenizer/stop_tokens.h"
@@ -49,8 +50,9 @@ std::optional<TokenId> find_piece(const TokenizerSpec& spec, const std::string& 
   return static_cast<TokenId>(it - spec.pieces.begin());
 }
 
+// `names`: of all pieces, from the first token on that is behind the vocabulary.
 void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Token& token,
-                       TokenizerSpec& spec) {
+                       std::unordered_set<std::string>& names, TokenizerSpec& spec) {
   const auto index = static_cast<size_t>(token.rule.id);
   const auto fail = [&](const std::string& problem) {
     throw FormatError(config.file, FormatError::kNoOffset,
@@ -59,7 +61,8 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
   if (index > spec.pieces.size())
     fail(fmt::format("is beyond a vocabulary of {} tokens", spec.pieces.size()));
   if (index == spec.pieces.size()) {
-    if (find_piece(spec, token.content)) fail("is in the vocabulary under another id");
+    if (names.empty()) names.insert(spec.pieces.begin(), spec.pieces.end());
+    if (!names.insert(token.content).second) fail("is in the vocabulary under another id");
     spec.pieces.emplace_back();
     spec.types.push_back(TokenType::kUnused);
     if (!spec.scores.empty()) spec.scores.push_back(0);
@@ -69,11 +72,22 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
   if (spec.pieces[index] != token.content) fail("has another name in the vocabulary");
   if (spec.types[index] != TokenType::kUnknown)
     spec.types[index] = token.special ? TokenType::kControl : TokenType::kUserDefined;
+}
+
+void apply_added_tokens(const TokenizerConfig& config, TokenizerSpec& spec) {
+  std::unordered_set<std::string> names;
+  std::unordered_set<TokenId> ids;
+  for (const TokenizerConfig::Token& token : config.added_tokens) {
+    apply_added_token(config, token, names, spec);
+    ids.insert(token.rule.id);
+  }
   std::erase_if(spec.added_rules,
-                [&](const AddedTokenRule& rule) { return rule.id == token.rule.id; });
-  const AddedTokenRule& rule = token.rule;
-  if (rule.strip_left || rule.strip_right || rule.single_word || rule.normalized)
-    spec.added_rules.push_back(rule);
+                [&](const AddedTokenRule& rule) { return ids.count(rule.id) != 0; });
+  for (const TokenizerConfig::Token& token : config.added_tokens) {
+    const AddedTokenRule& rule = token.rule;
+    if (rule.strip_left || rule.strip_right || rule.single_word || rule.normalized)
+      spec.added_rules.push_back(rule);
+  }
 }
 
 }  // namespace
@@ -97,6 +111,11 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
     }
     std::sort(config.added_tokens.begin(), config.added_tokens.end(),
               [](const auto& a, const auto& b) { return a.rule.id < b.rule.id; });
+    const auto twice =
+        std::adjacent_find(config.added_tokens.begin(), config.added_tokens.end(),
+                           [](const auto& a, const auto& b) { return a.rule.id == b.rule.id; });
+    if (twice != config.added_tokens.end())
+      added->fail(fmt::format("names id {} twice", twice->rule.id));
   }
   if (const auto chat = root.find("chat_template")) {
     if (chat->is_string()) {
@@ -121,8 +140,7 @@ void add_special_tokens_map(const std::string& path, std::string_view bytes,
 }
 
 void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec) {
-  for (const TokenizerConfig::Token& token : config.added_tokens)
-    apply_added_token(config, token, spec);
+  apply_added_tokens(config, spec);
   const auto set = [&](const std::optional<std::string>& name, std::string_view key, bool required,
                        std::optional<TokenId>& id) {
     if (!name) return;

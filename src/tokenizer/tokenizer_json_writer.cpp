@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "tokenizer/known_splits.h"
@@ -39,31 +40,25 @@ Json pre_tokenizer(const TokenizerSpec& spec) {
   return {{"type", "Sequence"}, {"pretokenizers", std::move(sequence)}};
 }
 
-Json added_token(const TokenizerSpec& spec, size_t id) {
-  Json token = {{"id", id},
-                {"content", spec.pieces[id]},
-                {"single_word", false},
-                {"lstrip", false},
-                {"rstrip", false},
-                {"normalized", false},
-                {"special", spec.types[id] != TokenType::kUserDefined}};
-  for (const AddedTokenRule& rule : spec.added_rules) {
-    if (static_cast<size_t>(rule.id) != id) continue;
-    token["single_word"] = rule.single_word;
-    token["lstrip"] = rule.strip_left;
-    token["rstrip"] = rule.strip_right;
-    token["normalized"] = rule.normalized;
-  }
-  return token;
+Json added_token(const TokenizerSpec& spec, size_t id, const AddedTokenRule& rule) {
+  return {{"id", id},
+          {"content", spec.pieces[id]},
+          {"single_word", rule.single_word},
+          {"lstrip", rule.strip_left},
+          {"rstrip", rule.strip_right},
+          {"normalized", rule.normalized},
+          {"special", spec.types[id] != TokenType::kUserDefined}};
 }
 
 Json added_tokens(const TokenizerSpec& spec) {
+  std::unordered_map<size_t, AddedTokenRule> rules;
+  for (const AddedTokenRule& rule : spec.added_rules) rules[static_cast<size_t>(rule.id)] = rule;
   Json tokens = Json::array();
   for (size_t id = 0; id < spec.pieces.size(); ++id) {
     const TokenType type = spec.types[id];
     if (type == TokenType::kControl || type == TokenType::kUserDefined ||
         type == TokenType::kUnknown) {
-      tokens.push_back(added_token(spec, id));
+      tokens.push_back(added_token(spec, id, rules[id]));
     }
   }
   return tokens;
