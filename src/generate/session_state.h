@@ -48,7 +48,7 @@ struct Session::State {
   // to follow it, so an answer's last step is not wasted where nothing does.
   std::optional<TokenId> pending;
   std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
-  std::weak_ptr<const void> lent;
+  std::weak_ptr<const void> lent;  // alive while a stream is open
 };
 
 }  // namespace limpid
