@@ -5,15 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "base/mapped_path.h"
+#include "base/open_files.h"
 
 namespace limpid {
 namespace {
+
+constinit OpenFiles temporary_files;  // all of this process
 
 // Renaming over a device or a folder would replace it, or fail after all the work.
 void check_replaceable(const std::string& path) {
@@ -27,16 +32,32 @@ void check_replaceable(const std::string& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
+// Delegates, so that the destructor runs when what follows throws.
+AtomicFile::AtomicFile(std::string path) : AtomicFile() {
+  path_ = std::move(path);
   check_replaceable(path_);
-  fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
-  if (fd_ < 0) fail("write");
+  open_temporary();
+  temporary_files.add(temporary_.c_str(), this, 0);
 }
 
 AtomicFile::~AtomicFile() {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  ::unlink(temporary_.c_str());
+  if (fd_ >= 0) {
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+  }
+  temporary_files.remove(this);
+}
+
+// The kernel applies the umask to 0666; mkstemp() would make a private file, and only umask(),
+// which changes the whole process, could say what to widen it to. O_EXCL opens nothing that is
+// there already, so a name may be guessed by others.
+void AtomicFile::open_temporary() {
+  static std::atomic<uint64_t> n_names = 0;
+  do {
+    temporary_ = fmt::format("{}.{}-{}.part", path_, ::getpid(), ++n_names);
+    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd_ < 0 && errno == EEXIST);
+  if (fd_ < 0) fail("write");
 }
 
 void AtomicFile::fail(const char* what) const {
@@ -46,13 +67,20 @@ void AtomicFile::fail(const char* what) const {
   throw ResourceError(fmt::format("cannot {} {}: {}{}", what, path_, std::strerror(errno), then));
 }
 
+// A system call answers EFAULT where an instruction that reads the same bytes raises SIGBUS.
+void AtomicFile::fail_write(std::string_view bytes) const {
+  const char* source = errno == EFAULT ? mapped_path_of(bytes.data()) : nullptr;
+  if (source == nullptr) fail("write");
+  throw ResourceError(fmt::format("{}{}", source, kBecameUnreadable));
+}
+
 void AtomicFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     // Linux writes at most 2 GiB less a page at once.
     const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
     const ssize_t written = ::write(fd_, bytes.data(), chunk);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
+    if (written < 0) fail_write(bytes);
     bytes.remove_prefix(static_cast<size_t>(written));
     size_ += static_cast<uint64_t>(written);
   }
@@ -63,20 +91,20 @@ void AtomicFile::write_at(uint64_t offset, std::string_view bytes) {
     const ssize_t written = ::pwrite(fd_, bytes.data(), std::min<size_t>(bytes.size(), 1U << 30),
                                      static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
+    if (written < 0) fail_write(bytes);
     bytes.remove_prefix(static_cast<size_t>(written));
     offset += static_cast<uint64_t>(written);
   }
 }
 
 void AtomicFile::commit() {
-  // mkostemp makes private files; the result should be as if created by open().
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::fchmod(fd_, 0666 & ~mask) != 0) fail("write");
   if (::fsync(fd_) != 0) fail("write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename the finished file to");
   ::close(std::exchange(fd_, -1));
+}
+
+void remove_temporary_files() noexcept {
+  temporary_files.each([](const char* path, const void*, size_t) { ::unlink(path); });
 }
 
 }  // namespace limpid

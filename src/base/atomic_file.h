@@ -25,12 +25,19 @@ class AtomicFile {
   void commit();
 
  private:
+  AtomicFile() = default;
+  void open_temporary();
   [[noreturn]] void fail(const char* what) const;
+  [[noreturn]] void fail_write(std::string_view bytes) const;
 
   std::string path_;
   std::string temporary_;
   int fd_ = -1;
   uint64_t size_ = 0;
 };
+
+// Removes the temporary files of all that live: for a signal handler that ends the process.
+// Async-signal-safe.
+void remove_temporary_files() noexcept;
 
 }  // namespace limpid

@@ -9,9 +9,13 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/mapped_path.h"
+#include "base/open_files.h"
 
 namespace limpid {
 namespace {
+
+constinit OpenFiles maps;  // all of this process
 
 // Closes a descriptor at the end of the scope.
 struct Descriptor {
@@ -36,12 +40,26 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
   LIMPID_CHECK(ResourceError, data != MAP_FAILED, "cannot map {} ({} bytes): {}", path, size,
                std::strerror(errno));
-  return std::shared_ptr<const MappedFile>(
+  std::shared_ptr<const MappedFile> mapped(
       new MappedFile(path, static_cast<const std::byte*>(data), size));
+  maps.add(mapped->path().c_str(), mapped->bytes().data(), size);
+  return mapped;
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  maps.remove(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+const char* mapped_path_of(const void* address) noexcept {
+  const char* found = nullptr;
+  const auto* byte = static_cast<const std::byte*>(address);
+  maps.each([&](const char* path, const void* key, size_t size) {
+    const auto* begin = static_cast<const std::byte*>(key);
+    if (byte >= begin && byte < begin + size) found = path;
+  });
+  return found;
 }
 
 }  // namespace limpid
