@@ -9,9 +9,9 @@
 #include "base/check.h"
 #include "base/json_file.h"
 #include "base/json_strict.h"
+#include "base/model_folder.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/json_metadata.h"
-#include "checkpoint/model_folder.h"
 #include "checkpoint/safetensors.h"
 
 namespace limpid {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/model_folder.h"
 #include "checkpoint/json_metadata.h"
-#include "checkpoint/model_folder.h"
 #include "checkpoint/torch_checkpoint.h"
 #include "limpid/error.hpp"
 

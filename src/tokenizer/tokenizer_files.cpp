@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/model_folder.h"
 #include "limpid/error.hpp"
 #include "tokenizer/sentence_piece_model.h"
 #include "tokenizer/tiktoken_file.h"
@@ -38,22 +39,22 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-void add_if_there(TokenizerFiles& files, const fs::path& folder, std::string_view prefix,
+void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_view prefix,
                   std::string_view name) {
-  const fs::path path = folder / fmt::format("{}{}", prefix, name);
+  const std::string file_name = fmt::format("{}{}", prefix, name);
   std::error_code ignored;
-  if (files.count(name) == 0 && fs::is_regular_file(path, ignored))
-    files.emplace(name, MappedFile::open(path.string()));
+  if (files.count(name) == 0 && fs::is_regular_file(fs::path(folder.path()) / file_name, ignored))
+    files.emplace(name, folder.open(file_name));
 }
 
 // The one rank file of a folder; with more than one, none is the folder's.
-void add_ranks(TokenizerFiles& files, const fs::path& folder) {
+void add_ranks(TokenizerFiles& files, const ModelFolder& folder) {
   std::error_code ignored;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() == ".tiktoken") found.push_back(entry.path());
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder.path(), ignored)) {
+    if (entry.path().extension() == kTiktoken) found.push_back(entry.path().filename().string());
   }
-  if (found.size() == 1) files.emplace(kRanks, MappedFile::open(found.front().string()));
+  if (found.size() == 1) files.emplace(kRanks, folder.open(found.front()));
 }
 
 // The usual name of a file that defines a tokenizer, and how its name on disk begins.
@@ -121,18 +122,21 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   TokenizerFiles files;
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    for (const std::string_view name : kNames) add_if_there(files, path, "", name);
-    add_ranks(files, path);
+    const ModelFolder folder(path);
+    for (const std::string_view name : kNames) add_if_there(files, folder, "", name);
+    add_ranks(files, folder);
     return files;
   }
   const std::string file_name = fs::path(path).filename().string();
   const auto [name, prefix] = usual_name(file_name);
   if (name.empty()) return files;
   files.emplace(name, MappedFile::open(path));
+  const std::string parent = fs::path(path).parent_path().string();
+  const ModelFolder folder(parent.empty() ? "." : parent);
   // Another tokenizer beside the named file is none of it; the two halves of GPT-2's are.
   const bool is_half = name == "vocab.json" || name == "encoder.json";
   for (size_t i = is_half ? kDefining - 2 : kDefining; i < kNames.size(); ++i)
-    add_if_there(files, fs::path(path).parent_path(), prefix, kNames[i]);
+    add_if_there(files, folder, prefix, kNames[i]);
   return files;
 }
 

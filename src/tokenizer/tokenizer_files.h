@@ -19,7 +19,8 @@ using TokenizerFiles = std::map<std::string, std::shared_ptr<const MappedFile>, 
 // The tokenizer's files at `path`: those in a folder (tokenizer.json, tokenizer.model, one file
 // *.tiktoken, vocab.json with merges.txt), or a single file and what lies beside it under the same
 // prefix ("gpt2_merges.txt" for "gpt2_vocab.json"). Empty if there are none, also where `path` is a
-// model file. Throws ResourceError for what cannot be read.
+// model file. Throws ResourceError for what cannot be read, FormatError for a link that leads out
+// of the folder (base/model_folder.h).
 TokenizerFiles find_tokenizer_files(const std::string& path);
 
 // Whether these define a tokenizer (a chat template alone does not).

@@ -1,10 +1,9 @@
-#include "checkpoint/model_folder.h"
+#include "base/model_folder.h"
 
 #include <filesystem>
 #include <system_error>
 
 #include "base/check.h"
-#include "checkpoint/byte_reader.h"
 
 namespace limpid {
 namespace {
@@ -35,7 +34,7 @@ void ModelFolder::check_name(std::string_view name) const {
   const bool plain = !name.empty() && name != "." && name != ".." &&
                      name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (!plain) {
-    throw FormatError(path_, FormatError::kNoOffset, printable(name),
+    throw FormatError(path_, FormatError::kNoOffset, std::string(name),
                       "is no plain file name: a model's files lie in its own folder");
   }
 }
@@ -44,10 +43,9 @@ std::string ModelFolder::resolve(std::string_view name) const {
   check_name(name);
   std::error_code error;
   std::string real = fs::canonical(fs::path(real_) / name, error).string();
-  LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, printable(name),
-               error.message());
+  LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, name, error.message());
   if (!lies_in(real, real_) && (blobs_.empty() || !lies_in(real, blobs_))) {
-    throw FormatError(path_, FormatError::kNoOffset, printable(name),
+    throw FormatError(path_, FormatError::kNoOffset, std::string(name),
                       "is a link that leads out of the model's folder; copy the file there");
   }
   return real;
