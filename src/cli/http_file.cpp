@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -83,16 +84,34 @@ class Transfer {
   throw ResourceError(fmt::format("cannot fetch {}: HTTP status {}{}", request.url, status, hint));
 }
 
+// Calls `work` on behalf of libcurl, whose C frames no exception may cross. What it throws is kept
+// in `failure`, and libcurl gets `failed`, which ends the transfer.
+template <typename Result, typename Work>
+Result shielded(std::exception_ptr& failure, Result failed, Work work) noexcept {
+  try {
+    return work();
+  } catch (...) {
+    failure = std::current_exception();
+    return failed;
+  }
+}
+
 struct Body {
-  std::string text;
+  const HttpSink* take;
   uint64_t most;
+  uint64_t n_bytes = 0;
+  std::exception_ptr failure{};
 };
 
-size_t take_body(const char* bytes, size_t size, size_t count, void* context) {
+size_t take_body(const char* bytes, size_t size, size_t count, void* context) noexcept {
   auto& body = *static_cast<Body*>(context);
-  if (body.text.size() + size * count > body.most) return 0;
-  body.text.append(bytes, size * count);
-  return size * count;
+  return shielded(body.failure, size_t{0}, [&] {
+    LIMPID_CHECK(ResourceError, size * count <= body.most - body.n_bytes,
+                 "the answer is longer than {} bytes", body.most);
+    (*body.take)({bytes, size * count});
+    body.n_bytes += size * count;
+    return size * count;
+  });
 }
 
 // The file that a download goes on in.
@@ -140,34 +159,40 @@ struct Download {
   const HttpProgress* progress;
   bool first = true;
   bool stopped = false;
-  std::string problem;
+  std::exception_ptr failure{};
 };
 
-// Must not throw: it is called by libcurl.
-size_t take_part(const char* bytes, size_t size, size_t count, void* context) {
+size_t take_part(const char* bytes, size_t size, size_t count, void* context) noexcept {
   auto& download = *static_cast<Download*>(context);
   const std::string_view part(bytes, size * count);
-  try {
+  return shielded(download.failure, size_t{0}, [&] {
     const long status = download.transfer->status();
     if (status != kOk && status != kPartialContent) return part.size();  // an error page
     if (std::exchange(download.first, false) && status == kOk && download.file->size() > 0)
       download.file->begin_anew();  // the server does not know ranges
-    if (download.file->size() + part.size() > download.n_bytes) {
-      download.problem = fmt::format("it is larger than the {} bytes announced", download.n_bytes);
-      return 0;
-    }
+    LIMPID_CHECK(ResourceError, part.size() <= download.n_bytes - download.file->size(),
+                 "it is larger than the {} bytes announced", download.n_bytes);
     download.file->append(part);
-  } catch (const Error& error) {
-    download.problem = error.what();
-    return 0;
-  }
-  return part.size();
+    return part.size();
+  });
 }
 
-int look_up(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+int look_up(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
   auto& download = *static_cast<Download*>(context);
-  download.stopped = !(*download.progress)(download.file->size());
-  return download.stopped ? 1 : 0;
+  return shielded(download.failure, 1, [&] {
+    download.stopped = !(*download.progress)(download.file->size());
+    return download.stopped ? 1 : 0;
+  });
+}
+
+// Throws on what a callback kept; an error of ours says which transfer it ended.
+void rethrow(const std::exception_ptr& failure, const HttpRequest& request) {
+  if (failure == nullptr) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const ResourceError& error) {
+    throw ResourceError(fmt::format("cannot fetch {}: {}", request.url, error.what()));
+  }
 }
 
 bool is_worth_another_try(CURLcode code, long status) {
@@ -199,33 +224,39 @@ Outcome try_once(const HttpRequest& request, Download& download) {
 
 }  // namespace
 
-std::string http_get(const HttpRequest& request, uint64_t most) {
+void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take) {
   Transfer transfer(request);
-  Body body{{}, most};
+  Body body{&take, most};
+  transfer.set(CURLOPT_FAILONERROR, 1L);
   transfer.set(CURLOPT_WRITEFUNCTION, take_body);
   transfer.set(CURLOPT_WRITEDATA, &body);
   const CURLcode code = transfer.perform();
+  rethrow(body.failure, request);
+  if (code == CURLE_HTTP_RETURNED_ERROR) fail_status(request, transfer.status());
   LIMPID_CHECK(ResourceError, code == CURLE_OK,
                "cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
-               request.url,
-               code == CURLE_WRITE_ERROR ? "the answer is too long" : curl_easy_strerror(code));
+               request.url, curl_easy_strerror(code));
   if (transfer.status() != kOk) fail_status(request, transfer.status());
-  return std::move(body.text);
+}
+
+std::string http_get(const HttpRequest& request, uint64_t most) {
+  std::string text;
+  http_get(request, most, [&](std::string_view part) { text += part; });
+  return text;
 }
 
 bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_bytes,
                 const HttpProgress& progress, int n_tries) {
   PartialFile file(path);
   if (file.size() > n_bytes) file.begin_anew();
-  Download download{nullptr, &file, n_bytes, &progress, true, false, {}};
+  Download download{nullptr, &file, n_bytes, &progress};
   int n_in_vain = 0;
   int n_restarts = 0;
   while (file.size() < n_bytes) {
     const uint64_t before = file.size();
     const Outcome outcome = try_once(request, download);
     if (download.stopped) return false;
-    LIMPID_CHECK(ResourceError, download.problem.empty(), "cannot fetch {}: {}", request.url,
-                 download.problem);
+    rethrow(download.failure, request);
     // libcurl takes 200 for a fault when it asked for a range: begin without one.
     const bool no_ranges =
         outcome.code == CURLE_RANGE_ERROR || outcome.status == kRangeNotSatisfiable;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace limpid::cli {
 
@@ -15,7 +16,13 @@ struct HttpRequest {
 // Called with the bytes that are there; returning false stops the transfer.
 using HttpProgress = std::function<bool(uint64_t done)>;
 
-// The answer's body, at most `most` bytes. Throws ResourceError that names the status or the fault.
+// Called with the next bytes of an answer. What it throws ends the transfer and reaches the caller.
+using HttpSink = std::function<void(std::string_view part)>;
+
+// Gives the answer's body to `take`. Throws ResourceError that names the status or the fault, also
+// for a body of more than `most` bytes.
+void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take);
+// The same, in one string.
 std::string http_get(const HttpRequest& request, uint64_t most);
 
 // Fetches into `path`. What it holds already is kept and only the rest is asked for; a server that
