@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include <numeric>
 
 #include "cli/known_elsewhere.h"
+#include "cli/output.h"
+#include "cli/terminal_text.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -143,6 +146,7 @@ std::string Flags::declare(std::string_view declaration, std::string help, const
 void Flags::text(std::string_view names, std::string& value, std::string help,
                  const std::string& env) {
   auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   if (!env.empty()) option->envname(env);
 }
 
@@ -170,6 +174,7 @@ void Flags::converted(std::string_view names, std::string help, const std::strin
   };
   auto* option =
       impl_->app.add_option_function<std::string>(declare(names, std::move(help), env, true), read);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   if (!env.empty()) option->envname(env);
 }
 
@@ -199,9 +204,10 @@ void Flags::optional_text(std::string_view names, bool& given, std::string& valu
           declare(names, std::move(help), {}, false),
           [&given, &value](const std::vector<std::string>& words) {
             given = true;
-            if (!words.empty()) value = words.front();
+            if (!words.empty()) value = words.back();
           })
-      ->expected(0, 1);
+      ->expected(0, 1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void Flags::suggest(std::vector<std::string> values) {
@@ -292,7 +298,7 @@ bool Flags::parse(const Arguments& arguments) {
   }
   for (const std::string& argument : arguments) {
     if (argument == "-h" || argument == "--help") {
-      fmt::print("{}", help_text(description_));
+      write_out(help_text(description_, terminal_columns(STDOUT_FILENO)));
       return false;
     }
   }
@@ -320,17 +326,44 @@ std::string CommandDescription::Option::shown() const {
                      placeholder);
 }
 
-std::string help_text(const CommandDescription& command) {
-  std::string text = fmt::format("usage: limpid {}\n\n{}\n", command.usage, command.summary);
+std::string wrapped(std::string_view text, size_t indent, size_t column, size_t n_columns) {
+  std::string out;
+  while (true) {
+    const size_t begin = text.find_first_not_of(" \n");
+    if (begin == text.npos) return out;
+    text.remove_prefix(begin);
+    const std::string_view word = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(word.size());
+    const size_t width = n_characters(word);
+    if (out.empty()) {
+      column += width;
+    } else if (column + 1 + width <= n_columns) {
+      out += ' ';
+      column += 1 + width;
+    } else {
+      out += '\n' + std::string(indent, ' ');
+      column = indent + width;
+    }
+    out += word;
+  }
+}
+
+std::string help_text(const CommandDescription& command, size_t n_columns) {
+  constexpr size_t kNames = 34;   // columns for the names of options
+  constexpr size_t kNarrow = 60;  // below, help begins on a line of its own
+  const size_t indent = n_columns < kNarrow ? 6 : kNames;
+  std::string text =
+      fmt::format("usage: limpid {}\n\n{}\n", wrapped(command.usage, 4, 14, n_columns),
+                  wrapped(command.summary, 0, 0, n_columns));
   std::string group;
   for (const CommandDescription::Option& option : command.options) {
     if (option.group != group) text += fmt::format("\n{}:\n", group = option.group);
-    const std::string names = option.shown();
-    text +=
-        names.size() > 30 ? fmt::format("  {}\n  {:32}", names, "") : fmt::format("  {:32}", names);
-    text += option.help;
-    if (!option.env.empty()) text += fmt::format(" [${}]", option.env);
-    text += '\n';
+    const std::string names = "  " + option.shown();
+    const bool same_line = n_characters(names) < indent;
+    text += same_line ? names + std::string(indent - n_characters(names), ' ')
+                      : "  " + wrapped(names, 4, 2, n_columns) + "\n" + std::string(indent, ' ');
+    const std::string env = option.env.empty() ? "" : fmt::format(" [${}]", option.env);
+    text += wrapped(option.help + env, indent, indent, n_columns) + "\n";
   }
   text += "\nexamples:\n";
   for (const std::string& example : command.examples) text += fmt::format("  {}\n", example);

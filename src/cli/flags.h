@@ -34,8 +34,12 @@ struct CommandDescription {
   std::vector<Option> options;
 };
 
-// The text of --help.
-std::string help_text(const CommandDescription& command);
+// `text` on lines of at most `n_columns` characters, broken at blanks; a word that is longer stays
+// whole. The first line begins in `column`, the others after `indent` blanks.
+std::string wrapped(std::string_view text, size_t indent, size_t column, size_t n_columns);
+
+// The text of --help for a terminal of that width.
+std::string help_text(const CommandDescription& command, size_t n_columns);
 
 // A flag is declared as "names PLACEHOLDER", the names separated by commas: "-c,--ctx-size N".
 // A name without dashes is also a positional argument; "!--no-x" is the negation of a switch.

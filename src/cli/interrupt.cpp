@@ -35,8 +35,7 @@ void on_interrupt(int /*signal*/) {
     errno = error;
     return;
   }
-  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
-  if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
+  restore_terminal();
   written = write(STDERR_FILENO, "\n", 1);
   _exit(kExitInterrupted);
 }
@@ -62,6 +61,12 @@ bool InterruptGuard::interrupted() const { return n_interrupts > 0; }
 void InterruptGuard::clear() {
   n_interrupts = 0;
   cancel_.reset();
+}
+
+void restore_terminal() noexcept {
+  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
+  [[maybe_unused]] ssize_t written = 0;
+  if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
 void set_interrupt_pipe(int descriptor) { interrupt_pipe = descriptor; }

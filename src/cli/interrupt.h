@@ -21,11 +21,15 @@ class InterruptGuard {
   CancelToken cancel_;
 };
 
+// Sets the terminal as it was when the last InterruptGuard began, and writes the farewell.
+// Async-signal-safe.
+void restore_terminal() noexcept;
+
 // Each Ctrl-C writes the byte 'i' to this descriptor, so that a poll() ends; -1: to none.
 void set_interrupt_pipe(int descriptor);
 
-// What puts a terminal back that was told more than termios knows; written to stderr when the
-// second Ctrl-C leaves. A literal, or null.
+// What puts a terminal back that was told more than termios knows; written to stderr by
+// restore_terminal. A literal, or null.
 void set_farewell(const char* escape_sequences);
 
 }  // namespace limpid::cli

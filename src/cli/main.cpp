@@ -1,6 +1,7 @@
 // `limpid`: finds the subcommand, and turns whatever is thrown into one line and an exit code.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "cli/bus_error.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
 #include "cli/output.h"
@@ -20,7 +22,8 @@ namespace {
 void print_overview() {
   write_out("usage: limpid COMMAND [options]\n\n");
   for (const Command& command : commands()) {
-    write_out(fmt::format("  {:12} {}\n", command.name, command.summary));
+    write_out(fmt::format("  {:12} {}\n", command.name,
+                          wrapped(command.summary, 15, 15, terminal_columns(STDOUT_FILENO))));
   }
   write_out(
       "\n  limpid COMMAND --help   options and examples\n"
@@ -77,5 +80,6 @@ int run_program(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // a reader that leaves (| head) ends the program quietly
+  limpid::cli::handle_bus_errors();
   return limpid::cli::run_program({argv + 1, argv + argc});
 }

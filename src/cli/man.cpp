@@ -7,30 +7,20 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/terminal_text.h"
 
 namespace limpid::cli {
 namespace {
 
 using Option = CommandDescription::Option;
 
-// The code point that begins at text[i], of `n` bytes; a byte that begins none counts alone.
-uint32_t code_point(std::string_view text, size_t i, size_t& n) {
-  const auto byte = static_cast<unsigned char>(text[i]);
-  n = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-  n = std::min(n, text.size() - i);
-  uint32_t code = n == 1 ? byte : byte & (0xFFU >> (n + 1));
-  for (size_t j = 1; j < n; ++j)
-    code = code << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3FU);
-  return code;
-}
-
 // Text as groff prints it as it stands: hyphens that stay minus signs, no escapes, no requests.
 std::string roff(std::string_view text) {
   std::string out;
-  for (size_t i = 0, n = 1; i < text.size(); i += n) {
-    const char c = text[i];
-    const bool line_begins = i == 0 || text[i - 1] == '\n';
-    const uint32_t code = code_point(text, i, n);
+  for (bool line_begins = true; !text.empty(); line_begins = out.back() == '\n') {
+    const auto [n_bytes, code, is_valid] = first_character(text);
+    const char c = text.front();
+    text.remove_prefix(n_bytes);
     if (line_begins && (c == '.' || c == '\'')) out += "\\&";
     if (code >= 0x80)
       out += fmt::format("\\[u{:04X}]", code);
@@ -73,11 +63,49 @@ std::string option_item(const Option& option) {
   return fmt::format(".TP\n{}\n{}{}\n", names, paragraph(option.help), env);
 }
 
-std::string command_section(const DescribedCommand& command) {
+bool same_words(const Option& a, const Option& b) {
+  return a.spellings == b.spellings && a.placeholder == b.placeholder && a.help == b.help &&
+         a.env == b.env;
+}
+
+std::string longest_name(const Option& option) {
+  return *std::ranges::max_element(option.spellings, {}, &std::string::size);
+}
+
+// What several commands declare in the same words, in order: it is explained once.
+std::vector<const Option*> shared_options(std::span<const DescribedCommand> commands) {
+  std::vector<std::pair<const Option*, int>> found;
+  for (const DescribedCommand& command : commands) {
+    for (const Option& option : command.description.options) {
+      const auto same = std::ranges::find_if(
+          found, [&](const auto& entry) { return same_words(*entry.first, option); });
+      if (same == found.end()) {
+        found.emplace_back(&option, 1);
+      } else {
+        ++same->second;
+      }
+    }
+  }
+  std::vector<const Option*> shared;
+  for (const auto& [option, n] : found) {
+    if (n > 1 && !option->spellings.empty()) shared.push_back(option);
+  }
+  return shared;
+}
+
+std::string command_section(const DescribedCommand& command,
+                            std::span<const Option* const> shared) {
   const CommandDescription& description = command.description;
   std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name),
                                  roff(description.usage), paragraph(description.summary));
-  for (const Option& option : description.options) page += option_item(option);
+  std::string also;
+  for (const Option& option : description.options) {
+    if (std::ranges::any_of(shared, [&](const Option* each) { return same_words(*each, option); }))
+      also += fmt::format("{}\\fB{}\\fR", also.empty() ? "" : ", ", roff(longest_name(option)));
+    else
+      page += option_item(option);
+  }
+  if (!also.empty()) page += fmt::format(".PP\nAlso, as under SHARED OPTIONS: {}\n", also);
   page += ".PP\nExamples:\n.PP\n.EX\n";
   for (const std::string& example : description.examples) page += roff("  " + example) + "\n";
   return page + ".EE\n";
@@ -90,7 +118,7 @@ std::string environment_section(std::span<const DescribedCommand> commands) {
       {"XDG_STATE_HOME",
        "where what is typed in `limpid chat` is kept, in its folder limpid (~/.local/state)"},
       {"LIMPID_ISA", "the instruction set whose kernels run, of those that `limpid devices` lists"},
-      {"NO_COLOR", "no colours when set"},
+      {"NO_COLOR", "no colours when it is set and not empty"},
       {"HF_TOKEN", "the token with which `limpid pull` asks the hub"}};
   for (const DescribedCommand& command : commands) {
     for (const Option& option : command.description.options) {
@@ -116,7 +144,10 @@ std::string manual_page(std::span<const DescribedCommand> commands) {
       paragraph("Data goes to standard output; logs, progress and timings go to standard error. An "
                 "error is one line that says what to do. Ctrl-C stops an answer."));
   page += ".SH COMMANDS\n";
-  for (const DescribedCommand& command : commands) page += command_section(command);
+  const std::vector<const Option*> shared = shared_options(commands);
+  for (const DescribedCommand& command : commands) page += command_section(command, shared);
+  page += ".SH SHARED OPTIONS\n";
+  for (const Option* option : shared) page += option_item(*option);
   page += environment_section(commands);
   page +=
       ".SH FILES\n.TP\n.I \\(ti/.cache/limpid\nmodels that were pulled and what was made of them; "

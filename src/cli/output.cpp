@@ -1,9 +1,11 @@
 #include "cli/output.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -14,6 +16,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "cli/terminal_text.h"
 
 namespace limpid::cli {
 namespace {
@@ -22,6 +25,8 @@ double seconds_now() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
+
+std::atomic<bool> bar_is_drawn = false;  // of a ProgressBar
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -48,6 +53,9 @@ class HoldInterrupts {
 }  // namespace
 
 void write_out(std::string_view data) {
+  static const bool to_terminal = stdout_is_terminal();
+  const std::string shown = to_terminal ? for_terminal(data) : std::string();
+  if (to_terminal) data = shown;
   const HoldInterrupts hold;
   const size_t written = std::fwrite(data.data(), 1, data.size(), stdout);
   LIMPID_CHECK(ResourceError, written == data.size(), "cannot write to standard output: {}",
@@ -63,10 +71,31 @@ void flush_out() {
 void print_error(std::string_view message) {
   std::string line(message);
   std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "limpid: {}\n", line);
+  fmt::print(stderr, "limpid: {}\n", for_terminal(line));
 }
 
-void print_log(std::string_view message) { fmt::print(stderr, "{}\n", message); }
+void print_error_in_handler(std::string_view path, std::string_view problem) noexcept {
+  char line[4096];
+  size_t n = 0;
+  const auto add = [&](std::string_view text) {
+    for (const char c : text.substr(0, sizeof line - n)) line[n++] = c;
+  };
+  if (bar_is_drawn) add("\r\x1b[K");
+  add("limpid: ");
+  while (!path.empty() && n + problem.size() + 8 < sizeof line) {
+    const Character character = first_character(path);
+    const bool shown = is_harmless(character) && character.code >= ' ';
+    add(shown ? path.substr(0, character.n_bytes) : "?");
+    path.remove_prefix(character.n_bytes);
+  }
+  add(problem);
+  add("\n");
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, n);
+}
+
+void print_log(std::string_view message, std::string_view style) {
+  fmt::print(stderr, "{}{}{}\n", style, for_terminal(message), style.empty() ? "" : "\x1b[0m");
+}
 
 bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
@@ -97,6 +126,36 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+size_t terminal_columns(int descriptor) {
+  constexpr size_t kUsual = 80;
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsual;
+}
+
+std::string progress_line(std::string_view title, double share, std::string_view note,
+                          size_t n_columns) {
+  constexpr size_t kMostCells = 30;
+  constexpr size_t kFewestCells = 5;
+  constexpr size_t kAround = 9;                           // " [" and "] 100% "
+  const size_t most = n_columns > 0 ? n_columns - 1 : 0;  // the cursor stays in the line
+  const auto n_cells = [&](std::string_view text) -> size_t {
+    const size_t taken = n_characters(title) + kAround + n_characters(text);
+    return taken >= most ? 0 : std::min(kMostCells, most - taken);
+  };
+  if (n_cells(note) < kFewestCells) note = {};
+  const size_t n = n_cells(note);
+  const std::string percent = fmt::format("{:3.0f}%", share * 100);
+  if (n >= kFewestCells) {
+    const auto filled = static_cast<size_t>(share * static_cast<double>(n));
+    return fmt::format("{} [{}{}] {} {}", title, std::string(filled, '#'),
+                       std::string(n - filled, '.'), percent, note);
+  }
+  std::string line = fmt::format("{} {}", title, percent);
+  while (n_characters(line) > most) line.pop_back();
+  return line;
+}
+
 ProgressBar::ProgressBar(std::string title)
     : title_(std::move(title)), live_(stderr_is_terminal()) {}
 
@@ -107,12 +166,10 @@ void ProgressBar::show(uint64_t done, uint64_t total, std::string_view note) {
   const double now = seconds_now();
   if (drawn_ && now - last_ < 0.1) return;
   last_ = now;
-  drawn_ = true;
-  constexpr size_t kCells = 30;
+  bar_is_drawn = drawn_ = true;
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-  const auto filled = static_cast<size_t>(share * kCells);
-  fmt::print(stderr, "\r{} [{}{}] {:3.0f}% {}\x1b[K", title_, std::string(filled, '#'),
-             std::string(kCells - filled, '.'), share * 100, note);
+  const std::string line = progress_line(title_, share, note, terminal_columns(STDERR_FILENO));
+  fmt::print(stderr, "\r{}\x1b[K", for_terminal(line));
   std::fflush(stderr);
 }
 
@@ -120,7 +177,7 @@ void ProgressBar::wipe() {
   if (!drawn_) return;
   fmt::print(stderr, "\r\x1b[K");
   std::fflush(stderr);
-  drawn_ = false;
+  bar_is_drawn = drawn_ = false;
 }
 
 }  // namespace limpid::cli

@@ -1,4 +1,5 @@
-// Where things go: data on stdout, everything else on stderr.
+// Where things go: data on stdout, everything else on stderr. What a terminal would obey instead of
+// show (terminal_text.h) is escaped here, on the way out, and nowhere before.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +8,35 @@
 
 namespace limpid::cli {
 
-// Throws ResourceError when stdout cannot take it (disk full).
+// As it is, byte for byte, unless stdout is a terminal. Throws ResourceError when stdout cannot
+// take it (disk full).
 void write_out(std::string_view data);
 void flush_out();
 
 // "limpid: …" on stderr, in one line whatever `message` holds.
 void print_error(std::string_view message);
-// A line of log on stderr.
-void print_log(std::string_view message);
+// The same of `path` and what is to be said of it, for a signal handler. Async-signal-safe.
+void print_error_in_handler(std::string_view path, std::string_view problem) noexcept;
+// A line of log on stderr. `style` is an escape sequence of ours that holds for the line, or "".
+void print_log(std::string_view message, std::string_view style = {});
 
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
+
+// How many characters fit in a line of the terminal at `descriptor`; 80 where there is none.
+size_t terminal_columns(int descriptor);
 
 // "1.2 GB", decimal as disks and bandwidths are counted.
 std::string format_bytes(uint64_t n_bytes);
 
 // A file's bytes; "-" is stdin. Throws ResourceError.
 std::string read_text(const std::string& path);
+
+// "title [###...]  30% note" in fewer than `n_columns` characters: the bar gets shorter, then the
+// note goes, then the bar, then the end of the title.
+std::string progress_line(std::string_view title, double share, std::string_view note,
+                          size_t n_columns);
 
 // One line on a terminal's stderr that fills; nothing elsewhere.
 class ProgressBar {

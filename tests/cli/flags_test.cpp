@@ -135,5 +135,54 @@ TEST(Nearest, OnlyWhatIsNear) {
   EXPECT_EQ(nearest("perplexity", names), "");
 }
 
+TEST(Flags, AnOptionGivenTwiceTakesTheLast) {
+  Values values;
+  const Arguments twice = {"-m",  "a",       "-m",         "b",           "-ctk",
+                           "f16", "-ctk",    "f32",        "-n",          "1",
+                           "-n2", "--temp",  "0.1",        "--temp=0.2",  "-st",
+                           "-st", "--shift", "--no-shift", "--special=x", "--special=y"};
+  EXPECT_EQ(parse(values, twice), "");
+  EXPECT_EQ(values.text, "b");
+  EXPECT_EQ(values.cache_type, "f32");
+  EXPECT_EQ(values.count, 2);
+  EXPECT_EQ(values.temperature, 0.2);
+  EXPECT_TRUE(values.single_turn);
+  EXPECT_FALSE(values.shift);
+  EXPECT_EQ(values.special_list, "y");
+  EXPECT_EQ(parse(values, {"-p", "a", "-p", "b"}), "");
+  EXPECT_EQ(values.prompts, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Wrapped, BreaksAtBlanksAndKeepsLongWordsWhole) {
+  EXPECT_EQ(wrapped("one two  three\nfour", 2, 0, 10), "one two\n  three\n  four");
+  EXPECT_EQ(wrapped("abcdefghijkl mn", 0, 0, 5), "abcdefghijkl\nmn");
+  EXPECT_EQ(wrapped("two", 4, 30, 10), "two");
+  EXPECT_EQ(wrapped("ééé ééé", 0, 0, 7), "ééé ééé");  // characters, not bytes
+  EXPECT_EQ(wrapped("", 0, 0, 5), "");
+}
+
+TEST(HelpText, FitsTheTerminal) {
+  CommandDescription command;
+  command.usage = "say -m FILE [options] [more options]";
+  command.summary =
+      "Says a good deal about what it does, in more words than one line has room for.";
+  command.options = {
+      {"options",
+       {"-m", "--model"},
+       "FILE",
+       "a model, of which there is a lot to be said here",
+       "M",
+       {}},
+      {"options", {"-a", "--a-long-name", "--another-long-name"}, "N", "short", "", {}}};
+  for (const size_t n_columns : {30U, 50U, 80U, 200U}) {
+    const std::string text = help_text(command, n_columns);
+    size_t longest = 0;
+    for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+      longest = std::max(longest, text.find('\n', at) - at);
+    EXPECT_LE(longest, n_columns) << text;
+    EXPECT_GT(longest, std::min<size_t>(n_columns, 100) / 2) << text;  // and makes use of it
+  }
+}
+
 }  // namespace
 }  // namespace limpid::cli

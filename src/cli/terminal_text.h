@@ -1,0 +1,35 @@
+// Text of others on a terminal: a model's answer, a name from a file. A terminal obeys some
+// characters, so that such text could move the cursor, set a title or hide what precedes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace limpid::cli {
+
+// The first character of a text.
+struct Character {
+  size_t n_bytes = 1;
+  uint32_t code = 0;      // its code point; the byte where it is not valid
+  bool is_valid = false;  // UTF-8 (RFC 3629)
+};
+
+// `text` must not be empty. Async-signal-safe.
+Character first_character(std::string_view text) noexcept;
+
+// Whether a terminal shows the character and does nothing else: it is valid, and neither a control
+// (C0 but newline and tab, DEL, C1) nor an embedding, an override or an isolate of the
+// bidirectional algorithm (UAX 9), which reorder what follows. Languages that are written from
+// right to left need none of them. Async-signal-safe.
+bool is_harmless(const Character& character) noexcept;
+
+// `text` with every other character as \u001b, an invalid byte as \xff; JSON stays JSON. A carriage
+// return at the end of a line passes.
+std::string for_terminal(std::string_view text);
+
+// How many characters `text` has: about as many columns as it takes.
+size_t n_characters(std::string_view text) noexcept;
+
+}  // namespace limpid::cli
