@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
 #include "base/check.h"
 #include "cli/answer.h"
 #include "cli/command.h"
@@ -17,6 +16,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "generate/memory_plan.h"
 #include "insight/rope_chart.h"
 #include "limpid/error.hpp"
@@ -25,6 +25,30 @@
 
 namespace limpid::cli {
 namespace {
+
+// What the file calls the tensors of `checkpoint`: those whose bytes lie in the same place. One
+// that is made of others has no such name.
+std::map<std::string, std::string> names_in_file(const Checkpoint& checkpoint) {
+  using Place = std::pair<std::string, ptrdiff_t>;  // file, offset
+  const auto place_of = [](const Checkpoint& holder, const TensorView& tensor) {
+    for (const auto& file : holder.files) {
+      const auto* begin = file->bytes().data();
+      const auto* data = static_cast<const std::byte*>(tensor.data);
+      if (data >= begin && data < begin + file->size()) return Place(file->path(), data - begin);
+    }
+    return Place();
+  };
+  const Checkpoint given = open_checkpoint(checkpoint.path);
+  std::map<Place, std::string> theirs;
+  for (const auto& [name, tensor] : given.tensors) theirs[place_of(given, tensor)] = name;
+  theirs.erase(Place());
+  std::map<std::string, std::string> names;
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    const auto found = theirs.find(place_of(checkpoint, tensor));
+    if (found != theirs.end() && found->second != name) names[name] = found->second;
+  }
+  return names;
+}
 
 Inspection look_at(const Checkpoint& checkpoint, const OpenOptions& options) {
   Inspection inspection;
@@ -37,6 +61,7 @@ Inspection look_at(const Checkpoint& checkpoint, const OpenOptions& options) {
       sum->n_bytes += tensor.n_bytes();
     }
   }
+  if (!checkpoint.format.starts_with("gguf")) inspection.names_in_file = names_in_file(checkpoint);
   for (const auto& file : checkpoint.files) inspection.n_file_bytes += file->size();
   if (checkpoint.tensors.empty()) {
     inspection.problem = "a vocabulary alone: there are no tensors to run";
@@ -70,10 +95,8 @@ int inspect_configuration(const std::string& config, bool json) {
 
 void draw_rope(const Inspection& inspection, const std::string& path) {
   LIMPID_CHECK(UnsupportedError, inspection.spec.has_value(), "--rope-svg: {}", inspection.problem);
-  AtomicFile file(path);
-  file.write(rope_chart(*inspection.spec));
-  file.commit();
-  print_log("drawn: " + path);
+  write_text(path, rope_chart(*inspection.spec));
+  if (path != "-") print_log("drawn: " + path);
 }
 
 }  // namespace
@@ -91,10 +114,11 @@ int inspect_command(const Arguments& arguments) {
               "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
               "limpid inspect --config llama-3-8b");
   flags.toggle("--json", json, "everything, arrays in full");
-  flags.text("--rope-svg FILE", rope_svg, "draw the rotary table, before and after scaling");
+  flags.text("--rope-svg FILE", rope_svg,
+             "draw the rotary table, before and after scaling; - is standard output");
   declare_model(flags, model);
   if (!flags.parse(arguments)) return kExitOk;
-  if (model.model.empty() && !model.config.empty())
+  if (model.model.empty() && model.repository.empty() && !model.config.empty())
     return inspect_configuration(model.config, json);
 
   const auto checkpoint = open_header(model);

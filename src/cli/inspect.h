@@ -21,7 +21,8 @@ struct TypeTotal {
 
 struct Inspection {
   const Checkpoint* checkpoint = nullptr;
-  std::map<std::string, TypeTotal> totals;  // by name of type
+  std::map<std::string, std::string> names_in_file;  // by Limpid's name, where it is another
+  std::map<std::string, TypeTotal> totals;           // by name of type
   TypeTotal all;
   uint64_t n_file_bytes = 0;
   std::optional<DecoderSpec> spec;  // absent when Limpid cannot run it

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "checkpoint/byte_reader.h"
 #include "cli/answer.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
@@ -20,12 +21,26 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kShownItems = 6;
 constexpr size_t kShownCharacters = 100;
 
+// An f32 as the shortest number that names it: 1e-05, and not the double 9.999999747378752e-06.
+double shortest(double value) {
+  const std::string text = fmt::format("{}", static_cast<float>(value));
+  return std::isfinite(value) ? std::stod(text) : value;
+}
+
 Json value_to_json(const MetadataValue& value) {
+  const bool is_f32 = value.type_name.ends_with("f32");
   return std::visit(
-      [](const auto& held) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, MetadataValue::Array>) {
+      [is_f32](const auto& held) -> Json {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, MetadataValue::Array>) {
           Json array = Json::array();
           for (const MetadataValue& item : held) array.push_back(value_to_json(item));
+          return array;
+        } else if constexpr (std::is_same_v<Held, double>) {
+          return is_f32 ? shortest(held) : held;
+        } else if constexpr (std::is_same_v<Held, std::vector<double>>) {
+          Json array = held;
+          for (Json& item : array) item = is_f32 ? Json(shortest(item.get<double>())) : item;
           return array;
         } else {
           return held;
@@ -76,11 +91,12 @@ Json rope_to_json(const DecoderSpec& spec) {
 Json spec_to_json(const DecoderSpec& spec) {
   Json json = sizes_to_json(spec);
   json.update({{"norm", name_of(spec.norm)},
-               {"norm_eps", spec.norm_eps},
+               {"norm_eps", shortest(spec.norm_eps)},
                {"position", name_of(spec.position)},
                {"mlp", name_of(spec.mlp)},
                {"tied_embeddings", spec.tied_embeddings},
-               {"attention_scale", spec.attention_scale > 0 ? Json(spec.attention_scale) : Json()},
+               {"attention_scale",
+                spec.attention_scale > 0 ? Json(shortest(spec.attention_scale)) : Json()},
                {"scale_by_inverse_layer", spec.scale_by_inverse_layer},
                {"rope", spec.position == PositionKind::kRope ? rope_to_json(spec) : Json()}});
   return json;
@@ -145,19 +161,58 @@ std::string text_of_spec(const DecoderSpec& spec) {
   return text;
 }
 
-std::string text_of_tensors(const Checkpoint& checkpoint) {
-  std::string text = "\ntensors\n";
+std::optional<int64_t> layer_of(std::string_view name) {
+  constexpr std::string_view kBlock = "blk.";
+  int64_t layer = 0;
+  if (!name.starts_with(kBlock)) return std::nullopt;
+  const char* digits = name.data() + kBlock.size();
+  const auto [end, error] = std::from_chars(digits, name.data() + name.size(), layer);
+  return error == std::errc() ? std::optional(layer) : std::nullopt;
+}
+
+// The order of the file, but layers by number: files that sort names have layer 10 before layer 2.
+std::vector<std::string> tensors_by_layer(const Checkpoint& checkpoint) {
+  std::vector<std::pair<int64_t, std::string>> keyed;
+  bool seen_layer = false;
   for (const std::string& name : checkpoint.tensor_order) {
+    if (checkpoint.find(name) == nullptr) continue;
+    const std::optional<int64_t> layer = layer_of(name);
+    seen_layer |= layer.has_value();
+    keyed.emplace_back(layer        ? *layer
+                       : seen_layer ? std::numeric_limits<int64_t>::max()
+                                    : -1,
+                       name);
+  }
+  std::ranges::stable_sort(keyed, {}, &std::pair<int64_t, std::string>::first);
+  std::vector<std::string> names;
+  for (auto& [layer, name] : keyed) names.push_back(std::move(name));
+  return names;
+}
+
+const std::string& name_in_file(const Inspection& inspection, const std::string& name) {
+  const auto found = inspection.names_in_file.find(name);
+  return found == inspection.names_in_file.end() ? name : found->second;
+}
+
+std::string text_of_tensors(const Inspection& inspection) {
+  const Checkpoint& checkpoint = *inspection.checkpoint;
+  std::string text = "\ntensors\n";
+  size_t width = 0;
+  const std::vector<std::string> names = tensors_by_layer(checkpoint);
+  for (const std::string& name : names)
+    width = std::max(width, name_in_file(inspection, name).size());
+  for (const std::string& name : names) {
     const TensorView* tensor = checkpoint.find(name);
-    if (tensor == nullptr) continue;
+    const std::string& shown = name_in_file(inspection, name);
     const auto made = checkpoint.made.find(name);
-    text += fmt::format("  {:36} {:7} {:18} {:>10}{}\n", name, dtype_info(tensor->dtype).name,
-                        tensor->shape.to_string(), format_bytes(tensor->n_bytes()),
+    text += fmt::format("  {:{}} {:7} {:18} {:>10}{}{}\n", shown, width,
+                        dtype_info(tensor->dtype).name, tensor->shape.to_string(),
+                        format_bytes(tensor->n_bytes()), shown == name ? "" : "  as " + name,
                         made == checkpoint.made.end() ? "" : "  made: " + made->second.how);
   }
   if (checkpoint.left.empty()) return text;
   text += "\ntensors that the model does not use\n";
-  for (const std::string& name : checkpoint.left) text += fmt::format("  {}\n", printable(name));
+  for (const std::string& name : checkpoint.left) text += fmt::format("  {}\n", name);
   return text;
 }
 
@@ -209,15 +264,15 @@ Json to_json(const Inspection& inspection) {
         {"tensors", total.n_tensors}, {"weights", total.n_elements}, {"bytes", total.n_bytes}};
   }
   json["tensors"] = Json::array();
-  for (const std::string& name : checkpoint.tensor_order) {
-    if (const TensorView* tensor = checkpoint.find(name)) {
-      json["tensors"].push_back({{"name", name},
-                                 {"type", dtype_info(tensor->dtype).name},
-                                 {"shape", std::vector<int64_t>(tensor->shape.dims().begin(),
-                                                                tensor->shape.dims().end())},
-                                 {"bytes", tensor->n_bytes()},
-                                 {"made", how_made(checkpoint, name)}});
-    }
+  for (const std::string& name : tensors_by_layer(checkpoint)) {
+    const TensorView& tensor = *checkpoint.find(name);
+    const auto dims = tensor.shape.dims();
+    json["tensors"].push_back({{"name", name},
+                               {"name_in_file", name_in_file(inspection, name)},
+                               {"type", dtype_info(tensor.dtype).name},
+                               {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
+                               {"bytes", tensor.n_bytes()},
+                               {"made", how_made(checkpoint, name)}});
   }
   json["left"] = checkpoint.left;
   json["model"] = inspection.spec ? spec_to_json(*inspection.spec) : Json();
@@ -239,7 +294,7 @@ std::string to_text(const Inspection& inspection) {
   for (const auto& [key, value] : checkpoint.metadata.all()) {
     text += fmt::format("  {} ({}) = {}\n", key, value.type_name, short_text(value_to_json(value)));
   }
-  if (!checkpoint.tensors.empty()) text += text_of_tensors(checkpoint) + text_of_types(inspection);
+  if (!checkpoint.tensors.empty()) text += text_of_tensors(inspection) + text_of_types(inspection);
   if (inspection.spec) text += text_of_spec(*inspection.spec);
   if (const auto chat_template = checkpoint.metadata.string("tokenizer.chat_template")) {
     text += fmt::format("\nchat template\n{}\n", *chat_template);
