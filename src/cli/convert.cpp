@@ -69,6 +69,17 @@ Layout layout_of(const ConvertFlags& values) {
                           : fmt::format("--to {}: there are gguf, safetensors and pth", name));
 }
 
+// A folder that describes another model already would describe both afterwards.
+void check_no_other_model(const std::string& out, Layout layout) {
+  if (layout == Layout::kGguf) return;
+  const auto found =
+      std::filesystem::path(out) / (layout == Layout::kHuggingFace ? "config.json" : "params.json");
+  std::error_code absent;
+  LIMPID_CHECK(ArgumentError, !std::filesystem::exists(found, absent),
+               "{} is there already and would be overwritten: name another folder, or remove it",
+               found.string());
+}
+
 }  // namespace
 
 int convert_command(const Arguments& arguments) {
@@ -81,7 +92,9 @@ int convert_command(const Arguments& arguments) {
   options.write.n_threads = static_cast<int>(values.model.n_threads);
   options.write.calibrate = !values.no_calibrate;
   const auto checkpoint = open_header(values.model);
+  refuse_standard_output(values.out);
   check_not_the_input(values.out, *checkpoint);
+  check_no_other_model(values.out, options.layout);
   ProgressBar bar("converting");
   options.write.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));

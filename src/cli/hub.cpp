@@ -136,6 +136,23 @@ std::string Hub::url_of(const std::string& repository, const std::string& revisi
   return fmt::format("{}/{}/resolve/{}/{}", endpoint_, repository, revision, file);
 }
 
+std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type) {
+  constexpr std::string_view kUsual = "q4_k_m";
+  const auto lower = [](std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+  };
+  const std::string wanted = lower(type.empty() ? kUsual : type);
+  std::string first;
+  for (const std::string& name : names) {
+    if (!name.ends_with(kGguf) || name.starts_with("mmproj")) continue;
+    if (lower(name).find(wanted) != std::string::npos) return name;
+    if (first.empty()) first = name;
+  }
+  return type.empty() ? first : "";
+}
+
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf) {
   const bool has_safetensors = !names_ending(listing, kSafetensors).empty();

@@ -44,4 +44,9 @@ class Hub {
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf);
 
+// Which of these names of files is the .gguf that `repository:type` means, as llama.cpp reads it:
+// the first whose name contains `type`, in letters of either case; "" means Q4_K_M, or else the
+// first of all. "" when there is none. A part that sees pictures (mmproj) is no model.
+std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type);
+
 }  // namespace limpid::cli

@@ -112,14 +112,17 @@ int logits_command(const Arguments& arguments) {
   flags.text("-p,--prompt TEXT", values.prompt, "text, encoded with BOS where the model wants it");
   flags.text("--positions LIST", values.positions,
              "rows to write, in this order; -1 is the last token (all)");
-  flags.text("-o,--output FILE", values.output, "where to write");
+  flags.text("-o,--output FILE", values.output, "where to write; - is standard output");
   declare_model(flags, values.model);
   if (!flags.parse(arguments)) return kExitOk;
   LIMPID_CHECK(ArgumentError, !values.output.empty(), "where to? give -o FILE");
 
   const auto checkpoint = open_header(values.model);
   const std::vector<TokenId> ids = read_ids(values, flags, *checkpoint);
-  check_writable(values.output);
+  const bool to_stdout = values.output == "-";
+  LIMPID_CHECK(ArgumentError, !to_stdout || !stdout_is_terminal(),
+               "-o -: an array is not text for a terminal; send it to a file or a program");
+  if (!to_stdout) check_writable(values.output);
   const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto rows = wanted_rows(values.positions, n_tokens);
   const auto model = load_weights_only(values.model, checkpoint);

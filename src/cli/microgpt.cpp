@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/download.h"
@@ -196,10 +195,7 @@ void print_samples(Trainer& trainer, bool json) {
 }
 
 int draw_graph(const std::string& path) {
-  const std::string picture = microgpt::example_graph_svg();
-  AtomicFile file(path);
-  file.write(picture);
-  file.commit();
+  write_text(path, microgpt::example_graph_svg());
   return kExitOk;
 }
 
@@ -214,7 +210,10 @@ int microgpt_command(const Arguments& arguments) {
   declare(flags, values);
   if (!flags.parse(arguments)) return kExitOk;
   if (!values.graph.empty()) return draw_graph(values.graph);
-  if (!values.save.empty()) check_writable(values.save);
+  if (!values.save.empty()) {
+    refuse_standard_output(values.save);
+    check_writable(values.save);
+  }
   Trainer trainer = make_trainer(flags, values);
   bool finished = true;
   if (!values.sample_only) {

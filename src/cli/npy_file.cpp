@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+
+#include "cli/output.h"
 
 namespace limpid::cli {
 
 static_assert(std::endian::native == std::endian::little, "rows are written as they lie in memory");
 
-NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols)
-    : file_(std::move(path)), n_cols_(n_cols) {
+NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols) : n_cols_(n_cols) {
+  if (path != "-") file_.emplace(std::move(path));
   // Magic, version, length of the rest; the rest ends with a newline at a multiple of 64.
   std::string header = fmt::format(
       "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", n_rows, n_cols);
@@ -28,15 +31,28 @@ NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols)
                                     0,
                                     static_cast<char>(n_header & 0xff),
                                     static_cast<char>(n_header >> 8)};
-  file_.write(std::string(preamble, kPreamble) + header);
+  header_ = std::string(preamble, kPreamble) + header;
+  if (file_) {
+    file_->write(header_);
+  } else {
+    rows_.resize(static_cast<size_t>(n_rows * n_cols));
+  }
 }
 
 void NpyFile::write_row(int64_t row, std::span<const float> values) {
+  if (!file_) {
+    std::ranges::copy(values, rows_.begin() + row * n_cols_);
+    return;
+  }
   const uint64_t row_bytes = static_cast<uint64_t>(n_cols_) * sizeof(float);
-  file_.write_at(file_.size() + static_cast<uint64_t>(row) * row_bytes,
-                 {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  file_->write_at(header_.size() + static_cast<uint64_t>(row) * row_bytes,
+                  {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
-void NpyFile::finish() { file_.commit(); }
+void NpyFile::finish() {
+  if (file_) return file_->commit();
+  write_out(header_);
+  write_out({reinterpret_cast<const char*>(rows_.data()), rows_.size() * sizeof(float)});
+}
 
 }  // namespace limpid::cli

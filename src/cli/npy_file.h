@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/atomic_file.h"
 
@@ -12,7 +14,8 @@ namespace limpid::cli {
 // f32 [n_rows, n_cols], C order. It appears under its name when it is finished.
 class NpyFile {
  public:
-  // Throws ResourceError.
+  // A `path` "-" is standard output, which gets all rows, in order, at the end. Throws
+  // ResourceError.
   NpyFile(std::string path, int64_t n_rows, int64_t n_cols);
 
   // Rows may come in any order. `values` [n_cols].
@@ -20,7 +23,9 @@ class NpyFile {
   void finish();
 
  private:
-  AtomicFile file_;
+  std::optional<AtomicFile> file_;  // nothing: standard output
+  std::string header_;
+  std::vector<float> rows_;  // for standard output alone
   int64_t n_cols_;
 };
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "base/check.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/pull_repository.h"
 #include "cli/sampler_settings.h"
 #include "executor/executors.h"
 #include "generate/engine.h"
@@ -40,15 +42,30 @@ void log_opened(const Checkpoint& checkpoint, const DecoderSpec& spec, int64_t n
 
 }  // namespace
 
+std::string model_path(const ModelFlags& flags) {
+  const std::string path = flags.repository.empty()
+                               ? resolve_model(flags.model)
+                               : path_of_repository(flags.repository, flags.repository_file);
+  const std::string name = std::filesystem::path(path).filename().string();
+  std::error_code absent;
+  LIMPID_CHECK(ArgumentError,
+               !is_tokenizer_file(name) || std::filesystem::is_directory(path, absent),
+               "{} belongs to a tokenizer and holds no weights: name the model's folder or its "
+               "weights (limpid tokenize needs no more than the tokenizer)",
+               path);
+  return path;
+}
+
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
-  return std::make_shared<const Checkpoint>(open_model_files(
-      {resolve_model(flags.model), flags.tokenizer, flags.config, flags.rope_scaling}));
+  return std::make_shared<const Checkpoint>(
+      open_model_files({model_path(flags), flags.tokenizer, flags.config, flags.rope_scaling}));
 }
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
                                                 std::string_view encoding) {
+  const std::string model = flags.repository.empty() ? flags.model : model_path(flags);
   const TokenizerFiles files =
-      find_tokenizer_files(flags.tokenizer.empty() ? flags.model : flags.tokenizer);
+      find_tokenizer_files(flags.tokenizer.empty() ? model : flags.tokenizer);
   if (has_tokenizer(files)) return tokenizer_from(files, encoding);
   return tokenizer_from(*open_header(flags));
 }
@@ -85,7 +102,7 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   OpenOptions options = to_open_options(flags);
   options.chat_template = chat_template;
   options.progress = progress_of(bar);
-  LanguageModel model = LanguageModel::open(resolve_model(flags.model), options);
+  LanguageModel model = LanguageModel::open(model_path(flags), options);
   bar.wipe();
   if (flags.verbose) {
     Engine& engine = *model.engine();

@@ -14,6 +14,10 @@
 
 namespace limpid::cli {
 
+// Where the model lies that -m or -hf names; what -hf names is fetched if it is not here. Throws as
+// resolve_model and pull_repository do, and ArgumentError for a tokenizer's file.
+std::string model_path(const ModelFlags& flags);
+
 // The checkpoint in our names, with what the flags say in place of its own.
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 

@@ -22,6 +22,12 @@ void declare_model_path(Flags& flags, ModelFlags& values) {
   std::vector<std::string> names;
   for (const NamedModel& named : named_models()) names.emplace_back(named.name);
   flags.suggest(std::move(names));
+  flags.text("-hf,-hfr,--hf-repo REPO", values.repository,
+             "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the "
+             "first time; behind a colon the type of its .gguf (q4_k_m)",
+             "LLAMA_ARG_HF_REPO");
+  flags.text("-hff,--hf-file NAME", values.repository_file, "with -hf: the .gguf to take",
+             "LLAMA_ARG_HF_FILE");
   flags.text("--tokenizer FILE", values.tokenizer,
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
 }
@@ -33,11 +39,11 @@ void declare_overrides(Flags& flags, ModelFlags& values) {
              "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
 }
 
-void declare_model(Flags& flags, ModelFlags& values) {
+void declare_model(Flags& flags, ModelFlags& values, std::string_view n_ctx_default) {
   declare_model_path(flags, values);
   declare_overrides(flags, values);
   flags.integer("-c,--ctx-size N", values.n_ctx,
-                "tokens of context (default: the model's own, or what memory allows of it)",
+                fmt::format("tokens of context (default: {})", n_ctx_default),
                 "LLAMA_ARG_CTX_SIZE");
   flags.integer("-b,--batch-size N", values.n_batch,
                 "tokens of a prompt evaluated in one step, at most (2048)", "LLAMA_ARG_BATCH");

@@ -16,9 +16,11 @@ namespace limpid::cli {
 // How a model is opened.
 struct ModelFlags {
   std::string model;
-  std::string tokenizer;     // another than the model's own
-  std::string config;        // hyper-parameters of a bare state dictionary
-  std::string rope_scaling;  // another than the model's own
+  std::string repository;       // "ORGANISATION/MODEL[:TYPE]" of the hub, instead of `model`
+  std::string repository_file;  // the .gguf of it
+  std::string tokenizer;        // another than the model's own
+  std::string config;           // hyper-parameters of a bare state dictionary
+  std::string rope_scaling;     // another than the model's own
   int64_t n_ctx = 0;
   int64_t n_batch = 2048;
   int64_t n_ubatch = 512;
@@ -35,8 +37,9 @@ struct ModelFlags {
 void declare_model_path(Flags& flags, ModelFlags& values);
 // --config, --rope-scaling
 void declare_overrides(Flags& flags, ModelFlags& values);
-// All of ModelFlags.
-void declare_model(Flags& flags, ModelFlags& values);
+// All of ModelFlags. `n_ctx_default` says in words what -c is where nobody gives it.
+void declare_model(Flags& flags, ModelFlags& values,
+                   std::string_view n_ctx_default = "the model's own, or what memory allows of it");
 // Checks ranges; throws ArgumentError.
 OpenOptions to_open_options(const ModelFlags& values);
 

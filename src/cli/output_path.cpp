@@ -5,10 +5,23 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "cli/output.h"
 
 namespace limpid::cli {
 
 namespace fs = std::filesystem;
+
+void write_text(const std::string& path, std::string_view text) {
+  if (path == "-") return write_out(text);
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void refuse_standard_output(const std::string& path) {
+  LIMPID_CHECK(ArgumentError, path != "-",
+               "a model cannot be written to standard output: name a file (./- for one named -)");
+}
 
 void check_writable(const std::string& path) { const AtomicFile probe(path); }
 

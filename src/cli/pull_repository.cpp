@@ -1,9 +1,13 @@
 #include "cli/pull_repository.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
@@ -31,7 +35,7 @@ uint64_t size_of(const fs::path& path) {
 }
 
 // What came of a file, in one line beside it: size and SHA-256. A file that has one was verified.
-fs::path mark_of(const fs::path& target) { return target.string() + ".verified"; }
+fs::path mark_of(const fs::path& target) { return target.string() + kMarkEnding; }
 
 std::string mark_text(const HubFile& file) {
   return fmt::format("{} {}\n", file.n_bytes, file.sha256.empty() ? "-" : file.sha256);
@@ -67,7 +71,7 @@ class Puller {
  private:
   bool fetch(const HubFile& file) {
     const fs::path target = folder_ / file.name;
-    const fs::path part = target.string() + ".part";
+    const fs::path part = target.string() + kPartialEnding;
     const uint64_t kept = size_of(part);
     if (kept > 0 && file.sha256.empty()) fs::remove(part);
     const HttpRequest request{hub_.url_of(pull_.repository, listing_.revision, file.name),
@@ -81,7 +85,9 @@ class Puller {
     if (!complete) return false;
     verify(file, part);
     fs::rename(part, target);
-    std::ofstream(mark_of(target)) << mark_text(file);
+    AtomicFile mark(mark_of(target));  // replaces a link instead of writing where it leads
+    mark.write(mark_text(file));
+    mark.commit();
     n_fetched_ += file.n_bytes;
     return true;
   }
@@ -107,16 +113,51 @@ class Puller {
   uint64_t n_fetched_ = 0;
 };
 
+// The files of a model that `pull` asks for.
+std::vector<HubFile> wanted_files(const RepositoryPull& pull, const Hub::Listing& listing) {
+  if (!pull.type) return choose_files(pull.repository, listing, pull.file);
+  std::vector<std::string> names;
+  for (const HubFile& file : listing.files) names.push_back(file.name);
+  const std::string gguf = gguf_of_type(names, *pull.type);
+  LIMPID_CHECK(ArgumentError, !gguf.empty() || pull.type->empty(), "{} has no .gguf of type {}: {}",
+               pull.repository, *pull.type, fmt::join(names, ", "));
+  return choose_files(pull.repository, listing, gguf);
+}
+
 }  // namespace
 
 std::string repository_folder(const std::string& repository) {
   return models_directory() + "/" + repository;
 }
 
+std::string path_of_repository(const std::string& repository, const std::string& file) {
+  RepositoryPull pull;
+  const size_t colon = std::min(repository.find(':'), repository.size());
+  pull.repository = repository.substr(0, colon);
+  const std::string type = repository.substr(std::min(colon + 1, repository.size()));
+  LIMPID_CHECK(ArgumentError, is_repository_name(pull.repository),
+               "-hf {}: give ORGANISATION/MODEL, or ORGANISATION/MODEL:TYPE", repository);
+  const fs::path folder = repository_folder(pull.repository);
+  std::vector<std::string> names;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent))
+    names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  const std::string gguf = file.empty() ? gguf_of_type(names, type) : file;
+  if (!gguf.empty() && fs::exists(folder / gguf, absent)) return folder / gguf;
+  if (file.empty() && type.empty() && fs::exists(folder / "config.json", absent)) return folder;
+  pull.file = file;
+  if (file.empty()) pull.type = type;
+  std::string path = pull_repository(pull);
+  LIMPID_CHECK(ResourceError, !path.empty(),
+               "stopped; what came is kept, the same command goes on");
+  return path;
+}
+
 std::string pull_repository(const RepositoryPull& pull) {
   const Hub hub(pull.endpoint);
   const Hub::Listing listing = hub.list(pull.repository, pull.revision);
-  const std::vector<HubFile> files = choose_files(pull.repository, listing, pull.file);
+  const std::vector<HubFile> files = wanted_files(pull, listing);
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
   fs::create_directories(folder);
   Puller puller(pull, hub, listing, folder);

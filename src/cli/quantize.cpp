@@ -96,6 +96,7 @@ int quantize_command(const Arguments& arguments) {
   const TensorPlan plan = plan_tensors(checkpoint, options);
   report_fallbacks(plan);
   if (values.dry_run) return print_plan(plan), kExitOk;
+  refuse_standard_output(values.out);
   check_not_the_input(values.out, checkpoint);
   ProgressBar bar("quantising");
   WriteOptions write;

@@ -1,6 +1,7 @@
 // `limpid run`: plain continuation of a text, or of several in one batch.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -16,11 +17,15 @@
 namespace limpid::cli {
 namespace {
 
+constexpr double kLeastLogprob = -9999;  // OpenAI's stand-in for minus infinity
+constexpr int64_t kMostLogprobs = 20;
+
 struct RunFlags {
   ModelFlags model;
   GenerationFlags generation;
   std::vector<std::string> prompts;
   std::vector<std::string> files;
+  int64_t n_logprobs = -1;
   bool escape = false;
   bool json = false;
   bool timings = true;
@@ -29,32 +34,74 @@ struct RunFlags {
 std::vector<std::string> read_prompts(const RunFlags& values) {
   std::vector<std::string> prompts = values.prompts;
   for (const std::string& file : values.files) prompts.push_back(read_text(file));
-  if (prompts.empty()) prompts.emplace_back();  // from nothing: BOS alone
+  // At a terminal nobody waits for a text that was not announced: it begins from BOS alone.
+  if (prompts.empty()) prompts.push_back(stdin_is_terminal() ? "" : read_text("-"));
   if (values.escape) {
     for (std::string& prompt : prompts) prompt = unescape(prompt);
   }
   return prompts;
 }
 
+// An answer that outgrows the context, though its text fits. One that has no end outgrows any.
+[[noreturn]] void fail_full_context(const ContextOverflowError& error,
+                                    const GenerationOptions& options) {
+  const std::string larger =
+      options.n_predict < 0 ? "-n N" : fmt::format("-c {}, a smaller -n", error.n_needed());
+  throw ArgumentError(fmt::format(
+      "text and answer outgrow the context of {} tokens: give {}, -n -2 to end there, or "
+      "--context-shift to go on",
+      error.n_ctx(), larger));
+}
+
 GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
                          const GenerationOptions& options, bool stream) {
   Session session(model);
   TextStream text = session.generate(prompt, options);
-  while (const auto piece = text.next()) {
-    if (!stream) continue;
-    write_out(*piece);
-    flush_out();
+  try {
+    while (const auto piece = text.next()) {
+      if (!stream) continue;
+      write_out(*piece);
+      flush_out();
+    }
+  } catch (const ContextOverflowError& error) {
+    if (stream) write_out("\n");
+    fail_full_context(error, options);
   }
   if (stream) write_out("\n");
   return text.result();
 }
 
-void print_json(std::span<const std::string> prompts, std::span<const GenerationResult> results) {
+nlohmann::ordered_json token_to_json(const TokenLogprob& token) {
+  nlohmann::ordered_json json;
+  json["token"] = token.piece;
+  json["id"] = token.id;
+  json["logprob"] = std::isfinite(token.logprob) ? nlohmann::ordered_json(token.logprob)
+                                                 : nlohmann::ordered_json(kLeastLogprob);
+  json["bytes"] = std::vector<uint8_t>(token.piece.begin(), token.piece.end());
+  return json;
+}
+
+// As OpenAI's API has it for an answer: content[], each with its top_logprobs[].
+nlohmann::ordered_json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
+  auto content = nlohmann::ordered_json::array();
+  for (const TokenLogprobs& token : logprobs) {
+    nlohmann::ordered_json entry = token_to_json(token.chosen);
+    entry["top_logprobs"] = nlohmann::ordered_json::array();
+    for (const TokenLogprob& other : token.best)
+      entry["top_logprobs"].push_back(token_to_json(other));
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}};
+}
+
+void print_json(std::span<const std::string> prompts, std::span<const GenerationResult> results,
+                bool with_logprobs) {
   auto document = nlohmann::ordered_json::array();
   for (size_t i = 0; i < results.size(); ++i) {
     nlohmann::ordered_json entry;
     entry["prompt"] = prompts[i];
     entry.update(to_json(results[i]));
+    if (with_logprobs) entry["logprobs"] = logprobs_to_json(results[i].logprobs);
     document.push_back(std::move(entry));
   }
   if (document.size() == 1) document = nlohmann::ordered_json(document.front());
@@ -65,21 +112,32 @@ void print_json(std::span<const std::string> prompts, std::span<const Generation
 
 int run_command(const Arguments& arguments) {
   RunFlags values;
-  Flags flags("run -m FILE -p TEXT [options]",
+  Flags flags("run -m FILE [-p TEXT | -f FILE | -] [options]",
               "Continues a text as it stands: no chat template. The continuation goes to standard "
               "output.\nSeveral -p or -f are continued together, in one batch.",
               "limpid run -m smollm2 -p 'The sea is' -n 32 --temp 0\n"
               "limpid run -m smollm2 -p 'The sea is' -p 'The sky is' -n 16 --json");
-  flags.texts("-p,--prompt TEXT", values.prompts, "text to continue (none: from BOS alone)");
+  flags.texts("-p,--prompt TEXT", values.prompts,
+              "text to continue (default: standard input; at a terminal, BOS alone)");
   flags.texts("-f,--file FILE", values.files, "a file with the text; - is standard input");
   flags.dash_means("--file=-");
   flags.toggle("-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
   flags.toggle("--json", values.json, "prompt, text, ids, stop reason and timings as JSON");
+  flags.integer(
+      "--logprobs N", values.n_logprobs,
+      "with --json: the log-probability of each token, and those of the N likeliest (up to "
+      "20)");
   flags.toggle("--timings,!--no-timings", values.timings, "speed on standard error (on)");
   declare_model(flags, values.model);
   declare_generation(flags, values.generation);
   if (!flags.parse(arguments)) return kExitOk;
   GenerationOptions options = to_generation_options(values.generation);
+  if (flags.given("--logprobs")) {
+    LIMPID_CHECK(ArgumentError, values.json, "--logprobs belongs to --json: give both");
+    LIMPID_CHECK(ArgumentError, values.n_logprobs >= 0 && values.n_logprobs <= kMostLogprobs,
+                 "--logprobs {}: must lie in [0, {}]", values.n_logprobs, kMostLogprobs);
+    options.n_logprobs = static_cast<int32_t>(values.n_logprobs);
+  }
   const std::vector<std::string> prompts = read_prompts(values);
 
   const LanguageModel model = open_language_model(values.model);
@@ -94,7 +152,7 @@ int run_command(const Arguments& arguments) {
       write_out(fmt::format("{}\n", results[i].text));
     }
   }
-  if (values.json) print_json(prompts, results);
+  if (values.json) print_json(prompts, results, options.n_logprobs >= 0);
   flush_out();
   if (values.timings) print_timings(results);
   return interrupt.interrupted() ? kExitInterrupted : kExitOk;

@@ -80,7 +80,7 @@ int template_command(const Arguments& arguments) {
 
   std::string source;
   TemplateInputs inputs;
-  if (!values.model.model.empty()) {
+  if (!values.model.model.empty() || !values.model.repository.empty()) {
     const auto checkpoint = open_header(values.model);
     source = checkpoint->metadata.string("tokenizer.chat_template").value_or("");
     set_tokens(*checkpoint, inputs);

@@ -149,6 +149,7 @@ void print_comparison(const Tokenizer& tokenizer, std::string_view text,
                       const EncodeOptions& options, const TokenizeFlags& values) {
   ModelFlags other_flags = values.model;
   other_flags.model = values.compare;
+  other_flags.repository.clear();
   const auto other = open_tokenizer(other_flags, values.encoding);
   EncodeOptions other_options = options;
   other_options.special = allowed_tokens(values, *other);

@@ -11,7 +11,6 @@
 #include "checkpoint/torch_checkpoint.h"
 #include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/model_path.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -61,8 +60,15 @@ std::vector<TokenId> choose_ids(const VerifyFlags& values, const Flags& flags,
                                 const Checkpoint& checkpoint) {
   LIMPID_CHECK(ArgumentError, !(flags.given("--ids") && flags.given("--prompt")),
                "which tokens? give --ids or -p, not both");
-  if (flags.given("--ids")) return parse_token_ids(values.ids, "--ids");
-  if (flags.given("--prompt")) return tokenizer_from(checkpoint)->encode(values.prompt);
+  if (flags.given("--ids") || flags.given("--prompt")) {
+    std::vector<TokenId> ids = flags.given("--ids")
+                                   ? parse_token_ids(values.ids, "--ids")
+                                   : tokenizer_from(checkpoint)->encode(values.prompt);
+    LIMPID_CHECK(ArgumentError, !ids.empty() && (flags.given("--ids") || !values.prompt.empty()),
+                 "{} is empty: give some tokens, or leave it out",
+                 flags.given("--ids") ? "--ids" : "the text of -p");
+    return ids;
+  }
   const DecoderSpec spec = read_spec(checkpoint);
   std::vector<TokenId> ids;
   for (int64_t i = 0; i < std::min(kDefaultTokens, spec.n_ctx_train); ++i)
@@ -185,11 +191,12 @@ int verify_command(const Arguments& arguments) {
     LIMPID_CHECK(ArgumentError, !flags.given("--ids") && !flags.given("--prompt"),
                  "a trace has its own tokens; --ids and -p go with --against");
     const std::string path =
-        values.trace.empty() ? trace_beside(resolve_model(values.model.model)) : values.trace;
+        values.trace.empty() ? trace_beside(model_path(values.model)) : values.trace;
     reference = read_trace(open_checkpoint(path));
   } else {
     ModelFlags other = values.model;
     other.model = values.against;
+    other.repository.clear();
     other.config.clear();  // they are of the first model alone
     other.rope_scaling.clear();
     const CheckpointPointer second = open_header(other);

@@ -215,6 +215,58 @@ class Pull(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertEqual(json.loads(out)["timings"]["n_generated"], 3)
 
+    def test_a_mark_does_not_go_where_a_link_leads(self):
+        self.folder.mkdir(parents=True)
+        victim = pathlib.Path(self.cache) / "victim"
+        victim.write_text("kept")
+        mark = self.folder / "model.safetensors.verified"
+        mark.symlink_to(victim)
+        self.assertEqual(self.pull()[0], 0)
+        self.assertEqual(victim.read_text(), "kept")
+        self.assertFalse(mark.is_symlink())
+        self.assertIn(hashlib.sha256(WEIGHTS).hexdigest(), mark.read_text())
+
+    def test_what_is_installed_is_listed_and_removed(self):
+        _, before, _ = self.program("pull", "--list")
+        self.assertRegex(before, r"(?m)^smollm2 +98\.4 MB  -  ")
+        self.assertNotIn("org/model", before)
+        self.pull()
+        n_bytes = sum(path.stat().st_size for path in self.folder.iterdir())
+        (self.folder / "notes.txt").write_text("mine")
+        _, out, _ = self.program("pull", "--list")
+        line = next(line for line in out.splitlines() if line.startswith("org/model "))
+        self.assertEqual(line.split()[1:], [f"{n_bytes / 1e3:.1f}", "kB", "installed", str(self.folder)])
+        code, out, err = self.program("pull", "--remove", "org/model")
+        self.assertEqual((code, out), (0, ""))
+        self.assertIn(str(self.folder), err)
+        # What pull has not brought stays.
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["notes.txt"])
+        self.assertEqual(self.program("pull", "--list")[1], before)
+        (self.folder / "notes.txt").unlink()
+        self.pull()
+        self.program("pull", "--remove", "org/model")
+        self.assertFalse(self.folder.parent.exists())
+
+    def test_a_repository_in_place_of_a_model(self):
+        self.hub.files = {"tiny-Q8_0.gguf": TINY.read_bytes(), "tiny-F16.gguf": b"GGUF"}
+        self.hub.large = set(self.hub.files)
+        options = ["-p", "the", "-n", "3", "--temp", "0", "--json"]
+        for _ in range(2):
+            code, out, err = self.program("run", "-hf", "org/model:q8_0", *options)
+            self.assertEqual(code, 0, err)
+            self.assertEqual(json.loads(out)["timings"]["n_generated"], 3)
+        self.assertEqual(len(self.fetched("tiny-Q8_0.gguf")), 1)
+        self.assertEqual(len(self.fetched("tiny-F16.gguf")), 0)
+        code, _, err = self.program("run", "-hf", "org/model:q2_k", *options)
+        self.assertEqual(code, 1)
+        self.assertIn("org/model has no .gguf of type q2_k: tiny-Q8_0.gguf, tiny-F16.gguf", err)
+        # The file by its name, and the model by the variable that llama.cpp reads.
+        code, out, err = self.program(
+            "tokenize", "-hff", "tiny-Q8_0.gguf", "-p", "the", env={"LLAMA_ARG_HF_REPO": "org/model"}
+        )
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out, self.program("tokenize", "-m", TINY, "-p", "the")[1])
+
     def test_what_cannot_be_had_is_said(self):
         self.hub.files = {"config.json": b"{}"}
         self.refused("neither model.safetensors nor a .gguf")

