@@ -64,7 +64,10 @@ def main() -> int:
         tmux("kill-server")
     print(transcript)
     n_ended = transcript.count("\n(ended")
-    print(f"{len(questions)} questions, {n_ended} answers that did not end by themselves", file=sys.stderr)
+    print(
+        f"{len(questions)} questions, {n_ended} answers that did not end by themselves",
+        file=sys.stderr,
+    )
     return 0 if in_time and n_ended == 0 else 1
 
 

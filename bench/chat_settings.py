@@ -59,14 +59,18 @@ def main() -> None:
     parser.add_argument("--questions", type=pathlib.Path, default=HERE / "chat_questions.tsv")
     parser.add_argument("--limit", type=int, default=1024, help="tokens of an answer, at most")
     parser.add_argument("--seeds", type=int, default=1, help="runs of a sampled setting")
-    parser.add_argument("--fresh-only", action="store_true", help="no conversation of all questions")
+    parser.add_argument(
+        "--fresh-only", action="store_true", help="no conversation of all questions"
+    )
     values = parser.parse_args()
     questions = read_questions(values.questions)
     asked = [question for question, _ in questions]
     conversations = {"fresh": [t for q in asked for t in (q, "/clear")]}
     if not values.fresh_only:
         conversations["one chat"] = asked
-    print("| settings | conversation | end by themselves | repeat | cut | right | median | longest |")
+    print(
+        "| settings | conversation | end by themselves | repeat | cut | right | median | longest |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|---:|", flush=True)
     for setting in values.settings:
         n_seeds = 1 if "--temp 0 " in setting + " " else values.seeds

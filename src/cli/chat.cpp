@@ -92,7 +92,8 @@ std::string choose_sampler(const Flags& flags, const LanguageModel& model, const
   SamplerOptions recommended = model.recommended_sampler();
   if (named != nullptr) set_samplers(named->sampling, recommended);
   const std::string changed = apply_recommended(flags, recommended, sampler);
-  if (changed.empty()) return "sampling: by the flags, else the defaults of --help; /set shows it";
+  if (changed.empty())
+    return "sampling: the flags, and else the defaults of --help (/set shows all)";
   return fmt::format("sampling: {} (recommended {})", changed,
                      named == nullptr ? "by the model" : fmt::format("for {}", named->name));
 }
@@ -114,8 +115,9 @@ int chat_command(const Arguments& arguments) {
       "chat -m FILE [options]",
       "A conversation in the model's own chat format. /help lists the commands; Ctrl-C "
       "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
-      "turn.\nSampling settings that no flag gives are those recommended for the model: by "
-      "`limpid pull --list`,\nelse by the model file; else the defaults below.",
+      "turn.\nSampling settings come from the flags, else from Limpid for a model that "
+      "`limpid pull` knows by\nname, else from the model's file, else from the defaults "
+      "below.",
       "limpid chat -m smollm2\n"
       "limpid chat -m smollm2 -st -p 'What is the capital of France?' --temp 0\n"
       "echo 'Name a river.' | limpid chat -m smollm2 -sys 'Answer in one word.'\n"
@@ -138,7 +140,7 @@ int chat_command(const Arguments& arguments) {
                "{} carries no chat template; give one with --chat-template-file, or continue plain "
                "text with limpid run",
                values.model.model);
-  const std::string path = resolve_model(values.model.model);
+  const std::string& path = model.engine()->checkpoint().path;
   const NamedModel* named = named_model_at(path);
   const std::string sampling = choose_sampler(flags, model, named, generation.sampler);
   if (values.model.verbose) print_log(sampling);

@@ -59,7 +59,9 @@ class Scripted(unittest.TestCase):
     def test_a_block_is_one_message(self):
         block = '"""the\n\n/exit\nhello"""\n'
         code, out, _ = chat(*GREEDY, "--json", stdin=block)
-        self.assertEqual((code, json.loads(out)["ids"]), (0, one_answer("-p", "the\n\n/exit\nhello")["ids"]))
+        self.assertEqual(
+            (code, json.loads(out)["ids"]), (0, one_answer("-p", "the\n\n/exit\nhello")["ids"])
+        )
 
     def test_a_loop_ends_with_its_own_reason(self):
         code, out, err = chat("-m", TINY, "--temp", "0", "--json", stdin="in\n")
@@ -67,7 +69,9 @@ class Scripted(unittest.TestCase):
         self.assertIn("had begun to repeat itself", err)
 
     def test_a_full_context_is_not_an_error(self):
-        code, out, err = chat(*GREEDY, "-c", "96", "--json", stdin="the world is in the hello\n" * 8)
+        code, out, err = chat(
+            *GREEDY, "-c", "96", "--json", stdin="the world is in the hello\n" * 8
+        )
         self.assertEqual((code, len(out.splitlines())), (0, 8))
         self.assertIn("the model no longer sees its oldest", err)
 

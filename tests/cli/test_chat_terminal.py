@@ -75,7 +75,9 @@ class Lines(OnATerminal):
     def test_a_resize_draws_the_line_where_it_was(self):
         terminal = self.open(*GREEDY)
         terminal.resize(24, 80)
-        terminal.type("x" * 100)  # with the prompt 102 columns: two rows of 80, three of 40, one of 120
+        terminal.type(
+            "x" * 100
+        )  # with the prompt 102 columns: two rows of 80, three of 40, one of 120
         terminal.wait_for(102)
         for columns, rows_above in ((40, 2), (120, 0), (60, 1)):
             terminal.resize(24, columns)
@@ -91,7 +93,9 @@ class Keys(OnATerminal):
             terminal = self.open(*GREEDY)
             terminal.type(keys)
             self.assertEqual(terminal.exit_code(), 0)
-            self.assertTrue(terminal.seen.endswith("\x1b[?2004l"), terminal.seen)  # pastes as before
+            self.assertTrue(
+                terminal.seen.endswith("\x1b[?2004l"), terminal.seen
+            )  # pastes as before
 
     def test_control_c_stops_the_answer_only(self):
         terminal = self.open(*ENDLESS)

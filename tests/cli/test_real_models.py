@@ -53,9 +53,7 @@ class SmolLm2(unittest.TestCase):
 
     def test_a_second_turn_continues_the_first(self):
         turns = b"What is the capital of France?\nIs it large?\n"
-        out = limpid_program.run(
-            "chat", "-m", smollm2(), *PLAIN, "-n", "24", "--json", stdin=turns
-        )
+        out = limpid_program.run("chat", "-m", smollm2(), *PLAIN, "-n", "24", "--json", stdin=turns)
         answers = [json.loads(line) for line in out.splitlines()]
         self.assertEqual(answers[0]["text"], "The capital of France is Paris.")
         self.assertIn("Paris", answers[1]["text"])
