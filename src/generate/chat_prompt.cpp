@@ -10,8 +10,8 @@ namespace limpid {
 namespace {
 
 // A control token holds only bytes that the template wrote, so neither a user's text nor what the
-// template makes of it can begin, end or be one. What lies between control tokens is encoded with no
-// control token allowed.
+// template makes of it can begin, end or be one. What lies between control tokens is encoded with
+// no control token allowed.
 std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedView rendered) {
   std::vector<bool> by_template;  // of each byte
   rendered.for_each_run([&](std::string_view run, jinja::Origin origin) {

@@ -47,7 +47,7 @@ struct Session::State {
   // The last token that an answer gave out. It follows `tokens` and is evaluated when something is
   // to follow it, so an answer's last step is not wasted where nothing does.
   std::optional<TokenId> pending;
-  std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
+  std::vector<float> logits;       // [vocab_size] after the last token; empty when unknown
   std::weak_ptr<const void> lent;  // alive while a stream is open
 };
 

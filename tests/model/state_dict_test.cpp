@@ -207,10 +207,12 @@ TEST(StateDict, SaysWhatItCannotKnowAndHowToGiveIt) {
     }
   };
   Checkpoint checkpoint = state_dict(styles()[0]);
-  EXPECT_NE(message(checkpoint).find("OpenOptions::config"), std::string::npos) << message(checkpoint);
+  EXPECT_NE(message(checkpoint).find("OpenOptions::config"), std::string::npos)
+      << message(checkpoint);
   EXPECT_NE(message(checkpoint).find("n_head"), std::string::npos) << message(checkpoint);
   checkpoint.metadata.set("given.n_head", metadata_value(int64_t{4}));
-  EXPECT_NE(message(checkpoint).find("OpenOptions::config"), std::string::npos) << message(checkpoint);
+  EXPECT_NE(message(checkpoint).find("OpenOptions::config"), std::string::npos)
+      << message(checkpoint);
   EXPECT_NE(message(checkpoint).find("gelu"), std::string::npos) << message(checkpoint);
 }
 
