@@ -1,6 +1,5 @@
 #include "cli/terminal_style.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,10 +24,6 @@ bool terminal_has_escapes() {
 TerminalStyle::TerminalStyle(int descriptor)
     : styled_(isatty(descriptor) != 0 && terminal_has_escapes() && variable("NO_COLOR").empty()) {}
 
-std::string TerminalStyle::dim(std::string_view text) const {
-  return styled_ ? fmt::format("\x1b[2m{}\x1b[0m", text) : std::string(text);
-}
-
-void print_note(std::string_view text) { print_log(TerminalStyle(STDERR_FILENO).dim(text)); }
+void print_note(std::string_view text) { print_log(text, TerminalStyle(STDERR_FILENO).note()); }
 
 }  // namespace limpid::cli

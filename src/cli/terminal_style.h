@@ -1,7 +1,6 @@
 // How text of different speakers looks on a person's terminal.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 namespace limpid::cli {
@@ -14,8 +13,7 @@ class TerminalStyle {
 
   [[nodiscard]] std::string_view question() const { return styled_ ? "\x1b[1;36m" : ""; }
   [[nodiscard]] std::string_view reset() const { return styled_ ? "\x1b[0m" : ""; }
-  // `text` in a weak colour.
-  [[nodiscard]] std::string dim(std::string_view text) const;
+  [[nodiscard]] std::string_view note() const { return styled_ ? "\x1b[2m" : ""; }
 
  private:
   bool styled_;

@@ -74,11 +74,9 @@ class Lines(OnATerminal):
 
     def test_a_resize_draws_the_line_where_it_was(self):
         terminal = self.open(*GREEDY)
-        terminal.resize(24, 80)
-        terminal.type(
-            "x" * 100
-        )  # with the prompt 102 columns: two rows of 80, three of 40, one of 120
-        terminal.wait_for(102)
+        # With the prompt 102 columns: two rows of 80, which a terminal without a size has, three of 40, one of 120.
+        terminal.type("x" * 100)
+        terminal.read_until("\x08" + "x" * 22)  # the second row is complete
         for columns, rows_above in ((40, 2), (120, 0), (60, 1)):
             terminal.resize(24, columns)
             up = f"\x1b[{rows_above}A" if rows_above else ""
@@ -253,7 +251,13 @@ class Notes(OnATerminal):
     def test_the_banner_names_model_context_settings_and_keys(self):
         with Terminal("-m", TINY, "-c", "128") as terminal:
             shown = terminal.read_until(PROMPT)
-        for part in ("tiny_chat.gguf", "context 128 tokens", "sampling: ", "/help", "Ctrl-C"):
+        for part in (
+            "\x1b[2mtiny_chat.gguf",
+            "context 128 tokens",
+            "sampling: ",
+            "/help",
+            "Ctrl-C",
+        ):
             self.assertIn(part, shown)
 
     def test_colours_are_for_terminals_that_want_them(self):
