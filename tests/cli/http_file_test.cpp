@@ -30,6 +30,7 @@ class Server {
     thread_ = std::thread([this, answer = "HTTP/1.1 200 OK\r\nContent-Length: " +
                                           std::to_string(body.size()) + "\r\n\r\n" + body] {
       const int client = accept(listener_, nullptr, nullptr);
+      if (client < 0) return;  // a client that never came
       char request[4096];
       if (recv(client, request, sizeof request, 0) > 0)
         send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
@@ -37,6 +38,7 @@ class Server {
     });
   }
   ~Server() {
+    shutdown(listener_, SHUT_RDWR);  // ends an accept() that still waits
     thread_.join();
     close(listener_);
   }

@@ -143,7 +143,8 @@ class Inspect(unittest.TestCase):
         self.folder = pathlib.Path(holder.name)
         source = broken_models.QWEN3
         config = json.loads((source / "config.json").read_text())
-        (self.folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 11}))
+        config |= {"num_hidden_layers": 11, "layer_types": ["full_attention"] * 11}
+        (self.folder / "config.json").write_text(json.dumps(config))
         tensors = safetensors.numpy.load_file(source / "model.safetensors")
         layer = {k: v for k, v in tensors.items() if k.startswith("model.layers.0.")}
         rest = {k: v for k, v in tensors.items() if not k.startswith("model.layers.")}

@@ -88,7 +88,8 @@ class Width(unittest.TestCase):
     def test_help_fits_the_terminal(self):
         for columns in (40, 80, 132):
             lines = on_terminal("run", "--help", columns=columns).decode().split("\nexamples:")[0]
-            longest = max(map(len, lines.splitlines()))
+            # A word that is longer than the line stays whole.
+            longest = max(len(line) for line in lines.splitlines() if " " in line.strip())
             self.assertLessEqual(longest, columns)
             self.assertGreater(longest, columns * 0.8)
 
@@ -96,6 +97,7 @@ class Width(unittest.TestCase):
         for columns in (20, 40, 80):
             out = on_terminal("run", "-m", TINY, "-p", "a", "-n", "1", columns=columns).decode()
             bars = [part.split("\x1b[K")[0] for part in out.split("\r") if "loading" in part]
+            self.assertTrue(bars)
             for bar in bars:
                 self.assertLess(len(bar), columns)
 
