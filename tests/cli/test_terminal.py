@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import termios
 import unittest
+import unittest.mock
 
 import limpid_program
 from mistakes import broken_models
@@ -100,6 +101,18 @@ class Width(unittest.TestCase):
             self.assertTrue(bars)
             for bar in bars:
                 self.assertLess(len(bar), columns)
+
+
+class Colours(unittest.TestCase):
+    def note(self, no_color: str) -> bytes:
+        with unittest.mock.patch.dict(os.environ, {"TERM": "xterm", "NO_COLOR": no_color}):
+            return on_terminal("chat", "-m", TINY, "-n", "1")
+
+    def test_notes_are_dim_and_no_color_says_otherwise(self):
+        self.assertIn(b"\x1b[2mstandard input is empty", self.note(""))
+        plain = self.note("1")
+        self.assertIn(b"standard input is empty", plain)
+        self.assertNotIn(b"[2m", plain)
 
 
 class Truncated(unittest.TestCase):
