@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/printable.h"
 
 namespace limpid {
 namespace {
@@ -34,8 +35,8 @@ void ModelFolder::check_name(std::string_view name) const {
   const bool plain = !name.empty() && name != "." && name != ".." &&
                      name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (!plain) {
-    throw FormatError(path_, FormatError::kNoOffset, std::string(name),
-                      "is no plain file name: a model's files lie in its own folder");
+    throw FormatError(path_, FormatError::kNoOffset, printable(name),
+                      "is not a plain file name: a model's files lie in its own folder");
   }
 }
 
@@ -43,9 +44,10 @@ std::string ModelFolder::resolve(std::string_view name) const {
   check_name(name);
   std::error_code error;
   std::string real = fs::canonical(fs::path(real_) / name, error).string();
-  LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, name, error.message());
+  LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, printable(name),
+               error.message());
   if (!lies_in(real, real_) && (blobs_.empty() || !lies_in(real, blobs_))) {
-    throw FormatError(path_, FormatError::kNoOffset, std::string(name),
+    throw FormatError(path_, FormatError::kNoOffset, printable(name),
                       "is a link that leads out of the model's folder; copy the file there");
   }
   return real;

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/printable.h"
+
 namespace limpid {
 
 static_assert(std::endian::native == std::endian::little,
@@ -48,11 +50,5 @@ class ByteReader {
   std::span<const std::byte> bytes_;
   uint64_t offset_ = 0;
 };
-
-// `text` from a file, fit for a one-line message: control characters escaped, long text cut.
-std::string printable(std::string_view text);
-
-// Whether `text` is UTF-8 (RFC 3629) without NUL.
-bool is_clean_utf8(std::string_view text);
 
 }  // namespace limpid
