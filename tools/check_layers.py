@@ -91,7 +91,7 @@ def check_messages(relative: pathlib.Path, text: str) -> list[str]:
     if relative.parts[0] != "src" or relative.parts[1] == "cli":
         return []
     return [
-        f"{relative}: the string \"{string}\" names a flag of the program"
+        f'{relative}: the string "{string}" names a flag of the program'
         for string in STRING.findall(COMMENT.sub("", text))
         if FLAG.search(string)
     ]

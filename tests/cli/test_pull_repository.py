@@ -235,7 +235,9 @@ class Pull(unittest.TestCase):
         (self.folder / "notes.txt").write_text("mine")
         _, out, _ = self.program("pull", "--list")
         line = next(line for line in out.splitlines() if line.startswith("org/model "))
-        self.assertEqual(line.split()[1:], [f"{n_bytes / 1e3:.1f}", "kB", "installed", str(self.folder)])
+        self.assertEqual(
+            line.split()[1:], [f"{n_bytes / 1e3:.1f}", "kB", "installed", str(self.folder)]
+        )
         code, out, err = self.program("pull", "--remove", "org/model")
         self.assertEqual((code, out), (0, ""))
         self.assertIn(str(self.folder), err)
@@ -262,7 +264,12 @@ class Pull(unittest.TestCase):
         self.assertIn("org/model has no .gguf of type q2_k: tiny-Q8_0.gguf, tiny-F16.gguf", err)
         # The file by its name, and the model by the variable that llama.cpp reads.
         code, out, err = self.program(
-            "tokenize", "-hff", "tiny-Q8_0.gguf", "-p", "the", env={"LLAMA_ARG_HF_REPO": "org/model"}
+            "tokenize",
+            "-hff",
+            "tiny-Q8_0.gguf",
+            "-p",
+            "the",
+            env={"LLAMA_ARG_HF_REPO": "org/model"},
         )
         self.assertEqual(code, 0, err)
         self.assertEqual(out, self.program("tokenize", "-m", TINY, "-p", "the")[1])

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import pathlib
 import subprocess
 import tempfile
@@ -48,7 +47,7 @@ class StandardOutput(unittest.TestCase):
             )
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout, path.read_bytes())
-            self.assertEqual(os.listdir(folder), ["out.npy"])
+            self.assertEqual([path.name for path in pathlib.Path(folder).iterdir()], ["out.npy"])
             self.assertEqual(numpy.load(io.BytesIO(done.stdout)).shape, (2, 299))
 
     def test_pictures(self):
@@ -110,7 +109,19 @@ class LogProbabilities(unittest.TestCase):
     """In the shape of OpenAI's API: choices[].logprobs."""
 
     def test_they_are_those_of_the_logits(self):
-        given = ["run", "-m", TINY, "-p", "hello", "-n", "4", "--temp", "0", "--json", "--ignore-eos"]
+        given = [
+            "run",
+            "-m",
+            TINY,
+            "-p",
+            "hello",
+            "-n",
+            "4",
+            "--temp",
+            "0",
+            "--json",
+            "--ignore-eos",
+        ]
         answer = json.loads(limpid_program.run(*given, "--logprobs", "3"))
         prompt = json.loads(limpid_program.run("tokenize", "-m", TINY, "-p", "hello"))
         content = answer["logprobs"]["content"]
@@ -129,7 +140,19 @@ class LogProbabilities(unittest.TestCase):
         self.assertNotIn("logprobs", json.loads(limpid_program.run(*given)))
 
     def test_none_of_the_others_when_none_are_wanted(self):
-        given = ["run", "-m", TINY, "-p", "a", "-n", "2", "--json", "--ignore-eos", "--logprobs", "0"]
+        given = [
+            "run",
+            "-m",
+            TINY,
+            "-p",
+            "a",
+            "-n",
+            "2",
+            "--json",
+            "--ignore-eos",
+            "--logprobs",
+            "0",
+        ]
         content = json.loads(limpid_program.run(*given))["logprobs"]["content"]
         self.assertEqual([token["top_logprobs"] for token in content], [[], []])
 
@@ -169,7 +192,9 @@ class Inspect(unittest.TestCase):
 
     def test_numbers_are_those_of_the_file(self):
         expected = {}
-        broken_models.write_gguf(self.folder / "eps.gguf", "llama", {"a.eps": 1e-5, "a.third": 1 / 3})
+        broken_models.write_gguf(
+            self.folder / "eps.gguf", "llama", {"a.eps": 1e-5, "a.third": 1 / 3}
+        )
         for key, value in {"a.eps": 1e-5, "a.third": 1 / 3}.items():
             expected[key] = str(numpy.float32(value))
         text = limpid_program.run("inspect", self.folder / "eps.gguf").decode()

@@ -51,7 +51,11 @@ class Names(unittest.TestCase):
         # The program's own: erase the line of a progress bar.
         for mine in ("\r", "\x1b[K"):
             text = text.replace(mine, "")
-        bad = [c for c in text if (c < " " and c not in "\n\t") or "\x7f" <= c < "\xa0" or c == "\u202e"]
+        bad = [
+            c
+            for c in text
+            if (c < " " and c not in "\n\t") or "\x7f" <= c < "\xa0" or c == "\u202e"
+        ]
         self.assertEqual(bad, [], text)
 
     def test_keys_and_values_of_metadata(self):
@@ -78,11 +82,11 @@ class Names(unittest.TestCase):
 
     def test_ids_that_a_terminal_would_obey(self):
         ids = limpid_program.run("tokenize", "-m", TINY, "-p", EVIL).decode().strip()
-        self.assertEqual(on_terminal("detokenize", "-m", TINY, "--ids", ids), SHOWN.encode() + b"\n")
-        # To a file or a program go the bytes as they are.
         self.assertEqual(
-            limpid_program.run("detokenize", "-m", TINY, "--ids", ids), EVIL.encode()
+            on_terminal("detokenize", "-m", TINY, "--ids", ids), SHOWN.encode() + b"\n"
         )
+        # To a file or a program go the bytes as they are.
+        self.assertEqual(limpid_program.run("detokenize", "-m", TINY, "--ids", ids), EVIL.encode())
 
 
 class Width(unittest.TestCase):

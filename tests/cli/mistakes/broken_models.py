@@ -72,7 +72,9 @@ def make_single_files(folder: pathlib.Path) -> None:
     (folder / "long.txt").write_text("z" * 300)
     (folder / "binary.dat").write_bytes(bytes(range(256)))
     (folder / "messages.json").write_text('[{"role": "user"')
-    (folder / "deep.json").write_text('[{"role": "user", "content": ' + "[" * 60000 + "]" * 60000 + "}]")
+    (folder / "deep.json").write_text(
+        '[{"role": "user", "content": ' + "[" * 60000 + "]" * 60000 + "}]"
+    )
 
 
 def write_gguf(path: pathlib.Path, architecture: str, keys: dict[str, object]) -> None:
