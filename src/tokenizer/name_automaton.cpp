@@ -30,7 +30,9 @@ NameAutomaton::NameAutomaton(std::span<const std::string> names) : shorter_(name
   nodes_.emplace_back();
   labels_.push_back(0);
   for (State node = 0; node < nodes_.size(); ++node) {
-    auto [begin, end, depth] = ranges[node];
+    size_t begin = ranges[node].begin;
+    const size_t end = ranges[node].end;
+    const size_t depth = ranges[node].depth;
     nodes_[node].first_child = static_cast<State>(nodes_.size());
     if (begin < end && name_of(begin).size() == depth) ++begin;
     while (begin < end) {
