@@ -1,4 +1,5 @@
-// How often a test program has allocated; counted where a file includes allocation_counter.h.
+// How often a test program has allocated, and how much; counted where a file includes
+// allocation_counter.h.
 #pragma once
 
 #include <atomic>
@@ -7,5 +8,6 @@
 namespace limpid::testing {
 
 inline std::atomic<int64_t> n_allocations{0};
+inline std::atomic<int64_t> n_allocated_bytes{0};  // what was freed since counts too
 
 }  // namespace limpid::testing

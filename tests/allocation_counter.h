@@ -11,6 +11,7 @@ namespace limpid::testing {
 
 inline void* count_and_try(size_t size) noexcept {
   n_allocations.fetch_add(1, std::memory_order_relaxed);
+  n_allocated_bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
   return std::malloc(size == 0 ? 1 : size);
 }
 

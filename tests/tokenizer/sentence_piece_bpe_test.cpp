@@ -7,6 +7,9 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
+
+#include "allocation_count.h"
 
 namespace limpid {
 namespace {
@@ -74,6 +77,33 @@ TEST(SentencePieceBpe, MergesAsDefinedForScoresInAnyOrder) {
           << text;
     }
   }
+}
+
+// A piece of n bytes has n - 1 places where two others may have merged into it. To keep something
+// for each of them takes 50 bytes and more for each byte of a piece.
+TEST(SentencePieceBpe, LongPiecesTakeMemoryForTheirBytesAlone) {
+  std::mt19937 random(1);
+  TokenizerSpec spec;
+  spec.kind = TokenizerKind::kSentencePieceBpe;
+  spec.merge_order = MergeOrder::kScores;
+  spec.space_prefix = SpacePrefix::kNone;
+  for (int byte = 0; byte < 256; ++byte) spec.pieces.push_back(fmt::format("<0x{:02X}>", byte));
+  spec.types.assign(256, TokenType::kByte);
+  spec.pieces.insert(spec.pieces.end(), {"a", "b"});
+  int64_t n_bytes = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string piece;
+    while (piece.size() < 1024) piece += static_cast<char>('a' + random() % 2);
+    n_bytes += std::ssize(piece);
+    spec.pieces.push_back(std::move(piece));
+  }
+  spec.types.resize(spec.pieces.size(), TokenType::kNormal);
+  for (size_t i = 0; i < spec.pieces.size(); ++i) spec.scores.push_back(-static_cast<float>(i));
+  const int64_t before = testing::n_allocated_bytes;
+  const auto tokenizer = Tokenizer::create(spec);
+  const int64_t n_allocated = testing::n_allocated_bytes - before;
+  EXPECT_LT(n_allocated, 16 * n_bytes);
+  RecordProperty("bytes_allocated_for_each", std::to_string(n_allocated / n_bytes));
 }
 
 }  // namespace
