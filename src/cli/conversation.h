@@ -35,7 +35,7 @@ class Conversation {
  private:
   struct Turn {
     std::string text;
-    bool is_block = false;  // came between """, so it is no command
+    bool is_block = false;  // came between """, so it is not a command
   };
   struct SlashCommand;
   static std::span<const SlashCommand> slash_commands();

@@ -40,7 +40,7 @@ std::span<const Conversation::SlashCommand> Conversation::slash_commands() {
 
 namespace {
 
-// "/word" at the beginning of `text`, or "": a path such as /usr/bin is no such word.
+// "/word" at the beginning of `text`, or "": a path such as /usr/bin is not a command.
 std::string_view command_word(std::string_view text) {
   const std::string_view word = text.substr(0, text.find_first_of(" \t\n"));
   const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
