@@ -128,6 +128,7 @@ TEST(TokenizerConfig, RefusesWhatContradictsTheVocabulary) {
         R"({"chat_template": 3})", R"({"chat_template": [{"name": "x"}]})",
         R"({"added_tokens_decoder": {"x": {"content": "a"}}})",
         R"({"added_tokens_decoder": {"-1": {"content": "a"}}})",
+        R"({"added_tokens_decoder": {"1": {"content": "a"}, "01": {"content": "b"}}})",
         R"({"added_tokens_decoder": {"1": {"content": ""}}})"}) {
     EXPECT_THROW(read_tokenizer_config("c", text), FormatError) << text;
   }
