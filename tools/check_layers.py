@@ -22,12 +22,15 @@ ABOVE = {
     "checkpoint": ("tensor",),
     "tokenizer": ("base",),
     "executor": ("tensor",),
-    "model": ("checkpoint", "executor", "tokenizer"),
-    "generate": ("model", "tokenizer"),
+    "layouts": ("checkpoint",),
+    "model": ("layouts", "executor", "tokenizer"),
+    "quantize": ("model",),
+    "export": ("quantize",),
+    "generate": ("quantize",),
     "train": ("generate",),
     "insight": ("generate",),
     "server": ("generate", "insight"),
-    "cli": ("train", "insight", "server"),
+    "cli": ("train", "insight", "export", "server"),
 }
 SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".py", ".sh", ".cmake"}
 FOLDERS = ("include", "src", "tests", "bench", "fuzz", "examples", "python", "tools", "cmake")

@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
-#include "model/export_model.h"
+#include "export/export_model.h"
 
 namespace limpid::cli {
 namespace {

@@ -12,9 +12,9 @@
 #include "cli/sampler_settings.h"
 #include "executor/executors.h"
 #include "generate/engine.h"
-#include "model/canonical.h"
-#include "model/quantized_cache.h"
+#include "model/model_files.h"
 #include "model/tokenizer_from_metadata.h"
+#include "quantize/quantized_cache.h"
 #include "tokenizer/tokenizer_files.h"
 
 namespace limpid::cli {

@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "cli/model_path.h"
 #include "generate/engine.h"
-#include "model/file_type.h"
+#include "quantize/file_type.h"
 
 namespace limpid::cli {
 

@@ -9,8 +9,8 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
-#include "model/export_model.h"
-#include "model/gguf_description.h"
+#include "export/export_model.h"
+#include "export/gguf_description.h"
 
 namespace limpid::cli {
 namespace {

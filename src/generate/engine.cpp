@@ -6,10 +6,10 @@
 #include "base/system_memory.h"
 #include "executor/executors.h"
 #include "generate/memory_plan.h"
-#include "model/canonical.h"
-#include "model/quantized_cache.h"
+#include "model/model_files.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
+#include "quantize/quantized_cache.h"
 
 namespace limpid {
 

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "base/check.h"
-#include "model/rope_scaling.h"
+#include "layouts/rope_scaling.h"
 
 namespace limpid {
 namespace {

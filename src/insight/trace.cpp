@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "model/name_table.h"
+#include "layouts/name_table.h"
 #include "tensor/codec.h"
 
 namespace limpid {

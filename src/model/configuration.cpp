@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "layouts/rope_scaling.h"
 #include "model/registry.h"
-#include "model/rope_scaling.h"
 
 namespace limpid {
 namespace {

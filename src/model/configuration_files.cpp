@@ -7,10 +7,10 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "checkpoint/json_metadata.h"
-#include "model/canonical.h"
+#include "layouts/canonical.h"
+#include "layouts/hugging_face.h"
+#include "layouts/meta.h"
 #include "model/configuration.h"
-#include "model/hugging_face.h"
-#include "model/meta.h"
 
 namespace limpid {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "layouts/spec_reader.h"
 #include "limpid/error.hpp"
-#include "model/spec_reader.h"
 
 namespace limpid {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "model/rope_scaling.h"
-#include "model/spec_reader.h"
+#include "layouts/rope_scaling.h"
+#include "layouts/spec_reader.h"
 #include "tensor/codec.h"
 
 namespace limpid {

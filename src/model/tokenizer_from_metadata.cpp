@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "checkpoint/llama2c.h"
+#include "layouts/chat_templates.h"
+#include "layouts/hugging_face_defaults.h"
 #include "limpid/error.hpp"
-#include "model/hugging_face_defaults.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/stop_tokens.h"
 
@@ -217,9 +218,7 @@ TokenizerSpec tokenizer_spec_from(const Checkpoint& checkpoint) {
 void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files) {
   erase_tokenizer(checkpoint);
   for (const auto& [name, file] : files) checkpoint.attachments.insert_or_assign(name, file);
-  if (auto source = chat_template_from(files)) {
-    checkpoint.metadata.set("tokenizer.chat_template", {std::move(*source), "string"});
-  }
+  set_chat_templates(files, checkpoint.metadata);
 }
 
 void replace_tokenizer_by_llama2c(Checkpoint& checkpoint, const std::string& path) {

@@ -117,14 +117,6 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
     if (twice != config.added_tokens.end())
       added->fail(fmt::format("names id {} twice", twice->rule.id));
   }
-  if (const auto chat = root.find("chat_template")) {
-    if (chat->is_string()) {
-      config.chat_templates.emplace_back("default", chat->string());
-    } else {
-      for (const JsonPlace& entry : chat->elements())
-        config.chat_templates.emplace_back(entry["name"].string(), entry["template"].string());
-    }
-  }
   return config;
 }
 
@@ -162,14 +154,6 @@ void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, Toke
     spec.add_eos = config.add_eos.value_or(spec.add_eos) && spec.eos;
   }
   spec.stop_ids = find_stop_ids(spec);
-}
-
-std::optional<std::string> find_chat_template(const TokenizerConfig& config,
-                                              std::string_view name) {
-  for (const auto& [known, source] : config.chat_templates) {
-    if (known == (name.empty() ? "default" : name)) return source;
-  }
-  return std::nullopt;
 }
 
 }  // namespace limpid

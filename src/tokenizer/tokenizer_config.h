@@ -1,10 +1,9 @@
-// tokenizer_config.json, special_tokens_map.json and chat_template.jinja of Hugging Face.
+// tokenizer_config.json and special_tokens_map.json of Hugging Face.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/json_file.h"
@@ -25,8 +24,6 @@ struct TokenizerConfig {
   std::optional<std::string> bos, eos, unknown, pad;
   std::optional<bool> add_bos, add_eos;
   std::vector<Token> added_tokens;  // ascending ids
-  // "chat_template": by name; a single one is named "default".
-  std::vector<std::pair<std::string, std::string>> chat_templates;
 };
 
 // Throws FormatError for keys of another type than they must have.
@@ -44,9 +41,5 @@ enum class FrameRule : uint8_t { kOfFile, kOfConfig };
 // added tokens and their flags, new ones behind the vocabulary. Throws FormatError for ids and
 // names that contradict the vocabulary.
 void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec);
-
-// The template of that name ("" is "default").
-std::optional<std::string> find_chat_template(const TokenizerConfig& config,
-                                              std::string_view name = {});
 
 }  // namespace limpid

@@ -175,14 +175,6 @@ TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view 
   return spec;
 }
 
-std::optional<std::string> chat_template_from(const TokenizerFiles& files, std::string_view name) {
-  const MappedFile* jinja = find(files, "chat_template.jinja");
-  if (jinja != nullptr && name.empty()) return std::string(bytes_of(*jinja));
-  const MappedFile* config = find(files, "tokenizer_config.json");
-  if (config == nullptr) return std::nullopt;
-  return find_chat_template(read_tokenizer_config(config->path(), bytes_of(*config)), name);
-}
-
 std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,
                                                 std::string_view encoding) {
   TokenizerSpec spec = tokenizer_spec_from(files, encoding);

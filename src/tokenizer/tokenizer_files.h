@@ -37,9 +37,4 @@ TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view 
 std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,
                                                 std::string_view encoding = {});
 
-// The chat template of that name ("" the default one): chat_template.jinja before those of
-// tokenizer_config.json, as in `transformers`. Throws FormatError.
-std::optional<std::string> chat_template_from(const TokenizerFiles& files,
-                                              std::string_view name = {});
-
 }  // namespace limpid

@@ -9,10 +9,10 @@
 #include "checkpoint/llama2c_builder.h"
 #include "data_paths.h"
 #include "executor/cpu/packed_weight.h"
+#include "export/export_model.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
-#include "model/canonical.h"
-#include "model/export_model.h"
+#include "model/model_files.h"
 #include "model/registry.h"
 
 namespace limpid {

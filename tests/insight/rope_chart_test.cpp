@@ -5,9 +5,9 @@
 #include <cmath>
 #include <sstream>
 
+#include "layouts/rope_scaling.h"
 #include "limpid/error.hpp"
 #include "model/registry.h"
-#include "model/rope_scaling.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid {

@@ -10,8 +10,8 @@
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/temp_file.h"
 #include "checkpoint/write_gguf.h"
-#include "model/hugging_face_llama.h"
-#include "model/name_table.h"
+#include "layouts/hugging_face_llama.h"
+#include "layouts/name_table.h"
 #include "model/tiny_checkpoint.h"
 
 namespace limpid::testing {

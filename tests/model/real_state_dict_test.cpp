@@ -9,7 +9,7 @@
 #include "checkpoint/checkpoint.h"
 #include "data_paths.h"
 #include "executor/executors.h"
-#include "model/canonical.h"
+#include "layouts/canonical.h"
 #include "model/registry.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"

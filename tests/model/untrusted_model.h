@@ -19,12 +19,13 @@
 #include "checkpoint/temp_file.h"
 #include "checkpoint/torch_writer.h"
 #include "checkpoint/untrusted_check.h"
-#include "model/canonical.h"
+#include "layouts/canonical.h"
+#include "layouts/meta.h"
 #include "model/hugging_face_builder.h"
-#include "model/importance.h"
-#include "model/meta.h"
+#include "model/model_files.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
+#include "quantize/importance.h"
 
 namespace limpid {
 

@@ -46,7 +46,7 @@ class Way:
     n_directions: int = 0
 
     def of_matrix(self, moments: Moments) -> tuple[torch.Tensor, float]:
-        """Directions [n, n_cols], and the variance of a column apart from them, as src/model/input_means.cpp has it."""
+        """Directions [n, n_cols], and the variance of a column apart from them, as src/quantize/input_means.cpp has it."""
         directions = moments.mean[None]
         if self.n_directions:
             directions = moments.directions(self.n_directions)

@@ -98,17 +98,6 @@ TEST(TokenizerConfig, SetsSpecialTokensAndFlags) {
   EXPECT_TRUE(of_file.bos.has_value());
 }
 
-TEST(TokenizerConfig, ChatTemplatesAreOneOrNamed) {
-  const auto one = read_tokenizer_config("c", R"({"chat_template": "A"})");
-  EXPECT_EQ(find_chat_template(one), std::optional<std::string>("A"));
-  EXPECT_FALSE(find_chat_template(one, "tool_use").has_value());
-  const auto named = read_tokenizer_config("c", R"({"chat_template": [
-    {"name": "default", "template": "A"}, {"name": "tool_use", "template": "B"}]})");
-  EXPECT_EQ(find_chat_template(named), std::optional<std::string>("A"));
-  EXPECT_EQ(find_chat_template(named, "tool_use"), std::optional<std::string>("B"));
-  EXPECT_FALSE(find_chat_template(read_tokenizer_config("c", "{}")).has_value());
-}
-
 TEST(TokenizerConfig, RefusesWhatContradictsTheVocabulary) {
   const TokenizerSpec spec = small_bpe("gpt-2");
   const std::string n = std::to_string(spec.pieces.size());
@@ -125,7 +114,6 @@ TEST(TokenizerConfig, RefusesWhatContradictsTheVocabulary) {
   }
   for (const char* text :
        {"", "[]", R"({"bos_token": 1})", R"({"bos_token": {}})", R"({"add_bos_token": "yes"})",
-        R"({"chat_template": 3})", R"({"chat_template": [{"name": "x"}]})",
         R"({"added_tokens_decoder": {"x": {"content": "a"}}})",
         R"({"added_tokens_decoder": {"-1": {"content": "a"}}})",
         R"({"added_tokens_decoder": {"1": {"content": "a"}, "01": {"content": "b"}}})",
@@ -157,7 +145,6 @@ TEST(TokenizerFiles, OneFileOrAFolder) {
   const auto qwen = tokenizer_from(files);
   EXPECT_EQ(qwen->spec().pre_tokenizer, PreTokenizer::kQwen2);
   EXPECT_TRUE(qwen->spec().normalize_nfc);
-  EXPECT_EQ(chat_template_from(files), std::optional<std::string>("J"));
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
   EXPECT_THROW(tokenizer_from(find_tokenizer_files(folder.folder())), UnsupportedError);
   folder.write("tokenizer.json", "{");  // rules before the others, also when it is broken

@@ -1,0 +1,181 @@
+#include "export/completed.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "layouts/rope_scaling.h"
+#include "model/registry.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+constexpr const char* kRopeFactors = "rope_freqs.weight";
+
+void erase_tensor(Checkpoint& checkpoint, const std::string& name) {
+  checkpoint.tensors.erase(name);
+  checkpoint.made.erase(name);
+  std::erase(checkpoint.tensor_order, name);
+}
+
+void add_zeros(Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
+  checkpoint.owned.push_back(std::make_shared<Tensor>(DType::kF32, shape));
+  checkpoint.tensors[name] = checkpoint.owned.back()->view();
+  checkpoint.tensor_order.push_back(name);
+}
+
+void settle_rope(Checkpoint& checkpoint) {
+  const std::string mark =
+      std::string(checkpoint.metadata.string("general.architecture").value_or("")) +
+      ".rope.scaling.overridden";
+  if (!checkpoint.metadata.boolean(mark).value_or(false)) return;
+  checkpoint.metadata.erase_below(mark);
+  erase_tensor(checkpoint, kRopeFactors);
+}
+
+void name_rope_scaling(Checkpoint& checkpoint) {
+  const TensorView* factors = checkpoint.find(kRopeFactors);
+  if (factors == nullptr) return;
+  const DecoderSpec spec = read_spec(checkpoint);
+  Tensor storage;
+  const auto scaling = find_rope_scaling(decode(checkpoint.read(kRopeFactors, storage)),
+                                         rope_frequencies(spec.rope.base, spec.rope.n_rot));
+  if (!scaling || checkpoint.metadata.contains(spec.architecture + ".rope.scaling.type")) return;
+  erase_tensor(checkpoint, kRopeFactors);
+  set_rope_scaling_keys(checkpoint.metadata, spec.architecture, *scaling);
+}
+
+// Q, K and V, one behind the other, in place of Q in the file.
+void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::string& at,
+               const std::string& part, Checkpoint& result) {
+  const std::array<std::string, 3> names = {at + "attn_q" + part, at + "attn_k" + part,
+                                            at + "attn_v" + part};
+  const TensorView* first = source->find(names[0]);
+  if (first == nullptr) return;
+  for (const std::string& name : names) {
+    const TensorView* tensor = source->find(name);
+    if (tensor == nullptr || tensor->shape != first->shape || tensor->dtype != first->dtype) {
+      throw FormatError(
+          source->path, FormatError::kNoOffset, name,
+          fmt::format("is {}, and {} is {}", tensor == nullptr ? "missing" : tensor->to_string(),
+                      names[0], first->to_string()));
+    }
+  }
+  const bool is_vector = first->shape.rank() == 1;
+  const Shape shape =
+      is_vector ? Shape{3 * first->shape[0]} : Shape{3 * first->shape[0], first->shape[1]};
+  const std::string joined = at + "attn_qkv" + part;
+  const DType dtype = first->dtype;
+  result.tensors[joined] = {dtype, shape, nullptr};
+  result.made[joined] = {"rows of Q, K and V joined", [source, names, shape, dtype] {
+                           Tensor whole(dtype, shape);
+                           std::byte* to = whole.data();
+                           for (const std::string& name : names) {
+                             Tensor storage;
+                             const TensorView part = source->read(name, storage);
+                             std::memcpy(to, part.data, part.n_bytes());
+                             to += part.n_bytes();
+                           }
+                           return whole;
+                         }};
+  *std::ranges::find(result.tensor_order, names[0]) = joined;
+  for (const std::string& name : names) erase_tensor(result, name);
+}
+
+void complete_gpt2(Checkpoint& checkpoint) {
+  const int64_t n_layers = read_spec(checkpoint).n_layers;
+  const auto source = std::make_shared<const Checkpoint>(checkpoint);
+  for (int64_t i = 0; i < n_layers; ++i) {
+    for (const char* part : {".weight", ".bias"})
+      join_rows(source, fmt::format("blk.{}.", i), part, checkpoint);
+  }
+  if (checkpoint.find("output_norm.bias") != nullptr) return;
+  const DecoderSpec spec = read_spec(checkpoint);
+  add_zeros(checkpoint, "output_norm.bias", Shape{spec.d_model});  // now all are asked for
+  for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
+    if (entry.name.ends_with(".bias") && checkpoint.find(entry.name) == nullptr)
+      add_zeros(checkpoint, entry.name, entry.shape);
+  }
+}
+
+enum class Has : uint8_t { kNever, kMaybe, kAlways };
+
+// Tensors that a class has in every block together, or not at all.
+struct Group {
+  std::vector<std::string_view> parts;
+  Has has;
+};
+
+std::vector<Group> groups_of(const HuggingFaceFamily& family) {
+  const std::vector<std::string_view> qkv = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
+  const std::vector<std::string_view> mlp = {"ffn_gate.bias", "ffn_up.bias", "ffn_down.bias"};
+  std::vector<std::string_view> attention = qkv;
+  attention.emplace_back("attn_output.bias");
+  const bool is_qwen3 = family.model_type == "qwen3";
+  std::vector<Group> groups = {
+      {{"attn_q_norm.weight", "attn_k_norm.weight"}, is_qwen3 ? Has::kAlways : Has::kNever}};
+  if (!family.bias_key.empty()) {
+    attention.insert(attention.end(), mlp.begin(), mlp.end());
+    groups.push_back({attention, Has::kMaybe});
+  } else if (family.model_type == "qwen2") {
+    groups.insert(groups.end(),
+                  {{qkv, Has::kAlways}, {{"attn_output.bias"}, Has::kNever}, {mlp, Has::kNever}});
+  } else {
+    groups.insert(groups.end(),
+                  {{attention, Has::kMaybe}, {mlp, is_qwen3 ? Has::kNever : Has::kMaybe}});
+  }
+  return groups;
+}
+
+bool is_of_group(std::string_view name, const Group& group) {
+  return std::ranges::any_of(group.parts, [&](std::string_view part) {
+    return name.starts_with("blk.") && name.ends_with(part) &&
+           name[name.size() - part.size() - 1] == '.';
+  });
+}
+
+void complete_group(Checkpoint& checkpoint, const Group& group, const TensorTable& table,
+                    std::string_view class_name) {
+  const auto there = std::ranges::find_if(
+      checkpoint.tensor_order, [&](const std::string& name) { return is_of_group(name, group); });
+  if (group.has == Has::kNever && there != checkpoint.tensor_order.end()) {
+    throw UnsupportedError(fmt::format("{}: {} has no place for {}, which the model has",
+                                       checkpoint.path, class_name, *there));
+  }
+  if (group.has != Has::kAlways && there == checkpoint.tensor_order.end()) return;
+  for (const TensorEntry& entry : table.entries) {
+    if (!is_of_group(entry.name, group) || checkpoint.find(entry.name) != nullptr) continue;
+    LIMPID_CHECK(UnsupportedError, entry.name.ends_with(".bias"),
+                 "{}: {} needs {}, which is missing", checkpoint.path, class_name, entry.name);
+    add_zeros(checkpoint, entry.name, entry.shape);
+  }
+}
+
+}  // namespace
+
+Checkpoint completed(Checkpoint canonical) {
+  settle_rope(canonical);
+  if (canonical.metadata.string("general.architecture") == "gpt2") complete_gpt2(canonical);
+  return canonical;
+}
+
+Checkpoint with_named_scaling(Checkpoint canonical) {
+  name_rope_scaling(canonical);
+  return canonical;
+}
+
+Checkpoint completed_for_class(Checkpoint canonical, const HuggingFaceFamily& family) {
+  const DecoderSpec spec = read_spec(canonical);
+  if (spec.position != PositionKind::kRope) return canonical;  // a GPT-2 has all of its parts
+  const TensorTable table = tensor_table(canonical, spec);
+  for (const Group& group : groups_of(family))
+    complete_group(canonical, group, table, family.class_name);
+  return canonical;
+}
+
+}  // namespace limpid

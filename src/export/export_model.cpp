@@ -1,0 +1,188 @@
+#include "export/export_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/atomic_file.h"
+#include "base/check.h"
+#include "checkpoint/gguf_writer.h"
+#include "checkpoint/safetensors_writer.h"
+#include "checkpoint/torch_writer.h"
+#include "export/completed.h"
+#include "export/gguf_description.h"
+#include "export/model_config_json.h"
+#include "layouts/hugging_face.h"
+#include "layouts/meta.h"
+#include "model/registry.h"
+#include "model/tokenizer_from_metadata.h"
+#include "tokenizer/merge_list.h"
+#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_json_writer.h"
+
+namespace limpid {
+namespace {
+
+void write_file(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
+}
+
+// The tokenizer of the checkpoint; nothing, and a remark, if there is none that Limpid knows.
+std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, ExportResult& result) {
+  if (!has_tokenizer(checkpoint)) {
+    result.remarks.emplace_back("the model carries no tokenizer, so none was written");
+    return std::nullopt;
+  }
+  try {
+    return tokenizer_from(checkpoint)->spec();
+  } catch (const Error& error) {
+    if (!has_tokenizer(checkpoint.attachments)) {
+      result.remarks.push_back(
+          fmt::format("no tokenizer was written ({}): put the original's files beside the weights",
+                      error.what()));
+    }
+    return std::nullopt;
+  }
+}
+
+// The files as they are; for transformers a tokenizer.json besides, where they have none.
+void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& checkpoint,
+                     const std::optional<TokenizerSpec>& spec, bool for_transformers,
+                     ExportResult& result) {
+  const auto& files = checkpoint.attachments;
+  for (const auto& [name, file] : files) {
+    const std::string_view content(reinterpret_cast<const char*>(file->bytes().data()),
+                                   file->size());
+    if (is_tokenizer_file(name) || name == "chat_template.json")
+      write_file((folder / name).string(), content);
+  }
+  const bool is_copied =
+      has_tokenizer(files) && (!for_transformers || !files.contains("tokenizer.model"));
+  if (!spec || is_copied || files.contains("tokenizer.json")) return;
+  try {
+    write_file((folder / "tokenizer.json").string(), write_tokenizer_json(*spec));
+    if (const size_t n = n_equal_scores(*spec); n > 0) {
+      result.remarks.push_back(fmt::format(
+          "{} tokens have the score of another; where two of them overlap, tokenizer.json goes by "
+          "their ids, SentencePiece by their places",
+          n));
+    }
+    if (!files.contains("tokenizer_config.json"))
+      write_file((folder / "tokenizer_config.json").string(), tokenizer_config(checkpoint, *spec));
+  } catch (const UnsupportedError& error) {
+    result.remarks.push_back(fmt::format("no tokenizer.json was written ({})", error.what()));
+  }
+}
+
+std::string torch_name(DType dtype) {
+  if (dtype == DType::kF16) return "float16";
+  return dtype == DType::kBF16 ? "bfloat16" : "float32";
+}
+
+// Of most elements.
+DType main_type(const TensorPlan& plan) {
+  int64_t count[3] = {};
+  for (const PlannedTensor& tensor : plan.tensors) {
+    count[static_cast<size_t>(tensor.to) % 3] += tensor.shape.n_elements();
+  }
+  return static_cast<DType>(std::max_element(count, count + 3) - count);
+}
+
+void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
+                        const ExportOptions& options, ExportResult& result) {
+  const DecoderSpec spec = read_spec(checkpoint);
+  const auto tokenizer = find_tokenizer(checkpoint, result);
+  const TokenizerSpec* ids = tokenizer ? &*tokenizer : nullptr;
+  const std::string config =
+      hugging_face_config(checkpoint, spec, ids, torch_name(main_type(result.plan)));
+  const auto table = tensor_list(result.plan, find_hugging_face_family(spec.architecture)->names);
+  make_folder(path);
+  const std::filesystem::path folder(path);
+  SafetensorsStream stream((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
+  stream_tensors(path, checkpoint, result.plan, {}, options.write,
+                 [&](std::span<const std::byte> bytes) { stream.write(bytes); });
+  stream.commit();
+  write_file((folder / "config.json").string(), config);
+  const std::string generation = generation_config(checkpoint, ids);
+  if (!generation.empty()) write_file((folder / "generation_config.json").string(), generation);
+  write_tokenizer(folder, checkpoint, tokenizer, true, result);
+}
+
+void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
+                ExportResult& result) {
+  const DecoderSpec spec = read_spec(checkpoint);
+  const std::string params = meta_params(checkpoint, spec);
+  const auto tokenizer = find_tokenizer(checkpoint, result);
+  std::vector<TorchEntry> entries;
+  for (const NamedTensor& tensor : tensor_list(result.plan, &meta_name_table())) {
+    entries.push_back({tensor.name, tensor.view.dtype, tensor.view.shape, -1});
+  }
+  // Meta's code always loads an output matrix; a tied one is the embedding's own bytes.
+  for (size_t i = 0; spec.tied_embeddings && i < result.plan.tensors.size(); ++i) {
+    if (result.plan.tensors[i].name != "token_embd.weight") continue;
+    entries.push_back(
+        {"output.weight", entries[i].dtype, entries[i].shape, static_cast<int64_t>(i)});
+    break;
+  }
+  make_folder(path);
+  const std::filesystem::path folder(path);
+  TorchWriter stream((folder / "consolidated.00.pth").string(), std::move(entries));
+  stream_tensors(path, checkpoint, result.plan, {}, options.write,
+                 [&](std::span<const std::byte> bytes) { stream.write(bytes); });
+  stream.commit();
+  write_file((folder / "params.json").string(), params);
+  write_tokenizer(folder, checkpoint, tokenizer, false, result);
+}
+
+}  // namespace
+
+ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
+                          const ExportOptions& options) {
+  PlanOptions plan;
+  plan.file_type = options.file_type;
+  plan.allow_requantize = options.allow_requantize;
+  ExportResult result;
+  if (options.layout == Layout::kGguf) {
+    GgufDescription description = described_for_gguf(checkpoint);
+    result.remarks = std::move(description.remarks);
+    result.plan = plan_tensors(description.checkpoint, plan);
+    const InputMeans means = calibrate(description.checkpoint, result.plan, options.write);
+    if (!means.not_measured.empty()) result.remarks.push_back(means.not_measured);
+    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, {{}, means},
+                     options.write);
+    return result;
+  }
+  LIMPID_CHECK(UnsupportedError,
+               options.file_type == nullptr || !is_quantized(options.file_type->dtype),
+               "this layout holds f32, f16 and bf16; {} goes into GGUF only",
+               options.file_type == nullptr ? "" : options.file_type->name);
+  plan.keep_vectors = true;
+  plan.dequantize = true;
+  Checkpoint source = with_named_scaling(completed(checkpoint));
+  if (options.layout == Layout::kMeta) {
+    plan.head_rows = HeadRows::kInterleavedPairs;
+    result.plan = plan_tensors(source, plan);
+    write_meta(path, source, options, result);
+    return result;
+  }
+  const std::string architecture = read_spec(source).architecture;
+  const HuggingFaceFamily* family = find_hugging_face_family(architecture);
+  LIMPID_CHECK(UnsupportedError, family != nullptr,
+               "{}: a {} model is not written for transformers", source.path, architecture);
+  plan.head_rows = family->head_rows;
+  source = completed_for_class(transposed_for(std::move(source), *family->names), *family);
+  result.plan = plan_tensors(source, plan);
+  write_hugging_face(path, source, options, result);
+  return result;
+}
+
+}  // namespace limpid

@@ -1,0 +1,238 @@
+#include "export/gguf_description.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "export/completed.h"
+#include "layouts/rope_scaling.h"
+#include "model/registry.h"
+#include "model/tokenizer_from_metadata.h"
+#include "tokenizer/merge_list.h"
+#include "tokenizer/pre_tokenizer.h"
+#include "tokenizer/stop_tokens.h"
+
+namespace limpid {
+namespace {
+
+// The `tokenizer.ggml.pre` that stands for the same cuts.
+std::string_view pre_name(const TokenizerSpec& spec) {
+  for (const std::string_view name : pre_tokenizer_names()) {
+    const PreTokenizerRule& rule = *find_pre_tokenizer(name);
+    if (rule.pre_tokenizer == spec.pre_tokenizer && rule.ignore_merges == spec.ignore_merges &&
+        rule.normalize_nfc == spec.normalize_nfc) {
+      return name;
+    }
+  }
+  throw UnsupportedError("GGUF has no name for how this tokenizer cuts a text into words");
+}
+
+// SentencePiece's, one for each piece.
+std::vector<float> scores_of(const TokenizerSpec& spec) {
+  if (spec.merge_order == MergeOrder::kScores) return spec.scores;
+  std::optional<std::vector<float>> scores = merge_scores(spec);
+  LIMPID_CHECK(UnsupportedError, scores.has_value(),
+               "GGUF cannot express this tokenizer: no scores order its merges as its list does");
+  return *std::move(scores);
+}
+
+void set_vocabulary(Metadata& metadata, const TokenizerSpec& spec) {
+  metadata.set("tokenizer.ggml.tokens", {spec.pieces, "array of string"});
+  std::vector<int64_t> types;
+  for (const TokenType type : spec.types) types.push_back(static_cast<int64_t>(type));
+  metadata.set("tokenizer.ggml.token_type", {std::move(types), "array of i32"});
+  if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+    metadata.set("tokenizer.ggml.model", {std::string("llama"), "string"});
+    metadata.set("tokenizer.ggml.pre", {std::string("default"), "string"});
+    const std::vector<float> scores = scores_of(spec);
+    metadata.set("tokenizer.ggml.scores",
+                 {std::vector<double>(scores.begin(), scores.end()), "array of f32"});
+    metadata.set("tokenizer.ggml.add_space_prefix",
+                 {spec.space_prefix != SpacePrefix::kNone, "bool"});
+    if (spec.remove_extra_whitespaces)
+      metadata.set("tokenizer.ggml.remove_extra_whitespaces", {true, "bool"});
+    return;
+  }
+  LIMPID_CHECK(UnsupportedError, spec.splits.empty(),
+               "GGUF cannot express this tokenizer: it cuts a text by patterns of its own");
+  metadata.set("tokenizer.ggml.model", {std::string("gpt2"), "string"});
+  metadata.set("tokenizer.ggml.pre", {std::string(pre_name(spec)), "string"});
+  metadata.set("tokenizer.ggml.merges", {merge_list(spec), "array of string"});
+}
+
+// llama3's scaling as llama.cpp reads it: divisors of the frequencies, no keys.
+void make_rope_factors(Checkpoint& checkpoint) {
+  const std::string prefix =
+      std::string(checkpoint.metadata.string("general.architecture").value_or("")) +
+      ".rope.scaling.";
+  if (checkpoint.metadata.string(prefix + "type") != "llama3") return;
+  const DecoderSpec spec = read_spec(checkpoint);
+  const std::vector<double> plain = rope_frequencies(spec.rope.base, spec.rope.n_rot);
+  std::vector<float> divisors;
+  for (size_t i = 0; i < plain.size(); ++i) {
+    divisors.push_back(static_cast<float>(plain[i] / spec.rope.inverse_frequencies[i]));
+  }
+  const auto tensor =
+      std::make_shared<Tensor>(Tensor::of(Shape{static_cast<int64_t>(divisors.size())}, divisors));
+  checkpoint.owned.push_back(tensor);
+  checkpoint.tensors["rope_freqs.weight"] = tensor->view();
+  checkpoint.tensor_order.emplace_back("rope_freqs.weight");
+  Metadata rest;
+  for (const auto& [key, value] : checkpoint.metadata.all()) {
+    if (!key.starts_with(prefix)) rest.set(key, value);
+  }
+  checkpoint.metadata = std::move(rest);
+}
+
+// Programs that read GGUF want a number in the type they know it by, f32, whatever precision a JSON
+// file gave it.
+void round_reals(Metadata& metadata) {
+  Metadata rounded;
+  for (const auto& [key, value] : metadata.all()) {
+    const auto* real = std::get_if<double>(&value.value);
+    if (real == nullptr || value.type_name != "f32") continue;
+    rounded.set(key, {static_cast<double>(static_cast<float>(*real)), "f32"});
+  }
+  for (const auto& [key, value] : rounded.all()) metadata.set(key, value);
+}
+
+// Keys that GGUF's other readers pass over.
+void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& remarks) {
+  struct OwnKey {
+    const char* key;
+    const char* instead;
+  };
+  constexpr OwnKey kOwnKeys[] = {
+      {"gpt2.hidden_activation", "compute GELU by tanh"},
+      {"gpt2.attention.scale", "scale by 1 / sqrt(head_dim)"},
+      {"gpt2.attention.scale_by_inverse_layer", "scale alike in every layer"},
+  };
+  for (const OwnKey& own : kOwnKeys) {
+    const MetadataValue* value = metadata.find(own.key);
+    if (value == nullptr) continue;
+    remarks.push_back(fmt::format(
+        "GGUF has no key for {}, which this model needs: Limpid reads it, other programs {}",
+        own.key, own.instead));
+  }
+}
+
+// Tensors that llama.cpp does not know in an architecture whose models have them: it refuses the
+// file or, for attn_output.bias of ernie4_5, passes over the tensor.
+void remark_on_tensors(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
+  const std::string_view architecture =
+      checkpoint.metadata.string("general.architecture").value_or("");
+  if (architecture == "llama" || architecture == "gpt2") return;
+  const auto unknown = std::ranges::find_if(checkpoint.tensor_order, [&](std::string_view name) {
+    if (!name.ends_with(".bias")) return false;
+    const bool of_qkv = name.ends_with(".attn_q.bias") || name.ends_with(".attn_k.bias") ||
+                        name.ends_with(".attn_v.bias");
+    return !of_qkv || architecture == "qwen3";
+  });
+  if (unknown == checkpoint.tensor_order.end()) return;
+  remarks.push_back(fmt::format(
+      "the model has biases that llama.cpp does not know in a {} ({}, …): Limpid reads them, "
+      "llama.cpp refuses the file or passes over them",
+      architecture, *unknown));
+}
+
+void remark_on_rope(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
+  const DecoderSpec spec = read_spec(checkpoint);
+  if (spec.position != PositionKind::kRope || spec.rope.n_rot == spec.head_dim) return;
+  remarks.push_back(fmt::format(
+      "{0}.rope.dimension_count: of each head {1} of {2} elements turn, as Limpid reads "
+      "it; llama.cpp refuses a {0} whose heads do not turn as a whole",
+      spec.architecture, spec.rope.n_rot, spec.head_dim));
+}
+
+// Tokens that end an answer but not by their names take the two places that GGUF has for such.
+void name_stops(TokenizerSpec& spec, std::vector<std::string>& remarks) {
+  TokenizerSpec by_name = spec;
+  by_name.stop_ids.clear();
+  const std::vector<TokenId> known = find_stop_ids(by_name);
+  std::string rest;
+  for (const TokenId id : spec.stop_ids) {
+    if (std::ranges::find(known, id) != known.end()) continue;
+    if (!spec.eot) {
+      spec.eot = id;
+    } else if (!spec.eom) {
+      spec.eom = id;
+    } else {
+      rest += (rest.empty() ? "" : ", ") + std::to_string(id);
+    }
+  }
+  if (!rest.empty())
+    remarks.push_back(fmt::format("GGUF has no key by which {} would end an answer", rest));
+}
+
+void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& remarks) {
+  if (spec.kind == TokenizerKind::kSentencePieceBpe) {
+    if (spec.space_prefix == SpacePrefix::kEveryPartOnce ||
+        spec.space_prefix == SpacePrefix::kFirstPartOnce) {
+      remarks.emplace_back(
+          "the tokenizer puts a space before a text only where there is none or at its beginning; "
+          "in GGUF it goes before every stretch of text");
+    }
+    if (spec.remove_extra_whitespaces) {
+      remarks.emplace_back(
+          "the tokenizer takes superfluous spaces away: Limpid reads the key for it "
+          "(tokenizer.ggml.remove_extra_whitespaces), llama.cpp does not in this kind of "
+          "tokenizer");
+    }
+  }
+  if (spec.added_rules.empty()) return;
+  remarks.push_back(
+      fmt::format("{} added tokens match by rules (lstrip, rstrip, single_word, normalized) that "
+                  "GGUF has no keys for; there they match by name alone",
+                  spec.added_rules.size()));
+}
+
+}  // namespace
+
+void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
+  set_vocabulary(metadata, spec);
+  const auto set_id = [&](const char* key, std::optional<TokenId> id) {
+    if (id) metadata.set(std::string("tokenizer.ggml.") + key, {int64_t{*id}, "u32"});
+  };
+  set_id("bos_token_id", spec.bos);
+  set_id("eos_token_id", spec.eos);
+  set_id("eot_token_id", spec.eot);
+  set_id("eom_token_id", spec.eom);
+  set_id("unknown_token_id", spec.unknown);
+  set_id("padding_token_id", spec.pad);
+  metadata.set("tokenizer.ggml.add_bos_token", {spec.add_bos, "bool"});
+  metadata.set("tokenizer.ggml.add_eos_token", {spec.add_eos, "bool"});
+}
+
+GgufDescription described_for_gguf(const Checkpoint& canonical) {
+  GgufDescription description{completed(canonical), {}};
+  Checkpoint& described = description.checkpoint;
+  make_rope_factors(described);
+  round_reals(described.metadata);
+  remark_on_own_keys(described.metadata, description.remarks);
+  remark_on_tensors(described, description.remarks);
+  remark_on_rope(described, description.remarks);
+  if (described.metadata.contains("tokenizer.ggml.model")) return description;
+  if (!has_tokenizer(canonical.attachments)) {
+    // What llama.cpp needs to be told, with the number of tokens.
+    const DecoderSpec spec = read_spec(described);
+    described.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
+    described.metadata.set(spec.architecture + ".vocab_size", {spec.vocab_size, "u32"});
+    return description;
+  }
+  TokenizerSpec spec = tokenizer_spec_from(canonical);
+  // The embedding may have more rows than the tokenizer has tokens: the rest is padding.
+  const TensorView* embedding = described.find("token_embd.weight");
+  const auto n_rows =
+      embedding == nullptr ? spec.pieces.size() : static_cast<size_t>(embedding->shape[0]);
+  for (size_t id = spec.pieces.size(); id < n_rows; ++id) {
+    spec.pieces.push_back("[PAD" + std::to_string(id) + "]");
+    spec.types.push_back(TokenType::kUnused);
+    if (!spec.scores.empty()) spec.scores.push_back(-1000);
+  }
+  name_stops(spec, description.remarks);
+  remark_on_tokenizer(spec, description.remarks);
+  set_tokenizer_keys(described.metadata, spec);
+  return description;
+}
+
+}  // namespace limpid

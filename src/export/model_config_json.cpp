@@ -1,0 +1,226 @@
+#include "export/model_config_json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "layouts/hugging_face.h"
+#include "layouts/hugging_face_defaults.h"
+
+namespace limpid {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The shortest decimal that is this f32: 1e-05, not 9.99999974e-06.
+double shortest(double value) { return std::stod(fmt::format("{}", static_cast<float>(value))); }
+
+std::optional<double> scaling_number(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                                     std::string_view name) {
+  return checkpoint.metadata.number(fmt::format("{}.rope.scaling.{}", spec.architecture, name));
+}
+
+Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  if (spec.rope.scaling == "none") return nullptr;
+  if (spec.rope.scaling == "linear") {
+    return {{"rope_type", "linear"}, {"factor", shortest(spec.rope.scaling_factor)}};
+  }
+  const auto low = scaling_number(checkpoint, spec, "low_freq_factor");
+  LIMPID_CHECK(
+      UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
+      "{}: the rotary frequencies are scaled by a table (rope_freqs.weight), which this "
+      "layout has no place for; name the scaling with OpenOptions::rope_scaling, for instance "
+      "llama3:32,1,4,8192",
+      checkpoint.path);
+  const auto integer = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
+  return {{"rope_type", "llama3"},
+          {"factor", shortest(*scaling_number(checkpoint, spec, "factor"))},
+          {"low_freq_factor", shortest(*low)},
+          {"high_freq_factor",
+           shortest(scaling_number(checkpoint, spec, "high_freq_factor").value_or(4))},
+          {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
+}
+
+// Ids of the tokens that begin and end a text; of the latter one or several.
+void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
+  if (tokenizer == nullptr) {  // one that Limpid does not know; the ids may be there all the same
+    if (const auto* ids = checkpoint.metadata.integers(kStopTokenIdsKey))
+      json["eos_token_id"] = *ids;
+    return;
+  }
+  if (tokenizer->bos) json["bos_token_id"] = *tokenizer->bos;
+  if (tokenizer->pad) json["pad_token_id"] = *tokenizer->pad;
+  if (tokenizer->stop_ids.size() > 1) {
+    json["eos_token_id"] = tokenizer->stop_ids;
+  } else if (tokenizer->eos || !tokenizer->stop_ids.empty()) {
+    json["eos_token_id"] = tokenizer->eos ? *tokenizer->eos : tokenizer->stop_ids.front();
+  }
+}
+
+std::string activation_name(MlpKind mlp) {
+  switch (mlp) {
+    case MlpKind::kGeluErf:
+      return "gelu";
+    case MlpKind::kRelu:
+      return "relu";
+    case MlpKind::kSilu:
+      return "silu";
+    default:
+      return "gelu_new";
+  }
+}
+
+// Whether q . k is divided by sqrt(head_dim), or not at all.
+bool scales_by_head_dim(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  const auto stated = checkpoint.metadata.number("gpt2.attention.scale");
+  if (!stated) return true;
+  const auto usual = static_cast<float>(1 / std::sqrt(static_cast<double>(spec.head_dim)));
+  LIMPID_CHECK(UnsupportedError, spec.attention_scale == usual || spec.attention_scale == 1,
+               "{}: gpt2.attention.scale is {}, and GPT2LMHeadModel knows {} and 1 only",
+               checkpoint.path, spec.attention_scale, usual);
+  return spec.attention_scale == usual;
+}
+
+Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  Json json;
+  json["vocab_size"] = spec.vocab_size;
+  json["n_positions"] = spec.n_ctx_train;
+  json["n_embd"] = spec.d_model;
+  json["n_layer"] = spec.n_layers;
+  json["n_head"] = spec.n_heads;
+  json["n_inner"] = spec.d_ff;
+  json["activation_function"] = activation_name(spec.mlp);
+  json["layer_norm_epsilon"] = shortest(spec.norm_eps);
+  json["scale_attn_weights"] = scales_by_head_dim(checkpoint, spec);
+  json["scale_attn_by_inverse_layer_idx"] = spec.scale_by_inverse_layer;
+  json["reorder_and_upcast_attn"] = false;
+  for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) json[dropout] = 0.0;
+  return json;
+}
+
+Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                  const HuggingFaceFamily& family) {
+  LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
+               "{}: rotates {} of {} elements of a head, which {} does not", checkpoint.path,
+               spec.rope.n_rot, spec.head_dim, family.class_name);
+  Json json;
+  json["hidden_size"] = spec.d_model;
+  json["intermediate_size"] = spec.d_ff;
+  json["num_hidden_layers"] = spec.n_layers;
+  json["num_attention_heads"] = spec.n_heads;
+  json["num_key_value_heads"] = spec.n_kv_heads;
+  json["head_dim"] = spec.head_dim;
+  json["vocab_size"] = spec.vocab_size;
+  json["max_position_embeddings"] = spec.n_ctx_train;
+  json["rms_norm_eps"] = shortest(spec.norm_eps);
+  json["rope_theta"] = shortest(spec.rope.base);
+  json["rope_scaling"] = rope_scaling(checkpoint, spec);
+  json["hidden_act"] = "silu";
+  // completed_for_class has made them whole: the first block speaks for all.
+  const bool qkv = checkpoint.find("blk.0.attn_q.bias") != nullptr;
+  const bool output = checkpoint.find("blk.0.attn_output.bias") != nullptr;
+  if (!family.bias_key.empty()) {
+    json[std::string(family.bias_key)] = qkv;
+  } else {
+    if (qkv == output) json["attention_bias"] = qkv;  // Qwen2 has those of Q, K, V unasked
+    json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
+  }
+  json["attention_dropout"] = 0.0;
+  return json;
+}
+
+}  // namespace
+
+std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                                const TokenizerSpec* tokenizer, const std::string& dtype) {
+  const HuggingFaceFamily* family = find_hugging_face_family(spec.architecture);
+  LIMPID_CHECK(UnsupportedError, family != nullptr,
+               "{}: a {} model is not written for transformers", checkpoint.path,
+               spec.architecture);
+  Json json;
+  json["architectures"] = {std::string(family->class_name)};
+  json["model_type"] = std::string(family->model_type);
+  json.update(spec.position == PositionKind::kRope ? llama_config(checkpoint, spec, *family)
+                                                   : gpt2_config(checkpoint, spec));
+  json["initializer_range"] = 0.02;
+  json["use_cache"] = true;
+  json["tie_word_embeddings"] = spec.tied_embeddings;
+  json["torch_dtype"] = dtype;
+  set_token_ids(json, checkpoint, tokenizer);
+  return json.dump(2) + "\n";
+}
+
+std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
+  Json json = Json::object();
+  set_token_ids(json, checkpoint, tokenizer);
+  const auto set = [&](const char* name, const char* ours) {
+    const auto value = checkpoint.metadata.number(std::string("general.sampling.") + ours);
+    if (value) json[name] = shortest(*value);
+  };
+  const auto temperature = checkpoint.metadata.number("general.sampling.temp");
+  if (temperature) json["do_sample"] = *temperature > 0;
+  if (temperature.value_or(0) > 0) set("temperature", "temp");
+  if (const auto top_k = checkpoint.metadata.integer("general.sampling.top_k"))
+    json["top_k"] = *top_k;
+  set("top_p", "top_p");
+  set("min_p", "min_p");
+  set("repetition_penalty", "penalty_repeat");
+  return json.empty() ? "" : json.dump(2) + "\n";
+}
+
+std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& spec) {
+  Json json;
+  json["tokenizer_class"] = "PreTrainedTokenizerFast";
+  json["clean_up_tokenization_spaces"] = false;
+  const auto set_token = [&](const char* name, std::optional<TokenId> id) {
+    if (id) json[name] = spec.pieces[static_cast<size_t>(*id)];
+  };
+  set_token("bos_token", spec.bos);
+  set_token("eos_token", spec.eos);
+  set_token("unk_token", spec.unknown);
+  set_token("pad_token", spec.pad);
+  const auto chat = checkpoint.metadata.string("tokenizer.chat_template");
+  if (chat) json["chat_template"] = *chat;
+  return json.dump(2) + "\n";
+}
+
+std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  LIMPID_CHECK(UnsupportedError,
+               spec.architecture == "llama" && spec.head_dim * spec.n_heads == spec.d_model &&
+                   spec.rope.n_rot == spec.head_dim &&
+                   checkpoint.find("blk.0.attn_q.bias") == nullptr &&
+                   checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,
+               "{}: Meta's layout holds Llama models only, and this {} differs from them",
+               checkpoint.path, spec.architecture);
+  Json json;
+  json["dim"] = spec.d_model;
+  json["n_layers"] = spec.n_layers;
+  json["n_heads"] = spec.n_heads;
+  json["n_kv_heads"] = spec.n_kv_heads;
+  json["vocab_size"] = spec.vocab_size;
+  // The width of the MLP follows from a rule (meta_hidden_size): a multiplier that takes two thirds
+  // of 4 * dim to at most d_ff, rounded up to a multiple of d_ff.
+  const int64_t two_thirds = 8 * spec.d_model / 3;
+  if (two_thirds > spec.d_ff) {
+    json["ffn_dim_multiplier"] =
+        static_cast<double>(spec.d_ff) / static_cast<double>(two_thirds) * (1 - 1e-9);
+  }
+  json["multiple_of"] = spec.d_ff;
+  json["norm_eps"] = shortest(spec.norm_eps);
+  json["rope_theta"] = shortest(spec.rope.base);
+  json["max_seq_len"] = spec.n_ctx_train;
+  if (spec.rope.scaling == "none") return json.dump() + "\n";
+  const Json scaling = rope_scaling(checkpoint, spec);
+  const Json metas = {{"rope_type", "llama3"},
+                      {"factor", 8.0},
+                      {"low_freq_factor", 1.0},
+                      {"high_freq_factor", 4.0},
+                      {"original_max_position_embeddings", 8192}};
+  LIMPID_CHECK(UnsupportedError, scaling == metas,
+               "{}: Meta's params.json knows one scaling of rotary positions, and this is another",
+               checkpoint.path);
+  json["use_scaled_rope"] = true;
+  return json.dump() + "\n";
+}
+
+}  // namespace limpid

@@ -1,0 +1,44 @@
+#include "layouts/canonical.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "checkpoint/json_metadata.h"
+#include "layouts/hugging_face.h"
+#include "layouts/meta.h"
+#include "layouts/state_dict.h"
+
+namespace limpid {
+
+Checkpoint to_canonical(Checkpoint checkpoint) {
+  if (checkpoint.naming == Naming::kGguf) return checkpoint;
+  if (checkpoint.naming == Naming::kHuggingFace) return canonical_from_hugging_face(checkpoint);
+  if (checkpoint.naming == Naming::kMeta || has_meta_names(checkpoint))
+    return meta_to_canonical(std::move(checkpoint));
+  if (checkpoint.naming == Naming::kStateDict)
+    return canonical_from_state_dict(std::move(checkpoint));
+  throw UnsupportedError(fmt::format("{}: the names of a {} checkpoint are not known",
+                                     checkpoint.path, checkpoint.format));
+}
+
+void add_configuration(Checkpoint& checkpoint, const std::string& config) {
+  LIMPID_CHECK(ArgumentError, checkpoint.naming == Naming::kStateDict,
+               "OpenOptions::config is for a bare state dictionary; {} ({}) carries its own",
+               checkpoint.path, checkpoint.format);
+  std::string prefix = "given.";
+  if (has_meta_names(checkpoint)) {
+    prefix = "params.";
+  } else if (checkpoint.find("model.embed_tokens.weight") != nullptr) {
+    prefix = "config.";
+    checkpoint.naming = Naming::kHuggingFace;
+    checkpoint.head_rows = HeadRows::kHalfSplit;
+  }
+  if (config.starts_with('{'))
+    return add_json("OpenOptions::config", config, prefix, checkpoint.metadata);
+  const auto file = MappedFile::open(config);
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
+  add_json(config, text, prefix, checkpoint.metadata);
+}
+
+}  // namespace limpid

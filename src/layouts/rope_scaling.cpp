@@ -1,0 +1,134 @@
+#include "layouts/rope_scaling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "base/check.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames = {"none", "linear", "llama3"};
+constexpr std::string_view kForms =
+    "give none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT";
+
+double llama3_divisor(const RopeScaling& scaling, double frequency) {
+  const double turns =
+      static_cast<double>(scaling.original_context) * frequency / (2.0 * std::numbers::pi);
+  if (turns > scaling.high_freq_factor) return 1.0;
+  if (turns < scaling.low_freq_factor) return scaling.factor;
+  // Between the two, the frequencies themselves are mixed.
+  const double kept =
+      (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+  return 1.0 / ((1.0 - kept) / scaling.factor + kept);
+}
+
+// Numbers above 0 between commas.
+std::vector<double> parse_numbers(std::string_view whole, std::string_view list) {
+  std::vector<double> numbers;
+  const char* at = list.data();
+  const char* end = at + list.size();
+  while (true) {
+    double value = 0;
+    const auto [after, error] = std::from_chars(at, end, value);
+    const bool separated = after == end || *after == ',';
+    LIMPID_CHECK(ArgumentError,
+                 error == std::errc() && separated && std::isfinite(value) && value > 0,
+                 "rope scaling '{}': {}, in numbers above 0", whole, kForms);
+    numbers.push_back(value);
+    if (after == end) return numbers;
+    at = after + 1;
+  }
+}
+
+}  // namespace
+
+std::string_view rope_scaling_name(RopeScalingKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::vector<double> rope_frequencies(double base, int64_t n_rot) {
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < n_rot / 2; ++i) {
+    frequencies.push_back(
+        std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(n_rot)));
+  }
+  return frequencies;
+}
+
+std::vector<float> rope_divisors(const RopeScaling& scaling,
+                                 const std::vector<double>& frequencies) {
+  std::vector<float> divisors;
+  for (const double frequency : frequencies) {
+    double divisor = 1.0;
+    if (scaling.kind == RopeScalingKind::kLinear) divisor = scaling.factor;
+    if (scaling.kind == RopeScalingKind::kLlama3) divisor = llama3_divisor(scaling, frequency);
+    divisors.push_back(static_cast<float>(divisor));
+  }
+  return divisors;
+}
+
+std::optional<RopeScaling> find_rope_scaling(const std::vector<float>& divisors,
+                                             const std::vector<double>& frequencies) {
+  // Llama 3.1 and 3.3; Llama 3.2 of 1B and 3B.
+  for (const double factor : {8.0, 32.0}) {
+    const RopeScaling released{RopeScalingKind::kLlama3, factor, 1.0, 4.0, 8192};
+    if (rope_divisors(released, frequencies) == divisors) return released;
+  }
+  return std::nullopt;
+}
+
+RopeScaling parse_rope_scaling(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const auto known = std::ranges::find(kNames, name);
+  const bool has_numbers = colon != std::string_view::npos;
+  LIMPID_CHECK(ArgumentError, known != kNames.end() && has_numbers == (name != kNames[0]),
+               "rope scaling '{}': {}", text, kForms);
+  RopeScaling scaling;
+  scaling.kind = static_cast<RopeScalingKind>(known - kNames.begin());
+  if (!has_numbers) return scaling;
+  const std::vector<double> numbers = parse_numbers(text, text.substr(colon + 1));
+  const size_t n_expected = scaling.kind == RopeScalingKind::kLinear ? 1 : 4;
+  LIMPID_CHECK(ArgumentError, numbers.size() == n_expected, "rope scaling '{}': {}", text, kForms);
+  scaling.factor = numbers[0];
+  if (scaling.kind == RopeScalingKind::kLinear) return scaling;
+  scaling.low_freq_factor = numbers[1];
+  scaling.high_freq_factor = numbers[2];
+  constexpr double kLongest = 1e9;
+  LIMPID_CHECK(ArgumentError, numbers[3] <= kLongest && numbers[3] == std::floor(numbers[3]),
+               "rope scaling '{}': the original context {} is no number of tokens", text,
+               numbers[3]);
+  LIMPID_CHECK(ArgumentError, scaling.low_freq_factor < scaling.high_freq_factor,
+               "rope scaling '{}': LOW must be less than HIGH", text);
+  scaling.original_context = static_cast<int64_t>(numbers[3]);
+  return scaling;
+}
+
+void set_rope_scaling_keys(Metadata& metadata, std::string_view architecture,
+                           const RopeScaling& scaling) {
+  const std::string prefix = std::string(architecture) + ".rope.scaling.";
+  metadata.set(prefix + "type", {std::string(rope_scaling_name(scaling.kind)), "string"});
+  metadata.set(prefix + "factor", {scaling.factor, "f32"});
+  if (scaling.kind != RopeScalingKind::kLlama3) return;
+  metadata.set(prefix + "low_freq_factor", {scaling.low_freq_factor, "f32"});
+  metadata.set(prefix + "high_freq_factor", {scaling.high_freq_factor, "f32"});
+  metadata.set(prefix + "original_context_length", {scaling.original_context, "u32"});
+}
+
+void override_rope_scaling(Checkpoint& checkpoint, const RopeScaling& scaling) {
+  const std::string architecture(
+      checkpoint.metadata.string("general.architecture").value_or("unknown"));
+  LIMPID_CHECK(UnsupportedError, checkpoint.find("position_embd.weight") == nullptr,
+               "{}: a {} model has learned positions, no rotary ones to scale", checkpoint.path,
+               architecture);
+  set_rope_scaling_keys(checkpoint.metadata, architecture, scaling);
+  checkpoint.metadata.set(architecture + ".rope.scaling.overridden", {true, "bool"});
+}
+
+}  // namespace limpid

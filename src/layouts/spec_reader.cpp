@@ -1,0 +1,136 @@
+#include "layouts/spec_reader.h"
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace limpid {
+
+SpecReader::SpecReader(const Checkpoint& checkpoint, std::string prefix)
+    : checkpoint_(checkpoint), prefix_(std::move(prefix)) {}
+
+std::string SpecReader::key(std::string_view name) {
+  std::string full = prefix_ + "." + std::string(name);
+  asked_.insert(full);
+  return full;
+}
+
+void SpecReader::fail(std::string_view name, const std::string& problem) const {
+  throw FormatError(checkpoint_.path, FormatError::kNoOffset, prefix_ + "." + std::string(name),
+                    problem);
+}
+
+void SpecReader::refuse(std::string_view name, const std::string& problem) const {
+  throw UnsupportedError(fmt::format("{}: {}.{} {}", checkpoint_.path, prefix_, name, problem));
+}
+
+int64_t SpecReader::required_size(std::string_view name, int64_t largest) {
+  if (!checkpoint_.metadata.contains(key(name)))
+    fail(name, "is missing; the model cannot be run without it");
+  return size_or(name, 0, largest);
+}
+
+int64_t SpecReader::size_or(std::string_view name, int64_t fallback, int64_t largest) {
+  const std::optional<int64_t> value = checkpoint_.metadata.integer(key(name));
+  if (!value) return fallback;
+  if (*value < 1 || *value > largest)
+    fail(name, fmt::format("is {}, expected 1 to {}", *value, largest));
+  return *value;
+}
+
+int64_t SpecReader::count_or(std::string_view name, int64_t fallback, int64_t largest) {
+  const int64_t value = checkpoint_.metadata.integer(key(name)).value_or(fallback);
+  if (value < 0 || value > largest)
+    fail(name, fmt::format("is {}, expected 0 to {}", value, largest));
+  return value;
+}
+
+double SpecReader::positive_or(std::string_view name, double fallback) {
+  const double value = checkpoint_.metadata.number(key(name)).value_or(fallback);
+  if (!std::isfinite(value) || value <= 0)
+    fail(name, fmt::format("is {}, expected a number above 0", value));
+  return value;
+}
+
+std::string SpecReader::string_or(std::string_view name, std::string_view fallback) {
+  return std::string(checkpoint_.metadata.string(key(name)).value_or(fallback));
+}
+
+bool SpecReader::flag_or(std::string_view name, bool fallback) {
+  return checkpoint_.metadata.boolean(key(name)).value_or(fallback);
+}
+
+const std::vector<std::string>* SpecReader::strings(std::string_view name) {
+  return checkpoint_.metadata.strings(key(name));
+}
+
+bool SpecReader::contains(std::string_view name) const {
+  return checkpoint_.metadata.contains(prefix_ + "." + std::string(name));
+}
+
+int64_t SpecReader::vocab_size() {
+  const TensorView* embedding = checkpoint_.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.rank() != 2) {
+    throw FormatError(
+        checkpoint_.path, FormatError::kNoOffset, "token_embd.weight",
+        "is missing or no matrix; this file holds no model to run (a vocabulary only?): name "
+        "the one with the weights");
+  }
+  const int64_t n_rows = embedding->shape[0];
+  const int64_t stated = size_or("vocab_size", n_rows, kLargestSize);
+  if (stated != n_rows)
+    fail("vocab_size", fmt::format("is {}, but token_embd.weight has {} rows", stated, n_rows));
+  return n_rows;
+}
+
+void SpecReader::ignore(std::string_view name) { key(name); }
+
+void SpecReader::ignore_all_below(std::string_view name) {
+  const std::string beginning = prefix_ + "." + std::string(name) + ".";
+  for (const auto& [full, value] : checkpoint_.metadata.all()) {
+    if (full.starts_with(beginning)) asked_.insert(full);
+  }
+}
+
+void SpecReader::require_neutral(std::string_view name, double neutral) {
+  const std::string full = key(name);
+  const MetadataValue* found = checkpoint_.metadata.find(full);
+  if (found == nullptr) return;
+  const bool* flag = std::get_if<bool>(&found->value);
+  const double value =
+      flag != nullptr ? static_cast<double>(*flag) : checkpoint_.metadata.number(full).value();
+  LIMPID_CHECK(UnsupportedError, value == neutral,
+               "{}: {} is {}; Limpid runs only models where it is {}", checkpoint_.path, full,
+               value, neutral);
+}
+
+void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
+  for (const char* name : {"expert_count", "expert_used_count", "attention.clamp_kqv",
+                           "attention.max_alibi_bias", "attn_logit_softcapping",
+                           "final_logit_softcapping", "use_parallel_residual", "pooling_type"}) {
+    require_neutral(name, 0);
+  }
+  for (const char* name :
+       {"attention.causal", "logit_scale", "embedding_scale", "residual_scale"}) {
+    require_neutral(name, 1);
+  }
+  const int64_t window = size_or("attention.sliding_window", n_ctx_train, INT64_MAX);
+  LIMPID_CHECK(UnsupportedError, window >= n_ctx_train,
+               "the model attends within a sliding window of {} tokens (attention.sliding_window), "
+               "which Limpid does not implement",
+               window);
+  ignore("tensor_data_layout");
+  refuse_the_rest();
+}
+
+void SpecReader::refuse_the_rest() const {
+  for (const auto& [name, value] : checkpoint_.metadata.all()) {
+    const bool ours =
+        name.starts_with(prefix_) && name.size() > prefix_.size() && name[prefix_.size()] == '.';
+    LIMPID_CHECK(UnsupportedError, !ours || asked_.contains(name),
+                 "{}: the key {} may change the result and Limpid does not know it",
+                 checkpoint_.path, name);
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,164 @@
+#include "layouts/state_dict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "checkpoint/byte_reader.h"
+#include "layouts/gpt2_config.h"
+#include "layouts/gpt2_names.h"
+#include "layouts/name_table.h"
+#include "layouts/spec_reader.h"
+#include "layouts/tied_head.h"
+
+namespace limpid {
+namespace {
+
+constexpr const char* kGiven = "given";
+// Dictionaries in which training scripts keep the model's hyper-parameters, the likeliest first.
+constexpr std::array<const char*, 6> kContainers = {"state.model_args", "state.model_config",
+                                                    "state.config",     "state.args",
+                                                    "state.hparams",    "state"};
+
+bool has_suffix(const Checkpoint& checkpoint, std::string_view suffix) {
+  return std::ranges::any_of(checkpoint.tensor_order,
+                             [&](const std::string& name) { return name.ends_with(suffix); });
+}
+
+// Conv1D keeps c_attn as [d, 3 d], nn.Linear as [3 d, d].
+const NameTable& gpt2_names(const Checkpoint& checkpoint) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (!name.ends_with("attn.c_attn.weight") || tensor.shape.rank() != 2) continue;
+    return tensor.shape[1] == 3 * tensor.shape[0] ? kGpt2Conv1dNames : kGpt2LinearNames;
+  }
+  return kGpt2LinearNames;
+}
+
+// Sizes that the tensors themselves have.
+Gpt2Config config_of_shapes(const Checkpoint& checkpoint) {
+  Gpt2Config config;
+  const auto shape_of = [&](const std::string& name) {
+    const TensorView* tensor = checkpoint.find(name);
+    if (tensor == nullptr || tensor->shape.rank() != 2) {
+      throw FormatError(checkpoint.path, FormatError::kNoOffset, name,
+                        "is missing or no matrix; the state dictionary holds no whole GPT-2");
+    }
+    return tensor->shape;
+  };
+  config.vocab_size = shape_of("token_embd.weight")[0];
+  config.d_model = shape_of("token_embd.weight")[1];
+  config.n_ctx = shape_of("position_embd.weight")[0];
+  config.d_ff = shape_of("blk.0.ffn_up.weight")[0];
+  int64_t n_layers = 0;
+  while (checkpoint.find(fmt::format("blk.{}.attn_norm.weight", n_layers)) != nullptr) ++n_layers;
+  config.n_layers = n_layers;
+  config.has_biases = checkpoint.find("output_norm.bias") != nullptr;
+  return config;
+}
+
+// Fills what `into` lacks; a value that both state must be one.
+template <typename T>
+void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoint& checkpoint,
+           const char* name, std::string_view where) {
+  if (into && other && *into != *other) {
+    throw FormatError(
+        checkpoint.path, FormatError::kNoOffset, name,
+        fmt::format("is {} {}, and {} by the shapes of the tensors", *into, where, *other));
+  }
+  if (!into) into = other;
+}
+
+// The file's own words, from whichever dictionary has them. A training configuration holds much
+// else, so only keys that are known are read.
+Gpt2Config config_of_file(const Checkpoint& checkpoint) {
+  Gpt2Config config;
+  for (const char* container : kContainers) {
+    SpecReader reader(checkpoint, container);
+    const Gpt2Config found = read_gpt2_config(reader);
+    const auto take = [](auto& into, const auto& from) {
+      if (!into) into = from;
+    };
+    take(config.n_layers, found.n_layers);
+    take(config.n_heads, found.n_heads);
+    take(config.d_model, found.d_model);
+    take(config.d_ff, found.d_ff);
+    take(config.n_ctx, found.n_ctx);
+    take(config.vocab_size, found.vocab_size);
+    take(config.activation, found.activation);
+    take(config.has_biases, found.has_biases);
+  }
+  return config;
+}
+
+// What the user says is all meant: a key that is not known is refused.
+Gpt2Config config_of_user(const Checkpoint& checkpoint) {
+  SpecReader reader(checkpoint, kGiven);
+  Gpt2Config config = read_gpt2_config(reader);
+  for (const char* name :
+       {"(null)", "dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range",
+        "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "use_cache",
+        "bos_token_id", "eos_token_id", "summary_activation", "summary_first_dropout",
+        "summary_proj_to_labels", "summary_type", "summary_use_proj"}) {
+    reader.ignore(name);
+  }
+  reader.ignore_all_below("task_specific_params");
+  reader.refuse_the_rest();
+  return config;
+}
+
+[[noreturn]] void ask_for(const Checkpoint& checkpoint, std::string_view what,
+                          std::string_view example) {
+  throw UnsupportedError(
+      fmt::format("{}: the state dictionary does not say {}, and the tensors do not show it: give "
+                  "OpenOptions::config, a file or the JSON itself: {}",
+                  checkpoint.path, what, example));
+}
+
+Checkpoint canonical_gpt2(const Checkpoint& given) {
+  Checkpoint result = translate_names(given, gpt2_names(given));
+  const Gpt2Config shapes = config_of_shapes(result);
+  const auto agree = [&](Gpt2Config& config, std::string_view where) {
+    merge(config.n_layers, shapes.n_layers, result, "n_layer", where);
+    merge(config.d_model, shapes.d_model, result, "n_embd", where);
+    merge(config.d_ff, shapes.d_ff, result, "n_inner", where);
+    merge(config.n_ctx, shapes.n_ctx, result, "block_size", where);
+    merge(config.vocab_size, shapes.vocab_size, result, "vocab_size", where);
+    merge(config.has_biases, shapes.has_biases, result, "bias", where);
+  };
+  Gpt2Config file = config_of_file(given);
+  agree(file, "in the file");
+  Gpt2Config config = config_of_user(given);
+  agree(config, "as given");
+  if (!config.n_heads) config.n_heads = file.n_heads;
+  if (!config.activation) config.activation = file.activation;
+  if (!config.n_heads) ask_for(result, "how many heads there are", R"({"n_head": 12})");
+  if (!config.activation) {
+    ask_for(result, "which GELU it was trained with",
+            R"({"activation_function": "gelu"} for the exact one, torch's nn.GELU(), )"
+            R"("gelu_new" for the tanh of OpenAI's GPT-2)");
+  }
+  settle_head(result, config.tied, "lm_head.weight");
+  set_gpt2_keys(config, result.metadata);
+  result.naming = Naming::kGguf;
+  return result;
+}
+
+}  // namespace
+
+Checkpoint canonical_from_state_dict(Checkpoint given) {
+  if (has_suffix(given, "wpe.weight") || has_suffix(given, "pos_emb.weight") ||
+      has_suffix(given, "pos_emb")) {
+    return canonical_gpt2(given);
+  }
+  std::string names;
+  for (size_t i = 0; i < std::min<size_t>(3, given.tensor_order.size()); ++i)
+    names += (i == 0 ? "" : ", ") + printable(given.tensor_order[i]);
+  throw UnsupportedError(
+      fmt::format("{}: the tensors ({}, …) have the names of no model that Limpid knows (of state "
+                  "dictionaries it knows nanoGPT's and minGPT's)",
+                  given.path, names));
+}
+
+}  // namespace limpid

@@ -1,0 +1,41 @@
+#include "layouts/tied_head.h"
+
+#include <string>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+
+namespace {
+
+constexpr const char* kHead = "output.weight";
+
+void leave_head(Checkpoint& checkpoint, const char* why) {
+  checkpoint.tensors.erase(kHead);
+  checkpoint.made.erase(kHead);
+  std::erase(checkpoint.tensor_order, kHead);
+  checkpoint.left.push_back(std::string(kHead) + " (" + why + ")");
+}
+
+}  // namespace
+
+void tie_shared_head(Checkpoint& checkpoint) {
+  const TensorView* embedding = checkpoint.find("token_embd.weight");
+  const TensorView* head = checkpoint.find(kHead);
+  const bool same = embedding != nullptr && head != nullptr && head->data != nullptr &&
+                    head->data == embedding->data && head->dtype == embedding->dtype &&
+                    head->shape == embedding->shape;
+  if (same) leave_head(checkpoint, "the same bytes as token_embd.weight");
+}
+
+void settle_head(Checkpoint& checkpoint, std::optional<bool> tied, const char* their_name) {
+  if (!tied) return tie_shared_head(checkpoint);
+  const bool there = checkpoint.find(kHead) != nullptr;
+  if (!*tied && !there) {
+    throw FormatError(checkpoint.path, FormatError::kNoOffset, their_name,
+                      "is missing, and tie_word_embeddings is not true");
+  }
+  if (*tied && there) leave_head(checkpoint, "the embeddings are tied");
+}
+
+}  // namespace limpid

@@ -1,0 +1,25 @@
+#include "model/model_files.h"
+
+#include "layouts/canonical.h"
+#include "layouts/rope_scaling.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid {
+
+Checkpoint open_model_files(const ModelFiles& files) {
+  const TokenizerFiles tokenizer = find_tokenizer_files(files.tokenizer_path);
+  const bool is_replaced = has_tokenizer(tokenizer);
+  Checkpoint checkpoint = open_checkpoint(files.path, is_replaced ? "" : files.tokenizer_path);
+  if (!files.config.empty()) add_configuration(checkpoint, files.config);
+  checkpoint = to_canonical(std::move(checkpoint));
+  if (is_replaced) {
+    replace_tokenizer(checkpoint, tokenizer);
+  } else if (!files.tokenizer_path.empty()) {
+    replace_tokenizer_by_llama2c(checkpoint, files.tokenizer_path);
+  }
+  if (!files.rope_scaling.empty())
+    override_rope_scaling(checkpoint, parse_rope_scaling(files.rope_scaling));
+  return checkpoint;
+}
+
+}  // namespace limpid

@@ -1,0 +1,230 @@
+#include "quantize/file_type.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/check.h"
+#include "layouts/name_table.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::array kFileTypes = {
+    FileType{"f32", 0, DType::kF32, FileMix::kPlain},
+    FileType{"f16", 1, DType::kF16, FileMix::kPlain},
+    FileType{"bf16", 32, DType::kBF16, FileMix::kPlain},
+    FileType{"q8_0", 7, DType::kQ8_0, FileMix::kPlain},
+    FileType{"q4_0", 2, DType::kQ4_0, FileMix::kPlain},
+    FileType{"q4_1", 3, DType::kQ4_1, FileMix::kPlain},
+    FileType{"q5_0", 8, DType::kQ5_0, FileMix::kPlain},
+    FileType{"q5_1", 9, DType::kQ5_1, FileMix::kPlain},
+    FileType{"iq4_nl", 25, DType::kIQ4_NL, FileMix::kPlain},
+    FileType{"iq4_xs", 30, DType::kIQ4_XS, FileMix::kPlain},
+    FileType{"q2_k", 10, DType::kQ2_K, FileMix::kQ2_K},
+    FileType{"q3_k_s", 11, DType::kQ3_K, FileMix::kQ3_K_S},
+    FileType{"q3_k_m", 12, DType::kQ3_K, FileMix::kQ3_K_M},
+    FileType{"q3_k_l", 13, DType::kQ3_K, FileMix::kQ3_K_L},
+    FileType{"q4_k_s", 14, DType::kQ4_K, FileMix::kQ4_K_S},
+    FileType{"q4_k_m", 15, DType::kQ4_K, FileMix::kQ4_K_M},
+    FileType{"q5_k_s", 16, DType::kQ5_K, FileMix::kQ5_K_S},
+    FileType{"q5_k_m", 17, DType::kQ5_K, FileMix::kQ5_K_M},
+    FileType{"q6_k", 18, DType::kQ6_K, FileMix::kPlain},
+};
+
+enum class Part : uint8_t { kOutput, kEmbedding, kValue, kAttentionOutput, kDown, kOther };
+
+struct Place {
+  Part part = Part::kOther;
+  int64_t layer = 0;
+};
+
+Place place_of(std::string_view name) {
+  struct Pattern {
+    std::string_view name;
+    Part part;
+  };
+  static constexpr Pattern kPatterns[] = {
+      {"output.weight", Part::kOutput},
+      {"token_embd.weight", Part::kEmbedding},
+      {"blk.{}.attn_v.weight", Part::kValue},
+      {"blk.{}.attn_qkv.weight", Part::kValue},
+      {"blk.{}.attn_output.weight", Part::kAttentionOutput},
+      {"blk.{}.ffn_down.weight", Part::kDown},
+  };
+  for (const Pattern& pattern : kPatterns) {
+    if (const auto layer = match_name(pattern.name, name)) return {pattern.part, *layer};
+  }
+  return {};
+}
+
+// The layers whose errors the rest of the model amplifies or cannot mend: the first and the last
+// eighth, and every third between them.
+bool deserves_more(int64_t layer, int64_t n_layers) {
+  return layer < n_layers / 8 || layer >= 7 * n_layers / 8 || (layer - n_layers / 8) % 3 == 2;
+}
+
+DType value_type(const FileType& type, const MixFacts& facts, int64_t layer) {
+  const bool few_kv_heads = facts.n_kv_heads > 0 && facts.n_heads / facts.n_kv_heads >= 4;
+  switch (type.mix) {
+    case FileMix::kQ2_K:
+      return few_kv_heads ? DType::kQ4_K : DType::kQ3_K;
+    case FileMix::kQ3_K_M:
+      return layer < 2 ? DType::kQ5_K : DType::kQ4_K;
+    case FileMix::kQ3_K_L:
+      return DType::kQ5_K;
+    case FileMix::kQ4_K_S:
+      return layer < 4 ? DType::kQ5_K : DType::kQ4_K;
+    case FileMix::kQ4_K_M:
+    case FileMix::kQ5_K_M:
+      return deserves_more(layer, facts.n_layers) ? DType::kQ6_K : type.dtype;
+    case FileMix::kPlain:
+      if ((type.dtype == DType::kIQ4_NL || type.dtype == DType::kIQ4_XS) && few_kv_heads) {
+        return DType::kQ5_K;
+      }
+      return type.dtype;
+    default:
+      return type.dtype;
+  }
+}
+
+DType down_type(const FileType& type, const MixFacts& facts, int64_t layer) {
+  const bool first_eighth = layer < facts.n_layers / 8;
+  switch (type.mix) {
+    case FileMix::kQ2_K:
+      return DType::kQ3_K;
+    case FileMix::kQ3_K_M:
+      return layer < facts.n_layers / 16 ? DType::kQ5_K : DType::kQ4_K;
+    case FileMix::kQ3_K_L:
+      return DType::kQ5_K;
+    case FileMix::kQ4_K_S:
+      return first_eighth ? DType::kQ5_K : DType::kQ4_K;
+    case FileMix::kQ4_K_M:
+    case FileMix::kQ5_K_M:
+      return deserves_more(layer, facts.n_layers) ? DType::kQ6_K : type.dtype;
+    case FileMix::kPlain:
+      break;
+    default:
+      return type.dtype;
+  }
+  if (!first_eighth) return type.dtype;
+  if (facts.has_importance) {
+    if (type.dtype == DType::kQ4_0) return DType::kQ4_1;
+    if (type.dtype == DType::kQ5_0) return DType::kQ5_1;
+  } else if (type.dtype == DType::kIQ4_NL || type.dtype == DType::kIQ4_XS) {
+    return DType::kQ5_K;
+  }
+  return type.dtype;
+}
+
+DType attention_output_type(const FileType& type) {
+  switch (type.mix) {
+    case FileMix::kQ2_K:
+      return DType::kQ3_K;
+    case FileMix::kQ3_K_M:
+      return DType::kQ4_K;
+    case FileMix::kQ3_K_L:
+      return DType::kQ5_K;
+    default:
+      return type.dtype;
+  }
+}
+
+// The output matrix errs on every token's choice: six bits at least.
+DType output_type(const FileType& type, int64_t n_cols) {
+  if (n_cols % dtype_info(type.dtype).block_size != 0) return DType::kQ8_0;
+  return type.dtype == DType::kQ8_0 ? DType::kQ8_0 : DType::kQ6_K;
+}
+
+// A type of blocks of 32 with about as many bits, for rows that blocks of 256 do not divide.
+DType fallback(DType dtype, int64_t n_cols) {
+  const auto divides = [n_cols](DType d) { return n_cols % dtype_info(d).block_size == 0; };
+  if (divides(dtype)) return dtype;
+  DType smaller_block = DType::kF16;
+  switch (dtype) {
+    case DType::kIQ4_XS:
+      smaller_block = DType::kIQ4_NL;
+      break;
+    case DType::kQ2_K:
+    case DType::kQ3_K:
+      smaller_block = DType::kQ4_0;
+      break;
+    case DType::kQ4_K:
+      smaller_block = DType::kQ5_0;
+      break;
+    case DType::kQ5_K:
+      smaller_block = DType::kQ5_1;
+      break;
+    case DType::kQ6_K:
+      smaller_block = DType::kQ8_0;
+      break;
+    default:
+      break;
+  }
+  return divides(smaller_block) ? smaller_block : DType::kF16;
+}
+
+}  // namespace
+
+const FileType& file_type_from_name(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (lower == "q3_k" || lower == "q4_k" || lower == "q5_k") lower += "_m";
+  for (const FileType& type : kFileTypes) {
+    if (type.name == lower) return type;
+  }
+  throw ArgumentError(fmt::format("no type '{}'; there are {}", name, file_type_names()));
+}
+
+std::vector<std::string> file_type_list() {
+  std::vector<std::string> names;
+  names.reserve(std::size(kFileTypes));
+  for (const FileType& type : kFileTypes) names.emplace_back(type.name);
+  return names;
+}
+
+std::string file_type_names() { return fmt::format("{}", fmt::join(file_type_list(), ", ")); }
+
+bool is_quantizable(std::string_view name, const Shape& shape) {
+  if (shape.rank() < 2 || !name.ends_with("weight")) return false;
+  return !name.ends_with("_norm.weight") && name != "position_embd.weight" &&
+         name != "token_types.weight";
+}
+
+MixedType mixed_type(const FileType& type, const MixFacts& facts, std::string_view name,
+                     const Shape& shape) {
+  const int64_t n_cols = shape.cols();
+  DType wanted = type.dtype;
+  if (is_quantized(type.dtype)) {
+    const Place place = place_of(name);
+    switch (place.part) {
+      case Part::kOutput:
+        wanted = output_type(type, n_cols);
+        break;
+      case Part::kEmbedding:
+        if (facts.tied_embeddings) wanted = output_type(type, n_cols);
+        break;
+      case Part::kValue:
+        wanted = value_type(type, facts, place.layer);
+        // Eight heads share each row of V there: more bits cost little and gain much.
+        if (facts.n_layers == 80 && (wanted == DType::kQ3_K || wanted == DType::kQ4_K)) {
+          wanted = DType::kQ5_K;
+        }
+        break;
+      case Part::kDown:
+        wanted = down_type(type, facts, place.layer);
+        break;
+      case Part::kAttentionOutput:
+        wanted = attention_output_type(type);
+        break;
+      case Part::kOther:
+        break;
+    }
+  }
+  return {wanted, fallback(wanted, n_cols)};
+}
+
+}  // namespace limpid

@@ -1,0 +1,202 @@
+#include "quantize/tensor_stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/check.h"
+#include "model/registry.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{8} << 20;  // of f32
+
+bool is_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
+         dtype == DType::kF64;
+}
+
+bool is_query_or_key(std::string_view name) {
+  return name.find(".attn_q.") != std::string_view::npos ||
+         name.find(".attn_k.") != std::string_view::npos;
+}
+
+// From where they lie to where they shall lie.
+RowMove move_between(bool interleaved_now, bool interleaved_then) {
+  if (interleaved_now == interleaved_then) return RowMove::kNone;
+  return interleaved_then ? RowMove::kToInterleavedPairs : RowMove::kToHalfSplit;
+}
+
+bool interleaved_in(const Checkpoint& checkpoint, HeadRows rows) {
+  if (rows != HeadRows::kOfArchitecture) return rows == HeadRows::kInterleavedPairs;
+  Checkpoint described = checkpoint;
+  described.head_rows = HeadRows::kOfArchitecture;
+  return read_spec(described).interleaved_rope;
+}
+
+// The row of the source that becomes row `row`.
+int64_t source_row(const PlannedTensor& tensor, int64_t row) {
+  if (tensor.move == RowMove::kNone) return row;
+  const int64_t half = tensor.n_rot / 2;
+  const int64_t head = row / tensor.head_dim * tensor.head_dim;
+  const int64_t within = row - head;
+  if (within >= tensor.n_rot) return row;
+  if (tensor.move == RowMove::kToInterleavedPairs) return head + within % 2 * half + within / 2;
+  return head + within % half * 2 + within / half;
+}
+
+// A vector counts as a column: its elements move like rows.
+TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
+  if (planned.move == RowMove::kNone || tensor.shape.rank() != 1) return tensor;
+  return {tensor.dtype, Shape{tensor.shape[0], 1}, tensor.data};
+}
+
+DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor& tensor) {
+  const bool vector = !is_quantizable(tensor.name, tensor.shape);
+  // Nobody runs a model in f64.
+  if (tensor.from == DType::kF64 && (vector || options.file_type == nullptr)) return DType::kF32;
+  if (vector && is_float(tensor.from)) return options.keep_vectors ? tensor.from : DType::kF32;
+  if (options.file_type == nullptr) {
+    return options.dequantize && is_quantized(tensor.from) ? DType::kF16 : tensor.from;
+  }
+  if (vector) return tensor.from;
+  const MixedType type = mixed_type(*options.file_type, facts, tensor.name, tensor.shape);
+  tensor.wanted = type.wanted;
+  return type.dtype;
+}
+
+void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                  const PlanOptions& options) {
+  if (tensor.from == tensor.to || is_float(tensor.from)) return;
+  LIMPID_CHECK(UnsupportedError, is_quantized(tensor.from), "{}: {} is {} and cannot become {}",
+               checkpoint.path, tensor.name, dtype_info(tensor.from).name,
+               dtype_info(tensor.to).name);
+  LIMPID_CHECK(UnsupportedError, options.allow_requantize || !is_quantized(tensor.to),
+               "{}: {} is quantised already ({}); to quantise it again to {} adds error to error. "
+               "Start from a file in f16, bf16 or f32, or set PlanOptions::allow_requantize",
+               checkpoint.path, tensor.name, dtype_info(tensor.from).name,
+               dtype_info(tensor.to).name);
+}
+
+// Rows [begin, end) of the new tensor into `out`.
+class RowConverter {
+ public:
+  RowConverter(const TensorView& source, const PlannedTensor& planned, const ColumnFacts& facts,
+               std::vector<std::vector<float>>& scratch)
+      : source_(source), planned_(planned), facts_(facts), scratch_(scratch) {}
+
+  uint64_t row_bytes() const { return tensor_bytes(planned_.to, Shape{source_.shape.cols()}); }
+
+  void convert(int64_t begin, int64_t end, int thread, std::byte* out) {
+    std::vector<float>& values = scratch_[static_cast<size_t>(thread)];
+    values.resize(static_cast<size_t>(source_.shape.cols()));
+    for (int64_t row = begin; row < end; ++row, out += row_bytes()) {
+      const std::byte* from = source_.row(source_row(planned_, row));
+      if (planned_.from == planned_.to) {
+        std::memcpy(out, from, row_bytes());
+        continue;
+      }
+      decode_row(planned_.from, from, values);
+      if (is_quantized(planned_.to) &&
+          !std::ranges::all_of(values, [](float v) { return std::isfinite(v); })) {
+        not_finite_.store(true, std::memory_order_relaxed);
+      }
+      quantize_row(planned_.to, values, facts_, out);
+    }
+  }
+
+  bool not_finite() const { return not_finite_; }
+
+ private:
+  TensorView source_;
+  const PlannedTensor& planned_;
+  ColumnFacts facts_;
+  std::vector<std::vector<float>>& scratch_;  // a row for each thread
+  std::atomic<bool> not_finite_ = false;
+};
+
+}  // namespace
+
+ColumnFacts InputFacts::of(std::string_view name, int64_t n_cols) const {
+  ColumnFacts facts;
+  facts.importance = importance.columns_of(name, n_cols);
+  const auto found = means.of.find(name);
+  if (found == means.of.end()) return facts;
+  const InputMean& input = found->second;
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(input.mean.size()) == n_cols,
+               "{} has {} columns and the mean of its input {}", name, n_cols, input.mean.size());
+  facts.mean = input.mean;
+  facts.variance = input.variance;
+  // Importances say how the columns compare, in whatever unit.
+  const double sum = std::accumulate(facts.importance.begin(), facts.importance.end(), 0.0);
+  if (sum > 0) facts.variance *= static_cast<float>(static_cast<double>(n_cols) / sum);
+  return facts;
+}
+
+TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options) {
+  const DecoderSpec spec = read_spec(checkpoint);
+  const MixFacts facts{spec.architecture, spec.n_layers,        spec.n_heads,
+                       spec.n_kv_heads,   spec.tied_embeddings, options.has_importance};
+  const RowMove move = move_between(interleaved_in(checkpoint, checkpoint.head_rows),
+                                    interleaved_in(checkpoint, options.head_rows));
+  TensorPlan plan;
+  for (const std::string& name : checkpoint.tensor_order) {
+    const TensorView& stored = *checkpoint.find(name);
+    PlannedTensor tensor{name, stored.dtype, stored.dtype, stored.shape, RowMove::kNone, 0,
+                         0,    stored.dtype};
+    tensor.wanted = tensor.from;
+    tensor.to = new_type(options, facts, tensor);
+    if (tensor.wanted == tensor.from) tensor.wanted = tensor.to;
+    check_source(checkpoint, tensor, options);
+    if (is_query_or_key(name) && move != RowMove::kNone) {
+      tensor.move = move;
+      tensor.head_dim = spec.head_dim;
+      tensor.n_rot = spec.rope.n_rot;
+    }
+    plan.bytes_before += stored.n_bytes();
+    plan.bytes_after += tensor_bytes(tensor.to, tensor.shape);
+    plan.n_fallbacks += tensor.wanted == tensor.to ? 0 : 1;
+    plan.tensors.push_back(std::move(tensor));
+  }
+  return plan;
+}
+
+void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
+                   const InputFacts& facts, ThreadPool& pool, const ByteSink& sink) {
+  Tensor storage;
+  const TensorView stored = checkpoint.read(tensor.name, storage);
+  const TensorView source = as_rows(stored, tensor);
+  ColumnFacts columns;
+  if (is_quantized(tensor.to)) columns = facts.of(tensor.name, source.shape.cols());
+  std::vector<std::vector<float>> scratch(static_cast<size_t>(pool.size()));
+  RowConverter converter(source, tensor, columns, scratch);
+  const int64_t n_rows = source.shape.rows();
+  const auto row_floats = static_cast<uint64_t>(source.shape.cols()) * sizeof(float);
+  const int64_t piece_rows = static_cast<int64_t>(std::max<uint64_t>(kPieceBytes / row_floats, 1));
+  std::vector<std::byte> piece;
+  for (int64_t begin = 0; begin < n_rows; begin += piece_rows) {
+    const int64_t end = std::min(begin + piece_rows, n_rows);
+    piece.resize(static_cast<size_t>(end - begin) * converter.row_bytes());
+    pool.for_ranges(end - begin, 1, [&](int64_t from, int64_t to, int thread) {
+      converter.convert(begin + from, begin + to, thread,
+                        piece.data() + static_cast<uint64_t>(from) * converter.row_bytes());
+    });
+    if (converter.not_finite()) {
+      throw FormatError(checkpoint.path, FormatError::kNoOffset, tensor.name,
+                        fmt::format("holds a NaN or an infinity, which {} cannot express",
+                                    dtype_info(tensor.to).name));
+    }
+    sink(piece);
+    const std::byte* first = source.row(begin);
+    if (tensor.move == RowMove::kNone) {
+      leave_file(checkpoint, {first, static_cast<size_t>(end - begin) * source.row_bytes()});
+    }
+  }
+  if (stored.n_bytes() > 0) leave_file(checkpoint, {stored.data, stored.n_bytes()});
+}
+
+}  // namespace limpid

@@ -1,0 +1,76 @@
+#include "layouts/name_table.h"
+
+#include <gtest/gtest.h>
+
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+constexpr NameRule kRules[] = {
+    {"wte.weight", "token_embd.weight"},
+    {"h.{}.attn.c_attn.weight", "blk.{}.attn_qkv.weight", TensorTransform::kTransposed},
+    {"h.{}.ln_1.weight", "blk.{}.attn_norm.weight"},
+};
+constexpr std::string_view kLeft[] = {"h.{}.attn.masked_bias"};
+constexpr std::string_view kPrefixes[] = {"_orig_mod.", "transformer."};
+constexpr NameTable kTable{kRules, kLeft, kPrefixes};
+
+void add(Checkpoint& checkpoint, const std::string& name, const Tensor& tensor) {
+  checkpoint.tensors[name] = tensor.view();
+  checkpoint.tensor_order.push_back(name);
+}
+
+TEST(NameTable, MatchesTheNumberOfABlock) {
+  EXPECT_EQ(match_name("h.{}.w", "h.12.w"), 12);
+  EXPECT_EQ(match_name("w", "w"), 0);
+  for (const char* name : {"h..w", "h.1.2.w", "h.-1.w", "h.01.w", "h.1x.w", "h.1", "x.1.w",
+                           "h.99999999999999999999.w"}) {
+    EXPECT_EQ(match_name("h.{}.w", name), std::nullopt) << name;
+  }
+}
+
+TEST(NameTable, TranslatesThereAndBack) {
+  EXPECT_EQ(their_name(kTable, "blk.3.attn_norm.weight"), "h.3.ln_1.weight");
+  EXPECT_EQ(their_name(kTable, "output.weight"), std::nullopt);
+}
+
+TEST(NameTable, RenamesTransposesAndLeaves) {
+  const Tensor matrix = Tensor::of(Shape{2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  const Tensor vector = Tensor::of(Shape{2}, std::vector<float>{7, 8});
+  Checkpoint checkpoint;
+  add(checkpoint, "_orig_mod.transformer.wte.weight", matrix);
+  add(checkpoint, "transformer.h.0.attn.c_attn.weight", matrix);
+  add(checkpoint, "h.0.attn.masked_bias", vector);
+  add(checkpoint, "transformer.h.0.ln_1.weight", vector);
+  const Checkpoint result = translate_names(checkpoint, kTable);
+
+  EXPECT_EQ(result.tensor_order,
+            (std::vector<std::string>{"token_embd.weight", "blk.0.attn_qkv.weight",
+                                      "blk.0.attn_norm.weight"}));
+  EXPECT_EQ(result.left, std::vector<std::string>{"h.0.attn.masked_bias"});
+  EXPECT_EQ(result.find("token_embd.weight")->data, matrix.view().data);
+  Tensor storage;
+  const TensorView transposed = result.read("blk.0.attn_qkv.weight", storage);
+  ASSERT_EQ(transposed.shape, (Shape{3, 2}));
+  EXPECT_EQ(std::vector<float>(transposed.f32(), transposed.f32() + 6),
+            (std::vector<float>{1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(result.made.at("blk.0.attn_qkv.weight").how, "transposed");
+}
+
+TEST(NameTable, RefusesWhatItDoesNotKnowAndWhatIsThereTwice) {
+  const Tensor vector = Tensor::of(Shape{2}, std::vector<float>{7, 8});
+  Checkpoint unknown;
+  add(unknown, "h.0.attn.gate", vector);
+  EXPECT_THROW(translate_names(unknown, kTable), UnsupportedError);
+  Checkpoint twice;
+  add(twice, "h.0.ln_1.weight", vector);
+  add(twice, "transformer.h.0.ln_1.weight", vector);
+  EXPECT_THROW(translate_names(twice, kTable), FormatError);
+  Checkpoint no_matrix;
+  add(no_matrix, "h.0.attn.c_attn.weight", vector);
+  EXPECT_THROW(translate_names(no_matrix, kTable), FormatError);
+}
+
+}  // namespace
+}  // namespace limpid
