@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "generate/chat_prompt.h"
+#include "jinja/unicode_text.h"
 #include "limpid/error.hpp"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/jinja/unicode_text.h"
 
 namespace {
 

@@ -20,6 +20,7 @@ HOLDS = {
     "base": "errors, mapped files, threads",
     "tensor": "shapes, views, quantised blocks",
     "checkpoint": "files to names and tensor views",
+    "jinja": "chat templates: the interpreter",
     "tokenizer": "text to ids and back",
     "executor": "the ops: reference, cpu",
     "layouts": "names and keys, to ours",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/tokenizer/jinja/letter_case_tables.cpp from this Python's own Unicode data.
+"""Writes src/jinja/letter_case_tables.cpp from this Python's own Unicode data.
 
 A letter gets a row when one of its mappings is longer than one code point, or when it differs from what
 utf8proc (the library that answers for all others) says. Made with Python 3.11 (Unicode 14) and libutf8proc 2.8.
@@ -38,7 +38,7 @@ def main() -> None:
     body = "\n".join(rows)
     text = (
         "// Made by tools/make_letter_case_tables.py; do not edit.\n"
-        '#include "tokenizer/jinja/letter_case_tables.h"\n\n'
+        '#include "jinja/letter_case_tables.h"\n\n'
         "namespace limpid::jinja {\n\n"
         "// clang-format off\n"
         f"const LetterCase kLetterCases[] = {{\n{body}\n}};\n"
@@ -46,7 +46,7 @@ def main() -> None:
         "const size_t kLetterCaseCount = sizeof(kLetterCases) / sizeof(kLetterCases[0]);\n\n"
         "}  // namespace limpid::jinja\n"
     )
-    path = Path(__file__).parent.parent / "src/tokenizer/jinja/letter_case_tables.cpp"
+    path = Path(__file__).parent.parent / "src/jinja/letter_case_tables.cpp"
     path.write_text(text)
     sys.stdout.write(f"{path}: {len(rows)} rows\n")
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "jinja/interpreter.h"
+#include "jinja/json_values.h"
+#include "jinja/parser.h"
+#include "jinja/unicode_text.h"
 #include "limpid/error.hpp"
-#include "tokenizer/jinja/interpreter.h"
-#include "tokenizer/jinja/json_values.h"
-#include "tokenizer/jinja/parser.h"
-#include "tokenizer/jinja/unicode_text.h"
 
 namespace limpid {
 namespace {

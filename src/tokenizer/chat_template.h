@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "jinja/traced_text.h"
 #include "limpid/error.hpp"
-#include "tokenizer/jinja/traced_text.h"
 
 namespace limpid {
 

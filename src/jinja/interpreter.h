@@ -1,0 +1,165 @@
+// One render of a template: walks the tree with scopes, loops and macros.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jinja/ast.h"
+#include "jinja/builtins.h"
+
+namespace limpid::jinja {
+
+// Names of a body, a loop iteration or a macro call; looked up outwards through `parent`.
+struct Scope : Object {
+  Scope(Budget* budget, std::shared_ptr<Scope> outer)
+      : Object(budget, 0), parent(std::move(outer)) {}
+  struct Slot {
+    std::string_view name;
+    Value value;
+    bool is_missing;  // local to this scope, but not assigned yet
+  };
+  void set(std::string_view name, Value value);
+  void declare_missing(const LateNames& names);
+  void clear();
+
+  std::shared_ptr<Scope> parent;
+  NameTable<Slot> slots;  // of this scope only
+};
+using ScopePtr = std::shared_ptr<Scope>;
+
+struct MacroObject : Object {
+  MacroObject(Budget* budget, std::shared_ptr<const MacroDefinition> what, ScopePtr where)
+      : Object(budget, 0), definition(std::move(what)), closure(std::move(where)) {}
+  const std::shared_ptr<const MacroDefinition> definition;
+  const ScopePtr closure;
+};
+
+// `loop`: walks the iterable and knows one item ahead.
+struct LoopObject : Object {
+  LoopObject(Budget* budget, Value over, std::shared_ptr<IteratorObject> items, int64_t nesting);
+  bool advance();       // to the next item; false at the end
+  const Value* peek();  // the item after the current one, or null
+  int64_t length(Budget& budget);
+  void finish();  // drops the items; index stays readable
+
+  Value iterable;
+  std::shared_ptr<IteratorObject> iterator;
+  int64_t index0 = -1;
+  int64_t depth0;
+  Value current, previous;
+  std::optional<Value> ahead;
+  std::optional<int64_t> known_length;
+  std::vector<Value> last_changed;
+  bool has_changed_value = false;
+  const For* recursion = nullptr;  // of a recursive loop: what a call of `loop` renders, and where
+  ScopePtr scope;
+};
+
+class Interpreter {
+ public:
+  Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now);
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  void define(std::string_view name,
+              Value value);  // a variable of the context; `name` must live on
+  TracedText render(const Template& parsed);
+  // Byte of the source that was evaluated last: where a Fault happened.
+  size_t position() const { return at_; }
+
+  Budget& budget() { return budget_; }
+  int64_t now() const { return now_; }
+  Value call(const Value& callee, const Arguments& arguments);
+  Value call_filter(std::string_view name, const Value& operand, const Arguments& arguments);
+  bool call_test(std::string_view name, const Value& operand, const Arguments& arguments);
+  Value get_attribute(const Value& of, std::string_view name);
+  Value get_item(const Value& of, const Value& key);
+  void keep_namespace(std::shared_ptr<NamespaceObject> space);
+  Value undefined(std::string message) { return make_undefined(budget_, std::move(message)); }
+
+ private:
+  enum class Flow : uint8_t { kNormal, kBreak, kContinue };
+
+  Flow run(const Body& body, const ScopePtr& scope);
+  Flow run_statement(const Statement& statement, const ScopePtr& scope);
+  Flow run_node(const Text& text, const ScopePtr& scope);
+  Flow run_node(const Output& output, const ScopePtr& scope);
+  Flow run_node(const If& choice, const ScopePtr& scope);
+  Flow run_node(const For& loop, const ScopePtr& scope);
+  Flow run_node(const Set& set, const ScopePtr& scope);
+  Flow run_node(const SetBlock& set, const ScopePtr& scope);
+  Flow run_node(const With& with, const ScopePtr& scope);
+  Flow run_node(const MacroStatement& statement, const ScopePtr& scope);
+  Flow run_node(const CallBlock& block, const ScopePtr& scope);
+  Flow run_node(const FilterBlock& block, const ScopePtr& scope);
+  Flow run_node(const Generation& block, const ScopePtr& scope);
+  Flow run_node(const Break&, const ScopePtr&) { return Flow::kBreak; }
+  Flow run_node(const Continue&, const ScopePtr&) { return Flow::kContinue; }
+
+  Flow run_loop(const For& loop, const ScopePtr& scope, const Value& iterable, int64_t depth0);
+  std::shared_ptr<IteratorObject> loop_items(const For& loop, const ScopePtr& scope,
+                                             const Value& iterable);
+  // Runs `body` with the output going to the returned text.
+  TracedText capture(const Body& body, const ScopePtr& scope, Flow& flow);
+  Value apply_block_filter(const ExpressionPtr& filter, TracedText text, const ScopePtr& scope);
+  void write(TracedView text);
+  void check_output() const;
+  ScopePtr inner_scope(const ScopePtr& scope, const LateNames& late_names);
+  void assign(const Expression& target, const Value& value, const ScopePtr& scope);
+  Value make_macro(const std::shared_ptr<const MacroDefinition>& definition, const ScopePtr& scope);
+  Value call_macro(const MacroObject& macro, const Arguments& arguments);
+  void bind_macro(const MacroObject& macro, const Arguments& arguments, const ScopePtr& scope);
+  Value call_loop(const LoopObject& loop, const Arguments& arguments);
+
+  Value eval(const Expression& expression, const ScopePtr& scope);
+  Value eval_node(const Literal& node, const ScopePtr& scope);
+  Value eval_node(const Name& node, const ScopePtr& scope);
+  Value eval_node(const NamespaceAttribute& node, const ScopePtr& scope);
+  Value eval_node(const TupleDisplay& node, const ScopePtr& scope);
+  Value eval_node(const ListDisplay& node, const ScopePtr& scope);
+  Value eval_node(const DictDisplay& node, const ScopePtr& scope);
+  Value eval_node(const Not& node, const ScopePtr& scope);
+  Value eval_node(const Negate& node, const ScopePtr& scope);
+  Value eval_node(const Plus& node, const ScopePtr& scope);
+  Value eval_node(const Binary& node, const ScopePtr& scope);
+  Value eval_node(const Concat& node, const ScopePtr& scope);
+  Value eval_node(const Logic& node, const ScopePtr& scope);
+  Value eval_node(const Compare& node, const ScopePtr& scope);
+  Value eval_node(const Conditional& node, const ScopePtr& scope);
+  Value eval_node(const Attribute& node, const ScopePtr& scope);
+  Value eval_node(const Subscript& node, const ScopePtr& scope);
+  Value eval_node(const SliceOf& node, const ScopePtr& scope);
+  Value eval_node(const Call& node, const ScopePtr& scope);
+  Value eval_node(const Filter& node, const ScopePtr& scope);
+  Value eval_node(const Test& node, const ScopePtr& scope);
+  std::vector<Value> eval_all(const std::vector<ExpressionPtr>& items, const ScopePtr& scope);
+  Arguments eval_arguments(const CallArguments& arguments, const ScopePtr& scope);
+  Value eval_call(const Call& node, const ScopePtr& scope, const Value* caller);
+  // A builtin may read all of the texts that it is called with, whatever it gives.
+  void charge_texts(const Value& operand, const Arguments& arguments);
+  Value method_of(const Value& of, std::string_view name, const NamedBuiltin* method);
+  Value attribute_or_null(const Value& of, std::string_view name, bool& found);
+  Value loop_attribute(const Value& of, std::string_view name, bool& found);
+
+  class Level;  // counts the nesting of the walk
+  friend class LoopFilter;
+
+  Budget& budget_;
+  int64_t max_output_bytes_;
+  int64_t now_;
+  ScopePtr context_;
+  TracedText output_;
+  TracedText* out_ = &output_;
+  size_t at_ = 0;
+  int64_t depth_ = 0;
+  int64_t call_depth_ = 0;
+  const Value* block_text_ = nullptr;  // what a block's filter filters
+  // Emptied at the end: whatever refers to itself does so through one of these.
+  std::vector<std::shared_ptr<NamespaceObject>> namespaces_;
+  std::vector<ScopePtr> captured_scopes_;
+};
+
+}  // namespace limpid::jinja

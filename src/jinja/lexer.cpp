@@ -1,0 +1,322 @@
+#include "jinja/lexer.h"
+
+#include <algorithm>
+
+#include "jinja/string_literal.h"
+#include "jinja/unicode_text.h"
+
+namespace limpid::jinja {
+namespace {
+
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view source) : source_(source) {}
+
+  std::vector<Token> run() {
+    while (at_ < source_.size()) text_until_tag();
+    emit(TokenKind::kEnd, at_, "");
+    return std::move(tokens_);
+  }
+
+ private:
+  bool starts(std::string_view what, size_t at) const {
+    return source_.substr(at, what.size()) == what;
+  }
+  [[noreturn]] void fail(size_t at, std::string message) const {
+    throw SyntaxFault{at, std::move(message)};
+  }
+  void emit(TokenKind kind, size_t at, std::string text) {
+    tokens_.push_back({kind, at, std::move(text)});
+  }
+
+  // Everything up to the next `{%`, `{{` or `{#`, then the tag itself.
+  void text_until_tag() {
+    size_t open = at_;
+    for (;; ++open) {
+      open = source_.find('{', open);
+      if (open == std::string_view::npos || open + 1 >= source_.size()) {
+        emit_text(source_.substr(at_), at_);
+        at_ = source_.size();
+        return;
+      }
+      const char kind = source_[open + 1];
+      if (kind == '%' || kind == '{' || kind == '#') break;
+    }
+    const char kind = source_[open + 1];
+    size_t after = open + 2;
+    const char sign = after < source_.size() && (source_[after] == '-' || source_[after] == '+')
+                          ? source_[after++]
+                          : '\0';
+    emit_text(before_tag(source_.substr(at_, open - at_), sign, kind != '{'), at_);
+    if (kind == '#') {
+      comment(open, after);
+    } else if (kind == '{') {
+      emit(TokenKind::kVariableBegin, open, "{{");
+      at_ = after;
+      inside(TokenKind::kVariableEnd, "}}");
+    } else if (!raw(open, after)) {
+      emit(TokenKind::kBlockBegin, open, "{%");
+      at_ = after;
+      inside(TokenKind::kBlockEnd, "%}");
+    }
+    line_starting_ = at_ > 0 && source_[at_ - 1] == '\n';
+  }
+
+  void emit_text(std::string_view text, size_t at) {
+    if (!text.empty()) emit(TokenKind::kData, at, std::string(text));
+  }
+
+  // What is left of the text before a tag.
+  std::string_view before_tag(std::string_view text, char sign, bool may_lstrip) const {
+    if (sign == '-') return strip(text, Side::kRight);
+    if (sign == '+' || !may_lstrip) return text;
+    const size_t newline = text.rfind('\n');
+    const size_t line = newline == std::string_view::npos ? 0 : newline + 1;
+    if (line == 0 && !line_starting_) return text;
+    const std::string_view indentation = text.substr(line);
+    return strip(indentation, Side::kBoth).empty() ? text.substr(0, line) : text;
+  }
+
+  void skip_space() { at_ += strip_left_size(source_.substr(at_)); }
+  static size_t strip_left_size(std::string_view text) {
+    return text.size() - strip(text, Side::kLeft).size();
+  }
+  void skip_newline() {
+    if (at_ < source_.size() && source_[at_] == '\n') ++at_;
+  }
+
+  void comment(size_t open, size_t content) {
+    const size_t close = source_.find("#}", content);
+    if (close == std::string_view::npos) fail(open, "missing end of comment tag");
+    at_ = close + 2;
+    const char sign = close > content ? source_[close - 1] : '\0';
+    if (sign == '-') {
+      skip_space();
+    } else if (sign != '+') {
+      skip_newline();
+    }
+  }
+
+  // `{% raw %}`: true when it was one. `after`: behind `{%` and its sign.
+  bool raw(size_t open, size_t after) {
+    size_t at = after + strip_left_size(source_.substr(after));
+    if (!starts("raw", at)) return false;
+    at += 3;
+    at += strip_left_size(source_.substr(at));
+    const bool trims = starts("-%}", at);
+    if (!trims && !starts("%}", at)) return false;
+    at_ = at + (trims ? 3 : 2);
+    if (trims) skip_space();
+    line_starting_ = source_[at_ - 1] == '\n';
+    const size_t begin = at_;
+    for (size_t tag = begin;; ++tag) {
+      tag = source_.find("{%", tag);
+      if (tag == std::string_view::npos) fail(open, "missing end of raw directive");
+      size_t next = tag + 2;
+      const char sign = next < source_.size() && (source_[next] == '-' || source_[next] == '+')
+                            ? source_[next++]
+                            : '\0';
+      next += strip_left_size(source_.substr(next));
+      if (!starts("endraw", next)) continue;
+      next += 6;
+      next += strip_left_size(source_.substr(next));
+      const char end_sign = next < source_.size() ? source_[next] : '\0';
+      if (end_sign == '-' || end_sign == '+') ++next;
+      if (!starts("%}", next)) continue;
+      emit_text(before_tag(source_.substr(begin, tag - begin), sign, true), begin);
+      at_ = next + 2;
+      if (end_sign == '-') {
+        skip_space();
+      } else if (end_sign != '+') {
+        skip_newline();
+      }
+      return true;
+    }
+  }
+
+  // Tokens of an expression or a statement, up to `close`.
+  void inside(TokenKind end_kind, std::string_view close) {
+    std::string open_brackets;
+    while (true) {
+      if (open_brackets.empty() && end(end_kind, close)) return;
+      if (at_ >= source_.size()) {
+        return;  // the parser names the tag that is open
+      }
+      const size_t space = strip_left_size(source_.substr(at_));
+      if (space > 0) {
+        at_ += space;
+      } else if (!number() && !name() && !string()) {
+        operator_token(open_brackets);
+      }
+    }
+  }
+
+  bool end(TokenKind kind, std::string_view close) {
+    const bool trims = starts("-", at_) && starts(close, at_ + 1);
+    const bool keeps = kind == TokenKind::kBlockEnd && starts("+", at_) && starts(close, at_ + 1);
+    if (!trims && !keeps && !starts(close, at_)) return false;
+    emit(kind, at_, std::string(close));
+    at_ += close.size() + (trims || keeps ? 1 : 0);
+    if (trims) {
+      skip_space();
+    } else if (kind == TokenKind::kBlockEnd && !keeps) {
+      skip_newline();
+    }
+    return true;
+  }
+
+  // Digits that may have single underscores between them; end of the run that begins at `at`, or
+  // `at`.
+  size_t digits_end(size_t at) const {
+    size_t end = at;
+    const auto is_digit_at = [&](size_t i) {
+      return i < source_.size() && is_ascii_digit(source_[i]);
+    };
+    while (is_digit_at(end) ||
+           (end > at && end < source_.size() && source_[end] == '_' && is_digit_at(end + 1))) {
+      ++end;
+    }
+    return end;
+  }
+
+  size_t exponent_end(size_t at) const {
+    if (at >= source_.size() || (source_[at] != 'e' && source_[at] != 'E')) return at;
+    size_t digits = at + 1;
+    if (digits < source_.size() && (source_[digits] == '+' || source_[digits] == '-')) ++digits;
+    const size_t end = digits_end(digits);
+    return end > digits ? end : at;
+  }
+
+  bool number() {
+    if (!is_ascii_digit(source_[at_])) return false;
+    const size_t whole = digits_end(at_);
+    const bool after_dot = at_ > 0 && source_[at_ - 1] == '.';
+    size_t end = whole;
+    if (!after_dot) {
+      if (end < source_.size() && source_[end] == '.') {
+        const size_t fraction = digits_end(end + 1);
+        if (fraction > end + 1) end = fraction;
+      }
+      end = exponent_end(end);
+    }
+    if (end > whole) return take_number(TokenKind::kFloat, end);
+    if (source_[at_] != '0') return take_number(TokenKind::kInteger, whole);
+    return take_number(TokenKind::kInteger, zero_or_based_end());
+  }
+
+  // A literal that begins with 0: 0b…, 0o…, 0x… or zeros.
+  size_t zero_or_based_end() const {
+    const auto belongs = [](char c, char base) {
+      if (base == 'b') return c == '0' || c == '1';
+      if (base == 'o') return c >= '0' && c <= '7';
+      const char lower = static_cast<char>(c | 0x20);
+      return is_ascii_digit(c) || (lower >= 'a' && lower <= 'f');
+    };
+    if (at_ + 1 < source_.size()) {
+      const char base = static_cast<char>(source_[at_ + 1] | 0x20);
+      if (base == 'b' || base == 'o' || base == 'x') {
+        size_t end = at_ + 2;
+        while (end < source_.size()) {
+          const size_t digit = source_[end] == '_' ? end + 1 : end;
+          if (digit >= source_.size() || !belongs(source_[digit], base)) break;
+          end = digit + 1;
+        }
+        if (end > at_ + 2) return end;
+      }
+    }
+    size_t end = at_ + 1;
+    while (end < source_.size()) {
+      const size_t digit = source_[end] == '_' ? end + 1 : end;
+      if (digit >= source_.size() || source_[digit] != '0') break;
+      end = digit + 1;
+    }
+    return end;
+  }
+
+  bool take_number(TokenKind kind, size_t end) {
+    std::string text(source_.substr(at_, end - at_));
+    text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
+    emit(kind, at_, std::move(text));
+    at_ = end;
+    return true;
+  }
+
+  bool name() {
+    size_t next = at_;
+    if (!is_identifier_start(next_code_point(source_, next))) return false;
+    size_t end = next;
+    while (end < source_.size()) {
+      size_t probe = end;
+      if (!is_identifier_part(next_code_point(source_, probe))) break;
+      end = probe;
+    }
+    emit(TokenKind::kName, at_, std::string(source_.substr(at_, end - at_)));
+    at_ = end;
+    return true;
+  }
+
+  bool string() {
+    const char quote = source_[at_];
+    if (quote != '\'' && quote != '"') return false;
+    size_t end = at_ + 1;
+    while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
+    if (end >= source_.size()) fail(at_, "a string is not closed");
+    try {
+      emit(TokenKind::kString, at_, decode_string_literal(source_.substr(at_ + 1, end - at_ - 1)));
+    } catch (const StringLiteralFault& fault) {
+      fail(at_, fault.message);
+    }
+    at_ = end + 1;
+    return true;
+  }
+
+  void operator_token(std::string& open_brackets) {
+    constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
+                                               "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
+                                               ">",  "<",  "=",  ".",  ":",  "|",  ",", ";"};
+    const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                     [&](std::string_view op) { return starts(op, at_); });
+    if (found == std::end(kOperators)) fail(at_, "unexpected character");
+    const char c = (*found)[0];
+    if (c == '(') open_brackets += ')';
+    if (c == '[') open_brackets += ']';
+    if (c == '{') open_brackets += '}';
+    if (c == ')' || c == ']' || c == '}') {
+      if (open_brackets.empty()) fail(at_, std::string("unexpected '") + c + "'");
+      if (open_brackets.back() != c) {
+        fail(at_, std::string("unexpected '") + c + "', expected '" + open_brackets.back() + "'");
+      }
+      open_brackets.pop_back();
+    }
+    emit(TokenKind::kOperator, at_, std::string(*found));
+    at_ += found->size();
+  }
+
+  std::string_view source_;
+  size_t at_ = 0;
+  bool line_starting_ = true;
+  std::vector<Token> tokens_;
+};
+
+}  // namespace
+
+std::string normalize_newlines(std::string_view source) {
+  std::string out;
+  out.reserve(source.size());
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (source[i] == '\r') {
+      out += '\n';
+      if (i + 1 < source.size() && source[i + 1] == '\n') ++i;
+    } else {
+      out += source[i];
+    }
+  }
+  if (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
+std::vector<Token> tokenize(std::string_view source) { return Lexer(source).run(); }
+
+}  // namespace limpid::jinja

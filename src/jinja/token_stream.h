@@ -1,0 +1,93 @@
+// What both halves of the parser share: the tokens, the depth, and what the scopes around need to
+// know.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "jinja/lexer.h"
+
+namespace limpid::jinja {
+
+class TokenStream {
+ public:
+  TokenStream(std::vector<Token> tokens, int64_t max_depth)
+      : tokens_(std::move(tokens)), max_depth_(max_depth) {}
+
+  const Token& current() const { return tokens_[position_]; }
+  const Token& look() const {
+    return tokens_[position_ + 1 < tokens_.size() ? position_ + 1 : position_];
+  }
+  Token take() {
+    Token token = current();
+    if (position_ + 1 < tokens_.size()) ++position_;
+    return token;
+  }
+  bool at(TokenKind kind) const { return current().kind == kind; }
+  bool at_name(std::string_view name) const {
+    return at(TokenKind::kName) && current().text == name;
+  }
+  bool at_operator(std::string_view op) const {
+    return at(TokenKind::kOperator) && current().text == op;
+  }
+  bool skip_name(std::string_view name) {
+    if (!at_name(name)) return false;
+    take();
+    return true;
+  }
+  bool skip_operator(std::string_view op) {
+    if (!at_operator(op)) return false;
+    take();
+    return true;
+  }
+  Token expect(TokenKind kind, std::string_view what) {
+    if (!at(kind)) fail_expected(what);
+    return take();
+  }
+  void expect_operator(std::string_view op) {
+    if (!skip_operator(op)) fail_expected(op);
+  }
+
+  [[noreturn]] void fail(std::string message) const {
+    throw SyntaxFault{current().at, std::move(message)};
+  }
+  [[noreturn]] void fail_expected(std::string_view what) const {
+    fail("expected " + std::string(what) + ", got " + describe(current()));
+  }
+  static std::string describe(const Token& token) {
+    switch (token.kind) {
+      case TokenKind::kEnd:
+        return "the end of the template";
+      case TokenKind::kData:
+        return "text";
+      case TokenKind::kString:
+        return "a string";
+      default:
+        return "'" + token.text + "'";
+    }
+  }
+
+  // Counts a level of nesting while it lives.
+  class Level {
+   public:
+    explicit Level(TokenStream& stream) : stream_(stream) {
+      if (++stream_.depth_ > stream_.max_depth_) stream_.fail("the template is nested too deeply");
+    }
+    ~Level() { --stream_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    TokenStream& stream_;
+  };
+
+ private:
+  std::vector<Token> tokens_;
+  size_t position_ = 0;
+  int64_t depth_ = 0;
+  int64_t max_depth_;
+};
+
+}  // namespace limpid::jinja

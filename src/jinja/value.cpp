@@ -1,0 +1,250 @@
+#include "jinja/value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "jinja/operators.h"
+#include "jinja/unicode_text.h"
+
+namespace limpid::jinja {
+namespace {
+
+constexpr size_t kObjectBytes = 128;  // an object's own size and its share of the allocator
+constexpr int kMaxValueDepth = 200;
+constexpr size_t kIndexedDictSize = 16;
+
+int depth_over(const std::vector<Value>& items) {
+  int depth = 0;
+  for (const auto& item : items) depth = std::max(depth, item.depth());
+  return depth + 1;
+}
+
+int64_t range_length(int64_t start, int64_t stop, int64_t step) {
+  if (step == 0) throw Fault("range() arg 3 must not be zero");
+  constexpr uint64_t kMaxRange = 100000;  // the sandbox's
+  const bool empty = step > 0 ? start >= stop : start <= stop;
+  if (empty) return 0;
+  const auto span = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
+                             : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
+  const auto stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  const uint64_t length = (span - 1) / stride + 1;
+  if (length > kMaxRange) throw Fault("range too big: the sandbox allows 100000 items");
+  return static_cast<int64_t>(length);
+}
+
+}  // namespace
+
+Object::Object(Budget* budget, size_t bytes, int depth) : budget_(budget), depth_(depth) {
+  if (depth > kMaxValueDepth) {
+    budget_ = nullptr;
+    throw Fault("values are nested too deeply");
+  }
+  if (budget != nullptr) {
+    budget->hold(static_cast<int64_t>(bytes + kObjectBytes));
+    bytes_held_ = static_cast<int64_t>(bytes + kObjectBytes);
+  }
+}
+
+void Object::hold_more(size_t bytes) {
+  if (budget_ == nullptr) return;
+  budget_->hold(static_cast<int64_t>(bytes));
+  bytes_held_ += static_cast<int64_t>(bytes);
+}
+
+std::string_view Value::text() const { return as<StringObject>().text.bytes(); }
+TracedView Value::traced() const { return as<StringObject>().text; }
+
+StringObject::StringObject(Budget* budget, TracedText traced, bool markup)
+    : Object(budget, traced.memory()),
+      text(std::move(traced)),
+      length(count_code_points(text.bytes())),
+      is_markup(markup) {}
+
+SequenceObject::SequenceObject(Budget* budget, std::vector<Value> values)
+    : Object(budget, values.size() * sizeof(Value), depth_over(values)), items(std::move(values)) {}
+
+CyclerObject::CyclerObject(Budget* budget, std::vector<Value> values)
+    : Object(budget, values.size() * sizeof(Value), depth_over(values)), items(std::move(values)) {}
+
+RangeObject::RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by)
+    : Object(budget, 0), start(from), stop(to), step(by), length(range_length(from, to, by)) {}
+
+DictObject::DictObject(Budget* budget, std::vector<std::pair<Value, Value>> unique, int depth)
+    : Object(budget, unique.size() * 3 * sizeof(Value), depth), entries(std::move(unique)) {
+  if (entries.size() < kIndexedDictSize) return;
+  for (size_t i = 0; i < entries.size(); ++i) index_.emplace(hash_of(entries[i].first), i);
+}
+
+std::shared_ptr<DictObject> DictObject::create(Budget& budget,
+                                               std::vector<std::pair<Value, Value>> entries) {
+  std::vector<std::pair<Value, Value>> unique;
+  std::unordered_multimap<size_t, size_t> seen;
+  int depth = 0;
+  for (auto& entry : entries) {
+    Value& key = entry.first;
+    Value& value = entry.second;
+    budget.spend(1);
+    const size_t hash = hash_of(key);
+    depth = std::max({depth, key.depth(), value.depth()});
+    const auto [first, last] = seen.equal_range(hash);
+    const auto same = std::find_if(first, last, [&](const auto& row) {
+      return equals(budget, unique[row.second].first, key);
+    });
+    if (same != last) {
+      unique[same->second].second = std::move(value);
+    } else {
+      seen.emplace(hash, unique.size());
+      unique.emplace_back(std::move(key), std::move(value));
+    }
+  }
+  return std::shared_ptr<DictObject>(new DictObject(&budget, std::move(unique), depth + 1));
+}
+
+const Value* DictObject::find(Budget& budget, const Value& key) const {
+  if (key.is_string()) return find(key.text());
+  const size_t hash = hash_of(key);
+  if (index_.empty()) {
+    for (const auto& [name, value] : entries) {
+      if (!name.is_string() && equals(budget, name, key)) return &value;
+    }
+    return nullptr;
+  }
+  const auto [first, last] = index_.equal_range(hash);
+  for (auto row = first; row != last; ++row) {
+    if (equals(budget, entries[row->second].first, key)) return &entries[row->second].second;
+  }
+  return nullptr;
+}
+
+const Value* DictObject::find(std::string_view key) const {
+  if (index_.empty()) {
+    for (const auto& [name, value] : entries) {
+      if (name.is_string() && name.text() == key) return &value;
+    }
+    return nullptr;
+  }
+  const auto [first, last] = index_.equal_range(std::hash<std::string_view>{}(key));
+  for (auto row = first; row != last; ++row) {
+    const auto& [name, value] = entries[row->second];
+    if (name.is_string() && name.text() == key) return &value;
+  }
+  return nullptr;
+}
+
+void NamespaceObject::set(std::string_view name, Value value) {
+  if (Attribute* known = attributes.find(name)) {
+    known->value = std::move(value);
+    return;
+  }
+  hold_more(NameTable<Attribute>::kBytesPerRow + name.size());
+  attributes.add({std::string(name), std::move(value)});
+}
+
+Value make_string(Budget& budget, TracedText text, bool is_markup) {
+  budget.spend_bytes(text.size());
+  return {Kind::kString, std::make_shared<StringObject>(&budget, std::move(text), is_markup)};
+}
+
+Value make_string(Budget& budget, TracedView part, bool is_markup) {
+  budget.check_room(part.memory());
+  return make_string(budget, TracedText(part), is_markup);
+}
+
+Value make_literal_string(std::string text) {
+  return {Kind::kString, std::make_shared<StringObject>(
+                             nullptr, TracedText(std::move(text), Origin::kTemplate), false)};
+}
+
+Value make_undefined(Budget& budget, std::string message) {
+  budget.spend_bytes(message.size());
+  return {Kind::kUndefined, std::make_shared<UndefinedObject>(&budget, std::move(message))};
+}
+
+Value make_list(Budget& budget, std::vector<Value> items) {
+  return {Kind::kList, std::make_shared<SequenceObject>(&budget, std::move(items))};
+}
+
+Value make_tuple(Budget& budget, std::vector<Value> items) {
+  return {Kind::kTuple, std::make_shared<SequenceObject>(&budget, std::move(items))};
+}
+
+Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries) {
+  return {Kind::kDict, DictObject::create(budget, std::move(entries))};
+}
+
+std::string_view python_type_name(const Value& value) {
+  switch (value.kind()) {
+    case Kind::kNone:
+      return "NoneType";
+    case Kind::kUndefined:
+      return "Undefined";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kString:
+      return value.as<StringObject>().is_markup ? "Markup" : "str";
+    case Kind::kList:
+      return "list";
+    case Kind::kTuple:
+      return "tuple";
+    case Kind::kDict:
+      return "dict";
+    case Kind::kDictView: {
+      constexpr std::string_view kNames[] = {"dict_keys", "dict_values", "dict_items"};
+      return kNames[static_cast<int>(value.as<DictViewObject>().part)];
+    }
+    case Kind::kRange:
+      return "range";
+    case Kind::kNamespace:
+      return "TemplateNamespace";
+    case Kind::kIterator:
+      return "generator";
+    case Kind::kLoop:
+      return "LoopContext";
+    case Kind::kFunction:
+      return "builtin_function_or_method";
+    case Kind::kMacro:
+      return "Macro";
+    case Kind::kCycler:
+      return "Cycler";
+    case Kind::kJoiner:
+      return "Joiner";
+  }
+  return "object";
+}
+
+size_t hash_of(const Value& value) {
+  switch (value.kind()) {
+    case Kind::kNone:
+      return 1;
+    case Kind::kUndefined:
+      return 2;
+    case Kind::kBool:
+    case Kind::kInt:
+    case Kind::kFloat:
+      return std::hash<double>{}(value.real());
+    case Kind::kString:
+      return std::hash<std::string_view>{}(value.text());
+    case Kind::kTuple: {
+      const auto& tuple = value.as<SequenceObject>();
+      if (!tuple.hash) {
+        size_t hash = 3;
+        for (const auto& item : tuple.items) hash = hash * 31 + hash_of(item);
+        tuple.hash = hash;
+      }
+      return *tuple.hash;
+    }
+    case Kind::kList:
+    case Kind::kDict:
+    case Kind::kDictView:
+      throw Fault("unhashable type: '" + std::string(python_type_name(value)) + "'");
+    default:
+      return std::hash<Object*>{}(value.object());
+  }
+}
+
+}  // namespace limpid::jinja

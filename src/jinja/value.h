@@ -1,0 +1,192 @@
+// The values that a template computes with: Python's, as far as templates can tell.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "jinja/budget.h"
+#include "jinja/name_table.h"
+#include "jinja/traced_text.h"
+
+namespace limpid::jinja {
+
+enum class Kind : uint8_t {
+  kNone,
+  kUndefined,
+  kBool,
+  kInt,
+  kFloat,
+  kString,
+  kList,
+  kTuple,
+  kDict,
+  kDictView,
+  kRange,
+  kNamespace,
+  kIterator,
+  kLoop,
+  kFunction,
+  kMacro,
+  kCycler,
+  kJoiner,
+};
+
+// What a value refers to. Accounts its bytes with the budget and knows how deep it is nested, so
+// that no walk over values (and no destructor) recurses further than the limit.
+class Object {
+ public:
+  virtual ~Object() {
+    if (budget_ != nullptr) budget_->release(bytes_held_);
+  }
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  int depth() const { return depth_; }
+
+ protected:
+  // `budget` null: a constant of the template, accounted by nobody.
+  Object(Budget* budget, size_t bytes, int depth = 1);
+  void hold_more(size_t bytes);
+
+ private:
+  Budget* budget_;
+  int64_t bytes_held_ = 0;
+  int depth_;
+};
+
+class Value {
+ public:
+  Value() = default;  // none
+  explicit Value(bool b) : kind_(Kind::kBool), integer_(b) {}
+  explicit Value(int64_t i) : kind_(Kind::kInt), integer_(i) {}
+  explicit Value(double d) : kind_(Kind::kFloat), real_(d) {}
+  Value(Kind kind, std::shared_ptr<Object> object) : kind_(kind), object_(std::move(object)) {}
+
+  Kind kind() const { return kind_; }
+  bool is(Kind kind) const { return kind_ == kind; }
+  bool is_undefined() const { return kind_ == Kind::kUndefined; }
+  bool is_string() const { return kind_ == Kind::kString; }
+  bool is_integral() const { return kind_ == Kind::kInt || kind_ == Kind::kBool; }
+  bool is_number() const { return is_integral() || kind_ == Kind::kFloat; }
+
+  int64_t integer() const { return integer_; }  // kInt, kBool
+  double real() const { return kind_ == Kind::kFloat ? real_ : static_cast<double>(integer_); }
+  std::string_view text() const;  // kString
+  TracedView traced() const;      // kString: the text with its origins
+  Object* object() const { return object_.get(); }
+  template <typename T>
+  T& as() const {
+    return static_cast<T&>(*object_);
+  }
+  const std::shared_ptr<Object>& shared() const { return object_; }
+  int depth() const { return object_ ? object_->depth() : 0; }
+
+ private:
+  Kind kind_ = Kind::kNone;
+  union {
+    int64_t integer_ = 0;
+    double real_;
+  };
+  std::shared_ptr<Object> object_;
+};
+
+struct StringObject : Object {
+  StringObject(Budget* budget, TracedText traced, bool markup);
+  const TracedText text;
+  const int64_t length;  // code points
+  const bool is_markup;  // already escaped for HTML (markupsafe.Markup)
+};
+
+struct UndefinedObject : Object {
+  UndefinedObject(Budget* budget, std::string text)
+      : Object(budget, text.size()), message(std::move(text)) {}
+  const std::string message;  // what using it says
+};
+
+struct SequenceObject : Object {  // kList, kTuple
+  SequenceObject(Budget* budget, std::vector<Value> values);
+  const std::vector<Value> items;
+  mutable std::optional<size_t> hash;  // of a tuple, once asked: shared parts are not hashed again
+};
+
+// Keys in the order of insertion. Any hashable value is a key; 1, 1.0 and true are the same.
+struct DictObject : Object {
+  explicit DictObject(Budget* budget) : Object(budget, 0) {}
+  static std::shared_ptr<DictObject> create(Budget& budget,
+                                            std::vector<std::pair<Value, Value>> entries);
+  const Value* find(Budget& budget, const Value& key) const;  // throws Fault: not hashable
+  const Value* find(std::string_view key) const;
+
+  std::vector<std::pair<Value, Value>> entries;
+
+ private:
+  friend struct NamespaceObject;
+  DictObject(Budget* budget, std::vector<std::pair<Value, Value>> unique, int depth);
+  std::unordered_multimap<size_t, size_t> index_;  // hash -> position; only when there are many
+};
+
+struct DictViewObject : Object {
+  enum class Part : uint8_t { kKeys, kValues, kItems };
+  DictViewObject(Budget* budget, const Value& of, Part which)
+      : Object(budget, 0, of.depth() + 1), dict(of), part(which) {}
+  const Value dict;
+  const Part part;
+};
+
+struct RangeObject : Object {
+  RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by);
+  int64_t at(int64_t index) const { return start + index * step; }
+  const int64_t start, stop, step, length;
+};
+
+// The only thing a template can change. The render empties all of them at its end, so cycles do not
+// leak.
+struct NamespaceObject : Object {
+  explicit NamespaceObject(Budget* budget) : Object(budget, 0) {}
+  struct Attribute {
+    std::string name;
+    Value value;
+  };
+  void set(std::string_view name, Value value);
+  NameTable<Attribute> attributes;
+};
+
+// Gives its items once, when asked (a Python generator).
+class IteratorObject : public Object {
+ public:
+  using Object::Object;
+  virtual bool next(Value& out) = 0;
+};
+
+struct CyclerObject : Object {
+  CyclerObject(Budget* budget, std::vector<Value> values);
+  const std::vector<Value> items;
+  size_t position = 0;
+};
+
+struct JoinerObject : Object {
+  JoinerObject(Budget* budget, const Value& between)
+      : Object(budget, 0, between.depth() + 1), separator(between) {}
+  const Value separator;
+  bool used = false;
+};
+
+Value make_string(Budget& budget, TracedText text, bool is_markup = false);
+Value make_string(Budget& budget, TracedView part, bool is_markup = false);
+// A string literal of the template.
+Value make_literal_string(std::string text);
+Value make_undefined(Budget& budget, std::string message);
+Value make_list(Budget& budget, std::vector<Value> items);
+Value make_tuple(Budget& budget, std::vector<Value> items);
+Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries);  // later keys win
+
+std::string_view python_type_name(const Value& value);  // "str", "dict", "NoneType", …
+// Throws Fault for lists, dicts and tuples that hold one.
+size_t hash_of(const Value& value);
+
+}  // namespace limpid::jinja
