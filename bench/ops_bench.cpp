@@ -93,8 +93,8 @@ void bench_linear(Bench& bench, DType dtype, int64_t rows, int64_t cols, int64_t
   const Tensor x_table = filled(DType::kF32, n_tokens, cols);
   const Tensor w = filled(dtype, rows, cols);
   CpuExecutor& e = bench.executor;
-  const Weight table = e.load_weight({"x", x_table, WeightUse::kLookup, RowOrder::kAsStored, 0});
-  const Weight weight = e.load_weight({"w", w, WeightUse::kProjection, RowOrder::kAsStored, 0});
+  const Weight table = e.load_weight({"x", x_table, WeightUse::kLookup});
+  const Weight weight = e.load_weight({"w", w, WeightUse::kProjection});
   e.reserve(n_tokens, 1);
   set_tokens(e.inputs(), n_tokens, 0);
   e.begin_step();
@@ -118,8 +118,8 @@ void bench_attention(Bench& bench, const AttentionShape& shape, DType dtype, int
   const Tensor q_table = filled(DType::kF32, n_tokens, shape.n_heads * shape.head_dim);
   const Tensor k_table = filled(DType::kF32, n_tokens, shape.n_kv_heads * shape.head_dim);
   CpuExecutor& e = bench.executor;
-  const Weight queries = e.load_weight({"q", q_table, WeightUse::kLookup, RowOrder::kAsStored, 0});
-  const Weight keys = e.load_weight({"k", k_table, WeightUse::kLookup, RowOrder::kAsStored, 0});
+  const Weight queries = e.load_weight({"q", q_table, WeightUse::kLookup});
+  const Weight keys = e.load_weight({"k", k_table, WeightUse::kLookup});
   const int64_t n_blocks = (depth + n_tokens + kKvBlock - 1) / kKvBlock;
   // Layers in turn, so that decode finds nothing in the caches, as in a model.
   const int64_t n_layers = 16;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/mapped_file.h"
 #include "checkpoint/metadata.h"
+#include "tensor/row_order.h"
 #include "tensor/tensor.h"
 
 namespace limpid {
@@ -23,10 +25,6 @@ enum class Naming : uint8_t {
   kMeta,         // layers.0.attention.wq.weight; keys of params.json below `params.`
   kStateDict,    // a bare state dictionary: its names tell whose it is
 };
-
-// In which order the rows of Q and K lie within a head: as GGUF has it for the architecture, or as
-// the layout of the checkpoint says.
-enum class HeadRows : uint8_t { kOfArchitecture, kHalfSplit, kInterleavedPairs };
 
 // A tensor that no single range of a file holds: shards to be joined, a transpose, strides.
 struct MadeTensor {
@@ -41,7 +39,8 @@ struct Checkpoint {
   std::string path;    // what the user named
   std::string format;  // "gguf v3", "llama2c", …
   Naming naming = Naming::kGguf;
-  HeadRows head_rows = HeadRows::kOfArchitecture;
+  // Of the rows of Q and K; nothing: as GGUF has it for the architecture.
+  std::optional<RowOrder> row_order{};
   Metadata metadata;
   // Views into `files`; those of `made` have no data.
   std::map<std::string, TensorView, std::less<>> tensors;

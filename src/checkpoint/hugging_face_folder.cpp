@@ -145,7 +145,7 @@ Checkpoint open_folder(const std::string& path, const std::string& weights) {
   checkpoint.path = path;
   checkpoint.format = "Hugging Face, safetensors";
   checkpoint.naming = Naming::kHuggingFace;
-  checkpoint.head_rows = HeadRows::kHalfSplit;
+  checkpoint.row_order = RowOrder::kHalfSplit;
   read_settings(checkpoint, folder);
   const std::string single = weights.empty() ? std::string(kSingle) : weights;
   if (folder.contains(single)) {

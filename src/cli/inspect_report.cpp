@@ -84,7 +84,7 @@ Json rope_to_json(const DecoderSpec& spec) {
           {"base", spec.rope.base},
           {"scaling", spec.rope.scaling},
           {"scaling_factor", spec.rope.scaling_factor},
-          {"interleaved_rows", spec.interleaved_rope},
+          {"interleaved_rows", spec.row_order == RowOrder::kInterleavedPairs},
           {"inverse_frequencies", spec.rope.inverse_frequencies}};
 }
 
@@ -149,7 +149,8 @@ std::string text_of_spec(const DecoderSpec& spec) {
       "Q "
       "and K {}\n  {:>5} {:>14} {:>16}\n",
       rope.n_rot, spec.head_dim, rope.base, rope.scaling, rope.scaling_factor,
-      spec.interleaved_rope ? "interleaved" : "half-split", "pair", "frequency", "wavelength");
+      spec.row_order == RowOrder::kInterleavedPairs ? "interleaved" : "half-split", "pair",
+      "frequency", "wavelength");
   const size_t n = rope.inverse_frequencies.size();
   for (size_t i = 0; i < n; ++i) {
     const bool shown = i < 3 || i + 3 >= n || i == n / 2;

@@ -9,21 +9,15 @@
 
 namespace limpid {
 
-int64_t canonical_row(RowOrder order, int64_t head_dim, int64_t row) {
-  if (order == RowOrder::kAsStored) return row;
-  const int64_t head = row / head_dim;
-  const int64_t within = row % head_dim;
-  return head * head_dim + within / 2 + (within % 2) * (head_dim / 2);
-}
-
 std::vector<float> decode_vector(const WeightSource& source) {
-  const std::vector<float> stored = decode(source.tensor);
-  std::vector<float> canonical(stored.size());
+  std::vector<float> stored = decode(source.tensor);
+  if (source.row_order == RowOrder::kHalfSplit) return stored;
+  std::vector<float> half_split(stored.size());
   for (size_t i = 0; i < stored.size(); ++i) {
-    canonical[canonical_row(source.row_order, source.head_dim, static_cast<int64_t>(i))] =
+    half_split[half_split_row(static_cast<int64_t>(i), source.head_dim, source.head_dim)] =
         stored[i];
   }
-  return canonical;
+  return half_split;
 }
 
 StoredRows::StoredRows(const TensorView& whole)

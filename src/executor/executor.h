@@ -27,16 +27,12 @@
 #include <vector>
 
 #include "executor/activation.h"
+#include "tensor/row_order.h"
 #include "tensor/tensor.h"
 
 namespace limpid {
 
 // ---- weights ------------------------------------------------------------------------------------
-
-// Order of the rows of Q and K projections. Canonical is half-split (element i of a head pairs with
-// i + head_dim/2); Meta files and GGUF `llama` store interleaved pairs (2i with 2i+1). The map is
-// applied to the projection's output.
-enum class RowOrder : uint8_t { kAsStored, kInterleavedPairs };
 
 // What a weight is used for; an executor keeps the layouts that these uses need.
 enum class WeightUse : uint8_t {
@@ -57,8 +53,10 @@ struct WeightSource {
   std::string name;   // as in the file, for messages
   TensorView tensor;  // [rows, cols] or [cols]; must outlive the executor (the checkpoint's map)
   WeightUse use = WeightUse::kProjection;
-  RowOrder row_order = RowOrder::kAsStored;
-  int64_t head_dim = 0;  // for kInterleavedPairs; vectors (biases) are mapped too
+  // Of the rows of Q and K, and of the elements of their biases and norms: interleaved pairs are
+  // put into half-split order in the projection's output, which needs the number of rows of a head.
+  RowOrder row_order = RowOrder::kHalfSplit;
+  int64_t head_dim = 0;
   // Not empty: `tensor` has no data, its rows are those of these views, one view after another. Of
   // plain types only, and never of a vector.
   std::vector<TensorView> row_parts = {};
@@ -86,9 +84,7 @@ class StoredRows {
   uint64_t row_bytes_ = 0;
 };
 
-// Canonical output row of the stored row `row`.
-int64_t canonical_row(RowOrder order, int64_t head_dim, int64_t row);
-// The weight as one f32 vector in canonical order, for WeightUse::kVector.
+// The weight as one f32 vector, half-split, for WeightUse::kVector.
 std::vector<float> decode_vector(const WeightSource& source);
 
 // Handle of a loaded weight. Invalid (false) stands for "the model has none".

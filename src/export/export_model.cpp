@@ -169,7 +169,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   plan.dequantize = true;
   Checkpoint source = with_named_scaling(completed(checkpoint));
   if (options.layout == Layout::kMeta) {
-    plan.head_rows = HeadRows::kInterleavedPairs;
+    plan.row_order = RowOrder::kInterleavedPairs;
     result.plan = plan_tensors(source, plan);
     write_meta(path, source, options, result);
     return result;
@@ -178,7 +178,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   const HuggingFaceFamily* family = find_hugging_face_family(architecture);
   LIMPID_CHECK(UnsupportedError, family != nullptr,
                "{}: a {} model is not written for transformers", source.path, architecture);
-  plan.head_rows = family->head_rows;
+  plan.row_order = family->row_order;
   source = completed_for_class(transposed_for(std::move(source), *family->names), *family);
   result.plan = plan_tensors(source, plan);
   write_hugging_face(path, source, options, result);

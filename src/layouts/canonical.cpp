@@ -32,7 +32,7 @@ void add_configuration(Checkpoint& checkpoint, const std::string& config) {
   } else if (checkpoint.find("model.embed_tokens.weight") != nullptr) {
     prefix = "config.";
     checkpoint.naming = Naming::kHuggingFace;
-    checkpoint.head_rows = HeadRows::kHalfSplit;
+    checkpoint.row_order = RowOrder::kHalfSplit;
   }
   if (config.starts_with('{'))
     return add_json("OpenOptions::config", config, prefix, checkpoint.metadata);

@@ -23,7 +23,7 @@ constexpr std::array kFamilies = {
     HuggingFaceFamily{"Qwen3ForCausalLM", "qwen3", "qwen3", &kHuggingFaceLlamaNames,
                       read_hugging_face_llama},
     HuggingFaceFamily{"Ernie4_5ForCausalLM", "ernie4_5", "ernie4_5", &kHuggingFaceLlamaNames,
-                      read_hugging_face_llama, HeadRows::kInterleavedPairs, "use_bias"},
+                      read_hugging_face_llama, RowOrder::kInterleavedPairs, "use_bias"},
     HuggingFaceFamily{"GPT2LMHeadModel", "gpt2", "gpt2", &kGpt2Conv1dNames, read_hugging_face_gpt2},
 };
 
@@ -144,7 +144,7 @@ Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   Checkpoint result = translate_names(given, *keys.family->names);
   result.metadata = std::move(keys.canonical);
   result.naming = Naming::kGguf;
-  result.head_rows = keys.family->head_rows;
+  result.row_order = keys.family->row_order;
   keys.finish(result);
   return result;
 }

@@ -23,7 +23,7 @@ struct HuggingFaceFamily {
   // `canonical`. What nobody read is refused by name afterwards.
   FinishCheckpoint (*read_config)(SpecReader& config, const HuggingFaceFamily& family,
                                   Metadata& canonical);
-  HeadRows head_rows = HeadRows::kHalfSplit;  // of its folders
+  RowOrder row_order = RowOrder::kHalfSplit;  // of its folders
   std::string_view bias_key = {};  // one for all biases; empty: attention_bias and mlp_bias
 };
 

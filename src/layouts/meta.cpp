@@ -223,7 +223,7 @@ Checkpoint meta_to_canonical(Checkpoint given) {
   }
   checkpoint.metadata = std::move(metadata);
   checkpoint.naming = Naming::kGguf;
-  checkpoint.head_rows = HeadRows::kInterleavedPairs;
+  checkpoint.row_order = RowOrder::kInterleavedPairs;
   tie_shared_head(checkpoint);
   return checkpoint;
 }

@@ -41,7 +41,7 @@ Checkpoint of_hugging_face(Checkpoint given) {
   Checkpoint checkpoint =
       checkpoint_of_shapes(std::move(keys.canonical), parts_of(given.metadata, *keys.family));
   checkpoint.path = given.path;
-  checkpoint.head_rows = keys.family->head_rows;
+  checkpoint.row_order = keys.family->row_order;
   keys.finish(checkpoint);
   return checkpoint;
 }

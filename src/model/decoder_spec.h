@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/row_order.h"
+
 namespace limpid {
 
 enum class NormKind : uint8_t { kRms, kLayer };
@@ -40,8 +42,8 @@ struct DecoderSpec {
   PositionKind position = PositionKind::kRope;
   MlpKind mlp = MlpKind::kSwiGlu;
   bool tied_embeddings = false;
-  bool interleaved_rope = false;        // q, k rows of the file are interleaved pairs
-  bool scale_by_inverse_layer = false;  // q . k of layer i is divided by i + 1 too
+  RowOrder row_order = RowOrder::kHalfSplit;  // of the rows of Q and K in the file
+  bool scale_by_inverse_layer = false;        // q . k of layer i is divided by i + 1 too
 };
 
 }  // namespace limpid

@@ -13,9 +13,10 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kArchitectures = {"llama", "qwen2", "qwen3", "ernie4_5"};
 
-// Whether GGUF files of the architecture keep rows of Q and K as interleaved pairs.
-bool has_interleaved_rows(std::string_view architecture) {
-  return architecture == "llama" || architecture == "ernie4_5";
+// How GGUF files of the architecture keep rows of Q and K.
+RowOrder gguf_row_order(std::string_view architecture) {
+  const bool pairs = architecture == "llama" || architecture == "ernie4_5";
+  return pairs ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
 }
 
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
@@ -102,9 +103,7 @@ DecoderSpec read_llama_spec(const Checkpoint& checkpoint) {
   DecoderSpec spec;
   spec.architecture = checkpoint.metadata.string("general.architecture").value();
   SpecReader reader(checkpoint, spec.architecture);
-  spec.interleaved_rope = checkpoint.head_rows == HeadRows::kOfArchitecture
-                              ? has_interleaved_rows(spec.architecture)
-                              : checkpoint.head_rows == HeadRows::kInterleavedPairs;
+  spec.row_order = checkpoint.row_order.value_or(gguf_row_order(spec.architecture));
   spec.n_layers = reader.required_size("block_count", kMostLayers);
   spec.d_model = reader.required_size("embedding_length", kLargestSize);
   spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);
@@ -132,8 +131,8 @@ TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSp
     table.entries.push_back(
         {std::move(name), Shape{size}, &place, WeightUse::kVector, required, order});
   };
-  constexpr RowOrder kStored = RowOrder::kAsStored;
-  const RowOrder qk = spec.interleaved_rope ? RowOrder::kInterleavedPairs : kStored;
+  constexpr RowOrder kStored = RowOrder::kHalfSplit;
+  const RowOrder qk = spec.row_order;
   const int64_t d_q = spec.n_heads * spec.head_dim;
   const int64_t d_kv = spec.n_kv_heads * spec.head_dim;
 

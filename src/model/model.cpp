@@ -23,7 +23,7 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
     std::vector<double> frequencies = model->spec_.rope.inverse_frequencies;
     // Pairs side by side come to lie half a head apart, also where only some of a head turns: the
     // others turn by nothing.
-    if (model->spec_.interleaved_rope)
+    if (model->spec_.row_order == RowOrder::kInterleavedPairs)
       frequencies.resize(static_cast<size_t>(model->spec_.head_dim / 2), 0.0);
     model->weights_.rope = model->executor_->load_rope(frequencies, model->n_ctx_, 1.0);
   }

@@ -22,7 +22,7 @@ struct TensorEntry {
   Weight* place;     // where its handle goes
   WeightUse use = WeightUse::kProjection;
   bool required = true;
-  RowOrder row_order = RowOrder::kAsStored;
+  RowOrder row_order = RowOrder::kHalfSplit;
   RowRange rows{};  // what of the tensor this weight is: Q of a fused Q, K, V; a view, no copy
 };
 

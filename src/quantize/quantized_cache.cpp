@@ -123,7 +123,7 @@ void add_tensors(Hash& hash, const Checkpoint& checkpoint) {
 // attachment, without asking which of them matter.
 uint64_t description_hash(const Checkpoint& checkpoint) {
   Hash hash;
-  hash.add(static_cast<uint8_t>(checkpoint.head_rows));
+  hash.add(checkpoint.row_order ? static_cast<int>(*checkpoint.row_order) + 1 : 0);
   for (const auto& [key, value] : checkpoint.metadata.all()) {
     hash.add(key);
     hash.add(value);
@@ -226,7 +226,7 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
 
   PlanOptions plan;
   plan.file_type = &file_type;
-  plan.head_rows = source.head_rows;
+  plan.row_order = source.row_order;
   const TensorPlan tensors = plan_tensors(source, plan);
   std::error_code error;
   std::filesystem::create_directories(folder, error);

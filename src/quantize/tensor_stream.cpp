@@ -25,33 +25,24 @@ bool is_query_or_key(std::string_view name) {
          name.find(".attn_k.") != std::string_view::npos;
 }
 
-// From where they lie to where they shall lie.
-RowMove move_between(bool interleaved_now, bool interleaved_then) {
-  if (interleaved_now == interleaved_then) return RowMove::kNone;
-  return interleaved_then ? RowMove::kToInterleavedPairs : RowMove::kToHalfSplit;
-}
-
-bool interleaved_in(const Checkpoint& checkpoint, HeadRows rows) {
-  if (rows != HeadRows::kOfArchitecture) return rows == HeadRows::kInterleavedPairs;
+// As `order` says, or as GGUF has it for the architecture.
+RowOrder resolve_order(const Checkpoint& checkpoint, std::optional<RowOrder> order) {
   Checkpoint described = checkpoint;
-  described.head_rows = HeadRows::kOfArchitecture;
-  return read_spec(described).interleaved_rope;
+  described.row_order = order;
+  return read_spec(described).row_order;
 }
 
 // The row of the source that becomes row `row`.
 int64_t source_row(const PlannedTensor& tensor, int64_t row) {
-  if (tensor.move == RowMove::kNone) return row;
-  const int64_t half = tensor.n_rot / 2;
-  const int64_t head = row / tensor.head_dim * tensor.head_dim;
-  const int64_t within = row - head;
-  if (within >= tensor.n_rot) return row;
-  if (tensor.move == RowMove::kToInterleavedPairs) return head + within % 2 * half + within / 2;
-  return head + within % half * 2 + within / half;
+  if (!tensor.moves_rows()) return row;
+  return tensor.order_after == RowOrder::kHalfSplit
+             ? interleaved_row(row, tensor.head_dim, tensor.n_rot)
+             : half_split_row(row, tensor.head_dim, tensor.n_rot);
 }
 
 // A vector counts as a column: its elements move like rows.
 TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
-  if (planned.move == RowMove::kNone || tensor.shape.rank() != 1) return tensor;
+  if (!planned.moves_rows() || tensor.shape.rank() != 1) return tensor;
   return {tensor.dtype, Shape{tensor.shape[0], 1}, tensor.data};
 }
 
@@ -141,19 +132,20 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
   const DecoderSpec spec = read_spec(checkpoint);
   const MixFacts facts{spec.architecture, spec.n_layers,        spec.n_heads,
                        spec.n_kv_heads,   spec.tied_embeddings, options.has_importance};
-  const RowMove move = move_between(interleaved_in(checkpoint, checkpoint.head_rows),
-                                    interleaved_in(checkpoint, options.head_rows));
+  const RowOrder order_after = resolve_order(checkpoint, options.row_order);
   TensorPlan plan;
   for (const std::string& name : checkpoint.tensor_order) {
     const TensorView& stored = *checkpoint.find(name);
-    PlannedTensor tensor{name, stored.dtype, stored.dtype, stored.shape, RowMove::kNone, 0,
-                         0,    stored.dtype};
-    tensor.wanted = tensor.from;
+    PlannedTensor tensor;
+    tensor.name = name;
+    tensor.shape = stored.shape;
+    tensor.from = tensor.wanted = stored.dtype;
     tensor.to = new_type(options, facts, tensor);
     if (tensor.wanted == tensor.from) tensor.wanted = tensor.to;
     check_source(checkpoint, tensor, options);
-    if (is_query_or_key(name) && move != RowMove::kNone) {
-      tensor.move = move;
+    if (is_query_or_key(name)) {
+      tensor.order_before = spec.row_order;
+      tensor.order_after = order_after;
       tensor.head_dim = spec.head_dim;
       tensor.n_rot = spec.rope.n_rot;
     }
@@ -192,7 +184,7 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
     }
     sink(piece);
     const std::byte* first = source.row(begin);
-    if (tensor.move == RowMove::kNone) {
+    if (!tensor.moves_rows()) {
       leave_file(checkpoint, {first, static_cast<size_t>(end - begin) * source.row_bytes()});
     }
   }

@@ -17,22 +17,20 @@
 
 namespace limpid {
 
-// How rows of Q and K move within each head.
-enum class RowMove : uint8_t {
-  kNone,
-  kToInterleavedPairs,  // from halves: row 2i + b of a head was row b * n_rot / 2 + i
-  kToHalfSplit,         // the inverse
-};
-
 struct PlannedTensor {
   std::string name;  // in our vocabulary, GGUF's
   DType from;
   DType to;
   Shape shape;
-  RowMove move = RowMove::kNone;
-  int64_t head_dim = 0;  // where rows move:
-  int64_t n_rot = 0;     // the first of each head, which rotary positions turn
-  DType wanted;          // `to`, but where the row's length does not allow it
+  // Of the rows of Q and K, as they lie and as they shall lie; where these differ, the rows of a
+  // head, and how many of them rotary positions turn.
+  RowOrder order_before = RowOrder::kHalfSplit;
+  RowOrder order_after = RowOrder::kHalfSplit;
+  int64_t head_dim = 0;
+  int64_t n_rot = 0;
+  DType wanted;  // `to`, but where the row's length does not allow it
+
+  bool moves_rows() const { return order_before != order_after; }
 };
 
 struct TensorPlan {
@@ -45,8 +43,8 @@ struct TensorPlan {
 struct PlanOptions {
   // Null: every tensor keeps its type.
   const FileType* file_type = nullptr;
-  // Where rows of Q and K shall lie.
-  HeadRows head_rows = HeadRows::kOfArchitecture;
+  // Of the rows of Q and K; nothing: as GGUF has it for the architecture.
+  std::optional<RowOrder> row_order{};
   bool has_importance = false;
   // Vectors keep their type; else they become f32, as in every GGUF file.
   bool keep_vectors = false;

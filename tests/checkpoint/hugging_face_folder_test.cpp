@@ -59,7 +59,7 @@ TEST(HuggingFaceFolder, ConfigurationShardsAndAttachments) {
   folder.write("notes.txt", "not ours");
   const Checkpoint checkpoint = open_checkpoint(folder.folder());
   EXPECT_EQ(checkpoint.naming, Naming::kHuggingFace);
-  EXPECT_EQ(checkpoint.head_rows, HeadRows::kHalfSplit);
+  EXPECT_EQ(checkpoint.row_order, RowOrder::kHalfSplit);
   EXPECT_EQ(checkpoint.tensor_order, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(checkpoint.find("c")->f32()[1], 2.0F);
   EXPECT_EQ(checkpoint.files.size(), 2u);

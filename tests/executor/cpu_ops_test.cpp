@@ -132,7 +132,7 @@ TEST(CpuExecutor, WhatIsMaskedIsNotRead) {
   const Tensor ones = Tensor::of({1, 16}, std::vector<float>(16, 1.0F));
   const Tensor bad = Tensor::of({1, 16}, std::vector<float>(16, NAN));
   const auto load = [&](const Tensor& t) {
-    return executor.load_weight({"t", t, WeightUse::kLookup, RowOrder::kAsStored, 0});
+    return executor.load_weight({"t", t, WeightUse::kLookup});
   };
   const Weight good_table = load(ones), bad_table = load(bad);
   const auto kv = executor.allocate_kv({1, 1, 16, 1, DType::kF32, DType::kF32});
@@ -160,12 +160,9 @@ TEST(CpuExecutor, UsesTheSameAddressesForTheSameShapeAndNoNewMemory) {
   const Tensor table = random_tensor(DType::kF32, 40, 64, 1);
   const Tensor w = random_tensor(DType::kF16, 96, 64, 2);
   const Tensor norm = random_tensor(DType::kF32, 1, 64, 3);
-  const Weight embedding =
-      executor.load_weight({"e", table, WeightUse::kLookup, RowOrder::kAsStored, 0});
-  const Weight weight =
-      executor.load_weight({"w", w, WeightUse::kProjection, RowOrder::kAsStored, 0});
-  const Weight scale =
-      executor.load_weight({"n", norm, WeightUse::kVector, RowOrder::kAsStored, 0});
+  const Weight embedding = executor.load_weight({"e", table, WeightUse::kLookup});
+  const Weight weight = executor.load_weight({"w", w, WeightUse::kProjection});
+  const Weight scale = executor.load_weight({"n", norm, WeightUse::kVector});
   const auto kv = executor.allocate_kv({1, 2, 32, 2, DType::kF16, DType::kF16});
   executor.reserve(32, 1);
   const int64_t n_pieces = executor.arena().n_pieces();

@@ -38,7 +38,7 @@ void set_tokens(Executor& executor, int64_t n) {
 }
 
 Weight load_table(Executor& executor, const Tensor& tensor) {
-  return executor.load_weight({"table", tensor, WeightUse::kLookup, RowOrder::kAsStored, 0});
+  return executor.load_weight({"table", tensor, WeightUse::kLookup});
 }
 
 // Runs op(x, …) for random inputs of the same shape.
@@ -104,10 +104,9 @@ void add_norm_cases(std::vector<OpCase>& cases) {
                                                                  bool bias) {
         const Tensor w = random_tensor(DType::kF32, 1, cols, 21);
         const Tensor b = random_tensor(DType::kF16, 1, cols, 22);
-        const Weight weight =
-            e.load_weight({"norm", w, WeightUse::kVector, RowOrder::kAsStored, 0});
+        const Weight weight = e.load_weight({"norm", w, WeightUse::kVector});
         Weight shift;
-        if (bias) shift = e.load_weight({"bias", b, WeightUse::kVector, RowOrder::kAsStored, 0});
+        if (bias) shift = e.load_weight({"bias", b, WeightUse::kVector});
         return run_on_inputs(e, rows, cols * heads, 3.0F, [&](Inputs x, Inputs) {
           return layer ? e.layer_norm(x, weight, shift, 1e-5F) : e.rms_norm(x, weight, 1e-6F);
         });
@@ -152,7 +151,7 @@ void add_embed_cases(std::vector<OpCase>& cases) {
           {fmt::format("embed {} use {}", dtype_info(dtype).name, static_cast<int>(use)), 0,
            [=](Executor& e) {
              const Tensor table = random_tensor(dtype, 50, 96, 31);
-             const Weight weight = e.load_weight({"table", table, use, RowOrder::kAsStored, 0});
+             const Weight weight = e.load_weight({"table", table, use});
              StepInputs& inputs = e.inputs();
              set_tokens(e, 4);
              inputs.token_ids = {49, 0, 7, 7};
@@ -171,10 +170,11 @@ double linear_tolerance(DType dtype) { return is_quantized(dtype) ? 1.5e-2 : 2e-
 
 void add_linear_cases(std::vector<OpCase>& cases) {
   const auto add = [&](const LinearCase& c) {
-    cases.push_back(
-        {fmt::format("linear {}[{},{}] {} tokens{}{}", dtype_info(c.dtype).name, c.rows, c.cols,
-                     c.n_tokens, c.bias ? " bias" : "", c.pair_head_dim > 0 ? " paired" : ""),
-         linear_tolerance(c.dtype), [c](Executor& e) { return run_linear(e, c, c.n_tokens); }});
+    cases.push_back({fmt::format("linear {}[{},{}] {} tokens{}{}", dtype_info(c.dtype).name, c.rows,
+                                 c.cols, c.n_tokens, c.bias ? " bias" : "",
+                                 c.interleaved_head_dim > 0 ? " paired" : ""),
+                     linear_tolerance(c.dtype),
+                     [c](Executor& e) { return run_linear(e, c, c.n_tokens); }});
   };
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const auto& [rows, cols] :
@@ -237,11 +237,13 @@ std::vector<float> run_linear(Executor& executor, const LinearCase& c, int64_t b
   const Tensor w = random_tensor(c.dtype, c.rows, c.cols, 42);
   const Tensor b = random_tensor(DType::kF32, 1, c.rows, 43);
   const Weight table = load_table(executor, x);
-  const RowOrder order = c.pair_head_dim > 0 ? RowOrder::kInterleavedPairs : RowOrder::kAsStored;
+  const RowOrder order =
+      c.interleaved_head_dim > 0 ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
   const Weight weight =
-      executor.load_weight({"w", w, WeightUse::kProjection, order, c.pair_head_dim});
+      executor.load_weight({"w", w, WeightUse::kProjection, order, c.interleaved_head_dim});
   Weight bias;
-  if (c.bias) bias = executor.load_weight({"b", b, WeightUse::kVector, order, c.pair_head_dim});
+  if (c.bias)
+    bias = executor.load_weight({"b", b, WeightUse::kVector, order, c.interleaved_head_dim});
   executor.reserve(batch, 1);
   std::vector<float> all;
   for (int64_t begin = 0; begin < c.n_tokens; begin += batch) {

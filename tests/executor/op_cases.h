@@ -37,7 +37,7 @@ struct LinearCase {
   int64_t cols = 1;
   int64_t n_tokens = 1;
   bool bias = false;
-  int64_t pair_head_dim = 0;
+  int64_t interleaved_head_dim = 0;
 };
 std::vector<float> run_linear(Executor& executor, const LinearCase& c, int64_t batch);
 

@@ -75,7 +75,7 @@ TEST_P(PackedWeightOfType, UnpacksToWhatTheFileHolds) {
   for (const int64_t cols : {block, 3 * block, 4 * block}) {
     for (const int64_t rows : {1, 15, 16, 17, 40}) {
       const Tensor tensor = random_quantized(GetParam(), rows, cols, 7);
-      const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+      const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
       ASSERT_EQ(weight.rows(), rows);
       ASSERT_EQ(weight.cols(), cols);
       for (int64_t row = 0; row < rows; ++row) {
@@ -111,7 +111,7 @@ TEST(PackedWeight, TakesAboutTheMemoryOfTheFile) {
                {DType::kQ4_K, 1.03}, {DType::kQ6_K, 1.02}, {DType::kQ5_K, 1.65}};
   for (const auto& c : cases) {
     const Tensor tensor(c.dtype, Shape{64, 1024});
-    const PackedWeight weight(tensor, RowOrder::kAsStored, 0, nullptr);
+    const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
     EXPECT_LE(static_cast<double>(weight.n_bytes()),
               c.most * static_cast<double>(tensor.view().n_bytes()))
         << dtype_info(c.dtype).name;
@@ -120,7 +120,7 @@ TEST(PackedWeight, TakesAboutTheMemoryOfTheFile) {
 
 TEST(PackedWeight, RefusesWhatItCannotPack) {
   const Tensor plain(DType::kF32, Shape{4, 32});
-  EXPECT_THROW(PackedWeight(plain, RowOrder::kAsStored, 0, nullptr), UnsupportedError);
+  EXPECT_THROW(PackedWeight(plain, RowOrder::kHalfSplit, 0, nullptr), UnsupportedError);
   const Tensor quantized(DType::kQ8_0, Shape{12, 32});
   EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 8, nullptr), ShapeError);
   EXPECT_THROW(PackedWeight(quantized, RowOrder::kInterleavedPairs, 3, nullptr), ShapeError);

@@ -211,8 +211,10 @@ class RecordingExecutor final : public DelegatingExecutor {
     const auto n_tokens = static_cast<int64_t>(from.value.size()) / weight.cols;
     for (int64_t t = 0; t < n_tokens; ++t) {
       for (int64_t r = 0; r < weight.rows; ++r) {
-        const double dy =
-            to.gradient[t * weight.rows + canonical_row(source.row_order, source.head_dim, r)];
+        const double dy = to.gradient[t * weight.rows +
+                                      (source.row_order == RowOrder::kHalfSplit
+                                           ? r
+                                           : half_split_row(r, source.head_dim, source.head_dim))];
         for (int64_t c = 0; c < weight.cols; ++c) {
           from.gradient[t * weight.cols + c] += dy * w[r * weight.cols + c];
           dw[r * weight.cols + c] += dy * from.value[t * weight.cols + c];

@@ -67,8 +67,8 @@ TEST(RowParts, GiveTheBitsOfTheWhole) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     const Tensor t = random_tensor(dtype, kRows, kCols, 1);
     const Tensor w = random_tensor(dtype, kRows, kCols, 2);
-    const WeightSource table{"t", t, WeightUse::kLookup, RowOrder::kAsStored, 0};
-    for (const RowOrder order : {RowOrder::kAsStored, RowOrder::kInterleavedPairs}) {
+    const WeightSource table{"t", t, WeightUse::kLookup};
+    for (const RowOrder order : {RowOrder::kHalfSplit, RowOrder::kInterleavedPairs}) {
       const WeightSource weight{"w", w, WeightUse::kProjection, order, 20};
       for (const auto& executor : executors) {
         const std::vector<float> expected = run(*executor, table, weight);
@@ -85,7 +85,7 @@ TEST(RowParts, GiveTheBitsOfTheWhole) {
 
 TEST(RowParts, ThatDoNotMakeUpTheTensorAreRefused) {
   const Tensor w = random_tensor(DType::kF16, kRows, kCols, 2);
-  const WeightSource whole{"w", w, WeightUse::kProjection, RowOrder::kAsStored, 0};
+  const WeightSource whole{"w", w, WeightUse::kProjection};
   const std::vector<int64_t> cuts = {40};
   const auto refused = [&](auto spoil) {
     Parts parts(whole, cuts);

@@ -289,7 +289,7 @@ TEST(MemoryPlan, CountsThePackedCopiesExactly) {
     uint64_t expected = 0;
     for (const auto& [name, tensor] : checkpoint->tensors) {
       if (!is_quantized(tensor.dtype) || (!tied && name == "token_embd.weight")) continue;
-      expected += PackedWeight(tensor, RowOrder::kAsStored, 0, nullptr).n_bytes();
+      expected += PackedWeight(tensor, RowOrder::kHalfSplit, 0, nullptr).n_bytes();
     }
     OpenOptions options;
     const DecoderSpec spec = read_spec(*checkpoint);

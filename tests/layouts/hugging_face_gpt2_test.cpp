@@ -35,7 +35,7 @@ Checkpoint saved_by_transformers() {
   saved.path = "folder";
   saved.format = "Hugging Face, safetensors";
   saved.naming = Naming::kHuggingFace;
-  saved.head_rows = HeadRows::kHalfSplit;
+  saved.row_order = RowOrder::kHalfSplit;
   for (const std::string& name : canonical->tensor_order) {
     const TensorView& view = *canonical->find(name);
     Tensor tensor(DType::kF32, view.shape);

@@ -141,7 +141,7 @@ TEST(MetaFolder, OneShardIsMappedAndTwoAreJoinedWhenRead) {
   EXPECT_TRUE(whole.made.empty());
   EXPECT_EQ(whole.left, (std::vector<std::string>{"rope.freqs"}));
   EXPECT_EQ(whole.metadata.integer("llama.context_length"), 1024);
-  EXPECT_EQ(whole.head_rows, HeadRows::kInterleavedPairs);
+  EXPECT_EQ(whole.row_order, RowOrder::kInterleavedPairs);
   const Checkpoint joined = open_model_files({two.folder(), ""});
   EXPECT_EQ(joined.made.at("blk.1.attn_q.weight").how, "rows of 2 files joined");
   EXPECT_EQ(joined.made.at("blk.1.attn_output.weight").how, "columns of 2 files joined");

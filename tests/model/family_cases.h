@@ -21,7 +21,7 @@ struct FamilyCase {
   std::vector<std::pair<std::string, MetadataValue>> keys{};  // below the architecture
   // Vectors of each block, or of the whole where the name does not begin with "blk.".
   std::vector<std::pair<std::string, int64_t>> vectors{};
-  HeadRows head_rows = HeadRows::kOfArchitecture;
+  std::optional<RowOrder> row_order{};
   bool has_split_qkv = false;  // of GPT-2: three matrices in place of attn_qkv
 };
 
@@ -29,7 +29,7 @@ inline void PrintTo(const FamilyCase& c, std::ostream* out) { *out << c.name; }
 
 inline std::shared_ptr<const Checkpoint> checkpoint_of(const FamilyCase& c) {
   const auto checkpoint = tiny_checkpoint(c.shape);
-  checkpoint->head_rows = c.head_rows;
+  checkpoint->row_order = c.row_order;
   for (const auto& [key, value] : c.keys)
     checkpoint->metadata.set(c.shape.architecture + "." + key, value);
   const auto add = [&](const std::string& name, int64_t size) {
@@ -96,7 +96,7 @@ inline void add_llama_cases(std::vector<FamilyCase>& cases) {
   add("llama_multi_head", [](FamilyCase& c) { c.shape.n_kv_heads = 4; });
   add("llama_multi_query", [](FamilyCase& c) { c.shape.n_kv_heads = 1; });
   add("llama_wide_heads", [](FamilyCase& c) { c.shape.head_dim = 48; });
-  add("llama_half_split", [](FamilyCase& c) { c.head_rows = HeadRows::kHalfSplit; });
+  add("llama_half_split", [](FamilyCase& c) { c.row_order = RowOrder::kHalfSplit; });
   add("llama_f32_cache", [](FamilyCase& c) { c.kv_dtype = DType::kF32; });
   add("llama_qk_norm", [](FamilyCase& c) { c.shape.qk_norm = true; });
   add("llama_biases", [](FamilyCase& c) {

@@ -360,7 +360,7 @@ TEST(LlamaSpec, RowOrderOfQueriesAndKeysIsUndone) {
     const int64_t width = view.shape.rank() == 2 ? view.shape.cols() : 1;
     std::vector<float> permuted(values.size());
     for (int64_t row = 0; row < static_cast<int64_t>(values.size()) / width; ++row) {
-      const int64_t from = canonical_row(RowOrder::kInterleavedPairs, 16, row);
+      const int64_t from = half_split_row(row, 16, 16);
       std::copy_n(values.begin() + from * width, width, permuted.begin() + row * width);
     }
     interleaved->owned.push_back(std::make_shared<Tensor>(Tensor::of(view.shape, permuted)));

@@ -126,7 +126,7 @@ TEST_F(QuantizedCache, TheNameHoldsAllThatTheResultDependsOn) {
     c.metadata.set("tokenizer.ggml.tokens",
                    {std::vector<std::string>{"ab", "c"}, "array of string"});
   });
-  differs("order of rows", [](Checkpoint& c) { c.head_rows = HeadRows::kHalfSplit; });
+  differs("order of rows", [](Checkpoint& c) { c.row_order = RowOrder::kHalfSplit; });
   differs("a tensor fewer", [](Checkpoint& c) { c.tensor_order.pop_back(); });
   differs("two tensors in each other's place", [](Checkpoint& c) {
     std::swap(c.tensors["blk.0.attn_k.weight"], c.tensors["blk.0.attn_v.weight"]);

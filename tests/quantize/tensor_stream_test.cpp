@@ -66,9 +66,10 @@ TEST(TensorStream, BytesDoNotDependOnThreads) {
 TEST(TensorStream, RowsMoveBetweenPairsAndHalvesAndBack) {
   const auto checkpoint = tiny();  // llama: pairs, heads of 16
   PlanOptions options;
-  options.head_rows = HeadRows::kHalfSplit;
+  options.row_order = RowOrder::kHalfSplit;
   const PlannedTensor query = find(plan_tensors(*checkpoint, options), "blk.0.attn_q.weight");
-  EXPECT_EQ(query.move, RowMove::kToHalfSplit);
+  EXPECT_EQ(query.order_before, RowOrder::kInterleavedPairs);
+  EXPECT_EQ(query.order_after, RowOrder::kHalfSplit);
   const std::vector<std::byte> halves = bytes_of(*checkpoint, query);
   const TensorView& stored = *checkpoint->find("blk.0.attn_q.weight");
   const uint64_t row = stored.row_bytes();
@@ -77,12 +78,12 @@ TEST(TensorStream, RowsMoveBetweenPairsAndHalvesAndBack) {
   EXPECT_EQ(std::memcmp(halves.data() + 27 * row, stored.row(23), row), 0);
 
   Checkpoint split = *checkpoint;
-  split.head_rows = HeadRows::kHalfSplit;
+  split.row_order = RowOrder::kHalfSplit;
   split.tensors["blk.0.attn_q.weight"].data = halves.data();
   const TensorPlan back = plan_tensors(split, {});
   const std::vector<std::byte> pairs = bytes_of(split, find(back, "blk.0.attn_q.weight"));
   EXPECT_EQ(std::memcmp(pairs.data(), stored.data, pairs.size()), 0);
-  EXPECT_EQ(find(back, "blk.0.attn_v.weight").move, RowMove::kNone);
+  EXPECT_FALSE(find(back, "blk.0.attn_v.weight").moves_rows());
 }
 
 // Of a head that is turned in part, only those rows are in pairs.
@@ -90,7 +91,7 @@ TEST(TensorStream, RowsThatDoNotTurnStay) {
   const auto checkpoint = tiny();
   checkpoint->metadata.set("llama.rope.dimension_count", testing::metadata_value(int64_t{8}));
   PlanOptions options;
-  options.head_rows = HeadRows::kHalfSplit;
+  options.row_order = RowOrder::kHalfSplit;
   const PlannedTensor query = find(plan_tensors(*checkpoint, options), "blk.0.attn_q.weight");
   const std::vector<std::byte> halves = bytes_of(*checkpoint, query);
   const TensorView& stored = *checkpoint->find("blk.0.attn_q.weight");

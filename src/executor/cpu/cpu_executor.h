@@ -59,12 +59,12 @@ class CpuExecutor final : public Executor {
   struct LoadedWeight {
     std::string name;
     WeightUse use;
-    TensorView tensor;          // dtype and shape of `rows`
-    StoredRows rows;            // in the file, or in `decoded`
-    Tensor decoded;             // of a plain type that no kernel reads
-    PackedWeight packed;        // of a quantised type
-    std::vector<float> vector;  // WeightUse::kVector
-    int64_t pair_head_dim = 0;  // > 0: rows are interleaved pairs
+    TensorView tensor;                 // dtype and shape of `rows`
+    StoredRows rows;                   // in the file, or in `decoded`
+    Tensor decoded;                    // of a plain type that no kernel reads
+    PackedWeight packed;               // of a quantised type
+    std::vector<float> vector;         // WeightUse::kVector
+    int64_t interleaved_head_dim = 0;  // > 0: rows are interleaved pairs
   };
   // Tokens [begin, end) of one sequence that attention takes together.
   struct TokenTile {

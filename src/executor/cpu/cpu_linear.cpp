@@ -116,7 +116,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   }
   FloatLinearTask task;
   task.cols = projection.weight.cols;
-  task.pair_head_dim = weight.pair_head_dim;
+  task.interleaved_head_dim = weight.interleaved_head_dim;
   task.x = x;
   task.n_tokens = n_tokens;
   task.y = data(projection.y);

@@ -18,7 +18,7 @@ struct FloatLinearTask {
   int64_t row_begin = 0;
   int64_t row_end = 0;
   // > 0: rows of each head of so many are interleaved pairs; what is written is half-split.
-  int64_t pair_head_dim = 0;
+  int64_t interleaved_head_dim = 0;
   const float* x = nullptr;  // what pack_tokens wrote; of one token, [cols] will do
   int64_t n_tokens = 0;
   float* y = nullptr;  // [n_tokens, y_stride]

@@ -58,14 +58,6 @@ void scatter(const PackedLayout& layout, const BlockCodes& row, int r, uint8_t* 
   }
 }
 
-// The row of the source that packed row `row` comes from.
-int64_t source_row(int64_t row, RowOrder order, int64_t head_dim) {
-  if (order == RowOrder::kAsStored) return row;
-  const int64_t half = head_dim / 2;
-  const int64_t i = row % head_dim;
-  return row - i + (i < half ? 2 * i : 2 * (i - half) + 1);
-}
-
 }  // namespace
 
 uint64_t PackedWeight::packed_bytes(const TensorView& source) {
@@ -94,7 +86,7 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
   auto* packed = reinterpret_cast<uint8_t*>(data_.data());
   const auto pack_groups = [&](int64_t begin, int64_t end, int) {
     for (int64_t row = begin * kGroupRows; row < end * kGroupRows && row < rows_; ++row) {
-      const std::byte* from = source.row(source_row(row, row_order, head_dim));
+      const std::byte* from = source.row(permuted ? interleaved_row(row, head_dim, head_dim) : row);
       uint8_t* super = packed + row / kGroupRows * group_bytes;
       for (int64_t col = 0; col < cols_; col += layout.cols, super += layout.n_bytes) {
         const int64_t n_cols = cols_ - col < layout.cols ? cols_ - col : layout.cols;

@@ -42,7 +42,9 @@ void linear(ConstRows x, const WeightSource& weight, std::span<const float> bias
     std::vector<float> row(static_cast<size_t>(x.n_cols));
     for (int64_t r = begin; r < end; ++r) {
       decode_row(weight.tensor.dtype, stored.row(r), row);
-      const int64_t out = canonical_row(weight.row_order, weight.head_dim, r);
+      const int64_t out = weight.row_order == RowOrder::kHalfSplit
+                              ? r
+                              : half_split_row(r, weight.head_dim, weight.head_dim);
       for (int64_t t = 0; t < x.n_rows; t += kTile) {
         const std::array<double, kTile> sums = dot_columns(row, tiles.data() + t * x.n_cols);
         for (int64_t i = 0; i < std::min(kTile, x.n_rows - t); ++i) {

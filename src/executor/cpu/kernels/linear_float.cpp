@@ -7,6 +7,7 @@
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/kernels-inl.h"
 #include "executor/cpu/kernels/lanes-inl.h"
+#include "tensor/row_order.h"
 
 namespace limpid::LIMPID_ISA {
 namespace {
@@ -62,12 +63,9 @@ LIMPID_INLINE void prefetch_lines(const void* from) {
 LIMPID_INLINE int64_t padded_cols(int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
 
 LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
-  const int64_t head_dim = task.pair_head_dim;
+  const int64_t head_dim = task.interleaved_head_dim;
   row += task.first_row;
-  if (head_dim == 0) return row;
-  const int64_t head = row / head_dim * head_dim;
-  const int64_t i = row - head;
-  return head + i / 2 + (i & 1) * (head_dim / 2);
+  return head_dim == 0 ? row : half_split_row(row, head_dim, head_dim);
 }
 
 template <int kR, int kT>
