@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -103,59 +104,6 @@ void complete_gpt2(Checkpoint& checkpoint) {
   }
 }
 
-enum class Has : uint8_t { kNever, kMaybe, kAlways };
-
-// Tensors that a class has in every block together, or not at all.
-struct Group {
-  std::vector<std::string_view> parts;
-  Has has;
-};
-
-std::vector<Group> groups_of(const HuggingFaceFamily& family) {
-  const std::vector<std::string_view> qkv = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
-  const std::vector<std::string_view> mlp = {"ffn_gate.bias", "ffn_up.bias", "ffn_down.bias"};
-  std::vector<std::string_view> attention = qkv;
-  attention.emplace_back("attn_output.bias");
-  const bool is_qwen3 = family.model_type == "qwen3";
-  std::vector<Group> groups = {
-      {{"attn_q_norm.weight", "attn_k_norm.weight"}, is_qwen3 ? Has::kAlways : Has::kNever}};
-  if (!family.bias_key.empty()) {
-    attention.insert(attention.end(), mlp.begin(), mlp.end());
-    groups.push_back({attention, Has::kMaybe});
-  } else if (family.model_type == "qwen2") {
-    groups.insert(groups.end(),
-                  {{qkv, Has::kAlways}, {{"attn_output.bias"}, Has::kNever}, {mlp, Has::kNever}});
-  } else {
-    groups.insert(groups.end(),
-                  {{attention, Has::kMaybe}, {mlp, is_qwen3 ? Has::kNever : Has::kMaybe}});
-  }
-  return groups;
-}
-
-bool is_of_group(std::string_view name, const Group& group) {
-  return std::ranges::any_of(group.parts, [&](std::string_view part) {
-    return name.starts_with("blk.") && name.ends_with(part) &&
-           name[name.size() - part.size() - 1] == '.';
-  });
-}
-
-void complete_group(Checkpoint& checkpoint, const Group& group, const TensorTable& table,
-                    std::string_view class_name) {
-  const auto there = std::ranges::find_if(
-      checkpoint.tensor_order, [&](const std::string& name) { return is_of_group(name, group); });
-  if (group.has == Has::kNever && there != checkpoint.tensor_order.end()) {
-    throw UnsupportedError(fmt::format("{}: {} has no place for {}, which the model has",
-                                       checkpoint.path, class_name, *there));
-  }
-  if (group.has != Has::kAlways && there == checkpoint.tensor_order.end()) return;
-  for (const TensorEntry& entry : table.entries) {
-    if (!is_of_group(entry.name, group) || checkpoint.find(entry.name) != nullptr) continue;
-    LIMPID_CHECK(UnsupportedError, entry.name.ends_with(".bias"),
-                 "{}: {} needs {}, which is missing", checkpoint.path, class_name, entry.name);
-    add_zeros(checkpoint, entry.name, entry.shape);
-  }
-}
-
 }  // namespace
 
 Checkpoint completed(Checkpoint canonical) {
@@ -169,12 +117,32 @@ Checkpoint with_named_scaling(Checkpoint canonical) {
   return canonical;
 }
 
-Checkpoint completed_for_class(Checkpoint canonical, const HuggingFaceFamily& family) {
-  const DecoderSpec spec = read_spec(canonical);
-  if (spec.position != PositionKind::kRope) return canonical;  // a GPT-2 has all of its parts
-  const TensorTable table = tensor_table(canonical, spec);
-  for (const Group& group : groups_of(family))
-    complete_group(canonical, group, table, family.class_name);
+Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_class) {
+  if (model_class.family == Family::kGpt2) return canonical;  // it has all of its parts
+  const TensorTable table = tensor_table(canonical, read_spec(canonical));
+  std::set<std::string_view> keys;  // of config.json, that have to be true
+  for (const std::string& name : canonical.tensor_order) {
+    const auto part = optional_part(name);
+    if (!part) continue;
+    const Presence presence = presence_of(*part, model_class);
+    LIMPID_CHECK(UnsupportedError, presence.when != Presence::When::kNever,
+                 "{}: {} has no place for {}, which the model has", canonical.path,
+                 model_class.class_name, name);
+    keys.insert(presence.key);
+  }
+  for (const TensorEntry& entry : table.entries) {
+    const auto part = optional_part(entry.name);
+    if (!part || canonical.find(entry.name) != nullptr) continue;
+    const Presence presence = presence_of(*part, model_class);
+    const bool needed =
+        presence.when == Presence::When::kAlways ||
+        (presence.when == Presence::When::kIfConfigured && keys.contains(presence.key));
+    if (!needed) continue;
+    LIMPID_CHECK(UnsupportedError, entry.name.ends_with(".bias"),
+                 "{}: {} needs {}, which is missing", canonical.path, model_class.class_name,
+                 entry.name);
+    add_zeros(canonical, entry.name, entry.shape);
+  }
   return canonical;
 }
 

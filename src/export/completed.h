@@ -2,7 +2,7 @@
 #pragma once
 
 #include "checkpoint/checkpoint.h"
-#include "layouts/hugging_face.h"
+#include "layouts/model_classes.h"
 #include "model/decoder_spec.h"
 
 namespace limpid {
@@ -19,6 +19,6 @@ Checkpoint with_named_scaling(Checkpoint canonical);
 
 // The parts that a class of transformers has: of biases that it has only together, those that are
 // missing become zeros. Throws UnsupportedError naming a tensor that the class has no place for.
-Checkpoint completed_for_class(Checkpoint canonical, const HuggingFaceFamily& family);
+Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_class);
 
 }  // namespace limpid

@@ -104,7 +104,8 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   const TokenizerSpec* ids = tokenizer ? &*tokenizer : nullptr;
   const std::string config =
       hugging_face_config(checkpoint, spec, ids, torch_name(main_type(result.plan)));
-  const auto table = tensor_list(result.plan, find_hugging_face_family(spec.architecture)->names);
+  const auto table =
+      tensor_list(result.plan, &hugging_face_names(*find_model_class(spec.architecture)));
   make_folder(path);
   const std::filesystem::path folder(path);
   SafetensorsStream stream((folder / "model.safetensors").string(), {{"format", "pt"}}, table);
@@ -174,12 +175,10 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
     write_meta(path, source, options, result);
     return result;
   }
-  const std::string architecture = read_spec(source).architecture;
-  const HuggingFaceFamily* family = find_hugging_face_family(architecture);
-  LIMPID_CHECK(UnsupportedError, family != nullptr,
-               "{}: a {} model is not written for transformers", source.path, architecture);
-  plan.row_order = family->row_order;
-  source = completed_for_class(transposed_for(std::move(source), *family->names), *family);
+  const ModelClass& model_class = *find_model_class(read_spec(source).architecture);
+  plan.row_order = model_class.row_order;
+  source = completed_for_class(transposed_for(std::move(source), hugging_face_names(model_class)),
+                               model_class);
   result.plan = plan_tensors(source, plan);
   write_hugging_face(path, source, options, result);
   return result;

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "layouts/hugging_face.h"
 #include "layouts/hugging_face_defaults.h"
+#include "layouts/model_classes.h"
 
 namespace limpid {
 namespace {
@@ -99,10 +99,10 @@ Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
 }
 
 Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                  const HuggingFaceFamily& family) {
+                  const ModelClass& model_class) {
   LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
                "{}: rotates {} of {} elements of a head, which {} does not", checkpoint.path,
-               spec.rope.n_rot, spec.head_dim, family.class_name);
+               spec.rope.n_rot, spec.head_dim, model_class.class_name);
   Json json;
   json["hidden_size"] = spec.d_model;
   json["intermediate_size"] = spec.d_ff;
@@ -117,14 +117,11 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
   json["rope_scaling"] = rope_scaling(checkpoint, spec);
   json["hidden_act"] = "silu";
   // completed_for_class has made them whole: the first block speaks for all.
-  const bool qkv = checkpoint.find("blk.0.attn_q.bias") != nullptr;
-  const bool output = checkpoint.find("blk.0.attn_output.bias") != nullptr;
-  if (!family.bias_key.empty()) {
-    json[std::string(family.bias_key)] = qkv;
-  } else {
-    if (qkv == output) json["attention_bias"] = qkv;  // Qwen2 has those of Q, K, V unasked
-    json["mlp_bias"] = checkpoint.find("blk.0.ffn_gate.bias") != nullptr;
-  }
+  const auto set_bias = [&](std::string_view key, const char* tensor) {
+    if (!key.empty()) json[std::string(key)] = checkpoint.find(tensor) != nullptr;
+  };
+  set_bias(model_class.attention_bias_key, "blk.0.attn_output.bias");
+  set_bias(model_class.mlp_bias_key, "blk.0.ffn_gate.bias");
   json["attention_dropout"] = 0.0;
   return json;
 }
@@ -133,14 +130,11 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
 
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                 const TokenizerSpec* tokenizer, const std::string& dtype) {
-  const HuggingFaceFamily* family = find_hugging_face_family(spec.architecture);
-  LIMPID_CHECK(UnsupportedError, family != nullptr,
-               "{}: a {} model is not written for transformers", checkpoint.path,
-               spec.architecture);
+  const ModelClass& model_class = *find_model_class(spec.architecture);
   Json json;
-  json["architectures"] = {std::string(family->class_name)};
-  json["model_type"] = std::string(family->model_type);
-  json.update(spec.position == PositionKind::kRope ? llama_config(checkpoint, spec, *family)
+  json["architectures"] = {std::string(model_class.class_name)};
+  json["model_type"] = std::string(model_class.model_type);
+  json.update(spec.position == PositionKind::kRope ? llama_config(checkpoint, spec, model_class)
                                                    : gpt2_config(checkpoint, spec));
   json["initializer_range"] = 0.02;
   json["use_cache"] = true;

@@ -8,45 +8,31 @@
 #include "layouts/hugging_face_defaults.h"
 #include "layouts/hugging_face_gpt2.h"
 #include "layouts/hugging_face_llama.h"
+#include "layouts/spec_reader.h"
+#include "layouts/tied_head.h"
 
 namespace limpid {
 namespace {
 
-// Known by class. A new relative is a line here, and keys and names where its reader is.
-constexpr std::array kFamilies = {
-    HuggingFaceFamily{"LlamaForCausalLM", "llama", "llama", &kHuggingFaceLlamaNames,
-                      read_hugging_face_llama},
-    HuggingFaceFamily{"MistralForCausalLM", "mistral", "llama", &kHuggingFaceLlamaNames,
-                      read_hugging_face_llama},
-    HuggingFaceFamily{"Qwen2ForCausalLM", "qwen2", "qwen2", &kHuggingFaceLlamaNames,
-                      read_hugging_face_llama},
-    HuggingFaceFamily{"Qwen3ForCausalLM", "qwen3", "qwen3", &kHuggingFaceLlamaNames,
-                      read_hugging_face_llama},
-    HuggingFaceFamily{"Ernie4_5ForCausalLM", "ernie4_5", "ernie4_5", &kHuggingFaceLlamaNames,
-                      read_hugging_face_llama, RowOrder::kInterleavedPairs, "use_bias"},
-    HuggingFaceFamily{"GPT2LMHeadModel", "gpt2", "gpt2", &kGpt2Conv1dNames, read_hugging_face_gpt2},
-};
-
 std::string class_names() {
   std::string names;
-  for (const HuggingFaceFamily& family : kFamilies)
-    names += (names.empty() ? "" : ", ") + std::string(family.class_name);
+  for (const ModelClass& known : model_classes())
+    names += (names.empty() ? "" : ", ") + std::string(known.class_name);
   return names;
 }
 
-const HuggingFaceFamily& find_family(const Checkpoint& given, SpecReader& config) {
+const ModelClass& class_of(const Checkpoint& given, SpecReader& config) {
   const std::vector<std::string>* classes = config.strings("architectures");
   const std::string type = config.string_or("model_type", "");
-  for (const HuggingFaceFamily& family : kFamilies) {
+  for (const ModelClass& known : model_classes()) {
     const bool by_class =
-        classes != nullptr && classes->size() == 1 && classes->front() == family.class_name;
-    if (!by_class && (classes != nullptr || type != family.model_type)) continue;
-    if (!type.empty() && type != family.model_type) {
-      config.refuse("model_type",
-                    fmt::format("is `{}`, and the class {} belongs to `{}`", printable(type),
-                                family.class_name, family.model_type));
+        classes != nullptr && classes->size() == 1 && classes->front() == known.class_name;
+    if (!by_class && (classes != nullptr || type != known.model_type)) continue;
+    if (!type.empty() && type != known.model_type) {
+      config.refuse("model_type", fmt::format("is `{}`, and the class {} belongs to `{}`",
+                                              printable(type), known.class_name, known.model_type));
     }
-    return family;
+    return known;
   }
   std::string found = type;
   if (classes != nullptr) {
@@ -116,36 +102,63 @@ void refuse_quantized(const Checkpoint& given) {
   }
 }
 
-}  // namespace
-
-const HuggingFaceFamily* find_hugging_face_family(std::string_view architecture) {
-  for (const HuggingFaceFamily& family : kFamilies) {
-    if (family.architecture == architecture) return &family;
-  }
-  return nullptr;
+void check_presence(const Checkpoint& canonical, const NameTable& names, const std::string& tensor,
+                    bool expected, std::string_view why) {
+  if ((canonical.find(tensor) != nullptr) == expected) return;
+  throw FormatError(canonical.path, FormatError::kNoOffset,
+                    their_name(names, tensor).value_or(tensor),
+                    fmt::format("{}, but {}", expected ? "is missing" : "is there", why));
 }
 
-HuggingFaceKeys read_hugging_face_config(const Checkpoint& given) {
-  SpecReader config(given, "config");
-  HuggingFaceKeys keys;
-  keys.family = &find_family(given, config);
+}  // namespace
+
+const NameTable& hugging_face_names(const ModelClass& model_class) {
+  return model_class.family == Family::kGpt2 ? kGpt2Conv1dNames : kHuggingFaceLlamaNames;
+}
+
+HuggingFaceConfig read_hugging_face_config(const Checkpoint& given) {
+  SpecReader reader(given, "config");
+  HuggingFaceConfig config;
+  config.model_class = &class_of(given, reader);
   refuse_quantized(given);
-  keys.canonical.set("general.architecture", {std::string(keys.family->architecture), "string"});
-  keys.finish = keys.family->read_config(config, *keys.family, keys.canonical);
-  read_bookkeeping(config);
-  config.refuse_the_rest();
-  return keys;
+  const ModelClass& model_class = *config.model_class;
+  config.canonical.set("general.architecture", {std::string(model_class.architecture), "string"});
+  config.parts = model_class.family == Family::kGpt2
+                     ? read_hugging_face_gpt2(reader, model_class, config.canonical)
+                     : read_hugging_face_llama(reader, model_class, config.canonical);
+  read_bookkeeping(reader);
+  reader.refuse_the_rest();
+  return config;
+}
+
+void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
+  const ModelClass& model_class = *config.model_class;
+  const NameTable& names = hugging_face_names(model_class);
+  resolve_output_weight(canonical, config.parts.tied, "lm_head.weight");
+  if (model_class.family == Family::kGpt2)
+    return check_presence(canonical, names, "output_norm.bias", true, "GPT-2 has biases");
+  const int64_t n_layers =
+      config.canonical.integer(fmt::format("{}.block_count", model_class.architecture)).value();
+  for (const OptionalTensor& optional : optional_tensors()) {
+    const bool expected = config.parts.*optional.part;
+    const Presence presence = presence_of(optional.part, model_class);
+    const std::string why =
+        presence.when == Presence::When::kIfConfigured
+            ? fmt::format("{} is {}", presence.key, expected)
+            : fmt::format("a {} {} it", model_class.class_name, expected ? "has" : "never has");
+    for (int64_t i = 0; i < n_layers; ++i)
+      check_presence(canonical, names, fmt::format("blk.{}.{}", i, optional.name), expected, why);
+  }
 }
 
 Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
-  HuggingFaceKeys keys = read_hugging_face_config(given);
-  read_hugging_face_defaults(given, keys.canonical);
-
-  Checkpoint result = translate_names(given, *keys.family->names);
-  result.metadata = std::move(keys.canonical);
+  HuggingFaceConfig config = read_hugging_face_config(given);
+  read_hugging_face_defaults(given, config.canonical);
+  Checkpoint result = translate_names(given, hugging_face_names(*config.model_class));
+  result.metadata = config.canonical;
   result.naming = Naming::kGguf;
-  result.row_order = keys.family->row_order;
-  keys.finish(result);
+  result.row_order = config.model_class->row_order;
+  apply_parts(config, result);
   return result;
 }
 

@@ -1,7 +1,6 @@
 #include "layouts/hugging_face_gpt2.h"
 
 #include "layouts/gpt2_config.h"
-#include "layouts/tied_head.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -13,15 +12,15 @@ void require(SpecReader& config, const std::optional<int64_t>& size, const char*
 
 }  // namespace
 
-FinishCheckpoint read_hugging_face_gpt2(SpecReader& config, const HuggingFaceFamily& /*family*/,
-                                        Metadata& canonical) {
+OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model_class,
+                                     Metadata& canonical) {
   Gpt2Config read = read_gpt2_config(config);
   require(config, read.n_layers, "n_layer");
   require(config, read.n_heads, "n_head");
   require(config, read.d_model, "n_embd");
   require(config, read.n_ctx, "n_positions");
   require(config, read.vocab_size, "vocab_size");
-  if (read.has_biases) config.refuse("bias", "is no key of GPT-2 in transformers");
+  if (read.has_biases) config.refuse("bias", "is not a key of GPT-2 in transformers");
   if (!read.activation) read.activation = "gelu_tanh";
   if (!read.d_ff) read.d_ff = 4 * *read.d_model;
   // Of heads for classification, which no causal model has.
@@ -30,11 +29,7 @@ FinishCheckpoint read_hugging_face_gpt2(SpecReader& config, const HuggingFaceFam
     config.ignore(name);
   }
   set_gpt2_keys(read, canonical);
-  return [tied = read.tied.value_or(true)](Checkpoint& checkpoint) {
-    settle_head(checkpoint, tied, "lm_head.weight");
-    if (checkpoint.find("output_norm.bias") != nullptr) return;
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, "ln_f.bias", "is missing");
-  };
+  return {.tied = read.tied.value_or(model_class.tied)};
 }
 
 }  // namespace limpid

@@ -139,7 +139,7 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
             R"({"activation_function": "gelu"} for the exact one, torch's nn.GELU(), )"
             R"("gelu_new" for the tanh of OpenAI's GPT-2)");
   }
-  settle_head(result, config.tied, "lm_head.weight");
+  resolve_output_weight(result, config.tied, "lm_head.weight");
   set_gpt2_keys(config, result.metadata);
   result.naming = Naming::kGguf;
   return result;

@@ -1,6 +1,8 @@
 #include "layouts/tied_head.h"
 
-#include <string>
+#include <fmt/format.h>
+
+#include <string_view>
 
 #include "limpid/error.hpp"
 
@@ -10,11 +12,11 @@ namespace {
 
 constexpr const char* kHead = "output.weight";
 
-void leave_head(Checkpoint& checkpoint, const char* why) {
+void leave_head(Checkpoint& checkpoint, std::string_view their_name, std::string_view why) {
   checkpoint.tensors.erase(kHead);
   checkpoint.made.erase(kHead);
   std::erase(checkpoint.tensor_order, kHead);
-  checkpoint.left.push_back(std::string(kHead) + " (" + why + ")");
+  checkpoint.left.push_back(fmt::format("{} ({})", their_name, why));
 }
 
 }  // namespace
@@ -25,17 +27,18 @@ void tie_shared_head(Checkpoint& checkpoint) {
   const bool same = embedding != nullptr && head != nullptr && head->data != nullptr &&
                     head->data == embedding->data && head->dtype == embedding->dtype &&
                     head->shape == embedding->shape;
-  if (same) leave_head(checkpoint, "the same bytes as token_embd.weight");
+  if (same) leave_head(checkpoint, kHead, "the same bytes as token_embd.weight");
 }
 
-void settle_head(Checkpoint& checkpoint, std::optional<bool> tied, const char* their_name) {
+void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
+                           const char* their_name) {
   if (!tied) return tie_shared_head(checkpoint);
   const bool there = checkpoint.find(kHead) != nullptr;
   if (!*tied && !there) {
     throw FormatError(checkpoint.path, FormatError::kNoOffset, their_name,
                       "is missing, and tie_word_embeddings is not true");
   }
-  if (*tied && there) leave_head(checkpoint, "the embeddings are tied");
+  if (*tied && there) leave_head(checkpoint, their_name, "the embeddings are tied");
 }
 
 }  // namespace limpid

@@ -12,9 +12,10 @@ namespace limpid {
 // Checkpoint::left. A model without `output.weight` is one with tied embeddings.
 void tie_shared_head(Checkpoint& checkpoint);
 
-// What a configuration says of it goes first: tied, and an `output.weight` that is there all the
-// same is left; untied, and one that is missing is a FormatError of `their_name`. Absent:
-// tie_shared_head.
-void settle_head(Checkpoint& checkpoint, std::optional<bool> tied, const char* their_name);
+// The configuration decides when it says anything. If it says tied, an `output.weight` in the file
+// is left unused. If it says untied, a missing one is a FormatError that names `their_name`. If it
+// says nothing: tie_shared_head.
+void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
+                           const char* their_name);
 
 }  // namespace limpid

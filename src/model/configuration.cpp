@@ -99,16 +99,6 @@ Metadata keys_of(const NamedConfiguration& named) {
   return keys;
 }
 
-bool has_part(std::string_view tensor, const OptionalParts& parts) {
-  const auto is = [&](std::string_view part) {
-    return tensor.find(part) != std::string_view::npos;
-  };
-  if (is("_norm.weight")) return parts.qk_norm;
-  if (is("attn_output.bias")) return parts.o_bias;
-  if (is("ffn_")) return parts.mlp_bias;
-  return parts.qkv_bias;
-}
-
 }  // namespace
 
 std::span<const std::string_view> configuration_names() { return kNames; }
@@ -119,8 +109,9 @@ Checkpoint named_configuration(std::string_view name) {
                name, fmt::join(kNames, ", "));
   OptionalParts parts;
   parts.tied = found->tied;
-  parts.qkv_bias = found->architecture == "qwen2";
-  parts.qk_norm = found->architecture == "qwen3";
+  const ModelClass& model_class = *find_model_class(found->architecture);
+  parts.qkv_bias = model_class.always_has_qkv_bias;
+  parts.qk_norm = model_class.has_qk_norm;
   Checkpoint checkpoint = checkpoint_of_shapes(keys_of(*found), parts);
   checkpoint.path = found->name;
   return checkpoint;
@@ -152,7 +143,8 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
 
   const DecoderSpec spec = read_spec(checkpoint);
   for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
-    if (entry.required || has_part(entry.name, parts)) add(entry.name, entry.shape);
+    const auto part = optional_part(entry.name);
+    if (entry.required || (part && parts.**part)) add(entry.name, entry.shape);
   }
   return checkpoint;
 }

@@ -7,18 +7,10 @@
 #include <string_view>
 
 #include "checkpoint/checkpoint.h"
+#include "layouts/model_classes.h"
 #include "model/decoder_spec.h"
 
 namespace limpid {
-
-// Tensors that a relative has besides those that all of its family have.
-struct OptionalParts {
-  bool tied = false;  // no output matrix of its own
-  bool qkv_bias = false;
-  bool o_bias = false;
-  bool mlp_bias = false;
-  bool qk_norm = false;
-};
 
 // Names of published models: "llama-3-8b", "gpt2-xl", …
 std::span<const std::string_view> configuration_names();

@@ -17,32 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Which of the family's optional tensors such a configuration has. The family's own reader checks
-// it against the keys once more.
-OptionalParts parts_of(const Metadata& keys, const HuggingFaceFamily& family) {
-  const auto flag = [&](const char* name, bool fallback) {
-    return keys.boolean(std::string("config.") + name).value_or(fallback);
-  };
-  const std::string_view type = family.model_type;
-  OptionalParts parts;
-  const bool all_biases =
-      !family.bias_key.empty() && flag(std::string(family.bias_key).c_str(), false);
-  parts.tied = flag("tie_word_embeddings", type == "gpt2");
-  parts.o_bias = all_biases || (type != "qwen2" && flag("attention_bias", false));
-  parts.qkv_bias = type == "qwen2" || parts.o_bias;
-  parts.mlp_bias = all_biases || flag("mlp_bias", false);
-  parts.qk_norm = type == "qwen3";
-  return parts;
-}
-
 Checkpoint of_hugging_face(Checkpoint given) {
   given.naming = Naming::kHuggingFace;
-  HuggingFaceKeys keys = read_hugging_face_config(given);
-  Checkpoint checkpoint =
-      checkpoint_of_shapes(std::move(keys.canonical), parts_of(given.metadata, *keys.family));
+  const HuggingFaceConfig config = read_hugging_face_config(given);
+  Checkpoint checkpoint = checkpoint_of_shapes(config.canonical, config.parts);
   checkpoint.path = given.path;
-  checkpoint.row_order = keys.family->row_order;
-  keys.finish(checkpoint);
+  checkpoint.row_order = config.model_class->row_order;
+  apply_parts(config, checkpoint);
   return checkpoint;
 }
 

@@ -11,8 +11,6 @@
 namespace limpid {
 namespace {
 
-constexpr std::array<std::string_view, 1> kArchitectures = {"gpt2"};
-
 MlpKind read_activation(SpecReader& reader) {
   const std::string name = reader.string_or("hidden_activation", "gelu_tanh");
   if (name == "gelu_tanh") return MlpKind::kGeluTanh;
@@ -21,40 +19,6 @@ MlpKind read_activation(SpecReader& reader) {
   if (name == "silu") return MlpKind::kSilu;
   reader.refuse("hidden_activation",
                 fmt::format("is `{}` (known: gelu_tanh, gelu_erf, relu, silu)", name));
-}
-
-DecoderSpec read_gpt2_spec(const Checkpoint& checkpoint) {
-  SpecReader reader(checkpoint, std::string(kArchitectures[0]));
-  DecoderSpec spec;
-  spec.architecture = kArchitectures[0];
-  spec.norm = NormKind::kLayer;
-  spec.position = PositionKind::kLearned;
-  spec.n_layers = reader.required_size("block_count", kMostLayers);
-  spec.d_model = reader.required_size("embedding_length", kLargestSize);
-  spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);
-  spec.n_ctx_train = reader.required_size("context_length", kLargestSize);
-  spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
-  spec.n_kv_heads = spec.n_heads;
-  const int64_t n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, kLargestSize);
-  if (n_kv_heads != spec.n_heads) {
-    reader.fail(
-        "attention.head_count_kv",
-        fmt::format("is {}, but GPT-2 has as many as its {} heads", n_kv_heads, spec.n_heads));
-  }
-  if (spec.d_model % spec.n_heads != 0) {
-    reader.fail("attention.head_count",
-                fmt::format("{} heads do not divide the width of {}", spec.n_heads, spec.d_model));
-  }
-  spec.head_dim = spec.d_model / spec.n_heads;
-  spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_epsilon", 1e-5));
-  spec.mlp = read_activation(reader);
-  spec.attention_scale = static_cast<float>(
-      reader.positive_or("attention.scale", 1.0 / std::sqrt(static_cast<double>(spec.head_dim))));
-  spec.scale_by_inverse_layer = reader.flag_or("attention.scale_by_inverse_layer", false);
-  spec.vocab_size = reader.vocab_size();
-  spec.tied_embeddings = checkpoint.find("output.weight") == nullptr;
-  reader.require_plain_transformer(spec.n_ctx_train);
-  return spec;
 }
 
 // Entries of one block and of the whole. A file has all of its biases or none (nanoGPT's
@@ -126,12 +90,44 @@ class Gpt2Table {
   TensorTable table_;
 };
 
+}  // namespace
+
+DecoderSpec read_gpt2_spec(const Checkpoint& checkpoint) {
+  SpecReader reader(checkpoint, "gpt2");
+  DecoderSpec spec;
+  spec.architecture = "gpt2";
+  spec.norm = NormKind::kLayer;
+  spec.position = PositionKind::kLearned;
+  spec.n_layers = reader.required_size("block_count", kMostLayers);
+  spec.d_model = reader.required_size("embedding_length", kLargestSize);
+  spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);
+  spec.n_ctx_train = reader.required_size("context_length", kLargestSize);
+  spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
+  spec.n_kv_heads = spec.n_heads;
+  const int64_t n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, kLargestSize);
+  if (n_kv_heads != spec.n_heads) {
+    reader.fail(
+        "attention.head_count_kv",
+        fmt::format("is {}, but GPT-2 has as many as its {} heads", n_kv_heads, spec.n_heads));
+  }
+  if (spec.d_model % spec.n_heads != 0) {
+    reader.fail("attention.head_count",
+                fmt::format("{} heads do not divide the width of {}", spec.n_heads, spec.d_model));
+  }
+  spec.head_dim = spec.d_model / spec.n_heads;
+  spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_epsilon", 1e-5));
+  spec.mlp = read_activation(reader);
+  spec.attention_scale = static_cast<float>(
+      reader.positive_or("attention.scale", 1.0 / std::sqrt(static_cast<double>(spec.head_dim))));
+  spec.scale_by_inverse_layer = reader.flag_or("attention.scale_by_inverse_layer", false);
+  spec.vocab_size = reader.vocab_size();
+  spec.tied_embeddings = checkpoint.find("output.weight") == nullptr;
+  reader.require_plain_transformer(spec.n_ctx_train);
+  return spec;
+}
+
 TensorTable gpt2_tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   return Gpt2Table(checkpoint, spec).take();
 }
-
-}  // namespace
-
-const Family kGpt2Family{kArchitectures, read_gpt2_spec, gpt2_tensor_table};
 
 }  // namespace limpid

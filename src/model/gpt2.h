@@ -2,7 +2,9 @@
 // two matrices, and Q, K, V as the rows of one.
 #pragma once
 
-#include "model/family.h"
+#include "checkpoint/checkpoint.h"
+#include "model/decoder_spec.h"
+#include "model/tensor_table.h"
 
 namespace limpid {
 
@@ -10,6 +12,7 @@ namespace limpid {
 // attention.head_count, attention.layer_norm_epsilon}, and three keys of Limpid's own that GGUF
 // has not: hidden_activation ("gelu_tanh", "gelu_erf", "relu", "silu"), attention.scale and
 // attention.scale_by_inverse_layer.
-extern const Family kGpt2Family;
+DecoderSpec read_gpt2_spec(const Checkpoint& checkpoint);
+TensorTable gpt2_tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
 }  // namespace limpid

@@ -1,23 +1,15 @@
 #include "model/llama.h"
 
-#include <array>
 #include <cmath>
 
 #include "base/check.h"
+#include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
 #include "layouts/spec_reader.h"
 #include "tensor/codec.h"
 
 namespace limpid {
 namespace {
-
-constexpr std::array<std::string_view, 4> kArchitectures = {"llama", "qwen2", "qwen3", "ernie4_5"};
-
-// How GGUF files of the architecture keep rows of Q and K.
-RowOrder gguf_row_order(std::string_view architecture) {
-  const bool pairs = architecture == "llama" || architecture == "ernie4_5";
-  return pairs ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
-}
 
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
   spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
@@ -99,11 +91,14 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
   }
 }
 
+}  // namespace
+
 DecoderSpec read_llama_spec(const Checkpoint& checkpoint) {
   DecoderSpec spec;
   spec.architecture = checkpoint.metadata.string("general.architecture").value();
   SpecReader reader(checkpoint, spec.architecture);
-  spec.row_order = checkpoint.row_order.value_or(gguf_row_order(spec.architecture));
+  spec.row_order =
+      checkpoint.row_order.value_or(find_model_class(spec.architecture)->gguf_row_order);
   spec.n_layers = reader.required_size("block_count", kMostLayers);
   spec.d_model = reader.required_size("embedding_length", kLargestSize);
   spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);
@@ -117,7 +112,7 @@ DecoderSpec read_llama_spec(const Checkpoint& checkpoint) {
   return spec;
 }
 
-TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSpec& spec) {
+TensorTable llama_tensor_table(const DecoderSpec& spec) {
   TensorTable table;
   table.weights = std::make_unique<DecoderWeights>();
   DecoderWeights& w = *table.weights;
@@ -166,9 +161,5 @@ TensorTable llama_tensor_table(const Checkpoint& /*checkpoint*/, const DecoderSp
   table.consumed = {"rope_freqs.weight"};
   return table;
 }
-
-}  // namespace
-
-const Family kLlamaFamily{kArchitectures, read_llama_spec, llama_tensor_table};
 
 }  // namespace limpid

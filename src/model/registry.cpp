@@ -2,19 +2,16 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <map>
 #include <set>
 
 #include "base/check.h"
-#include "model/family.h"
+#include "layouts/model_classes.h"
 #include "model/gpt2.h"
 #include "model/llama.h"
 
 namespace limpid {
 namespace {
-
-const std::array kFamilies = {&kLlamaFamily, &kGpt2Family};
 
 // GGUF files hold more than models (general.type of its specification).
 void refuse_what_is_no_model(const Checkpoint& checkpoint) {
@@ -35,7 +32,7 @@ void refuse_what_is_no_model(const Checkpoint& checkpoint) {
                checkpoint.path);
 }
 
-const Family& find_family(const Checkpoint& checkpoint) {
+Family family_of(const Checkpoint& checkpoint) {
   refuse_what_is_no_model(checkpoint);
   const std::optional<std::string_view> architecture =
       checkpoint.metadata.string("general.architecture");
@@ -43,13 +40,10 @@ const Family& find_family(const Checkpoint& checkpoint) {
     throw FormatError(checkpoint.path, FormatError::kNoOffset, "general.architecture",
                       "is missing; the file does not say what model it holds");
   }
-  std::vector<std::string_view> known;
-  for (const Family* family : kFamilies) {
-    for (const std::string_view name : family->architectures) {
-      if (name == *architecture) return *family;
-      known.push_back(name);
-    }
-  }
+  const ModelClass* model_class = find_model_class(*architecture);
+  if (model_class != nullptr) return model_class->family;
+  std::set<std::string_view> known;
+  for (const ModelClass& one : model_classes()) known.insert(one.architecture);
   throw UnsupportedError(
       fmt::format("{}: architecture `{}` is not supported; choose a model of one of "
                   "these: {}",
@@ -143,13 +137,15 @@ class TensorSource {
 }  // namespace
 
 DecoderSpec read_spec(const Checkpoint& checkpoint) {
-  DecoderSpec spec = find_family(checkpoint).read_spec(checkpoint);
+  DecoderSpec spec = family_of(checkpoint) == Family::kGpt2 ? read_gpt2_spec(checkpoint)
+                                                            : read_llama_spec(checkpoint);
   check_vocabulary(checkpoint, spec);
   return spec;
 }
 
 TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec) {
-  return find_family(checkpoint).tensor_table(checkpoint, spec);
+  return family_of(checkpoint) == Family::kGpt2 ? gpt2_tensor_table(checkpoint, spec)
+                                                : llama_tensor_table(spec);
 }
 
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
