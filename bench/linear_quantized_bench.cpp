@@ -15,8 +15,8 @@
 
 #include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
+#include "executor/cpu/isa.h"
 #include "executor/cpu/packed_weight.h"
-#include "executor/cpu/quantized_kernels.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -86,7 +86,7 @@ Tensor small_weights(DType dtype, int64_t rows, int64_t cols) {
 }
 
 struct Bench {
-  const QuantizedKernels& kernels;
+  const Kernels& kernels;
   ThreadPool& pool;
   const AlignedBuffer& memory;
   int rounds;
@@ -102,7 +102,7 @@ struct Bench {
         task.y_stride = weight.rows();
         task.group_begin = weight.n_groups() * thread / pool.size();
         task.group_end = weight.n_groups() * (thread + 1) / pool.size();
-        kernels.linear[static_cast<int>(weight.format())](task);
+        kernels.linear_quantized(task);
       }
     });
   }
@@ -118,7 +118,7 @@ struct Bench {
     task.cols = cols;
     task.out = out.data();
     task.token_end = n_tokens;
-    kernels.quantize(task);
+    kernels.quantize_activations(task);
     return out;
   }
 
@@ -156,11 +156,7 @@ struct Bench {
 };
 
 int run(const std::string& isa, int n_threads, int rounds, const std::string& only) {
-  const QuantizedKernels* kernels = quantized_kernels(isa);
-  if (kernels == nullptr) {
-    fmt::print(stderr, "no kernels for '{}'\n", isa);
-    return 1;
-  }
+  const Kernels* kernels = choose_isa(isa).kernels;
   ThreadPool pool(n_threads);
   AlignedBuffer memory(kMemoryBytes);
   for (uint64_t& word : memory.as<uint64_t>()) word = 1;

@@ -3,7 +3,7 @@
 The same sources are compiled once for each instruction set. A function that two of the objects share
 (an inline function, a template of the standard library) is kept once by the linker, and if that is the
 copy built with AVX-512, a machine without it stops with SIGILL. So every weak or global
-symbol of an object of limpid_kernels_<isa> must lie in namespace limpid::isa_<isa>.
+symbol of an object of limpid_kernels_<isa> (and of train's and the tests' kernels) must lie in namespace limpid::isa_<isa>.
 
     check_isa_symbols.py BUILD_DIRECTORY      exits with 77 when no kernel is built there yet
 """
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-LIBRARY = re.compile(r"limpid_(?:train_)?kernels_(\w+)\.dir$")
+LIBRARY = re.compile(r"limpid_(?:\w+_)?kernels_(\w+)\.dir$")
 # Letters of nm for symbols that others can see or merge with: all capitals but U (undefined), and u, v, w.
 SHARED = set("ABCDGRSTVW") | set("uvw")
 # What the compiler adds for itself: coverage counters, sanitizers' registrations, the personality routine.
@@ -43,7 +43,7 @@ def main() -> int:
     build = pathlib.Path(sys.argv[1])
     n_objects = 0
     problems = []
-    for directory in sorted(build.rglob("limpid_kernels_*.dir")):
+    for directory in sorted(build.rglob("limpid_*kernels_*.dir")):
         isa = LIBRARY.search(directory.name).group(1)
         for path in sorted(directory.rglob("*.o")):
             n_objects += 1

@@ -19,7 +19,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("src", "tests", "fuzz", "bench", "examples")
 # Of the sets that a kernel is compiled for, one whose intrinsics clang and gcc both know.
-KERNELS = re.compile(r"limpid_kernels_(?!avx2\.)")
+KERNELS = re.compile(r"limpid_(?:\w+_)?kernels_(?!avx2\.)")
 
 
 def commands_of(build: pathlib.Path, wanted: list[pathlib.Path]) -> list[dict]:

@@ -1,21 +1,21 @@
-// The dozen ops a transformer needs. model/decoder.cpp is written once against this interface; who
-// executes decides what happens: reference/ defines each op, cpu/ answers fast, others record or
-// show.
+// What a transformer is computed with. model/decoder.cpp is written once against this interface.
+// The executor decides what an op does: reference/ defines each op, cpu/ computes it fast, others
+// record it or show it. op_list.h has the dozen ops.
 //
 // The contract (proven by tests/executor/contract_*_test.cpp):
-// - Each op returns a new Activation; nothing works in place. Memory is reused only after its
-//   handle died.
-// - All that changes from step to step stands in StepInputs; ops receive handles. Between
+// - Each op returns a new Activation; no op works in place. Memory is reused only after its handle
+//   died.
+// - All that changes from step to step is in StepInputs; ops receive handles. Between
 //   begin_step and end_step an executor allocates nothing, reads nothing back, and gives the same
 //   addresses for the same shape.
 // - Every output element is summed in one order that depends on shapes of weights only: the result
 //   for a token is bit-identical for any number of threads, any batch it is in, any chunking of its
 //   prompt.
-// - One thread drives an executor. Exceptions leave only from load_*, allocate_kv, reserve,
-//   begin_step and read, except ShapeError for ops called with operands that do not fit (a bug of
-//   the caller). A call that throws leaves the executor usable.
-// - The memory that reserve sets aside suffices for kMostActivations at once, one of them a head's
-//   result. Executors that keep copies of activations hold more: then an op may throw
+// - One thread drives an executor. Only load_*, allocate_kv, reserve, begin_step and read may
+//   throw; an op throws nothing but ShapeError, for operands that do not fit (a bug of the caller).
+//   A call that throws leaves the executor usable.
+// - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them the
+//   result of a head. An executor that keeps copies of activations needs more: then an op may throw
 //   ResourceError.
 #pragma once
 
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "executor/activation.h"
+#include "executor/unary_kind.h"
 #include "tensor/row_order.h"
 #include "tensor/tensor.h"
 
@@ -87,7 +88,7 @@ class StoredRows {
 // The weight as one f32 vector, half-split, for WeightUse::kVector.
 std::vector<float> decode_vector(const WeightSource& source);
 
-// Handle of a loaded weight. Invalid (false) stands for "the model has none".
+// Handle of a loaded weight. An invalid one (false) means that the model has none.
 struct Weight {
   int32_t id = -1;
   int64_t rows = 0;  // outputs of a projection, entries of a table, 1 for a vector
@@ -153,8 +154,6 @@ struct StepInputs {
 // Activations that are alive at the same time within a step, the result of an op included.
 inline constexpr int64_t kMostActivations = 8;
 
-enum class UnaryKind : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu };
-
 struct AttentionShape {
   int64_t n_heads = 0;
   int64_t n_kv_heads = 0;
@@ -195,45 +194,13 @@ class Executor {
   virtual void begin_step() = 0;     // one that throws has begun nothing
   virtual void end_step() = 0;       // never throws
 
-  // -- ops, between begin_step and end_step; a row is a token unless said otherwise --
-  // y[t] = table[token_ids[t]]: [n_tokens, table.cols]; ids were checked against the table by
-  // begin_step's caller.
-  virtual Activation embed(const Weight& table) = 0;
-  // y[t] = table[positions[t]] (GPT-2's learned positions).
-  virtual Activation embed_positions(const Weight& table) = 0;
-  // a + b and x * factor, element by element.
-  virtual Activation add(const Activation& a, const Activation& b) = 0;
-  virtual Activation scale(const Activation& x, float factor) = 0;
-  // Zhang & Sennrich 2019, eq. 4. Works on groups of weight.cols elements: x.cols is a multiple of
-  // it (a whole row in the usual case, one head for the QK norm of Qwen3).
-  //   y[g] = x[g] / sqrt(mean(x[g]^2) + eps) * weight
-  virtual Activation rms_norm(const Activation& x, const Weight& weight, float eps) = 0;
-  // Ba et al. 2016: y = (x - mean) / sqrt(var + eps) * weight + bias, biased variance.
-  virtual Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
-                                float eps) = 0;
-  // All projections of one input [rows, weight.cols] at once, so that x is prepared (quantised)
-  // once. The input of a head is what select_outputs gave.
-  virtual void linear(const Activation& x, std::span<Projection> projections) = 0;
-  // Su et al. 2021, half-split: for pair i of each head of head_dim elements, with c, s of the
-  // token's position,
-  //   y[i] = x[i]*c - x[i+n_rot/2]*s,  y[i+n_rot/2] = x[i]*s + x[i+n_rot/2]*c
-  // Elements from n_rot on pass through.
-  virtual Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) = 0;
-  // Appends k, v [n_tokens, n_kv_heads * head_dim] to the cache of `layer`, then attends causally:
-  //   out[t,h] = softmax(scale * q[t,h] . K[0..pos(t)]) V[0..pos(t)]
-  // with kv head h / (n_heads / n_kv_heads). q, out [n_tokens, n_heads * head_dim]. The
-  // partial (max, sum, accumulator) of each KV block are merged in order of position.
-  virtual Activation attention(const Activation& q, const Activation& k, const Activation& v,
-                               KvStorage& kv, int64_t layer, const AttentionShape& shape) = 0;
-  // silu(gate) * up, both [rows, d_ff]. Composite of unary() and a product (Shazeer 2020,
-  // arXiv:2002.05202).
-  virtual Activation swiglu(const Activation& gate, const Activation& up) = 0;
-  // The function of each element; reference/ops.h has the formulas.
-  virtual Activation unary(UnaryKind kind, const Activation& x) = 0;
-  // Rows output_rows of x: [n_outputs, x.cols].
-  virtual Activation select_outputs(const Activation& x) = 0;
-  // Names an activation for whoever looks (a tap, a trace); costs nothing elsewhere. layer -1:
-  // outside the blocks.
+  // -- ops, between begin_step and end_step --
+  // embed, add, rms_norm, linear, attention, …: op_list.h declares and describes them.
+#define LIMPID_OP(result, name, parameters, arguments) virtual result name parameters = 0;
+#include "executor/op_list.h"
+
+  // Gives an activation a name, for executors that show what a step computes (a tap, a trace);
+  // others ignore it. layer -1: outside the blocks.
   virtual void observe(std::string_view /*what*/, int64_t /*layer*/, const Activation& /*x*/) {}
 
   // -- after end_step --

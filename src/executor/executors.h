@@ -26,8 +26,7 @@ std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options = {})
 // "reference" or "cpu"; throws ArgumentError naming the choices.
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options = {});
 
-// Instruction sets compiled in that this CPU has, best first: of "avx512vnni", "avx512", "avx2",
-// "neon", "scalar".
+// Instruction sets compiled in that this CPU has, best first: "avx512vnni", …, "scalar".
 std::vector<std::string_view> available_isas();
 
 }  // namespace limpid

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "executor/cpu/quantized_kernels.h"
-#include "executor/quantized_cases.h"
+#include "executor/executors.h"
+#include "executor/probe/probes.h"
 
 namespace limpid {
 namespace {
@@ -22,10 +22,10 @@ void expect_exact(const Operands& operands, int32_t start) {
     expected[row] = start;
     for (int i = 0; i < 4; ++i) expected[row] += operands.codes[4 * row + i] * operands.x[i];
   }
-  for (const auto isa : runnable_isas()) {
+  for (const auto isa : available_isas()) {
     int32_t sums[16];
     std::fill(std::begin(sums), std::end(sums), start);
-    quantized_kernels(isa)->dot4(sums, operands.codes, operands.x);
+    probe_of(isa).dot4(sums, operands.codes, operands.x);
     for (int row = 0; row < 16; ++row) ASSERT_EQ(sums[row], expected[row]) << isa << " row " << row;
   }
 }

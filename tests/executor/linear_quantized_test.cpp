@@ -8,8 +8,9 @@
 
 #include "base/aligned_buffer.h"
 #include "executor/cpu/block_codes.h"
+#include "executor/cpu/isa.h"
 #include "executor/cpu/packed_weight.h"
-#include "executor/cpu/quantized_kernels.h"
+#include "executor/executors.h"
 #include "executor/quantized_cases.h"
 
 namespace limpid {
@@ -90,7 +91,7 @@ Matrix multiply_plainly(const TensorView& weight, const Matrix& x) {
 
 // ---- the kernels --------------------------------------------------------------------------------
 
-AlignedBuffer quantize(const QuantizedKernels& kernels, const Matrix& x, int64_t cols) {
+AlignedBuffer quantize(const Kernels& kernels, const Matrix& x, int64_t cols) {
   QuantizeTask task;
   task.x = x.data();
   task.x_stride = cols;
@@ -100,16 +101,16 @@ AlignedBuffer quantize(const QuantizedKernels& kernels, const Matrix& x, int64_t
   task.out = out.data();
   // In two shares, as two threads would.
   task.token_end = task.n_tokens / 3;
-  kernels.quantize(task);
+  kernels.quantize_activations(task);
   task.token_begin = task.token_end;
   task.token_end = task.n_tokens;
-  kernels.quantize(task);
+  kernels.quantize_activations(task);
   return out;
 }
 
 Matrix multiply(std::string_view isa, const PackedWeight& weight, const Matrix& x,
                 const float* bias = nullptr) {
-  const QuantizedKernels& kernels = *quantized_kernels(isa);
+  const Kernels& kernels = *choose_isa(isa).kernels;
   const AlignedBuffer quantized = quantize(kernels, x, weight.cols());
   LinearTask task = weight.task();
   task.n_tokens = static_cast<int64_t>(x.size()) / weight.cols();
@@ -120,10 +121,10 @@ Matrix multiply(std::string_view isa, const PackedWeight& weight, const Matrix& 
   task.bias = bias;
   const int64_t half = weight.n_groups() / 2;
   task.group_end = half;
-  kernels.linear[static_cast<int>(weight.format())](task);
+  kernels.linear_quantized(task);
   task.group_begin = half;
   task.group_end = weight.n_groups();
-  kernels.linear[static_cast<int>(weight.format())](task);
+  kernels.linear_quantized(task);
   return y;
 }
 
@@ -150,7 +151,7 @@ TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyNumberOfTokens) {
   for (int64_t n_tokens = 1; n_tokens <= 18; ++n_tokens) {
     const Matrix x = random_floats(n_tokens * cols, 2);
     const Matrix expected = multiply_plainly(tensor, x);
-    for (const auto isa : runnable_isas()) {
+    for (const auto isa : available_isas()) {
       expect_same(multiply(isa, weight, x), expected,
                   std::string(isa) + ", tokens " + std::to_string(n_tokens));
     }
@@ -165,7 +166,7 @@ TEST_P(LinearQuantizedOfType, EqualsItsDefinitionForAnyShape) {
       const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
       const Matrix x = random_floats(3 * cols, 4);
       const Matrix expected = multiply_plainly(tensor, x);
-      for (const auto isa : runnable_isas()) {
+      for (const auto isa : available_isas()) {
         expect_same(multiply(isa, weight, x), expected,
                     std::string(isa) + ", rows " + std::to_string(rows) + ", columns " +
                         std::to_string(cols));
@@ -201,7 +202,7 @@ TEST_P(LinearQuantizedOfType, ATokenIsTheSameInACrowd) {
   const Tensor tensor = random_quantized(GetParam(), 48, cols, 9);
   const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
   const Matrix x = random_floats(67 * cols, 10);
-  for (const auto isa : runnable_isas()) {
+  for (const auto isa : available_isas()) {
     const Matrix crowd = multiply(isa, weight, x);
     for (int64_t t = 0; t < 67; t += isa == "scalar" ? 11 : 1) {
       const Matrix alone = multiply(isa, weight, Matrix(&x[t * cols], &x[t * cols] + cols));
@@ -221,7 +222,7 @@ TEST(LinearQuantized, AddsTheBias) {
   const Matrix bias = random_floats(21, 13);
   Matrix expected = multiply_plainly(tensor, x);
   for (size_t i = 0; i < expected.size(); ++i) expected[i] += bias[i % 21];
-  for (const auto isa : runnable_isas()) {
+  for (const auto isa : available_isas()) {
     expect_same(multiply(isa, weight, x, bias.data()), expected, std::string(isa));
   }
 }
@@ -230,15 +231,15 @@ TEST(LinearQuantized, LeavesTheRestOfARowOfResultsAlone) {
   const Tensor tensor = random_quantized(DType::kQ8_0, 19, 32, 14);
   const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
   const Matrix x = random_floats(6 * 32, 15);
-  for (const auto isa : runnable_isas()) {
-    const AlignedBuffer quantized = quantize(*quantized_kernels(isa), x, 32);
+  for (const auto isa : available_isas()) {
+    const AlignedBuffer quantized = quantize(*choose_isa(isa).kernels, x, 32);
     Matrix y(6 * 25, 77.0F);
     LinearTask task = weight.task();
     task.n_tokens = 6;
     task.x = quantized.data();
     task.y = y.data();
     task.y_stride = 25;
-    quantized_kernels(isa)->linear[static_cast<int>(weight.format())](task);
+    choose_isa(isa).kernels->linear_quantized(task);
     for (size_t i = 0; i < y.size(); ++i) {
       ASSERT_EQ(y[i] == 77.0F, i % 25 >= 19) << isa << " at " << i;
     }
@@ -255,7 +256,7 @@ TEST(LinearQuantized, ExactAtTheEndsOfTheRange) {
     for (uint64_t block = 0; block < 32; ++block) std::memcpy(tensor.data() + block * 34, &one, 2);
     const PackedWeight weight(tensor, RowOrder::kHalfSplit, 0, nullptr);
     for (const float x : {127.0F, -127.0F}) {
-      for (const auto isa : runnable_isas()) {
+      for (const auto isa : available_isas()) {
         for (const float y : multiply(isa, weight, Matrix(64, x))) {
           ASSERT_EQ(y, 64.0F * x * static_cast<float>(code)) << isa;
         }
@@ -275,7 +276,7 @@ TEST(LinearQuantized, NotANumberStaysInItsToken) {
       Matrix x = random_floats(7 * 256, 17);
       x[3 * 256 + 100] = value;
       const Matrix expected = multiply_plainly(tensor, x);
-      for (const auto isa : runnable_isas()) {
+      for (const auto isa : available_isas()) {
         const Matrix y = multiply(isa, weight, x);
         expect_same(y, expected, std::string(isa));
         for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(std::isnan(y[i]), i / 18 == 3) << isa;
@@ -291,8 +292,8 @@ TEST(QuantizeActivations, RoundsToNearestEvenAndKeepsTheSums) {
   const int expected[] = {127, 0, 2, 2, 0, -2, -2, -127};
   x[20] = 3;
   x[32] = 1e-37F;  // too small for its scale to have an inverse
-  for (const auto isa : runnable_isas()) {
-    const AlignedBuffer out = quantize(*quantized_kernels(isa), x, 64);
+  for (const auto isa : available_isas()) {
+    const AlignedBuffer out = quantize(*choose_isa(isa).kernels, x, 64);
     const auto* record = out.data();
     for (int k = 0; k < 8; ++k) EXPECT_EQ(static_cast<int8_t>(record[k]), expected[k]) << isa;
     EXPECT_EQ(static_cast<int8_t>(record[20]), 127) << isa;

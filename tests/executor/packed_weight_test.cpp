@@ -36,7 +36,7 @@ float half_at(const uint8_t* super, int offset, int i) {
   return f16_to_f32(bits);
 }
 
-// Row `row`, in packed order, as the formulas of quantized_kernels.h read it.
+// Row `row`, in packed order, as the formulas of quantized_linear.h read it.
 std::vector<float> unpacked_row(const PackedWeight& weight, int64_t row) {
   const PackedLayout layout = packed_layout(weight.format());
   std::vector<float> values(static_cast<size_t>(weight.cols()));

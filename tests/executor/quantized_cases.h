@@ -1,10 +1,9 @@
-// Random quantised matrices of every block type, and the instruction sets that this CPU can run.
+// Random quantised matrices of every block type.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string_view>
 #include <vector>
 
 #include "tensor/codec.h"
@@ -16,21 +15,6 @@ inline constexpr DType kQuantizedDTypes[] = {
     DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,   DType::kQ2_K,
     DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS,
 };
-
-// The kernel tables that can run here; "scalar" always can.
-inline std::vector<std::string_view> runnable_isas() {
-  std::vector<std::string_view> isas = {"scalar"};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) isas.push_back("avx2");
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    isas.push_back("avx512");
-    if (__builtin_cpu_supports("avx512vnni")) isas.push_back("avx512vnni");
-  }
-#elif defined(__aarch64__)
-  isas.push_back("neon");
-#endif
-  return isas;
-}
 
 // Byte offsets of a block's half-precision numbers; -1 for none.
 struct HalfOffsets {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "executor/cpu/quantized_kernels.h"
+#include "executor/cpu/quantized_linear.h"
 #include "tensor/dtype.h"
 
 namespace limpid {

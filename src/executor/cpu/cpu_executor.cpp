@@ -9,22 +9,14 @@
 namespace limpid {
 namespace {
 
-// Elements from which on a simple op is worth waking the threads.
-constexpr int64_t kElementsPerThread = 8192;
-
 // What `linear` takes besides its results: its input quantised, and packed.
 constexpr int64_t kLinearCopies = 2;
-
-bool all_within(std::span<const int32_t> ids, int64_t n) {
-  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
-}
 
 }  // namespace
 
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
     : isa_(choose_isa(options.isa)),
       kernels_(*isa_.kernels),
-      quantized_kernels_(*isa_.quantized),
       pool_(options.n_threads),
       linear_scratch_(static_cast<uint64_t>(pool_.size()) * kLinearScratch * sizeof(float)) {}
 
@@ -109,147 +101,15 @@ void CpuExecutor::read(const Activation& x, std::span<float> out) {
   std::copy_n(data(x), out.size(), out.begin());
 }
 
+bool CpuExecutor::all_within(std::span<const int32_t> ids, int64_t n) {
+  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
+}
+
 const CpuExecutor::LoadedWeight& CpuExecutor::vector_weight(const Weight& handle, int64_t cols,
                                                             std::string_view op) const {
   LIMPID_CHECK(ShapeError, handle.cols == cols, "[{}] weight [{}] for {} columns", op, handle.cols,
                cols);
   return weights_[static_cast<size_t>(handle.id)];
-}
-
-// ---- ops on rows and elements -------------------------------------------------------------------
-
-Activation CpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids,
-                                std::string_view op) {
-  LIMPID_CHECK(ShapeError, all_within(ids, table.rows),
-               "[{}] an index is outside the {} rows of {}", op, table.rows,
-               weights_[static_cast<size_t>(table.id)].name);
-  const LoadedWeight& weight = weights_[static_cast<size_t>(table.id)];
-  Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
-  float* out = data(y);
-  pool_.for_ranges(y.rows(), std::max<int64_t>(1, kElementsPerThread / table.cols),
-                   [&](int64_t begin, int64_t end, int) {
-                     for (int64_t t = begin; t < end; ++t) {
-                       decode_row(weight.tensor.dtype, weight.rows.row(ids[static_cast<size_t>(t)]),
-                                  {out + t * table.cols, static_cast<size_t>(table.cols)});
-                     }
-                   });
-  return y;
-}
-
-Activation CpuExecutor::embed(const Weight& table) {
-  return look_up(table, inputs_.token_ids, "embed");
-}
-
-Activation CpuExecutor::embed_positions(const Weight& table) {
-  return look_up(table, inputs_.positions, "embed_positions");
-}
-
-Activation CpuExecutor::add(const Activation& a, const Activation& b) {
-  LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
-               "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
-  Activation y = allocate(a.rows(), a.cols());
-  pool_.for_ranges(
-      a.rows() * a.cols(), kElementsPerThread,
-      [p = data(a), q = data(b), out = data(y), this](int64_t begin, int64_t end, int) {
-        kernels_.add(p + begin, q + begin, end - begin, out + begin);
-      });
-  return y;
-}
-
-Activation CpuExecutor::scale(const Activation& x, float factor) {
-  Activation y = allocate(x.rows(), x.cols());
-  pool_.for_ranges(x.rows() * x.cols(), kElementsPerThread,
-                   [p = data(x), out = data(y), factor, this](int64_t begin, int64_t end, int) {
-                     kernels_.scale(p + begin, factor, end - begin, out + begin);
-                   });
-  return y;
-}
-
-Activation CpuExecutor::unary(UnaryKind kind, const Activation& x) {
-  static_assert(
-      static_cast<int>(UnaryFunction::kSilu) == static_cast<int>(UnaryKind::kSilu) &&
-      static_cast<int>(UnaryFunction::kGeluTanh) == static_cast<int>(UnaryKind::kGeluTanh) &&
-      static_cast<int>(UnaryFunction::kGeluErf) == static_cast<int>(UnaryKind::kGeluErf) &&
-      static_cast<int>(UnaryFunction::kRelu) == static_cast<int>(UnaryKind::kRelu));
-  Activation y = allocate(x.rows(), x.cols());
-  const auto function = kernels_.unary[static_cast<int>(kind)];
-  pool_.for_ranges(x.rows() * x.cols(), kElementsPerThread,
-                   [p = data(x), out = data(y), function](int64_t begin, int64_t end, int) {
-                     function(p + begin, end - begin, out + begin);
-                   });
-  return y;
-}
-
-Activation CpuExecutor::swiglu(const Activation& gate, const Activation& up) {
-  LIMPID_CHECK(ShapeError, gate.rows() == up.rows() && gate.cols() == up.cols(),
-               "[swiglu] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
-  Activation y = allocate(gate.rows(), gate.cols());
-  pool_.for_ranges(
-      gate.rows() * gate.cols(), kElementsPerThread,
-      [p = data(gate), q = data(up), out = data(y), this](int64_t begin, int64_t end, int) {
-        kernels_.swiglu(p + begin, q + begin, end - begin, out + begin);
-      });
-  return y;
-}
-
-Activation CpuExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
-  LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
-               "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());
-  const int64_t cols = weight.cols;
-  const float* w = vector_weight(weight, cols, "rms_norm").vector.data();
-  Activation y = allocate(x.rows(), x.cols());
-  pool_.for_ranges(x.rows() * x.cols() / cols, std::max<int64_t>(1, kElementsPerThread / cols),
-                   [&, in = data(x), out = data(y)](int64_t begin, int64_t end, int) {
-                     kernels_.rms_norm(in + begin * cols, w, end - begin, cols, eps,
-                                       out + begin * cols);
-                   });
-  return y;
-}
-
-Activation CpuExecutor::layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
-                                   float eps) {
-  const int64_t cols = x.cols();
-  const float* w = vector_weight(weight, cols, "layer_norm").vector.data();
-  const float* b = bias ? vector_weight(bias, cols, "layer_norm").vector.data() : nullptr;
-  Activation y = allocate(x.rows(), cols);
-  pool_.for_ranges(x.rows(), std::max<int64_t>(1, kElementsPerThread / cols),
-                   [&, in = data(x), out = data(y)](int64_t begin, int64_t end, int) {
-                     kernels_.layer_norm(in + begin * cols, w, b, end - begin, cols, eps,
-                                         out + begin * cols);
-                   });
-  return y;
-}
-
-Activation CpuExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
-  const RopeAngles& angles = rope_tables_[static_cast<size_t>(table.id)];
-  LIMPID_CHECK(ShapeError, head_dim > 0 && x.cols() % head_dim == 0 && table.n_rot <= head_dim,
-               "[rope] {} columns, heads of {}, {} rotated", x.cols(), head_dim, table.n_rot);
-  LIMPID_CHECK(ShapeError, all_within(inputs_.positions, angles.n_positions()),
-               "[rope] a position is outside the {} of the table", angles.n_positions());
-  LIMPID_CHECK(ShapeError, x.rows() == inputs_.n_tokens(), "[rope] {} rows for {} tokens", x.rows(),
-               inputs_.n_tokens());
-  Activation y = allocate(x.rows(), x.cols());
-  pool_.for_ranges(x.rows(), std::max<int64_t>(1, kElementsPerThread / x.cols()),
-                   [&, in = data(x), out = data(y)](int64_t begin, int64_t end, int) {
-                     for (int64_t t = begin; t < end; ++t) {
-                       const int64_t position = inputs_.positions[static_cast<size_t>(t)];
-                       kernels_.rope(in + t * x.cols(), angles.cosines(position),
-                                     angles.sines(position), x.cols() / head_dim, head_dim,
-                                     table.n_rot, out + t * x.cols());
-                     }
-                   });
-  return y;
-}
-
-Activation CpuExecutor::select_outputs(const Activation& x) {
-  LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
-               "[select_outputs] a row is outside the {} of x", x.rows());
-  Activation y = allocate(inputs_.n_outputs(), x.cols());
-  for (int64_t i = 0; i < y.rows(); ++i) {
-    std::copy_n(data(x) + inputs_.output_rows[static_cast<size_t>(i)] * x.cols(), x.cols(),
-                data(y) + i * x.cols());
-  }
-  return y;
 }
 
 }  // namespace limpid

@@ -1,7 +1,8 @@
-// The fast executor: ops become ranges on a thread pool, ranges become kernels of one instruction
-// set.
+// The fast executor: an op splits its work into ranges, the threads of a pool take ranges, and a
+// kernel of one instruction set computes each.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -35,20 +36,10 @@ class CpuExecutor final : public Executor {
   void begin_step() override;
   void end_step() override {}
 
-  Activation embed(const Weight& table) override;
-  Activation embed_positions(const Weight& table) override;
-  Activation add(const Activation& a, const Activation& b) override;
-  Activation scale(const Activation& x, float factor) override;
-  Activation rms_norm(const Activation& x, const Weight& weight, float eps) override;
-  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
-                        float eps) override;
-  void linear(const Activation& x, std::span<Projection> projections) override;
-  Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) override;
-  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
-                       int64_t layer, const AttentionShape& shape) override;
-  Activation swiglu(const Activation& gate, const Activation& up) override;
-  Activation unary(UnaryKind kind, const Activation& x) override;
-  Activation select_outputs(const Activation& x) override;
+  // Each op has a file of its name in cpu/, or is in pointwise.cpp or embed.cpp.
+#define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
+#include "executor/op_list.h"
+
   void read(const Activation& x, std::span<float> out) override;
 
   // For tests of the contract: where an activation lies, and how often the arena grew.
@@ -73,9 +64,19 @@ class CpuExecutor final : public Executor {
   };
   struct AttentionCall;
 
+  // Elements that one thread computes in about the time that it takes to wake another one.
+  static constexpr int64_t kElementsPerThread = 8192;
+
   void release(int32_t id) noexcept override { arena_.give(id); }
   Activation allocate(int64_t n_rows, int64_t n_cols);
   float* data(const Activation& x) { return arena_.data(x.id()); }
+  // Shares out rows of `cols` elements: body(begin, end) computes rows [begin, end).
+  template <class Body>
+  void for_rows(int64_t n_rows, int64_t cols, Body&& body) {
+    pool_.for_ranges(n_rows, std::max<int64_t>(1, kElementsPerThread / cols),
+                     [&](int64_t begin, int64_t end, int /*thread*/) { body(begin, end); });
+  }
+  static bool all_within(std::span<const int32_t> ids, int64_t n);  // 0 <= id < n
   const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);
   // x as the quantised kernels read it; nothing when no projection is quantised.
@@ -98,7 +99,6 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
-  const QuantizedKernels& quantized_kernels_;
   ThreadPool pool_;
   StepInputs inputs_;
   ActivationArena arena_;

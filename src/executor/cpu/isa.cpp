@@ -11,28 +11,17 @@
 #include <fmt/ranges.h>
 
 #include "base/check.h"
+#include "executor/cpu/isa_list.h"
 #include "executor/executors.h"
 
 namespace limpid {
 
-namespace isa_scalar {
-extern const Kernels kKernels;
-}
-#if defined(__x86_64__)
-namespace isa_avx2 {
-extern const Kernels kKernels;
-}
-namespace isa_avx512 {
-extern const Kernels kKernels;
-}
-namespace isa_avx512vnni {
-extern const Kernels kKernels;
-}
-#elif defined(__aarch64__)
-namespace isa_neon {
-extern const Kernels kKernels;
-}
-#endif
+#define LIMPID_DECLARE(isa)        \
+  namespace isa_##isa {            \
+    extern const Kernels kKernels; \
+  }
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
+#undef LIMPID_DECLARE
 
 namespace {
 
@@ -60,22 +49,20 @@ bool has_avx512() {
 
 bool has_avx512vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
 
+#elif defined(__aarch64__)
+
+bool has_neon() { return true; }
+
 #endif
 
-// Best first.
+bool has_scalar() { return true; }
+
 std::vector<Isa> detect() {
   std::vector<Isa> found;
-  [[maybe_unused]] const auto add = [&](std::string_view name, const Kernels& kernels) {
-    found.push_back({name, &kernels, quantized_kernels(name)});
-  };
-#if defined(__x86_64__)
-  if (has_avx512vnni()) add("avx512vnni", isa_avx512vnni::kKernels);
-  if (has_avx512()) add("avx512", isa_avx512::kKernels);
-  if (has_avx2()) add("avx2", isa_avx2::kKernels);
-#elif defined(__aarch64__)
-  add("neon", isa_neon::kKernels);
-#endif
-  add("scalar", isa_scalar::kKernels);
+#define LIMPID_ADD(isa) \
+  if (has_##isa()) found.push_back({#isa, &isa_##isa::kKernels});
+  LIMPID_FOR_EACH_ISA(LIMPID_ADD)
+#undef LIMPID_ADD
   return found;
 }
 

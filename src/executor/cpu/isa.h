@@ -1,17 +1,16 @@
-// Which instruction set's kernels run.
+// Which instruction set's kernels run. isa_list.h has the sets that kernels are compiled for.
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "executor/cpu/kernels.h"
-#include "executor/cpu/quantized_kernels.h"
 
 namespace limpid {
 
 struct Isa {
   std::string_view name;
   const Kernels* kernels;
-  const QuantizedKernels* quantized;
 };
 
 // By name; "" means LIMPID_ISA of the environment, and without it the best that this CPU has.

@@ -1,10 +1,13 @@
-// The kernels that each instruction set offers, and how one is chosen. Arguments are plain data;
-// ranges say which part a thread computes. Every result is the same bits for any split into ranges
-// and for every instruction set.
+// The kernels that each instruction set offers: kernel_list.h has the list, this header has their
+// arguments. Arguments are plain data; ranges say which part a thread computes. Every result has
+// the same bits for any split into ranges and for every instruction set.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "executor/cpu/quantized_linear.h"
+#include "executor/unary_kind.h"
 
 namespace limpid {
 
@@ -72,57 +75,20 @@ struct AttentionState {
   float* accumulator = nullptr;  // [n, padded_head_dim]
 };
 
-enum class UnaryFunction : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu, kExp };
-inline constexpr int kNUnaryFunctions = 5;
-
+// The kernels of one instruction set, as pointers.
 struct Kernels {
-  // -- linear --
-  void (*linear_f32)(const FloatLinearTask& task);
-  void (*linear_f16)(const FloatLinearTask& task);
-  void (*linear_bf16)(const FloatLinearTask& task);
-  // x [n_tokens, cols] as these read it: tiles of as many tokens T as a register tile has (the last
-  // one may have fewer), each [cols / 16][T][16], the last columns padded with 0. So a kernel reads
-  // one stream, whatever the stride of x. Packs tokens [token_begin, token_end), bounds being
-  // multiples of kFloatTokenGrain or the end.
-  void (*pack_tokens)(const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
-                      int64_t token_end, float* packed);
-
-  // -- attention --
-  // One block's partial of every query that sees some of it; `block` counts from position 0.
-  // Queries that see none keep their entries. `partial` is overwritten.
-  void (*attend_block)(const AttentionTile& tile, int64_t block, const KvBlockView& kv,
-                       const AttentionState& partial);
-  // Merges the partial of the next block into `state`, for queries [begin, end).
-  void (*merge_partial)(const AttentionState& state, const AttentionState& partial, int64_t begin,
-                        int64_t end, int64_t head_dim);
-  // out[i] = accumulator[i] / sum, for one query.
-  void (*finish_attention)(const float* accumulator, float sum, int64_t head_dim, float* out);
-  // k, v [head_dim] of one head at `slot` (0 … 63) of its block.
-  void (*append_kv)(const float* k, const float* v, int64_t slot, int64_t head_dim, bool k_is_f16,
-                    bool v_is_f16, std::byte* k_block, std::byte* v_block);
-
-  // -- rows --
-  void (*rms_norm)(const float* x, const float* weight, int64_t n_rows, int64_t cols, float eps,
-                   float* y);
-  void (*layer_norm)(const float* x, const float* weight, const float* bias, int64_t n_rows,
-                     int64_t cols, float eps, float* y);
-  // One token: n_heads heads of head_dim, cos and sin [n_rot / 2] of its position.
-  void (*rope)(const float* x, const float* cos, const float* sin, int64_t n_heads,
-               int64_t head_dim, int64_t n_rot, float* y);
-
-  // -- elements --
-  void (*add)(const float* a, const float* b, int64_t n, float* y);
-  void (*scale)(const float* x, float factor, int64_t n, float* y);
-  void (*unary[kNUnaryFunctions])(const float* x, int64_t n, float* y);
-  void (*swiglu)(const float* gate, const float* up, int64_t n, float* y);
-  void (*f32_to_f16)(const float* x, int64_t n, uint16_t* y);
-  void (*f16_to_f32)(const uint16_t* x, int64_t n, float* y);
-  void (*bf16_to_f32)(const uint16_t* x, int64_t n, float* y);
-
-  // The primitives of lanes-inl.h on 16 floats a, b, c each, 16 results per primitive: what tests
-  // compare.
-  void (*lanes_probe)(const float* a, const float* b, const float* c, float* out);
+#define LIMPID_KERNEL(result, name, parameters) result(*name) parameters;
+#include "executor/cpu/kernel_list.h"
 };
-inline constexpr int kLanesProbeResults = 15;
+
+#if defined(LIMPID_ISA)
+// The same as functions of the instruction set that is being compiled; kernels/ defines them.
+namespace LIMPID_ISA {
+#define LIMPID_KERNEL(result, name, parameters) result name parameters;
+#include "executor/cpu/kernel_list.h"
+
+extern const Kernels kKernels;
+}  // namespace LIMPID_ISA
+#endif
 
 }  // namespace limpid

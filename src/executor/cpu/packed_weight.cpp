@@ -105,6 +105,7 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
 
 LinearTask PackedWeight::task() const {
   LinearTask task;
+  task.format = format_;
   task.weight = data();
   task.rows = rows_;
   task.cols = cols_;

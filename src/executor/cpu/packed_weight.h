@@ -6,7 +6,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
-#include "executor/cpu/quantized_kernels.h"
+#include "executor/cpu/quantized_linear.h"
 #include "executor/executor.h"
 #include "tensor/tensor.h"
 

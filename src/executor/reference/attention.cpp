@@ -1,5 +1,7 @@
 // Causal attention over the paged KV cache, one query head at a time.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "executor/reference/reference_executor.h"
@@ -50,6 +52,31 @@ class ReferenceKvStorage final : public KvStorage {
   std::pmr::vector<float> values_;
 };
 
+// softmax(scale * q . K) V over positions [0, n) of one head (Vaswani et al. 2017, eq. 1). `key(j)`
+// and `value(j)` give [head_dim] spans.
+//   scores: scratch [n] f64 · sums: scratch [head_dim] f64 · q, out [head_dim]
+template <typename Key, typename Value>
+void attend(std::span<const float> q, int64_t n, float scale, Key&& key, Value&& value,
+            std::span<double> scores, std::span<double> sums, std::span<float> out) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int64_t j = 0; j < n; ++j) {
+    const std::span<const float> k = key(j);
+    double dot = 0;
+    for (size_t d = 0; d < q.size(); ++d) dot += static_cast<double>(q[d]) * k[d];
+    scores[j] = dot * scale;
+    largest = std::max(largest, scores[j]);
+  }
+  double total = 0;
+  std::ranges::fill(sums, 0.0);
+  for (int64_t j = 0; j < n; ++j) {
+    const double p = std::exp(scores[j] - largest);
+    const std::span<const float> v = value(j);
+    total += p;
+    for (size_t d = 0; d < out.size(); ++d) sums[d] += p * v[d];
+  }
+  for (size_t d = 0; d < out.size(); ++d) out[d] = static_cast<float>(sums[d] / total);
+}
+
 }  // namespace
 
 std::unique_ptr<KvStorage> ReferenceExecutor::allocate_kv(const KvLayout& layout) {
@@ -89,7 +116,7 @@ Activation ReferenceExecutor::attention(const Activation& q, const Activation& k
       const int64_t n = inputs_.positions[t] + 1;
       scores.resize(static_cast<size_t>(n));
       const auto block = [&](int64_t j) { return inputs_.block_of(inputs_.sequences[t], j); };
-      reference::attend(
+      attend(
           rows(q)[t].subspan(h * head_dim, head_dim), n, shape.scale,
           [&](int64_t j) { return cache.key(layer, block(j), h / group, j % kKvBlock); },
           [&](int64_t j) { return cache.value(layer, block(j), h / group, j % kKvBlock); }, scores,

@@ -2,14 +2,17 @@
 #include <array>
 #include <vector>
 
-#include "executor/reference/ops.h"
+#include "base/check.h"
+#include "executor/reference/reference_executor.h"
 #include "tensor/codec.h"
 
-namespace limpid::reference {
+namespace limpid {
 namespace {
 
-constexpr int64_t kTile =
-    8;  // tokens whose sums run side by side; each still adds along k in order
+using reference::Rows;
+
+// Tokens whose sums run side by side; each still adds along k in order.
+constexpr int64_t kTile = 8;
 
 // sums[i] = w . x_columns[., i], where x_columns is [k, kTile].
 std::array<double, kTile> dot_columns(std::span<const float> w, const double* x_columns) {
@@ -22,7 +25,7 @@ std::array<double, kTile> dot_columns(std::span<const float> w, const double* x_
 }
 
 // x as tiles of kTile tokens: [n_tiles][k][kTile], in f64, absent tokens zero.
-std::vector<double> transpose_to_tiles(ConstRows x) {
+std::vector<double> transpose_to_tiles(Rows x) {
   const int64_t n_tiles = (x.n_rows + kTile - 1) / kTile;
   std::vector<double> tiles(static_cast<size_t>(n_tiles * kTile * x.n_cols), 0.0);
   for (int64_t t = 0; t < x.n_rows; ++t) {
@@ -32,10 +35,10 @@ std::vector<double> transpose_to_tiles(ConstRows x) {
   return tiles;
 }
 
-}  // namespace
-
-void linear(ConstRows x, const WeightSource& weight, std::span<const float> bias, Rows y,
-            ThreadPool& pool) {
+// y[t, r] = x[t] . W[row r] + bias[r], r the canonical output row of W's stored row (see RowOrder).
+//   x [n_tokens, k] · weight [n, k], any dtype · bias [n] or empty · y [n_tokens, n]
+void multiply(Rows x, const WeightSource& weight, std::span<const float> bias, Rows y,
+              ThreadPool& pool) {
   const std::vector<double> tiles = transpose_to_tiles(x);
   const StoredRows stored(weight);
   pool.for_ranges(weight.tensor.shape.rows(), 16, [&](int64_t begin, int64_t end, int /*thread*/) {
@@ -55,4 +58,15 @@ void linear(ConstRows x, const WeightSource& weight, std::span<const float> bias
   });
 }
 
-}  // namespace limpid::reference
+}  // namespace
+
+void ReferenceExecutor::linear(const Activation& x, std::span<Projection> projections) {
+  for (Projection& p : projections) {
+    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
+                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
+    p.y = allocate(x.rows(), p.weight.rows);
+    multiply(rows(x), weights_[p.weight.id].source, vector(p.bias), rows(p.y), pool_);
+  }
+}
+
+}  // namespace limpid

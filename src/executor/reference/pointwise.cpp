@@ -1,9 +1,11 @@
+// Ops on elements: each result depends on the same element of the operands only.
 #include <cmath>
 #include <numbers>
 
-#include "executor/reference/ops.h"
+#include "base/check.h"
+#include "executor/reference/reference_executor.h"
 
-namespace limpid::reference {
+namespace limpid {
 namespace {
 
 double silu(double x) { return x / (1.0 + std::exp(-x)); }
@@ -16,21 +18,7 @@ double gelu_tanh(double x) {
 
 double gelu_erf(double x) { return 0.5 * x * (1.0 + std::erf(x / std::numbers::sqrt2)); }
 
-}  // namespace
-
-void rotate(std::span<const float> x, std::span<const double> cos, std::span<const double> sin,
-            std::span<float> y) {
-  const size_t half = cos.size();
-  for (size_t i = 0; i < half; ++i) {
-    const double a = x[i];
-    const double b = x[i + half];
-    y[i] = static_cast<float>(a * cos[i] - b * sin[i]);
-    y[i + half] = static_cast<float>(a * sin[i] + b * cos[i]);
-  }
-  for (size_t i = 2 * half; i < x.size(); ++i) y[i] = x[i];
-}
-
-float unary(UnaryKind kind, float x) {
+float value_of(UnaryKind kind, float x) {
   switch (kind) {
     case UnaryKind::kSilu:
       return static_cast<float>(silu(x));
@@ -44,4 +32,36 @@ float unary(UnaryKind kind, float x) {
   return x;
 }
 
-}  // namespace limpid::reference
+}  // namespace
+
+Activation ReferenceExecutor::add(const Activation& a, const Activation& b) {
+  LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
+               "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
+  Activation y = allocate(a.rows(), a.cols());
+  const int64_t n = a.rows() * a.cols();
+  for (int64_t i = 0; i < n; ++i) rows(y).data[i] = rows(a).data[i] + rows(b).data[i];
+  return y;
+}
+
+Activation ReferenceExecutor::scale(const Activation& x, float factor) {
+  Activation y = allocate(x.rows(), x.cols());
+  for (int64_t i = 0; i < x.rows() * x.cols(); ++i) rows(y).data[i] = rows(x).data[i] * factor;
+  return y;
+}
+
+Activation ReferenceExecutor::swiglu(const Activation& gate, const Activation& up) {
+  Activation y = allocate(gate.rows(), gate.cols());
+  for (int64_t i = 0; i < gate.rows() * gate.cols(); ++i) {
+    rows(y).data[i] = value_of(UnaryKind::kSilu, rows(gate).data[i]) * rows(up).data[i];
+  }
+  return y;
+}
+
+Activation ReferenceExecutor::unary(UnaryKind kind, const Activation& x) {
+  Activation y = allocate(x.rows(), x.cols());
+  for (int64_t i = 0; i < x.rows() * x.cols(); ++i)
+    rows(y).data[i] = value_of(kind, rows(x).data[i]);
+  return y;
+}
+
+}  // namespace limpid

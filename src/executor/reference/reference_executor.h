@@ -1,4 +1,6 @@
-// The executor that defines all others: each op is one call of reference/ops.h.
+// The executor that defines all others: plain loops, f32 in and out, sums in f64. Other executors
+// are tested against it. Each op has a file of its name beside this one, or is in pointwise.cpp or
+// embed.cpp.
 #pragma once
 
 #include <memory_resource>
@@ -6,9 +8,22 @@
 #include "base/thread_pool.h"
 #include "executor/executor.h"
 #include "executor/executors.h"
-#include "executor/reference/ops.h"
 
 namespace limpid {
+
+namespace reference {
+
+// [n_rows, n_cols], without gaps.
+struct Rows {
+  float* data;
+  int64_t n_rows;
+  int64_t n_cols;
+  std::span<float> operator[](int64_t i) const {
+    return {data + i * n_cols, static_cast<size_t>(n_cols)};
+  }
+};
+
+}  // namespace reference
 
 class ReferenceExecutor final : public Executor {
  public:
@@ -28,20 +43,9 @@ class ReferenceExecutor final : public Executor {
   void begin_step() override {}
   void end_step() override {}
 
-  Activation embed(const Weight& table) override;
-  Activation embed_positions(const Weight& table) override;
-  Activation add(const Activation& a, const Activation& b) override;
-  Activation scale(const Activation& x, float factor) override;
-  Activation rms_norm(const Activation& x, const Weight& weight, float eps) override;
-  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
-                        float eps) override;
-  void linear(const Activation& x, std::span<Projection> projections) override;
-  Activation rope(const Activation& x, const RopeTable& table, int64_t head_dim) override;
-  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
-                       int64_t layer, const AttentionShape& shape) override;
-  Activation swiglu(const Activation& gate, const Activation& up) override;
-  Activation unary(UnaryKind kind, const Activation& x) override;
-  Activation select_outputs(const Activation& x) override;
+#define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
+#include "executor/op_list.h"
+
   void read(const Activation& x, std::span<float> out) override;
 
   // For executors that wrap this one.
@@ -68,7 +72,6 @@ class ReferenceExecutor final : public Executor {
   // In the first buffer that is free and large enough, so that steps of one shape use the same
   // addresses.
   Activation allocate(int64_t n_rows, int64_t n_cols);
-  reference::ConstRows rows(const Activation& x) const;
   std::span<const float> vector(const Weight& handle) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids);
 

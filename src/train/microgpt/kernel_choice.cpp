@@ -1,56 +1,48 @@
-#include <cstdlib>
+#include <algorithm>
 #include <string_view>
 #include <type_traits>
 
+#include "executor/cpu/isa.h"
+#include "executor/cpu/isa_list.h"
 #include "train/microgpt/fast_model.h"
 #include "train/microgpt/graph_kernels.h"
 
 namespace limpid {
 
-#define LIMPID_DECLARE_KERNELS(isa)                          \
-  namespace isa {                                            \
-  extern const microgpt::FastKernels<float> kFastKernels32;  \
-  extern const microgpt::FastKernels<double> kFastKernels64; \
-  extern const microgpt::GraphKernels kGraphKernels;         \
+#define LIMPID_DECLARE(isa)                                    \
+  namespace isa_##isa {                                        \
+    extern const microgpt::FastKernels<float> kFastKernels32;  \
+    extern const microgpt::FastKernels<double> kFastKernels64; \
+    extern const microgpt::GraphKernels kGraphKernels;         \
   }
-LIMPID_DECLARE_KERNELS(isa_scalar)
-#if defined(__x86_64__)
-LIMPID_DECLARE_KERNELS(isa_avx2)
-LIMPID_DECLARE_KERNELS(isa_avx512)
-#endif
-#undef LIMPID_DECLARE_KERNELS
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
+#undef LIMPID_DECLARE
 
 namespace microgpt {
 namespace {
 
 struct KernelSet {
+  std::string_view isa;
   const FastKernels<float>* of_float;
   const FastKernels<double>* of_double;
   const GraphKernels* of_graphs;
 };
 
-KernelSet choose() {
-#if defined(__x86_64__)
-  const char* named = std::getenv("LIMPID_ISA");
-  const std::string_view most = named == nullptr ? "avx512" : named;
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl");
-  if (avx512 && most.starts_with("avx512")) {
-    return {&isa_avx512::kFastKernels32, &isa_avx512::kFastKernels64, &isa_avx512::kGraphKernels};
-  }
-  if (avx2 && most.starts_with("avx"))
-    return {&isa_avx2::kFastKernels32, &isa_avx2::kFastKernels64, &isa_avx2::kGraphKernels};
-#endif
-  return {&isa_scalar::kFastKernels32, &isa_scalar::kFastKernels64, &isa_scalar::kGraphKernels};
+#define LIMPID_SET(isa)                                                   \
+  KernelSet{#isa, &isa_##isa::kFastKernels32, &isa_##isa::kFastKernels64, \
+            &isa_##isa::kGraphKernels},
+constexpr KernelSet kSets[] = {LIMPID_FOR_EACH_ISA(LIMPID_SET)};
+#undef LIMPID_SET
+
+const KernelSet& choose() {
+  return *std::ranges::find(kSets, choose_isa("").name, &KernelSet::isa);
 }
 
 }  // namespace
 
 template <typename T>
 const FastKernels<T>& fast_kernels() {
-  const KernelSet chosen = choose();
+  const KernelSet& chosen = choose();
   if constexpr (std::is_same_v<T, float>) {
     return *chosen.of_float;
   } else {

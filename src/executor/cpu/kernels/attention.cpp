@@ -1,7 +1,7 @@
 // Causal attention over blocks of 64 positions. Each block gives a partial (max, sum, accumulator)
 // that is computed by one routine for one query or many, and merged by one routine in order of
 // position: so decode, prefill and any chunking agree to the bit.
-#include "executor/cpu/kernels/kernels-inl.h"
+#include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/math-inl.h"
 
 namespace limpid::LIMPID_ISA {
@@ -23,7 +23,7 @@ struct F16Storage {
 // Queries x vectors whose accumulators fit the registers.
 #if LIMPID_ISA_scalar
 constexpr int kQueries = 1, kVectors = 1;
-#elif LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+#elif defined(__AVX512F__)
 constexpr int kQueries = 6, kVectors = 4;
 #else
 constexpr int kQueries = 6, kVectors = 1;
@@ -225,7 +225,10 @@ void append_kv(const float* k, const float* v, int64_t slot, int64_t head_dim, b
     for (int64_t d = 0; d < head_dim; ++d) column[d * kBlock] = k[d];
   }
   if (v_is_f16) {
-    narrow_to_f16(v, head_dim, reinterpret_cast<uint16_t*>(v_block) + slot * padded);
+    auto* row = reinterpret_cast<uint16_t*>(v_block) + slot * padded;
+    int64_t d = 0;
+    for (; d + kLanes <= head_dim; d += kLanes) store_f16(load(v + d), row + d);
+    if (d < head_dim) store_f16_partial(load_partial(v + d, head_dim - d), row + d, head_dim - d);
   } else {
     float* row = reinterpret_cast<float*>(v_block) + slot * padded;
     for (int64_t d = 0; d < head_dim; ++d) row[d] = v[d];

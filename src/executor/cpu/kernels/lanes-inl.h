@@ -87,7 +87,7 @@ LIMPID_INLINE F32x16 float_of_bits(I32x16 a) { return OpsI::as_float(a); }
 LIMPID_INLINE float reduce_add(F32x16 a) { return OpsF::reduce_add(a); }
 LIMPID_INLINE int32_t reduce_add(I32x16 a) { return OpsI::reduce_add(a); }
 
-#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+#if defined(__AVX512F__)
 // Eight sums whose trees grow side by side, but for the last addition: lanes 2j, 2j + 1 of each
 // block of four hold what is left of one.
 LIMPID_INLINE __m512 fold_eight(const F32x16* v) {
@@ -114,7 +114,7 @@ LIMPID_INLINE __m512 fold_eight(const F32x16* v) {
 template <int kN>
 LIMPID_INLINE void reduce_add_all(const F32x16* v, float* out) {
   int i = 0;
-#if LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+#if defined(__AVX512F__)
   // Where each sum ends up: blocks of four are sums 0, 4, 2, 6 of eight, in them 0, 1 of the first
   // eight, then of the second.
   const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 4, 5, 12, 13, 2, 3, 10, 11, 6, 7, 14, 15);
@@ -136,7 +136,18 @@ LIMPID_INLINE void reduce_add_all(const F32x16* v, float* out) {
 #pragma GCC unroll 8
   for (; i < kN; ++i) out[i] = reduce_add(v[i]);
 }
+
 // The largest lane; no lane may be NaN (and of zeros either sign may come back).
 LIMPID_INLINE float reduce_max(F32x16 a) { return OpsF::reduce_max(a); }
+
+// The next up to 16 elements at `i` of n.
+LIMPID_INLINE F32x16 load_at(const float* p, int64_t i, int64_t n) {
+  return i + kLanes <= n ? load(p + i) : load_partial(p + i, n - i);
+}
+LIMPID_INLINE void store_at(F32x16 v, float* p, int64_t i, int64_t n) {
+  i + kLanes <= n ? store(v, p + i) : store_partial(v, p + i, n - i);
+}
+
+LIMPID_INLINE float inverse_root(float x) { return 1.0F / __builtin_sqrtf(x); }
 
 }  // namespace limpid::LIMPID_ISA

@@ -5,7 +5,6 @@
 // lanes are folded, then comes the bias. So the three paths below differ in what they load when,
 // and never in a bit of the result.
 #include "executor/cpu/kernels.h"
-#include "executor/cpu/kernels/kernels-inl.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 #include "tensor/row_order.h"
 
@@ -38,7 +37,7 @@ struct Bf16Weight {
 // time is as good, and far less code.
 #if LIMPID_ISA_scalar
 constexpr int kRows = 1, kTokens = 1, kRowsOfOneToken = 1;
-#elif LIMPID_ISA_avx512 || LIMPID_ISA_avx512vnni
+#elif defined(__AVX512F__)
 constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 4;
 #else
 constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;

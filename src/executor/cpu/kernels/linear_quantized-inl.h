@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "executor/cpu/kernels/dot4-inl.h"
-#include "executor/cpu/quantized_kernels.h"
+#include "executor/cpu/quantized_linear.h"
 
 namespace limpid::LIMPID_ISA {
 
@@ -308,5 +308,11 @@ struct BlockKernel {
     }
   }
 };
+
+// What linear_quantized calls for a weight of this format.
+template <PackedFormat kFormat>
+void linear_packed(const LinearTask& task) {
+  BlockKernel<kFormat>::linear(task);
+}
 
 }  // namespace limpid::LIMPID_ISA

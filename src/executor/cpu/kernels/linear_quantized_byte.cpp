@@ -1,12 +1,11 @@
 // The products with 8-bit codes.
 #include "executor/cpu/kernels/linear_quantized-inl.h"
-#include "executor/cpu/kernels/linear_quantized.h"
 
 namespace limpid::LIMPID_ISA {
 
-void linear_q8_0(const LinearTask& task) { BlockKernel<PackedFormat::kQ8_0>::linear(task); }
-void linear_q5_1(const LinearTask& task) { BlockKernel<PackedFormat::kQ5_1>::linear(task); }
-void linear_q5_k(const LinearTask& task) { BlockKernel<PackedFormat::kQ5_K>::linear(task); }
-void linear_iq4_xs(const LinearTask& task) { BlockKernel<PackedFormat::kIQ4_XS>::linear(task); }
+template void linear_packed<PackedFormat::kQ8_0>(const LinearTask&);
+template void linear_packed<PackedFormat::kQ5_1>(const LinearTask&);
+template void linear_packed<PackedFormat::kQ5_K>(const LinearTask&);
+template void linear_packed<PackedFormat::kIQ4_XS>(const LinearTask&);
 
 }  // namespace limpid::LIMPID_ISA

@@ -1,7 +1,6 @@
 // f32 activations to int8, in the tiles that linear_quantized reads.
+#include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
-#include "executor/cpu/kernels/linear_quantized.h"
-#include "executor/cpu/quantized_kernels.h"
 
 namespace limpid::LIMPID_ISA {
 namespace {

@@ -28,7 +28,7 @@ inline RightMatrix<T> in_panels(const T* memory, int64_t panel_rows) {
 }
 
 // Sums that are kept in registers at once: twice as many vectors as rows.
-#if defined(LIMPID_ISA_avx512)
+#if defined(__AVX512F__)
 inline constexpr int kMostRows = 8;
 #else
 inline constexpr int kMostRows = 4;

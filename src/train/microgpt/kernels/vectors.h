@@ -7,9 +7,9 @@
 
 namespace limpid::LIMPID_ISA {
 
-#if defined(LIMPID_ISA_avx512)
+#if defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
-#elif defined(LIMPID_ISA_avx2)
+#elif defined(__AVX2__)
 inline constexpr int kVectorBytes = 32;
 #else
 inline constexpr int kVectorBytes = 16;

@@ -1,12 +1,11 @@
-// Quantised linear layers: the memory that packing, kernels and executor share, and the table of
-// kernels that each instruction set offers. docs/numerics.md has the formulas.
+// Quantised linear layers: the layouts of memory that packing, kernels and executor share.
+// docs/numerics.md has the formulas.
 //
-// Everything here is static or a plain type: the kernels' objects include it.
+// Everything here is static or a plain type, because the kernels' objects include it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace limpid {
 
@@ -29,7 +28,6 @@ enum class PackedFormat : uint8_t {
   kIQ4_XS,  // 8-bit codes less 128, i8 scale per 32, its f16 factor per 256
   kQ6_K,    // 4 + 2 bit codes less 32, i8 scale per 16, its f16 factor per 256  [Q3_K]
 };
-inline constexpr int kNPackedFormats = 9;
 
 enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
 
@@ -168,6 +166,7 @@ struct QuantizeTask {
 // [group_begin, group_end). `weight` is PackedWeight::data(), `x` what `quantize` wrote; y
 // [n_tokens, rows] f32 with rows y_stride floats apart; bias f32 [rows] or null.
 struct LinearTask {
+  PackedFormat format = PackedFormat::kQ8_0;  // of `weight`
   const std::byte* weight = nullptr;
   int64_t rows = 0;
   int64_t cols = 0;
@@ -179,25 +178,5 @@ struct LinearTask {
   int64_t group_begin = 0;
   int64_t group_end = 0;
 };
-
-// The kernels of one instruction set. All sets give the same bits.
-struct QuantizedKernels {
-  // int8, a scale per 16 columns. A token with a value that is not finite gives NaN in every
-  // output.
-  void (*quantize)(const QuantizeTask& task);
-  // By PackedFormat.
-  void (*linear[kNPackedFormats])(const LinearTask& task);
-  // acc[r] += sum_i codes[4r + i] * x[i] for 16 rows: the product that all of `linear` is made of,
-  // as `linear` computes it for codes up to 255. For tests.
-  void (*dot4)(int32_t* acc, const uint8_t* codes, const int8_t* x);
-  // The limit of `linear`: `rounds` rounds of the same product on registers, for codes of 4 and of
-  // 8 bits. Returns the multiplications done; their time is the caller's to take.
-  int64_t (*dot4_peak_nibble)(int64_t rounds);
-  int64_t (*dot4_peak_byte)(int64_t rounds);
-};
-
-// The table of an instruction set ("scalar", "avx2", "avx512", "avx512vnni", "neon"); null if it
-// was not compiled in. Whether this CPU has it is the caller's question.
-const QuantizedKernels* quantized_kernels(std::string_view isa);
 
 }  // namespace limpid

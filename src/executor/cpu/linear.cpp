@@ -76,7 +76,7 @@ Activation CpuExecutor::quantize(const Activation& x, std::span<const Projection
     QuantizeTask task = all;
     task.token_begin = begin;
     task.token_end = end;
-    quantized_kernels_.quantize(task);
+    kernels_.quantize_activations(task);
   });
   return quantized;
 }
@@ -111,7 +111,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     task.bias = bias;
     task.group_begin = begin;
     task.group_end = end;
-    quantized_kernels_.linear[static_cast<size_t>(weight.packed.format())](task);
+    kernels_.linear_quantized(task);
     return;
   }
   FloatLinearTask task;

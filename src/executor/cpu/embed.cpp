@@ -1,0 +1,46 @@
+// Rows by index: of tables, and of an activation.
+#include <algorithm>
+
+#include "base/check.h"
+#include "executor/cpu/cpu_executor.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+
+Activation CpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids,
+                                std::string_view op) {
+  LIMPID_CHECK(ShapeError, all_within(ids, table.rows),
+               "[{}] an index is outside the {} rows of {}", op, table.rows,
+               weights_[static_cast<size_t>(table.id)].name);
+  const LoadedWeight& weight = weights_[static_cast<size_t>(table.id)];
+  Activation y = allocate(static_cast<int64_t>(ids.size()), table.cols);
+  float* out = data(y);
+  for_rows(y.rows(), table.cols, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      decode_row(weight.tensor.dtype, weight.rows.row(ids[static_cast<size_t>(t)]),
+                 {out + t * table.cols, static_cast<size_t>(table.cols)});
+    }
+  });
+  return y;
+}
+
+Activation CpuExecutor::embed(const Weight& table) {
+  return look_up(table, inputs_.token_ids, "embed");
+}
+
+Activation CpuExecutor::embed_positions(const Weight& table) {
+  return look_up(table, inputs_.positions, "embed_positions");
+}
+
+Activation CpuExecutor::select_outputs(const Activation& x) {
+  LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
+               "[select_outputs] a row is outside the {} of x", x.rows());
+  Activation y = allocate(inputs_.n_outputs(), x.cols());
+  for (int64_t i = 0; i < y.rows(); ++i) {
+    std::copy_n(data(x) + inputs_.output_rows[static_cast<size_t>(i)] * x.cols(), x.cols(),
+                data(y) + i * x.cols());
+  }
+  return y;
+}
+
+}  // namespace limpid

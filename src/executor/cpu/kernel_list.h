@@ -1,0 +1,86 @@
+// The kernels: one LIMPID_KERNEL(result, name, parameters) for each. Whoever includes this file
+// defines LIMPID_KERNEL: kernels.h makes of it the table of pointers and the functions of one
+// instruction set, kernels/kernel_table.cpp fills the table. So the list has no include guard, and
+// a new kernel is declared here once, for every instruction set.
+
+// ---- linear -------------------------------------------------------------------------------------
+
+LIMPID_KERNEL(void, linear_f32, (const FloatLinearTask& task))
+LIMPID_KERNEL(void, linear_f16, (const FloatLinearTask& task))
+LIMPID_KERNEL(void, linear_bf16, (const FloatLinearTask& task))
+
+// x [n_tokens, cols] as linear_f32, linear_f16 and linear_bf16 read it: tiles of as many tokens T
+// as a register tile has (the last one may have fewer), each [cols / 16][T][16], the last columns
+// padded with 0. So a kernel reads one stream, whatever the stride of x. Packs tokens [token_begin,
+// token_end), bounds being multiples of kFloatTokenGrain or the end.
+LIMPID_KERNEL(void, pack_tokens,
+              (const float* x, int64_t n_tokens, int64_t cols, int64_t token_begin,
+               int64_t token_end, float* packed))
+
+// The product of int8 activations and packed weights, of task.format.
+LIMPID_KERNEL(void, linear_quantized, (const LinearTask& task))
+
+// Activations to int8, a scale per 16 columns. A token with a value that is not finite gives NaN in
+// every output.
+LIMPID_KERNEL(void, quantize_activations, (const QuantizeTask& task))
+
+// ---- attention ----------------------------------------------------------------------------------
+
+// One block's partial of every query that sees some of it; `block` counts from position 0. Queries
+// that see none keep their entries. `partial` is overwritten.
+LIMPID_KERNEL(void, attend_block,
+              (const AttentionTile& tile, int64_t block, const KvBlockView& kv,
+               const AttentionState& partial))
+
+// Merges the partial of the next block into `state`, for queries [begin, end).
+LIMPID_KERNEL(void, merge_partial,
+              (const AttentionState& state, const AttentionState& partial, int64_t begin,
+               int64_t end, int64_t head_dim))
+
+// out[i] = accumulator[i] / sum, for one query.
+LIMPID_KERNEL(void, finish_attention,
+              (const float* accumulator, float sum, int64_t head_dim, float* out))
+
+// Writes k, v [head_dim] of one head to `slot` (0 … 63) of its block.
+LIMPID_KERNEL(void, append_kv,
+              (const float* k, const float* v, int64_t slot, int64_t head_dim, bool k_is_f16,
+               bool v_is_f16, std::byte* k_block, std::byte* v_block))
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+LIMPID_KERNEL(void, rms_norm,
+              (const float* x, const float* weight, int64_t n_rows, int64_t cols, float eps,
+               float* y))
+
+// `bias` may be null.
+LIMPID_KERNEL(void, layer_norm,
+              (const float* x, const float* weight, const float* bias, int64_t n_rows, int64_t cols,
+               float eps, float* y))
+
+// One token: n_heads heads of head_dim, cos and sin [n_rot / 2] of its position.
+LIMPID_KERNEL(void, rope,
+              (const float* x, const float* cos, const float* sin, int64_t n_heads,
+               int64_t head_dim, int64_t n_rot, float* y))
+
+// ---- elements -----------------------------------------------------------------------------------
+
+LIMPID_KERNEL(void, add_elements, (const float* a, const float* b, int64_t n, float* y))
+LIMPID_KERNEL(void, scale_elements, (const float* x, float factor, int64_t n, float* y))
+LIMPID_KERNEL(void, unary, (UnaryKind kind, const float* x, int64_t n, float* y))
+LIMPID_KERNEL(void, swiglu, (const float* gate, const float* up, int64_t n, float* y))
+
+// ---- limits of the machine ----------------------------------------------------------------------
+
+// Independent multiply-adds on registers. Return how many they did; their time is the caller's to
+// take. `fma_peak`: of f32. `dot4_peak_nibble` and `dot4_peak_byte`: of the int8 product that
+// linear_quantized is made of, for codes of 4 and of 8 bits.
+LIMPID_KERNEL(int64_t, fma_peak, (int64_t rounds))
+LIMPID_KERNEL(int64_t, dot4_peak_nibble, (int64_t rounds))
+LIMPID_KERNEL(int64_t, dot4_peak_byte, (int64_t rounds))
+
+// Reads n_bytes (rounded down to whole lines of every stream) as `n_streams` (1, 2 or 4) streams
+// side by side, and prefetches `ahead` bytes ahead (0: not at all). Returns a sum of what it read.
+LIMPID_KERNEL(int64_t, read_streams,
+              (const std::byte* data, int64_t n_bytes, int n_streams, int64_t ahead))
+
+#undef LIMPID_KERNEL

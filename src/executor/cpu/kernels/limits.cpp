@@ -1,0 +1,89 @@
+// What this machine could do at best with one instruction set: the limits that `limpid bench` and
+// `limpid devices --measure` hold a kernel against.
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/kernels/dot4-inl.h"
+#include "executor/cpu/kernels/lanes-inl.h"
+
+namespace limpid::LIMPID_ISA {
+namespace {
+
+// Some tokens against one K group of codes after another, as in linear_quantized, but on registers.
+template <int kMaxCode>
+int64_t dot4_peak(int64_t rounds) {
+  constexpr int kTokens = kRows == 16 ? 12 : 4;  // sums that hide the latency of one another
+  alignas(64) uint8_t codes[64] = {};
+  int8_t x[kTokens][32] = {};
+  asm volatile("" : : "r"(codes) : "memory");
+  const Codes<kMaxCode> group = ready<kMaxCode>(load_bytes(codes));
+  int32_t rows[kRows] = {};
+  Ints totals[kTokens];
+  for (Ints& total : totals) total = set_ints(0);
+  for (int64_t round = 0; round < rounds; ++round) {
+    asm volatile("" : : "r"(x) : "memory");  // x may have changed, so nothing can be left out
+    LIMPID_UNROLL
+    for (int t = 0; t < kTokens; ++t) {
+      DotSum<kMaxCode> sum;
+      sum.sum = totals[t];
+      LIMPID_UNROLL
+      for (int g = 0; g < 8; ++g) sum.add(g, group, x[t] + 4 * g);
+      totals[t] = sum.end();
+    }
+  }
+  for (const Ints& total : totals) {
+    store_ints(rows, total);
+    asm volatile("" : : "r"(rows) : "memory");
+  }
+  return rounds * kTokens * 8 * kRows * 4;
+}
+
+// One stream after another lies in `data`; a line of each is read in turn, each into a sum of its
+// own.
+template <int kStreams>
+int64_t read_side_by_side(const std::byte* data, int64_t n_bytes, int64_t ahead) {
+  constexpr int64_t kLine = 64;
+  const int64_t stream_bytes = n_bytes / kStreams / kLine * kLine;
+  I32x16 sums[kStreams];
+  for (I32x16& sum : sums) sum = broadcast_i32(0);
+  for (int64_t at = 0; at < stream_bytes; at += kLine) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kStreams; ++s) {
+      const std::byte* line = data + s * stream_bytes + at;
+      if (ahead > 0) __builtin_prefetch(line + ahead);
+      sums[s] = add(sums[s], load(reinterpret_cast<const int32_t*>(line)));
+    }
+  }
+  int64_t total = 0;
+  for (const I32x16& sum : sums) total += reduce_add(sum);
+  return total;
+}
+
+}  // namespace
+
+int64_t fma_peak(int64_t rounds) {
+  constexpr int kChains = kRows == 16 ? 12 : 6;  // more than latency times units, and in registers
+  F32x16 sums[kChains];
+  for (F32x16& sum : sums) sum = broadcast(1.0F);
+  const F32x16 factor = broadcast(0.999F);
+  const F32x16 term = broadcast(0.001F);
+  for (int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (F32x16& sum : sums) sum = fma(sum, factor, term);
+  }
+  float lanes[kLanes];
+  for (const F32x16& sum : sums) {
+    store(sum, lanes);
+    asm volatile("" : : "r"(lanes) : "memory");  // nothing can be left out
+  }
+  return rounds * kChains * kLanes;
+}
+
+int64_t dot4_peak_nibble(int64_t rounds) { return dot4_peak<15>(rounds); }
+int64_t dot4_peak_byte(int64_t rounds) { return dot4_peak<255>(rounds); }
+
+int64_t read_streams(const std::byte* data, int64_t n_bytes, int n_streams, int64_t ahead) {
+  if (n_streams == 1) return read_side_by_side<1>(data, n_bytes, ahead);
+  if (n_streams == 2) return read_side_by_side<2>(data, n_bytes, ahead);
+  return read_side_by_side<4>(data, n_bytes, ahead);
+}
+
+}  // namespace limpid::LIMPID_ISA
