@@ -20,9 +20,9 @@ class ThreadPool {
   int size() const { return size_; }
 
   // Calls body(i) once for each i in [0, size()) and returns when all are done. Calls run at the
-  // same time where threads are free; a thread that comes late finds its call taken by another, so
-  // a job never waits for a thread that has nothing of it. No allocation. An exception of any body
-  // is rethrown here (the first one) after all have finished.
+  // same time where threads are free; a thread that wakes late finds its call taken by another, so a
+  // job never waits for a thread that has no part of it. Allocates nothing. The first exception of a
+  // body is rethrown here after all have finished.
   template <typename Body>
   void run(Body&& body) {
     run_calls(size_, [&](int i, int /*thread*/) { body(i); });
@@ -59,7 +59,6 @@ class ThreadPool {
                &body, n_calls);
   }
   void run_erased(void (*function)(void*, int, int), void* context, int n_calls);
-  void run_erased(void (*function)(void*, int), void* context);
   struct Impl;
   std::unique_ptr<Impl> impl_;
   int size_;
