@@ -51,9 +51,8 @@ class Benchmark {
         n_steps * static_cast<double>(cost_.weight_bytes - cost_.head_bytes) +
         static_cast<double>(cost_.head_bytes) +
         static_cast<double>(cost_.kv_bytes_per_position) * static_cast<double>(depth + n);
-    result.n_flops = static_cast<double>(n) * static_cast<double>(cost_.weight_flops) +
-                     static_cast<double>(cost_.head_flops) +
-                     positions * static_cast<double>(cost_.kv_flops_per_position);
+    result.n_flops = static_cast<double>(n) * cost_.weight_flops + cost_.head_flops +
+                     FlopCount{.f32 = positions * static_cast<double>(cost_.kv_flops_per_position)};
     measure(result, n_repetitions, [this](std::span<const int32_t> ids) { append(ids); });
     return result;
   }
@@ -65,9 +64,8 @@ class Benchmark {
     const double positions = attended(n, depth);
     result.n_bytes = static_cast<double>(n) * static_cast<double>(cost_.weight_bytes) +
                      positions * static_cast<double>(cost_.kv_bytes_per_position);
-    result.n_flops =
-        static_cast<double>(n) * static_cast<double>(cost_.weight_flops + cost_.head_flops) +
-        positions * static_cast<double>(cost_.kv_flops_per_position);
+    result.n_flops = static_cast<double>(n) * (cost_.weight_flops + cost_.head_flops) +
+                     FlopCount{.f32 = positions * static_cast<double>(cost_.kv_flops_per_position)};
     measure(result, n_repetitions, [this](std::span<const int32_t> ids) {
       for (size_t i = 0; i < ids.size(); ++i) step(ids.subspan(i, 1), StepItem::Outputs::kLast);
     });

@@ -13,12 +13,25 @@
 
 namespace limpid::cli {
 
+// Operations by the instructions that do them, which have limits of their own: those of quantised
+// matrices are products of 8-bit integers.
+struct FlopCount {
+  double f32 = 0;
+  double int8 = 0;
+
+  [[nodiscard]] double sum() const { return f32 + int8; }
+  friend FlopCount operator+(const FlopCount& a, const FlopCount& b) {
+    return {a.f32 + b.f32, a.int8 + b.int8};
+  }
+  friend FlopCount operator*(double n, const FlopCount& a) { return {n * a.f32, n * a.int8}; }
+};
+
 // What one token of a model costs, from its header.
 struct TokenCost {
   uint64_t weight_bytes = 0;  // read once per step, as stored in the file
   uint64_t head_bytes = 0;    // of them, the output projection
-  int64_t weight_flops = 0;   // 2 per weight of a projection, the head left out
-  int64_t head_flops = 0;
+  FlopCount weight_flops;     // 2 per weight of a projection, the head left out
+  FlopCount head_flops;
   uint64_t kv_bytes_per_position = 0;  // read for each earlier position
   int64_t kv_flops_per_position = 0;
 };
@@ -32,7 +45,7 @@ struct BenchResult {
   int64_t depth = 0;            // positions in the cache beforehand
   std::vector<double> seconds;  // one for each repetition
   double n_bytes = 0;           // read from memory in one repetition, at least
-  double n_flops = 0;
+  FlopCount n_flops;
   std::vector<OpTime> ops;  // of all repetitions together; empty unless asked for
 
   [[nodiscard]] int64_t n_tokens() const { return n_prompt + n_generated; }

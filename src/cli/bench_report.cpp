@@ -25,9 +25,10 @@ TokenCost cost_of(const Checkpoint& checkpoint, const DecoderSpec& spec, DType k
     if (is_embedding && untied_head) continue;  // one row of it is read
     cost.weight_bytes += tensor.n_bytes();
     if (tensor.shape.rank() < 2) continue;
-    const int64_t n_flops = 2 * tensor.shape.n_elements();
+    const auto n_flops = 2 * static_cast<double>(tensor.shape.n_elements());
     if (is_head) cost.head_bytes += tensor.n_bytes();
-    (is_head ? cost.head_flops : cost.weight_flops) += n_flops;
+    FlopCount& flops = is_head ? cost.head_flops : cost.weight_flops;
+    (is_quantized(tensor.dtype) ? flops.int8 : flops.f32) += n_flops;
   }
   return cost;
 }
@@ -55,19 +56,18 @@ namespace {
 struct Rates {
   double bytes_per_second;
   double flops_per_second;
-  double share_of_read;  // of the measured limits; 0 when a limit is not known
-  double share_of_flops;
+  double share_of_read;  // of the measured limits
+  double share_of_compute;
 };
 
-Rates rates_of(double n_bytes, double n_flops, double seconds, const MachineLimits& limits) {
-  Rates rates{n_bytes / seconds, n_flops / seconds, 0, 0};
-  if (limits.read_bytes_per_second > 0) {
-    rates.share_of_read = rates.bytes_per_second / limits.read_bytes_per_second;
-  }
-  if (limits.f32_flops_per_second > 0) {
-    rates.share_of_flops = rates.flops_per_second / limits.f32_flops_per_second;
-  }
-  return rates;
+// The share of compute is the time that the operations would take at the limits of their
+// instructions, over the time that they took.
+Rates rates_of(double n_bytes, const FlopCount& flops, double seconds,
+               const MachineLimits& limits) {
+  const double least_seconds =
+      flops.f32 / limits.f32_flops_per_second + flops.int8 / limits.int8_flops_per_second;
+  return {n_bytes / seconds, flops.sum() / seconds,
+          n_bytes / seconds / limits.read_bytes_per_second, least_seconds / seconds};
 }
 Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
   return rates_of(result.n_bytes, result.n_flops, result.mean_seconds(), limits);
@@ -79,7 +79,7 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
   const double total = result.mean_seconds();
   std::string text = fmt::format(
       "\n{}: {:.3f} ms\n\n"
-      "| op | calls | ms | share | GB/s | of read limit | GFLOP/s | of f32 limit |\n"
+      "| op | calls | ms | share | GB/s | of read limit | GFLOP/s | of compute limit |\n"
       "|---|---:|---:|---:|---:|---:|---:|---:|\n",
       result.test, total * 1e3);
   double rest = total;
@@ -89,11 +89,13 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
     text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
                         static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
     if (op.n_flops > 0) {
-      const Rates rates = rates_of(static_cast<double>(op.n_weight_bytes),
-                                   static_cast<double>(op.n_flops), op.seconds, limits);
+      const auto int8 = static_cast<double>(op.n_int8_flops);
+      const Rates rates =
+          rates_of(static_cast<double>(op.n_weight_bytes),
+                   {static_cast<double>(op.n_flops) - int8, int8}, op.seconds, limits);
       text += fmt::format(" {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n",
                           rates.bytes_per_second / 1e9, rates.share_of_read * 100,
-                          rates.flops_per_second / 1e9, rates.share_of_flops * 100);
+                          rates.flops_per_second / 1e9, rates.share_of_compute * 100);
     } else {
       text += " | | | |\n";
     }
@@ -107,20 +109,20 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
 std::string to_markdown(const BenchReport& report) {
   std::string text = fmt::format(
       "{}, {} cores; {} executor, {}, {} threads\n"
-      "limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32\n\n"
-      "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | of f32 limit "
-      "|\n"
+      "limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8\n\n"
+      "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
+      "of compute limit |\n"
       "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
       report.machine.cpu, report.machine.n_cores, report.executor, report.isa,
       report.limits.n_threads, report.limits.read_bytes_per_second / 1e9,
-      report.limits.f32_flops_per_second / 1e9);
+      report.limits.f32_flops_per_second / 1e9, report.limits.int8_flops_per_second / 1e9);
   for (const BenchResult& result : report.results) {
     const Rates rates = rates_of(result, report.limits);
     text += fmt::format(
         "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n",
         report.model, format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6,
         result.test, result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
-        rates.share_of_read * 100, rates.flops_per_second / 1e9, rates.share_of_flops * 100);
+        rates.share_of_read * 100, rates.flops_per_second / 1e9, rates.share_of_compute * 100);
   }
   for (const BenchResult& result : report.results) {
     if (!result.ops.empty()) text += ops_to_markdown(result, report.limits);
@@ -149,9 +151,10 @@ nlohmann::ordered_json to_json(const BenchReport& report, const BenchResult& res
           {"bytes_per_second", rates.bytes_per_second},
           {"share_of_read", rates.share_of_read},
           {"flops_per_second", rates.flops_per_second},
-          {"share_of_f32", rates.share_of_flops},
+          {"share_of_compute", rates.share_of_compute},
           {"limit_bytes_per_second", report.limits.read_bytes_per_second},
-          {"limit_flops_per_second", report.limits.f32_flops_per_second}};
+          {"limit_flops_per_second", report.limits.f32_flops_per_second},
+          {"limit_int8_flops_per_second", report.limits.int8_flops_per_second}};
 }
 
 }  // namespace
@@ -185,7 +188,8 @@ std::string to_json_text(const BenchReport& report) {
                                      {"n_calls", op.n_calls},
                                      {"seconds", op.seconds},
                                      {"weight_bytes", op.n_weight_bytes},
-                                     {"flops", op.n_flops}});
+                                     {"flops", op.n_flops},
+                                     {"int8_flops", op.n_int8_flops}});
     }
   }
   return dump_json(array, 2) + "\n";

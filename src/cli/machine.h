@@ -18,14 +18,19 @@ struct Machine {
 // From /proc, sysfs and CPUID; what cannot be read is empty or 0.
 Machine look_at_machine();
 
-// Upper limits of a kernel that runs on `n_threads` threads, measured in about a second.
+// Upper limits of a kernel that runs on `n_threads` threads, with the instruction set that is
+// chosen (executor/cpu/isa.h).
 struct MachineLimits {
   int n_threads = 0;
-  double read_bytes_per_second = 0;  // summing an array far larger than the caches
-  // Independent fused multiply-adds in registers, each counted as two; 0: not measured here.
+  // Summing an array far larger than the caches, in huge pages where the system gives them.
+  double read_bytes_per_second = 0;
+  // On registers, a multiplication and an addition counted as two: fused multiply-adds of f32, and
+  // the products of 8-bit integers that quantised matrices are multiplied with.
   double f32_flops_per_second = 0;
+  double int8_flops_per_second = 0;
 };
 
+// In about a second. Throws ResourceError without memory for the array.
 MachineLimits measure_limits(int n_threads);
 
 }  // namespace limpid::cli

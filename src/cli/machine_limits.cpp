@@ -1,5 +1,10 @@
-// The two limits that a kernel can be held against: how fast memory is read, and how many fused
-// multiply-adds the registers take.
+// The limits that a kernel can be held against: how fast memory is read, and how many products of
+// f32 and of int8 the registers take.
+//
+// A limit is the best of several ways of doing the same, because the best way differs from CPU to
+// CPU. One stream of lines per thread keeps some hardware prefetchers busy, others want several;
+// software prefetching helps the first CPU and slows the second. So a kernel that reaches 100 % has
+// nothing left to gain, and one that passes 100 % has found a way that is missing here.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,20 +14,15 @@
 
 #include "base/aligned_buffer.h"
 #include "cli/machine.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
+#include "executor/cpu/isa.h"
 
 namespace limpid::cli {
 namespace {
 
 constexpr uint64_t kReadBytes = uint64_t{512} << 20;  // beyond any cache of today
-constexpr int kPasses = 3;
-constexpr int kChains = 12;  // independent accumulators: more than latency times units
-constexpr int64_t kFmaRounds = 4'000'000;
+constexpr int kReadPasses = 4;
+constexpr int kPeakPasses = 6;
+constexpr double kPeakSeconds = 0.01;  // of one pass, at least
 
 using Clock = std::chrono::steady_clock;
 
@@ -51,122 +51,53 @@ double timed_together(int n_threads, Body body) {
   return seconds_since(start);
 }
 
-// Four chains of plain 64-bit adds: the compiler vectorises them, and memory is what they wait for.
-uint64_t sum_words(const uint64_t* words, size_t n) {
-  uint64_t sums[4] = {};
-  for (size_t i = 0; i + 4 <= n; i += 4) {
-    for (size_t j = 0; j < 4; ++j) sums[j] += words[i + j];
-  }
-  return sums[0] + sums[1] + sums[2] + sums[3];
-}
-
-double measure_read(int n_threads) {
-  AlignedBuffer buffer(kReadBytes);
+// Bytes a second, of the best way to read: one, two or four streams per thread, with software
+// prefetching and without.
+double measure_read(const Kernels& kernels, int n_threads) {
+  AlignedBuffer buffer(kReadBytes);              // asks for huge pages
   std::memset(buffer.data(), 1, buffer.size());  // every page is really there
-  const auto words = buffer.as<uint64_t>();
-  std::atomic<uint64_t> kept{0};
+  const auto share = static_cast<int64_t>(kReadBytes) / n_threads / 64 * 64;
   double best = 0;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const double seconds = timed_together(n_threads, [&](int t) {
-      const size_t begin = words.size() * static_cast<size_t>(t) / static_cast<size_t>(n_threads);
-      const size_t end = words.size() * static_cast<size_t>(t + 1) / static_cast<size_t>(n_threads);
-      kept.fetch_add(sum_words(words.data() + begin, end - begin));
-    });
-    best = std::max(best, static_cast<double>(kReadBytes) / seconds);
+  for (int pass = 0; pass < kReadPasses; ++pass) {
+    for (const int n_streams : {1, 2, 4}) {
+      for (const int64_t ahead : {0, 4096}) {
+        const double seconds = timed_together(n_threads, [&](int t) {
+          kernels.read_streams(buffer.data() + t * share, share, n_streams, ahead);
+        });
+        best = std::max(best, static_cast<double>(share * n_threads) / seconds);
+      }
+    }
   }
-  return kept.load() == 0 ? 0 : best;
+  return best;
 }
 
-// One function per register width: `rounds` times kChains multiply-adds; gives back their sum so
-// that none can be left out.
-#if defined(__x86_64__)
-__attribute__((target("avx512f"))) float fma_wide(int64_t rounds) {
-  __m512 sums[kChains];
-  for (auto& sum : sums) sum = _mm512_set1_ps(1.0F);
-  const __m512 factor = _mm512_set1_ps(0.999F);
-  const __m512 term = _mm512_set1_ps(0.001F);
-  for (int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm512_fmadd_ps(sum, factor, term);
-  }
-  float total = 0;
-  for (const auto& sum : sums) total += _mm512_cvtss_f32(sum);
-  return total;
-}
-
-__attribute__((target("avx2,fma"))) float fma_narrow(int64_t rounds) {
-  __m256 sums[kChains];
-  for (auto& sum : sums) sum = _mm256_set1_ps(1.0F);
-  const __m256 factor = _mm256_set1_ps(0.999F);
-  const __m256 term = _mm256_set1_ps(0.001F);
-  for (int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm256_fmadd_ps(sum, factor, term);
-  }
-  float total = 0;
-  for (const auto& sum : sums) total += _mm256_cvtss_f32(sum);
-  return total;
-}
-
-struct FmaLoop {
-  float (*run)(int64_t);
-  int lanes;
-};
-
-FmaLoop best_fma_loop() {
-  if (__builtin_cpu_supports("avx512f")) return {fma_wide, 16};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {fma_narrow, 8};
-  return {nullptr, 0};
-}
-#elif defined(__aarch64__)
-float fma_neon(int64_t rounds) {
-  float32x4_t sums[kChains];
-  for (auto& sum : sums) sum = vdupq_n_f32(1.0F);
-  const float32x4_t factor = vdupq_n_f32(0.999F);
-  const float32x4_t term = vdupq_n_f32(0.001F);
-  for (int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 12
-    for (auto& sum : sums) sum = vfmaq_f32(term, sum, factor);
-  }
-  float total = 0;
-  for (const auto& sum : sums) total += vgetq_lane_f32(sum, 0);
-  return total;
-}
-
-struct FmaLoop {
-  float (*run)(int64_t);
-  int lanes;
-};
-
-FmaLoop best_fma_loop() { return {fma_neon, 4}; }
-#else
-struct FmaLoop {
-  float (*run)(int64_t);
-  int lanes;
-};
-
-FmaLoop best_fma_loop() { return {nullptr, 0}; }
-#endif
-
-double measure_fma(int n_threads) {
-  const FmaLoop loop = best_fma_loop();
-  if (loop.run == nullptr) return 0;
-  std::atomic<bool> sane{true};
+// Operations a second of `peak`, which does a number of products per round and returns their sum.
+double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
   double best = 0;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const double seconds = timed_together(n_threads, [&](int /*thread*/) {
-      if (!(loop.run(kFmaRounds) > 0)) sane = false;
-    });
-    const double n_flops = 2.0 * loop.lanes * kChains * static_cast<double>(kFmaRounds) * n_threads;
-    best = std::max(best, n_flops / seconds);
+  int64_t rounds = 1000;
+  for (int pass = 0; pass < kPeakPasses;) {
+    std::atomic<int64_t> n_products{0};
+    const double seconds =
+        timed_together(n_threads, [&](int /*thread*/) { n_products.fetch_add(peak(rounds)); });
+    if (seconds < kPeakSeconds) {
+      rounds *= 2;
+      continue;
+    }
+    best = std::max(best, 2 * static_cast<double>(n_products.load()) / seconds);
+    ++pass;
   }
-  return sane ? best : 0;
+  return best;
 }
 
 }  // namespace
 
 MachineLimits measure_limits(int n_threads) {
-  return {n_threads, measure_read(n_threads), measure_fma(n_threads)};
+  const Kernels& kernels = *choose_isa("").kernels;
+  return {.n_threads = n_threads,
+          .read_bytes_per_second = measure_read(kernels, n_threads),
+          .f32_flops_per_second = measure_peak(kernels.fma_peak, n_threads),
+          .int8_flops_per_second = std::max(measure_peak(kernels.dot4_peak_nibble, n_threads),
+                                            measure_peak(kernels.dot4_peak_byte, n_threads))};
 }
 
 }  // namespace limpid::cli

@@ -19,9 +19,10 @@ std::string machine_text(const Machine& machine, const std::vector<std::string>&
                       format_bytes(machine.available_bytes));
   text += "GPUs      none used: no GPU executor in this version\n";
   if (limits.n_threads > 0) {
-    text += fmt::format("limits    {:.1f} GB/s read, {:.0f} GFLOP/s f32, {} threads\n",
-                        limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
-                        limits.n_threads);
+    text += fmt::format(
+        "limits    {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8, {} threads\n",
+        limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
+        limits.int8_flops_per_second / 1e9, limits.n_threads);
   }
   return text;
 }
@@ -40,7 +41,8 @@ nlohmann::ordered_json machine_json(const Machine& machine, const std::vector<st
   if (limits.n_threads > 0) {
     json["limits"] = {{"threads", limits.n_threads},
                       {"read_bytes_per_second", limits.read_bytes_per_second},
-                      {"f32_flops_per_second", limits.f32_flops_per_second}};
+                      {"f32_flops_per_second", limits.f32_flops_per_second},
+                      {"int8_flops_per_second", limits.int8_flops_per_second}};
   }
   return json;
 }

@@ -29,7 +29,8 @@ std::string kind_of(std::string_view name) {
 Weight TimingExecutor::load_weight(const WeightSource& source) {
   const Weight weight = DelegatingExecutor::load_weight(source);
   if (source.use != WeightUse::kVector) {
-    matrices_[weight.id] = {kind_of(source.name), source.tensor.n_bytes()};
+    matrices_[weight.id] = {kind_of(source.name), source.tensor.n_bytes(),
+                            is_quantized(source.tensor.dtype)};
   }
   return weight;
 }
@@ -38,16 +39,20 @@ void TimingExecutor::linear(const Activation& x, std::span<Projection> projectio
   linear_label_ = "linear";
   uint64_t n_bytes = 0;
   int64_t n_flops = 0;
+  int64_t n_int8_flops = 0;
   for (const Projection& projection : projections) {
     const Matrix& matrix = matrices_.at(projection.weight.id);
     linear_label_ += (n_bytes == 0 ? " " : ", ") + matrix.kind;
     n_bytes += matrix.n_bytes;
-    n_flops += 2 * x.rows() * projection.weight.rows * projection.weight.cols;
+    const int64_t n = 2 * x.rows() * projection.weight.rows * projection.weight.cols;
+    n_flops += n;
+    if (matrix.is_quantized) n_int8_flops += n;
   }
   DelegatingExecutor::linear(x, projections);
   OpTime& time = times_.find(linear_label_)->second;
   time.n_weight_bytes += n_bytes;
   time.n_flops += n_flops;
+  time.n_int8_flops += n_int8_flops;
 }
 
 void TimingExecutor::enter(std::string_view op) {

@@ -19,6 +19,7 @@ struct OpTime {
   double seconds = 0;
   uint64_t n_weight_bytes = 0;  // of matrices, as stored in the file; each call reads its own once
   int64_t n_flops = 0;          // of products with matrices: 2 per weight and row
+  int64_t n_int8_flops = 0;     // of n_flops, those with quantised matrices
 };
 
 // The results are bit for bit those of the inner executor, which has to do its work within the call
@@ -42,6 +43,7 @@ class TimingExecutor final : public DelegatingExecutor {
   struct Matrix {
     std::string kind;  // the name without block and suffix: "attn_q"
     uint64_t n_bytes;
+    bool is_quantized;
   };
 
   std::map<int32_t, Matrix> matrices_;  // by the weight's id

@@ -70,7 +70,20 @@ TEST(TimingExecutor, KnowsWhatAProductReads) {
   }
   EXPECT_EQ(down->n_weight_bytes, n_bytes);
   EXPECT_EQ(down->n_flops, 2 * 5 * n_weights);
+  EXPECT_EQ(down->n_int8_flops, 0);
   EXPECT_NE(find(times, "linear attn_q, attn_k, attn_v"), nullptr);
+}
+
+TEST(TimingExecutor, CountsProductsWithQuantisedMatricesAsInt8) {
+  TinyShape shape;
+  shape.dtype = DType::kQ8_0;
+  TimedModel timed(shape);
+  testing::run_in_chunks(*timed.model, some_tokens(5, 50), 5);
+  const std::vector<OpTime> times = timed.timer->take();
+  const OpTime* down = find(times, "linear ffn_down");
+  ASSERT_NE(down, nullptr);
+  EXPECT_GT(down->n_int8_flops, 0);
+  EXPECT_EQ(down->n_int8_flops, down->n_flops);
 }
 
 }  // namespace
