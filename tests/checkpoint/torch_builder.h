@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/crc32.h"
 #include "checkpoint/zip_layout.h"
 
 namespace limpid::torch_test {
@@ -98,7 +97,7 @@ struct ZipSketch {
 };
 
 inline uint32_t crc_of(std::string_view content) {
-  return crc32(std::as_bytes(std::span(content)));
+  return zip_crc32(std::as_bytes(std::span(content)));
 }
 
 inline std::string descriptor_of(const std::string& content) {

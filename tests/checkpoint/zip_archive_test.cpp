@@ -1,6 +1,6 @@
 // Archives that are not what they say: each is refused with the place at fault (the classes 15 and
 // 16 of malformed files: docs/formats/torch.md, 1 to 5).
-#include "checkpoint/torch_zip.h"
+#include "checkpoint/zip_archive.h"
 
 #include <gtest/gtest.h>
 
@@ -229,9 +229,9 @@ const std::vector<Spoilt>& cases() {
   return all;
 }
 
-class TorchZipSpoilt : public testing::TestWithParam<size_t> {};
+class ZipArchiveSpoilt : public testing::TestWithParam<size_t> {};
 
-TEST_P(TorchZipSpoilt, IsRefused) {
+TEST_P(ZipArchiveSpoilt, IsRefused) {
   const Spoilt& spoilt = cases()[GetParam()];
   ZipSketch zip = small_archive();
   spoilt.spoil(zip);
@@ -249,10 +249,10 @@ TEST_P(TorchZipSpoilt, IsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TorchZipSpoilt, testing::Range<size_t>(0, cases().size()),
+INSTANTIATE_TEST_SUITE_P(All, ZipArchiveSpoilt, testing::Range<size_t>(0, cases().size()),
                          [](const auto& info) { return cases()[info.param].name; });
 
-TEST(TorchZip, EveryCutIsAFormatError) {
+TEST(ZipArchive, EveryCutIsAFormatError) {
   const std::string bytes = serialize(small_archive());
   ASSERT_NO_THROW(parse(bytes));
   for (size_t n = 0; n < bytes.size(); ++n) {
@@ -265,7 +265,7 @@ TEST(TorchZip, EveryCutIsAFormatError) {
 }
 
 // The archive has no slack: whatever single bit is turned, it is another archive or none.
-TEST(TorchZip, NoBitOfTheFrameIsIgnored) {
+TEST(ZipArchive, NoBitOfTheFrameIsIgnored) {
   const std::string bytes = serialize(small_archive());
   size_t n_accepted = 0;
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
@@ -284,7 +284,7 @@ TEST(TorchZip, NoBitOfTheFrameIsIgnored) {
   EXPECT_LE(n_accepted, n_free);
 }
 
-TEST(TorchZip, AcceptsWhatOtherWritersDo) {
+TEST(ZipArchive, AcceptsWhatOtherWritersDo) {
   ZipSketch sized = small_archive();  // Python's zipfile: sizes before the data, no zip64 record
   sized.zip64 = false;
   for (auto& record : sized.records) record.open = false;
@@ -307,7 +307,7 @@ TEST(TorchZip, AcceptsWhatOtherWritersDo) {
 
 // A storage of more than 4 GiB and a record behind it, as torch.save lays them out; the file is a
 // hole.
-TEST(TorchZip, ReadsBeyondFourGibibytes) {
+TEST(ZipArchive, ReadsBeyondFourGibibytes) {
   torch_test::TensorSketch tensor;
   tensor.n_stored = (1 << 30) + 6;
   tensor.offset = torch_test::integer(1 << 30);
@@ -351,12 +351,12 @@ TEST(TorchZip, ReadsBeyondFourGibibytes) {
   EXPECT_EQ(tensor_view.f32()[5], 0.0f);
 }
 
-TEST(TorchZip, VerifyFindsADamagedTensor) {
+TEST(ZipArchive, VerifyFindsADamagedTensor) {
   std::string bytes = serialize(small_archive());
   const size_t at = bytes.find(torch_test::floats(6)) + 5;
   bytes[at] = static_cast<char>(bytes[at] ^ 1);
   EXPECT_NO_THROW(parse(bytes));
-  const TorchZip zip = TorchZip::parse("m.pth", std::as_bytes(std::span(bytes)));
+  const ZipArchive zip = ZipArchive::parse("m.pth", std::as_bytes(std::span(bytes)));
   EXPECT_NO_THROW(zip.check_content(*zip.find("m/version")));
   EXPECT_THROW(zip.check_content(*zip.find("m/data/0")), FormatError);
 }

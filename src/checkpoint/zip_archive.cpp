@@ -1,12 +1,14 @@
-#include "checkpoint/torch_zip.h"
+#include "checkpoint/zip_archive.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 
-#include "base/crc32.h"
+#include "base/check.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/zip_layout.h"
 #include "limpid/error.hpp"
@@ -26,7 +28,9 @@ struct Entry {
   std::string_view name;
   uint64_t entry_offset = 0;
   uint16_t flags = 0;
+  uint16_t method = 0;
   uint32_t crc32 = 0;
+  uint64_t compressed_size = 0;
   uint64_t size = 0;
   uint64_t header_offset = 0;
 };
@@ -49,7 +53,7 @@ void require(ByteReader& reader, uint64_t offset, const char* field, uint64_t va
     reader.fail(offset, field, fmt::format("is {}, expected {}", value, expected));
 }
 
-// The zip64 record, if its locator stands before the record at the end.
+// The zip64 record, if its locator lies before the record at the end.
 std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
   if (end < kZip64LocatorBytes + kZip64EndBytes) return std::nullopt;
   const uint64_t locator = end - kZip64LocatorBytes;
@@ -168,23 +172,26 @@ void resolve_zip64(const ByteReader& reader, uint64_t offset,
   }
 }
 
-void check_method(const ByteReader& reader, uint64_t offset, uint16_t flags, uint16_t method,
-                  std::string_view name) {
-  if ((flags & kZipEncrypted) != 0) {
-    throw UnsupportedError(fmt::format("{}: at byte {}: the record {} is encrypted", reader.path(),
-                                       offset, printable(name)));
+void check_method(const ByteReader& reader, const Entry& entry, ZipMethods methods) {
+  const std::string place = fmt::format("{}: at byte {}: the record {}", reader.path(),
+                                        entry.entry_offset, printable(entry.name));
+  LIMPID_CHECK(UnsupportedError, (entry.flags & kZipEncrypted) == 0, "{} is encrypted", place);
+  if ((entry.flags & ~(kZipHasDescriptor | kZipUtf8)) != 0) {
+    reader.fail(entry.entry_offset, "flags",
+                fmt::format("{:#x} of {}", entry.flags, printable(entry.name)));
   }
-  if ((flags & ~(kZipHasDescriptor | kZipUtf8)) != 0)
-    reader.fail(offset, "flags", fmt::format("{:#x} of {}", flags, printable(name)));
-  if (method != 0) {
-    throw UnsupportedError(
-        fmt::format("{}: at byte {}: the record {} is compressed (method {}); torch.save stores "
-                    "records as they are: save the checkpoint again with it",
-                    reader.path(), offset, printable(name), method));
+  if (methods == ZipMethods::kStored) {
+    LIMPID_CHECK(UnsupportedError, entry.method == kZipStored,
+                 "{} is compressed (method {}); torch.save stores records as they are: save the "
+                 "checkpoint again with it",
+                 place, entry.method);
   }
+  LIMPID_CHECK(UnsupportedError, entry.method == kZipStored || entry.method == kZipDeflated,
+               "{} is compressed by method {}; only stored and deflated records are read", place,
+               entry.method);
 }
 
-Entry read_entry(ByteReader& reader) {
+Entry read_entry(ByteReader& reader, ZipMethods methods) {
   Entry entry;
   entry.entry_offset = reader.offset();
   const auto fail = [&](const char* field, const std::string& problem) {
@@ -194,10 +201,10 @@ Entry read_entry(ByteReader& reader) {
     fail("directory.signature", "is wrong");
   reader.take(4, "directory.version");
   entry.flags = reader.number<uint16_t>("directory.flags");
-  const auto method = reader.number<uint16_t>("directory.method");
+  entry.method = reader.number<uint16_t>("directory.method");
   reader.take(4, "directory.time");
   entry.crc32 = reader.number<uint32_t>("directory.crc32");
-  uint64_t compressed = reader.number<uint32_t>("directory.compressed_size");
+  entry.compressed_size = reader.number<uint32_t>("directory.compressed_size");
   entry.size = reader.number<uint32_t>("directory.size");
   const auto n_name = reader.number<uint16_t>("directory.name_length");
   const auto n_extra = reader.number<uint16_t>("directory.extra_length");
@@ -208,15 +215,15 @@ Entry read_entry(ByteReader& reader) {
   entry.name = reader.take(n_name, "directory.name");
   if (entry.name.empty() || !is_clean_utf8(entry.name))
     fail("directory.name", fmt::format("'{}' is no name", printable(entry.name)));
-  check_method(reader, entry.entry_offset, entry.flags, method, entry.name);
+  check_method(reader, entry, methods);
   const uint64_t extra_offset = reader.offset();
   const std::string_view extra = reader.take(n_extra, "directory.extra");
   resolve_zip64(reader, entry.entry_offset, find_zip64_extra(reader, extra_offset, extra),
-                {&entry.size, &compressed, &entry.header_offset});
+                {&entry.size, &entry.compressed_size, &entry.header_offset});
   reader.take(n_comment, "directory.comment");
-  if (compressed != entry.size) {
+  if (entry.method == kZipStored && entry.compressed_size != entry.size) {
     fail("directory.size", fmt::format("is {}, and {} bytes are stored of {}", entry.size,
-                                       compressed, printable(entry.name)));
+                                       entry.compressed_size, printable(entry.name)));
   }
   return entry;
 }
@@ -238,7 +245,7 @@ void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
           reader.number<uint32_t>("data descriptor.signature"), kZipDescriptorSignature);
   require(reader, start + 4, "data descriptor.crc32",
           reader.number<uint32_t>("data descriptor.crc32"), entry.crc32);
-  require(reader, start + 8, "data descriptor.compressed_size", size(), entry.size);
+  require(reader, start + 8, "data descriptor.compressed_size", size(), entry.compressed_size);
   require(reader, start + (wide ? 16 : 12), "data descriptor.size", size(), entry.size);
 }
 
@@ -256,7 +263,8 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uin
     for (size_t i = 0; i < numbers.size(); i += 8) {
       uint64_t number = 0;
       std::memcpy(&number, numbers.data() + i, sizeof(number));
-      if (number != entry.size && number != entry.header_offset) {
+      if (number != entry.size && number != entry.compressed_size &&
+          number != entry.header_offset) {
         reader.fail(
             at, "local header.zip64 field",
             fmt::format("{} is neither size nor offset of {}", number, printable(entry.name)));
@@ -268,7 +276,7 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uin
   if (size == kZipIn64 || compressed == kZipIn64) size = compressed = kZipIn64;
   resolve_zip64(reader, at, extra, {&size, &compressed});
   require(reader, at + 22, "local header.size", size, entry.size);
-  require(reader, at + 18, "local header.compressed_size", compressed, entry.size);
+  require(reader, at + 18, "local header.compressed_size", compressed, entry.compressed_size);
 }
 
 // The record of `entry`, which must fill the bytes from its local header to `end`.
@@ -281,7 +289,8 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
   reader.take(2, "local header.version");
   require(reader, at + 6, "local header.flags", reader.number<uint16_t>("local header.flags"),
           entry.flags);
-  require(reader, at + 8, "local header.method", reader.number<uint16_t>("local header.method"), 0);
+  require(reader, at + 8, "local header.method", reader.number<uint16_t>("local header.method"),
+          entry.method);
   reader.take(4, "local header.time");
   const auto crc = reader.number<uint32_t>("local header.crc32");
   const auto compressed = reader.number<uint32_t>("local header.compressed_size");
@@ -299,13 +308,13 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
   check_local_sizes(reader, entry, crc, compressed, size,
                     find_zip64_extra(reader, extra_offset, extra));
   const uint64_t data_offset = reader.offset();
-  if (data_offset > end || entry.size > end - data_offset) {
+  if (data_offset > end || entry.compressed_size > end - data_offset) {
     reader.fail(entry.entry_offset, "directory.size",
                 fmt::format("{} bytes of {} from byte {} reach beyond byte {}, where the next "
                             "record begins",
-                            entry.size, printable(entry.name), data_offset, end));
+                            entry.compressed_size, printable(entry.name), data_offset, end));
   }
-  reader.seek(data_offset + entry.size, "data");
+  reader.seek(data_offset + entry.compressed_size, "data");
   if ((entry.flags & kZipHasDescriptor) != 0) {
     check_descriptor(reader, entry, end);
   } else if (reader.offset() != end) {
@@ -313,18 +322,61 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
                 fmt::format("{} bytes after {} belong to no record", end - reader.offset(),
                             printable(entry.name)));
   }
-  return {entry.name, at, data_offset, bytes.subspan(data_offset, entry.size), entry.crc32};
+  return {entry.name,
+          at,
+          data_offset,
+          bytes.subspan(data_offset, entry.compressed_size),
+          entry.size,
+          entry.crc32,
+          entry.method == kZipDeflated};
 }
+
+// Decompresses raw deflate data, as zip stores it, in pieces of a fixed size. The caller decides
+// how many pieces it wants, so a small record cannot fill the memory.
+class Inflater {
+ public:
+  explicit Inflater(std::span<const std::byte> input) : input_(input), piece_(1 << 20) {
+    // Negative window bits: neither a header nor a checksum around the data.
+    LIMPID_CHECK(ResourceError, inflateInit2(&stream_, -MAX_WBITS) == Z_OK, "zlib cannot start");
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  // The next bytes, valid until the next call; nothing when the data are damaged or have ended.
+  std::span<const std::byte> next() {
+    stream_.next_out = reinterpret_cast<Bytef*>(piece_.data());
+    stream_.avail_out = static_cast<uInt>(piece_.size());
+    int status = Z_OK;
+    while (status == Z_OK && stream_.avail_out > 0) {
+      if (stream_.avail_in == 0) {  // zlib counts in 32 bits
+        const size_t n = std::min<size_t>(input_.size(), std::numeric_limits<uInt>::max());
+        stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input_.data()));
+        stream_.avail_in = static_cast<uInt>(n);
+        input_ = input_.subspan(n);
+      }
+      status = inflate(&stream_, Z_NO_FLUSH);
+    }
+    return std::span(piece_).first(piece_.size() - stream_.avail_out);
+  }
+
+ private:
+  std::span<const std::byte> input_;  // what zlib has not been given yet
+  std::vector<std::byte> piece_;
+  z_stream stream_{};
+};
 
 }  // namespace
 
-TorchZip TorchZip::parse(std::string_view path, std::span<const std::byte> bytes) {
+ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> bytes,
+                             ZipMethods methods) {
   ByteReader reader(path, bytes);
   const Directory directory = read_end(reader);
   ByteReader entries_reader(path, bytes.first(directory.offset + directory.n_bytes));
   entries_reader.seek(directory.offset, "directory");
   std::vector<Entry> entries;
-  for (uint64_t i = 0; i < directory.n_entries; ++i) entries.push_back(read_entry(entries_reader));
+  for (uint64_t i = 0; i < directory.n_entries; ++i)
+    entries.push_back(read_entry(entries_reader, methods));
   if (entries_reader.remaining() != 0) {
     reader.fail(entries_reader.offset(), "directory",
                 fmt::format("goes on for {} bytes after its {} entries", entries_reader.remaining(),
@@ -336,8 +388,8 @@ TorchZip TorchZip::parse(std::string_view path, std::span<const std::byte> bytes
   std::ranges::sort(order, {}, [&](size_t i) { return entries[i].header_offset; });
   const uint64_t first = order.empty() ? directory.offset : entries[order[0]].header_offset;
   if (first != 0)
-    reader.fail(0, "local header", fmt::format("{} bytes stand before the archive", first));
-  TorchZip zip;
+    reader.fail(0, "local header", fmt::format("{} bytes lie before the archive", first));
+  ZipArchive zip;
   zip.path_ = path;
   zip.records_.resize(entries.size());
   ByteReader records_reader(path, bytes.first(directory.offset));
@@ -360,21 +412,41 @@ TorchZip TorchZip::parse(std::string_view path, std::span<const std::byte> bytes
   return zip;
 }
 
-const ZipRecord* TorchZip::find(std::string_view name) const {
+const ZipRecord* ZipArchive::find(std::string_view name) const {
   const auto it = by_name_.find(name);
   return it == by_name_.end() ? nullptr : &records_[it->second];
 }
 
-void TorchZip::check_content(const ZipRecord& record) const {
-  const uint32_t found = limpid::crc32(record.bytes);
+void ZipArchive::extract(const ZipRecord& record,
+                         const std::function<void(std::span<const std::byte>)>& take) const {
+  uint32_t found = 0;
+  uint64_t n_taken = 0;
+  const auto pass_on = [&](std::span<const std::byte> piece) {
+    found = zip_crc32(piece, found);
+    n_taken += piece.size();
+    take(piece);
+  };
+  const auto fail = [&](const std::string& problem) {
+    throw FormatError(path_, record.data_offset, printable(record.name), problem);
+  };
+  if (record.is_deflated) {
+    Inflater inflater(record.bytes);
+    for (auto piece = inflater.next(); !piece.empty(); piece = inflater.next()) {
+      if (piece.size() > record.size - n_taken)
+        fail(fmt::format("is longer than {} bytes, its size in the directory", record.size));
+      pass_on(piece);
+    }
+    if (n_taken != record.size)
+      fail(fmt::format("only {} of {} bytes decompress", n_taken, record.size));
+  } else {
+    pass_on(record.bytes);
+  }
   if (found == record.crc32) return;
-  throw FormatError(
-      path_, record.data_offset, printable(record.name),
-      record.crc32 == 0
-          ? "has no checksum, or the file is damaged; save it again with checksums"
-          : fmt::format("the CRC-32 of its bytes is {:08x}, the archive says {:08x}: the file is "
-                        "damaged, download it again",
-                        found, record.crc32));
+  fail(record.crc32 == 0
+           ? "has no checksum, or the file is damaged; save it again with checksums"
+           : fmt::format("the CRC-32 of its bytes is {:08x}, the archive says {:08x}: the file is "
+                         "damaged, download it again",
+                         found, record.crc32));
 }
 
 }  // namespace limpid
