@@ -37,7 +37,6 @@ AtomicFile::AtomicFile(std::string path) : AtomicFile() {
   path_ = std::move(path);
   check_replaceable(path_);
   open_temporary();
-  temporary_files.add(temporary_.c_str(), this, 0);
 }
 
 AtomicFile::~AtomicFile() {
@@ -50,11 +49,14 @@ AtomicFile::~AtomicFile() {
 
 // The kernel applies the umask to 0666; mkstemp() would make a private file, and only umask(),
 // which changes the whole process, could say what to widen it to. O_EXCL opens nothing that is
-// there already, so a name may be guessed by others.
+// there already, so a name may be guessed by others. The name is listed before the file is there:
+// a signal that comes between the two must not leave the file behind.
 void AtomicFile::open_temporary() {
   static std::atomic<uint64_t> n_names = 0;
   do {
+    temporary_files.remove(this);
     temporary_ = fmt::format("{}.{}-{}.part", path_, ::getpid(), ++n_names);
+    temporary_files.add(temporary_.c_str(), this, 0);
     fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (fd_ < 0 && errno == EEXIST);
   if (fd_ < 0) fail("write");
@@ -103,8 +105,11 @@ void AtomicFile::commit() {
   ::close(std::exchange(fd_, -1));
 }
 
-void remove_temporary_files() noexcept {
-  temporary_files.each([](const char* path, const void*, size_t) { ::unlink(path); });
+bool remove_temporary_files() noexcept {
+  bool removed = false;
+  temporary_files.each(
+      [&](const char* path, const void*, size_t) { removed |= ::unlink(path) == 0; });
+  return removed;
 }
 
 }  // namespace limpid

@@ -36,8 +36,8 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
-// Removes the temporary files of all that live: for a signal handler that ends the process.
-// Async-signal-safe.
-void remove_temporary_files() noexcept;
+// Removes the temporary file of every AtomicFile that lives, for a signal handler that ends the
+// process. Returns whether there was one. Async-signal-safe.
+bool remove_temporary_files() noexcept;
 
 }  // namespace limpid

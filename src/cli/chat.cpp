@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
-#include "cli/interrupt.h"
+#include "cli/signals.h"
 #include "cli/model_path.h"
 #include "cli/open_model.h"
 #include "cli/options.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/interrupt.h"
+#include "cli/signals.h"
 #include "cli/line_reader.h"
 #include "cli/terminal_style.h"
 #include "limpid/chat.hpp"

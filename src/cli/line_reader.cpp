@@ -19,7 +19,7 @@
 #include <iostream>
 
 #include "base/check.h"
-#include "cli/interrupt.h"
+#include "cli/signals.h"
 #include "cli/line_history.h"
 #include "cli/output.h"
 #include "cli/terminal_style.h"

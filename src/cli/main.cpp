@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/check.h"
-#include "cli/bus_error.h"
+#include "cli/signals.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
 #include "cli/output.h"
@@ -80,6 +80,6 @@ int run_program(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // a reader that leaves (| head) ends the program quietly
-  limpid::cli::handle_bus_errors();
+  limpid::cli::handle_signals();
   return limpid::cli::run_program({argv + 1, argv + argc});
 }

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/download.h"
-#include "cli/interrupt.h"
+#include "cli/signals.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "train/microgpt/graph_picture.h"

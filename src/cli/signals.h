@@ -1,0 +1,49 @@
+// What signals do: Ctrl-C stops an answer or ends the program, and a program that ends early leaves
+// the terminal as it was and no half-written file.
+#pragma once
+
+#include "limpid/cancel.hpp"
+
+namespace limpid::cli {
+
+// From now on
+// - SIGINT (Ctrl-C), SIGTERM and SIGHUP end the program with one line and exit code 130;
+// - SIGBUS in a mapped file, which comes when the file is truncated while the program reads it,
+//   ends it with one line that names the file and exit code 1. Any other SIGBUS does what it did
+//   before.
+// Temporary files are removed and the terminal is restored first. A signal that is ignored when the
+// program starts (nohup) stays ignored.
+void handle_signals();
+
+// While one lives (one at a time), Ctrl-C sets its cancel token instead of ending the program. A
+// second Ctrl-C before clear() ends the program.
+class InterruptGuard {
+ public:
+  explicit InterruptGuard(CancelToken cancel = {});
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  // SIGTERM is then the same as Ctrl-C: for work that must clean up more than temporary files.
+  void take_sigterm_too();
+
+  [[nodiscard]] bool interrupted() const;  // since the start, or the last clear()
+  void clear();
+
+ private:
+  CancelToken cancel_;
+};
+
+// Restores the terminal to its state when the last InterruptGuard began, and writes the farewell.
+// Async-signal-safe.
+void restore_terminal() noexcept;
+
+// Each Ctrl-C under an InterruptGuard writes the byte 'i' to this descriptor, so that a poll()
+// ends; -1: to none.
+void set_interrupt_pipe(int descriptor);
+
+// The escape sequences that undo what was set on the terminal beyond termios. restore_terminal
+// writes them to stderr. A literal, or null.
+void set_farewell(const char* escape_sequences);
+
+}  // namespace limpid::cli
