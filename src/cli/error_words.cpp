@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "limpid/error.hpp"
-
 namespace limpid::cli {
 namespace {
 
@@ -21,12 +19,18 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
 
 }  // namespace
 
+std::string sufficient_context(const ContextOverflowError& error) {
+  constexpr int64_t kMost = 1 << 24;  // tokens; ten times what any model was trained for
+  return error.n_needed() > kMost ? "" : fmt::format("-c {}", error.n_needed());
+}
+
 std::string in_program_words(const std::exception& error) {
   if (const auto* overflow = dynamic_cast<const ContextOverflowError*>(&error)) {
+    const std::string context = sufficient_context(*overflow);
     return fmt::format(
-        "the sequence has {} tokens and the context holds {}: shorten the text, or "
-        "use -c {}",
-        overflow->n_tokens(), overflow->n_ctx(), overflow->n_needed());
+        "the sequence has {} tokens and the context holds {}: shorten the text, or use {}",
+        overflow->n_tokens(), overflow->n_ctx(),
+        context.empty() ? "a larger -c and a smaller -n" : context);
   }
   std::string message = error.what();
   for (const auto& [option, flag] : kFlags) {

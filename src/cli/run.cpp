@@ -7,10 +7,11 @@
 #include "base/check.h"
 #include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
+#include "cli/error_words.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "limpid/batch.hpp"
 #include "limpid/session.hpp"
 
@@ -45,8 +46,10 @@ std::vector<std::string> read_prompts(const RunFlags& values) {
 // An answer that outgrows the context, though its text fits. One that has no end outgrows any.
 [[noreturn]] void fail_full_context(const ContextOverflowError& error,
                                     const GenerationOptions& options) {
-  const std::string larger =
-      options.n_predict < 0 ? "-n N" : fmt::format("-c {}, a smaller -n", error.n_needed());
+  const std::string context = sufficient_context(error);
+  const std::string larger = options.n_predict < 0 ? "-n N"
+                             : context.empty()     ? "a smaller -n"
+                                                   : context + ", a smaller -n";
   throw ArgumentError(fmt::format(
       "text and answer outgrow the context of {} tokens: give {}, -n -2 to end there, or "
       "--context-shift to go on",

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -19,6 +21,12 @@ TEST(ErrorWords, TheContextThatIsAdvisedHoldsTheAnswerToo) {
   EXPECT_EQ(
       in_program_words(ContextOverflowError(300, 256, 332)),
       "the sequence has 300 tokens and the context holds 256: shorten the text, or use -c 332");
+}
+
+TEST(ErrorWords, NoContextIsAdvisedThatNobodyHas) {
+  EXPECT_EQ(in_program_words(ContextOverflowError(300, 256, std::numeric_limits<int64_t>::max())),
+            "the sequence has 300 tokens and the context holds 256: shorten the text, or use a "
+            "larger -c and a smaller -n");
 }
 
 }  // namespace

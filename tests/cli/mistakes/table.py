@@ -328,6 +328,11 @@ TEXT = [
         "limpid run -m tiny.gguf -f long.txt",
         "the sequence has 300 tokens and the context holds 256: shorten the text, or use -c 400",
     ),
+    Mistake(
+        "limpid run -m tiny.gguf -f long.txt -n 9223372036854775807",
+        "the sequence has 300 tokens and the context holds 256: shorten the text, or use a larger -c and a "
+        "smaller -n",
+    ),
     asking(
         "-c 100000000000",
         "the model needs 30517579.2 MiB of memory (weights 0.0 MiB, KV cache of 100000000000 tokens "
