@@ -66,9 +66,9 @@ constexpr std::string_view kReadable =
 TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
   const TensorView* tensor = find(name);
   LIMPID_CHECK(ArgumentError, tensor != nullptr, "{} has no tensor {}", path, name);
-  const auto made_here = made.find(name);
-  if (made_here == made.end()) return *tensor;
-  storage = made_here->second.make();
+  const auto found = derived.find(name);
+  if (found == derived.end()) return *tensor;
+  storage = found->second.make();
   LIMPID_CHECK(ShapeError, storage.dtype() == tensor->dtype && storage.shape() == tensor->shape,
                "[checkpoint] {} was made as {}, expected {}", name, storage.view().to_string(),
                tensor->to_string());

@@ -27,7 +27,7 @@ enum class Naming : uint8_t {
 };
 
 // A tensor that no single range of a file holds: shards to be joined, a transpose, strides.
-struct MadeTensor {
+struct DerivedTensor {
   std::string how;               // for `inspect`: "rows of 2 files joined", "transposed"
   std::function<Tensor()> make;  // of the dtype and shape that `tensors` states
   // Where it is f32, f16 or bf16 and its rows are those of several views, one view after another:
@@ -44,9 +44,9 @@ struct Checkpoint {
   Metadata metadata;
   // Views into `files`; those of `made` have no data.
   std::map<std::string, TensorView, std::less<>> tensors;
-  std::vector<std::string> tensor_order;                // names in file order
-  std::map<std::string, MadeTensor, std::less<>> made;  // by name
-  std::vector<std::string> left;  // tensors of the file that the model does not use, in file order
+  std::vector<std::string> tensor_order;                      // names in file order
+  std::map<std::string, DerivedTensor, std::less<>> derived;  // by name
+  std::vector<std::string> unused_tensors;  // of the file, in its order; the model ignores them
 
   std::vector<std::shared_ptr<const MappedFile>> files;  // keep the views alive
   std::vector<std::shared_ptr<Tensor>> owned;  // so do these, of checkpoints built in memory

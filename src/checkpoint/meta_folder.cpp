@@ -59,8 +59,8 @@ class ShardJoiner {
       if (join == Join::kNone) {
         check_replicated(name);
         whole.tensors[name] = *first.find(name);
-        const auto made = first.made.find(name);
-        if (made != first.made.end()) whole.made[name] = made->second;
+        const auto made = first.derived.find(name);
+        if (made != first.derived.end()) whole.derived[name] = made->second;
       } else {
         promise(name, join, whole);
       }
@@ -131,12 +131,12 @@ class ShardJoiner {
     const Shape shape =
         join == Join::kRows ? Shape{joined, first.shape[1]} : Shape{first.shape[0], joined};
     whole.tensors[name] = {first.dtype, shape, nullptr};
-    whole.made[name] = {fmt::format("{} of {} files joined",
-                                    join == Join::kRows ? "rows" : "columns", shards_.size()),
-                        [shards = shards_, name, dtype = first.dtype, shape, join] {
-                          return joined_tensor(shards, name, dtype, shape, join);
-                        },
-                        join == Join::kRows ? parts_in_files(name) : std::vector<TensorView>{}};
+    whole.derived[name] = {fmt::format("{} of {} files joined",
+                                       join == Join::kRows ? "rows" : "columns", shards_.size()),
+                           [shards = shards_, name, dtype = first.dtype, shape, join] {
+                             return joined_tensor(shards, name, dtype, shape, join);
+                           },
+                           join == Join::kRows ? parts_in_files(name) : std::vector<TensorView>{}};
   }
 
   // The shards' views, or none when one of them has to be made itself or is of another type than
@@ -147,7 +147,7 @@ class ShardJoiner {
       const TensorView& part = *shard->find(name);
       const bool is_weight =
           part.dtype == DType::kF32 || part.dtype == DType::kF16 || part.dtype == DType::kBF16;
-      if (!is_weight || shard->made.contains(name)) return {};
+      if (!is_weight || shard->derived.contains(name)) return {};
       parts.push_back(part);
     }
     return parts;

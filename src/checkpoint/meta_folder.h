@@ -13,7 +13,7 @@ bool looks_like_meta(const std::string& folder);
 
 // params.json becomes metadata below `params.`, tokenizer.model an attachment. Of several shards,
 // norms are taken from the first (they must be equal in all), and the parts of each matrix are
-// promised as one (Checkpoint::made). Throws FormatError, UnsupportedError, ResourceError, each
+// promised as one (Checkpoint::derived). Throws FormatError, UnsupportedError, ResourceError, each
 // saying which file is at fault.
 Checkpoint open_meta_folder(const std::string& path);
 

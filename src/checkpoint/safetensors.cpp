@@ -211,11 +211,11 @@ void add_tensor(Checkpoint& checkpoint, const std::string& path, SafetensorsTens
   const uint32_t element_bytes = dtype_info(tensor.view.dtype).block_bytes;
   if (reinterpret_cast<uintptr_t>(tensor.view.data) % element_bytes == 0) return;
   at->second.data = nullptr;
-  checkpoint.made[tensor.name] = {"copied to an aligned address", [view = tensor.view] {
-                                    Tensor copy(view.dtype, view.shape);
-                                    std::memcpy(copy.data(), view.data, view.n_bytes());
-                                    return copy;
-                                  }};
+  checkpoint.derived[tensor.name] = {"copied to an aligned address", [view = tensor.view] {
+                                       Tensor copy(view.dtype, view.shape);
+                                       std::memcpy(copy.data(), view.data, view.n_bytes());
+                                       return copy;
+                                     }};
 }
 
 }  // namespace

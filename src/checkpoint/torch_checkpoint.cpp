@@ -88,7 +88,8 @@ class StateReader {
     add_tensors();
     add_beside(pickle_.root, "state");
     for (const auto& [path, n] : n_left_) {
-      checkpoint_.left.push_back(n == 1 ? path : fmt::format("{}.* ({} tensors)", path, n));
+      checkpoint_.unused_tensors.push_back(n == 1 ? path
+                                                  : fmt::format("{}.* ({} tensors)", path, n));
     }
     return std::move(checkpoint_);
   }

@@ -22,10 +22,10 @@ bool looks_like_old_torch(std::span<const std::byte> bytes);
 
 // The state dictionary as a checkpoint with Naming::kStateDict. Tensors are views into `bytes`;
 // those with strides, and those at an address that their type does not allow, are promised
-// (Checkpoint::made). Numbers and text that lie beside the state dictionary become metadata under
-// `state.` and their path ("state.model_args.dim"), a dictionary of the integers from 0 on to text
-// an array. Other tensors (an optimizer's) are counted in Checkpoint::left. Throws FormatError,
-// UnsupportedError.
+// (Checkpoint::derived). Numbers and text that lie beside the state dictionary become metadata
+// under `state.` and their path ("state.model_args.dim"), a dictionary of the integers from 0 on to
+// text an array. Other tensors (an optimizer's) are counted in Checkpoint::unused_tensors. Throws
+// FormatError, UnsupportedError.
 Checkpoint parse_torch(const std::string& path, std::span<const std::byte> bytes);
 
 // parse_torch of a mapped file. Throws also ResourceError.

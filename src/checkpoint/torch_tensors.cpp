@@ -41,10 +41,10 @@ class TensorReader {
       return;
     }
     checkpoint.tensors[name_] = {storage.dtype, shape, nullptr};
-    checkpoint.made[name_] = {dense ? "copied to an aligned address" : "rows put in order",
-                              [dtype = storage.dtype, shape, first, layout] {
-                                return gather(dtype, shape, first, layout);
-                              }};
+    checkpoint.derived[name_] = {dense ? "copied to an aligned address" : "rows put in order",
+                                 [dtype = storage.dtype, shape, first, layout] {
+                                   return gather(dtype, shape, first, layout);
+                                 }};
   }
 
  private:

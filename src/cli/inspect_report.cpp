@@ -104,8 +104,8 @@ Json spec_to_json(const DecoderSpec& spec) {
 
 // null for a tensor that lies in the file as it is.
 Json how_made(const Checkpoint& checkpoint, const std::string& name) {
-  const auto made = checkpoint.made.find(name);
-  return made == checkpoint.made.end() ? Json() : Json(made->second.how);
+  const auto made = checkpoint.derived.find(name);
+  return made == checkpoint.derived.end() ? Json() : Json(made->second.how);
 }
 
 Json plan_to_json(const MemoryPlan& plan) {
@@ -205,15 +205,15 @@ std::string text_of_tensors(const Inspection& inspection) {
   for (const std::string& name : names) {
     const TensorView* tensor = checkpoint.find(name);
     const std::string& shown = name_in_file(inspection, name);
-    const auto made = checkpoint.made.find(name);
+    const auto made = checkpoint.derived.find(name);
     text += fmt::format("  {:{}} {:7} {:18} {:>10}{}{}\n", shown, width,
                         dtype_info(tensor->dtype).name, tensor->shape.to_string(),
                         format_bytes(tensor->n_bytes()), shown == name ? "" : "  as " + name,
-                        made == checkpoint.made.end() ? "" : "  made: " + made->second.how);
+                        made == checkpoint.derived.end() ? "" : "  made: " + made->second.how);
   }
-  if (checkpoint.left.empty()) return text;
+  if (checkpoint.unused_tensors.empty()) return text;
   text += "\ntensors that the model does not use\n";
-  for (const std::string& name : checkpoint.left) text += fmt::format("  {}\n", name);
+  for (const std::string& name : checkpoint.unused_tensors) text += fmt::format("  {}\n", name);
   return text;
 }
 
@@ -275,7 +275,7 @@ Json to_json(const Inspection& inspection) {
                                {"bytes", tensor.n_bytes()},
                                {"made", how_made(checkpoint, name)}});
   }
-  json["left"] = checkpoint.left;
+  json["left"] = checkpoint.unused_tensors;
   json["model"] = inspection.spec ? spec_to_json(*inspection.spec) : Json();
   const auto chat_template = checkpoint.metadata.string("tokenizer.chat_template");
   json["chat_template"] = chat_template ? Json(std::string(*chat_template)) : Json();

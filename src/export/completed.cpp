@@ -20,7 +20,7 @@ constexpr const char* kRopeFactors = "rope_freqs.weight";
 
 void erase_tensor(Checkpoint& checkpoint, const std::string& name) {
   checkpoint.tensors.erase(name);
-  checkpoint.made.erase(name);
+  checkpoint.derived.erase(name);
   std::erase(checkpoint.tensor_order, name);
 }
 
@@ -73,17 +73,17 @@ void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::strin
   const std::string joined = at + "attn_qkv" + part;
   const DType dtype = first->dtype;
   result.tensors[joined] = {dtype, shape, nullptr};
-  result.made[joined] = {"rows of Q, K and V joined", [source, names, shape, dtype] {
-                           Tensor whole(dtype, shape);
-                           std::byte* to = whole.data();
-                           for (const std::string& name : names) {
-                             Tensor storage;
-                             const TensorView part = source->read(name, storage);
-                             std::memcpy(to, part.data, part.n_bytes());
-                             to += part.n_bytes();
-                           }
-                           return whole;
-                         }};
+  result.derived[joined] = {"rows of Q, K and V joined", [source, names, shape, dtype] {
+                              Tensor whole(dtype, shape);
+                              std::byte* to = whole.data();
+                              for (const std::string& name : names) {
+                                Tensor storage;
+                                const TensorView part = source->read(name, storage);
+                                std::memcpy(to, part.data, part.n_bytes());
+                                to += part.n_bytes();
+                              }
+                              return whole;
+                            }};
   *std::ranges::find(result.tensor_order, names[0]) = joined;
   for (const std::string& name : names) erase_tensor(result, name);
 }

@@ -61,8 +61,8 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
   plan.available = available_memory();
   for (const auto& [name, tensor] : checkpoint.tensors) {
     // Joined or transposed: a copy that stays, unless the parts are read where they lie.
-    const auto made = checkpoint.made.find(name);
-    const bool copied = made != checkpoint.made.end() && made->second.row_parts.empty();
+    const auto made = checkpoint.derived.find(name);
+    const bool copied = made != checkpoint.derived.end() && made->second.row_parts.empty();
     (copied ? plan.weights_packed : plan.weights_in_file) += tensor.n_bytes();
     // An embedding that is no output matrix too is only looked up, and stays in the file.
     const bool looked_up =

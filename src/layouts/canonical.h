@@ -9,7 +9,7 @@
 namespace limpid {
 
 // The checkpoint with keys and names as GGUF has them; one that is GGUF already stays as it is. No
-// tensor is copied: what has to be transposed or joined is promised (Checkpoint::made). Throws
+// tensor is copied: what has to be transposed or joined is promised (Checkpoint::derived). Throws
 // UnsupportedError naming the key or tensor that would change the result and that Limpid does not
 // implement, FormatError for what contradicts itself.
 Checkpoint to_canonical(Checkpoint checkpoint);

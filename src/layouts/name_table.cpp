@@ -22,8 +22,9 @@ bool is_buffer(const BufferRule& rule, const Shape& shape) {
 }
 
 bool is_left(const NameTable& table, std::string_view name, const Shape& shape) {
-  const bool by_name = std::ranges::any_of(
-      table.left, [&](std::string_view pattern) { return match_name(pattern, name).has_value(); });
+  const bool by_name = std::ranges::any_of(table.unused, [&](std::string_view pattern) {
+    return match_name(pattern, name).has_value();
+  });
   return by_name || std::ranges::any_of(table.buffers, [&](const BufferRule& rule) {
            return match_name(rule.name, name).has_value() && is_buffer(rule, shape);
          });
@@ -32,7 +33,7 @@ bool is_left(const NameTable& table, std::string_view name, const Shape& shape) 
 struct Match {
   const NameRule* rule = nullptr;  // null: no rule; the name may still be one that is left
   std::string ours;
-  bool left = false;
+  bool unused = false;
 };
 
 Match find_match(const NameTable& table, std::string_view name, const Shape& shape) {
@@ -44,7 +45,7 @@ Match find_match(const NameTable& table, std::string_view name, const Shape& sha
   for (const std::string_view prefix : table.optional_prefixes) {
     if (!name.starts_with(prefix)) continue;
     Match match = find_match(table, name.substr(prefix.size()), shape);
-    if (match.rule != nullptr || match.left) return match;
+    if (match.rule != nullptr || match.unused) return match;
   }
   return {};
 }
@@ -85,25 +86,26 @@ void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const st
   const DType dtype = is_quantized(tensor.dtype) ? DType::kF16 : tensor.dtype;
   const Shape shape{tensor.shape[1], tensor.shape[0]};
   result.tensors[ours] = {dtype, shape, nullptr};
-  const auto made = source->made.find(name);
-  std::string how = made == source->made.end() ? "transposed" : made->second.how + ", transposed";
-  result.made[ours] = {std::move(how), [source, name, dtype, shape] {
-                         Tensor storage;
-                         const TensorView raw = source->read(name, storage);
-                         Tensor decoded;
-                         if (raw.dtype != dtype) decoded = plain(raw);
-                         const TensorView stored = raw.dtype == dtype ? raw : decoded.view();
-                         Tensor result(dtype, shape);
-                         transpose(stored.data, stored.shape[0], stored.shape[1],
-                                   dtype_info(dtype).block_bytes, result.data());
-                         leave_file(*source, {raw.data, raw.n_bytes()});
-                         return result;
-                       }};
+  const auto made = source->derived.find(name);
+  std::string how =
+      made == source->derived.end() ? "transposed" : made->second.how + ", transposed";
+  result.derived[ours] = {std::move(how), [source, name, dtype, shape] {
+                            Tensor storage;
+                            const TensorView raw = source->read(name, storage);
+                            Tensor decoded;
+                            if (raw.dtype != dtype) decoded = plain(raw);
+                            const TensorView stored = raw.dtype == dtype ? raw : decoded.view();
+                            Tensor result(dtype, shape);
+                            transpose(stored.data, stored.shape[0], stored.shape[1],
+                                      dtype_info(dtype).block_bytes, result.data());
+                            leave_file(*source, {raw.data, raw.n_bytes()});
+                            return result;
+                          }};
 }
 
 // [1, rows, cols] -> [rows, cols], the same bytes.
 void take_first(const Checkpoint& source, const std::string& name, TensorView& tensor) {
-  if (tensor.shape.rank() != 3 || tensor.shape[0] != 1 || source.made.contains(name)) {
+  if (tensor.shape.rank() != 3 || tensor.shape[0] != 1 || source.derived.contains(name)) {
     throw FormatError(source.path, FormatError::kNoOffset, name,
                       fmt::format("is {}, expected one matrix", tensor.to_string()));
   }
@@ -160,11 +162,11 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
   Checkpoint result = *source;
   result.tensors.clear();
   result.tensor_order.clear();
-  result.made.clear();
+  result.derived.clear();
   for (const std::string& name : source->tensor_order) {
     const Match match = find_match(table, name, source->find(name)->shape);
-    if (match.left) {
-      result.left.push_back(name);
+    if (match.unused) {
+      result.unused_tensors.push_back(name);
       continue;
     }
     if (match.rule == nullptr) {
@@ -189,8 +191,8 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
     result.tensors[match.ours] = *source->find(name);
     if (match.rule->transform == TensorTransform::kFirstOfOne)
       take_first(*source, name, result.tensors[match.ours]);
-    const auto made = source->made.find(name);
-    if (made != source->made.end()) result.made[match.ours] = made->second;
+    const auto made = source->derived.find(name);
+    if (made != source->derived.end()) result.derived[match.ours] = made->second;
   }
   return result;
 }

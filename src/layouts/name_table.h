@@ -34,10 +34,10 @@ struct BufferRule {
 struct NameTable {
   std::span<const NameRule> rules;
   // Tensors that such files hold and that the model does not use: mask buffers, tables of angles.
-  std::span<const std::string_view> left;
+  std::span<const std::string_view> unused;
   // Beginnings that a name may carry or not: "transformer.", "_orig_mod.".
   std::span<const std::string_view> optional_prefixes;
-  std::span<const BufferRule> buffers{};  // left too
+  std::span<const BufferRule> buffers{};  // unused too
 };
 
 // The number that `name` has where `pattern` has `{}` (0 if it has none), if the rest is equal.
@@ -49,9 +49,9 @@ std::string name_of_block(std::string_view pattern, int64_t block);
 std::optional<std::string> their_name(const NameTable& table, std::string_view ours);
 
 // Gives every tensor its name in our vocabulary and applies the transforms, which only are promised
-// (Checkpoint::made). Those of `left` go to Checkpoint::left. Throws UnsupportedError for a tensor
-// that the table does not know, FormatError for two that mean the same one or cannot be
-// transformed.
+// (Checkpoint::derived). Those of `unused` go to Checkpoint::unused_tensors. Throws
+// UnsupportedError for a tensor that the table does not know, FormatError for two that mean the
+// same one or cannot be transformed.
 Checkpoint translate_names(Checkpoint checkpoint, const NameTable& table);
 
 // The other way: `canonical`, its names kept, with matrices as files of that layout keep them; one

@@ -14,9 +14,9 @@ constexpr const char* kHead = "output.weight";
 
 void leave_head(Checkpoint& checkpoint, std::string_view their_name, std::string_view why) {
   checkpoint.tensors.erase(kHead);
-  checkpoint.made.erase(kHead);
+  checkpoint.derived.erase(kHead);
   std::erase(checkpoint.tensor_order, kHead);
-  checkpoint.left.push_back(fmt::format("{} ({})", their_name, why));
+  checkpoint.unused_tensors.push_back(fmt::format("{} ({})", their_name, why));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace limpid {
 
 // Of a checkpoint in our names: takes `output.weight` away when it is the same bytes as
 // `token_embd.weight`, as in a file whose two names share one storage, and says so in
-// Checkpoint::left. A model without `output.weight` is one with tied embeddings.
+// Checkpoint::unused_tensors. A model without `output.weight` is one with tied embeddings.
 void tie_shared_head(Checkpoint& checkpoint);
 
 // The configuration decides when it says anything. If it says tied, an `output.weight` in the file

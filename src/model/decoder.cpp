@@ -10,7 +10,7 @@ namespace limpid {
 namespace {
 
 // The function between the two matrices of a plain MLP.
-UnaryKind between(MlpKind mlp) {
+UnaryKind activation_of(MlpKind mlp) {
   switch (mlp) {
     case MlpKind::kGeluErf:
       return UnaryKind::kGeluErf;
@@ -103,7 +103,8 @@ class ForwardPass {
   // x [T, d_model] -> [T, d_model], through d_ff
   Activation mlp(const Activation& x, const BlockWeights& w) {
     if (spec_.mlp != MlpKind::kSwiGlu) {
-      return project(ex_.unary(between(spec_.mlp), project(x, w.w_up, w.b_up)), w.w_down, w.b_down);
+      return project(ex_.unary(activation_of(spec_.mlp), project(x, w.w_up, w.b_up)), w.w_down,
+                     w.b_down);
     }
     std::array gate_up = {Projection{w.w_gate, w.b_gate, {}}, Projection{w.w_up, w.b_up, {}}};
     ex_.linear(x, gate_up);

@@ -25,7 +25,7 @@ struct DecoderWeights {
   Weight output_norm, output_norm_bias;
   Weight output;  // the token embedding's handle when tied
   RopeTable rope;
-  std::vector<Tensor> made;  // tensors that no file holds as they are: the executor reads them
+  std::vector<Tensor> derived;  // made of several tensors, or transposed: the executor reads them
 };
 
 // The forward pass of one step (between begin_step and end_step): logits [n_outputs, vocab_size].

@@ -2,8 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/check.h"
 #include "layouts/model_classes.h"
@@ -42,8 +44,9 @@ Family family_of(const Checkpoint& checkpoint) {
   }
   const ModelClass* model_class = find_model_class(*architecture);
   if (model_class != nullptr) return model_class->family;
-  std::set<std::string_view> known;
-  for (const ModelClass& one : model_classes()) known.insert(one.architecture);
+  std::vector<std::string_view> known;  // several classes in a row may share one
+  for (const ModelClass& one : model_classes()) known.push_back(one.architecture);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   throw UnsupportedError(
       fmt::format("{}: architecture `{}` is not supported; choose a model of one of "
                   "these: {}",
@@ -71,18 +74,18 @@ void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& tab
 
 // The parts that make up a matrix between them, where an executor can read them as they lie.
 std::vector<TensorView> row_parts_of(const Checkpoint& checkpoint, const TensorEntry& entry) {
-  const auto made = checkpoint.made.find(entry.name);
-  const bool fits =
-      made != checkpoint.made.end() && entry.rows.n_rows == 0 && entry.use != WeightUse::kVector;
-  return fits ? made->second.row_parts : std::vector<TensorView>{};
+  const auto derived = checkpoint.derived.find(entry.name);
+  const bool fits = derived != checkpoint.derived.end() && entry.rows.n_rows == 0 &&
+                    entry.use != WeightUse::kVector;
+  return fits ? derived->second.row_parts : std::vector<TensorView>{};
 }
 
 // Hands out the tensors of a checkpoint; one that has to be made is made once, however many entries
 // take rows of it.
 class TensorSource {
  public:
-  TensorSource(const Checkpoint& checkpoint, std::vector<Tensor>& made)
-      : checkpoint_(checkpoint), made_(made) {}
+  TensorSource(const Checkpoint& checkpoint, std::vector<Tensor>& derived)
+      : checkpoint_(checkpoint), derived_(derived) {}
 
   // Nothing for an absent tensor that is not required.
   std::optional<WeightSource> read(const TensorEntry& entry, int64_t head_dim) {
@@ -105,7 +108,7 @@ class TensorSource {
     Tensor storage;
     const TensorView view = checkpoint_.read(name, storage);
     if (storage.data() != nullptr && view.data == storage.data()) {
-      made_.push_back(std::move(storage));
+      derived_.push_back(std::move(storage));
       views_.emplace(name, view);
     }
     return view;
@@ -130,7 +133,7 @@ class TensorSource {
   }
 
   const Checkpoint& checkpoint_;
-  std::vector<Tensor>& made_;
+  std::vector<Tensor>& derived_;
   std::map<std::string, TensorView> views_;  // of made tensors
 };
 
@@ -153,7 +156,7 @@ DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spe
                             const std::function<bool(uint64_t done, uint64_t total)>& progress) {
   const TensorTable table = tensor_table(checkpoint, spec);
   refuse_unknown_tensors(checkpoint, table);
-  TensorSource source(checkpoint, table.weights->made);
+  TensorSource source(checkpoint, table.weights->derived);
   uint64_t total = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) total += tensor.n_bytes();
   uint64_t done = 0;

@@ -110,8 +110,8 @@ void add_tensors(Hash& hash, const Checkpoint& checkpoint) {
     hash.add(dtype_info(tensor->dtype).name);
     hash.add(tensor->shape.to_string());
     add_place(hash, checkpoint, *tensor);
-    const auto made = checkpoint.made.find(name);
-    if (made == checkpoint.made.end()) continue;
+    const auto made = checkpoint.derived.find(name);
+    if (made == checkpoint.derived.end()) continue;
     hash.add(made->second.how);
     for (const TensorView& part : made->second.row_parts) add_place(hash, checkpoint, part);
   }
@@ -160,7 +160,7 @@ Checkpoint with_tensors_of(const Checkpoint& source, Checkpoint cached) {
   result.format = source.format + ", quantised";
   result.tensors = std::move(cached.tensors);
   result.tensor_order = std::move(cached.tensor_order);
-  result.made.clear();
+  result.derived.clear();
   result.owned.clear();
   result.files = std::move(cached.files);
   return result;

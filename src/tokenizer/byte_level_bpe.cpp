@@ -45,7 +45,7 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
   } else {
     build_merges();
   }
-  if (spec_.ignore_merges) find_odd_pieces();
+  if (spec_.ignore_merges) find_unmergeable_pieces();
 }
 
 void ByteLevelBpe::build_merges() {
@@ -80,7 +80,7 @@ void ByteLevelBpe::build_merges() {
 }
 
 // Of two tokens of the same bytes, the first counts.
-void ByteLevelBpe::find_odd_pieces() {
+void ByteLevelBpe::find_unmergeable_pieces() {
   LinearBpe::Work work;
   std::vector<TokenId> odd;
   for (TokenId id = 0; id < vocab_size(); ++id) {
@@ -91,9 +91,9 @@ void ByteLevelBpe::find_odd_pieces() {
     if (merged.size() == 1 && merged[0] < id) continue;
     odd.push_back(id);
   }
-  odd_pieces_ = PieceTable(odd.size());
-  for (const TokenId id : odd) odd_pieces_.insert(bytes_of(id), id);
-  has_odd_pieces_ = !odd.empty();
+  unmergeable_pieces_ = PieceTable(odd.size());
+  for (const TokenId id : odd) unmergeable_pieces_.insert(bytes_of(id), id);
+  has_unmergeable_pieces_ = !odd.empty();
 }
 
 // Two tokens merge if their bytes together are a token, and that token's id is the rank. All ways
@@ -173,8 +173,8 @@ void ByteLevelBpe::encode_seldom_piece(const PieceBatch& batch, const PieceBatch
 
 std::span<const TokenId> ByteLevelBpe::ids_of(std::string_view piece,
                                               EncodeScratch& scratch) const {
-  if (has_odd_pieces_) {
-    const TokenId whole = odd_pieces_.find(piece);
+  if (has_unmergeable_pieces_) {
+    const TokenId whole = unmergeable_pieces_.find(piece);
     if (whole >= 0) {
       scratch.symbols.assign(1, whole);
       return scratch.symbols;

@@ -32,14 +32,14 @@ class ByteLevelBpe final : public Tokenizer {
                            EncodeScratch& scratch, IdSink& sink) const;
   // The ids of a piece, valid until the scratch is used again.
   std::span<const TokenId> ids_of(std::string_view piece, EncodeScratch& scratch) const;
-  void find_odd_pieces();
+  void find_unmergeable_pieces();
 
   std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary lacks this byte
   LinearBpe bpe_;
   // Bytes -> id of normal tokens that merges do not give, if the spec ignores merges for whole
   // pieces.
-  PieceTable odd_pieces_;
-  bool has_odd_pieces_ = false;
+  PieceTable unmergeable_pieces_;
+  bool has_unmergeable_pieces_ = false;
   std::unique_ptr<const RegexSplitter> splitter_;  // where no scanner is written
 };
 

@@ -279,7 +279,7 @@ TEST(PickleReader, ReadsWhatLiesBesideTheWeights) {
   EXPECT_EQ(*m.strings("state.itos"), (std::vector<std::string>{"a", "b"}));
   EXPECT_FALSE(m.contains("state.args.none"));
   EXPECT_FALSE(m.contains("state.args.mixed"));
-  EXPECT_EQ(checkpoint.left, (std::vector<std::string>{"loss"}));
+  EXPECT_EQ(checkpoint.unused_tensors, (std::vector<std::string>{"loss"}));
 }
 
 // A product of the sizes behind the zero would leave 64 bits; there is nothing to multiply.

@@ -68,7 +68,7 @@ TEST(Safetensors, DataThatIsNotAlignedIsPromisedAsACopy) {
   if (header.size() % 2 == 0) header += ' ';
   const std::string path = folder.write("odd.safetensors", file_of(header, 8));
   const Checkpoint checkpoint = open_safetensors(path);
-  EXPECT_TRUE(checkpoint.made.contains("t"));
+  EXPECT_TRUE(checkpoint.derived.contains("t"));
   Tensor storage;
   const TensorView view = checkpoint.read("t", storage);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(view.data) % 4, 0u);
@@ -89,7 +89,7 @@ TEST(Safetensors, WhatTheWriterWritesIsReadBack) {
   EXPECT_EQ(checkpoint.tensor_order, (std::vector<std::string>{"a \"quoted\" ü", "b"}));
   EXPECT_EQ(checkpoint.find("a \"quoted\" ü")->f32()[5], 6.0F);
   EXPECT_EQ(checkpoint.find("b")->data[9], std::byte{0x3f});
-  EXPECT_TRUE(checkpoint.made.empty());
+  EXPECT_TRUE(checkpoint.derived.empty());
 }
 
 TEST(Safetensors, TheWriterRefusesWhatTheFormatCannotHold) {

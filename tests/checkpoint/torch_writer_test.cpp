@@ -34,7 +34,7 @@ TEST(TorchWriter, WritesWhatTheReaderReads) {
 
   const Checkpoint checkpoint = open_torch(path);
   ASSERT_EQ(checkpoint.tensor_order.size(), entries.size());
-  EXPECT_TRUE(checkpoint.made.empty());
+  EXPECT_TRUE(checkpoint.derived.empty());
   const std::vector<size_t> offsets = {0, 24, 24, 0, 34, 42};
   for (size_t i = 0; i < entries.size(); ++i) {
     EXPECT_EQ(checkpoint.tensor_order[i], entries[i].name);
@@ -78,13 +78,13 @@ TEST(TorchReader, ReadsACheckpointOfATrainingScript) {
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << path;
   const Checkpoint checkpoint = open_torch(path);
   EXPECT_EQ(checkpoint.tensors.size(), 48u);
-  EXPECT_TRUE(checkpoint.made.empty());
+  EXPECT_TRUE(checkpoint.derived.empty());
   EXPECT_EQ(checkpoint.find("tok_embeddings.weight")->data, checkpoint.find("output.weight")->data);
   EXPECT_EQ(checkpoint.metadata.integer("state.model_args.n_kv_heads"), 4);
   EXPECT_EQ(checkpoint.metadata.string("state.config.dtype"), "float16");
   EXPECT_EQ(checkpoint.metadata.number("state.config.learning_rate"), 0.1);
   EXPECT_EQ(checkpoint.metadata.boolean("state.config.compile"), false);
-  EXPECT_EQ(checkpoint.left,
+  EXPECT_EQ(checkpoint.unused_tensors,
             (std::vector<std::string>{"best_val_loss", "optimizer.* (141 tensors)"}));
   EXPECT_NO_THROW(verify_torch_records(path));
 }

@@ -60,7 +60,7 @@ inline Verdict check_torch(std::span<const std::byte> bytes) {
       if (tensor.n_bytes() > bytes.size()) return Verdict::kBroken;
       Tensor storage;
       const TensorView view = checkpoint.read(name, storage);
-      const bool made = checkpoint.made.contains(name);
+      const bool made = checkpoint.derived.contains(name);
       if (!made && !lies_inside(view, bytes)) return Verdict::kBroken;
       if (view.n_bytes() > 0) touch(view);
     }

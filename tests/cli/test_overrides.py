@@ -140,7 +140,7 @@ class Overrides(unittest.TestCase):
         text = self.succeed("inspect", self.model, "--config", tied)
         self.assertIn("embeddings tied", text)
         self.assertIn("does not use\n", text)
-        self.assertIn("\n  output.weight (", text)
+        self.assertIn("\n  lm_head.weight (", text)
 
     def test_inspect_tells_how_a_tensor_is_made(self):
         tensors = nano_gpt()

@@ -16,11 +16,11 @@ TEST(MemoryPlan, CountsTensorsThatAreMade) {
   EXPECT_EQ(mapped.weights_packed, 0u);
   const char* name = "blk.0.ffn_gate.weight";
   const TensorView tensor = *checkpoint->find(name);
-  checkpoint->made[name] = {"columns joined", [] { return Tensor(); }, {}};
+  checkpoint->derived[name] = {"columns joined", [] { return Tensor(); }, {}};
   const MemoryPlan copied = make_memory_plan(*checkpoint, spec, {});
   EXPECT_EQ(copied.weights_packed, tensor.n_bytes());
   EXPECT_EQ(copied.weights_in_file, mapped.weights_in_file - tensor.n_bytes());
-  checkpoint->made[name] = {"rows joined", [] { return Tensor(); }, {tensor}};
+  checkpoint->derived[name] = {"rows joined", [] { return Tensor(); }, {tensor}};
   const MemoryPlan in_parts = make_memory_plan(*checkpoint, spec, {});
   EXPECT_EQ(in_parts.weights_packed, 0u);
   EXPECT_EQ(in_parts.weights_in_file, mapped.weights_in_file);

@@ -103,8 +103,8 @@ TEST(HuggingFaceGpt2, IsTheModelThatGgufHolds) {
 TEST(HuggingFaceGpt2, MatricesAreTransposedOnceAndOthersStayViews) {
   const Checkpoint saved = saved_by_transformers();
   const Checkpoint canonical = to_canonical(saved);
-  EXPECT_EQ(canonical.made.size(), 2U * 4);
-  EXPECT_TRUE(canonical.made.contains("blk.1.attn_qkv.weight"));
+  EXPECT_EQ(canonical.derived.size(), 2U * 4);
+  EXPECT_TRUE(canonical.derived.contains("blk.1.attn_qkv.weight"));
   EXPECT_EQ(canonical.find("token_embd.weight")->data, saved.find("wte.weight")->data);
 }
 

@@ -353,7 +353,7 @@ TEST(HuggingFace, TiedWeightsLeaveAnOutputMatrixAside) {
   HuggingFaceFolder folder(shape);
   const auto expected = logits_of(folder.path(), shape);
   folder.write_with("lm_head.weight", Tensor(DType::kF32, {shape.vocab_size, shape.d_model}));
-  EXPECT_EQ(open(folder).left,
+  EXPECT_EQ(open(folder).unused_tensors,
             std::vector<std::string>{"lm_head.weight (the embeddings are tied)"});
   EXPECT_EQ(logits_of(folder.path(), shape), expected);
 }
@@ -361,7 +361,7 @@ TEST(HuggingFace, TiedWeightsLeaveAnOutputMatrixAside) {
 TEST(HuggingFace, TablesOfAnglesAreLeftAndOtherTensorsRefused) {
   HuggingFaceFolder folder;
   folder.write_with("model.layers.1.self_attn.rotary_emb.inv_freq", Tensor(DType::kF32, {8}));
-  EXPECT_EQ(open(folder).left.size(), 1u);
+  EXPECT_EQ(open(folder).unused_tensors.size(), 1u);
   folder.write_with("model.layers.1.self_attn.sinks", Tensor(DType::kF32, {4}));
   EXPECT_THROW(open(folder), UnsupportedError);
   folder.write_with("model.layers.1.self_attn.q_proj.bias", Tensor(DType::kF32, {64}));

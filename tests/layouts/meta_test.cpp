@@ -138,17 +138,17 @@ TEST(MetaFolder, OneShardIsMappedAndTwoAreJoinedWhenRead) {
   write_folder(one, *tiny, 1);
   write_folder(two, *tiny, 2);
   const Checkpoint whole = open_model_files({one.folder(), ""});
-  EXPECT_TRUE(whole.made.empty());
-  EXPECT_EQ(whole.left, (std::vector<std::string>{"rope.freqs"}));
+  EXPECT_TRUE(whole.derived.empty());
+  EXPECT_EQ(whole.unused_tensors, (std::vector<std::string>{"rope.freqs"}));
   EXPECT_EQ(whole.metadata.integer("llama.context_length"), 1024);
   EXPECT_EQ(whole.row_order, RowOrder::kInterleavedPairs);
   const Checkpoint joined = open_model_files({two.folder(), ""});
-  EXPECT_EQ(joined.made.at("blk.1.attn_q.weight").how, "rows of 2 files joined");
-  EXPECT_EQ(joined.made.at("blk.1.attn_output.weight").how, "columns of 2 files joined");
+  EXPECT_EQ(joined.derived.at("blk.1.attn_q.weight").how, "rows of 2 files joined");
+  EXPECT_EQ(joined.derived.at("blk.1.attn_output.weight").how, "columns of 2 files joined");
   EXPECT_NE(joined.find("blk.1.attn_norm.weight")->data, nullptr);
   // Rows are read where they lie, and only columns are copied.
-  EXPECT_EQ(joined.made.at("blk.1.attn_q.weight").row_parts.size(), 2U);
-  EXPECT_TRUE(joined.made.at("blk.1.attn_output.weight").row_parts.empty());
+  EXPECT_EQ(joined.derived.at("blk.1.attn_q.weight").row_parts.size(), 2U);
+  EXPECT_TRUE(joined.derived.at("blk.1.attn_output.weight").row_parts.empty());
   for (const std::string& name : whole.tensor_order) {
     Tensor storage;
     EXPECT_EQ(bytes_of(joined.read(name, storage)), bytes_of(*whole.find(name))) << name;

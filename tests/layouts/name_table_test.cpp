@@ -48,14 +48,14 @@ TEST(NameTable, RenamesTransposesAndLeaves) {
   EXPECT_EQ(result.tensor_order,
             (std::vector<std::string>{"token_embd.weight", "blk.0.attn_qkv.weight",
                                       "blk.0.attn_norm.weight"}));
-  EXPECT_EQ(result.left, std::vector<std::string>{"h.0.attn.masked_bias"});
+  EXPECT_EQ(result.unused_tensors, std::vector<std::string>{"h.0.attn.masked_bias"});
   EXPECT_EQ(result.find("token_embd.weight")->data, matrix.view().data);
   Tensor storage;
   const TensorView transposed = result.read("blk.0.attn_qkv.weight", storage);
   ASSERT_EQ(transposed.shape, (Shape{3, 2}));
   EXPECT_EQ(std::vector<float>(transposed.f32(), transposed.f32() + 6),
             (std::vector<float>{1, 4, 2, 5, 3, 6}));
-  EXPECT_EQ(result.made.at("blk.0.attn_qkv.weight").how, "transposed");
+  EXPECT_EQ(result.derived.at("blk.0.attn_qkv.weight").how, "transposed");
 }
 
 TEST(NameTable, RefusesWhatItDoesNotKnowAndWhatIsThereTwice) {

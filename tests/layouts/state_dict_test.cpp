@@ -226,7 +226,7 @@ TEST(StateDict, MaskBuffersAreLeftWhateverTheirType) {
       add(checkpoint, attn + "bias", Tensor(dtype, Shape{1, 1, kContext, kContext}));
       if (style.is_transposed) add(checkpoint, attn + "masked_bias", Tensor(dtype, Shape{}));
       EXPECT_EQ(logits_of(checkpoint), bits) << style.name << " " << dtype_info(dtype).name;
-      EXPECT_EQ(to_canonical(checkpoint).left.size(), style.is_transposed ? 2U : 1U);
+      EXPECT_EQ(to_canonical(checkpoint).unused_tensors.size(), style.is_transposed ? 2U : 1U);
     }
   }
 }
@@ -252,7 +252,7 @@ TEST(StateDict, AHeadInTheEmbeddingsBytesIsTied) {
   EXPECT_EQ(logits_of(checkpoint), bits);
   const Checkpoint canonical = to_canonical(checkpoint);
   EXPECT_TRUE(read_spec(canonical).tied_embeddings);
-  EXPECT_EQ(canonical.left.size(), 1U);
+  EXPECT_EQ(canonical.unused_tensors.size(), 1U);
 }
 
 TEST(StateDict, SourcesThatDifferAreAnError) {

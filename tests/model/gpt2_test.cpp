@@ -64,7 +64,7 @@ TEST(Gpt2, RowsOfAFusedMatrixAreViews) {
   const auto checkpoint = tiny_checkpoint(shape);
   const auto executor = make_reference_executor({.n_threads = 1});
   const DecoderWeights weights = load_weights(*checkpoint, read_spec(*checkpoint), *executor);
-  EXPECT_TRUE(weights.made.empty());
+  EXPECT_TRUE(weights.derived.empty());
   EXPECT_EQ(weights.blocks[1].wq.rows, 64);
   EXPECT_EQ(weights.blocks[1].wv.cols, 64);
   EXPECT_EQ(weights.blocks[1].bk.cols, 64);
@@ -75,7 +75,7 @@ TEST(Gpt2, ATensorThatIsMadeIsMadeOnce) {
   const TensorView stored = *checkpoint->find("blk.0.attn_qkv.weight");
   int n_made = 0;
   checkpoint->tensors["blk.0.attn_qkv.weight"].data = nullptr;
-  checkpoint->made["blk.0.attn_qkv.weight"] = {
+  checkpoint->derived["blk.0.attn_qkv.weight"] = {
       "copied", [&] {
         ++n_made;
         return Tensor::of(stored.shape,

@@ -296,7 +296,7 @@ TEST(LlamaSpec, NamesTensorsThatAreMissingOrMisshapen) {
 void add_made(Checkpoint& checkpoint, const std::string& name, const std::vector<float>& values) {
   const Shape shape{static_cast<int64_t>(values.size())};
   checkpoint.tensors[name] = {DType::kF32, shape, nullptr};
-  checkpoint.made[name] = {"of values", [=] { return Tensor::of(shape, values); }};
+  checkpoint.derived[name] = {"of values", [=] { return Tensor::of(shape, values); }};
 }
 
 // Keys and tensors that Limpid implements: flipping one must change the logits.
