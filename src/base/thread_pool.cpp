@@ -46,7 +46,7 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// Returns when `value` is no longer `old`: spins for a while where that is wanted, then sleeps.
+// Returns when `value` is no longer `old`: spins for a while if `spin` is set, then sleeps.
 int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
   int now = value.load(std::memory_order_acquire);
   if (now != old) return now;
@@ -68,10 +68,10 @@ int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
 
 }  // namespace
 
-// A job is a number of calls that threads claim one by one. `claims` holds the job's number and how
-// many calls are left to claim, in one word: a thread that comes late, with the number of an older
-// job, can claim nothing, and whoever claims may read what the job is, since the job cannot end
-// before the call does.
+// A job is a number of calls that threads claim one by one. `claims` holds the job's number and the
+// number of calls left to claim, in one word. So a thread that wakes late and still has the number
+// of an older job can claim nothing, and a thread that has claimed a call may read the job's
+// function: the job cannot end before that call does.
 struct ThreadPool::Impl {
   // Each on a cache line of its own: workers poll `epoch`, the caller polls `n_unfinished`.
   alignas(64) std::atomic<int> epoch{0};  // changes when a job starts

@@ -15,8 +15,8 @@
 //   throw; an op throws nothing but ShapeError, for operands that do not fit (a bug of the caller).
 //   A call that throws leaves the executor usable.
 // - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them the
-//   result of a head. An executor that keeps copies of activations needs more: then an op may throw
-//   ResourceError.
+//   result of a head. An executor that keeps copies of activations (insight/tap_executor.h,
+//   quantize/input_recorder.h) needs more: its ops may throw ResourceError, which ends the step.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ namespace limpid {
 
 // ---- weights ------------------------------------------------------------------------------------
 
-// What a weight is used for; an executor keeps the layouts that these uses need.
+// The use of a weight; an executor keeps the layouts that these uses need.
 enum class WeightUse : uint8_t {
   kVector,         // norms, biases: one row, read whole
   kLookup,         // embedding tables: rows read by index

@@ -1,8 +1,8 @@
 // The ops of an executor, between begin_step and end_step: one LIMPID_OP(result, name, parameters,
-// arguments) for each. Whoever includes this file defines LIMPID_OP: executor.h declares the pure
-// virtual methods with it, reference/ and cpu/ declare their overrides, and delegating_executor.h
-// makes the methods that pass a call on, which is what `arguments` is for. So the list has no
-// include guard, and a new op is declared here once, for every executor.
+// arguments) for each. A file that includes this one defines LIMPID_OP first: executor.h declares
+// the pure virtual methods with it, reference/ and cpu/ declare their overrides, and
+// delegating_executor.h makes the methods that pass a call on (`arguments` is for that). So the
+// list has no include guard, and a new op is declared here once, for every executor.
 //
 // A row is a token unless said otherwise.
 

@@ -3,10 +3,10 @@
 // The expected square of a product's error, for an error e of the row and activations of means m
 // and variances v in its columns, is about
 //   sum_j v_j e_j^2 + (e . m)^2.
-// The searches see to the first term. The second is one number for a row, left to chance by them,
-// and often the greater part of the whole, for activations have much of their energy in their mean.
-// So, once levels are chosen, a few elements that lie almost midway between two levels go to the
-// other one: always the one that lowers the whole the most, until none does. `e . m` runs on from
+// The searches minimise the first term. They leave the second, one number for a row, to chance, and
+// it is often the greater part of the sum, because activations have much of their energy in their
+// mean. So, once levels are chosen, a few elements that lie almost midway between two levels go to
+// the other one: always the one that lowers the sum the most, until none does. `e . m` runs on from
 // block to block (docs/adr/0005-the-quantiser-runs-the-model.md has what it gains).
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace limpid {
 
-// What a block's search is told about its columns.
+// What the search of a block knows about its columns.
 struct BlockColumns {
   // How much the square of each element's error counts; null: all alike.
   const float* importance = nullptr;

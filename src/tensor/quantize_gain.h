@@ -1,4 +1,4 @@
-// Keeps quantised numbers from being smaller, on the whole, than what they stand for.
+// Keeps quantised numbers from being smaller, on the whole, than the numbers they replace.
 //
 // A least-squares fit y of x leaves an error that is orthogonal to y, so that <x, y> = <y, y>,
 // which is less than <x, x>: every product with y comes out too small by the relative squared
@@ -18,7 +18,7 @@ namespace limpid {
 // Sums over a block.
 class Gain {
  public:
-  // x, and y = scale * level + offset that stands for it.
+  // x, and y = scale * level + offset that replaces it.
   template <int N>
   void add(const Group<N>& x, const Group<N>& weights, const Group<N>& levels, float scale,
            float offset = 0) {
@@ -30,7 +30,7 @@ class Gain {
     }
   }
 
-  // What scales (and offsets) are to be multiplied by; 1 where nothing is to be said.
+  // The factor for scales (and offsets); 1 if the sums do not give one.
   float factor() const {
     // Q2_K, the coarsest, is at 1.07; blocks far beyond hold nothing that a fit could express.
     constexpr float kMost = 1.25F;

@@ -9,12 +9,12 @@
 
 namespace limpid {
 
-// What is known of the activations that meet the columns of a matrix.
+// Statistics of the activations that the columns of a matrix are multiplied with.
 struct ColumnFacts {
   // How much the square of each element's error counts, >= 0 (in an importance matrix the mean
-  // square of the activation), as many as there are columns; empty: no knowledge.
+  // square of the activation), one per column; empty: unknown.
   std::span<const float> importance{};
-  // The mean activation, as many as there are columns; empty: no knowledge. With it some elements
+  // The mean activation, one per column; empty: unknown. With it some elements
   // go to the second nearest level, so that the row's error has little product with the mean
   // (quantize_drift.h).
   std::span<const float> mean{};
@@ -23,7 +23,7 @@ struct ColumnFacts {
 };
 
 // Quantises a row, a whole number of blocks. Deterministic: the same bytes on every machine.
-// Values that are not finite give bytes that mean nothing. Throws UnsupportedError, ShapeError.
+// Values that are not finite give arbitrary bytes. Throws UnsupportedError, ShapeError.
 void quantize_row(DType dtype, std::span<const float> values, const ColumnFacts& facts,
                   std::byte* destination);
 

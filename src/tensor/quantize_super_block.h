@@ -38,7 +38,7 @@ struct WeighedGroups {
   }
 };
 
-// What a block of x = (d * scale[g]) * q - (dmin * minimum[g]) stores.
+// The contents of a block of x = (d * scale[g]) * q - (dmin * minimum[g]).
 template <int N>
 struct AffineBlock {
   static constexpr int kGroups = kSuperBlock / N;
@@ -181,7 +181,7 @@ AffineBlock<N> search_affine(const float* values, const BlockColumns& columns,
   return best;
 }
 
-// What a block of x = (d * scale[g]) * level stores.
+// The contents of a block of x = (d * scale[g]) * level.
 template <int N>
 struct SymmetricBlock {
   static constexpr int kGroups = kSuperBlock / N;

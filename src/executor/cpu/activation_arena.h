@@ -25,7 +25,7 @@ class ActivationArena {
   // once of up to m bytes, at most n - 1 are taken when another one is asked for: they take
   // (n - 1) m bytes of 2 n m - m and leave at most n gaps, which have n m bytes between them, so
   // one of the gaps has m. The one of l bytes may lie among them: then l bytes more do. Lowest
-  // first, the others thus never reach beyond (2 n - 1) m + l, and from there on the large one has
+  // first, so the others never reach beyond (2 n - 1) m + l, and from there on the large one has
   // l bytes of its own.
   void reserve(int64_t n_ranges, uint64_t most_bytes, uint64_t largest_bytes);
 

@@ -1,7 +1,23 @@
-// Causal attention over the KV cache. A task is a KV head with some query rows; tasks run in any
-// order on any thread, and each merges the partials of its blocks in order of position. With few
-// tasks and a long context (decode) the blocks are shared out too, and their partials are merged
-// afterwards by the same routine in the same order.
+// Causal attention over the KV cache: which thread computes what, in which order.
+//
+// A softmax over all positions can be put together from parts (Milakov & Gimelshein 2018,
+// arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135). A query keeps of a block of 64 positions a
+// partial: the largest score m, the sum s of exp(score - m), and the sum a of exp(score - m) V. Two
+// partials merge into one of both blocks:
+//   m = max(m1, m2),  s = s1 exp(m1 - m) + s2 exp(m2 - m),  a likewise
+// and a / s is the result. Another order of merging would round otherwise, so blocks are merged in
+// order of position, starting from (-inf, 0, 0), whatever the threads do: a prompt at once, in
+// chunks, or token by token gives the same bits.
+//
+// A task is a KV head and up to kAttentionQueries queries that read its keys: the query heads of
+// the group, of some neighbouring tokens. Llama 3.2 1B has 32 query heads on 8 KV heads, 4 per
+// group, so a task takes 6 tokens, and a prompt of 600 tokens is 100 x 8 tasks.
+//  - Many tasks (a prompt): attend_whole. A thread takes a task and walks along its blocks.
+//  - Few tasks and many blocks (decode has a task per KV head): attend_split. The blocks are shared
+//    out too, in waves of kBlocksPerWave. In a wave the threads compute partials of blocks in any
+//    order, each into memory of its own; then each task merges them in order of position into its
+//    state. A wave of 64 blocks is 4,096 positions, so the memory of partials does not grow with
+//    the context.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,10 +29,10 @@
 namespace limpid {
 namespace {
 
-constexpr int64_t kBlocksPerWave = 64;  // partials of so many blocks are kept at once
+constexpr int64_t kBlocksPerWave = 64;  // blocks whose partials are kept at once
 constexpr int64_t kBlocksPerChunk = 4;  // blocks that a thread takes at a time
-constexpr int64_t kFewBlocks = 8;       // up to here the calling thread does it all
-constexpr int64_t kTasksPerThread = 4;  // with fewer, blocks are shared out
+constexpr int64_t kFewBlocks = 8;       // up to so many are not worth waking a thread for
+constexpr int64_t kTasksPerThread = 4;  // with fewer tasks, blocks are shared out
 constexpr int64_t kElementsToShare = 16384;
 
 AttentionState state_at(float* memory, int64_t n_queries) {

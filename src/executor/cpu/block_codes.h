@@ -1,4 +1,11 @@
-// What file blocks hold, taken apart: codes, scales and minima, before they are interleaved.
+// The contents of file blocks, taken apart: codes, scales and minima, before they are interleaved.
+//
+// Twelve file types share nine packed layouts (quantized_linear.h), because a weight is always
+//   scale * (code - zero) + minimum
+// and a type whose codes have fewer bits fits into a layout with more. Q5_0 has 5-bit codes less
+// 16; in the layout of Q8_0, whose codes are less 128, q - 16 is written as (q + 112) - 128. The
+// IQ4 types look their 16 levels up in a table; packed, the levels themselves are the codes.
+// Nothing is rounded: the packed weight has exactly the values of the file.
 #pragma once
 
 #include <cstddef>

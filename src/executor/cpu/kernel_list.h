@@ -1,7 +1,7 @@
-// The kernels: one LIMPID_KERNEL(result, name, parameters) for each. Whoever includes this file
-// defines LIMPID_KERNEL: kernels.h makes of it the table of pointers and the functions of one
-// instruction set, kernels/kernel_table.cpp fills the table. So the list has no include guard, and
-// a new kernel is declared here once, for every instruction set.
+// The kernels: one LIMPID_KERNEL(result, name, parameters) for each. A file that includes this
+// one defines LIMPID_KERNEL first: kernels.h makes of it the table of pointers and the functions of
+// one instruction set, kernels/kernel_table.cpp fills the table. So the list has no include guard,
+// and a new kernel is declared here once, for every instruction set.
 
 // ---- linear -------------------------------------------------------------------------------------
 

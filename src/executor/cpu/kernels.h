@@ -20,9 +20,9 @@ struct FloatLinearTask {
   int64_t cols = 0;
   int64_t row_begin = 0;
   int64_t row_end = 0;
-  // > 0: rows of each head of so many are interleaved pairs; what is written is half-split.
+  // > 0: the rows of each head of this many are interleaved pairs; the outputs are half-split.
   int64_t interleaved_head_dim = 0;
-  const float* x = nullptr;  // what pack_tokens wrote; of one token, [cols] will do
+  const float* x = nullptr;  // as pack_tokens writes it; one token may be plain [cols]
   int64_t n_tokens = 0;
   float* y = nullptr;  // [n_tokens, y_stride]
   int64_t y_stride = 0;
@@ -67,8 +67,8 @@ constexpr int64_t attention_scratch_floats(int64_t head_dim) {
   return kAttentionQueries * (64 + padded_head_dim(head_dim));
 }
 
-// What a query knows after some blocks: the largest score, the sum of exp(score - max), and the sum
-// of exp(score - max) * V, [padded_head_dim]. Starts as (-inf, 0, 0).
+// The state of a query after some blocks: the largest score, the sum of exp(score - max), and the
+// sum of exp(score - max) * V, [padded_head_dim]. Starts as (-inf, 0, 0).
 struct AttentionState {
   float* max = nullptr;          // [n]
   float* sum = nullptr;          // [n]

@@ -15,8 +15,8 @@ inline constexpr int kGroupRows = 16;   // rows that a packed weight interleaves
 inline constexpr int kScaleBlock = 32;  // columns of a block
 inline constexpr int kHalfBlock = 16;   // activations that share a scale
 
-// The in-memory layouts, named by the file type that each one is for. In brackets: other file types
-// that are widened to it.
+// The layouts in memory, named by the file type that each one is for. In brackets: other file
+// types, whose codes are widened to it.
 enum class PackedFormat : uint8_t {
   kQ4_0,    // 4-bit codes less 8, f16 scale per 32
   kQ4_1,    // 4-bit codes, f16 scale and minimum per 32
@@ -31,19 +31,36 @@ enum class PackedFormat : uint8_t {
 
 enum class CodeKind : uint8_t { kNibble, kByte, kNibbleAndPair };
 
-// A row group is 16 rows. It is stored as superblocks of `cols` columns, each of which holds, for
-// all 16 rows: the f16 factors, the integer scales, the codes. In every array the row is the
-// fastest index, and codes are interleaved so that 64 bytes are 16 rows x 4 consecutive columns (a
-// "K group"). Of a block of 32 columns (8 K groups), 4-bit codes take 4 such registers: register j
-// has K group j in its low and K group j + 4 in its high nibbles; the upper two bits of 6-bit codes
-// follow in two more, register i with K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7. A last
-// superblock of which only some blocks exist is stored whole, its rest zero.
+// Why weights are packed at all: files store a row's blocks one after another, each with its scale
+// in front. To multiply such a row, a kernel would load 32 codes, sum the products across a
+// register's lanes, and multiply by one scale, row by row. Packed, a lane is a row: one register
+// has 4 columns of 16 rows, one instruction (dot4-inl.h) multiplies them by the same 4 activations
+// and adds to 16 sums, and one more instruction applies the 16 scales of a block. No sum crosses
+// lanes, and the kernel reads one stream from beginning to end.
+//
+// The layout: a row group is 16 rows. It is stored as superblocks of `cols` columns. Each
+// superblock holds, for all 16 rows, the f16 factors, then the integer scales, then the codes. In
+// every array the row is the fastest index. Codes are interleaved so that 64 bytes are 16 rows x 4
+// consecutive columns (a "K group"):
+//   byte 4 r + i of K group g  is the code of row r, column 4 g + i
+// A block of 32 columns has 8 K groups.
+//  - 8-bit codes take 8 registers, one per K group.
+//  - 4-bit codes take 4 registers: register j has K group j in its low nibbles and K group j + 4 in
+//    its high ones.
+//  - 6-bit codes take those 4 for their lower bits, and two more for the upper two bits: register i
+//    has K groups 4i .. 4i + 3 in bits 0-1, 2-3, 4-5, 6-7.
+// If the columns end within a superblock, its rest is zero.
+//
+// Example, Q4_K with 2,048 columns: a superblock of 256 columns has 32 + 32 bytes of f16 factors,
+// 128 + 128 bytes of integer scales and minima (8 blocks x 16 rows), and 8 x 256 bytes of codes:
+// 2,368 bytes, of which a row group has 8. The file has 16 x 144 = 2,304 bytes for them: scales of
+// 6 bits become bytes.
 struct PackedLayout {
   int cols;        // columns of a superblock: 64 or 256
   int n_blocks;    // cols / 32
   int scale_cols;  // columns that share a scale: 16 or 32
   CodeKind code_kind;
-  int zero;             // what is subtracted from a code
+  int zero;             // subtracted from each code
   bool scales_are_f16;  // an f16 per scale; else an integer times the superblock's f16
   bool has_minimum;
   int scale_offset;        // f16 [n][16]: the scales, or the one factor of the integer scales

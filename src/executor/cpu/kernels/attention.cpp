@@ -1,6 +1,13 @@
-// Causal attention over blocks of 64 positions. Each block gives a partial (max, sum, accumulator)
-// that is computed by one routine for one query or many, and merged by one routine in order of
-// position: so decode, prefill and any chunking agree to the bit.
+// Causal attention over blocks of 64 positions. Each block gives a partial (max, sum, accumulator),
+// which one routine computes for one query or many and another one merges in order of position: so
+// decode, prefill and any chunking agree to the bit. executor/cpu/attention.cpp has the idea.
+//
+// A partial is two products of matrices with a softmax between them:
+//   scores [n_queries, 64] = q [n_queries, head_dim] x K [head_dim, 64]
+//   accumulator [n_queries, head_dim] = exp(scores - max) [n_queries, 64] x V [64, head_dim]
+// K is stored transposed, so that both have the form c[q][n] = sum over m of a[q][m] b[m][n], with
+// lanes along n: one number of `a` is broadcast and multiplies a run of 16 n. So no sum crosses the
+// lanes, and every element is summed in order of m.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/math-inl.h"
 
@@ -9,7 +16,7 @@ namespace {
 
 constexpr int kBlock = 64;
 constexpr int kBlockVectors = kBlock / kLanes;
-constexpr int64_t kFewQueries = 8;  // up to so many wait for memory rather than for arithmetic
+constexpr int64_t kFewQueries = 8;  // up to so many queries wait for memory, not for arithmetic
 
 struct F32Storage {
   using Element = float;
@@ -29,8 +36,8 @@ constexpr int kQueries = 6, kVectors = 4;
 constexpr int kQueries = 6, kVectors = 1;
 #endif
 
-// One factor of a product: rows of `stride` elements. What is needed next, at `ahead` (or null), is
-// fetched while this one is read.
+// The factor b of a product: rows of `stride` elements. The block that is needed next, at `ahead`
+// (or null), is prefetched while this one is read.
 template <class S>
 struct Block {
   const typename S::Element* data;

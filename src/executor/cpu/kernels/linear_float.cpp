@@ -2,8 +2,15 @@
 //
 // One order of addition for one token, for a few and for many: lane l of an output sums k = l, l +
 // 16, … by fused multiply-add in order of k (lanes beyond the last column add 0 * 0), then the
-// lanes are folded, then comes the bias. So the three paths below differ in what they load when,
-// and never in a bit of the result.
+// lanes are folded, then the bias is added. So the three paths below differ in what they load when,
+// and never in a bit of the result:
+//  - one token: a few rows at a time, straight from the file's map. Memory is the limit.
+//  - up to kPanelTokens tokens: tiles of kRows rows x kTokens tokens, whose sums stay in registers.
+//    A row that was loaded meets kTokens tokens.
+//  - more tokens: a panel of rows is copied into half a MiB of scratch, in the order in which tiles
+//    read it, and stays in the L2 cache while all tokens pass by. Long rows are cut into chunks of
+//    kChunk columns, so that the tokens' columns stay in the L1 cache; the sums of a tile are
+//    carried from chunk to chunk in memory, which changes no bit of them.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 #include "tensor/row_order.h"
@@ -42,16 +49,15 @@ constexpr int kRows = 4, kTokens = 6, kRowsOfOneToken = 4;
 #else
 constexpr int kRows = 2, kTokens = 3, kRowsOfOneToken = 4;
 #endif
-constexpr int64_t kPanelTokens = 24;  // from so many tokens on, rows are copied into a panel
+constexpr int64_t kPanelTokens = 24;  // with as many tokens or more, rows are copied into a panel
 static_assert(kFloatTokenGrain % kTokens == 0);
-// Columns that meet a few rows before the next ones do: kTokens x so many floats stay in the L1
-// cache.
+// Columns of a chunk: kTokens times as many floats stay in the L1 cache.
 constexpr int64_t kChunk = 1024;
 constexpr int64_t kChunkedRows = 32;  // rows of a panel when there is more than one chunk
 
-// Rows lie one after another, so a few rows are one stretch of memory. Whoever works on them asks
-// for the next stretch, this far beyond its beginning, line by line in the order of memory: one
-// stream is faster than as many as there are rows.
+// Rows lie one after another, so a few rows are one stretch of memory. The loop over them
+// prefetches the next stretch, this far beyond its beginning, line by line in the order of memory:
+// one stream is faster than a stream per row.
 constexpr int64_t kAheadBytes = 8192;
 
 template <int64_t kBytes>

@@ -1,5 +1,12 @@
-// The quantised product, written once for all formats and instruction sets. docs/numerics.md states
-// the order of its sums; each .cpp beside this file instantiates some formats.
+// The quantised product, written once for all formats and instruction sets. docs/numerics.md has
+// the order of its sums; each linear_quantized_*.cpp beside this file compiles it for some formats.
+//
+// With weight = scale (code - zero) + minimum, and activation = s q (int8 q, a scale s per 16
+// columns), the product of a row and a token over a block is
+//   scale s (sum code q  -  zero sum q)  +  minimum s sum q
+// The sums over q alone do not depend on the row: quantize_activations.cpp has computed them. So
+// what is left per row is an exact integer sum of code times q, which begins at -zero sum q, one
+// conversion to f32, and one or two fused multiply-adds.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +31,7 @@ inline constexpr int64_t kPanelBytes = 256 << 10;
 // How far ahead weights are asked for.
 inline constexpr int kPrefetchBytes = 4096;
 
-// The record of one block of a tile (see kActivationRecord), of which tokens from `first` are read.
+// The record of one block of a tile (see kActivationRecord); tokens from `first` on are read.
 struct TileCursor {
   const std::byte* record;
   int64_t slots;  // of the tile
@@ -219,7 +226,8 @@ struct BlockKernel {
     for (int i = 0; i < kShare; i += 64) prefetch(p + i);
   }
 
-  // y[first_token + t][first_row ..] for one row group and kTokens slots, of which n_tokens count.
+  // y[first_token + t][first_row ..] for one row group and kTokens slots; n_tokens of them are
+  // tokens, the rest is padding.
   template <int kTokens>
   static void group_times_tokens(const LinearTask& task, int64_t group, TileCursor x,
                                  int64_t first_token, int64_t n_tokens) {

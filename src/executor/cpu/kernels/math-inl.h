@@ -9,7 +9,7 @@ namespace limpid::LIMPID_ISA {
 // e^x within 1.1 ulp, also where it is subnormal. exp(0) == 1 exactly, +inf above 88.73, exactly 0
 // below -103.98, NaN for NaN.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 stands as two floats, and the first fma is exact.
+// x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 is the sum of two floats, and the first fma is exact.
 // e^r = 1 + r + r^2 q(r), q of degree 4 interpolated at Chebyshev nodes (relative error 8e-9).
 LIMPID_INLINE F32x16 exp(F32x16 x) {
   x = min(broadcast(89.0F), max(broadcast(-104.0F), x));  // NaN stays: it is the second operand
