@@ -37,8 +37,8 @@ class Benchmark {
       : model_(model),
         timer_(timer),
         n_batch_(to_open_options(flags).n_batch),
-        k_dtype_(cache_dtype(flags.cache_type_k)),
-        v_dtype_(cache_dtype(flags.cache_type_v)),
+        k_dtype_(cache_dtype(flags.options.cache_type_k)),
+        v_dtype_(cache_dtype(flags.options.cache_type_v)),
         cost_(cost_of(model.checkpoint(), model.spec(), k_dtype_, v_dtype_)) {}
 
   // A prompt of n tokens at once; logits of the last.
@@ -144,25 +144,25 @@ BenchReport describe(const Model& model, const ModelFlags& flags) {
     report.n_bytes += tensor.n_bytes();
     report.n_parameters += tensor.shape.n_elements();
   }
-  report.executor = flags.executor;
-  report.isa = flags.executor == "cpu" ? std::string(choose_isa("").name) : "none";
+  const OpenOptions& options = flags.options;
+  report.executor = options.executor;
+  report.isa = options.executor == "cpu" ? std::string(choose_isa("").name) : "none";
   report.machine = look_at_machine();
-  const int n_threads =
-      flags.n_threads > 0 ? static_cast<int>(flags.n_threads) : report.machine.n_cores;
-  report.limits = measure_limits(n_threads);
+  report.limits =
+      measure_limits(options.n_threads > 0 ? options.n_threads : report.machine.n_cores);
   return report;
 }
 
-void declare_bench(Flags& flags, BenchFlags& values) {
-  flags.text("-p,--n-prompt LIST", values.n_prompt, "lengths of prompts; 0: none (512)");
-  flags.text("-n,--n-gen LIST", values.n_generate, "lengths of generation; 0: none (128)");
-  flags.text("-d,--n-depth LIST", values.depth, "positions in the cache beforehand (0)");
-  flags.integer("-r,--repetitions N", values.n_repetitions,
-                "of each test, after one for warmth (5)");
-  flags.text("-o,--output FORMAT", values.output, "md, csv or json (md)");
-  flags.suggest({"md", "csv", "json"});
-  flags.toggle("--ops", values.ops, "also where the time goes, op by op (md, json)");
-  declare_model(flags, values.model);
+void declare(CLI::App& app, BenchFlags& values) {
+  add_option(app, "-p,--n-prompt LIST", values.n_prompt, "lengths of prompts; 0: none (512)");
+  add_option(app, "-n,--n-gen LIST", values.n_generate, "lengths of generation; 0: none (128)");
+  add_option(app, "-d,--n-depth LIST", values.depth, "positions in the cache beforehand (0)");
+  add_option(app, "-r,--repetitions N", values.n_repetitions, {.least = 1},
+             "of each test, after one for warmth (5)");
+  suggest(add_option(app, "-o,--output FORMAT", values.output, "md, csv or json (md)"),
+          {"md", "csv", "json"});
+  add_switch(app, "--ops", values.ops, "also where the time goes, op by op (md, json)");
+  declare_model(app, values.model);
 }
 
 // Whole numbers between commas, none negative.
@@ -174,27 +174,12 @@ std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
   return lengths;
 }
 
-}  // namespace
-
-int bench_command(const Arguments& arguments) {
-  BenchFlags values;
-  Flags flags(
-      "bench -m FILE [options]",
-      "Tokens per second of prompts (pp) and of generation (tg), with the bytes read and the "
-      "operations done\nper second, and their share of what this machine can do, which it "
-      "measures. Random tokens.",
-      "limpid bench -m smollm2 -p 512 -n 128 -t 2\n"
-      "limpid bench -m smollm2 -p 0 -n 64 --ops\n"
-      "limpid bench -m smollm2 -p 0 -n 64 -d 0,2048 -o json");
-  declare_bench(flags, values);
-  if (!flags.parse(arguments)) return kExitOk;
+int run(const BenchFlags& values) {
   LIMPID_CHECK(ArgumentError,
                values.output == "md" || values.output == "csv" || values.output == "json",
                "-o {}: choose md, csv or json", values.output);
   LIMPID_CHECK(ArgumentError, !values.ops || values.output != "csv",
                "--ops: a table in a table does not go into csv; choose -o md or json");
-  LIMPID_CHECK(ArgumentError, values.n_repetitions >= 1, "-r {}: must be at least 1",
-               values.n_repetitions);
   const auto prompts = parse_lengths(values.n_prompt, "-p");
   const auto lengths = parse_lengths(values.n_generate, "-n");
   const auto depths = parse_lengths(values.depth, "-d");
@@ -223,6 +208,21 @@ int bench_command(const Arguments& arguments) {
             : values.output == "csv" ? to_csv(report)
                                      : to_json_text(report));
   return kExitOk;
+}
+
+}  // namespace
+
+Command bench_command() {
+  return {"bench",
+          "tokens per second, beside the limits of this machine",
+          "bench -m FILE [options]",
+          "Tokens per second of prompts (pp) and of generation (tg), with the bytes read and the "
+          "operations done\nper second, and their share of what this machine can do, which it "
+          "measures. Random tokens.",
+          "limpid bench -m smollm2 -p 512 -n 128 -t 2\n"
+          "limpid bench -m smollm2 -p 0 -n 64 --ops\n"
+          "limpid bench -m smollm2 -p 0 -n 64 -d 0,2048 -o json",
+          bind<BenchFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -10,12 +10,12 @@
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
-#include "cli/signals.h"
 #include "cli/model_path.h"
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/sampler_settings.h"
+#include "cli/signals.h"
 #include "generate/engine.h"
 
 namespace limpid::cli {
@@ -26,8 +26,8 @@ struct ChatFlags {
   GenerationFlags generation;
   std::string prompt;
   std::string prompt_file;
-  std::string system;
-  std::string system_file;
+  std::optional<std::string> system;
+  std::optional<std::string> system_file;
   std::string template_file;
   bool single_turn = false;
   bool escape = false;
@@ -35,23 +35,22 @@ struct ChatFlags {
   bool timings = false;
 };
 
-void declare_chat(Flags& flags, ChatFlags& values) {
-  flags.text("-p,--prompt TEXT", values.prompt,
+void declare(CLI::App& app, ChatFlags& values) {
+  add_option(app, "-p,--prompt TEXT", values.prompt,
              "the first thing to say; follows the text of -f or of standard input");
-  flags.text("-f,--file FILE", values.prompt_file, "a file with it; - is standard input");
-  flags.dash_means("--file=-");
-  flags.text("-sys,--system-prompt TEXT", values.system,
-             "what the model is told beforehand (You are a helpful assistant.);\n"
-             "                                  '' leaves it to the template");
-  flags.text("-sysf,--system-prompt-file FILE", values.system_file, "a file with it");
-  flags.toggle("-st,--single-turn", values.single_turn, "answer once and leave");
-  flags.text("--chat-template-file FILE", values.template_file,
+  add_option(app, "-f,--file FILE", values.prompt_file, "a file with it; - is standard input");
+  add_option(app, "-sys,--system-prompt TEXT", values.system,
+             "what the model is told beforehand (You are a helpful assistant.); '' leaves it to "
+             "the template");
+  add_option(app, "-sysf,--system-prompt-file FILE", values.system_file, "a file with it");
+  add_switch(app, "-st,--single-turn", values.single_turn, "answer once and leave");
+  add_option(app, "--chat-template-file FILE", values.template_file,
              "a Jinja template in place of the model's own", "LLAMA_ARG_CHAT_TEMPLATE_FILE");
-  flags.toggle("-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
-  flags.toggle("--json", values.json, "each answer as a line of JSON");
-  flags.toggle("--timings", values.timings, "speed on standard error after each answer");
-  declare_model(flags, values.model);
-  declare_generation(flags, values.generation);
+  add_switch(app, "-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
+  add_switch(app, "--json", values.json, "each answer as a line of JSON");
+  add_switch(app, "--timings", values.timings, "speed on standard error after each answer");
+  declare_model(app, values.model);
+  declare_generation(app, values.generation);
 }
 
 bool stdin_is_closed() { return fcntl(STDIN_FILENO, F_GETFD) < 0; }
@@ -75,23 +74,21 @@ std::optional<std::string> first_message(const ChatFlags& values) {
 }
 
 // Nothing when no option gave one: the library has a default.
-std::optional<std::string> system_message(const Flags& flags, const ChatFlags& values) {
-  const bool from_text = flags.given("--system-prompt");
-  const bool from_file = flags.given("--system-prompt-file");
-  LIMPID_CHECK(ArgumentError, !from_text || !from_file,
+std::optional<std::string> system_message(const ChatFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.system || !values.system_file,
                "-sys and -sysf both give a system message; give one of them");
-  if (from_file) return read_text(values.system_file);
-  if (!from_text) return std::nullopt;
-  return values.escape ? unescape(values.system) : values.system;
+  if (values.system_file) return read_text(*values.system_file);
+  if (!values.system) return std::nullopt;
+  return values.escape ? unescape(*values.system) : *values.system;
 }
 
 // Takes what is recommended for the model where no flag says otherwise, and tells where it comes
 // from. What `pull` recommends was tried with Limpid, so it counts before what the file says.
-std::string choose_sampler(const Flags& flags, const LanguageModel& model, const NamedModel* named,
-                           SamplerOptions& sampler) {
+std::string choose_sampler(const std::vector<std::string>& given, const LanguageModel& model,
+                           const NamedModel* named, SamplerOptions& sampler) {
   SamplerOptions recommended = model.recommended_sampler();
   if (named != nullptr) set_samplers(named->sampling, recommended);
-  const std::string changed = apply_recommended(flags, recommended, sampler);
+  const std::string changed = apply_recommended(given, recommended, sampler);
   if (changed.empty())
     return "sampling: the flags, and else the defaults of --help (/set shows all)";
   return fmt::format("sampling: {} (recommended {})", changed,
@@ -107,27 +104,11 @@ std::string banner(const std::string& path, const NamedModel* named, const Langu
       name, model.n_ctx(), sampling);
 }
 
-}  // namespace
-
-int chat_command(const Arguments& arguments) {
-  ChatFlags values;
-  Flags flags(
-      "chat -m FILE [options]",
-      "A conversation in the model's own chat format. /help lists the commands; Ctrl-C "
-      "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
-      "turn.\nSampling settings come from the flags, else from Limpid for a model that "
-      "`limpid pull` knows by\nname, else from the model's file, else from the defaults "
-      "below.",
-      "limpid chat -m smollm2\n"
-      "limpid chat -m smollm2 -st -p 'What is the capital of France?' --temp 0\n"
-      "echo 'Name a river.' | limpid chat -m smollm2 -sys 'Answer in one word.'\n"
-      "echo 'int f(int x) { return x + 1; }' | limpid chat -m smollm2 -p 'What does it do?'");
-  declare_chat(flags, values);
-  if (!flags.parse(arguments)) return kExitOk;
+int run(const ChatFlags& values) {
   ConversationOptions options;
   GenerationOptions& generation = options.chat.generation;
-  generation = to_generation_options(values.generation);
-  options.chat.system = system_message(flags, values);
+  generation = values.generation.options;
+  options.chat.system = system_message(values);
   options.single_turn = values.single_turn;
   options.json = values.json;
   options.timings = values.timings || values.model.verbose;
@@ -142,11 +123,30 @@ int chat_command(const Arguments& arguments) {
                values.model.model);
   const std::string& path = model.engine()->checkpoint().path;
   const NamedModel* named = named_model_at(path);
-  const std::string sampling = choose_sampler(flags, model, named, generation.sampler);
+  const std::string sampling =
+      choose_sampler(values.generation.given_settings, model, named, generation.sampler);
   if (values.model.verbose) print_log(sampling);
   if (!values.single_turn && !first) options.banner = banner(path, named, model, sampling);
   InterruptGuard interrupt(generation.cancel);
   return Conversation(model, options, interrupt).hold(first);
+}
+
+}  // namespace
+
+Command chat_command() {
+  return {"chat",
+          "talk with a model",
+          "chat -m FILE [options]",
+          "A conversation in the model's own chat format. /help lists the commands; Ctrl-C "
+          "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
+          "turn.\nSampling settings come from the flags, else from Limpid for a model that "
+          "`limpid pull` knows by\nname, else from the model's file, else from the defaults "
+          "below.",
+          "limpid chat -m smollm2\n"
+          "limpid chat -m smollm2 -st -p 'What is the capital of France?' --temp 0\n"
+          "echo 'Name a river.' | limpid chat -m smollm2 -sys 'Answer in one word.'\n"
+          "echo 'int f(int x) { return x + 1; }' | limpid chat -m smollm2 -p 'What does it do?'",
+          bind<ChatFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -1,9 +1,12 @@
-// The subcommands. Each takes the words after its name and gives the exit code; what goes wrong is
-// thrown.
+// The subcommands. Each declares what it accepts on a CLI::App, apart from running, so that help,
+// completion and the manual page can look at the declarations of all commands.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <span>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "cli/flags.h"
 
@@ -13,42 +16,57 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitError = 1;
 inline constexpr int kExitInterrupted = 130;  // as a shell reports SIGINT
 
-int bench_command(const Arguments& arguments);
-int chat_command(const Arguments& arguments);
-int completion_command(const Arguments& arguments);
-int convert_command(const Arguments& arguments);
-int detokenize_command(const Arguments& arguments);
-int devices_command(const Arguments& arguments);
-int doctor_command(const Arguments& arguments);
-int inspect_command(const Arguments& arguments);
-int logits_command(const Arguments& arguments);
-int man_command(const Arguments& arguments);
-int microgpt_command(const Arguments& arguments);
-int perplexity_command(const Arguments& arguments);
-int pull_command(const Arguments& arguments);
-int quantize_command(const Arguments& arguments);
-int run_command(const Arguments& arguments);
-int template_command(const Arguments& arguments);
-int tokenize_command(const Arguments& arguments);
-int verify_command(const Arguments& arguments);
+// Runs a command with the values that parse() has set, and gives the exit code. Errors are thrown.
+using Run = std::function<int()>;
 
 struct Command {
-  std::string_view name;
-  std::string_view summary;
-  int (*run)(const Arguments& arguments);
+  std::string name;
+  std::string summary;      // in the list of all commands
+  std::string usage;        // what follows "limpid"
+  std::string description;  // of several sentences
+  std::string examples;     // whole command lines, one a line
+  Run (*declare)(CLI::App& app);
 };
+
+// What most commands are: a struct of values, a function declare(app, values) that declares the
+// options that set them, and a function run(values) that gives the exit code.
+template <typename Values, auto declare, auto run>
+Run bind(CLI::App& app) {
+  const auto values = std::make_shared<Values>();
+  declare(app, *values);
+  return [values] { return run(*values); };
+}
+
+Command bench_command();
+Command chat_command();
+Command completion_command();
+Command convert_command();
+Command detokenize_command();
+Command devices_command();
+Command doctor_command();
+Command inspect_command();
+Command logits_command();
+Command man_command();
+Command microgpt_command();
+Command perplexity_command();
+Command pull_command();
+Command quantize_command();
+Command run_command();
+Command template_command();
+Command tokenize_command();
+Command verify_command();
 
 // All of them, in the order of `limpid --help`.
-std::span<const Command> commands();
+const std::vector<Command>& commands();
 
-struct DescribedCommand {
-  std::string name;
-  std::string summary;
-  CommandDescription description;
+// A command with its declarations.
+struct DeclaredCommand : Command {
+  explicit DeclaredCommand(const Command& command);
+
+  std::shared_ptr<CLI::App> app;
+  Run run;
 };
 
-// All of them with what they accept. A command must declare its flags and parse them before
-// anything else.
-std::vector<DescribedCommand> described_commands();
+std::vector<DeclaredCommand> declared_commands();
 
 }  // namespace limpid::cli

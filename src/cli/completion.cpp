@@ -1,23 +1,33 @@
-// `limpid completion`: what a shell needs to complete our words.
-#include "cli/completion.h"
+// `limpid completion`: scripts that let a shell complete commands, options and file names, made
+// from what each command declares.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
+#include "cli/help.h"
 #include "cli/output.h"
 
 namespace limpid::cli {
 namespace {
 
-using Option = CommandDescription::Option;
+using Option = CLI::Option;
+
+// Whether the option's value is a file or folder.
+bool names_a_file(const Option& option) {
+  constexpr std::array<std::string_view, 9> kPlaces = {
+      "FILE", "FOLDER", "IN", "OUT", "MODEL2", "PATH", "NAME|PATH", "MODEL", "model"};
+  return std::ranges::find(kPlaces, placeholder(option)) != kPlaces.end();
+}
 
 // The first line of a help text, without the clauses behind it: what a menu has room for.
 std::string short_help(const Option& option) {
-  return option.help.substr(0, std::min(option.help.find('\n'), option.help.find("; ")));
+  const std::string& help = option.get_description();
+  return help.substr(0, std::min(help.find('\n'), help.find("; ")));
 }
 
 // `text` with a backslash before each of `special`.
@@ -37,40 +47,43 @@ std::string in_single_quotes(std::string_view text) {
   return out + "'";
 }
 
-std::vector<std::string> spellings_of(const CommandDescription& command) {
-  std::vector<std::string> spellings = {"-h", "--help"};
-  for (const Option& option : command.options)
-    spellings.insert(spellings.end(), option.spellings.begin(), option.spellings.end());
-  return spellings;
-}
-
-// The values that may stand without an option before them.
-std::vector<std::string> positions_of(const CommandDescription& command) {
-  std::vector<std::string> values;
-  for (const Option& option : command.options) {
-    if (option.spellings.empty())
-      values.insert(values.end(), option.values.begin(), option.values.end());
+std::vector<std::string> spellings_of(const DeclaredCommand& command) {
+  std::vector<std::string> all = {"-h", "--help"};
+  for (const Option* option : options_of(command)) {
+    const std::vector<std::string> names = spellings(*option);
+    all.insert(all.end(), names.begin(), names.end());
   }
-  return values;
+  return all;
 }
 
-std::string names_of(std::span<const DescribedCommand> commands) {
+// The likely values of arguments without an option before them.
+std::vector<std::string> positions_of(const DeclaredCommand& command) {
+  std::vector<std::string> all;
+  for (const Option* option : options_of(command)) {
+    if (!spellings(*option).empty()) continue;
+    const std::vector<std::string> values = likely_values(*option);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+std::string names_of(std::span<const DeclaredCommand> commands) {
   std::string names;
-  for (const DescribedCommand& command : commands) names += command.name + " ";
+  for (const DeclaredCommand& command : commands) names += command.name + " ";
   return names + "help";
 }
 
 // The arms of bash's `case $command:$previous`.
-std::string bash_values(const DescribedCommand& command) {
+std::string bash_values(const DeclaredCommand& command) {
   std::string arms;
-  for (const Option& option : command.description.options) {
-    if (option.spellings.empty() || option.placeholder.empty()) continue;
+  for (const Option* option : options_of(command)) {
+    if (spellings(*option).empty() || placeholder(*option).empty()) continue;
     std::vector<std::string> patterns;
-    for (const std::string& spelling : option.spellings)
+    for (const std::string& spelling : spellings(*option))
       patterns.push_back(command.name + ":" + spelling);
     arms += fmt::format("    {}) values={} files={} ;;\n", fmt::join(patterns, "|"),
-                        in_single_quotes(fmt::format("{}", fmt::join(option.values, " "))),
-                        names_a_file(option) ? "yes" : "");
+                        in_single_quotes(fmt::format("{}", fmt::join(likely_values(*option), " "))),
+                        names_a_file(*option) ? "yes" : "");
   }
   return arms;
 }
@@ -78,52 +91,47 @@ std::string bash_values(const DescribedCommand& command) {
 // A specification for zsh's _arguments; `place` counts the positions: "1".
 std::string zsh_argument(const Option& option, const std::string& place) {
   const auto value = [&option] {
-    const std::string what = escaped(option.placeholder, ":[]");
-    if (!option.values.empty() && !names_a_file(option))
-      return fmt::format(":{}:({})", what, fmt::join(option.values, " "));
+    const std::string what = escaped(placeholder(option), ":[]");
+    const std::vector<std::string> values = likely_values(option);
+    if (!values.empty() && !names_a_file(option))
+      return fmt::format(":{}:({})", what, fmt::join(values, " "));
     return fmt::format(":{}:{}", what, names_a_file(option) ? "_files" : "");
   };
   const std::string help = escaped(short_help(option), "[]:\\");
-  if (option.spellings.empty()) return fmt::format("    {}\n", in_single_quotes(place + value()));
+  const std::vector<std::string> names = spellings(option);
+  if (names.empty()) return fmt::format("    {}\n", in_single_quotes(place + value()));
   std::string lines;
-  for (const std::string& spelling : option.spellings) {
-    lines += fmt::format("    {}\n", in_single_quotes(fmt::format(
-                                         "({}){}[{}]{}", fmt::join(option.spellings, " "), spelling,
-                                         help, option.placeholder.empty() ? "" : value())));
+  for (const std::string& name : names) {
+    lines += fmt::format(
+        "    {}\n", in_single_quotes(fmt::format("({}){}[{}]{}", fmt::join(names, " "), name, help,
+                                                 placeholder(option).empty() ? "" : value())));
   }
   return lines;
 }
 
 std::string fish_option(const std::string& command, const Option& option) {
   std::string line = fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}'", command);
-  for (const std::string& spelling : option.spellings) {
+  for (const std::string& spelling : spellings(option)) {
     const bool is_long = spelling.starts_with("--");
     // -s: one letter; -o: several letters behind one dash.
     const char* kind = is_long ? "-l" : spelling.size() == 2 ? "-s" : "-o";
     line += fmt::format(" {} {}", kind, spelling.substr(is_long ? 2 : 1));
   }
   const bool is_file = names_a_file(option);
-  if (!option.placeholder.empty() && !option.spellings.empty()) line += is_file ? " -r" : " -x";
+  if (!placeholder(option).empty() && !spellings(option).empty()) line += is_file ? " -r" : " -x";
   if (is_file) line += " -F";
-  if (!option.values.empty()) line += fmt::format(" -a '{}'", fmt::join(option.values, " "));
+  const std::vector<std::string> values = likely_values(option);
+  if (!values.empty()) line += fmt::format(" -a '{}'", fmt::join(values, " "));
   return line + fmt::format(" -d '{}'\n", escaped(short_help(option), "'\\"));
 }
 
-}  // namespace
-
-bool names_a_file(const Option& option) {
-  constexpr std::array<std::string_view, 9> kPlaces = {
-      "FILE", "FOLDER", "IN", "OUT", "MODEL2", "PATH", "NAME|PATH", "MODEL", "model"};
-  return std::ranges::find(kPlaces, option.placeholder) != kPlaces.end();
-}
-
-std::string bash_completion(std::span<const DescribedCommand> commands) {
+std::string bash_completion(std::span<const DeclaredCommand> commands) {
   std::string options;
   std::string values;
-  for (const DescribedCommand& command : commands) {
-    options += fmt::format("    {}) options='{}' positions='{}' ;;\n", command.name,
-                           fmt::join(spellings_of(command.description), " "),
-                           fmt::join(positions_of(command.description), " "));
+  for (const DeclaredCommand& command : commands) {
+    options +=
+        fmt::format("    {}) options='{}' positions='{}' ;;\n", command.name,
+                    fmt::join(spellings_of(command), " "), fmt::join(positions_of(command), " "));
     values += bash_values(command);
   }
   return fmt::format(
@@ -156,17 +164,17 @@ complete -F _limpid limpid
       names_of(commands), options, values);
 }
 
-std::string zsh_completion(std::span<const DescribedCommand> commands) {
+std::string zsh_completion(std::span<const DeclaredCommand> commands) {
   std::string names;
   std::string arms;
-  for (const DescribedCommand& command : commands) {
+  for (const DeclaredCommand& command : commands) {
     names += fmt::format("    {}\n",
                          in_single_quotes(command.name + ":" + escaped(command.summary, ":")));
     std::string arguments;
     int n_positions = 0;
-    for (const Option& option : command.description.options) {
-      n_positions += option.spellings.empty() ? 1 : 0;
-      arguments += zsh_argument(option, std::to_string(n_positions));
+    for (const Option* option : options_of(command)) {
+      n_positions += spellings(*option).empty() ? 1 : 0;
+      arguments += zsh_argument(*option, std::to_string(n_positions));
     }
     if (n_positions == 0 && !arguments.empty()) arguments += "    '*:file:_files'\n";
     arms += fmt::format(
@@ -202,40 +210,47 @@ if [[ $funcstack[1] == _limpid ]]; then _limpid "$@"; else compdef _limpid limpi
       names, arms);
 }
 
-std::string fish_completion(std::span<const DescribedCommand> commands) {
+std::string fish_completion(std::span<const DeclaredCommand> commands) {
   std::string script = "# fish completion for limpid; made by `limpid completion fish`\n";
   script += "complete -c limpid -f\n";
-  for (const DescribedCommand& command : commands) {
+  for (const DeclaredCommand& command : commands) {
     script += fmt::format("complete -c limpid -n __fish_use_subcommand -a {} -d '{}'\n",
                           command.name, escaped(command.summary, "'\\"));
-    const auto& options = command.description.options;
-    for (const Option& option : options) script += fish_option(command.name, option);
-    if (std::ranges::any_of(options, names_a_file))
+    const std::vector<const Option*> options = options_of(command);
+    for (const Option* option : options) script += fish_option(command.name, *option);
+    if (std::ranges::any_of(options, [](const Option* each) { return names_a_file(*each); }))
       script +=
           fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}' -F\n", command.name);
   }
   return script;
 }
 
-int completion_command(const Arguments& arguments) {
-  std::string shell;
-  Flags flags("completion SHELL",
-              "Prints a script with which bash, zsh or fish completes commands, options and file "
-              "names.\n`cmake --install` puts it where the shell looks.",
-              "limpid completion bash > limpid.bash && source limpid.bash\n"
-              "limpid completion zsh > _limpid\n"
-              "limpid completion fish > limpid.fish");
-  flags.text("shell SHELL", shell, "bash, zsh or fish");
-  flags.suggest({"bash", "zsh", "fish"});
-  if (!flags.parse(arguments)) return kExitOk;
-  const auto commands = described_commands();
-  if (shell == "bash") return write_out(bash_completion(commands)), kExitOk;
-  if (shell == "zsh") return write_out(zsh_completion(commands)), kExitOk;
-  if (shell == "fish") return write_out(fish_completion(commands)), kExitOk;
-  throw ArgumentError(shell.empty() ? "for which shell? limpid completion bash, zsh or fish"
-                                    : fmt::format("no completion for {}; there are bash, zsh and "
-                                                  "fish",
-                                                  shell));
+Run declare_completion(CLI::App& app) {
+  const auto shell = std::make_shared<std::string>();
+  suggest(add_option(app, "shell SHELL", *shell, "bash, zsh or fish"), {"bash", "zsh", "fish"});
+  return [shell] {
+    const auto commands = declared_commands();
+    if (*shell == "bash") return write_out(bash_completion(commands)), kExitOk;
+    if (*shell == "zsh") return write_out(zsh_completion(commands)), kExitOk;
+    if (*shell == "fish") return write_out(fish_completion(commands)), kExitOk;
+    throw ArgumentError(
+        shell->empty() ? "for which shell? limpid completion bash, zsh or fish"
+                       : fmt::format("no completion for {}; there are bash, zsh and fish", *shell));
+  };
+}
+
+}  // namespace
+
+Command completion_command() {
+  return {"completion",
+          "words after TAB, for bash, zsh or fish",
+          "completion SHELL",
+          "Prints a script with which bash, zsh or fish completes commands, options and file "
+          "names.\n`cmake --install` puts it where the shell looks.",
+          "limpid completion bash > limpid.bash && source limpid.bash\n"
+          "limpid completion zsh > _limpid\n"
+          "limpid completion fish > limpid.fish",
+          declare_completion};
 }
 
 }  // namespace limpid::cli

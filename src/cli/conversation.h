@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/signals.h"
 #include "cli/line_reader.h"
+#include "cli/signals.h"
 #include "cli/terminal_style.h"
 #include "limpid/chat.hpp"
 

@@ -84,10 +84,9 @@ bool Conversation::obey(const std::string& text) {
     (this->*command.run)(argument);
     return true;
   }
-  const std::string suggestion = nearest(word, names);
   throw ArgumentError(
       fmt::format("no command {}{} (/help lists them; \"\"\"{}\"\"\" sends it as text)", word,
-                  suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion), word));
+                  did_you_mean(word, names), word));
 }
 
 void Conversation::help(const std::string& /*argument*/) {

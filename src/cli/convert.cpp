@@ -24,36 +24,25 @@ struct ConvertFlags {
   bool no_calibrate = false;
 };
 
-bool parse_flags(const Arguments& arguments, ConvertFlags& values) {
-  Flags flags("convert IN OUT [options]",
-              "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a "
-              "folder, as --to says.\nOne piece of one tensor is in memory at a time.",
-              "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
-              "limpid convert model.gguf folder/ --to safetensors\n"
-              "limpid convert SmolLM2-135M/ folder/ --to pth");
-  flags.text("in IN", values.model.model, "a model: a file, a folder as downloaded, or a name");
-  flags.text("out OUT", values.out, "the file or folder to write");
-  flags.text("--to LAYOUT", values.layout,
-             "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)");
-  flags.suggest({"gguf", "safetensors", "pth"});
-  flags.text("--dtype TYPE", values.dtype,
-             "what matrices become: f32, f16, bf16, or for GGUF any type of limpid quantize "
-             "(default: what they are)");
-  flags.suggest(file_type_list());
-  flags.text("--tokenizer FILE", values.model.tokenizer,
+void declare(CLI::App& app, ConvertFlags& values) {
+  add_option(app, "in IN", values.model.model,
+             "a model: a file, a folder as downloaded, or a name");
+  add_option(app, "out OUT", values.out, "the file or folder to write");
+  suggest(add_option(app, "--to LAYOUT", values.layout,
+                     "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)"),
+          {"gguf", "safetensors", "pth"});
+  suggest(add_option(app, "--dtype TYPE", values.dtype,
+                     "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
+                     "quantize (default: what they are)"),
+          file_type_list());
+  add_option(app, "--tokenizer FILE", values.model.options.tokenizer_path,
              "a tokenizer that does not lie beside the model");
-  declare_overrides(flags, values.model);
-  flags.toggle("--allow-requantize", values.allow_requantize,
-               "quantise also what is quantised already");
-  flags.toggle("--no-calibrate", values.no_calibrate,
-               "do not run the model over a short text first to learn what its matrices meet");
-  flags.integer("-t,--threads N", values.model.n_threads, "threads (default: as many as cores)");
-  if (!flags.parse(arguments)) return false;
-  LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
-               "give the model and where to write it: limpid convert IN OUT");
-  LIMPID_CHECK(ArgumentError, values.model.n_threads >= 0 && values.model.n_threads <= 4096,
-               "-t {}: must lie in [0, 4096]", values.model.n_threads);
-  return true;
+  declare_overrides(app, values.model);
+  add_switch(app, "--allow-requantize", values.allow_requantize,
+             "quantise also what is quantised already");
+  add_switch(app, "--no-calibrate", values.no_calibrate,
+             "do not run the model over a short text first to learn what its matrices meet");
+  declare_threads(app, values.model);
 }
 
 Layout layout_of(const ConvertFlags& values) {
@@ -80,16 +69,14 @@ void check_no_other_model(const std::string& out, Layout layout) {
                found.string());
 }
 
-}  // namespace
-
-int convert_command(const Arguments& arguments) {
-  ConvertFlags values;
-  if (!parse_flags(arguments, values)) return kExitOk;
+int run(const ConvertFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
+               "give the model and where to write it: limpid convert IN OUT");
   ExportOptions options;
   options.layout = layout_of(values);
   if (!values.dtype.empty()) options.file_type = &file_type_from_name(values.dtype);
   options.allow_requantize = values.allow_requantize;
-  options.write.n_threads = static_cast<int>(values.model.n_threads);
+  options.write.n_threads = std::max(values.model.options.n_threads, 0);
   options.write.calibrate = !values.no_calibrate;
   const auto checkpoint = open_header(values.model);
   refuse_standard_output(values.out);
@@ -114,6 +101,20 @@ int convert_command(const Arguments& arguments) {
                         format_bytes(result.plan.bytes_after),
                         format_bytes(result.plan.bytes_before), seconds));
   return kExitOk;
+}
+
+}  // namespace
+
+Command convert_command() {
+  return {"convert",
+          "a model in another layout",
+          "convert IN OUT [options]",
+          "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a "
+          "folder, as --to says.\nOne piece of one tensor is in memory at a time.",
+          "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
+          "limpid convert model.gguf folder/ --to safetensors\n"
+          "limpid convert SmolLM2-135M/ folder/ --to pth",
+          bind<ConvertFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/check.h"
 #include "cli/answer.h"
@@ -12,44 +13,56 @@
 #include "cli/output.h"
 
 namespace limpid::cli {
+namespace {
 
-int detokenize_command(const Arguments& arguments) {
+struct DetokenizeFlags {
   ModelFlags model;
-  std::string ids;
-  std::string file;
+  std::optional<std::string> ids;
+  std::optional<std::string> file;
   bool special = false;
   bool jsonl = false;
-  Flags flags("detokenize -m FILE [--ids LIST | -f FILE | -] [options]",
-              "Token ids to text, byte for byte. Reads standard input unless --ids or -f is given.",
-              "limpid detokenize -m smollm2 --ids 19556,905\n"
-              "limpid tokenize -m smollm2 -p 'Hello world' | limpid detokenize -m smollm2");
-  flags.text("--ids LIST", ids, "ids between commas or blanks");
-  flags.text("-f,--file FILE", file, "a file with ids; - is standard input");
-  flags.dash_means("--file=-");
-  flags.toggle("--special", special, "control tokens as their names");
-  flags.toggle("--jsonl", jsonl, "each line in is an array of ids, each line out a JSON string");
-  declare_model_path(flags, model);
-  declare_overrides(flags, model);
-  if (!flags.parse(arguments)) return kExitOk;
-  LIMPID_CHECK(ArgumentError, !flags.given("--ids") || !flags.given("--file"),
-               "give one of --ids and -f");
-  LIMPID_CHECK(ArgumentError, !jsonl || (!flags.given("--ids") && (file.empty() || file == "-")),
-               "--jsonl reads standard input");
+};
 
-  const auto tokenizer = open_tokenizer(model);
-  if (jsonl) {
+void declare(CLI::App& app, DetokenizeFlags& values) {
+  add_option(app, "--ids LIST", values.ids, "ids between commas or blanks");
+  add_option(app, "-f,--file FILE", values.file, "a file with ids; - is standard input");
+  add_switch(app, "--special", values.special, "control tokens as their names");
+  add_switch(app, "--jsonl", values.jsonl,
+             "each line in is an array of ids, each line out a JSON string");
+  declare_model_path(app, values.model);
+  declare_overrides(app, values.model);
+}
+
+int run(const DetokenizeFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.ids || !values.file, "give one of --ids and -f");
+  LIMPID_CHECK(ArgumentError, !values.jsonl || (!values.ids && values.file.value_or("-") == "-"),
+               "--jsonl reads standard input");
+  const auto tokenizer = open_tokenizer(values.model);
+  if (values.jsonl) {
     int64_t n_lines = 0;
     for (std::string line; std::getline(std::cin, line);) {
       const auto tokens = parse_token_ids(line, fmt::format("line {}", ++n_lines));
-      write_out(dump_json(tokenizer->decode(tokens, special)) + "\n");
+      write_out(dump_json(tokenizer->decode(tokens, values.special)) + "\n");
       flush_out();
     }
     return kExitOk;
   }
-  const std::string source = flags.given("--ids") ? ids : read_text(file.empty() ? "-" : file);
-  write_out(tokenizer->decode(parse_token_ids(source, "ids"), special));
+  const std::string source = values.ids ? *values.ids : read_text(values.file.value_or("-"));
+  write_out(tokenizer->decode(parse_token_ids(source, "ids"), values.special));
   if (stdout_is_terminal()) write_out("\n");
   return kExitOk;
+}
+
+}  // namespace
+
+Command detokenize_command() {
+  return {"detokenize",
+          "token ids to text",
+          "detokenize -m FILE [--ids LIST | -f FILE | -] [options]",
+          "Token ids to text, byte for byte. Reads standard input unless --ids or -f is given.",
+          "limpid detokenize -m smollm2 --ids 19556,905\n"
+          "limpid tokenize -m smollm2 -p 'Hello world' | limpid detokenize -m smollm2",
+          bind<DetokenizeFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

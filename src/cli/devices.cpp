@@ -9,24 +9,39 @@
 
 namespace limpid::cli {
 
-int devices_command(const Arguments& arguments) {
+namespace {
+
+struct DevicesFlags {
   bool json = false;
   bool measure = false;
-  Flags flags("devices [options]", "What this machine can run on.",
-              "limpid devices\nlimpid devices --measure --json");
-  flags.toggle("--measure", measure, "also measure its limits (about a second)");
-  flags.toggle("--json", json, "for machines");
-  if (!flags.parse(arguments)) return kExitOk;
+};
 
+void declare(CLI::App& app, DevicesFlags& values) {
+  add_switch(app, "--measure", values.measure, "also measure its limits (about a second)");
+  add_switch(app, "--json", values.json, "for machines");
+}
+
+int run(const DevicesFlags& values) {
   const Machine machine = look_at_machine();
   const std::string isa(choose_isa("").name);
   const auto available = available_isas();
   const std::vector<std::string> isas(available.begin(), available.end());
   MachineLimits limits;
-  if (measure) limits = measure_limits(machine.n_cores);
-  write_out(json ? machine_json(machine, isas, isa, limits).dump(2) + "\n"
-                 : machine_text(machine, isas, isa, limits));
+  if (values.measure) limits = measure_limits(machine.n_cores);
+  write_out(values.json ? machine_json(machine, isas, isa, limits).dump(2) + "\n"
+                        : machine_text(machine, isas, isa, limits));
   return kExitOk;
+}
+
+}  // namespace
+
+Command devices_command() {
+  return {"devices",
+          "what this machine can run on",
+          "devices [options]",
+          "What this machine can run on.",
+          "limpid devices\nlimpid devices --measure --json",
+          bind<DevicesFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -93,24 +93,35 @@ nlohmann::ordered_json to_json(const Checkup& checkup, const std::vector<Finding
   return json;
 }
 
-}  // namespace
-
-int doctor_command(const Arguments& arguments) {
+struct DoctorFlags {
   bool json = false;
   bool measure = true;
-  Flags flags(
-      "doctor [options]",
-      "Whether Limpid can work here: CPU and kernels, limits as measured, memory, the cache "
-      "and the first model.\nSays what is wrong and what to do; exit code 1 when something "
-      "does not work.",
-      "limpid doctor\nlimpid doctor --no-measure --json");
-  flags.toggle("--measure,!--no-measure", measure, "measure the machine's limits, a second (on)");
-  flags.toggle("--json", json, "for machines");
-  if (!flags.parse(arguments)) return kExitOk;
-  const Checkup checkup = check_up(measure);
+};
+
+void declare(CLI::App& app, DoctorFlags& values) {
+  add_switch(app, "--measure,!--no-measure", values.measure,
+             "measure the machine's limits, a second (on)");
+  add_switch(app, "--json", values.json, "for machines");
+}
+
+int run(const DoctorFlags& values) {
+  const Checkup checkup = check_up(values.measure);
   const std::vector<Finding> findings = judge(checkup);
-  write_out(json ? to_json(checkup, findings).dump(2) + "\n" : to_text(checkup, findings));
+  write_out(values.json ? to_json(checkup, findings).dump(2) + "\n" : to_text(checkup, findings));
   return std::ranges::any_of(findings, &Finding::is_problem) ? kExitError : kExitOk;
+}
+
+}  // namespace
+
+Command doctor_command() {
+  return {"doctor",
+          "whether all is well on this machine, and what to do if not",
+          "doctor [options]",
+          "Whether Limpid can work here: CPU and kernels, limits as measured, memory, the cache "
+          "and the first model.\nSays what is wrong and what to do; exit code 1 when something "
+          "does not work.",
+          "limpid doctor\nlimpid doctor --no-measure --json",
+          bind<DoctorFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -2,46 +2,130 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
+#include <cmath>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 
-#include "cli/known_elsewhere.h"
-#include "cli/output.h"
-#include "cli/terminal_text.h"
-#include "limpid/error.hpp"
+#include "base/check.h"
+#include "cli/help.h"
 
 namespace limpid::cli {
 namespace {
 
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> result;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    result.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+// Options of llama.cpp's programs, by what becomes of them here.
+constexpr std::string_view kOfGpus[] = {"-ngl",           "--gpu-layers", "--n-gpu-layers", "-dev",
+                                        "--device",       "-sm",          "--split-mode",   "-ts",
+                                        "--tensor-split", "-mg",          "--main-gpu",     "-nkvo",
+                                        "--no-kv-offload"};
+constexpr std::string_view kAlwaysSo[] = {
+    "-fa",     "--flash-attn",       "--no-mmap", "--mlock",       "--jinja",     "--no-warmup",
+    "-cnv",    "--conversation",     "-i",        "--interactive", "--simple-io", "-co",
+    "--color", "--no-display-prompt"};
+
+struct Reason {
+  std::span<const std::string_view> options;
+  std::string_view why;
+};
+constexpr std::array kReasons = {
+    Reason{kOfGpus, "this version runs on the CPU alone; leave it out"},
+    Reason{kAlwaysSo, "there is nothing to switch here; leave it out"},
+};
+
+// Why Limpid lacks an option that users of llama.cpp type out of habit, or "".
+std::string_view why_not_here(std::string_view option) {
+  for (const Reason& reason : kReasons) {
+    if (std::ranges::find(reason.options, option) != reason.options.end()) return reason.why;
   }
-  return result;
+  return "";
 }
 
-// "-c,--ctx-size N" -> {"-c", "--ctx-size"}
-std::vector<std::string> names_of(std::string_view declaration) {
-  return split(declaration.substr(0, declaration.find(' ')), ',');
+// A value that an option cannot take. parse() adds the name under which the user gave it.
+struct BadValue {
+  std::string option;  // its first name
+  std::string problem;
+};
+
+// CLI11 knows names of one letter after one dash, and longer ones after two. So an option -ctk is
+// "--_ctk" to CLI11, and -c is "--_c": only then all names keep the order of the declaration.
+std::string name_for_parser(std::string_view name) {
+  const bool is_negation = name.starts_with('!');
+  if (is_negation) name.remove_prefix(1);
+  const bool one_dash = name.starts_with('-') && !name.starts_with("--");
+  return fmt::format("{}{}{}", is_negation ? "!" : "", one_dash ? "--_" : "",
+                     one_dash ? name.substr(1) : name);
 }
 
-std::string without_negation(const std::string& name) {
-  return name.starts_with('!') ? name.substr(1) : name;
+struct Declaration {
+  std::string first_name;
+  std::string names;  // as CLI11 takes them
+  std::string placeholder;
+
+  explicit Declaration(std::string_view text) {
+    const std::string_view before = text.substr(0, text.find(' '));
+    first_name = before.substr(0, before.find(','));
+    placeholder = text.substr(std::min(before.size() + 1, text.size()));
+    for (const std::string& name : CLI::detail::split(std::string(before), ','))
+      names += (names.empty() ? "" : ",") + name_for_parser(name);
+  }
+};
+
+// Declares an option whose texts are read by `read`, which gives the problem with one, or "".
+template <typename Read>
+CLI::Option* add_read(CLI::App& app, std::string_view text, bool takes_all, const std::string& help,
+                      std::string_view env, Read read) {
+  const Declaration declaration(text);
+  const CLI::callback_t callback = [name = declaration.first_name,
+                                    read](const CLI::results_t& texts) {
+    for (const std::string& each : texts) {
+      const std::string problem = read(each);
+      if (!problem.empty()) throw BadValue{name, problem};
+    }
+    return true;
+  };
+  using Policy = CLI::MultiOptionPolicy;
+  return app.add_option(declaration.names, callback, help)
+      ->type_name(declaration.placeholder)
+      ->allow_extra_args(false)
+      ->multi_option_policy(takes_all ? Policy::TakeAll : Policy::TakeLast)
+      ->envname(std::string(env));
 }
 
-bool is_long(std::string_view name) { return name.starts_with("--"); }
-bool is_multi_letter_short(std::string_view name) {
-  return name.size() > 2 && name[0] == '-' && name[1] != '-';
+template <typename T>
+struct OptionalValue;
+template <typename T>
+struct OptionalValue<std::optional<T>> {
+  using type = T;
+};
+
+template <typename T>
+std::string read_into(const std::string& text, const Range& range, T& value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return read_number(text, range, value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value = text, "";
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    return value.push_back(text), "";
+  } else {
+    typename OptionalValue<T>::type read{};
+    const std::string problem = read_into(text, range, read);
+    if (problem.empty()) value = read;
+    return problem;
+  }
+}
+
+// CLI11 has its own words for "true"; the environment of llama.cpp also says "enabled".
+std::string as_switch(const std::string& word) {
+  if (word == "enabled") return "true";
+  if (word == "disabled") return "false";
+  return word;
 }
 
 // Letters inserted, removed, replaced, or two neighbours swapped (Damerau 1964).
@@ -63,31 +147,182 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return next.back();
 }
 
-// What is wrong with `text` as a number of this type, or "".
-template <typename Number>
-std::string read_number(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && after == end) return "";
-  if (error == std::errc::result_out_of_range && after == end) return "is too large";
-  return std::is_integral_v<Number> ? "is not a whole number" : "is not a number";
+[[noreturn]] void fail_unknown(const CLI::App& app, std::string_view command,
+                               const std::string& name) {
+  const std::string_view elsewhere = why_not_here(name);
+  if (!elsewhere.empty()) throw ArgumentError(fmt::format("no option {}: {}", name, elsewhere));
+  std::vector<std::string> names = {"-h", "--help"};
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string> more = spellings(*option);
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  const std::string suggestion = did_you_mean(name, names);
+  throw ArgumentError(fmt::format(
+      "no option {}{}", name,
+      suggestion.empty() ? fmt::format(" (limpid {} --help lists them)", command) : suggestion));
 }
 
-// Who is asking what a command accepts, instead of running it.
-thread_local CommandDescription* asking = nullptr;
+// The words as CLI11 is to read them, and the name under which each option was given.
+struct Prepared {
+  Arguments words;
+  std::map<const CLI::Option*, std::string> given_as;
+};
 
-// CLI11's own words for "true"; llama.cpp's environment also says "enabled".
-std::string as_switch(const std::string& word) {
-  if (word == "enabled") return "true";
-  if (word == "disabled") return "false";
-  return word;
+Prepared prepare(const CLI::App& app, std::string_view command, const Arguments& arguments) {
+  Prepared prepared;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string name = arguments[i];
+    if (name == "-" && find_option(app, "-f") != nullptr) {
+      prepared.words.insert(prepared.words.end(), {name_for_parser("-f"), name});
+      continue;
+    }
+    if (name.size() < 2 || name[0] != '-' || name == "--") {
+      prepared.words.push_back(name);
+      continue;
+    }
+    std::optional<std::string> value;
+    const auto split_at = [&](size_t name_end, size_t value_start) {
+      value = name.substr(value_start);
+      name.resize(name_end);
+    };
+    const size_t equals = name.find('=');
+    if (equals != name.npos) {
+      split_at(equals, equals + 1);
+    } else if (name[1] != '-' && find_option(app, name) == nullptr &&
+               std::isdigit(static_cast<unsigned char>(name[2])) != 0) {
+      split_at(2, 2);  // -n32
+    }
+    const CLI::Option* option = find_option(app, name);
+    if (option == nullptr) fail_unknown(app, command, name);
+    prepared.given_as[option] = name;
+    const bool wants_value = option->get_expected_min() > 0;
+    if (wants_value && !value) {
+      LIMPID_CHECK(ArgumentError, i + 1 < arguments.size(), "{} needs a value", name);
+      value = arguments[++i];
+    }
+    // A word of its own is taken whatever it looks like; a switch takes only what an '=' joins.
+    prepared.words.push_back(name_for_parser(name));
+    if (value && wants_value) prepared.words.push_back(*value);
+    if (value && !wants_value) prepared.words.back() += "=" + *value;
+  }
+  return prepared;
 }
 
 }  // namespace
 
-struct Flags::Impl {
-  CLI::App app;
-};
+void group(CLI::App& app, std::string_view title) {
+  app.option_defaults()->group(std::string(title));
+}
+
+std::string outside(double number, const Range& range) {
+  if (number >= range.least && number <= range.most) return "";
+  if (std::isinf(range.most)) return fmt::format("must be at least {}", range.least);
+  if (std::isinf(range.least)) return fmt::format("must be at most {}", range.most);
+  return fmt::format("must be in [{}, {}]", range.least, range.most);
+}
+
+template <typename T>
+std::string read_number(const std::string& text, const Range& range, T& value) {
+  const char* end = text.data() + text.size();
+  T number{};
+  const auto [after, error] = std::from_chars(text.data(), end, number);
+  const bool is_whole = std::is_integral_v<T>;
+  if (after != end || error == std::errc::invalid_argument)
+    return fmt::format("'{}': is not a {}", text, is_whole ? "whole number" : "number");
+  if (error != std::errc()) return fmt::format("'{}': is too large", text);
+  const std::string problem = outside(static_cast<double>(number), range);
+  if (problem.empty()) value = number;
+  return problem.empty() ? "" : fmt::format("{}: {}", text, problem);
+}
+
+template <typename T>
+CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, const Range& range,
+                        std::string help, std::string_view env) {
+  return add_read(
+      app, declaration, std::is_same_v<T, std::vector<std::string>>, help, env,
+      [&value, range](const std::string& text) { return read_into(text, range, value); });
+}
+
+template <typename T>
+CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, std::string help,
+                        std::string_view env) {
+  return add_option(app, declaration, value, Range{}, std::move(help), env);
+}
+
+#define LIMPID_ADD_OPTION(T)                                                                   \
+  template CLI::Option* add_option(CLI::App&, std::string_view, T&, std::string,               \
+                                   std::string_view);                                          \
+  template CLI::Option* add_option(CLI::App&, std::string_view, T&, const Range&, std::string, \
+                                   std::string_view)
+LIMPID_ADD_OPTION(std::string);
+LIMPID_ADD_OPTION(std::vector<std::string>);
+LIMPID_ADD_OPTION(int);
+LIMPID_ADD_OPTION(int64_t);
+LIMPID_ADD_OPTION(float);
+LIMPID_ADD_OPTION(double);
+LIMPID_ADD_OPTION(std::optional<std::string>);
+LIMPID_ADD_OPTION(std::optional<int64_t>);
+LIMPID_ADD_OPTION(std::optional<double>);
+#undef LIMPID_ADD_OPTION
+template std::string read_number(const std::string&, const Range&, int&);
+template std::string read_number(const std::string&, const Range&, int64_t&);
+template std::string read_number(const std::string&, const Range&, float&);
+
+CLI::Option* add_list(CLI::App& app, std::string_view declaration,
+                      std::function<std::string(const std::string&)> read, std::string help,
+                      std::string_view env) {
+  return add_read(app, declaration, true, help, env, std::move(read));
+}
+
+CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
+                        std::string_view env) {
+  const auto to_switch = [](std::string& word) { return word = as_switch(word), ""; };
+  return app.add_flag(Declaration(declaration).names, value, std::move(help))
+      ->type_name("")
+      ->transform(CLI::Validator(to_switch, ""))
+      ->envname(std::string(env));
+}
+
+CLI::Option* add_optional_text(CLI::App& app, std::string_view declaration, bool& given,
+                               std::string& value, std::string help) {
+  return add_read(app, declaration, false, help, "",
+                  [&](const std::string& text) { return given = true, value = text, ""; })
+      ->expected(0, 1);
+}
+
+void suggest(CLI::Option* option, const std::vector<std::string>& values) {
+  const auto accept = [](std::string&) { return std::string(); };
+  option->check(CLI::Validator(accept, fmt::format("{}", fmt::join(values, " "))));
+}
+
+CLI::Option* find_option(const CLI::App& app, std::string_view name) {
+  return const_cast<CLI::App&>(app).get_option_no_throw(name_for_parser(name));
+}
+
+bool asks_for_help(const Arguments& arguments) {
+  return std::ranges::any_of(arguments,
+                             [](const auto& word) { return word == "-h" || word == "--help"; });
+}
+
+void parse(CLI::App& app, std::string_view command, const Arguments& arguments) {
+  Prepared prepared = prepare(app, command, arguments);
+  std::ranges::reverse(prepared.words);  // CLI11 takes them from the back
+  try {
+    app.parse(std::move(prepared.words));
+  } catch (const BadValue& bad) {
+    const CLI::Option* option = find_option(app, bad.option);
+    const auto name = prepared.given_as.find(option);
+    throw ArgumentError(fmt::format(
+        "{} {}", name == prepared.given_as.end() ? "$" + option->get_envname() : name->second,
+        bad.problem));
+  } catch (const CLI::ExtrasError&) {
+    throw ArgumentError(fmt::format(
+        "unexpected argument '{}'{} (limpid {} --help)", app.remaining().front(),
+        find_option(app, "--prompt") != nullptr ? ": text goes after -p, in quotes" : "", command));
+  } catch (const CLI::ParseError& error) {
+    throw ArgumentError(error.what());
+  }
+}
 
 std::string nearest(std::string_view word, const std::vector<std::string>& choices) {
   std::string best;
@@ -105,269 +340,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& choic
   return best;
 }
 
-Flags::Flags(std::string usage, std::string summary, const std::string& examples)
-    : description_{std::move(usage), std::move(summary), split(examples, '\n'), {}},
-      impl_(std::make_unique<Impl>()) {
-  impl_->app.set_help_flag();
-  takes_value_["-h"] = takes_value_["--help"] = false;
-}
-
-Flags::~Flags() = default;
-
-void Flags::group(std::string title) { group_ = std::move(title); }
-
-std::string Flags::declare(std::string_view declaration, std::string help, const std::string& env,
-                           bool takes_value) {
-  const size_t space = std::min(declaration.find(' '), declaration.size());
-  CommandDescription::Option option{group_,          {},  std::string(declaration.substr(space)),
-                                    std::move(help), env, {}};
-  if (!option.placeholder.empty()) option.placeholder.erase(0, 1);
-  std::string for_parser;
-  std::vector<std::string> short_names;
-  std::string long_name;
-  for (const std::string& name : names_of(declaration)) {
-    const std::string spelled = without_negation(name);
-    if (is_multi_letter_short(spelled)) {
-      short_names.push_back(spelled);
-    } else {
-      for_parser += (for_parser.empty() ? "" : ",") + name;
-      if (is_long(spelled) && long_name.empty()) long_name = spelled;
-    }
-    if (!spelled.starts_with('-')) continue;  // a position
-    takes_value_[spelled] = takes_value;
-    option.spellings.push_back(spelled);
-  }
-  for (const std::string& name : short_names) long_form_[name] = long_name;
-  if (option.spellings.empty() && option.placeholder.empty()) option.placeholder = for_parser;
-  description_.options.push_back(std::move(option));
-  return for_parser;
-}
-
-void Flags::text(std::string_view names, std::string& value, std::string help,
-                 const std::string& env) {
-  auto* option = impl_->app.add_option(declare(names, std::move(help), env, true), value);
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  if (!env.empty()) option->envname(env);
-}
-
-void Flags::texts(std::string_view names, std::vector<std::string>& values, std::string help) {
-  impl_->app.add_option(declare(names, std::move(help), {}, true), values)->allow_extra_args(false);
-}
-
-// As the user knows the option: as it was typed, or the variable that gave it.
-std::string Flags::name_for_errors(std::string_view declaration, const std::string& env) const {
-  const std::vector<std::string> names = names_of(declaration);
-  for (const std::string& name : names) {
-    if (typed_.contains(name)) return name;
-  }
-  return env.empty() ? names.front() : "$" + env;
-}
-
-void Flags::converted(std::string_view names, std::string help, const std::string& env,
-                      std::function<std::string(const std::string&)> convert) {
-  const auto read = [this, env, declaration = std::string(names),
-                     convert = std::move(convert)](const std::string& text) {
-    const std::string problem = convert(text);
-    if (problem.empty()) return;
-    throw ArgumentError(
-        fmt::format("{} '{}': {}", name_for_errors(declaration, env), text, problem));
-  };
-  auto* option =
-      impl_->app.add_option_function<std::string>(declare(names, std::move(help), env, true), read);
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  if (!env.empty()) option->envname(env);
-}
-
-void Flags::integer(std::string_view names, int64_t& value, std::string help,
-                    const std::string& env) {
-  converted(names, std::move(help), env,
-            [&value](const std::string& text) { return read_number(text, value); });
-}
-
-void Flags::number(std::string_view names, double& value, std::string help,
-                   const std::string& env) {
-  converted(names, std::move(help), env,
-            [&value](const std::string& text) { return read_number(text, value); });
-}
-
-void Flags::toggle(std::string_view names, bool& value, std::string help, const std::string& env) {
-  auto* option = impl_->app.add_flag(declare(names, std::move(help), env, false), value);
-  if (!env.empty()) option->envname(env);
-  option->transform(
-      CLI::Validator([](std::string& word) { return word = as_switch(word), ""; }, ""));
-}
-
-void Flags::optional_text(std::string_view names, bool& given, std::string& value,
-                          std::string help) {
-  impl_->app
-      .add_option_function<std::vector<std::string>>(
-          declare(names, std::move(help), {}, false),
-          [&given, &value](const std::vector<std::string>& words) {
-            given = true;
-            if (!words.empty()) value = words.back();
-          })
-      ->expected(0, 1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-void Flags::suggest(std::vector<std::string> values) {
-  description_.options.back().values = std::move(values);
-}
-
-std::string Flags::command_name() const {
-  return description_.usage.substr(0, description_.usage.find(' '));
-}
-
-void Flags::unknown_option(const std::string& option) const {
-  const std::string_view elsewhere = why_not_here(option);
-  if (!elsewhere.empty()) throw ArgumentError(fmt::format("no option {}: {}", option, elsewhere));
-  std::vector<std::string> names;
-  for (const auto& [name, takes_value] : takes_value_) names.push_back(name);
-  const std::string suggestion = nearest(option, names);
-  throw ArgumentError(
-      suggestion.empty()
-          ? fmt::format("no option {} (limpid {} --help lists them)", option, command_name())
-          : fmt::format("no option {}; did you mean {}?", option, suggestion));
-}
-
-void Flags::unexpected(const std::string& word) const {
-  throw ArgumentError(
-      takes_value_.contains("--prompt")
-          ? fmt::format(
-                "unexpected argument '{}': text goes behind -p, in quotes (limpid {} --help)", word,
-                command_name())
-          : fmt::format("unexpected argument '{}' (limpid {} --help)", word, command_name()));
-}
-
-// CLI11 sees only names that it can: long ones, and short ones of a single letter.
-Arguments Flags::rewrite(const Arguments& arguments) {
-  Arguments result;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    if (argument == "-" && !dash_.empty()) {
-      result.push_back(dash_);
-      continue;
-    }
-    if (argument.size() < 2 || argument[0] != '-' || argument == "--") {
-      result.push_back(argument);
-      continue;
-    }
-    const size_t equals = std::min(argument.find('='), argument.size());
-    const std::string name = argument.substr(0, equals);
-    const auto known = takes_value_.find(name);
-    if (known == takes_value_.end()) {
-      // -n32: a one-letter option with its number attached.
-      const bool attached = !is_long(argument) && takes_value_.contains(argument.substr(0, 2)) &&
-                            std::isdigit(static_cast<unsigned char>(argument[2])) != 0;
-      if (!attached) unknown_option(name);
-      typed_.insert(argument.substr(0, 2));
-      result.push_back(argument.substr(0, 2));
-      result.push_back(argument.substr(2));
-      continue;
-    }
-    typed_.insert(name);
-    const auto rewritten = long_form_.find(name);
-    const std::string spelled = rewritten == long_form_.end() ? name : rewritten->second;
-    result.push_back(spelled);
-    if (equals < argument.size()) {
-      if (is_long(spelled)) {
-        result.back() += argument.substr(equals);
-      } else {
-        result.push_back(argument.substr(equals + 1));
-      }
-    } else if (known->second) {
-      if (i + 1 == arguments.size()) throw ArgumentError(fmt::format("{} wants a value", name));
-      result.push_back(arguments[++i]);
-    }
-  }
-  return result;
-}
-
-CommandDescription Flags::describe(const std::function<void()>& command) {
-  CommandDescription description;
-  asking = &description;
-  command();
-  asking = nullptr;
-  return description;
-}
-
-bool Flags::parse(const Arguments& arguments) {
-  if (asking != nullptr) {
-    *asking = description_;
-    return false;
-  }
-  for (const std::string& argument : arguments) {
-    if (argument == "-h" || argument == "--help") {
-      write_out(help_text(description_, terminal_columns(STDOUT_FILENO)));
-      return false;
-    }
-  }
-  Arguments words = rewrite(arguments);
-  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
-  try {
-    impl_->app.parse(words);
-  } catch (const CLI::ExtrasError&) {
-    unexpected(impl_->app.remaining().front());
-  } catch (const CLI::ParseError& error) {
-    throw ArgumentError(error.what());
-  }
-  return true;
-}
-
-bool Flags::given(std::string_view name) const {
-  const auto rewritten = long_form_.find(name);
-  return impl_->app.count(rewritten == long_form_.end() ? std::string(name) : rewritten->second) >
-         0;
-}
-
-std::string CommandDescription::Option::shown() const {
-  if (spellings.empty()) return placeholder;
-  return fmt::format("{}{}{}", fmt::join(spellings, ", "), placeholder.empty() ? "" : " ",
-                     placeholder);
-}
-
-std::string wrapped(std::string_view text, size_t indent, size_t column, size_t n_columns) {
-  std::string out;
-  while (true) {
-    const size_t begin = text.find_first_not_of(" \n");
-    if (begin == text.npos) return out;
-    text.remove_prefix(begin);
-    const std::string_view word = text.substr(0, text.find_first_of(" \n"));
-    text.remove_prefix(word.size());
-    const size_t width = n_characters(word);
-    if (out.empty()) {
-      column += width;
-    } else if (column + 1 + width <= n_columns) {
-      out += ' ';
-      column += 1 + width;
-    } else {
-      out += '\n' + std::string(indent, ' ');
-      column = indent + width;
-    }
-    out += word;
-  }
-}
-
-std::string help_text(const CommandDescription& command, size_t n_columns) {
-  constexpr size_t kNames = 34;   // columns for the names of options
-  constexpr size_t kNarrow = 60;  // below, help begins on a line of its own
-  const size_t indent = n_columns < kNarrow ? 6 : kNames;
-  std::string text =
-      fmt::format("usage: limpid {}\n\n{}\n", wrapped(command.usage, 4, 14, n_columns),
-                  wrapped(command.summary, 0, 0, n_columns));
-  std::string group;
-  for (const CommandDescription::Option& option : command.options) {
-    if (option.group != group) text += fmt::format("\n{}:\n", group = option.group);
-    const std::string names = "  " + option.shown();
-    const bool same_line = n_characters(names) < indent;
-    text += same_line ? names + std::string(indent - n_characters(names), ' ')
-                      : "  " + wrapped(names, 4, 2, n_columns) + "\n" + std::string(indent, ' ');
-    const std::string env = option.env.empty() ? "" : fmt::format(" [${}]", option.env);
-    text += wrapped(option.help + env, indent, indent, n_columns) + "\n";
-  }
-  text += "\nexamples:\n";
-  for (const std::string& example : command.examples) text += fmt::format("  {}\n", example);
-  return text;
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices) {
+  const std::string suggestion = nearest(word, choices);
+  return suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion);
 }
 
 }  // namespace limpid::cli

@@ -82,10 +82,9 @@ int inspect_configuration(const std::string& config, bool json) {
   for (const std::string_view name : configuration_names()) names.emplace_back(name);
   const bool is_path = std::filesystem::exists(config);
   if (!is_path && std::ranges::find(names, config) == names.end()) {
-    const std::string near = nearest(config, names);
-    throw ArgumentError(fmt::format(
-        "--config {}: no such file, and no configuration of that name{} (there are {})", config,
-        near.empty() ? "" : "; did you mean " + near + "?", fmt::join(names, ", ")));
+    throw ArgumentError(
+        fmt::format("--config {}: no such file, and no configuration of that name{} (there are {})",
+                    config, did_you_mean(config, names), fmt::join(names, ", ")));
   }
   const ConfigurationReport report =
       report_configuration(is_path ? configuration_of_files(config) : named_configuration(config));
@@ -99,33 +98,44 @@ void draw_rope(const Inspection& inspection, const std::string& path) {
   if (path != "-") print_log("drawn: " + path);
 }
 
-}  // namespace
-
-int inspect_command(const Arguments& arguments) {
+struct InspectFlags {
   ModelFlags model;
   bool json = false;
   std::string rope_svg;
-  Flags flags("inspect -m FILE | --config NAME|PATH [options]",
-              "Metadata, tensors, rotary table, chat template, and the memory that running it "
-              "takes. Loads no weights.\n--config alone: parameters and memory of a named model "
-              "(llama-3-8b, gpt2-xl, …), of a folder\nwith config.json or params.json, or of such "
-              "a file; no weights need be there.",
-              "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
-              "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
-              "limpid inspect --config llama-3-8b");
-  flags.toggle("--json", json, "everything, arrays in full");
-  flags.text("--rope-svg FILE", rope_svg,
-             "draw the rotary table, before and after scaling; - is standard output");
-  declare_model(flags, model);
-  if (!flags.parse(arguments)) return kExitOk;
-  if (model.model.empty() && model.repository.empty() && !model.config.empty())
-    return inspect_configuration(model.config, json);
+};
 
+void declare(CLI::App& app, InspectFlags& values) {
+  add_switch(app, "--json", values.json, "everything, arrays in full");
+  add_option(app, "--rope-svg FILE", values.rope_svg,
+             "draw the rotary table, before and after scaling; - is standard output");
+  declare_model(app, values.model);
+}
+
+int run(const InspectFlags& values) {
+  const ModelFlags& model = values.model;
+  if (model.model.empty() && model.repository.empty() && !model.options.config.empty())
+    return inspect_configuration(model.options.config, values.json);
   const auto checkpoint = open_header(model);
   const Inspection inspection = look_at(*checkpoint, to_open_options(model));
-  if (!rope_svg.empty()) draw_rope(inspection, rope_svg);
-  write_out(json ? dump_json(to_json(inspection), 2) + "\n" : to_text(inspection));
+  if (!values.rope_svg.empty()) draw_rope(inspection, values.rope_svg);
+  write_out(values.json ? dump_json(to_json(inspection), 2) + "\n" : to_text(inspection));
   return kExitOk;
+}
+
+}  // namespace
+
+Command inspect_command() {
+  return {"inspect",
+          "what is in a model file, and the memory it needs",
+          "inspect -m FILE | --config NAME|PATH [options]",
+          "Metadata, tensors, rotary table, chat template, and the memory that running it "
+          "takes. Loads no weights.\n--config alone: parameters and memory of a named model "
+          "(llama-3-8b, gpt2-xl, …), of a folder\nwith config.json or params.json, or of such "
+          "a file; no weights need be there.",
+          "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
+          "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
+          "limpid inspect --config llama-3-8b",
+          bind<InspectFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -19,9 +19,9 @@
 #include <iostream>
 
 #include "base/check.h"
-#include "cli/signals.h"
 #include "cli/line_history.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "cli/terminal_style.h"
 
 namespace limpid::cli {

@@ -20,25 +20,24 @@ namespace {
 
 struct LogitsFlags {
   ModelFlags model;
-  std::string ids;
-  std::string ids_file;
-  std::string prompt;
+  std::optional<std::string> ids;
+  std::optional<std::string> ids_file;
+  std::optional<std::string> prompt;
   std::string positions;
   std::string output;
 };
 
-std::vector<TokenId> read_ids(const LogitsFlags& values, const Flags& flags,
-                              const Checkpoint& checkpoint) {
-  const int n_sources =
-      int{flags.given("--ids")} + int{flags.given("--ids-file")} + int{flags.given("--prompt")};
+std::vector<TokenId> read_ids(const LogitsFlags& values, const Checkpoint& checkpoint) {
+  const int n_sources = int{values.ids.has_value()} + int{values.ids_file.has_value()} +
+                        int{values.prompt.has_value()};
   LIMPID_CHECK(ArgumentError, n_sources == 1, "which tokens? give one of --ids, --ids-file and -p");
   std::vector<TokenId> ids;
-  if (flags.given("--ids")) {
-    ids = parse_token_ids(values.ids, "--ids");
-  } else if (flags.given("--ids-file")) {
-    ids = parse_token_ids(read_text(values.ids_file), values.ids_file);
+  if (values.ids) {
+    ids = parse_token_ids(*values.ids, "--ids");
+  } else if (values.ids_file) {
+    ids = parse_token_ids(read_text(*values.ids_file), *values.ids_file);
   } else {
-    ids = tokenizer_from(checkpoint)->encode(values.prompt);
+    ids = tokenizer_from(checkpoint)->encode(*values.prompt);
   }
   LIMPID_CHECK(ArgumentError, !ids.empty(), "there are no tokens to evaluate");
   return ids;
@@ -96,29 +95,23 @@ int64_t evaluate(Model& model, KvCache& cache, std::span<const TokenId> ids, int
   return n_needed;
 }
 
-}  // namespace
-
-int logits_command(const Arguments& arguments) {
-  LogitsFlags values;
-  values.model.cache_type_k = values.model.cache_type_v = "f32";
-  Flags flags(
-      "logits -m FILE (--ids LIST | --ids-file FILE | -p TEXT) -o FILE [options]",
-      "Writes the logits after each token as a .npy file: f32 [positions, vocab].\n"
-      "With ids it needs no tokenizer. The KV cache is f32 unless -ctk, -ctv say otherwise.",
-      "limpid logits -m smollm2 -p 'The capital of France is' --positions -1 -o out.npy\n"
-      "limpid logits -m smollm2 --ids 504,3575,282 --executor reference -o out.npy");
-  flags.text("--ids LIST", values.ids, "token ids between commas");
-  flags.text("--ids-file FILE", values.ids_file, "a file of token ids; - is standard input");
-  flags.text("-p,--prompt TEXT", values.prompt, "text, encoded with BOS where the model wants it");
-  flags.text("--positions LIST", values.positions,
+void declare(CLI::App& app, LogitsFlags& values) {
+  values.model.options.cache_type_k = values.model.options.cache_type_v = "f32";
+  add_option(app, "--ids LIST", values.ids, "token ids between commas");
+  add_option(app, "--ids-file FILE", values.ids_file, "a file of token ids; - is standard input");
+  add_option(app, "-p,--prompt TEXT", values.prompt,
+             "text, encoded with BOS where the model wants it");
+  add_option(app, "--positions LIST", values.positions,
              "rows to write, in this order; -1 is the last token (all)");
-  flags.text("-o,--output FILE", values.output, "where to write; - is standard output");
-  declare_model(flags, values.model);
-  if (!flags.parse(arguments)) return kExitOk;
+  add_option(app, "-o,--output FILE", values.output, "where to write; - is standard output");
+  declare_model(app, values.model);
+}
+
+int run(const LogitsFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.output.empty(), "where to? give -o FILE");
 
   const auto checkpoint = open_header(values.model);
-  const std::vector<TokenId> ids = read_ids(values, flags, *checkpoint);
+  const std::vector<TokenId> ids = read_ids(values, *checkpoint);
   const bool to_stdout = values.output == "-";
   LIMPID_CHECK(ArgumentError, !to_stdout || !stdout_is_terminal(),
                "-o -: an array is not text for a terminal; send it to a file or a program");
@@ -127,8 +120,8 @@ int logits_command(const Arguments& arguments) {
   const auto rows = wanted_rows(values.positions, n_tokens);
   const auto model = load_weights_only(values.model, checkpoint);
   if (n_tokens > model->n_ctx()) throw ContextOverflowError(n_tokens, model->n_ctx());
-  const auto cache = model->make_cache(n_tokens, cache_dtype(values.model.cache_type_k),
-                                       cache_dtype(values.model.cache_type_v));
+  const auto cache = model->make_cache(n_tokens, cache_dtype(values.model.options.cache_type_k),
+                                       cache_dtype(values.model.options.cache_type_v));
   NpyFile file(values.output, static_cast<int64_t>(rows.size()), model->spec().vocab_size);
   const auto start = std::chrono::steady_clock::now();
   const int64_t n_evaluated =
@@ -140,6 +133,19 @@ int logits_command(const Arguments& arguments) {
                         n_tokens, seconds, static_cast<double>(n_evaluated) / seconds,
                         values.output));
   return kExitOk;
+}
+
+}  // namespace
+
+Command logits_command() {
+  return {"logits",
+          "the model's raw outputs, as a .npy file",
+          "logits -m FILE (--ids LIST | --ids-file FILE | -p TEXT) -o FILE [options]",
+          "Writes the logits after each token as a .npy file: f32 [positions, vocab].\n"
+          "With ids it needs no tokenizer. The KV cache is f32 unless -ctk, -ctv say otherwise.",
+          "limpid logits -m smollm2 -p 'The capital of France is' --positions -1 -o out.npy\n"
+          "limpid logits -m smollm2 --ids 504,3575,282 --executor reference -o out.npy",
+          bind<LogitsFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

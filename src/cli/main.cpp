@@ -9,10 +9,11 @@
 #include <filesystem>
 
 #include "base/check.h"
-#include "cli/signals.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
+#include "cli/help.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -32,6 +33,16 @@ void print_overview() {
       "  limpid pull smollm2 && limpid chat -m smollm2\n");
 }
 
+int run(const Command& command, const Arguments& arguments) {
+  const DeclaredCommand declared(command);
+  if (asks_for_help(arguments)) {
+    write_out(help_text(declared, terminal_columns(STDOUT_FILENO)));
+    return kExitOk;
+  }
+  parse(*declared.app, command.name, arguments);
+  return declared.run();
+}
+
 int dispatch(const Arguments& arguments) {
   if (arguments.empty()) {
     print_overview();
@@ -46,20 +57,19 @@ int dispatch(const Arguments& arguments) {
   }
   std::vector<std::string> names;
   for (const Command& command : commands()) {
-    if (command.name == word) return command.run({arguments.begin() + 1, arguments.end()});
-    names.emplace_back(command.name);
+    if (command.name == word) return run(command, {arguments.begin() + 1, arguments.end()});
+    names.push_back(command.name);
   }
   std::error_code absent;
   LIMPID_CHECK(ArgumentError, !std::filesystem::exists(word, absent),
                "a command comes first: limpid chat -m {} (limpid --help lists them)", word);
   names.insert(names.end(), {"--help", "--version"});
-  const std::string suggestion = nearest(word, names);
+  const std::string suggestion = did_you_mean(word, names);
   LIMPID_CHECK(ArgumentError, !suggestion.empty() || !word.starts_with('-'),
                "a command comes before {}, as in limpid chat {} (limpid --help lists them)", word,
                fmt::join(arguments, " "));
-  throw ArgumentError(suggestion.empty()
-                          ? fmt::format("no command '{}' (limpid --help lists them)", word)
-                          : fmt::format("no command '{}'; did you mean '{}'?", word, suggestion));
+  throw ArgumentError(fmt::format("no command '{}'{}", word,
+                                  suggestion.empty() ? " (limpid --help lists them)" : suggestion));
 }
 
 int run_program(const Arguments& arguments) {

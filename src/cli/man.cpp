@@ -2,17 +2,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 
-#include "cli/command.h"
+#include "cli/help.h"
 #include "cli/output.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
 namespace {
 
-using Option = CommandDescription::Option;
+using Option = CLI::Option;
 
 // Text as groff prints it as it stands: hyphens that stay minus signs, no escapes, no requests.
 std::string roff(std::string_view text) {
@@ -54,65 +55,55 @@ std::string paragraph(std::string_view text) {
 
 std::string option_item(const Option& option) {
   std::string names;
-  for (const std::string& spelling : option.spellings)
+  for (const std::string& spelling : spellings(option))
     names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(spelling));
-  if (!option.placeholder.empty())
-    names += fmt::format("{}\\fI{}\\fR", names.empty() ? "" : " ", roff(option.placeholder));
+  if (!placeholder(option).empty())
+    names += fmt::format("{}\\fI{}\\fR", names.empty() ? "" : " ", roff(placeholder(option)));
+  const std::string name = option.get_envname();
   const std::string env =
-      option.env.empty() ? "" : fmt::format("\n.br\nEnvironment: \\fB{}\\fR", roff(option.env));
-  return fmt::format(".TP\n{}\n{}{}\n", names, paragraph(option.help), env);
-}
-
-bool same_words(const Option& a, const Option& b) {
-  return a.spellings == b.spellings && a.placeholder == b.placeholder && a.help == b.help &&
-         a.env == b.env;
+      name.empty() ? "" : fmt::format("\n.br\nEnvironment: \\fB{}\\fR", roff(name));
+  return fmt::format(".TP\n{}\n{}{}\n", names, paragraph(option.get_description()), env);
 }
 
 std::string longest_name(const Option& option) {
-  return *std::ranges::max_element(option.spellings, {}, &std::string::size);
+  return std::ranges::max(spellings(option), {}, &std::string::size);
 }
 
-// What several commands declare in the same words, in order: it is explained once.
-std::vector<const Option*> shared_options(std::span<const DescribedCommand> commands) {
-  std::vector<std::pair<const Option*, int>> found;
-  for (const DescribedCommand& command : commands) {
-    for (const Option& option : command.description.options) {
-      const auto same = std::ranges::find_if(
-          found, [&](const auto& entry) { return same_words(*entry.first, option); });
-      if (same == found.end()) {
-        found.emplace_back(&option, 1);
-      } else {
-        ++same->second;
-      }
+// An item that occurs in the options of several commands is explained once. In order.
+std::vector<const Option*> shared_options(std::span<const DeclaredCommand> commands) {
+  std::map<std::string, int> n_uses;
+  std::vector<const Option*> first_uses;
+  for (const DeclaredCommand& command : commands) {
+    for (const Option* option : options_of(command)) {
+      const bool is_first = ++n_uses[option_item(*option)] == 1;
+      if (is_first && !spellings(*option).empty()) first_uses.push_back(option);
     }
   }
-  std::vector<const Option*> shared;
-  for (const auto& [option, n] : found) {
-    if (n > 1 && !option->spellings.empty()) shared.push_back(option);
-  }
-  return shared;
+  std::erase_if(first_uses,
+                [&](const Option* option) { return n_uses[option_item(*option)] == 1; });
+  return first_uses;
 }
 
-std::string command_section(const DescribedCommand& command,
-                            std::span<const Option* const> shared) {
-  const CommandDescription& description = command.description;
+std::string command_section(const DeclaredCommand& command, std::span<const Option* const> shared) {
   std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name),
-                                 roff(description.usage), paragraph(description.summary));
+                                 roff(command.usage), paragraph(command.description));
   std::string also;
-  for (const Option& option : description.options) {
-    if (std::ranges::any_of(shared, [&](const Option* each) { return same_words(*each, option); }))
-      also += fmt::format("{}\\fB{}\\fR", also.empty() ? "" : ", ", roff(longest_name(option)));
+  for (const Option* option : options_of(command)) {
+    const std::string item = option_item(*option);
+    if (std::ranges::any_of(shared, [&](const Option* each) { return option_item(*each) == item; }))
+      also += fmt::format("{}\\fB{}\\fR", also.empty() ? "" : ", ", roff(longest_name(*option)));
     else
-      page += option_item(option);
+      page += item;
   }
   if (!also.empty()) page += fmt::format(".PP\nAlso, as under SHARED OPTIONS: {}\n", also);
   page += ".PP\nExamples:\n.PP\n.EX\n";
-  for (const std::string& example : description.examples) page += roff("  " + example) + "\n";
+  for (const std::string& example : CLI::detail::split(command.examples, '\n'))
+    page += roff("  " + example) + "\n";
   return page + ".EE\n";
 }
 
 // Each variable with the options that it stands for.
-std::string environment_section(std::span<const DescribedCommand> commands) {
+std::string environment_section(std::span<const DeclaredCommand> commands) {
   std::map<std::string, std::string> variables = {
       {"XDG_CACHE_HOME", "where models are kept, in its folder limpid (~/.cache)"},
       {"XDG_STATE_HOME",
@@ -120,10 +111,10 @@ std::string environment_section(std::span<const DescribedCommand> commands) {
       {"LIMPID_ISA", "the instruction set whose kernels run, of those that `limpid devices` lists"},
       {"NO_COLOR", "no colours when it is set and not empty"},
       {"HF_TOKEN", "the token with which `limpid pull` asks the hub"}};
-  for (const DescribedCommand& command : commands) {
-    for (const Option& option : command.description.options) {
-      if (!option.env.empty())
-        variables.try_emplace(option.env, fmt::format("as {}", option.shown()));
+  for (const DeclaredCommand& command : commands) {
+    for (const Option* option : options_of(command)) {
+      if (!option->get_envname().empty())
+        variables.try_emplace(option->get_envname(), fmt::format("as {}", shown(*option)));
     }
   }
   std::string page = ".SH ENVIRONMENT\nThe command line counts before these.\n";
@@ -132,7 +123,7 @@ std::string environment_section(std::span<const DescribedCommand> commands) {
   return page;
 }
 
-std::string manual_page(std::span<const DescribedCommand> commands) {
+std::string manual_page(std::span<const DeclaredCommand> commands) {
   std::string page = fmt::format(
       ".TH LIMPID 1 \"\" \"limpid {}\" \"User Commands\"\n"
       ".SH NAME\nlimpid \\- run, convert, quantise and look into language models\n"
@@ -145,7 +136,7 @@ std::string manual_page(std::span<const DescribedCommand> commands) {
                 "error is one line that says what to do. Ctrl-C stops an answer."));
   page += ".SH COMMANDS\n";
   const std::vector<const Option*> shared = shared_options(commands);
-  for (const DescribedCommand& command : commands) page += command_section(command, shared);
+  for (const DeclaredCommand& command : commands) page += command_section(command, shared);
   page += ".SH SHARED OPTIONS\n";
   for (const Option* option : shared) page += option_item(*option);
   page += environment_section(commands);
@@ -159,15 +150,19 @@ std::string manual_page(std::span<const DescribedCommand> commands) {
   return page;
 }
 
+Run declare_man(CLI::App& /*app*/) {
+  return [] { return write_out(manual_page(declared_commands())), kExitOk; };
+}
+
 }  // namespace
 
-int man_command(const Arguments& arguments) {
-  Flags flags("man",
-              "Prints the manual page, for man -l. `cmake --install` puts it where man looks.",
-              "limpid man | man -l -");
-  if (!flags.parse(arguments)) return kExitOk;
-  write_out(manual_page(described_commands()));
-  return kExitOk;
+Command man_command() {
+  return {"man",
+          "the manual page",
+          "man",
+          "Prints the manual page, for man -l. `cmake --install` puts it where man looks.",
+          "limpid man | man -l -",
+          declare_man};
 }
 
 }  // namespace limpid::cli

@@ -1,14 +1,18 @@
 // `limpid microgpt`: trains the smallest complete language model, and lets it speak.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/download.h"
-#include "cli/signals.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
+#include "cli/signals.h"
 #include "train/microgpt/graph_picture.h"
 #include "train/microgpt/model_file.h"
 #include "train/microgpt/trainer.h"
@@ -27,9 +31,14 @@ constexpr const char* kExamples =
     "limpid microgpt --engine fast --n_embd 128 --n_layer 5 --batch_size 8 --save big.safetensors\n"
     "limpid microgpt --load big.safetensors --sample-only --temperature 0.8";
 
-// What the command line says; what it does not say is the preset's.
+// A change of the preset's numbers that an option asks for.
+struct Change {
+  std::string option;
+  std::function<void(Config&)> apply;
+};
+
 struct MicrogptFlags {
-  std::string preset = "fsharp";
+  std::optional<std::string> preset;
   bool python_rng = false;
   std::string data;
   std::string input_url;
@@ -40,59 +49,80 @@ struct MicrogptFlags {
   bool sample_only = false;
   bool json = false;
   std::string graph;
-  Config numbers;  // only those given count
+  std::vector<Change> changes;
 };
 
-void declare(Flags& flags, MicrogptFlags& values) {
-  Config& numbers = values.numbers;
-  flags.group("model");
-  flags.integer("--n_embd N", numbers.shape.n_embd, "width [16]");
-  flags.integer("--n_layer N", numbers.shape.n_layer, "transformer layers [1]");
-  flags.integer("--n_head N", numbers.shape.n_head, "attention heads [4]");
-  flags.integer("--block_size N", numbers.shape.block_size, "context, in tokens [8; python: 16]");
-  flags.group("training");
-  flags.integer("--num_steps N", numbers.num_steps, "steps [10000; python: 1000]");
-  flags.number("--learning_rate X", numbers.learning_rate, "at step 1; falls to 0 [0.01]");
-  flags.integer("--batch_size B", numbers.batch_size, "documents a step [1]");
-  flags.integer("--seed N", numbers.seed, "of all random numbers [42]");
-  flags.text("--data FILE", values.data, "documents, one a line [32,033 names]");
-  flags.text("--input_url URL", values.input_url, "the same, fetched once and kept");
-  flags.text("--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");
-  flags.toggle("--python-rng", values.python_rng,
-               "repeat Karpathy's Python, number for number (implies --preset python)");
-  flags.text("--engine NAME", values.engine,
-             "scalar: a graph of numbers; fast: matrices, no graph [scalar]");
-  flags.text("--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 [f32]");
-  flags.text("--save FILE", values.save, "keep what was learned (safetensors)");
-  flags.text("--load FILE", values.load, "go on from there, with fresh moments of Adam");
-  flags.group("samples");
-  flags.toggle("--sample-only", values.sample_only, "no training; wants --load");
-  flags.integer("--samples N", numbers.samples, "how many at the end [20]");
-  flags.number("--temperature X", numbers.temperature, "low: careful, high: wild [0.5]");
-  flags.group("output");
-  flags.text("--graph FILE", values.graph, "draw a small graph of Values (SVG), and no more");
-  flags.toggle("--json", values.json, "an object a step (step, loss) and a sample, for machines");
+// Declares an option that sets the number to which `member` points.
+template <typename Number>
+void add_number(CLI::App& app, MicrogptFlags& values, const std::string& declaration,
+                Number& (*member)(Config&), std::string help) {
+  const std::string name = declaration.substr(0, declaration.find(' '));
+  const auto read = [&values, member, name](const std::string& text) {
+    Number number{};
+    std::string problem = read_number(text, {}, number);
+    if (problem.empty())
+      values.changes.push_back({name, [=](Config& config) { member(config) = number; }});
+    return problem;
+  };
+  add_list(app, declaration, read, std::move(help));
 }
 
-Config to_config(const Flags& flags, const MicrogptFlags& values) {
-  LIMPID_CHECK(ArgumentError,
-               !values.python_rng || !flags.given("--preset") || values.preset == "python",
-               "--python-rng repeats the Python; it goes with --preset python only");
-  Config config = microgpt::preset(values.python_rng ? "python" : values.preset);
-  const Config& numbers = values.numbers;
-  const auto take = [&](const char* name, auto& target, const auto& given) {
-    if (flags.given(name)) target = given;
+void declare(CLI::App& app, MicrogptFlags& values) {
+  const auto count = [&](const char* names, int64_t& (*member)(Config&), const char* help) {
+    add_number(app, values, names, member, help);
   };
-  take("--n_embd", config.shape.n_embd, numbers.shape.n_embd);
-  take("--n_layer", config.shape.n_layer, numbers.shape.n_layer);
-  take("--n_head", config.shape.n_head, numbers.shape.n_head);
-  take("--block_size", config.shape.block_size, numbers.shape.block_size);
-  take("--num_steps", config.num_steps, numbers.num_steps);
-  take("--learning_rate", config.learning_rate, numbers.learning_rate);
-  take("--batch_size", config.batch_size, numbers.batch_size);
-  take("--seed", config.seed, numbers.seed);
-  take("--samples", config.samples, numbers.samples);
-  take("--temperature", config.temperature, numbers.temperature);
+  const auto real = [&](const char* names, double& (*member)(Config&), const char* help) {
+    add_number(app, values, names, member, help);
+  };
+  group(app, "model");
+  count(
+      "--n_embd N", [](Config & c) -> auto& { return c.shape.n_embd; }, "width [16]");
+  count(
+      "--n_layer N", [](Config & c) -> auto& { return c.shape.n_layer; }, "transformer layers [1]");
+  count(
+      "--n_head N", [](Config & c) -> auto& { return c.shape.n_head; }, "attention heads [4]");
+  count(
+      "--block_size N", [](Config & c) -> auto& { return c.shape.block_size; },
+      "context, in tokens [8; python: 16]");
+  group(app, "training");
+  count(
+      "--num_steps N", [](Config & c) -> auto& { return c.num_steps; },
+      "steps [10000; python: 1000]");
+  real(
+      "--learning_rate X", [](Config & c) -> auto& { return c.learning_rate; },
+      "at step 1; falls to 0 [0.01]");
+  count(
+      "--batch_size B", [](Config & c) -> auto& { return c.batch_size; }, "documents a step [1]");
+  count(
+      "--seed N", [](Config & c) -> auto& { return c.seed; }, "of all random numbers [42]");
+  add_option(app, "--data FILE", values.data, "documents, one a line [32,033 names]");
+  add_option(app, "--input_url URL", values.input_url, "the same, fetched once and kept");
+  add_option(app, "--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");
+  add_switch(app, "--python-rng", values.python_rng,
+             "repeat Karpathy's Python, number for number (implies --preset python)");
+  add_option(app, "--engine NAME", values.engine,
+             "scalar: a graph of numbers; fast: matrices, no graph [scalar]");
+  add_option(app, "--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 [f32]");
+  add_option(app, "--save FILE", values.save, "keep what was learned (safetensors)");
+  add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
+  group(app, "samples");
+  add_switch(app, "--sample-only", values.sample_only, "no training; wants --load");
+  count(
+      "--samples N", [](Config & c) -> auto& { return c.samples; }, "how many at the end [20]");
+  real(
+      "--temperature X", [](Config & c) -> auto& { return c.temperature; },
+      "low: careful, high: wild [0.5]");
+  group(app, "output");
+  add_option(app, "--graph FILE", values.graph, "draw a small graph of Values (SVG), and no more");
+  add_switch(app, "--json", values.json,
+             "an object a step (step, loss) and a sample, for machines");
+}
+
+Config to_config(const MicrogptFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.python_rng || values.preset.value_or("python") == "python",
+               "--python-rng repeats the Python; it goes with --preset python only");
+  Config config = microgpt::preset(values.python_rng ? "python" : values.preset.value_or("fsharp"));
+  for (const Change& change : values.changes) change.apply(config);
   return config;
 }
 
@@ -119,15 +149,16 @@ Dataset read_data(const MicrogptFlags& values) {
   return Dataset::parse(read_text(path), path);
 }
 
-Trainer make_trainer(const Flags& flags, const MicrogptFlags& values) {
-  Config config = to_config(flags, values);
+Trainer make_trainer(const MicrogptFlags& values) {
+  Config config = to_config(values);
   const auto make_engine = to_engine(values);
   LIMPID_CHECK(ArgumentError, !values.sample_only || !values.load.empty(),
                "--sample-only wants --load FILE, a model to draw samples from");
   if (values.load.empty()) return {config, read_data(values), make_engine};
-  for (const char* flag : {"--n_embd", "--n_layer", "--n_head", "--block_size"}) {
-    LIMPID_CHECK(ArgumentError, !flags.given(flag), "{} is fixed by --load {}; leave it out", flag,
-                 values.load);
+  constexpr std::array kShape = {"--n_embd", "--n_layer", "--n_head", "--block_size"};
+  for (const Change& change : values.changes) {
+    LIMPID_CHECK(ArgumentError, std::ranges::find(kShape, change.option) == kShape.end(),
+                 "{} is fixed by --load {}; leave it out", change.option, values.load);
   }
   auto saved = microgpt::load_model(values.load);
   config.shape = saved.shape;
@@ -194,27 +225,16 @@ void print_samples(Trainer& trainer, bool json) {
   }
 }
 
-int draw_graph(const std::string& path) {
-  write_text(path, microgpt::example_graph_svg());
-  return kExitOk;
-}
-
-}  // namespace
-
-int microgpt_command(const Arguments& arguments) {
-  MicrogptFlags values;
-  Flags flags(
-      "microgpt [options]",
-      "Trains the smallest complete language model on names, then lets it make up new ones.",
-      kExamples);
-  declare(flags, values);
-  if (!flags.parse(arguments)) return kExitOk;
-  if (!values.graph.empty()) return draw_graph(values.graph);
+int run(const MicrogptFlags& values) {
+  if (!values.graph.empty()) {
+    write_text(values.graph, microgpt::example_graph_svg());
+    return kExitOk;
+  }
   if (!values.save.empty()) {
     refuse_standard_output(values.save);
     check_writable(values.save);
   }
-  Trainer trainer = make_trainer(flags, values);
+  Trainer trainer = make_trainer(values);
   bool finished = true;
   if (!values.sample_only) {
     if (!values.json) print_head(trainer);
@@ -223,6 +243,17 @@ int microgpt_command(const Arguments& arguments) {
   if (!values.save.empty()) save(trainer, values);
   print_samples(trainer, values.json);
   return finished ? kExitOk : kExitInterrupted;
+}
+
+}  // namespace
+
+Command microgpt_command() {
+  return {"microgpt",
+          "the smallest language model that learns",
+          "microgpt [options]",
+          "Trains the smallest complete language model on names, then lets it make up new ones.",
+          kExamples,
+          bind<MicrogptFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

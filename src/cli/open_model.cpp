@@ -58,14 +58,15 @@ std::string model_path(const ModelFlags& flags) {
 
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags) {
   return std::make_shared<const Checkpoint>(
-      open_model_files({model_path(flags), flags.tokenizer, flags.config, flags.rope_scaling}));
+      open_model_files({model_path(flags), flags.options.tokenizer_path, flags.options.config,
+                        flags.options.rope_scaling}));
 }
 
 std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
                                                 std::string_view encoding) {
   const std::string model = flags.repository.empty() ? flags.model : model_path(flags);
-  const TokenizerFiles files =
-      find_tokenizer_files(flags.tokenizer.empty() ? model : flags.tokenizer);
+  const TokenizerFiles files = find_tokenizer_files(
+      flags.options.tokenizer_path.empty() ? model : flags.options.tokenizer_path);
   if (has_tokenizer(files)) return tokenizer_from(files, encoding);
   return tokenizer_from(*open_header(flags));
 }
@@ -109,7 +110,7 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
     log_opened(engine.checkpoint(), engine.model().spec(), model.n_ctx(), seconds_since(start));
   }
   const MemoryPlan& plan = model.memory_plan();
-  if (model.n_ctx() > plan.n_ctx_train && flags.rope_scaling.empty()) {
+  if (model.n_ctx() > plan.n_ctx_train && flags.options.rope_scaling.empty()) {
     print_log(fmt::format(
         "-c {}: the model learned {} tokens of context; what lies beyond makes little sense to it",
         model.n_ctx(), plan.n_ctx_train));
@@ -122,10 +123,10 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   return model;
 }
 
-void apply_model_samplers(const Flags& flags, const ModelFlags& values, const LanguageModel& model,
-                          SamplerOptions& sampler) {
-  const std::string changed = apply_recommended(flags, model.recommended_sampler(), sampler);
-  if (values.verbose && !changed.empty())
+void apply_model_samplers(const std::vector<std::string>& given, bool verbose,
+                          const LanguageModel& model, SamplerOptions& sampler) {
+  const std::string changed = apply_recommended(given, model.recommended_sampler(), sampler);
+  if (verbose && !changed.empty())
     print_log(fmt::format("sampling as the model recommends: {}", changed));
 }
 

@@ -37,8 +37,9 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
 // Everything. `chat_template` (Jinja) stands in for the model's own unless empty.
 LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {});
 
-// The samplers that the model recommends, where no flag says otherwise; said when verbose.
-void apply_model_samplers(const Flags& flags, const ModelFlags& values, const LanguageModel& model,
-                          SamplerOptions& sampler);
+// The samplers that the model recommends, unless an option gave them (GenerationFlags). Logs the
+// change when `verbose`.
+void apply_model_samplers(const std::vector<std::string>& given, bool verbose,
+                          const LanguageModel& model, SamplerOptions& sampler);
 
 }  // namespace limpid::cli

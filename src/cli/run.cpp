@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/check.h"
 #include "cli/answer.h"
@@ -19,14 +20,14 @@ namespace limpid::cli {
 namespace {
 
 constexpr double kLeastLogprob = -9999;  // OpenAI's stand-in for minus infinity
-constexpr int64_t kMostLogprobs = 20;
+constexpr int kMostLogprobs = 20;
 
 struct RunFlags {
   ModelFlags model;
   GenerationFlags generation;
   std::vector<std::string> prompts;
   std::vector<std::string> files;
-  int64_t n_logprobs = -1;
+  std::optional<int64_t> n_logprobs;
   bool escape = false;
   bool json = false;
   bool timings = true;
@@ -111,40 +112,31 @@ void print_json(std::span<const std::string> prompts, std::span<const Generation
   write_out(dump_json(document) + "\n");
 }
 
-}  // namespace
+void declare(CLI::App& app, RunFlags& values) {
+  add_option(app, "-p,--prompt TEXT", values.prompts,
+             "text to continue (default: standard input; at a terminal, BOS alone)");
+  add_option(app, "-f,--file FILE", values.files, "a file with the text; - is standard input");
+  add_switch(app, "-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
+  add_switch(app, "--json", values.json, "prompt, text, ids, stop reason and timings as JSON");
+  add_option(app, "--logprobs N", values.n_logprobs, Range{0, kMostLogprobs},
+             "with --json: the log-probability of each token, and those of the N likeliest (up to "
+             "20)");
+  add_switch(app, "--timings,!--no-timings", values.timings, "speed on standard error (on)");
+  declare_model(app, values.model);
+  declare_generation(app, values.generation);
+}
 
-int run_command(const Arguments& arguments) {
-  RunFlags values;
-  Flags flags("run -m FILE [-p TEXT | -f FILE | -] [options]",
-              "Continues a text as it stands: no chat template. The continuation goes to standard "
-              "output.\nSeveral -p or -f are continued together, in one batch.",
-              "limpid run -m smollm2 -p 'The sea is' -n 32 --temp 0\n"
-              "limpid run -m smollm2 -p 'The sea is' -p 'The sky is' -n 16 --json");
-  flags.texts("-p,--prompt TEXT", values.prompts,
-              "text to continue (default: standard input; at a terminal, BOS alone)");
-  flags.texts("-f,--file FILE", values.files, "a file with the text; - is standard input");
-  flags.dash_means("--file=-");
-  flags.toggle("-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
-  flags.toggle("--json", values.json, "prompt, text, ids, stop reason and timings as JSON");
-  flags.integer(
-      "--logprobs N", values.n_logprobs,
-      "with --json: the log-probability of each token, and those of the N likeliest (up to "
-      "20)");
-  flags.toggle("--timings,!--no-timings", values.timings, "speed on standard error (on)");
-  declare_model(flags, values.model);
-  declare_generation(flags, values.generation);
-  if (!flags.parse(arguments)) return kExitOk;
-  GenerationOptions options = to_generation_options(values.generation);
-  if (flags.given("--logprobs")) {
+int run(const RunFlags& values) {
+  GenerationOptions options = values.generation.options;
+  if (values.n_logprobs) {
     LIMPID_CHECK(ArgumentError, values.json, "--logprobs belongs to --json: give both");
-    LIMPID_CHECK(ArgumentError, values.n_logprobs >= 0 && values.n_logprobs <= kMostLogprobs,
-                 "--logprobs {}: must lie in [0, {}]", values.n_logprobs, kMostLogprobs);
-    options.n_logprobs = static_cast<int32_t>(values.n_logprobs);
+    options.n_logprobs = static_cast<int32_t>(*values.n_logprobs);
   }
   const std::vector<std::string> prompts = read_prompts(values);
 
   const LanguageModel model = open_language_model(values.model);
-  apply_model_samplers(flags, values.model, model, options.sampler);
+  apply_model_samplers(values.generation.given_settings, values.model.verbose, model,
+                       options.sampler);
   const InterruptGuard interrupt(options.cancel);
   std::vector<GenerationResult> results;
   if (prompts.size() == 1) {
@@ -159,6 +151,19 @@ int run_command(const Arguments& arguments) {
   flush_out();
   if (values.timings) print_timings(results);
   return interrupt.interrupted() ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+Command run_command() {
+  return {"run",
+          "continue a text",
+          "run -m FILE [-p TEXT | -f FILE | -] [options]",
+          "Continues a text as it is: no chat template. The continuation goes to standard "
+          "output.\nSeveral -p or -f are continued together, in one batch.",
+          "limpid run -m smollm2 -p 'The sea is' -n 32 --temp 0\n"
+          "limpid run -m smollm2 -p 'The sea is' -p 'The sky is' -n 16 --json",
+          bind<RunFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -2,36 +2,58 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <variant>
-#include <vector>
 
 #include "base/check.h"
 
 namespace limpid::cli {
 namespace {
 
+constexpr Range kAny{-1e30, 1e30};
+constexpr Range kProbability{0, 1};
+constexpr Range kPositive{0, 1e30};
+
 struct Setting {
-  std::string_view name;  // of the flag, without its dashes
+  std::string_view declaration;  // of the option
   std::variant<float SamplerOptions::*, int32_t SamplerOptions::*, int64_t SamplerOptions::*>
       member;
+  Range range;
+  std::string_view help;
+  std::string_view env{};
+
+  // "--temp,--temperature X" -> "temp"
+  [[nodiscard]] std::string_view name() const {
+    const std::string_view from = declaration.substr(declaration.find("--") + 2);
+    return from.substr(0, from.find_first_of(", "));
+  }
 };
 
 constexpr Setting kSettings[] = {
-    {"temp", &SamplerOptions::temperature},
-    {"top-k", &SamplerOptions::top_k},
-    {"top-p", &SamplerOptions::top_p},
-    {"min-p", &SamplerOptions::min_p},
-    {"typical", &SamplerOptions::typical_p},
-    {"top-nsigma", &SamplerOptions::top_n_sigma},
-    {"xtc-probability", &SamplerOptions::xtc_probability},
-    {"xtc-threshold", &SamplerOptions::xtc_threshold},
-    {"repeat-last-n", &SamplerOptions::repeat_last_n},
-    {"repeat-penalty", &SamplerOptions::repeat_penalty},
-    {"presence-penalty", &SamplerOptions::presence_penalty},
-    {"frequency-penalty", &SamplerOptions::frequency_penalty},
-    {"seed", &SamplerOptions::seed},
+    {"-s,--seed N", &SamplerOptions::seed, {-1}, "-1: a random one (-1)"},
+    {"--temp,--temperature X", &SamplerOptions::temperature, kAny,
+     "0: always the likeliest token (0.8)"},
+    {"--top-k N", &SamplerOptions::top_k, kAny, "0: off (40)", "LLAMA_ARG_TOP_K"},
+    {"--top-p X", &SamplerOptions::top_p, kPositive, "1: off (0.95)"},
+    {"--min-p X", &SamplerOptions::min_p, kProbability, "0: off (0.05)"},
+    {"--typical,--typical-p X", &SamplerOptions::typical_p, kPositive, "1: off (1)"},
+    {"--top-nsigma,--top-n-sigma X", &SamplerOptions::top_n_sigma, kAny, "0 or less: off (-1)"},
+    {"--xtc-probability X", &SamplerOptions::xtc_probability, kProbability, "0: off (0)"},
+    {"--xtc-threshold X", &SamplerOptions::xtc_threshold, kPositive, "above 0.5: off (0.1)"},
+    {"--repeat-last-n N",
+     &SamplerOptions::repeat_last_n,
+     {-1},
+     "tokens that the penalties look at; 0: none, -1: all (64)"},
+    {"--repeat-penalty X", &SamplerOptions::repeat_penalty, {1e-6, 1e30}, "1: off (1)"},
+    {"--presence-penalty X", &SamplerOptions::presence_penalty, kAny, "0: off (0)"},
+    {"--frequency-penalty X", &SamplerOptions::frequency_penalty, kAny, "0: off (0)"},
 };
+
+// Gives the problem with `text`, or "".
+std::string read(const Setting& setting, const std::string& text, SamplerOptions& sampler) {
+  return std::visit([&](auto member) { return read_number(text, setting.range, sampler.*member); },
+                    setting.member);
+}
 
 // "name value" of every setting that `wanted` accepts, with commas between.
 template <typename Predicate>
@@ -41,7 +63,7 @@ std::string listed(const SamplerOptions& sampler, Predicate wanted) {
     std::visit(
         [&](auto member) {
           if (!wanted(member)) return;
-          list += fmt::format("{}{} {}", list.empty() ? "" : ", ", setting.name, sampler.*member);
+          list += fmt::format("{}{} {}", list.empty() ? "" : ", ", setting.name(), sampler.*member);
         },
         setting.member);
   }
@@ -50,28 +72,26 @@ std::string listed(const SamplerOptions& sampler, Predicate wanted) {
 
 }  // namespace
 
-void set_sampler(std::string_view name, std::string_view value, SamplerOptions& sampler) {
+void declare_settings(CLI::App& app, SamplerOptions& sampler, std::vector<std::string>& given) {
   for (const Setting& setting : kSettings) {
-    if (setting.name != name) continue;
-    std::visit(
-        [&](auto member) {
-          auto number = sampler.*member;
-          const char* end = value.data() + value.size();
-          const auto [after, error] = std::from_chars(value.data(), end, number);
-          LIMPID_CHECK(ArgumentError, error == std::errc() && after == end, "{} '{}': is not a {}",
-                       name, value,
-                       std::is_integral_v<decltype(number)> ? "whole number" : "number");
-          sampler.*member = number;
-        },
-        setting.member);
+    const auto read_it = [&](const std::string& text) {
+      given.emplace_back(setting.name());
+      return read(setting, text, sampler);
+    };
+    add_list(app, setting.declaration, read_it, std::string(setting.help), setting.env);
+  }
+}
+
+void set_sampler(std::string_view name, std::string_view value, SamplerOptions& sampler) {
+  std::vector<std::string> names;
+  for (const Setting& setting : kSettings) {
+    names.emplace_back(setting.name());
+    if (setting.name() != name) continue;
+    const std::string problem = read(setting, std::string(value), sampler);
+    LIMPID_CHECK(ArgumentError, problem.empty(), "{} {}", name, problem);
     return;
   }
-  std::vector<std::string> names;
-  for (const Setting& setting : kSettings) names.emplace_back(setting.name);
-  const std::string suggestion = nearest(name, names);
-  throw ArgumentError(suggestion.empty()
-                          ? fmt::format("no setting '{}'", name)
-                          : fmt::format("no setting '{}'; did you mean {}?", name, suggestion));
+  throw ArgumentError(fmt::format("no setting '{}'{}", name, did_you_mean(name, names)));
 }
 
 void set_samplers(std::string_view list, SamplerOptions& sampler) {
@@ -91,11 +111,11 @@ std::string all_settings(const SamplerOptions& sampler) {
   return listed(sampler, [](auto) { return true; });
 }
 
-std::string apply_recommended(const Flags& flags, const SamplerOptions& recommended,
-                              SamplerOptions& sampler) {
+std::string apply_recommended(const std::vector<std::string>& given,
+                              const SamplerOptions& recommended, SamplerOptions& sampler) {
   const SamplerOptions before = sampler;
   for (const Setting& setting : kSettings) {
-    if (flags.given("--" + std::string(setting.name))) continue;
+    if (std::ranges::find(given, setting.name()) != given.end()) continue;
     std::visit([&](auto member) { sampler.*member = recommended.*member; }, setting.member);
   }
   return differing_settings(sampler, before);

@@ -1,16 +1,21 @@
-// The numbers of SamplerOptions under the names of their flags: "temp", "top-k", …
+// The numbers of SamplerOptions, each an option of the command line and a setting of /set in a chat
+// under the same name: "temp", "top-k", …
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/flags.h"
 #include "limpid/sampler.hpp"
 
 namespace limpid::cli {
 
+// Declares an option for each. The names of those that are given go to `given`.
+void declare_settings(CLI::App& app, SamplerOptions& sampler, std::vector<std::string>& given);
+
 // Throws ArgumentError for an unknown name (with the nearest one) and for a value that is not a
-// number. Ranges are checked where the options are used.
+// number, or not in its range.
 void set_sampler(std::string_view name, std::string_view value, SamplerOptions& sampler);
 
 // "temp 0.2, top-p 0.9": each as set_sampler.
@@ -22,9 +27,9 @@ std::string differing_settings(const SamplerOptions& sampler, const SamplerOptio
 // All of them, in the form that set_samplers reads.
 std::string all_settings(const SamplerOptions& sampler);
 
-// Takes each setting from `recommended` that no flag gave. Returns what changed, as
+// Takes each setting from `recommended` whose name is not in `given`. Returns what changed, as
 // differing_settings.
-std::string apply_recommended(const Flags& flags, const SamplerOptions& recommended,
-                              SamplerOptions& sampler);
+std::string apply_recommended(const std::vector<std::string>& given,
+                              const SamplerOptions& recommended, SamplerOptions& sampler);
 
 }  // namespace limpid::cli

@@ -23,8 +23,8 @@ struct TemplateFlags {
   std::string messages;
   std::string tools;
   std::string variables;
-  std::string bos;
-  std::string eos;
+  std::optional<std::string> bos;
+  std::optional<std::string> eos;
   int64_t now = 0;
   bool no_generation_prompt = false;
 };
@@ -54,28 +54,23 @@ void set_tokens(const Checkpoint& checkpoint, TemplateInputs& inputs) {
   if (spec.eos) inputs.eos_token = spec.pieces[static_cast<size_t>(*spec.eos)];
 }
 
-}  // namespace
-
-int template_command(const Arguments& arguments) {
-  TemplateFlags values;
-  Flags flags("template (-m FILE | --chat-template-file FILE) --messages FILE [options]",
-              "Prints exactly what the chat template makes of the messages.",
-              "echo '[{\"role\": \"user\", \"content\": \"Hello\"}]' | limpid template -m smollm2 "
-              "--messages -");
-  flags.text("--chat-template-file FILE", values.template_file, "a Jinja template",
+void declare(CLI::App& app, TemplateFlags& values) {
+  add_option(app, "--chat-template-file FILE", values.template_file, "a Jinja template",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
-  flags.text("--messages FILE", values.messages,
+  add_option(app, "--messages FILE", values.messages,
              "a JSON array of {\"role\", \"content\"}; - is standard input");
-  flags.text("--tools FILE", values.tools, "a JSON array of tools");
-  flags.text("--chat-template-kwargs JSON", values.variables, "an object of more variables");
-  flags.toggle("--no-generation-prompt", values.no_generation_prompt,
-               "do not open the answer's turn");
-  flags.text("--bos TEXT", values.bos, "bos_token (the model's own)");
-  flags.text("--eos TEXT", values.eos, "eos_token (the model's own)");
-  flags.integer("--now SECONDS", values.now, "Unix time for strftime_now (the clock)");
-  declare_model_path(flags, values.model);
-  declare_overrides(flags, values.model);
-  if (!flags.parse(arguments)) return kExitOk;
+  add_option(app, "--tools FILE", values.tools, "a JSON array of tools");
+  add_option(app, "--chat-template-kwargs JSON", values.variables, "an object of more variables");
+  add_switch(app, "--no-generation-prompt", values.no_generation_prompt,
+             "do not open the answer's turn");
+  add_option(app, "--bos TEXT", values.bos, "bos_token (the model's own)");
+  add_option(app, "--eos TEXT", values.eos, "eos_token (the model's own)");
+  add_option(app, "--now SECONDS", values.now, "Unix time for strftime_now (the clock)");
+  declare_model_path(app, values.model);
+  declare_overrides(app, values.model);
+}
+
+int run(const TemplateFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.messages.empty(), "which messages? give --messages FILE");
 
   std::string source;
@@ -88,8 +83,8 @@ int template_command(const Arguments& arguments) {
   if (!values.template_file.empty()) source = read_text(values.template_file);
   LIMPID_CHECK(ArgumentError, !source.empty(),
                "there is no chat template; give a model that carries one, or --chat-template-file");
-  if (flags.given("--bos")) inputs.bos_token = values.bos;
-  if (flags.given("--eos")) inputs.eos_token = values.eos;
+  if (values.bos) inputs.bos_token = *values.bos;
+  if (values.eos) inputs.eos_token = *values.eos;
   inputs.messages = parse_json(read_text(values.messages), values.messages, Json::value_t::array);
   if (!values.tools.empty()) {
     inputs.tools = parse_json(read_text(values.tools), values.tools, Json::value_t::array);
@@ -101,6 +96,18 @@ int template_command(const Arguments& arguments) {
   inputs.now = values.now;
   write_out(ChatTemplate(source).render(inputs));
   return kExitOk;
+}
+
+}  // namespace
+
+Command template_command() {
+  return {"template",
+          "render a chat template",
+          "template (-m FILE | --chat-template-file FILE) --messages FILE [options]",
+          "Prints exactly what the chat template makes of the messages.",
+          "echo '[{\"role\": \"user\", \"content\": \"Hello\"}]' | limpid template -m smollm2 "
+          "--messages -",
+          bind<TemplateFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

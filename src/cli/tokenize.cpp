@@ -21,8 +21,8 @@ namespace {
 
 struct TokenizeFlags {
   ModelFlags model;
-  std::string prompt;
-  std::string file;
+  std::optional<std::string> prompt;
+  std::optional<std::string> file;
   std::string special_list;
   std::string algorithm = "bpe";
   bool special = false;
@@ -172,37 +172,35 @@ void tokenize_lines(Encoder& encoder, const EncodeOptions& options) {
   }
 }
 
-void declare_tokenize(Flags& flags, TokenizeFlags& values) {
-  flags.text("-p,--prompt TEXT", values.prompt, "the text");
-  flags.text("-f,--file FILE", values.file, "a file with the text; - is standard input");
-  flags.dash_means("--file=-");
-  flags.toggle("--ids", values.ids, "the ids, as a JSON array (the default)");
-  flags.toggle("--pieces", values.pieces, "a line for each token: its id and its text");
-  flags.toggle("--count", values.count, "how many tokens");
-  flags.toggle("--json", values.json, "all three as JSON");
-  flags.toggle("--jsonl", values.jsonl, "each line in is a JSON string, each line out its ids");
-  flags.toggle("--no-bos", values.no_bos, "leave BOS and EOS out");
-  flags.optional_text("--special [LIST]", values.special, values.special_list,
-                      "parse control tokens in the text: all, or the names in LIST");
-  flags.text("--tokenizer-algorithm NAME", values.algorithm,
+void declare(CLI::App& app, TokenizeFlags& values) {
+  add_option(app, "-p,--prompt TEXT", values.prompt, "the text");
+  add_option(app, "-f,--file FILE", values.file, "a file with the text; - is standard input");
+  add_switch(app, "--ids", values.ids, "the ids, as a JSON array (the default)");
+  add_switch(app, "--pieces", values.pieces, "a line for each token: its id and its text");
+  add_switch(app, "--count", values.count, "how many tokens");
+  add_switch(app, "--json", values.json, "all three as JSON");
+  add_switch(app, "--jsonl", values.jsonl, "each line in is a JSON string, each line out its ids");
+  add_switch(app, "--no-bos", values.no_bos, "leave BOS and EOS out");
+  add_optional_text(app, "--special [LIST]", values.special, values.special_list,
+                    "parse control tokens in the text: all, or the names in LIST");
+  add_option(app, "--tokenizer-algorithm NAME", values.algorithm,
              "bpe, the model's own, or token-tree: the longest token at each place; on stderr, how "
              "far that is from the model's own");
-  flags.toggle("--refuse-special", values.refuse_special,
-               "a control token's name in the text that --special does not allow is an error");
-  flags.text("--compare MODEL", values.compare,
+  add_switch(app, "--refuse-special", values.refuse_special,
+             "a control token's name in the text that --special does not allow is an error");
+  add_option(app, "--compare MODEL", values.compare,
              "the same text by another model's tokenizer beside");
-  flags.toggle("--throughput", values.throughput, "how fast, on stderr");
-  flags.text(
-      "--encoding NAME", values.encoding,
+  add_switch(app, "--throughput", values.throughput, "how fast, on stderr");
+  add_option(
+      app, "--encoding NAME", values.encoding,
       "what cuts for a file of tiktoken ranks that is not known: cl100k_base, o200k_base, …");
-  declare_model_path(flags, values.model);
-  declare_overrides(flags, values.model);
+  declare_model_path(app, values.model);
+  declare_overrides(app, values.model);
 }
 
 // Throws ArgumentError for flags that do not go together.
-void check_flags(const Flags& flags, const TokenizeFlags& values, bool from_stdin) {
-  LIMPID_CHECK(ArgumentError, !flags.given("--prompt") || !flags.given("--file"),
-               "give one of -p and -f");
+void check_flags(const TokenizeFlags& values, bool from_stdin) {
+  LIMPID_CHECK(ArgumentError, !values.prompt || !values.file, "give one of -p and -f");
   LIMPID_CHECK(ArgumentError, !values.jsonl || from_stdin, "--jsonl reads standard input");
   LIMPID_CHECK(ArgumentError,
                int{values.ids} + int{values.pieces} + int{values.count} + int{values.json} <= 1,
@@ -213,21 +211,9 @@ void check_flags(const Flags& flags, const TokenizeFlags& values, bool from_stdi
                "--compare has an output of its own");
 }
 
-}  // namespace
-
-int tokenize_command(const Arguments& arguments) {
-  TokenizeFlags values;
-  Flags flags(
-      "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
-      "Text to token ids. Reads standard input unless -p or -f is given. The model may be its "
-      "tokenizer alone: tokenizer.json, tokenizer.model, *.tiktoken, vocab.json with merges.txt, a "
-      "folder with one of them, a GGUF without weights.",
-      "limpid tokenize -m smollm2 -p 'Hello world' --pieces\n"
-      "echo '\"Hello world\"' | limpid tokenize -m smollm2 --jsonl");
-  declare_tokenize(flags, values);
-  if (!flags.parse(arguments)) return kExitOk;
-  const bool from_stdin = !flags.given("--prompt") && (values.file.empty() || values.file == "-");
-  check_flags(flags, values, from_stdin);
+int run(const TokenizeFlags& values) {
+  const bool from_stdin = !values.prompt && values.file.value_or("-") == "-";
+  check_flags(values, from_stdin);
 
   const auto tokenizer = open_tokenizer(values.model, values.encoding);
   EncodeOptions options;
@@ -239,8 +225,7 @@ int tokenize_command(const Arguments& arguments) {
     encoder.print_disagreement();
     return kExitOk;
   }
-  const std::string text =
-      flags.given("--prompt") ? values.prompt : read_text(from_stdin ? "-" : values.file);
+  const std::string text = values.prompt ? *values.prompt : read_text(values.file.value_or("-"));
   if (values.compare.empty()) {
     print_ids(*tokenizer, encoder.encode(text, options), values);
     encoder.print_disagreement();
@@ -249,6 +234,20 @@ int tokenize_command(const Arguments& arguments) {
   }
   if (values.throughput) print_throughput(*tokenizer, text, options);
   return kExitOk;
+}
+
+}  // namespace
+
+Command tokenize_command() {
+  return {"tokenize",
+          "text to token ids",
+          "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
+          "Text to token ids. Reads standard input unless -p or -f is given. The model may be its "
+          "tokenizer alone: tokenizer.json, tokenizer.model, *.tiktoken, vocab.json with "
+          "merges.txt, a folder with one of them, a GGUF without weights.",
+          "limpid tokenize -m smollm2 -p 'Hello world' --pieces\n"
+          "echo '\"Hello world\"' | limpid tokenize -m smollm2 --jsonl",
+          bind<TokenizeFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -34,9 +34,9 @@ struct VerifyFlags {
   ModelFlags model;
   std::string trace;
   std::string against;
-  std::string ids;
-  std::string prompt;
-  double tolerance = 0;
+  std::optional<std::string> ids;
+  std::optional<std::string> prompt;
+  std::optional<double> tolerance;
   bool json = false;
 };
 
@@ -56,21 +56,19 @@ std::string trace_beside(const std::string& model) {
 }
 
 // Without a choice of the user's: tokens from all over the vocabulary.
-std::vector<TokenId> choose_ids(const VerifyFlags& values, const Flags& flags,
-                                const Checkpoint& checkpoint) {
-  LIMPID_CHECK(ArgumentError, !(flags.given("--ids") && flags.given("--prompt")),
+std::vector<TokenId> choose_ids(const VerifyFlags& values, const Checkpoint& checkpoint) {
+  LIMPID_CHECK(ArgumentError, !values.ids || !values.prompt,
                "which tokens? give --ids or -p, not both");
-  if (flags.given("--ids") || flags.given("--prompt")) {
-    std::vector<TokenId> ids = flags.given("--ids")
-                                   ? parse_token_ids(values.ids, "--ids")
-                                   : tokenizer_from(checkpoint)->encode(values.prompt);
-    LIMPID_CHECK(ArgumentError, !ids.empty() && (flags.given("--ids") || !values.prompt.empty()),
-                 "{} is empty: give some tokens, or leave it out",
-                 flags.given("--ids") ? "--ids" : "the text of -p");
+  LIMPID_CHECK(ArgumentError, !values.prompt || !values.prompt->empty(),
+               "the text of -p is empty: give some tokens, or leave it out");
+  std::vector<TokenId> ids;
+  if (values.prompt) return tokenizer_from(checkpoint)->encode(*values.prompt);
+  if (values.ids) {
+    ids = parse_token_ids(*values.ids, "--ids");
+    LIMPID_CHECK(ArgumentError, !ids.empty(), "--ids is empty: give some tokens, or leave it out");
     return ids;
   }
   const DecoderSpec spec = read_spec(checkpoint);
-  std::vector<TokenId> ids;
   for (int64_t i = 0; i < std::min(kDefaultTokens, spec.n_ctx_train); ++i)
     ids.push_back(static_cast<TokenId>((i * 40503 + 1) % spec.vocab_size));
   return ids;
@@ -90,8 +88,8 @@ bool has_quantized(const Checkpoint& checkpoint) {
                              [](const auto& entry) { return is_quantized(entry.second.dtype); });
 }
 
-Trace run(const ModelFlags& flags, const CheckpointPointer& checkpoint,
-          std::span<const TokenId> ids) {
+Trace trace_of(const ModelFlags& flags, const CheckpointPointer& checkpoint,
+               std::span<const TokenId> ids) {
   const OpenOptions options = to_open_options(flags);
   ExecutorOptions executor_options;
   executor_options.n_threads = options.n_threads;
@@ -156,39 +154,30 @@ Json to_json(const Comparison& comparison, double tolerance, size_t n_tokens) {
   return json;
 }
 
-}  // namespace
-
-int verify_command(const Arguments& arguments) {
-  VerifyFlags values;
-  Flags flags("verify -m MODEL [--trace FILE | --against MODEL2] [options]",
-              "Runs a model beside what another engine computed for the same tokens, or beside "
-              "another\ncheckpoint of the same model, and names the first layer that departs (exit "
-              "code 1).",
-              "limpid verify model.gguf --trace model.trace.safetensors\n"
-              "limpid verify model.gguf --against original/ -p 'Once upon a time'");
-  flags.text("--trace FILE", values.trace,
+void declare(CLI::App& app, VerifyFlags& values) {
+  add_option(app, "--trace FILE", values.trace,
              "per-layer activations; default: NAME.trace.safetensors beside the model, or "
              "trace.safetensors in its folder");
-  flags.text("--against MODEL2", values.against, "a checkpoint of the same model");
-  flags.text("--ids LIST", values.ids, "with --against: token ids between commas");
-  flags.text("-p,--prompt TEXT", values.prompt, "with --against: a text (default: 32 tokens)");
-  flags.number("--tolerance X", values.tolerance,
-               "largest error, relative to the size of the reference's row (0.001; 0.3 where "
-               "weights are quantised)");
-  flags.toggle("--json", values.json, "the table as JSON");
-  declare_model(flags, values.model);
-  if (!flags.parse(arguments)) return kExitOk;
+  add_option(app, "--against MODEL2", values.against, "a checkpoint of the same model");
+  add_option(app, "--ids LIST", values.ids, "with --against: token ids between commas");
+  add_option(app, "-p,--prompt TEXT", values.prompt, "with --against: a text (default: 32 tokens)");
+  add_option(app, "--tolerance X", values.tolerance, Range{.least = 0},
+             "largest error, relative to the size of the reference's row (0.001; 0.3 where "
+             "weights are quantised)");
+  add_switch(app, "--json", values.json, "the table as JSON");
+  declare_model(app, values.model);
+}
+
+int run(const VerifyFlags& values) {
   LIMPID_CHECK(ArgumentError, values.trace.empty() || values.against.empty(),
                "give --trace or --against, not both");
-  LIMPID_CHECK(ArgumentError, !flags.given("--tolerance") || values.tolerance >= 0,
-               "--tolerance {}: must be 0 or more", values.tolerance);
 
   const CheckpointPointer checkpoint = open_header(values.model);
   check_records(*checkpoint);
   bool quantized = has_quantized(*checkpoint);
   Trace reference;
   if (values.against.empty()) {
-    LIMPID_CHECK(ArgumentError, !flags.given("--ids") && !flags.given("--prompt"),
+    LIMPID_CHECK(ArgumentError, !values.ids && !values.prompt,
                  "a trace has its own tokens; --ids and -p go with --against");
     const std::string path =
         values.trace.empty() ? trace_beside(model_path(values.model)) : values.trace;
@@ -197,22 +186,35 @@ int verify_command(const Arguments& arguments) {
     ModelFlags other = values.model;
     other.model = values.against;
     other.repository.clear();
-    other.config.clear();  // they are of the first model alone
-    other.rope_scaling.clear();
+    other.options.config.clear();  // it and the scaling belong to the first model
+    other.options.rope_scaling.clear();
     const CheckpointPointer second = open_header(other);
     check_records(*second);
     quantized = quantized || has_quantized(*second);
-    reference = run(other, second, choose_ids(values, flags, *checkpoint));
+    reference = trace_of(other, second, choose_ids(values, *checkpoint));
   }
-  const Trace trace = run(values.model, checkpoint, reference.token_ids);
+  const Trace trace = trace_of(values.model, checkpoint, reference.token_ids);
   const Comparison comparison = compare_traces(trace, reference);
-  const double tolerance = flags.given("--tolerance") ? values.tolerance
-                           : quantized                ? kQuantizedTolerance
-                                                      : kFloatTolerance;
+  const double tolerance =
+      values.tolerance.value_or(quantized ? kQuantizedTolerance : kFloatTolerance);
   const size_t n_tokens = reference.token_ids.size();
   write_out(values.json ? dump_json(to_json(comparison, tolerance, n_tokens), 2) + "\n"
                         : to_text(comparison, tolerance, n_tokens));
   return comparison.first_departure(tolerance) == nullptr ? kExitOk : kExitError;
+}
+
+}  // namespace
+
+Command verify_command() {
+  return {"verify",
+          "a model beside a trace or another checkpoint, layer by layer",
+          "verify -m MODEL [--trace FILE | --against MODEL2] [options]",
+          "Runs a model beside what another engine computed for the same tokens, or beside "
+          "another\ncheckpoint of the same model, and names the first layer that departs (exit "
+          "code 1).",
+          "limpid verify model.gguf --trace model.trace.safetensors\n"
+          "limpid verify model.gguf --against original/ -p 'Once upon a time'",
+          bind<VerifyFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <optional>
 
+#include "cli/help.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -16,6 +19,7 @@ struct Values {
   std::vector<std::string> prompts;
   std::string special_list;
   int64_t count = 0;
+  std::optional<int64_t> limit;
   double temperature = 0.8;
   bool single_turn = false;
   bool shift = false;
@@ -24,19 +28,19 @@ struct Values {
 
 // The message of the ArgumentError that parsing throws, or "".
 std::string parse(Values& values, const Arguments& arguments) {
-  Flags flags("say -m FILE", "Says.", "limpid say");
-  flags.text("-m,--model,model FILE", values.text, "a model", "LIMPID_TEST_MODEL");
-  flags.text("-ctk,--cache-type-k TYPE", values.cache_type, "a type");
-  flags.text("-f,--file FILE", values.file, "a file");
-  flags.texts("-p,--prompt TEXT", values.prompts, "prompts");
-  flags.integer("-n,--predict N", values.count, "a count");
-  flags.number("--temp X", values.temperature, "a number");
-  flags.toggle("-st,--single-turn", values.single_turn, "once");
-  flags.toggle("--shift,!--no-shift", values.shift, "shift", "LIMPID_TEST_SHIFT");
-  flags.optional_text("--special [LIST]", values.special, values.special_list, "special");
-  flags.dash_means("--file=-");
+  CLI::App app;
+  add_option(app, "-m,--model,model FILE", values.text, "a model", "LIMPID_TEST_MODEL");
+  add_option(app, "-ctk,--cache-type-k TYPE", values.cache_type, "a type");
+  add_option(app, "-f,--file FILE", values.file, "a file");
+  add_option(app, "-p,--prompt TEXT", values.prompts, "prompts");
+  add_option(app, "-n,--predict N", values.count, {.least = -1}, "a count", "LIMPID_TEST_COUNT");
+  add_option(app, "--limit N", values.limit, Range{0, 20}, "a limit");
+  add_option(app, "--temp X", values.temperature, "a number");
+  add_switch(app, "-st,--single-turn", values.single_turn, "once");
+  add_switch(app, "--shift,!--no-shift", values.shift, "shift", "LIMPID_TEST_SHIFT");
+  add_optional_text(app, "--special [LIST]", values.special, values.special_list, "special");
   try {
-    EXPECT_TRUE(flags.parse(arguments));
+    cli::parse(app, "say", arguments);
   } catch (const ArgumentError& error) {
     return error.what();
   }
@@ -107,10 +111,39 @@ TEST(Flags, TyposGetTheNearestName) {
 
 TEST(Flags, WrongValuesAreErrors) {
   Values values;
-  EXPECT_NE(parse(values, {"-n", "many"}), "");
-  EXPECT_NE(parse(values, {"-n", "5x"}), "");
-  EXPECT_NE(parse(values, {"-n"}), "");
-  EXPECT_NE(parse(values, {"a.gguf", "b.gguf"}), "");
+  EXPECT_EQ(parse(values, {"-n", "many"}), "-n 'many': is not a whole number");
+  EXPECT_EQ(parse(values, {"--predict=5x"}), "--predict '5x': is not a whole number");
+  EXPECT_EQ(parse(values, {"-n99999999999999999999"}), "-n '99999999999999999999': is too large");
+  EXPECT_EQ(parse(values, {"-n", "-2"}), "-n -2: must be at least -1");
+  EXPECT_EQ(parse(values, {"--limit", "21"}), "--limit 21: must be in [0, 20]");
+  EXPECT_EQ(parse(values, {"--temp", ""}), "--temp '': is not a number");
+  EXPECT_EQ(parse(values, {"-n"}), "-n needs a value");
+  EXPECT_EQ(parse(values, {"a.gguf", "b.gguf"}),
+            "unexpected argument 'b.gguf': text goes after -p, in quotes (limpid say --help)");
+  EXPECT_NE(parse(values, {"--single-turn=maybe"}), "");
+}
+
+TEST(Flags, TextsKeepWhatCli11WouldInterpret) {
+  Values values;
+  EXPECT_EQ(parse(values, {"-p", "{}", "-p", "[a,b]", "-p", "", "--prompt=", "--prompt=x=y"}), "");
+  EXPECT_EQ(values.prompts, (std::vector<std::string>{"{}", "[a,b]", "", "", "x=y"}));
+}
+
+TEST(Flags, AnOptionalNumberIsEmptyUnlessGiven) {
+  Values without;
+  EXPECT_EQ(parse(without, {}), "");
+  EXPECT_FALSE(without.limit.has_value());
+  Values with;
+  EXPECT_EQ(parse(with, {"--limit", "7"}), "");
+  EXPECT_EQ(with.limit, 7);
+}
+
+TEST(Flags, AWrongValueOfTheEnvironmentNamesTheVariable) {
+  setenv("LIMPID_TEST_COUNT", "big", 1);
+  Values values;
+  const std::string message = parse(values, {});
+  unsetenv("LIMPID_TEST_COUNT");
+  EXPECT_EQ(message, "$LIMPID_TEST_COUNT 'big': is not a whole number");
 }
 
 TEST(Flags, CommandLineBeatsEnvironment) {
@@ -161,19 +194,30 @@ TEST(Wrapped, BreaksAtBlanksAndKeepsLongWordsWhole) {
   EXPECT_EQ(wrapped("", 0, 0, 5), "");
 }
 
+TEST(Help, ReadsWhatWasDeclared) {
+  CLI::App app;
+  std::string text;
+  CLI::Option* option = add_option(app, "-ctk,--cache-type-k,place TYPE", text, "a type");
+  suggest(option, {"f16", "f32"});
+  EXPECT_EQ(spellings(*option), (std::vector<std::string>{"-ctk", "--cache-type-k"}));
+  EXPECT_EQ(placeholder(*option), "TYPE");
+  EXPECT_EQ(likely_values(*option), (std::vector<std::string>{"f16", "f32"}));
+  EXPECT_EQ(shown(*option), "-ctk, --cache-type-k TYPE");
+  EXPECT_EQ(shown(*add_option(app, "name", text, "a name")), "name");
+}
+
 TEST(HelpText, FitsTheTerminal) {
-  CommandDescription command;
-  command.usage = "say -m FILE [options] [more options]";
-  command.summary =
-      "Says a good deal about what it does, in more words than one line has room for.";
-  command.options = {
-      {"options",
-       {"-m", "--model"},
-       "FILE",
-       "a model, of which there is a lot to be said here",
-       "M",
-       {}},
-      {"options", {"-a", "--a-long-name", "--another-long-name"}, "N", "short", "", {}}};
+  const DeclaredCommand command(
+      Command{"say", "", "say -m FILE [options] [more options]",
+              "Says a good deal about what it does, in more words than one line has room for.", "",
+              [](CLI::App& app) -> cli::Run {
+                static std::string model;
+                static int64_t number = 0;
+                add_option(app, "-m,--model FILE", model,
+                           "a model, of which there is a lot to be said here", "M");
+                add_option(app, "-a,--a-long-name,--another-long-name N", number, "short");
+                return {};
+              }});
   for (const size_t n_columns : {30U, 50U, 80U, 200U}) {
     const std::string text = help_text(command, n_columns);
     size_t longest = 0;

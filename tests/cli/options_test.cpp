@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 
 #include "limpid/error.hpp"
@@ -25,57 +26,84 @@ TEST(ParseIntegers, RefusesWhatIsNone) {
 
 TEST(Unescape, KnownEscapesOnly) { EXPECT_EQ(unescape(R"(a\nb\t\x41\\n\q\)"), "a\nb\tA\\n\\q\\"); }
 
+// Values of a command line, and the message of the ArgumentError that it caused, or "".
+template <typename Flags>
+std::string set(Flags& values, void (*declare)(CLI::App&, Flags&), const Arguments& arguments) {
+  CLI::App app;
+  declare(app, values);
+  try {
+    parse(app, "run", arguments);
+    return "";
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+}
+
+std::string generate(const Arguments& arguments, GenerationFlags& values) {
+  return set(values, declare_generation, arguments);
+}
+
 TEST(GenerationFlags, LogitBias) {
   GenerationFlags values;
-  values.logit_bias = {"15043+1.5", "7-2", "9-inf"};
-  const auto bias = to_generation_options(values).sampler.logit_bias;
+  EXPECT_EQ(generate({"-l", "15043+1.5", "-l", "7-2", "--logit-bias=9-inf"}, values), "");
+  const auto bias = values.options.sampler.logit_bias;
   ASSERT_EQ(bias.size(), 3U);
   EXPECT_EQ(bias[0].id, 15043);
   EXPECT_EQ(bias[0].bias, 1.5F);
   EXPECT_EQ(bias[1].bias, -2.0F);
   EXPECT_TRUE(std::isinf(bias[2].bias) && bias[2].bias < 0);
-  for (const char* wrong : {"15043", "x+1", "1+", "1+1x", "+1"}) {
-    values.logit_bias = {wrong};
-    EXPECT_THROW(to_generation_options(values), ArgumentError) << wrong;
-  }
+  for (const char* wrong : {"15043", "x+1", "1+", "1+1x", "+1"})
+    EXPECT_NE(generate({"-l", wrong}, values), "") << wrong;
 }
 
-TEST(GenerationFlags, DefaultsAreTheLibrarys) {
-  const GenerationOptions flags = to_generation_options({});
-  const GenerationOptions library;
-  EXPECT_EQ(flags.n_predict, library.n_predict);
-  EXPECT_EQ(flags.sampler.temperature, library.sampler.temperature);
-  EXPECT_EQ(flags.sampler.top_k, library.sampler.top_k);
-  EXPECT_EQ(flags.sampler.top_p, library.sampler.top_p);
-  EXPECT_EQ(flags.sampler.min_p, library.sampler.min_p);
-  EXPECT_EQ(flags.sampler.repeat_last_n, library.sampler.repeat_last_n);
-  EXPECT_EQ(flags.sampler.repeat_penalty, library.sampler.repeat_penalty);
-  EXPECT_EQ(flags.sampler.order, library.sampler.order);
+TEST(GenerationFlags, OfAllKindsArriveInTheOptions) {
+  GenerationFlags values;
+  EXPECT_EQ(generate({"-n", "-2", "--stop", "a", "-r", "b", "--ignore-eos", "--context-shift",
+                      "--keep", "-1", "--special", "-s", "7", "--temp", "0.25", "--samplers",
+                      "temperature", "--samplers", ""},
+                     values),
+            "");
+  const GenerationOptions& options = values.options;
+  EXPECT_EQ(options.n_predict, -2);
+  EXPECT_EQ(options.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(options.context_shift && options.show_special && options.sampler.ignore_eos);
+  EXPECT_EQ(options.n_keep, -1);
+  EXPECT_EQ(options.sampler.seed, 7);
+  EXPECT_EQ(options.sampler.temperature, 0.25F);
+  EXPECT_EQ(options.sampler.order, "temperature");
+  EXPECT_EQ(values.given_settings, (std::vector<std::string>{"seed", "temp"}));
 }
 
 TEST(GenerationFlags, RangesAreChecked) {
   GenerationFlags values;
-  values.min_p = 1.5;
-  EXPECT_THROW(to_generation_options(values), ArgumentError);
-  values = {};
-  values.n_predict = -3;
-  EXPECT_THROW(to_generation_options(values), ArgumentError);
-  values = {};
-  values.repeat_penalty = 0;
-  EXPECT_THROW(to_generation_options(values), ArgumentError);
+  EXPECT_EQ(generate({"--min-p", "1.5"}, values), "--min-p 1.5: must be in [0, 1]");
+  EXPECT_EQ(generate({"-n", "-3"}, values), "-n -3: must be at least -2");
+  EXPECT_NE(generate({"--repeat-penalty", "0"}, values), "");
+  EXPECT_NE(generate({"--temp", "nan"}, values), "");
+}
+
+std::string open(const Arguments& arguments, ModelFlags& values) {
+  const auto declare = [](CLI::App& app, ModelFlags& flags) { declare_model(app, flags); };
+  return set<ModelFlags>(values, declare, arguments);
+}
+
+TEST(ModelFlags, TheSmallerBatchCounts) {
+  ModelFlags values;
+  EXPECT_EQ(to_open_options(values).n_batch, 512);
+  EXPECT_EQ(open({"-b", "64"}, values), "");
+  EXPECT_EQ(to_open_options(values).n_batch, 64);
 }
 
 TEST(ModelFlags, RangesAreChecked) {
   ModelFlags values;
-  values.n_batch = 64;
-  EXPECT_EQ(to_open_options(values).n_batch, 64);  // the smaller of -b and -ub
-  values.n_batch = 0;
+  EXPECT_EQ(open({"-b", "0"}, values), "-b 0: must be at least 1");
+  EXPECT_EQ(open({"-c", "-5"}, values), "-c -5: must be at least 0");
+  EXPECT_EQ(open({"-t", "99999"}, values), "-t 99999: must be at most 4096");
+  values = {};
+  values.options.cache_type_k = "q3";
   EXPECT_THROW(to_open_options(values), ArgumentError);
   values = {};
-  values.cache_type_k = "q3";
-  EXPECT_THROW(to_open_options(values), ArgumentError);
-  values = {};
-  values.n_threads = 2;
+  values.options.n_threads = 2;
   values.n_threads_batch = 4;
   EXPECT_THROW(to_open_options(values), ArgumentError);
 }

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
+#include "cli/flags.h"
 #include "cli/model_path.h"
-#include "cli/options.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -32,19 +34,10 @@ TEST(SamplerSettings, AreShownAsTheyAreRead) {
   EXPECT_EQ(all_settings(again), all_settings(sampler));
 }
 
-// Each name is that of a flag, or apply_recommended could not tell that the flag was given.
-TEST(SamplerSettings, HaveFlags) {
-  const std::string settings = all_settings({});
-  for (size_t begin = 0; begin < settings.size();) {
-    const std::string name = settings.substr(begin, settings.find(' ', begin) - begin);
-    GenerationFlags values;
-    Flags flags("run", "", "");
-    declare_generation(flags, values);
-    EXPECT_TRUE(flags.parse({"--" + name, "1"})) << name;
-    EXPECT_TRUE(flags.given("--" + name)) << name;
-    const size_t comma = settings.find(", ", begin);
-    begin = comma == std::string::npos ? settings.size() : comma + 2;
-  }
+TEST(SamplerSettings, HaveRanges) {
+  SamplerOptions sampler;
+  EXPECT_THROW(set_sampler("min-p", "1.5", sampler), ArgumentError);
+  EXPECT_EQ(sampler.min_p, SamplerOptions{}.min_p);
 }
 
 TEST(SamplerSettings, RecommendedOnesCountWhereNoFlagSaysOtherwise) {
@@ -52,12 +45,12 @@ TEST(SamplerSettings, RecommendedOnesCountWhereNoFlagSaysOtherwise) {
   recommended.temperature = 0.0F;
   recommended.top_k = 20;
   recommended.repeat_penalty = 1.1F;
-  GenerationFlags values;
-  Flags flags("run", "", "");
-  declare_generation(flags, values);
-  ASSERT_TRUE(flags.parse({"--temperature", "0.5", "--top-p", "0.7"}));
-  SamplerOptions sampler = to_generation_options(values).sampler;
-  EXPECT_EQ(apply_recommended(flags, recommended, sampler), "top-k 20, repeat-penalty 1.1");
+  SamplerOptions sampler;
+  std::vector<std::string> given;
+  CLI::App app;
+  declare_settings(app, sampler, given);
+  parse(app, "run", {"--temperature", "0.5", "--top-p", "0.7"});
+  EXPECT_EQ(apply_recommended(given, recommended, sampler), "top-k 20, repeat-penalty 1.1");
   EXPECT_EQ(sampler.temperature, 0.5F);
   EXPECT_EQ(sampler.top_p, 0.7F);
   EXPECT_EQ(sampler.top_k, 20);

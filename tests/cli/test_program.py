@@ -70,7 +70,7 @@ class FrontDoor(unittest.TestCase):
             "run", "-m", TINY, "-p", "the", "--executor", "gpu", words=["gpu", "reference"]
         )
         self.refused("run", "-m", TINY, "-p", "the", "-ctk", "q4_0", words=["q4_0", "f16"])
-        self.refused("run", "-m", TINY, "-p", "the", "-l", "x", words=["--logit-bias"])
+        self.refused("run", "-m", TINY, "-p", "the", "-l", "x", words=["-l x", "15043+1.5"])
         self.refused("tokenize", "-m", TINY, "--special", "<|nope|>", words=["<|nope|>"])
         self.refused("logits", "-m", TINY, "--ids", "1", words=["-o"])
         self.refused("logits", "-m", TINY, "-o", "/dev/null", words=["--ids"])

@@ -31,11 +31,11 @@ def asking(options: str, answer: str) -> Mistake:
 
 
 COMMANDS = [
-    Mistake("limpid chta", "no command 'chta'; did you mean 'chat'?"),
-    Mistake("limpid Chat", "no command 'Chat'; did you mean 'chat'?"),
+    Mistake("limpid chta", "no command 'chta'; did you mean chat?"),
+    Mistake("limpid Chat", "no command 'Chat'; did you mean chat?"),
     Mistake("limpid train", "no command 'train' (limpid --help lists them)"),
-    Mistake("limpid help chta", "no command 'chta'; did you mean 'chat'?"),
-    Mistake("limpid --helo", "no command '--helo'; did you mean '--help'?"),
+    Mistake("limpid help chta", "no command 'chta'; did you mean chat?"),
+    Mistake("limpid --helo", "no command '--helo'; did you mean --help?"),
     Mistake(
         "limpid tiny.gguf",
         "a command comes first: limpid chat -m tiny.gguf (limpid --help lists them)",
@@ -283,14 +283,14 @@ FLAGS = [
     asking("-temp 0", "no option -temp; did you mean --temp?"),
     asking("--xyzzy", "no option --xyzzy (limpid run --help lists them)"),
     asking("--temp abc", "--temp 'abc': is not a number"),
-    asking("--temp", "--temp wants a value"),
+    asking("--temp", "--temp needs a value"),
     asking("-n 5,", "-n '5,': is not a whole number"),
     asking("-n 999999999999999999999", "-n '999999999999999999999': is too large"),
     asking("--predict=ten", "--predict 'ten': is not a whole number"),
     asking("-t two", "-t 'two': is not a whole number"),
     asking("-t 99999", "-t 99999: must be at most 4096"),
-    asking("-c -5", "-c -5: must be positive, or 0 for the model's own"),
-    asking("--min-p 5", "--min-p 5: must lie in [0, 1]"),
+    asking("-c -5", "-c -5: must be at least 0"),
+    asking("--min-p 5", "--min-p 5: must be in [0, 1]"),
     Mistake(
         "LLAMA_ARG_CTX_SIZE=big limpid run -m tiny.gguf -p hi",
         "$LLAMA_ARG_CTX_SIZE 'big': is not a whole number",
@@ -307,11 +307,11 @@ FLAGS = [
     ),
     Mistake(
         "limpid run -m tiny.gguf hello",
-        "unexpected argument 'hello': text goes behind -p, in quotes (limpid run --help)",
+        "unexpected argument 'hello': text goes after -p, in quotes (limpid run --help)",
     ),
     Mistake(
         "limpid chat -m tiny.gguf -p hello there",
-        "unexpected argument 'there': text goes behind -p, in quotes (limpid chat --help)",
+        "unexpected argument 'there': text goes after -p, in quotes (limpid chat --help)",
     ),
     Mistake("limpid devices all", "unexpected argument 'all' (limpid devices --help)"),
     Mistake("limpid bench -m tiny.gguf -p abc", "-p: 'abc' is not a whole number"),
@@ -374,7 +374,7 @@ TEXT = [
         "give one of -f and -p",
     ),
     asking("--logprobs 3", "--logprobs belongs to --json: give both"),
-    asking("--json --logprobs 21", "--logprobs 21: must lie in [0, 20]"),
+    asking("--json --logprobs 21", "--logprobs 21: must be in [0, 20]"),
     Mistake(
         "limpid verify -m tiny.gguf --against tiny.gguf -p ''",
         "the text of -p is empty: give some tokens, or leave it out",

@@ -1,0 +1,90 @@
+#include "cli/help.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/terminal_text.h"
+
+namespace limpid::cli {
+
+std::vector<const CLI::Option*> options_of(const DeclaredCommand& command) {
+  return std::as_const(*command.app).get_options();
+}
+
+std::vector<std::string> spellings(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames())  // name_for_parser() in flags.cpp
+    names.push_back(name.starts_with('_') ? "-" + name.substr(1) : "--" + name);
+  return names;
+}
+
+// CLI11 gives the type's name and, after a colon, the description of its validator, which suggest()
+// uses for the values.
+std::string placeholder(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::string name = type.substr(0, type.find(':'));
+  return name.empty() && option.get_lnames().empty() ? option.get_name(true) : name;
+}
+
+std::vector<std::string> likely_values(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const size_t colon = type.find(':');
+  if (colon == type.npos) return {};
+  return CLI::detail::split(type.substr(colon + 1), ' ');
+}
+
+std::string shown(const CLI::Option& option) {
+  const std::string value = placeholder(option);
+  const std::string names = fmt::format("{}", fmt::join(spellings(option), ", "));
+  return names + (names.empty() || value.empty() ? "" : " ") + value;
+}
+
+std::string wrapped(std::string_view text, size_t indent, size_t column, size_t n_columns) {
+  std::string out;
+  while (true) {
+    const size_t begin = text.find_first_not_of(" \n");
+    if (begin == text.npos) return out;
+    text.remove_prefix(begin);
+    const std::string_view word = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(word.size());
+    const size_t width = n_characters(word);
+    if (out.empty()) {
+      column += width;
+    } else if (column + 1 + width <= n_columns) {
+      out += ' ';
+      column += 1 + width;
+    } else {
+      out += '\n' + std::string(indent, ' ');
+      column = indent + width;
+    }
+    out += word;
+  }
+}
+
+std::string help_text(const DeclaredCommand& command, size_t n_columns) {
+  constexpr size_t kNames = 34;   // columns for the names of options
+  constexpr size_t kNarrow = 60;  // below, help begins on a line of its own
+  const size_t indent = n_columns < kNarrow ? 6 : kNames;
+  std::string text =
+      fmt::format("usage: limpid {}\n\n{}\n", wrapped(command.usage, 4, 14, n_columns),
+                  wrapped(command.description, 0, 0, n_columns));
+  std::string group;
+  for (const CLI::Option* option : options_of(command)) {
+    if (option->get_group() != group) text += fmt::format("\n{}:\n", group = option->get_group());
+    const std::string names = "  " + shown(*option);
+    const bool same_line = n_characters(names) < indent;
+    text += same_line ? names + std::string(indent - n_characters(names), ' ')
+                      : "  " + wrapped(names, 4, 2, n_columns) + "\n" + std::string(indent, ' ');
+    const std::string env =
+        option->get_envname().empty() ? "" : fmt::format(" [${}]", option->get_envname());
+    text += wrapped(option->get_description() + env, indent, indent, n_columns) + "\n";
+  }
+  text += "\nexamples:\n";
+  for (const std::string& example : CLI::detail::split(command.examples, '\n'))
+    text += fmt::format("  {}\n", example);
+  return text;
+}
+
+}  // namespace limpid::cli
