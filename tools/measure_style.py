@@ -1,6 +1,6 @@
 """Measures how the tree reads and prints the table of docs/architecture.md, "How it reads".
 
-    measure_style.py              the table of this tree
+    measure_style.py              the table of this tree, and the size of each room
     measure_style.py --long       the files over 400 lines and the functions over 60, by name
     measure_style.py FOLDER...    the same measures of another C++ tree, its *_test* and *_benchmark* apart
 
@@ -25,6 +25,7 @@ import check_layers
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".c"}
 MAX_FILE = 400
+APART = ("train", "insight")  # rooms that are not counted as the engine
 MAX_FUNCTION = 60
 PASSAGE = 8
 
@@ -81,6 +82,11 @@ class Source:
             if in_block or line.startswith("/*"):
                 in_block = "*/" not in line
         return n_comments, n_written
+
+    def n_code(self) -> int:
+        """Lines of code: neither blank nor of comment."""
+        n_comments, n_written = self.comment_lines()
+        return n_written - n_comments
 
     def functions(self) -> list[tuple[int, int, str]]:
         """(lines, first line, head) of each function with a body; lambdas belong to theirs."""
@@ -184,9 +190,34 @@ HEADINGS = [
 ]
 
 
-def print_table(rows: list[list[str]]) -> None:
-    for row in [HEADINGS, ["---"] * len(HEADINGS), *rows]:
+def print_table(headings: list[str], rows: list[list[str]]) -> None:
+    for row in [headings, ["---"] * len(headings), *rows]:
         print("| " + " | ".join(row) + " |")
+
+
+def size_rows(rooms: dict[str, list[Source]]) -> list[list[str]]:
+    """For each room, and for the sum of those that are not APART: files, code, longest file, comments."""
+    groups = {f"`{name}`": sources for name, sources in rooms.items()}
+    engine = [source for name, sources in rooms.items() if name not in APART for source in sources]
+    groups["all but " + ", ".join(f"`{name}`" for name in APART)] = engine
+    rows = []
+    for name, sources in groups.items():
+        by_hand = [source for source in sources if not source.is_generated()]
+        if not by_hand:
+            continue
+        comments, written = map(
+            sum, zip(*(source.comment_lines() for source in by_hand), strict=True)
+        )
+        rows.append(
+            [
+                name,
+                str(len(by_hand)),
+                str(sum(source.n_code() for source in by_hand)),
+                str(max(source.n_lines() for source in by_hand)),
+                f"{100 * comments / written:.0f} %",
+            ]
+        )
+    return rows
 
 
 def print_long(sources: list[Source]) -> None:
@@ -223,8 +254,13 @@ def main() -> int:
         for sources in measured.values():
             print_long(sources)
         return 0
-    print_table([[name, *Measures(sources).row()] for name, sources in measured.items()])
+    print_table(HEADINGS, [[name, *Measures(sources).row()] for name, sources in measured.items()])
     if not arguments.folders:
+        rooms = {"include": sources_below([ROOT / "include"])}
+        for folder in sorted((ROOT / "src").iterdir()):
+            rooms[folder.name] = sources_below([folder])
+        print()
+        print_table(["room", "files", "lines of code", "longest file", "comment"], size_rows(rooms))
         n_upwards = sum("lies below it" in problem for problem in check_layers.check(ROOT))
         n_headers = len(list((ROOT / "include/limpid").glob("*.h*")))
         tables = [

@@ -51,6 +51,17 @@ class Lines(unittest.TestCase):
         )
         self.assertEqual(measure_style.repeated_passages([short, other]), [])
 
+    def test_rooms_are_counted_by_lines_of_code(self):
+        rows = measure_style.size_rows(
+            {
+                "base": [source("// says\nint x;\n\nint y;\n"), source("int z;\n", "a_tables.cpp")],
+                "train": [source("int t;\n")],
+            }
+        )
+        self.assertEqual(rows[0], ["`base`", "1", "2", "4", "33 %"])
+        self.assertEqual(rows[1][2], "1")
+        self.assertEqual(rows[2][1:3], ["1", "2"])
+
     def test_generated_tables_are_set_apart(self):
         rows = measure_style.Measures(
             [source("int x;\n"), source("x\n" * 900, "b_tables.cpp"), source("int f() {}\n")]
