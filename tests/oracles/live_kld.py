@@ -93,6 +93,7 @@ def measure_of(path: pathlib.Path, windows: list[list[int]]) -> list[numpy.ndarr
     """Logits in f64, kept as f32: what rounding does to the KLD is of second order, about 1e-13."""
     key = hashlib.sha256(f"{path.name} {path.stat().st_size} {windows}".encode()).hexdigest()[:16]
     kept = [ORACLES / f"logits-{key}-{i}.npy" for i in range(len(windows))]
+    ORACLES.mkdir(parents=True, exist_ok=True)
     model = None
     for ids, file in zip(windows, kept, strict=True):
         if not file.exists():
