@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "tensor/dtype.h"
 
@@ -164,6 +165,21 @@ constexpr std::array<int8_t, 16> unpack_q3_scales(const uint8_t (&packed)[12]) {
     scales[i] = static_cast<int8_t>((low | (high << 4)) - 32);
   }
   return scales;
+}
+
+// Calls visit(block) with an empty block of the quantised type `dtype`, so that one template serves
+// all formats. False, and no call, for a type without blocks.
+template <typename Visit>
+bool visit_block_type(DType dtype, Visit&& visit) {
+  const auto try_type = [&](const auto& block) {
+    if (block.kDType != dtype) return false;
+    visit(block);
+    return true;
+  };
+  return std::apply(
+      [&](const auto&... blocks) { return (try_type(blocks) || ...); },
+      std::tuple<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ8_0, BlockQ2_K, BlockQ3_K,
+                 BlockQ4_K, BlockQ5_K, BlockQ6_K, BlockIQ4_NL, BlockIQ4_XS>{});
 }
 
 }  // namespace limpid

@@ -51,7 +51,7 @@ void encode_blocks(std::span<const float> values, std::byte* destination) {
 void check_whole_blocks(DType dtype, size_t n_elements) {
   const DTypeInfo& info = dtype_info(dtype);
   LIMPID_CHECK(ShapeError, n_elements % info.block_size == 0,
-               "{} elements are no whole number of {} blocks of {}", n_elements, info.name,
+               "{} elements are not a whole number of {} blocks of {}", n_elements, info.name,
                info.block_size);
 }
 
@@ -110,36 +110,11 @@ void decode_row(DType dtype, const std::byte* source, std::span<float> out) {
       return decode_plain<int8_t>(source, out, [](int8_t x) { return static_cast<float>(x); });
     case DType::kU8:
       return decode_plain<uint8_t>(source, out, [](uint8_t x) { return static_cast<float>(x); });
-    case DType::kQ4_0:
-      return decode_blocks<BlockQ4_0>(source, out);
-    case DType::kQ4_1:
-      return decode_blocks<BlockQ4_1>(source, out);
-    case DType::kQ5_0:
-      return decode_blocks<BlockQ5_0>(source, out);
-    case DType::kQ5_1:
-      return decode_blocks<BlockQ5_1>(source, out);
-    case DType::kQ8_0:
-      return decode_blocks<BlockQ8_0>(source, out);
-    case DType::kQ2_K:
-      return decode_blocks<BlockQ2_K>(source, out);
-    case DType::kQ3_K:
-      return decode_blocks<BlockQ3_K>(source, out);
-    case DType::kQ4_K:
-      return decode_blocks<BlockQ4_K>(source, out);
-    case DType::kQ5_K:
-      return decode_blocks<BlockQ5_K>(source, out);
-    case DType::kQ6_K:
-      return decode_blocks<BlockQ6_K>(source, out);
-    case DType::kIQ4_NL:
-      return decode_blocks<BlockIQ4_NL>(source, out);
-    case DType::kIQ4_XS:
-      return decode_blocks<BlockIQ4_XS>(source, out);
-    case DType::kI16:
-    case DType::kI32:
-    case DType::kI64:
-    case DType::kBool:
+    default:
       break;
   }
+  const auto decode_all = [&]<typename Block>(const Block&) { decode_blocks<Block>(source, out); };
+  if (visit_block_type(dtype, decode_all)) return;
   throw UnsupportedError(fmt::format("{} is not decoded to f32", dtype_info(dtype).name));
 }
 

@@ -40,19 +40,6 @@ uint8_t to_level(float scaled, int limit) {
   return static_cast<uint8_t>(std::min(scaled, static_cast<float>(limit)));
 }
 
-void pack_nibbles(const uint8_t (&q)[kBlock], uint8_t (&qs)[16]) {
-  for (int j = 0; j < 16; ++j) {
-    qs[j] = static_cast<uint8_t>((q[j] & 0x0f) | (q[16 + j] << 4));
-  }
-}
-
-void pack_fifth_bits(const uint8_t (&q)[kBlock], uint8_t (&qh)[4]) {
-  std::memset(qh, 0, sizeof(qh));
-  for (int i = 0; i < kBlock; ++i) {
-    qh[i / 8] = static_cast<uint8_t>(qh[i / 8] | ((q[i] >> 4) << (i % 8)));
-  }
-}
-
 // Symmetric: the signed extreme is mapped to level 0, so that the range -offset..offset-1 is used
 // in full.
 template <int Offset>
@@ -82,6 +69,19 @@ ScaleAndMinimum quantize_affine(const float* values, uint8_t (&q)[kBlock]) {
 }
 
 }  // namespace
+
+void pack_nibbles(const uint8_t (&q)[kBlock], uint8_t (&qs)[16]) {
+  for (int j = 0; j < 16; ++j) {
+    qs[j] = static_cast<uint8_t>((q[j] & 0x0f) | (q[16 + j] << 4));
+  }
+}
+
+void pack_fifth_bits(const uint8_t (&q)[kBlock], uint8_t (&qh)[4]) {
+  std::memset(qh, 0, sizeof(qh));
+  for (int i = 0; i < kBlock; ++i) {
+    qh[i / 8] = static_cast<uint8_t>(qh[i / 8] | ((q[i] >> 4) << (i % 8)));
+  }
+}
 
 void decode_block(const BlockQ4_0& block, float* out) {
   const float d = f16_to_f32(load_u16(block.d));

@@ -1,12 +1,22 @@
 #include "executor/cpu/block_codes.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "tensor/blocks.h"
 
 namespace limpid {
 namespace {
+
+constexpr std::pair<DType, PackedFormat> kPackedFormats[] = {
+    {DType::kQ4_0, PackedFormat::kQ4_0},   {DType::kQ4_1, PackedFormat::kQ4_1},
+    {DType::kQ5_0, PackedFormat::kQ8_0},   {DType::kQ5_1, PackedFormat::kQ5_1},
+    {DType::kQ8_0, PackedFormat::kQ8_0},   {DType::kQ2_K, PackedFormat::kQ2_K},
+    {DType::kQ3_K, PackedFormat::kQ6_K},   {DType::kQ4_K, PackedFormat::kQ4_K},
+    {DType::kQ5_K, PackedFormat::kQ5_K},   {DType::kQ6_K, PackedFormat::kQ6_K},
+    {DType::kIQ4_NL, PackedFormat::kQ8_0}, {DType::kIQ4_XS, PackedFormat::kIQ4_XS},
+};
 
 // Elements 0 .. 15 from the low, 16 .. 31 from the high nibbles of 16 bytes.
 void take_nibbles(const uint8_t (&qs)[16], uint8_t* codes) {
@@ -167,68 +177,18 @@ BlockCodes take_blocks(const std::byte* source, int64_t n_cols) {
 }  // namespace
 
 PackedFormat packed_format(DType dtype) {
-  switch (dtype) {
-    case DType::kQ4_0:
-      return PackedFormat::kQ4_0;
-    case DType::kQ4_1:
-      return PackedFormat::kQ4_1;
-    case DType::kQ5_0:
-      return PackedFormat::kQ8_0;
-    case DType::kQ5_1:
-      return PackedFormat::kQ5_1;
-    case DType::kQ8_0:
-      return PackedFormat::kQ8_0;
-    case DType::kQ2_K:
-      return PackedFormat::kQ2_K;
-    case DType::kQ3_K:
-      return PackedFormat::kQ6_K;
-    case DType::kQ4_K:
-      return PackedFormat::kQ4_K;
-    case DType::kQ5_K:
-      return PackedFormat::kQ5_K;
-    case DType::kQ6_K:
-      return PackedFormat::kQ6_K;
-    case DType::kIQ4_NL:
-      return PackedFormat::kQ8_0;
-    case DType::kIQ4_XS:
-      return PackedFormat::kIQ4_XS;
-    default:
-      break;
+  for (const auto& [type, format] : kPackedFormats) {
+    if (type == dtype) return format;
   }
   throw UnsupportedError(fmt::format(
       "[PackedWeight] {} is not a block-quantised type; use it as it is", dtype_info(dtype).name));
 }
 
 BlockCodes take_apart(DType dtype, const std::byte* source, int64_t n_cols) {
-  switch (dtype) {
-    case DType::kQ4_0:
-      return take_blocks<BlockQ4_0>(source, n_cols);
-    case DType::kQ4_1:
-      return take_blocks<BlockQ4_1>(source, n_cols);
-    case DType::kQ5_0:
-      return take_blocks<BlockQ5_0>(source, n_cols);
-    case DType::kQ5_1:
-      return take_blocks<BlockQ5_1>(source, n_cols);
-    case DType::kQ8_0:
-      return take_blocks<BlockQ8_0>(source, n_cols);
-    case DType::kQ2_K:
-      return take_blocks<BlockQ2_K>(source, n_cols);
-    case DType::kQ3_K:
-      return take_blocks<BlockQ3_K>(source, n_cols);
-    case DType::kQ4_K:
-      return take_blocks<BlockQ4_K>(source, n_cols);
-    case DType::kQ5_K:
-      return take_blocks<BlockQ5_K>(source, n_cols);
-    case DType::kQ6_K:
-      return take_blocks<BlockQ6_K>(source, n_cols);
-    case DType::kIQ4_NL:
-      return take_blocks<BlockIQ4_NL>(source, n_cols);
-    case DType::kIQ4_XS:
-      return take_blocks<BlockIQ4_XS>(source, n_cols);
-    default:
-      break;
-  }
-  return BlockCodes{};
+  BlockCodes out{};
+  visit_block_type(dtype,
+                   [&]<typename Block>(const Block&) { out = take_blocks<Block>(source, n_cols); });
+  return out;
 }
 
 }  // namespace limpid
