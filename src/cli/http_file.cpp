@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -28,11 +29,25 @@ constexpr long kRangeNotSatisfiable = 416;
 using Easy = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
 using HeaderList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
-// One transfer with what all of them have in common.
+struct Outcome {
+  CURLcode code;
+  long status;  // of HTTP
+  bool stopped = false;
+};
+
+// One GET. `take` gets the bytes of the answer unless the answer is an error page; `go_on` is asked
+// now and then whether to continue. libcurl is written in C, whose frames no exception may cross,
+// so what a callback throws is kept, ends the transfer, and is thrown again by perform().
 class Transfer {
  public:
-  explicit Transfer(const HttpRequest& request)
-      : easy_(make(), curl_easy_cleanup), headers_(nullptr, curl_slist_free_all) {
+  using Take = std::function<void(std::string_view part, long status)>;
+
+  Transfer(const HttpRequest& request, Take take, std::function<bool()> go_on)
+      : request_(request),
+        take_(std::move(take)),
+        go_on_(std::move(go_on)),
+        easy_(make(), curl_easy_cleanup),
+        headers_(nullptr, curl_slist_free_all) {
     set(CURLOPT_URL, request.url.c_str());
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -43,23 +58,27 @@ class Transfer {
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
     set(CURLOPT_USERAGENT, "limpid/" LIMPID_VERSION);
+    set(CURLOPT_WRITEFUNCTION, on_bytes);
+    set(CURLOPT_WRITEDATA, this);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, on_progress);
+    set(CURLOPT_XFERINFODATA, this);
     if (request.token.empty()) return;
-    // libcurl does not hand it on when a redirect leads to another host.
+    // libcurl does not send it to another host to which a redirect leads.
     headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + request.token).c_str()));
     set(CURLOPT_HTTPHEADER, headers_.get());
   }
 
-  template <typename T>
-  void set(CURLoption option, T value) {
-    curl_easy_setopt(easy_.get(), option, value);
-  }
-
-  CURLcode perform() { return curl_easy_perform(easy_.get()); }
-
-  long status() const {
-    long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-    return status;
+  // Asks for the bytes from `offset` on. An error that a callback threw names the address.
+  Outcome perform(uint64_t offset = 0) {
+    if (offset > 0) set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(offset));
+    const CURLcode code = curl_easy_perform(easy_.get());
+    try {
+      if (failure_) std::rethrow_exception(failure_);
+    } catch (const ResourceError& error) {
+      throw ResourceError(fmt::format("cannot fetch {}: {}", request_.url, error.what()));
+    }
+    return {code, status(), stopped_};
   }
 
  private:
@@ -70,8 +89,46 @@ class Transfer {
     return easy;
   }
 
+  template <typename T>
+  void set(CURLoption option, T value) {
+    curl_easy_setopt(easy_.get(), option, value);
+  }
+
+  long status() const {
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status;
+  }
+
+  static size_t on_bytes(const char* bytes, size_t size, size_t count, void* context) noexcept {
+    auto& self = *static_cast<Transfer*>(context);
+    try {
+      const long status = self.status();
+      if (status == kOk || status == kPartialContent) self.take_({bytes, size * count}, status);
+      return size * count;
+    } catch (...) {
+      self.failure_ = std::current_exception();
+      return 0;
+    }
+  }
+
+  static int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
+    auto& self = *static_cast<Transfer*>(context);
+    try {
+      self.stopped_ = !self.go_on_();
+    } catch (...) {
+      self.failure_ = std::current_exception();
+    }
+    return self.stopped_ || self.failure_ ? 1 : 0;
+  }
+
+  const HttpRequest& request_;
+  Take take_;
+  std::function<bool()> go_on_;
   Easy easy_;
   HeaderList headers_;
+  bool stopped_ = false;
+  std::exception_ptr failure_;
 };
 
 [[noreturn]] void fail_status(const HttpRequest& request, long status) {
@@ -84,37 +141,7 @@ class Transfer {
   throw ResourceError(fmt::format("cannot fetch {}: HTTP status {}{}", request.url, status, hint));
 }
 
-// Calls `work` on behalf of libcurl, whose C frames no exception may cross. What it throws is kept
-// in `failure`, and libcurl gets `failed`, which ends the transfer.
-template <typename Result, typename Work>
-Result shielded(std::exception_ptr& failure, Result failed, Work work) noexcept {
-  try {
-    return work();
-  } catch (...) {
-    failure = std::current_exception();
-    return failed;
-  }
-}
-
-struct Body {
-  const HttpSink* take;
-  uint64_t most;
-  uint64_t n_bytes = 0;
-  std::exception_ptr failure{};
-};
-
-size_t take_body(const char* bytes, size_t size, size_t count, void* context) noexcept {
-  auto& body = *static_cast<Body*>(context);
-  return shielded(body.failure, size_t{0}, [&] {
-    LIMPID_CHECK(ResourceError, size * count <= body.most - body.n_bytes,
-                 "the answer is longer than {} bytes", body.most);
-    (*body.take)({bytes, size * count});
-    body.n_bytes += size * count;
-    return size * count;
-  });
-}
-
-// The file that a download goes on in.
+// The file that a download continues.
 class PartialFile {
  public:
   explicit PartialFile(const std::string& path)
@@ -152,49 +179,8 @@ class PartialFile {
   uint64_t size_ = 0;
 };
 
-struct Download {
-  const Transfer* transfer;
-  PartialFile* file;
-  uint64_t n_bytes;
-  const HttpProgress* progress;
-  bool first = true;
-  bool stopped = false;
-  std::exception_ptr failure{};
-};
-
-size_t take_part(const char* bytes, size_t size, size_t count, void* context) noexcept {
-  auto& download = *static_cast<Download*>(context);
-  const std::string_view part(bytes, size * count);
-  return shielded(download.failure, size_t{0}, [&] {
-    const long status = download.transfer->status();
-    if (status != kOk && status != kPartialContent) return part.size();  // an error page
-    if (std::exchange(download.first, false) && status == kOk && download.file->size() > 0)
-      download.file->begin_anew();  // the server does not know ranges
-    LIMPID_CHECK(ResourceError, part.size() <= download.n_bytes - download.file->size(),
-                 "it is larger than the {} bytes announced", download.n_bytes);
-    download.file->append(part);
-    return part.size();
-  });
-}
-
-int look_up(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
-  auto& download = *static_cast<Download*>(context);
-  return shielded(download.failure, 1, [&] {
-    download.stopped = !(*download.progress)(download.file->size());
-    return download.stopped ? 1 : 0;
-  });
-}
-
-// Throws on what a callback kept; an error of ours says which transfer it ended.
-void rethrow(const std::exception_ptr& failure, const HttpRequest& request) {
-  if (failure == nullptr) return;
-  try {
-    std::rethrow_exception(failure);
-  } catch (const ResourceError& error) {
-    throw ResourceError(fmt::format("cannot fetch {}: {}", request.url, error.what()));
-  }
-}
-
+// A broken connection or an overloaded server may be better the next time; a wrong name or a
+// certificate that is not trusted will not.
 bool is_worth_another_try(CURLcode code, long status) {
   if (code == CURLE_OK) return status >= 500 || status == 429;
   return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
@@ -202,41 +188,21 @@ bool is_worth_another_try(CURLcode code, long status) {
          code == CURLE_SEND_ERROR || code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM;
 }
 
-struct Outcome {
-  CURLcode code;
-  long status;
-};
-
-Outcome try_once(const HttpRequest& request, Download& download) {
-  Transfer transfer(request);
-  download.transfer = &transfer;
-  download.first = true;
-  if (download.file->size() > 0)
-    transfer.set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(download.file->size()));
-  transfer.set(CURLOPT_WRITEFUNCTION, take_part);
-  transfer.set(CURLOPT_WRITEDATA, &download);
-  transfer.set(CURLOPT_NOPROGRESS, 0L);
-  transfer.set(CURLOPT_XFERINFOFUNCTION, look_up);
-  transfer.set(CURLOPT_XFERINFODATA, &download);
-  const CURLcode code = transfer.perform();
-  return {code, transfer.status()};
-}
-
 }  // namespace
 
 void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take) {
-  Transfer transfer(request);
-  Body body{&take, most};
-  transfer.set(CURLOPT_FAILONERROR, 1L);
-  transfer.set(CURLOPT_WRITEFUNCTION, take_body);
-  transfer.set(CURLOPT_WRITEDATA, &body);
-  const CURLcode code = transfer.perform();
-  rethrow(body.failure, request);
-  if (code == CURLE_HTTP_RETURNED_ERROR) fail_status(request, transfer.status());
-  LIMPID_CHECK(ResourceError, code == CURLE_OK,
+  uint64_t n_bytes = 0;
+  const auto take_bounded = [&](std::string_view part, long /*status*/) {
+    LIMPID_CHECK(ResourceError, part.size() <= most - n_bytes, "the answer is longer than {} bytes",
+                 most);
+    take(part);
+    n_bytes += part.size();
+  };
+  const Outcome outcome = Transfer(request, take_bounded, [] { return true; }).perform();
+  LIMPID_CHECK(ResourceError, outcome.code == CURLE_OK,
                "cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
-               request.url, curl_easy_strerror(code));
-  if (transfer.status() != kOk) fail_status(request, transfer.status());
+               request.url, curl_easy_strerror(outcome.code));
+  if (outcome.status != kOk) fail_status(request, outcome.status);
 }
 
 std::string http_get(const HttpRequest& request, uint64_t most) {
@@ -249,14 +215,21 @@ bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_
                 const HttpProgress& progress, int n_tries) {
   PartialFile file(path);
   if (file.size() > n_bytes) file.begin_anew();
-  Download download{nullptr, &file, n_bytes, &progress};
   int n_in_vain = 0;
   int n_restarts = 0;
   while (file.size() < n_bytes) {
     const uint64_t before = file.size();
-    const Outcome outcome = try_once(request, download);
-    if (download.stopped) return false;
-    rethrow(download.failure, request);
+    bool is_first = true;
+    const auto append = [&](std::string_view part, long status) {
+      if (std::exchange(is_first, false) && status == kOk && file.size() > 0)
+        file.begin_anew();  // the server does not know ranges
+      LIMPID_CHECK(ResourceError, part.size() <= n_bytes - file.size(),
+                   "it is larger than the {} bytes announced", n_bytes);
+      file.append(part);
+    };
+    const Outcome outcome =
+        Transfer(request, append, [&] { return progress(file.size()); }).perform(before);
+    if (outcome.stopped) return false;
     // libcurl takes 200 for a fault when it asked for a range: begin without one.
     const bool no_ranges =
         outcome.code == CURLE_RANGE_ERROR || outcome.status == kRangeNotSatisfiable;

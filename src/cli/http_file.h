@@ -1,4 +1,4 @@
-// Files over HTTP that continue where they broke off.
+// Downloads over HTTP, which continue where an earlier one ended.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ struct HttpRequest {
   std::string token;  // sent as a bearer token to this host only; "": none
 };
 
-// Called with the bytes that are there; returning false stops the transfer.
+// Called with the number of bytes in the file; returning false stops the transfer.
 using HttpProgress = std::function<bool(uint64_t done)>;
 
-// Called with the next bytes of an answer. What it throws ends the transfer and reaches the caller.
+// Called with the next bytes of the answer. An exception from it ends the transfer and reaches the
+// caller.
 using HttpSink = std::function<void(std::string_view part)>;
 
 // Gives the answer's body to `take`. Throws ResourceError that names the status or the fault, also
@@ -25,10 +26,10 @@ void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take);
 // The same, in one string.
 std::string http_get(const HttpRequest& request, uint64_t most);
 
-// Fetches into `path`. What it holds already is kept and only the rest is asked for; a server that
-// sends the whole file all the same begins it anew. A connection that breaks is taken up again, up
-// to `n_tries` times in all as long as nothing comes. At most `n_bytes` are taken. False when
-// `progress` stopped it (what came is kept). Throws ResourceError.
+// Fetches a file of `n_bytes` into `path`. Bytes that `path` holds already are kept, and only the
+// rest is requested; if the server sends the whole file instead, `path` is written anew. After a
+// broken connection it tries again, and gives up after `n_tries` tries that brought nothing.
+// Returns false when `progress` stopped it; the bytes that came are kept. Throws ResourceError.
 bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_bytes,
                 const HttpProgress& progress, int n_tries = 5);
 
