@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/mapped_file.h"
+
 namespace limpid {
 namespace {
 
@@ -86,6 +88,12 @@ std::string Sha256::hex() {
   std::string text;
   for (const uint32_t word : state_) text += fmt::format("{:08x}", word);
   return text;
+}
+
+std::string sha256_of_file(const std::string& path) {
+  Sha256 digest;
+  digest.update(MappedFile::open(path)->bytes());
+  return digest.hex();
 }
 
 }  // namespace limpid

@@ -26,4 +26,7 @@ class Sha256 {
   uint64_t n_bytes_ = 0;
 };
 
+// Of a file's bytes. Throws ResourceError.
+std::string sha256_of_file(const std::string& path);
+
 }  // namespace limpid

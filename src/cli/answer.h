@@ -1,4 +1,4 @@
-// What is said about a finished generation.
+// Reports about a finished generation.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <random>
 
@@ -17,8 +16,6 @@
 
 namespace limpid::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct BenchFlags {
   ModelFlags model;
@@ -116,9 +113,9 @@ class Benchmark {
     for (int64_t i = 0; i <= n_repetitions; ++i) {
       cache_->truncate(sequence_, result.depth);
       if (timer_ != nullptr && i == 1) timer_->take();  // what came before
-      const auto begin = Clock::now();
+      const Stopwatch watch;
       body(std::span<const int32_t>(ids).subspan(depth));
-      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      const double seconds = watch.seconds();
       if (i > 0) result.seconds.push_back(seconds);
       bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n_repetitions + 1));
     }

@@ -1,4 +1,4 @@
-// What `limpid bench` measures, and how it is counted.
+// The measurements of `limpid bench`, and how they are counted.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct FlopCount {
   friend FlopCount operator*(double n, const FlopCount& a) { return {n * a.f32, n * a.int8}; }
 };
 
-// What one token of a model costs, from its header.
+// The cost of one token, computed from the model's header.
 struct TokenCost {
   uint64_t weight_bytes = 0;  // read once per step, as stored in the file
   uint64_t head_bytes = 0;    // of them, the output projection

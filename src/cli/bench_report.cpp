@@ -10,6 +10,9 @@
 
 namespace limpid::cli {
 
+// Decoding reads every weight once per token and multiplies it once, so the bytes of the weights
+// bound its speed from above; the head counts apart, since a prompt needs it for its last token
+// only.
 TokenCost cost_of(const Checkpoint& checkpoint, const DecoderSpec& spec, DType k_dtype,
                   DType v_dtype) {
   TokenCost cost;

@@ -55,8 +55,8 @@ void declare(CLI::App& app, ChatFlags& values) {
 
 bool stdin_is_closed() { return fcntl(STDIN_FILENO, F_GETFD) < 0; }
 
-// The text of -f, or of a pipe when there is a question to it, then that of -p; nothing when
-// neither option was given.
+// The text of -f, or of a pipe when -p asks a question about it, followed by the text of -p.
+// Nothing when neither option was given.
 std::optional<std::string> first_message(const ChatFlags& values) {
   std::string text;
   if (!values.prompt_file.empty()) {
@@ -82,8 +82,8 @@ std::optional<std::string> system_message(const ChatFlags& values) {
   return values.escape ? unescape(*values.system) : *values.system;
 }
 
-// Takes what is recommended for the model where no flag says otherwise, and tells where it comes
-// from. What `pull` recommends was tried with Limpid, so it counts before what the file says.
+// Takes the recommended settings that no option gave, and says where they come from. Those of a
+// model that `pull` knows were tried with Limpid, so they count before the file's own.
 std::string choose_sampler(const std::vector<std::string>& given, const LanguageModel& model,
                            const NamedModel* named, SamplerOptions& sampler) {
   SamplerOptions recommended = model.recommended_sampler();

@@ -10,7 +10,6 @@
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
-#include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
@@ -141,15 +140,14 @@ FirstModel look_at_model(const CacheState& cache) {
   if (!fs::exists(model.path, absent)) return model;
   model.state = FirstModel::State::kDamaged;
   try {
-    const auto file = MappedFile::open(model.path);
-    Sha256 digest;
-    if (file->size() == named.n_bytes) digest.update(file->bytes());
-    if (digest.hex() == named.sha256) model.state = FirstModel::State::kVerified;
+    if (sha256_of_file(model.path) == named.sha256) model.state = FirstModel::State::kVerified;
   } catch (const ResourceError&) {  // may not be read: as good as damaged
   }
   return model;
 }
 
+// Turns facts into findings. Each method looks at one subject and notes at most what the user can
+// do about it.
 class Judge {
  public:
   explicit Judge(const Checkup& checkup) : checkup_(checkup) {}

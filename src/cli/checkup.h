@@ -1,4 +1,4 @@
-// What `limpid doctor` looks at, and what it makes of it.
+// The facts that `limpid doctor` collects, and its findings from them.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct Finding {
   std::string text;  // what, and what to do
 };
 
-// What deserves a word, the problems first.
+// The findings, problems first.
 std::vector<Finding> judge(const Checkup& checkup);
 
 }  // namespace limpid::cli

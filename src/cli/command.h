@@ -28,8 +28,8 @@ struct Command {
   Run (*declare)(CLI::App& app);
 };
 
-// What most commands are: a struct of values, a function declare(app, values) that declares the
-// options that set them, and a function run(values) that gives the exit code.
+// Makes a command's Command::declare of its three parts: a struct of values, a function
+// declare(app, values) for the options that set them, and a function run(values).
 template <typename Values, auto declare, auto run>
 Run bind(CLI::App& app) {
   const auto values = std::make_shared<Values>();

@@ -1,6 +1,11 @@
-// `limpid completion`: scripts that let a shell complete commands, options and file names, made
-// from what each command declares.
-
+// `limpid completion`: scripts that let a shell complete commands, options and file names, made from
+// the declarations of all commands.
+//
+// - bash calls _limpid, which leaves the completions of the current word in COMPREPLY. The script has
+//   two `case` tables: the options of each command, and the values of each "command:option".
+// - zsh has _arguments, which wants a specification per option, "(-n --predict)-n[help]:N:": in
+//   parentheses the names that exclude each other, then the help, the value and its completions.
+// - fish wants one `complete` line per option, with the command as its condition.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +29,7 @@ bool names_a_file(const Option& option) {
   return std::ranges::find(kPlaces, placeholder(option)) != kPlaces.end();
 }
 
-// The first line of a help text, without the clauses behind it: what a menu has room for.
+// The first clause of a help text: a menu has room for no more.
 std::string short_help(const Option& option) {
   const std::string& help = option.get_description();
   return help.substr(0, std::min(help.find('\n'), help.find("; ")));
@@ -113,7 +118,7 @@ std::string fish_option(const std::string& command, const Option& option) {
   std::string line = fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}'", command);
   for (const std::string& spelling : spellings(option)) {
     const bool is_long = spelling.starts_with("--");
-    // -s: one letter; -o: several letters behind one dash.
+    // -s: one letter; -o: several letters after one dash.
     const char* kind = is_long ? "-l" : spelling.size() == 2 ? "-s" : "-o";
     line += fmt::format(" {} {}", kind, spelling.substr(is_long ? 2 : 1));
   }

@@ -27,6 +27,8 @@ Conversation::Conversation(LanguageModel model, ConversationOptions options,
       reader_(make_line_reader()),
       chat_(model_, options_.chat) {}
 
+// Turns come from `first`, then from the reader. Over a pipe the conversation ends with the input;
+// a person ends it with Ctrl-D, /exit, or Ctrl-C twice at the prompt.
 int Conversation::hold(std::optional<std::string> first) {
   if (reader_->is_person() && !options_.banner.empty()) print_note(options_.banner);
   if (!options_.chat.system && !has_system_message()) {

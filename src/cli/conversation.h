@@ -72,7 +72,7 @@ class Conversation {
   std::unique_ptr<LineReader> reader_;
   Chat chat_;
   bool is_over_ = false;
-  bool was_interrupted_ = false;  // Ctrl-C ended an answer that nobody can go on after
+  bool was_interrupted_ = false;  // Ctrl-C ended an answer and with it the conversation
 };
 
 }  // namespace limpid::cli

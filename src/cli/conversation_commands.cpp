@@ -55,7 +55,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
 }
 
-// What a shell would have done to FILE.
+// `path` with a leading ~/ replaced, as a shell would have done.
 std::string with_home(const std::string& path) {
   const char* home = std::getenv("HOME");
   return home != nullptr && path.starts_with("~/") ? home + path.substr(1) : path;

@@ -1,7 +1,6 @@
 // `limpid convert`: a model in another layout.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 
 #include "base/check.h"
@@ -45,6 +44,7 @@ void declare(CLI::App& app, ConvertFlags& values) {
   declare_threads(app, values.model);
 }
 
+// What --to says, or GGUF when OUT ends so.
 Layout layout_of(const ConvertFlags& values) {
   const std::string extension = std::filesystem::path(values.out).extension().string();
   const std::string name = values.layout.empty() && extension == ".gguf" ? "gguf" : values.layout;
@@ -83,23 +83,18 @@ int run(const ConvertFlags& values) {
   check_not_the_input(values.out, *checkpoint);
   check_no_other_model(values.out, options.layout);
   ProgressBar bar("converting");
-  options.write.progress = [&bar](uint64_t done, uint64_t total) {
-    bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
-    return true;
-  };
+  options.write.progress = bar.of_bytes();
   options.write.calibration_progress = [&bar](uint64_t done, uint64_t total) {
     bar.show(done, total, fmt::format("{} of {} tokens read before", done, total));
     return true;
   };
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const ExportResult result = export_model(values.out, *checkpoint, options);
   bar.wipe();
   for (const std::string& remark : result.remarks) print_log(remark);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print_log(fmt::format("{}: {} from {} in {:.1f} s", values.out,
                         format_bytes(result.plan.bytes_after),
-                        format_bytes(result.plan.bytes_before), seconds));
+                        format_bytes(result.plan.bytes_before), watch.seconds()));
   return kExitOk;
 }
 

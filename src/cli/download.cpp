@@ -34,7 +34,7 @@ std::string file_name_of(const std::string& url) {
 
 std::string download_once(const std::string& url) {
   LIMPID_CHECK(ArgumentError, url.starts_with("https://") || url.starts_with("http://"),
-               "{} is no address that begins with https:// or http://", url);
+               "{} does not begin with https:// or http://", url);
   const fs::path folder = cache_folder("data");
   const fs::path path = folder / file_name_of(url);
   if (!fs::exists(path)) {

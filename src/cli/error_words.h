@@ -1,4 +1,4 @@
-// What the library throws, in the words of the program.
+// Errors of the library in the words of the program.
 #pragma once
 
 #include <exception>

@@ -77,7 +77,9 @@ struct Declaration {
   }
 };
 
-// Declares an option whose texts are read by `read`, which gives the problem with one, or "".
+// Declares an option whose texts are read by `read`, which gives the problem with one, or "". CLI11
+// gives the texts as they are: its own conversions read "010" as octal, "{}" as an empty list, and
+// take a number that is too large for its largest value.
 template <typename Read>
 CLI::Option* add_read(CLI::App& app, std::string_view text, bool takes_all, const std::string& help,
                       std::string_view env, Read read) {
@@ -99,13 +101,6 @@ CLI::Option* add_read(CLI::App& app, std::string_view text, bool takes_all, cons
 }
 
 template <typename T>
-struct OptionalValue;
-template <typename T>
-struct OptionalValue<std::optional<T>> {
-  using type = T;
-};
-
-template <typename T>
 std::string read_into(const std::string& text, const Range& range, T& value) {
   if constexpr (std::is_arithmetic_v<T>) {
     return read_number(text, range, value);
@@ -114,7 +109,7 @@ std::string read_into(const std::string& text, const Range& range, T& value) {
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     return value.push_back(text), "";
   } else {
-    typename OptionalValue<T>::type read{};
+    typename T::value_type read{};  // of std::optional
     const std::string problem = read_into(text, range, read);
     if (problem.empty()) value = read;
     return problem;
@@ -128,7 +123,9 @@ std::string as_switch(const std::string& word) {
   return word;
 }
 
-// Letters inserted, removed, replaced, or two neighbours swapped (Damerau 1964).
+// How many letters must be inserted, removed or replaced, or swapped with their neighbour, to turn
+// `a` into `b` (Damerau 1964): 1 for "tmep" and "temp". Row i of the table has the distances from
+// the first i letters of `a` to each beginning of `b`; a row depends on the two before it only.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before;  // rows i - 1, i and i + 1 of the table
   std::vector<size_t> row;
@@ -163,6 +160,12 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 // The words as CLI11 is to read them, and the name under which each option was given.
+//
+// The words are walked once, because only who knows the options can tell a name from a value: in
+// "-p -st" the text "-st" belongs to -p. For the options of `run`
+//   -p -st --temp=0.5 -n32 -ctk f32 -
+// becomes
+//   --_p -st --temp 0.5 --_n 32 --_ctk f32 --_f -
 struct Prepared {
   Arguments words;
   std::map<const CLI::Option*, std::string> given_as;
@@ -324,6 +327,7 @@ void parse(CLI::App& app, std::string_view command, const Arguments& arguments) 
   }
 }
 
+// A short word must be nearer than a long one: "-n" is not a typo of "-p".
 std::string nearest(std::string_view word, const std::vector<std::string>& choices) {
   std::string best;
   const size_t limit = word.size() <= 2   ? 0

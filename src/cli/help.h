@@ -1,5 +1,5 @@
-// What a command says of itself, read from its CLI::App: the one source of --help, of completion
-// and of the manual page.
+// The declarations of a command, read from its CLI::App: the one source of --help, completion and
+// the manual page.
 #pragma once
 
 #include <string>

@@ -52,7 +52,10 @@ bool is_sha256(std::string_view text) {
          });
 }
 
-// Nothing for a file in a folder.
+// A file of the listing, or nothing for a file in a folder. An entry is
+//   {"rfilename": "model.safetensors", "size": 988097824, "lfs": {"sha256": "…", "size":
+//   988097824}}
+// where "lfs" is there for large files only.
 std::optional<HubFile> read_file(const JsonPlace& place) {
   HubFile file;
   file.name = place["rfilename"].string();
@@ -116,15 +119,15 @@ Hub::Hub(std::string endpoint) : endpoint_(std::move(endpoint)), token_(environm
 
 Hub::Listing Hub::list(const std::string& repository, const std::string& revision) const {
   LIMPID_CHECK(ArgumentError, is_repository_name(repository),
-               "{} is no repository: give ORGANISATION/MODEL", repository);
-  LIMPID_CHECK(ArgumentError, is_plain_name(revision), "'{}' is no branch, tag or commit",
+               "{} is not a repository: give ORGANISATION/MODEL", repository);
+  LIMPID_CHECK(ArgumentError, is_plain_name(revision), "'{}' is not a branch, tag or commit",
                revision);
   const std::string url =
       fmt::format("{}/api/models/{}/revision/{}?blobs=true", endpoint_, repository, revision);
   const JsonFile json(url, http_get({url, token_}, kLongestListing));
   Listing listing;
   listing.revision = json.root()["sha"].string();
-  if (!is_plain_name(listing.revision)) json.root()["sha"].fail("is no commit");
+  if (!is_plain_name(listing.revision)) json.root()["sha"].fail("is not a commit");
   for (const JsonPlace& entry : json.root()["siblings"].elements()) {
     if (auto file = read_file(entry)) listing.files.push_back(std::move(*file));
   }

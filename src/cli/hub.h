@@ -9,7 +9,7 @@
 
 namespace limpid::cli {
 
-// Whether `name` is a repository's: "organisation/model".
+// Whether `name` has the form of a repository's name, "organisation/model".
 bool is_repository_name(std::string_view name);
 
 struct HubFile {
@@ -27,7 +27,7 @@ class Hub {
     std::string revision;  // of the commit that the files belong to
     std::vector<HubFile> files;
   };
-  // What is in a repository at a branch, tag or commit. Throws ResourceError, FormatError.
+  // The files of a repository at a branch, tag or commit. Throws ResourceError, FormatError.
   Listing list(const std::string& repository, const std::string& revision) const;
   std::string url_of(const std::string& repository, const std::string& revision,
                      const std::string& file) const;
@@ -46,7 +46,7 @@ std::vector<HubFile> choose_files(const std::string& repository, const Hub::List
 
 // Which of these names of files is the .gguf that `repository:type` means, as llama.cpp reads it:
 // the first whose name contains `type`, in letters of either case; "" means Q4_K_M, or else the
-// first of all. "" when there is none. A part that sees pictures (mmproj) is no model.
+// first of all. "" when there is none. A vision part (mmproj) is left out.
 std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type);
 
 }  // namespace limpid::cli

@@ -26,8 +26,8 @@
 namespace limpid::cli {
 namespace {
 
-// What the file calls the tensors of `checkpoint`: those whose bytes lie in the same place. One
-// that is made of others has no such name.
+// The names that the file has for the tensors of `checkpoint`, found by the place of their bytes. A
+// tensor that is made of others has no such name.
 std::map<std::string, std::string> names_in_file(const Checkpoint& checkpoint) {
   using Place = std::pair<std::string, ptrdiff_t>;  // file, offset
   const auto place_of = [](const Checkpoint& holder, const TensorView& tensor) {

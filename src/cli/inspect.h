@@ -1,4 +1,4 @@
-// What `limpid inspect` shows of a checkpoint.
+// The facts that `limpid inspect` shows of a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Inspection {
   std::string problem;  // why there is no spec or plan; empty when there are both
 };
 
-// What is counted in a transformer: n_layers, d_model, … and the architecture that has them.
+// The architecture and its sizes: n_layers, d_model, …
 nlohmann::ordered_json sizes_to_json(const DecoderSpec& spec);
 // Everything, arrays in full.
 nlohmann::ordered_json to_json(const Inspection& inspection);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Vectors stay f32 in a quantised file, and a row that is no whole number of blocks is f16.
+// In a quantised file vectors stay f32, and rows that are not a multiple of the block size are f16.
 uint64_t bytes_as(DType dtype, const Checkpoint& checkpoint) {
   uint64_t n_bytes = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) {

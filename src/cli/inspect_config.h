@@ -1,4 +1,4 @@
-// What `limpid inspect --config` says of a model from its shape alone.
+// The facts that `limpid inspect --config` computes from a model's sizes alone.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ConfigurationReport {
   int64_t n_attention = 0;
   int64_t n_feed_forward = 0;
   int64_t n_norms = 0;
-  // What as many key-value heads as heads would take.
+  // With as many key-value heads as heads.
   int64_t n_attention_full = 0;
   uint64_t kv_bytes_per_token = 0;  // f16
   uint64_t kv_bytes_per_token_full = 0;

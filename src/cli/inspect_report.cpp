@@ -18,6 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Text for people shortens arrays and long strings; JSON for programs has everything.
 constexpr size_t kShownItems = 6;
 constexpr size_t kShownCharacters = 100;
 

@@ -27,7 +27,8 @@ uint64_t size_of(const fs::path& path) {
   return absent ? 0 : size;
 }
 
-// What pull leaves in a repository's folder: files with their marks beside them, and halves.
+// The files that pull leaves in a repository's folder: complete ones, their marks, and partial
+// ones.
 std::vector<fs::path> pulled_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::path& path : entries_of(folder)) {

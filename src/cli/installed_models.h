@@ -16,8 +16,8 @@ struct InstalledModel {
 // Those in models_directory(), by name. Of a repository only what `pull` has finished counts.
 std::vector<InstalledModel> installed_models();
 
-// Removes a model's files that `pull` has brought, half ones included; what else lies in their
-// folder stays. Gives what was there. Throws ArgumentError when nothing was, ResourceError.
+// Removes the files of a model that `pull` fetched, partial ones included; other files in their
+// folder stay. Returns what was removed. Throws ArgumentError when nothing was here, ResourceError.
 InstalledModel remove_model(const std::string& name);
 
 }  // namespace limpid::cli

@@ -11,8 +11,8 @@ namespace limpid::cli {
 // ${XDG_STATE_HOME:-~/.local/state}/limpid/chat_history, or "" when neither variable is set.
 std::filesystem::path chat_history_path();
 
-// At most 1000 entries. What was typed is private: the file has mode 0600, and a folder that is
-// made for it 0700. A file that cannot be read or written costs the history, nothing else.
+// At most 1000 entries. The lines are private: the file has mode 0600, and a folder that is made
+// for it 0700. If the file cannot be read or written, only the history is lost.
 class LineHistory {
  public:
   // Reads the file at `path`; "" keeps nothing beyond this object.

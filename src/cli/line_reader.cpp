@@ -38,7 +38,7 @@ class PipeReader : public LineReader {
   [[nodiscard]] bool is_person() const override { return false; }
 };
 
-// A terminal in this mode puts kPasteBegin and kPasteEnd around what is pasted (xterm's
+// A terminal in this mode puts kPasteBegin and kPasteEnd around a paste (xterm's
 // "bracketed paste").
 constexpr const char* kPasteOn = "\x1b[?2004h";
 constexpr const char* kPasteOff = "\x1b[0m\x1b[?2004l";
@@ -101,7 +101,7 @@ class TerminalReader : public LineReader {
     // libedit edits characters, not bytes, in a UTF-8 locale.
     const char* locale = std::setlocale(LC_CTYPE, "");
     if (locale == nullptr || std::string_view(locale) == "C") std::setlocale(LC_CTYPE, "C.UTF-8");
-    // The prompt belongs to the terminal, also when the answers go elsewhere.
+    // The prompt goes to the terminal even when the answers go elsewhere.
     edit_ = el_init("limpid", stdin, out_, stderr);
     LIMPID_CHECK(ResourceError, edit_ != nullptr, "cannot edit lines on this terminal; try a pipe");
     el_set(edit_, EL_CLIENTDATA, this);
@@ -134,7 +134,8 @@ class TerminalReader : public LineReader {
   TerminalReader& operator=(const TerminalReader&) = delete;
 
   std::optional<std::string> next(const char* prompt) override {
-    while (signals_.next() != 0) {  // what came while nobody waited; libedit asks for the size
+    while (signals_.next() !=
+           0) {  // signals that came between two lines; libedit asks for the size
     }
     const std::string_view style = style_.question();
     prompt_ = style.empty() ? L"" : L"\1" + std::wstring(style.begin(), style.end()) + L"\1";

@@ -19,8 +19,8 @@ class LineReader {
   [[nodiscard]] virtual bool is_person() const = 0;
 };
 
-// Chooses by whether standard input is a terminal. On a terminal what is typed between two calls of
-// next() is not echoed, and belongs to the next line. One at a time; needs an InterruptGuard.
+// For a terminal or a pipe, as standard input is. Characters typed on a terminal between two calls
+// of next() are not echoed; they belong to the next line. One at a time; needs an InterruptGuard.
 std::unique_ptr<LineReader> make_line_reader();
 
 // A place on a terminal, counted from the row and the column of a window where a text began.

@@ -1,8 +1,7 @@
-// `limpid logits`: the model's raw outputs, for whoever compares.
+// `limpid logits`: the model's raw outputs, for comparisons.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "base/check.h"
@@ -27,6 +26,7 @@ struct LogitsFlags {
   std::string output;
 };
 
+// From the one source that was given; with ids, a model without a tokenizer works too.
 std::vector<TokenId> read_ids(const LogitsFlags& values, const Checkpoint& checkpoint) {
   const int n_sources = int{values.ids.has_value()} + int{values.ids_file.has_value()} +
                         int{values.prompt.has_value()};
@@ -71,7 +71,7 @@ int64_t evaluate(Model& model, KvCache& cache, std::span<const TokenId> ids, int
   const auto n_tokens = static_cast<int64_t>(ids.size());
   const auto vocab_size = static_cast<size_t>(model.spec().vocab_size);
   ProgressBar bar("evaluating");
-  // What comes after the last wanted position cannot change it.
+  // Tokens after the last wanted position cannot change its logits.
   const int64_t n_needed = rows.empty() ? 0 : rows.back().first + 1;
   for (int64_t begin = 0; begin < n_needed; begin += chunk) {
     const int64_t end = std::min({begin + chunk, n_tokens, n_needed});
@@ -123,12 +123,11 @@ int run(const LogitsFlags& values) {
   const auto cache = model->make_cache(n_tokens, cache_dtype(values.model.options.cache_type_k),
                                        cache_dtype(values.model.options.cache_type_v));
   NpyFile file(values.output, static_cast<int64_t>(rows.size()), model->spec().vocab_size);
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const int64_t n_evaluated =
       evaluate(*model, *cache, ids, to_open_options(values.model).n_batch, rows, file);
   file.finish();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   print_log(fmt::format("{} rows of {} tokens in {:.2f} s ({:.1f} tokens/s): {}", rows.size(),
                         n_tokens, seconds, static_cast<double>(n_evaluated) / seconds,
                         values.output));

@@ -27,6 +27,7 @@ std::string proc_field(const char* file, std::string_view key) {
   return "";
 }
 
+// The instruction sets that matter to kernels, of those that the kernel of the system reports.
 std::vector<std::string> kernel_features() {
   // As Linux spells them, for x86 and for 64-bit ARM.
   constexpr std::array<std::string_view, 18> kWanted = {

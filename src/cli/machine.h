@@ -1,4 +1,4 @@
-// What the machine is, and how fast it could be at best.
+// The machine, and how fast it can be at best.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a machine is, as `limpid devices` and `limpid doctor` print it.
+// The description of a machine that `limpid devices` and `limpid doctor` print.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// `limpid`: finds the subcommand, and turns whatever is thrown into one line and an exit code.
+// `limpid`: finds the subcommand, runs it, and turns an exception into one line and an exit code.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>

@@ -15,7 +15,8 @@ namespace {
 
 using Option = CLI::Option;
 
-// Text as groff prints it as it stands: hyphens that stay minus signs, no escapes, no requests.
+// `text` written so that groff prints it unchanged: it would read hyphens, backslashes, quotes and
+// a leading dot as markup.
 std::string roff(std::string_view text) {
   std::string out;
   for (bool line_begins = true; !text.empty(); line_begins = out.back() == '\n') {
@@ -69,7 +70,8 @@ std::string longest_name(const Option& option) {
   return std::ranges::max(spellings(option), {}, &std::string::size);
 }
 
-// An item that occurs in the options of several commands is explained once. In order.
+// The options that several commands declare in the same words, in order. The page explains them
+// once; two options are the same if their items on the page are.
 std::vector<const Option*> shared_options(std::span<const DeclaredCommand> commands) {
   std::map<std::string, int> n_uses;
   std::vector<const Option*> first_uses;
@@ -102,7 +104,7 @@ std::string command_section(const DeclaredCommand& command, std::span<const Opti
   return page + ".EE\n";
 }
 
-// Each variable with the options that it stands for.
+// Each environment variable with the option that it sets.
 std::string environment_section(std::span<const DeclaredCommand> commands) {
   std::map<std::string, std::string> variables = {
       {"XDG_CACHE_HOME", "where models are kept, in its folder limpid (~/.cache)"},

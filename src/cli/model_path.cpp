@@ -47,7 +47,7 @@ std::string models_directory() { return cache_folder("models"); }
 
 namespace {
 
-// What was pulled of a repository: its folder, or the one .gguf in it. "" when nothing was.
+// Where a pulled repository lies: its folder, or the only .gguf in it. "" when it was not pulled.
 std::string find_pulled(const std::string& repository) {
   const fs::path folder = repository_folder(repository);
   std::error_code absent;
@@ -62,14 +62,14 @@ std::string find_pulled(const std::string& repository) {
   return found;
 }
 
-// A short name, or what lies in the same folder and is spelled much like `model`; or "".
+// The short name or the file in the same folder whose spelling is nearest to `model`, or "".
 std::string near(const std::string& model) {
   std::vector<std::string> choices;
   for (const NamedModel& named : named_models()) choices.emplace_back(named.name);
   std::string name = nearest(model, choices);
   if (!name.empty()) return name;
   choices.clear();
-  // Without the ending, which would make every file of its kind look alike.
+  // Compared without the ending, which would make all files of a kind look alike.
   const fs::path path(model);
   const fs::path folder = path.parent_path();
   std::error_code absent;
@@ -82,6 +82,8 @@ std::string near(const std::string& model) {
 
 }  // namespace
 
+// In this order: a path that exists, a short name, a repository that was pulled. Otherwise an error
+// with the nearest name.
 std::string resolve_model(const std::string& model) {
   LIMPID_CHECK(ArgumentError, !model.empty(),
                "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");

@@ -17,8 +17,8 @@ struct NamedModel {
   uint64_t n_bytes;
   std::string_view sha256;
   std::string_view description;
-  // What `limpid chat` samples with when no flag says otherwise, as set_samplers reads it; ""
-  // leaves it to the file. Chosen by trial: docs/adr/0006-sampling-settings-by-trial.md.
+  // Default sampling settings of `limpid chat`, in the form that set_samplers reads; "": the file's
+  // own. Chosen by trial: docs/adr/0006-sampling-settings-by-trial.md.
   std::string_view sampling;
 
   [[nodiscard]] std::string_view file_name() const { return member.substr(member.rfind('/') + 1); }

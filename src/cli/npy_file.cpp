@@ -13,7 +13,9 @@ static_assert(std::endian::native == std::endian::little, "rows are written as t
 
 NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols) : n_cols_(n_cols) {
   if (path != "-") file_.emplace(std::move(path));
-  // Magic, version, length of the rest; the rest ends with a newline at a multiple of 64.
+  // "\x93NUMPY", the version 1.0, the length of the rest in two bytes, and a Python dictionary as
+  // text: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }. Blanks and a newline fill it
+  // up to a multiple of 64, so that the array that follows is aligned.
   std::string header = fmt::format(
       "{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", n_rows, n_cols);
   constexpr size_t kPreamble = 10;

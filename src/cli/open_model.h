@@ -14,11 +14,11 @@
 
 namespace limpid::cli {
 
-// Where the model lies that -m or -hf names; what -hf names is fetched if it is not here. Throws as
-// resolve_model and pull_repository do, and ArgumentError for a tokenizer's file.
+// The path of the model that -m or -hf names. A model of -hf is fetched if it is not here. Throws
+// as resolve_model and pull_repository do, and ArgumentError for a tokenizer's file.
 std::string model_path(const ModelFlags& flags);
 
-// The checkpoint in our names, with what the flags say in place of its own.
+// The checkpoint in Limpid's names, with the overrides that the flags give.
 std::shared_ptr<const Checkpoint> open_header(const ModelFlags& flags);
 
 // The tokenizer of a model, or of tokenizer files alone: a tokenizer.json, a folder that holds one,
@@ -28,18 +28,13 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
                                                 std::string_view encoding = {});
 
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
-// The model runs on what `wrap` makes of the executor that the flags choose.
+// `wrap` may put another executor around the one that the flags choose.
 using WrapExecutor = std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)>;
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
                                          std::shared_ptr<const Checkpoint> checkpoint,
                                          const WrapExecutor& wrap = {});
 
-// Everything. `chat_template` (Jinja) stands in for the model's own unless empty.
+// Everything. `chat_template` (Jinja) replaces the model's own unless it is empty.
 LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {});
-
-// The samplers that the model recommends, unless an option gave them (GenerationFlags). Logs the
-// change when `verbose`.
-void apply_model_samplers(const std::vector<std::string>& given, bool verbose,
-                          const LanguageModel& model, SamplerOptions& sampler);
 
 }  // namespace limpid::cli

@@ -28,7 +28,7 @@ void declare_model_path(CLI::App& app, ModelFlags& values);
 // --config, --rope-scaling
 void declare_overrides(CLI::App& app, ModelFlags& values);
 void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env = {});
-// All of ModelFlags. `n_ctx_default` says in words what -c is where nobody gives it.
+// All of ModelFlags. `n_ctx_default` says in words what -c is by default.
 void declare_model(CLI::App& app, ModelFlags& values,
                    std::string_view n_ctx_default = "the model's own, or what memory allows of it");
 // With the bounds that one option sets to another. Throws ArgumentError.

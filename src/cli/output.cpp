@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,11 +19,6 @@
 
 namespace limpid::cli {
 namespace {
-
-double seconds_now() {
-  using Clock = std::chrono::steady_clock;
-  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
-}
 
 std::atomic<bool> bar_is_drawn = false;  // of a ProgressBar
 
@@ -133,6 +127,8 @@ size_t terminal_columns(int descriptor) {
   return known ? size.ws_col : kUsual;
 }
 
+// "loading [####......]  40% 1.2 GB of 3.0 GB": the bar takes the columns that title, percentage
+// and note leave. Where fewer than five cells are left, the note goes, then the bar.
 std::string progress_line(std::string_view title, double share, std::string_view note,
                           size_t n_columns) {
   constexpr size_t kMostCells = 30;
@@ -163,14 +159,20 @@ ProgressBar::~ProgressBar() { wipe(); }
 
 void ProgressBar::show(uint64_t done, uint64_t total, std::string_view note) {
   if (!live_ || total == 0) return;
-  const double now = seconds_now();
-  if (drawn_ && now - last_ < 0.1) return;
-  last_ = now;
+  if (drawn_ && since_drawn_.seconds() < 0.1) return;
+  since_drawn_ = {};
   bar_is_drawn = drawn_ = true;
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const std::string line = progress_line(title_, share, note, terminal_columns(STDERR_FILENO));
   fmt::print(stderr, "\r{}\x1b[K", for_terminal(line));
   std::fflush(stderr);
+}
+
+std::function<bool(uint64_t, uint64_t)> ProgressBar::of_bytes() {
+  return [this](uint64_t done, uint64_t total) {
+    show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
+    return true;
+  };
 }
 
 void ProgressBar::wipe() {

@@ -1,23 +1,25 @@
-// Where things go: data on stdout, everything else on stderr. What a terminal would obey instead of
-// show (terminal_text.h) is escaped here, on the way out, and nowhere before.
+// Output: data on stdout, everything else on stderr. Characters that a terminal would obey instead
+// of show (terminal_text.h) are escaped here, and only here.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace limpid::cli {
 
-// As it is, byte for byte, unless stdout is a terminal. Throws ResourceError when stdout cannot
-// take it (disk full).
+// Writes `data` byte for byte unless stdout is a terminal. Throws ResourceError when that fails
+// (disk full).
 void write_out(std::string_view data);
 void flush_out();
 
-// "limpid: …" on stderr, in one line whatever `message` holds.
+// "limpid: …" on stderr, in one line: newlines in `message` become blanks.
 void print_error(std::string_view message);
-// The same of `path` and what is to be said of it, for a signal handler. Async-signal-safe.
+// The same with `path` and then `problem`, for a signal handler. Async-signal-safe.
 void print_error_in_handler(std::string_view path, std::string_view problem) noexcept;
-// A line of log on stderr. `style` is an escape sequence of ours that holds for the line, or "".
+// A line of log on stderr. `style` is an escape sequence for the line, or "".
 void print_log(std::string_view message, std::string_view style = {});
 
 bool stdin_is_terminal();
@@ -38,6 +40,17 @@ std::string read_text(const std::string& path);
 std::string progress_line(std::string_view title, double share, std::string_view note,
                           size_t n_columns);
 
+// Measures the time since it was made.
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
 // One line on a terminal's stderr that fills; nothing elsewhere.
 class ProgressBar {
  public:
@@ -46,15 +59,18 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `note` stands behind the bar. Draws at most ten times a second.
+  // `note` follows the bar. Draws at most ten times a second.
   void show(uint64_t done, uint64_t total, std::string_view note = {});
+  // A callback of progress for the library, which shows "1.2 GB of 3.4 GB" and never cancels. The
+  // bar must outlive it.
+  std::function<bool(uint64_t done, uint64_t total)> of_bytes();
   void wipe();
 
  private:
   std::string title_;
   bool live_;
   bool drawn_ = false;
-  double last_ = 0;
+  Stopwatch since_drawn_;
 };
 
 }  // namespace limpid::cli

@@ -2,7 +2,6 @@
 // it.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +21,8 @@ namespace {
 constexpr int64_t kDefaultContext = 512;
 constexpr uint64_t kMaxLogitBytes = uint64_t{512} << 20;
 
-// Sums over predicted tokens.
+// Sums over predicted tokens. The perplexity is exp(mean negative log-likelihood): a model that
+// guesses among k equally likely tokens has perplexity k.
 struct Estimate {
   double nll = 0;
   double nll_squared = 0;
@@ -38,7 +38,8 @@ struct Estimate {
   }
 };
 
-// -log softmax(logits)[id], in f64.
+// -log softmax(logits)[id] = log(sum_i exp(logits[i])) - logits[id], in f64. The largest logit is
+// subtracted first, so that no exponential overflows.
 double negative_log_likelihood(std::span<const float> logits, TokenId id) {
   float largest = logits.front();
   for (const float logit : logits) largest = std::max(largest, logit);
@@ -48,7 +49,7 @@ double negative_log_likelihood(std::span<const float> logits, TokenId id) {
 }
 
 // The text's tokens in chunks of n_ctx that do not overlap. The first half of each is context only;
-// where the tokenizer adds BOS, it stands in place of a chunk's first token.
+// where the tokenizer adds BOS, it replaces a chunk's first token.
 class Evaluation {
  public:
   Evaluation(Model& model, const ModelFlags& flags, std::vector<TokenId> ids,
@@ -67,7 +68,7 @@ class Evaluation {
   int64_t n_chunks() const { return static_cast<int64_t>(ids_.size()) / n_ctx_; }
   int64_t n_together() const { return n_together_; }
 
-  // Evaluates chunks [begin, begin + n) in two passes: what is context, then what is predicted.
+  // Evaluates chunks [begin, begin + n) in two passes: the context, then the tokens to predict.
   void add_chunks(int64_t begin, int64_t n, Estimate& estimate) {
     std::vector<std::vector<TokenId>> chunks;
     std::vector<StepItem> items;
@@ -90,7 +91,7 @@ class Evaluation {
  private:
   static size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
-  // The last token of a chunk predicts nothing that is counted.
+  // The prediction from the last token of a chunk is not counted.
   void add_rows(std::span<const float> logits, int64_t begin, int64_t n, Estimate& estimate) {
     const int64_t n_rows = n_ctx_ - first_;
     const auto vocab_size = size_of(model_.spec().vocab_size);
@@ -181,10 +182,9 @@ int run(PerplexityFlags& values) {
   const int64_t n_chunks = values.max_chunks > 0
                                ? std::min(values.max_chunks, evaluation.n_chunks())
                                : evaluation.n_chunks();
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const Estimate estimate = estimate_over(evaluation, n_chunks);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   if (values.json) {
     const nlohmann::ordered_json document = {{"perplexity", estimate.perplexity()},
                                              {"error", estimate.error()},

@@ -19,7 +19,7 @@ constexpr std::string_view kUnreachable[] = {"Failed to establish a new connecti
                                              "Connection refused",
                                              "Connection reset by peer",
                                              "Cannot connect to proxy"};
-// Last: pip ends with it whatever kept it from asking.
+// Last, because pip ends with it after every other failure too.
 constexpr std::string_view kUnknown[] = {"No matching distribution found"};
 
 struct Reason {

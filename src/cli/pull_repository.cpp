@@ -9,7 +9,6 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
-#include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "cli/http_file.h"
 #include "cli/hub.h"
@@ -22,19 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string sha256_of(const fs::path& path) {
-  Sha256 digest;
-  digest.update(MappedFile::open(path)->bytes());
-  return digest.hex();
-}
-
 uint64_t size_of(const fs::path& path) {
   std::error_code absent;
   const uint64_t size = fs::file_size(path, absent);
   return absent ? 0 : size;
 }
 
-// What came of a file, in one line beside it: size and SHA-256. A file that has one was verified.
+// The mark of a verified file: a line beside it with its size and SHA-256.
 fs::path mark_of(const fs::path& target) { return target.string() + kMarkEnding; }
 
 std::string mark_text(const HubFile& file) {
@@ -96,7 +89,7 @@ class Puller {
 
   static void verify(const HubFile& file, const fs::path& part) {
     if (file.sha256.empty()) return;
-    const std::string found = sha256_of(part);
+    const std::string found = sha256_of_file(part);
     if (found == file.sha256) return;
     fs::remove(part);
     throw ResourceError(fmt::format(

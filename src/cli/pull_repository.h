@@ -6,8 +6,8 @@
 
 namespace limpid::cli {
 
-// Endings of what lies beside a file of a repository: the sign that it was verified, and what came
-// of it so far.
+// Endings of the files beside a file of a repository: the mark that it was verified, and the part
+// that was fetched so far.
 inline constexpr char kMarkEnding[] = ".verified";
 inline constexpr char kPartialEnding[] = ".part";
 
@@ -23,13 +23,13 @@ struct RepositoryPull {
 // Where a repository's files are kept: models_directory() + "/ORGANISATION/MODEL".
 std::string repository_folder(const std::string& repository);
 
-// Where the repository "ORGANISATION/MODEL[:TYPE]" lies, as -m would have to name it; it is fetched
-// if it is not here. `file` is a .gguf of it, "": gguf_of_type's. Throws as pull_repository does,
-// and ResourceError when Ctrl-C ended it.
+// The path of the repository "ORGANISATION/MODEL[:TYPE]", for -m. It is fetched if it is not here.
+// `file` is a .gguf of it, "": gguf_of_type's. Throws as pull_repository does, and ResourceError
+// when Ctrl-C ended it.
 std::string path_of_repository(const std::string& repository, const std::string& file);
 
-// Fetches what is not there yet; gives what -m has to name, or nothing when Ctrl-C ended it (what
-// came is kept for the next time). Throws ArgumentError, ResourceError, FormatError.
+// Fetches the files that are not here yet. Returns the path for -m, or "" when Ctrl-C ended it; the
+// bytes that came are kept for the next time. Throws ArgumentError, ResourceError, FormatError.
 std::string pull_repository(const RepositoryPull& pull);
 
 }  // namespace limpid::cli

@@ -1,8 +1,6 @@
 // `limpid quantize`: a model in fewer bits, as GGUF.
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "base/check.h"
 #include "cli/command.h"
 #include "cli/open_model.h"
@@ -43,11 +41,13 @@ void declare(CLI::App& app, QuantizeFlags& values) {
   declare_threads(app, values.model);
 }
 
+// K types hold blocks of 256 weights. A tensor whose rows are not a multiple of that gets a type of
+// blocks of 32 instead, and the user is told.
 void report_fallbacks(const TensorPlan& plan) {
   for (const PlannedTensor& tensor : plan.tensors) {
     if (tensor.wanted == tensor.to) continue;
-    print_log(fmt::format("{}: rows of {} are no whole blocks of {}: {} instead", tensor.name,
-                          tensor.shape.cols(), dtype_info(tensor.wanted).name,
+    print_log(fmt::format("{}: rows of {} are not a multiple of the block size of {}: {} instead",
+                          tensor.name, tensor.shape.cols(), dtype_info(tensor.wanted).name,
                           dtype_info(tensor.to).name));
   }
 }
@@ -85,28 +85,23 @@ int run(const QuantizeFlags& values) {
   ProgressBar bar("quantising");
   WriteOptions write;
   write.n_threads = std::max(values.model.options.n_threads, 0);
-  write.progress = [&bar](uint64_t done, uint64_t total) {
-    bar.show(done, total, fmt::format("{} of {}", format_bytes(done), format_bytes(total)));
-    return true;
-  };
+  write.progress = bar.of_bytes();
   write.calibrate = !values.no_calibrate;
   ProgressBar calibration("calibrating");
   write.calibration_progress = [&calibration](uint64_t done, uint64_t total) {
     calibration.show(done, total, fmt::format("{} of {} tokens", done, total));
     return true;
   };
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const InputFacts facts{std::move(importance), calibrate(checkpoint, plan, write)};
   calibration.wipe();
   write_model_gguf(values.out, checkpoint, plan, &type, facts, write);
   bar.wipe();
   for (const std::string& remark : remarks) print_log(remark);
   if (!facts.means.not_measured.empty()) print_log(facts.means.not_measured);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,
                         format_bytes(plan.bytes_after), bits_per_weight(plan),
-                        format_bytes(plan.bytes_before), seconds));
+                        format_bytes(plan.bytes_before), watch.seconds()));
   return kExitOk;
 }
 

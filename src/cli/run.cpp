@@ -12,6 +12,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/sampler_settings.h"
 #include "cli/signals.h"
 #include "limpid/batch.hpp"
 #include "limpid/session.hpp"
@@ -19,7 +20,7 @@
 namespace limpid::cli {
 namespace {
 
-constexpr double kLeastLogprob = -9999;  // OpenAI's stand-in for minus infinity
+constexpr double kLeastLogprob = -9999;  // OpenAI's value for minus infinity
 constexpr int kMostLogprobs = 20;
 
 struct RunFlags {
@@ -36,7 +37,7 @@ struct RunFlags {
 std::vector<std::string> read_prompts(const RunFlags& values) {
   std::vector<std::string> prompts = values.prompts;
   for (const std::string& file : values.files) prompts.push_back(read_text(file));
-  // At a terminal nobody waits for a text that was not announced: it begins from BOS alone.
+  // At a terminal the program does not wait for a text without being told: it begins from BOS.
   if (prompts.empty()) prompts.push_back(stdin_is_terminal() ? "" : read_text("-"));
   if (values.escape) {
     for (std::string& prompt : prompts) prompt = unescape(prompt);
@@ -44,7 +45,8 @@ std::vector<std::string> read_prompts(const RunFlags& values) {
   return prompts;
 }
 
-// An answer that outgrows the context, though its text fits. One that has no end outgrows any.
+// The text fits and the answer outgrows the context. An answer without a bound outgrows any
+// context.
 [[noreturn]] void fail_full_context(const ContextOverflowError& error,
                                     const GenerationOptions& options) {
   const std::string context = sufficient_context(error);
@@ -85,7 +87,7 @@ nlohmann::ordered_json token_to_json(const TokenLogprob& token) {
   return json;
 }
 
-// As OpenAI's API has it for an answer: content[], each with its top_logprobs[].
+// The format of OpenAI's API: content[], each entry with its top_logprobs[].
 nlohmann::ordered_json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
   auto content = nlohmann::ordered_json::array();
   for (const TokenLogprobs& token : logprobs) {
@@ -135,8 +137,10 @@ int run(const RunFlags& values) {
   const std::vector<std::string> prompts = read_prompts(values);
 
   const LanguageModel model = open_language_model(values.model);
-  apply_model_samplers(values.generation.given_settings, values.model.verbose, model,
-                       options.sampler);
+  const std::string changed = apply_recommended(values.generation.given_settings,
+                                                model.recommended_sampler(), options.sampler);
+  if (values.model.verbose && !changed.empty())
+    print_log(fmt::format("sampling as the model recommends: {}", changed));
   const InterruptGuard interrupt(options.cancel);
   std::vector<GenerationResult> results;
   if (prompts.size() == 1) {

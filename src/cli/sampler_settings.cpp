@@ -49,6 +49,9 @@ constexpr Setting kSettings[] = {
     {"--frequency-penalty X", &SamplerOptions::frequency_penalty, kAny, "0: off (0)"},
 };
 
+// The members have three types, so a setting holds a std::variant of pointers to members and visits
+// it: the same code reads, shows and copies settings of every type.
+//
 // Gives the problem with `text`, or "".
 std::string read(const Setting& setting, const std::string& text, SamplerOptions& sampler) {
   return std::visit([&](auto member) { return read_number(text, setting.range, sampler.*member); },

@@ -27,7 +27,7 @@ void write_conversation(const std::string& path, const std::vector<Message>& mes
       read_conversation(path);
     } catch (const FormatError&) {
       throw ArgumentError(
-          fmt::format("{} exists and holds no conversation; choose another name", path));
+          fmt::format("{} exists and is not a conversation; choose another name", path));
     }
   }
   auto json = nlohmann::ordered_json::array();

@@ -12,8 +12,8 @@ namespace limpid::cli {
 // Throws ResourceError when the file cannot be read, FormatError when it holds anything else.
 std::vector<Message> read_conversation(const std::string& path);
 
-// Takes the place of a file at `path` only if that holds a conversation; throws ArgumentError
-// otherwise, and ResourceError when the file cannot be written.
+// Replaces a file at `path` only if that holds a conversation; throws ArgumentError otherwise, and
+// ResourceError when the file cannot be written.
 void write_conversation(const std::string& path, const std::vector<Message>& messages);
 
 }  // namespace limpid::cli

@@ -31,7 +31,9 @@ struct sigaction bus_error_before {};
 struct sigaction interrupt_before {};  // SIGINT and SIGTERM, before the InterruptGuard
 struct sigaction termination_before {};
 
-// All functions from here to install() are async-signal-safe.
+// A handler may interrupt any instruction, malloc() and printf() included, so it may call only
+// functions that POSIX lists as async-signal-safe (write, unlink, tcsetattr, _exit, …) and read
+// only atomic variables. That holds for all functions from here to install().
 bool clean_up() {
   while (is_leaving.test_and_set()) pause();  // another thread ends the program already
   const bool had_files = remove_temporary_files();

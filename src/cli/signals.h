@@ -1,5 +1,5 @@
-// What signals do: Ctrl-C stops an answer or ends the program, and a program that ends early leaves
-// the terminal as it was and no half-written file.
+// Signals: Ctrl-C stops an answer or ends the program. A program that ends early restores the
+// terminal and leaves no unfinished file.
 #pragma once
 
 #include "limpid/cancel.hpp"

@@ -29,6 +29,7 @@ struct TemplateFlags {
   bool no_generation_prompt = false;
 };
 
+// JSON of the kind that is wanted, an array or an object; `what` names it in errors.
 Json parse_json(const std::string& text, const std::string& what, Json::value_t wanted) {
   Json json = limpid::parse_json(text, what);
   LIMPID_CHECK(ArgumentError, json.type() == wanted, "{}: holds {}, not {}", what, json.type_name(),

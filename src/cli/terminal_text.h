@@ -1,5 +1,5 @@
-// Text of others on a terminal: a model's answer, a name from a file. A terminal obeys some
-// characters, so that such text could move the cursor, set a title or hide what precedes it.
+// Untrusted text on a terminal: a model's answer, a name from a file. A terminal obeys some
+// characters, so such text could move the cursor, set a title or hide the text before it.
 #pragma once
 
 #include <cstddef>

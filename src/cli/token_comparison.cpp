@@ -10,7 +10,7 @@
 namespace limpid::cli {
 namespace {
 
-// The tokens of one side, and how many bytes of the text each stands for.
+// The tokens of one side, and how many bytes of the text each covers.
 class Side {
  public:
   explicit Side(const TokenizedText& text) : text_(text) {
@@ -22,7 +22,7 @@ class Side {
     at_ = begin_;
   }
   bool at_end() const { return at_ == end_; }
-  // Moves the next token to `out`; gives the bytes it stands for.
+  // Moves the next token to `out`; gives the number of bytes that it covers.
   size_t take(std::vector<TokenId>& out) {
     const TokenId id = text_.ids[at_++];
     out.push_back(id);
@@ -31,7 +31,7 @@ class Side {
     if (!bytes.empty()) strip_ = false;
     return bytes.size() - (has_prefix ? 1 : 0);
   }
-  // What stands outside the text: BOS or EOS.
+  // Adds the tokens outside the text: BOS or EOS.
   void take_frame(bool before, std::vector<TokenId>& out) const {
     const size_t from = before ? 0 : end_;
     const size_t to = before ? begin_ : text_.ids.size();
@@ -76,7 +76,7 @@ std::string summary_of(const TokenizedText& text, size_t text_bytes) {
 
 bool cuts_alike(const TokenizedText& left, const TokenizedText& right, const ComparedStretch& row) {
   if (row.left.size() != row.right.size()) return false;
-  // One token each: the same stretch. BOS and EOS are alike whatever they are called.
+  // With one token each, both have the same stretch. BOS and EOS count as equal under any name.
   return row.left.size() == 1 ||
          std::equal(row.left.begin(), row.left.end(), row.right.begin(), [&](TokenId a, TokenId b) {
            return left.tokenizer->bytes_of(a, true) == right.tokenizer->bytes_of(b, true);
@@ -85,6 +85,8 @@ bool cuts_alike(const TokenizedText& left, const TokenizedText& right, const Com
 
 }  // namespace
 
+// Takes tokens from the side that has covered fewer bytes until both have covered the same number:
+// "un|lock|ed" beside "unlock|ed" gives the stretches "unlock" (2 tokens and 1) and "ed" (1 and 1).
 std::vector<ComparedStretch> align_tokens(const TokenizedText& left, const TokenizedText& right) {
   Side a(left), b(right);
   std::vector<ComparedStretch> rows;

@@ -9,7 +9,7 @@
 
 namespace limpid::cli {
 
-// What a tokenizer made of the text. BOS and EOS that frame it are not part of the text.
+// The tokens of a text. BOS and EOS around them are not part of the text.
 struct TokenizedText {
   std::string name;  // of the model, for the head of its column
   const Tokenizer* tokenizer;
@@ -17,7 +17,7 @@ struct TokenizedText {
   bool framed;  // with BOS and EOS where the tokenizer puts them
 };
 
-// The shortest stretches of the text at whose ends both have a boundary.
+// The shortest stretches of the text at whose ends both tokenizers have a boundary.
 struct ComparedStretch {
   std::vector<TokenId> left, right;
 };

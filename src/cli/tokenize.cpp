@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -68,6 +67,7 @@ nlohmann::ordered_json piece_of(const Tokenizer& tokenizer, TokenId id) {
   return std::string(tokenizer.bytes_of(id, true));
 }
 
+// Each output format excludes the others (check_flags).
 void print_ids(const Tokenizer& tokenizer, std::span<const TokenId> ids,
                const TokenizeFlags& values) {
   if (values.json) {
@@ -127,14 +127,13 @@ class Encoder {
 // Encodes again and again for half a second, and says how fast that went.
 void print_throughput(const Tokenizer& tokenizer, std::string_view text,
                       const EncodeOptions& options) {
-  using Clock = std::chrono::steady_clock;
   std::vector<TokenId> ids;
   int64_t n_rounds = 0;
   double seconds = 0;
-  for (const auto start = Clock::now(); seconds < 0.5; ++n_rounds) {
+  for (const Stopwatch watch; seconds < 0.5; ++n_rounds) {
     ids.clear();
     tokenizer.encode(text, options, ids);
-    seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    seconds = watch.seconds();
   }
   const double rounds = static_cast<double>(n_rounds);
   print_log(fmt::format(

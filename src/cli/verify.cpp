@@ -14,7 +14,7 @@
 #include "cli/open_model.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "executor/executors.h"
+#include "generate/engine.h"
 #include "insight/comparison.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
@@ -55,7 +55,8 @@ std::string trace_beside(const std::string& model) {
   return trace.string();
 }
 
-// Without a choice of the user's: tokens from all over the vocabulary.
+// The tokens of --ids or -p. By default tokens from all over the vocabulary: multiples of a prime
+// modulo its size, so that every run compares the same ones.
 std::vector<TokenId> choose_ids(const VerifyFlags& values, const Checkpoint& checkpoint) {
   LIMPID_CHECK(ArgumentError, !values.ids || !values.prompt,
                "which tokens? give --ids or -p, not both");
@@ -91,14 +92,12 @@ bool has_quantized(const Checkpoint& checkpoint) {
 Trace trace_of(const ModelFlags& flags, const CheckpointPointer& checkpoint,
                std::span<const TokenId> ids) {
   const OpenOptions options = to_open_options(flags);
-  ExecutorOptions executor_options;
-  executor_options.n_threads = options.n_threads;
   LoadOptions load;
   // No more rotary angles than are looked at.
   load.n_ctx = options.n_ctx > 0 ? options.n_ctx
                                  : std::min<int64_t>(read_spec(*checkpoint).n_ctx_train,
                                                      std::max<int64_t>(1, std::ssize(ids)));
-  return trace_model(checkpoint, make_executor(options.executor, executor_options), ids, load);
+  return trace_model(checkpoint, make_executor(options), ids, load);
 }
 
 std::string layer_text(int64_t layer) { return layer < 0 ? "-" : std::to_string(layer); }

@@ -19,19 +19,26 @@ DType cache_dtype(const std::string& name) {
   throw ArgumentError(fmt::format("no KV cache of type {}; choose f16 or f32", name));
 }
 
-std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {
-  ExecutorOptions executor_options;
-  executor_options.n_threads = options.n_threads;
-  executor_options.isa = options.isa;
-  auto executor =
-      make_executor(options.executor, executor_options);  // cheap, so its errors come first
-  auto checkpoint = std::make_shared<const Checkpoint>(
+std::shared_ptr<const Checkpoint> open_header(const std::string& path, const OpenOptions& options) {
+  return std::make_shared<const Checkpoint>(
       open_model_files({path, options.tokenizer_path, options.config, options.rope_scaling}));
-  if (!options.quantize.empty()) {
-    checkpoint = std::make_shared<const Checkpoint>(
-        quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
-                                quantized_cache_folder(), {options.n_threads, options.progress}));
-  }
+}
+
+std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
+                                            const OpenOptions& options) {
+  if (options.quantize.empty()) return checkpoint;
+  return std::make_shared<const Checkpoint>(
+      quantized_through_cache(*checkpoint, file_type_from_name(options.quantize),
+                              quantized_cache_folder(), {options.n_threads, options.progress}));
+}
+
+std::unique_ptr<Executor> make_executor(const OpenOptions& options) {
+  return make_executor(options.executor, {options.n_threads, options.isa});
+}
+
+std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {
+  auto executor = make_executor(options);  // cheap, so its errors come first
+  auto checkpoint = quantized(open_header(path, options), options);
   const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
   if (options.check_memory) check_memory_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;

@@ -56,6 +56,15 @@ class Engine {
   std::mutex step_mutex_;
 };
 
+// The steps of Engine::open, for programs that need only some of them.
+//
+// Metadata and views of the tensors, with what the options say in place of the files' own.
+std::shared_ptr<const Checkpoint> open_header(const std::string& path, const OpenOptions& options);
+// `checkpoint` itself, or what OpenOptions::quantize makes of it.
+std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
+                                            const OpenOptions& options);
+std::unique_ptr<Executor> make_executor(const OpenOptions& options);
+
 // The dtype that a cache option names, "f16" or "f32"; throws ArgumentError listing these.
 DType cache_dtype(const std::string& name);
 

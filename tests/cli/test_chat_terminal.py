@@ -215,7 +215,7 @@ class Commands(OnATerminal):
         terminal = self.open(*GREEDY)
         precious = self.folder / "precious.txt"
         precious.write_text("not a conversation")
-        self.assertIn("holds no conversation", terminal.say(f"/save {precious}"))
+        self.assertIn("is not a conversation", terminal.say(f"/save {precious}"))
         self.assertEqual(precious.read_text(), "not a conversation")
         self.assertIn("is not JSON", terminal.say(f"/load {precious}"))
         self.assertIn("No such file", terminal.say(f"/load {self.folder}/absent"))

@@ -86,7 +86,9 @@ class Quantize(unittest.TestCase):
     def test_what_a_row_does_not_allow_is_said(self):
         code, err = quantize(self.floats, self.path("q.gguf"), "q4_k_m")
         self.assertEqual(code, 0, err)
-        self.assertRegex(err, r"blk\.0\.attn_q\.weight: rows of \d+ are no whole blocks of q4_K")
+        self.assertRegex(
+            err, r"blk\.0\.attn_q\.weight: rows of \d+ are not a multiple of the block size of q4_K"
+        )
 
     def test_quantised_again_only_on_request(self):
         self.assertEqual(quantize(self.floats, self.path("q.gguf"), "q8_0")[0], 0)
