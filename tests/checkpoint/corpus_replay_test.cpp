@@ -70,5 +70,14 @@ TEST(CorpusReplay, Torch) {
   }
 }
 
+TEST(CorpusReplay, ZipArchive) {
+  const auto files = corpus("zip_archive");
+  ASSERT_GE(files.size(), 3u);
+  for (const auto& [name, text] : files) {
+    const Verdict verdict = check_zip(copy_of(text));
+    EXPECT_EQ(verdict, name.starts_with("crash-") ? Verdict::kRefused : Verdict::kAccepted) << name;
+  }
+}
+
 }  // namespace
 }  // namespace limpid

@@ -13,6 +13,7 @@
 #include "checkpoint/safetensors.h"
 #include "checkpoint/torch_builder.h"
 #include "checkpoint/torch_checkpoint.h"
+#include "checkpoint/zip_archive.h"
 #include "limpid/error.hpp"
 #include "tensor/codec.h"
 
@@ -34,6 +35,23 @@ inline void touch(const TensorView& view) {
   } else {
     volatile auto last = view.data[view.n_bytes() - 1];
     static_cast<void>(last);
+  }
+}
+
+// An archive as `limpid pull` reads it: no record gives more bytes than the directory says.
+inline Verdict check_zip(std::span<const std::byte> bytes) {
+  try {
+    const ZipArchive zip = ZipArchive::parse("input", bytes, ZipMethods::kStoredOrDeflated);
+    for (const ZipRecord& record : zip.records()) {
+      uint64_t n_taken = 0;
+      zip.extract(record, [&](std::span<const std::byte> piece) { n_taken += piece.size(); });
+      if (n_taken != record.size) return Verdict::kBroken;
+    }
+    return Verdict::kAccepted;
+  } catch (const FormatError&) {
+    return Verdict::kRefused;
+  } catch (const UnsupportedError&) {
+    return Verdict::kRefused;
   }
 }
 
