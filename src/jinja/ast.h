@@ -23,9 +23,9 @@ struct CallArguments {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
   ExpressionPtr more_positional;  // *args, or null
-  ExpressionPtr more_named;       // **kwargs, or null
 };
 
+// Expressions. Fields of one meaning have one name, so that for_each_child sees them all.
 struct Literal {
   Value value;
 };
@@ -35,10 +35,8 @@ struct Name {
 struct NamespaceAttribute {  // only as a target
   std::string space, attribute;
 };
-struct TupleDisplay {
-  std::vector<ExpressionPtr> items;
-};
-struct ListDisplay {
+struct SequenceDisplay {
+  bool is_tuple;
   std::vector<ExpressionPtr> items;
 };
 struct DictDisplay {
@@ -50,43 +48,36 @@ struct Not {
 struct Negate {
   ExpressionPtr operand;
 };
-struct Plus {
-  ExpressionPtr operand;
-};
 struct Binary {
   BinaryOperator op;
   ExpressionPtr left, right;
-};
-struct Concat {
-  std::vector<ExpressionPtr> parts;
 };
 struct Logic {
   bool is_and;
   ExpressionPtr left, right;
 };
 struct Compare {
-  enum class Operator : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kIn, kNotIn };
-  ExpressionPtr first;
-  std::vector<std::pair<Operator, ExpressionPtr>> rest;
+  Comparison how;
+  ExpressionPtr left, right;
 };
-struct Conditional {
+struct Conditional {  // `no` may be null
   ExpressionPtr condition, yes, no;
-};  // `no` may be null
+};
 struct Attribute {
-  ExpressionPtr of;
+  ExpressionPtr operand;
   std::string name;
 };
 struct Subscript {
-  ExpressionPtr of, index;
+  ExpressionPtr operand, index;
 };
-struct SliceOf {  // bounds may be null
-  ExpressionPtr of, start, stop, step;
+struct Slice {  // bounds may be null
+  ExpressionPtr operand, start, stop, step;
 };
 struct Call {
-  ExpressionPtr callee;
+  ExpressionPtr operand;
   CallArguments arguments;
 };
-struct Filter {  // operand null: the block's text
+struct Filter {  // operand null: the text of the filter block around
   ExpressionPtr operand;
   std::string name;
   CallArguments arguments;
@@ -97,15 +88,44 @@ struct Test {
   CallArguments arguments;
 };
 
-using ExpressionNode = std::variant<Literal, Name, NamespaceAttribute, TupleDisplay, ListDisplay,
-                                    DictDisplay, Not, Negate, Plus, Binary, Concat, Logic, Compare,
-                                    Conditional, Attribute, Subscript, SliceOf, Call, Filter, Test>;
+using ExpressionNode = std::variant<Literal, Name, NamespaceAttribute, SequenceDisplay, DictDisplay,
+                                    Not, Negate, Binary, Logic, Compare, Conditional, Attribute,
+                                    Subscript, Slice, Call, Filter, Test>;
 
 struct Expression {
   size_t at;   // byte in the source
-  int height;  // of the tree below: bounds the recursion of whoever walks it
+  int height;  // of the tree below: bounds the recursion of every walk over it
   ExpressionNode node;
 };
+
+// Calls visit(const ExpressionPtr&) for each part of `expression`; a part may be null.
+template <typename Visit>
+void for_each_child(const ExpressionNode& expression, Visit&& visit) {
+  std::visit(
+      [&](const auto& node) {
+        if constexpr (requires { node.operand; }) visit(node.operand);
+        if constexpr (requires { node.left; }) visit(node.left), visit(node.right);
+        if constexpr (requires { node.condition; }) {
+          visit(node.condition), visit(node.yes), visit(node.no);
+        }
+        if constexpr (requires { node.index; }) visit(node.index);
+        if constexpr (requires { node.step; }) {
+          visit(node.start), visit(node.stop), visit(node.step);
+        }
+        if constexpr (requires { node.items; }) {
+          for (const auto& item : node.items) visit(item);
+        }
+        if constexpr (requires { node.entries; }) {
+          for (const auto& [key, value] : node.entries) visit(key), visit(value);
+        }
+        if constexpr (requires { node.arguments; }) {
+          for (const auto& value : node.arguments.positional) visit(value);
+          for (const auto& [name, value] : node.arguments.named) visit(value);
+          visit(node.arguments.more_positional);
+        }
+      },
+      expression);
+}
 
 // A scope's late names: Jinja decides at compile time which names are local. A name that the scope
 // assigns before it reads it (in the order of the source, loop bodies aside) is undefined until
@@ -116,11 +136,12 @@ struct MacroDefinition {
   std::string name;
   std::vector<std::string> parameters;
   std::vector<ExpressionPtr> defaults;  // of the last parameters
-  bool uses_caller = false, uses_varargs = false, uses_kwargs = false;
+  bool uses_caller = false;             // so that {% call %} may call it
   LateNames late_names;
   Body body;
 };
 
+// Statements.
 struct Text {
   std::string text;
 };
@@ -133,20 +154,14 @@ struct If {
 };
 struct For {
   ExpressionPtr target, iterable, condition;  // condition may be null
-  bool is_recursive = false;
   LateNames late_names, else_late_names;
   Body body, otherwise;
 };
 struct Set {
   ExpressionPtr target, value;
 };
-struct SetBlock {  // filter may be null
-  ExpressionPtr target, filter;
-  LateNames late_names;
-  Body body;
-};
-struct With {
-  std::vector<std::pair<ExpressionPtr, ExpressionPtr>> assignments;
+struct SetBlock {
+  ExpressionPtr target;
   LateNames late_names;
   Body body;
 };
@@ -171,7 +186,7 @@ struct Continue {};
 
 struct Statement {
   size_t at;
-  std::variant<Text, Output, If, For, Set, SetBlock, With, MacroStatement, CallBlock, FilterBlock,
+  std::variant<Text, Output, If, For, Set, SetBlock, MacroStatement, CallBlock, FilterBlock,
                Generation, Break, Continue>
       node;
 };

@@ -2,12 +2,16 @@
 // through here.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
 
 namespace limpid::jinja {
+
+inline constexpr const char* kNotSupported = " is not supported in chat templates";
 
 // A template that cannot be parsed or rendered. It never leaves the room: ChatTemplate adds line
 // and column and throws the public Error or UnsupportedError.
@@ -26,6 +30,25 @@ class Fault : public std::exception {
   Kind kind_;
 };
 
+// Throws a Fault with a formatted message.
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Fault(fmt::format(format, std::forward<Args>(args)...));
+}
+// Refuses something that Jinja has and this interpreter leaves out: "filter 'xmlattr'".
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  throw Fault(fmt::format(format, std::forward<Args>(args)...) + kNotSupported,
+              Fault::Kind::kUnsupported);
+}
+
+// The limits of one render. A template comes from a stranger, and a short one can ask for hours or
+// for terabytes ({{ 'a' * 10**12 }}), so two accounts are kept:
+//   - Steps are spent and never come back. Work is charged where it happens: the walk over the tree
+//     charges statements and expressions, a builtin the bytes that it reads and writes.
+//   - Memory is held and released. Each Object adds its size when it is made and takes it back
+//     when it goes, so the account is the sum of what is alive. A large buffer that is not yet an
+//     Object is announced with check_room first; then the limit holds before the allocation.
 class Budget {
  public:
   // A step (statement, loop iteration) costs kUnitsPerStep units, an evaluated expression one unit,

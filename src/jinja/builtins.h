@@ -1,7 +1,13 @@
 // Filters, tests, methods and global functions by name.
+//
+// A builtin is a row of a table: its name, its function and its parameters. Interpreter binds the
+// arguments of a call to the parameters before the function runs, so no function checks names,
+// counts or repetitions by hand; it asks its BuiltinCall for what it needs. To add one, write the
+// function and its row.
 #pragma once
 
-#include <initializer_list>
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +18,7 @@
 namespace limpid::jinja {
 
 class Interpreter;
+struct Builtin;
 
 // What a call passes.
 struct Arguments {
@@ -19,69 +26,66 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> named;
 };
 
-// A builtin: `self` is the operand of a filter or a test, or the object of a method.
-using Builtin = Value (*)(Interpreter&, const Value& self, const Arguments&);
+// A call of a builtin, with the arguments bound to its parameters.
+class BuiltinCall {
+ public:
+  // Throws Fault for arguments that are missing, repeated, unknown or too many.
+  BuiltinCall(Interpreter& caller, const Builtin& builtin, const Value& on, const Arguments& given);
+
+  Interpreter& interpreter;
+  Budget& budget;
+  const Value& self;           // the operand of a filter or a test, or the object of a method
+  const Arguments& arguments;  // as given, for builtins that take any
+
+  // Parameter i, which is optional: whether it is given, and whether it is given and not none.
+  bool has(size_t i) const { return bound_[i] != nullptr; }
+  bool has_value(size_t i) const { return has(i) && !bound_[i]->is(Kind::kNone); }
+  const Value& operator[](size_t i) const { return *bound_[i]; }  // only when has(i)
+  Value value_or(size_t i, Value otherwise) const { return has(i) ? *bound_[i] : otherwise; }
+  // The same with a type: a Fault when the argument has another one.
+  int64_t integer(size_t i, int64_t otherwise) const;  // `otherwise` also for none
+  bool truth(size_t i, bool otherwise) const;
+  std::string_view string(size_t i) const;
+
+  // A string that stays marked as safe when `self` is.
+  Value text(TracedText text) const;
+  Value part(std::string_view cut) const;  // `cut` shows a part of the text of `self`
+
+ private:
+  std::array<const Value*, 4> bound_ = {};
+};
+
+struct Builtin {
+  enum class Passing : uint8_t { kByName, kByPosition, kAny };  // kAny: not bound
+
+  std::string_view name;
+  Value (*run)(BuiltinCall&);
+  std::array<std::string_view, 4> parameters = {};
+  size_t n_required = 0;
+  Passing passing = Passing::kByName;
+};
 
 struct FunctionObject : Object {
-  FunctionObject(Budget* budget, std::string_view of_name, Builtin what, const Value& on)
-      : Object(budget, 0, on.depth() + 1), name(of_name), function(what), self(on) {}
-  const std::string_view name;
-  const Builtin function;
+  FunctionObject(Budget* budget, const Builtin& what, const Value& on)
+      : Object(budget, 0, on.depth() + 1), builtin(what), self(on) {}
+  const Builtin& builtin;
   const Value self;
 };
 
-struct GroupObject : SequenceObject {  // a tuple whose parts are also called `grouper` and `list`
-  using SequenceObject::SequenceObject;
-};
+// All null when there is no such builtin. The methods of str, dict and loop that Jinja has and this
+// interpreter has not throw a Fault that names them.
+const Builtin* find_filter(std::string_view name);
+const Builtin* find_test(std::string_view name);
+const Builtin* find_global(std::string_view name);
+const Builtin* find_method(const Value& of, std::string_view name);
 
-// Arguments sorted by parameter. Throws Fault for too many, unknown, repeated or missing ones.
-class Parameters {
- public:
-  Parameters(const Arguments& arguments, std::initializer_list<std::string_view> names,
-             size_t n_required = 0);
-  bool has(size_t i) const { return values_[i] != nullptr; }
-  const Value& operator[](size_t i) const { return *values_[i]; }  // only when has(i)
-  int64_t integer(size_t i, int64_t otherwise) const;  // throws Fault when not an integer
-  bool truth(size_t i, bool otherwise) const;
+// The tables, in the files of these names.
+extern const std::span<const Builtin> kTextFilters, kSequenceFilters, kTests, kGlobals,
+    kStringMethods, kDictMethods, kLoopMethods;
 
- private:
-  static constexpr size_t kMost = 8;
-  const Value* values_[kMost] = {};
-};
-
-struct NamedBuiltin {
-  std::string_view name;
-  Builtin function;
-};
-
-const NamedBuiltin* find_filter(std::string_view name);
-const NamedBuiltin* find_test(std::string_view name);
-const NamedBuiltin* find_global(std::string_view name);
-const NamedBuiltin* find_string_method(std::string_view name);
-const NamedBuiltin* find_dict_method(std::string_view name);
-const NamedBuiltin* find_sequence_method(std::string_view name);  // of lists, tuples and ranges
-const NamedBuiltin* find_loop_method(std::string_view name);
-const NamedBuiltin* find_cycler_method(std::string_view name);
-inline bool is_filter(std::string_view name) { return find_filter(name) != nullptr; }
-inline bool is_test(std::string_view name) { return find_test(name) != nullptr; }
-
-// The groups that the tables are made of.
-const NamedBuiltin* find_text_filter(std::string_view name);
-const NamedBuiltin* find_number_filter(std::string_view name);
-const NamedBuiltin* find_sequence_filter(std::string_view name);
-const NamedBuiltin* find_selecting_filter(std::string_view name);
-
-// json.dumps with the arguments that transformers' tojson passes on.
-Value filter_tojson(Interpreter& interpreter, const Value& value, const Arguments& arguments);
-// str.format
-Value method_format(Interpreter& interpreter, const Value& self, const Arguments& arguments);
-
-template <size_t n>
-const NamedBuiltin* find_builtin(const NamedBuiltin (&table)[n], std::string_view name) {
-  for (const auto& row : table) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
+Value filter_tojson(BuiltinCall& call);  // json_values.cpp
+Value method_format(BuiltinCall& call);  // placeholders.cpp
+// Parameter i of `indent` and `tojson`: a string, or a number of spaces.
+TracedText indentation(const BuiltinCall& call, size_t i, int64_t otherwise);
 
 }  // namespace limpid::jinja

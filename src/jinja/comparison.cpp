@@ -30,9 +30,8 @@ int compare_numbers(const Value& a, const Value& b, bool& ordered) {
 
 bool equal_sequences(Budget& budget, const std::vector<Value>& a, const std::vector<Value>& b) {
   return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](const Value& x, const Value& y) {
-           return is_same_object(x, y) || equals(budget, x, y);
-         });
+         std::equal(a.begin(), a.end(), b.begin(),
+                    [&](const Value& x, const Value& y) { return equals(budget, x, y); });
 }
 
 bool equal_dicts(Budget& budget, const DictObject& a, const DictObject& b) {
@@ -43,11 +42,7 @@ bool equal_dicts(Budget& budget, const DictObject& a, const DictObject& b) {
   });
 }
 
-bool equal_ranges(const RangeObject& a, const RangeObject& b) {
-  if (a.length != b.length) return false;
-  return a.length == 0 || (a.start == b.start && (a.length == 1 || a.step == b.step));
-}
-
+// Whether an order of -1, 0 or 1 is what a comparison asks for.
 bool satisfies(Comparison how, int order) {
   switch (how) {
     case Comparison::kLt:
@@ -56,39 +51,12 @@ bool satisfies(Comparison how, int order) {
       return order <= 0;
     case Comparison::kGt:
       return order > 0;
-    case Comparison::kGe:
+    default:
       return order >= 0;
-    case Comparison::kEq:
-      return order == 0;
-    case Comparison::kNe:
-      return order != 0;
   }
-  return false;
-}
-
-[[noreturn]] void throw_no_order(Comparison how, const Value& a, const Value& b) {
-  constexpr std::string_view kSymbols[] = {"==", "!=", "<", "<=", ">", ">="};
-  throw Fault("'" + std::string(kSymbols[static_cast<int>(how)]) +
-              "' not supported between instances of '" + std::string(python_type_name(a)) +
-              "' and '" + std::string(python_type_name(b)) + "'");
 }
 
 }  // namespace
-
-bool is_same_object(const Value& a, const Value& b) {
-  if (a.kind() != b.kind()) return false;
-  switch (a.kind()) {
-    case Kind::kNone:
-      return true;
-    case Kind::kBool:
-    case Kind::kInt:
-      return a.integer() == b.integer();
-    case Kind::kFloat:
-      return false;
-    default:
-      return a.object() == b.object();
-  }
-}
 
 bool equals(Budget& budget, const Value& a, const Value& b) {
   budget.spend(1);
@@ -107,19 +75,20 @@ bool equals(Budget& budget, const Value& a, const Value& b) {
       return a.text() == b.text();
     case Kind::kList:
     case Kind::kTuple:
+    case Kind::kRange:
       return equal_sequences(budget, a.as<SequenceObject>().items, b.as<SequenceObject>().items);
     case Kind::kDict:
       return equal_dicts(budget, a.as<DictObject>(), b.as<DictObject>());
-    case Kind::kRange:
-      return equal_ranges(a.as<RangeObject>(), b.as<RangeObject>());
     default:
       return false;
   }
 }
 
 bool compare(Budget& budget, Comparison how, const Value& a, const Value& b) {
-  if (how == Comparison::kEq) return equals(budget, a, b);
-  if (how == Comparison::kNe) return !equals(budget, a, b);
+  if (how == Comparison::kEq || how == Comparison::kNe)
+    return equals(budget, a, b) == (how == Comparison::kEq);
+  if (how == Comparison::kIn || how == Comparison::kNotIn)
+    return contains(budget, b, a) == (how == Comparison::kIn);
   budget.spend(1);
   require_defined(a);
   require_defined(b);
@@ -133,11 +102,15 @@ bool compare(Budget& budget, Comparison how, const Value& a, const Value& b) {
     budget.spend_bytes(std::min(a.text().size(), b.text().size()));
     return satisfies(how, a.text().compare(b.text()));
   }
-  if (a.kind() != b.kind() || !(a.is(Kind::kList) || a.is(Kind::kTuple))) throw_no_order(how, a, b);
+  if (a.kind() != b.kind() || !(a.is(Kind::kList) || a.is(Kind::kTuple))) {
+    constexpr std::string_view kSymbols[] = {"==", "!=", "<", "<=", ">", ">="};
+    fail("'{}' not supported between instances of '{}' and '{}'",
+         kSymbols[static_cast<size_t>(how)], python_type_name(a), python_type_name(b));
+  }
   const auto& left = a.as<SequenceObject>().items;
   const auto& right = b.as<SequenceObject>().items;
   for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) {
-    if (!is_same_object(left[i], right[i]) && !equals(budget, left[i], right[i])) {
+    if (!equals(budget, left[i], right[i])) {
       return compare(budget, how, left[i], right[i]);
     }
   }
@@ -145,33 +118,24 @@ bool compare(Budget& budget, Comparison how, const Value& a, const Value& b) {
 }
 
 bool contains(Budget& budget, const Value& container, const Value& item) {
-  const auto is_item = [&](const Value& other) {
-    return is_same_object(other, item) || equals(budget, other, item);
-  };
-  switch (container.kind()) {
-    case Kind::kString:
-      if (!item.is_string()) {
-        throw Fault("'in <string>' requires string as left operand, not " +
-                    std::string(python_type_name(item)));
-      }
-      budget.spend_bytes(container.text().size() + item.text().size());
-      return find_text(container.text(), item.text()) != std::string_view::npos;
-    case Kind::kDict:
-      return container.as<DictObject>().find(budget, item) != nullptr;
-    case Kind::kList:
-    case Kind::kTuple: {
-      const auto& items = container.as<SequenceObject>().items;
-      return std::any_of(items.begin(), items.end(), is_item);
+  if (container.is_string()) {
+    if (!item.is_string()) {
+      fail("'in <string>' requires string as left operand, not {}", python_type_name(item));
     }
-    default:
-      break;
+    budget.spend_bytes(container.text().size() + item.text().size());
+    return find_text(container.text(), item.text()) != std::string_view::npos;
   }
+  if (container.is(Kind::kDict)) return container.as<DictObject>().find(budget, item) != nullptr;
   if (!is_iterable(container)) {
-    throw Fault("argument of type '" + std::string(python_type_name(container)) +
-                "' is not iterable");
+    fail("argument of type '{}' is not iterable", python_type_name(container));
   }
-  const auto iterator = iterate(budget, container);
-  for (Value other; iterator->next(other);) {
+  const auto is_item = [&](const Value& other) { return equals(budget, other, item); };
+  if (container.is_sequence()) {
+    const auto& items = container.as<SequenceObject>().items;
+    return std::any_of(items.begin(), items.end(), is_item);
+  }
+  if (!container.is(Kind::kGenerator)) return false;
+  for (Value other; container.as<GeneratorObject>().next(other);) {
     if (is_item(other)) return true;
   }
   return false;

@@ -1,10 +1,6 @@
 // Expressions -> values.
-#include <unordered_set>
-
 #include "jinja/interpreter.h"
-#include "jinja/levels.h"
 #include "jinja/operators.h"
-#include "jinja/slices.h"
 
 namespace limpid::jinja {
 
@@ -36,22 +32,19 @@ Value Interpreter::eval_node(const Name& node, const ScopePtr& scope) {
     }
   }
   if (const auto* global = find_global(node.name)) {
-    return {Kind::kFunction,
-            std::make_shared<FunctionObject>(&budget_, global->name, global->function, Value())};
+    return {Kind::kFunction, std::make_shared<FunctionObject>(&budget_, *global, Value())};
   }
   return undefined("'" + node.name + "' is undefined");
 }
 
 Value Interpreter::eval_node(const NamespaceAttribute&, const ScopePtr&) {
-  throw Fault("a namespace attribute is no value here");
+  fail("a namespace attribute is only a target of set");
 }
 
-Value Interpreter::eval_node(const TupleDisplay& node, const ScopePtr& scope) {
-  return make_tuple(budget_, eval_all(node.items, scope));
-}
-
-Value Interpreter::eval_node(const ListDisplay& node, const ScopePtr& scope) {
-  return make_list(budget_, eval_all(node.items, scope));
+Value Interpreter::eval_node(const SequenceDisplay& node, const ScopePtr& scope) {
+  auto items = eval_all(node.items, scope);
+  return node.is_tuple ? make_tuple(budget_, std::move(items))
+                       : make_list(budget_, std::move(items));
 }
 
 Value Interpreter::eval_node(const DictDisplay& node, const ScopePtr& scope) {
@@ -72,19 +65,9 @@ Value Interpreter::eval_node(const Negate& node, const ScopePtr& scope) {
   return negate(eval(*node.operand, scope));
 }
 
-Value Interpreter::eval_node(const Plus& node, const ScopePtr& scope) {
-  return plus(eval(*node.operand, scope));
-}
-
 Value Interpreter::eval_node(const Binary& node, const ScopePtr& scope) {
   const Value left = eval(*node.left, scope);
   return binary(budget_, node.op, left, eval(*node.right, scope));
-}
-
-Value Interpreter::eval_node(const Concat& node, const ScopePtr& scope) {
-  TracedText text;
-  for (const auto& part : node.parts) append_str(budget_, text, eval(*part, scope));
-  return make_string(budget_, std::move(text));
 }
 
 Value Interpreter::eval_node(const Logic& node, const ScopePtr& scope) {
@@ -93,19 +76,8 @@ Value Interpreter::eval_node(const Logic& node, const ScopePtr& scope) {
 }
 
 Value Interpreter::eval_node(const Compare& node, const ScopePtr& scope) {
-  Value left = eval(*node.first, scope);
-  for (const auto& [op, operand] : node.rest) {
-    Value right = eval(*operand, scope);
-    bool holds = false;
-    if (op == Compare::Operator::kIn || op == Compare::Operator::kNotIn) {
-      holds = contains(budget_, right, left) == (op == Compare::Operator::kIn);
-    } else {
-      holds = compare(budget_, static_cast<Comparison>(op), left, right);
-    }
-    if (!holds) return Value(false);
-    left = std::move(right);
-  }
-  return Value(true);
+  const Value left = eval(*node.left, scope);
+  return Value(compare(budget_, node.how, left, eval(*node.right, scope)));
 }
 
 Value Interpreter::eval_node(const Conditional& node, const ScopePtr& scope) {
@@ -115,16 +87,16 @@ Value Interpreter::eval_node(const Conditional& node, const ScopePtr& scope) {
 }
 
 Value Interpreter::eval_node(const Attribute& node, const ScopePtr& scope) {
-  return get_attribute(eval(*node.of, scope), node.name);
+  return get_attribute(eval(*node.operand, scope), node.name);
 }
 
 Value Interpreter::eval_node(const Subscript& node, const ScopePtr& scope) {
-  const Value of = eval(*node.of, scope);
+  const Value of = eval(*node.operand, scope);
   return get_item(of, eval(*node.index, scope));
 }
 
-Value Interpreter::eval_node(const SliceOf& node, const ScopePtr& scope) {
-  const Value of = eval(*node.of, scope);
+Value Interpreter::eval_node(const Slice& node, const ScopePtr& scope) {
+  const Value of = eval(*node.operand, scope);
   const auto bound = [&](const ExpressionPtr& e) { return e ? eval(*e, scope) : Value(); };
   const Value start = bound(node.start);
   const Value stop = bound(node.stop);
@@ -142,36 +114,12 @@ Arguments Interpreter::eval_arguments(const CallArguments& arguments, const Scop
     auto items = to_vector(budget_, more);
     std::move(items.begin(), items.end(), std::back_inserter(values.positional));
   }
-  if (!arguments.more_named) return values;
-  const Value more = eval(*arguments.more_named, scope);
-  if (!more.is(Kind::kDict)) throw Fault("argument after ** must be a mapping");
-  std::unordered_set<std::string_view> names;
-  for (const auto& [name, value] : arguments.named) names.insert(name);
-  for (const auto& entry : more.as<DictObject>().entries) {
-    const Value& key = entry.first;
-    if (!key.is_string()) throw Fault("keywords must be strings");
-    if (!names.insert(key.text()).second)
-      throw Fault("keyword argument '" + std::string(key.text()) + "' is repeated");
-    budget_.spend_bytes(key.text().size());
-    values.named.emplace_back(std::string(key.text()), entry.second);
-  }
   return values;
 }
 
-Value Interpreter::eval_call(const Call& node, const ScopePtr& scope, const Value* caller) {
-  const Value callee = eval(*node.callee, scope);
-  Arguments arguments = eval_arguments(node.arguments, scope);
-  if (caller != nullptr) {
-    for (const auto& [name, value] : arguments.named) {
-      if (name == "caller") throw Fault("keyword argument 'caller' is repeated");
-    }
-    arguments.named.emplace_back("caller", *caller);
-  }
-  return call(callee, arguments);
-}
-
 Value Interpreter::eval_node(const Call& node, const ScopePtr& scope) {
-  return eval_call(node, scope, nullptr);
+  const Value callee = eval(*node.operand, scope);
+  return call(callee, eval_arguments(node.arguments, scope));
 }
 
 Value Interpreter::eval_node(const Filter& node, const ScopePtr& scope) {
@@ -184,51 +132,39 @@ Value Interpreter::eval_node(const Test& node, const ScopePtr& scope) {
   return Value(call_test(node.name, operand, eval_arguments(node.arguments, scope)));
 }
 
-void Interpreter::charge_texts(const Value& operand, const Arguments& arguments) {
-  if (operand.is_string()) budget_.spend_bytes(operand.text().size());
+Value Interpreter::run_builtin(const Builtin& builtin, const Value& self,
+                               const Arguments& arguments) {
+  // A builtin may read all of the texts that it is called with, whatever it returns.
+  if (self.is_string()) budget_.spend_bytes(self.text().size());
   for (const auto& value : arguments.positional) {
     if (value.is_string()) budget_.spend_bytes(value.text().size());
   }
+  BuiltinCall call(*this, builtin, self, arguments);
+  return builtin.run(call);
 }
 
 Value Interpreter::call(const Value& callee, const Arguments& arguments) {
-  switch (callee.kind()) {
-    case Kind::kFunction: {
-      const auto& function = callee.as<FunctionObject>();
-      charge_texts(function.self, arguments);
-      return function.function(*this, function.self, arguments);
-    }
-    case Kind::kMacro:
-      return call_macro(callee.as<MacroObject>(), arguments);
-    case Kind::kLoop:
-      return call_loop(callee.as<LoopObject>(), arguments);
-    case Kind::kJoiner: {
-      auto& joiner = callee.as<JoinerObject>();
-      const Parameters none(arguments, {});
-      if (std::exchange(joiner.used, true)) return joiner.separator;
-      return make_string(budget_, TracedText());
-    }
-    default:
-      break;
+  if (callee.is(Kind::kMacro)) return call_macro(callee.as<MacroObject>(), arguments);
+  if (callee.is(Kind::kFunction)) {
+    const auto& function = callee.as<FunctionObject>();
+    return run_builtin(function.builtin, function.self, arguments);
   }
   require_defined(callee);
-  throw Fault("'" + std::string(python_type_name(callee)) + "' object is not callable");
+  fail("'{}' object is not callable", python_type_name(callee));
 }
 
 Value Interpreter::call_filter(std::string_view name, const Value& operand,
                                const Arguments& arguments) {
   const auto* filter = find_filter(name);
-  if (filter == nullptr) throw Fault("no filter named '" + std::string(name) + "'");
-  charge_texts(operand, arguments);
-  return filter->function(*this, operand, arguments);
+  if (filter == nullptr) refuse("filter '{}'", name);
+  return run_builtin(*filter, operand, arguments);
 }
 
 bool Interpreter::call_test(std::string_view name, const Value& operand,
                             const Arguments& arguments) {
   const auto* test = find_test(name);
-  if (test == nullptr) throw Fault("no test named '" + std::string(name) + "'");
-  charge_texts(operand, arguments);
-  return is_true(test->function(*this, operand, arguments));
+  if (test == nullptr) refuse("test '{}'", name);
+  return is_true(run_builtin(*test, operand, arguments));
 }
 
 }  // namespace limpid::jinja

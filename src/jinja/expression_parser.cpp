@@ -4,97 +4,66 @@
 
 namespace limpid::jinja {
 
-ExpressionPtr ExpressionParser::make(size_t at, int height_below, ExpressionNode node) {
-  if (height_below >= max_height_) stream_.fail("an expression is too long");
-  auto made = std::make_unique<Expression>();
-  made->at = at;
-  made->height = height_below + 1;
-  made->node = std::move(node);
-  return made;
+ExpressionPtr ExpressionParser::make(size_t at, ExpressionNode node) {
+  int height = 1;
+  for_each_child(node, [&](const ExpressionPtr& child) {
+    if (child) height = std::max(height, child->height + 1);
+  });
+  if (height > max_height_) stream_.fail("an expression is too long");
+  return std::make_unique<Expression>(Expression{at, height, std::move(node)});
 }
 
 ExpressionPtr ExpressionParser::expression(bool with_conditional) {
   const TokenStream::Level level(stream_);
-  return with_conditional ? conditional() : disjunction();
+  return with_conditional ? conditional() : logic(false);
 }
 
-void ExpressionParser::reject_unknown(size_t mark) const {
-  if (unknown_.size() > mark) throw SyntaxFault{unknown_[mark].at, unknown_[mark].what};
-}
-
-ExpressionParser::SpecialNames ExpressionParser::pop_macro() {
-  SpecialNames names = macros_.back();
-  macros_.pop_back();
-  return names;
-}
-
-void ExpressionParser::note_stored(std::string_view name) {
-  for (auto& macro : macros_) {
-    if (name == "caller") macro.caller_stored = true;
-    if (name == "varargs") macro.varargs_stored = true;
-    if (name == "kwargs") macro.kwargs_stored = true;
-  }
-}
-
-void ExpressionParser::note_loaded(std::string_view name) {
-  for (auto& macro : macros_) {
-    if (name == "caller" && !macro.caller_stored) macro.caller = true;
-    if (name == "varargs" && !macro.varargs_stored) macro.varargs = true;
-    if (name == "kwargs" && !macro.kwargs_stored) macro.kwargs = true;
-  }
-}
-
-bool ExpressionParser::at_tuple_end(std::string_view end_name) const {
-  return stream_.at(TokenKind::kVariableEnd) || stream_.at(TokenKind::kBlockEnd) ||
-         stream_.at_operator(")") || (!end_name.empty() && stream_.at_name(end_name));
-}
-
-ExpressionPtr ExpressionParser::tuple(bool with_conditional, std::string_view end_name,
-                                      bool may_be_empty) {
+ExpressionPtr ExpressionParser::tuple(bool with_conditional, bool may_be_empty) {
   const size_t at = stream_.current().at;
-  std::vector<ExpressionPtr> items;
-  bool is_tuple = false;
-  while (!at_tuple_end(end_name)) {
-    items.push_back(expression(with_conditional));
+  const auto at_end = [&] {
+    return stream_.at(TokenKind::kVariableEnd) || stream_.at(TokenKind::kBlockEnd) ||
+           stream_.at_operator(")");
+  };
+  SequenceDisplay display{true, {}};
+  bool has_comma = false;
+  while (!at_end()) {
+    display.items.push_back(expression(with_conditional));
     if (!stream_.skip_operator(",")) break;
-    is_tuple = true;
+    has_comma = true;
   }
-  if (!is_tuple && !items.empty()) return std::move(items[0]);
-  if (!is_tuple && !may_be_empty) stream_.fail_expected("an expression");
-  int most = 0;
-  for (const auto& item : items) most = std::max(most, height(item));
-  return make(at, most, TupleDisplay{std::move(items)});
+  if (!has_comma && !display.items.empty()) return std::move(display.items[0]);
+  if (!has_comma && !may_be_empty) stream_.fail_expected("an expression");
+  return make(at, std::move(display));
 }
 
-ExpressionPtr ExpressionParser::assign_target(bool with_namespace, std::string_view end_name) {
+ExpressionPtr ExpressionParser::target(bool with_namespace, std::string_view end_name) {
   const size_t at = stream_.current().at;
-  std::vector<ExpressionPtr> items;
-  bool is_tuple = false;
-  // The names of a target are stored, not loaded; what primary() notes about them does not count.
-  const auto macros = macros_;
-  while (!at_tuple_end(end_name)) {
-    items.push_back(primary(with_namespace));
-    if (!stream_.skip_operator(",")) break;
-    is_tuple = true;
-  }
-  macros_ = macros;
-  if (items.empty()) stream_.fail_expected("a name to assign to");
-  ExpressionPtr target =
-      is_tuple ? make(at, 1, TupleDisplay{std::move(items)}) : std::move(items[0]);
-  require_assignable(*target);
-  return target;
-}
-
-void ExpressionParser::require_assignable(const Expression& target) const {
-  if (const auto* tuple = std::get_if<TupleDisplay>(&target.node)) {
-    for (const auto& item : tuple->items) require_assignable(*item);
-  } else if (const auto* name = std::get_if<Name>(&target.node)) {
-    if (inside_loop && name->name == "loop") {
-      throw SyntaxFault{target.at, "cannot assign to the special variable 'loop' in a for loop"};
+  SequenceDisplay display{true, {}};
+  bool has_comma = false;
+  while (stream_.at(TokenKind::kName) || stream_.at_operator("(")) {
+    if (!end_name.empty() && stream_.at_name(end_name)) break;
+    const size_t item_at = stream_.current().at;
+    if (stream_.skip_operator("(")) {
+      const TokenStream::Level level(stream_);
+      display.items.push_back(target(with_namespace));
+      stream_.expect_operator(")");
+    } else {
+      std::string name = target_name();
+      if (with_namespace && stream_.skip_operator(".")) {
+        std::string attribute = stream_.expect(TokenKind::kName, "an attribute name").text;
+        display.items.push_back(
+            make(item_at, NamespaceAttribute{std::move(name), std::move(attribute)}));
+      } else if (inside_loop && name == "loop") {
+        stream_.fail("cannot assign to the special variable 'loop' in a for loop");
+      } else {
+        display.items.push_back(make(item_at, Name{std::move(name)}));
+      }
     }
-  } else if (!std::holds_alternative<NamespaceAttribute>(target.node)) {
-    throw SyntaxFault{target.at, "cannot assign to this expression"};
+    if (!stream_.skip_operator(",")) break;
+    has_comma = true;
   }
+  if (display.items.empty()) stream_.fail_expected("a name to assign to");
+  return has_comma ? make(at, std::move(display)) : std::move(display.items[0]);
 }
 
 std::string ExpressionParser::target_name() {
@@ -103,6 +72,97 @@ std::string ExpressionParser::target_name() {
     if (token.text == constant) throw SyntaxFault{token.at, "cannot assign to a constant"};
   }
   return std::move(token.text);
+}
+
+ExpressionPtr ExpressionParser::conditional() {
+  const size_t at = stream_.current().at;
+  const size_t mark = unknown_mark();
+  ExpressionPtr yes = logic(false);
+  while (stream_.skip_name("if")) {
+    ExpressionPtr condition = logic(false);
+    ExpressionPtr no = stream_.skip_name("else") ? expression() : nullptr;
+    yes = make(at, Conditional{std::move(condition), std::move(yes), std::move(no)});
+    forget_unknown(mark);
+  }
+  return yes;
+}
+
+ExpressionPtr ExpressionParser::logic(bool is_and) {
+  const size_t at = stream_.current().at;
+  const auto operand = [&] { return is_and ? negation() : logic(true); };
+  ExpressionPtr left = operand();
+  while (stream_.skip_name(is_and ? "and" : "or")) {
+    ExpressionPtr right = operand();
+    left = make(at, Logic{is_and, std::move(left), std::move(right)});
+  }
+  return left;
+}
+
+ExpressionPtr ExpressionParser::negation() {
+  if (!stream_.at_name("not")) return comparison();
+  const TokenStream::Level level(stream_);
+  const size_t at = stream_.take().at;
+  return make(at, Not{negation()});
+}
+
+ExpressionPtr ExpressionParser::comparison() {
+  constexpr std::pair<std::string_view, Comparison> kSymbols[] = {
+      {"==", Comparison::kEq}, {"!=", Comparison::kNe}, {"<", Comparison::kLt},
+      {"<=", Comparison::kLe}, {">", Comparison::kGt},  {">=", Comparison::kGe}};
+  const auto skip_comparison = [&]() -> std::optional<Comparison> {
+    for (const auto& [symbol, how] : kSymbols) {
+      if (stream_.skip_operator(symbol)) return how;
+    }
+    if (stream_.skip_name("in")) return Comparison::kIn;
+    if (!stream_.at_name("not") || !stream_.look().is_name("in")) return std::nullopt;
+    stream_.take();
+    stream_.take();
+    return Comparison::kNotIn;
+  };
+  const size_t at = stream_.current().at;
+  ExpressionPtr left = binary(0);
+  const auto how = skip_comparison();
+  if (!how) return left;
+  ExpressionPtr right = binary(0);
+  ExpressionPtr result = make(at, Compare{*how, std::move(left), std::move(right)});
+  if (skip_comparison()) stream_.refuse("a chain of comparisons (a < b < c)");
+  return result;
+}
+
+ExpressionPtr ExpressionParser::binary(size_t level) {
+  struct Row {
+    size_t level;
+    std::string_view symbol;
+    BinaryOperator op;
+  };
+  constexpr Row kOperators[] = {{0, "+", BinaryOperator::kAdd},    {0, "-", BinaryOperator::kSub},
+                                {1, "~", BinaryOperator::kConcat}, {2, "*", BinaryOperator::kMul},
+                                {2, "/", BinaryOperator::kDiv},    {2, "%", BinaryOperator::kMod}};
+  constexpr size_t kTightest = 2;
+  const size_t at = stream_.current().at;
+  const auto operand = [&] { return level == kTightest ? unary() : binary(level + 1); };
+  ExpressionPtr left = operand();
+  while (true) {
+    const auto* row = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const Row& r) {
+      return r.level == level && stream_.at_operator(r.symbol);
+    });
+    if (row == std::end(kOperators)) return left;
+    stream_.take();
+    ExpressionPtr right = operand();
+    left = make(at, Binary{row->op, std::move(left), std::move(right)});
+  }
+}
+
+ExpressionPtr ExpressionParser::unary(bool with_filters) {
+  const TokenStream::Level level(stream_);
+  const size_t at = stream_.current().at;
+  if (stream_.at_operator("+")) stream_.refuse("the operator '+' before an operand");
+  ExpressionPtr operand = stream_.skip_operator("-") ? make(at, Negate{unary(false)}) : primary();
+  operand = postfix(std::move(operand));
+  for (const std::string_view symbol : {"**", "//"}) {
+    if (stream_.at_operator(symbol)) stream_.refuse("the operator '" + std::string(symbol) + "'");
+  }
+  return with_filters ? filters_and_tests(std::move(operand)) : std::move(operand);
 }
 
 }  // namespace limpid::jinja

@@ -1,10 +1,8 @@
-// Expressions: precedence, filters, tests, calls. A recursive descent; the methods lie in
-// operator_expressions.cpp, primary_expressions.cpp and postfix_expressions.cpp. All throw
-// SyntaxFault.
+// Expressions: a recursive descent over the tokens. All methods throw SyntaxFault.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -20,13 +18,11 @@ class ExpressionParser {
 
   // One expression; without `with_conditional` an `if` is left to the statement (`for … if …`).
   ExpressionPtr expression(bool with_conditional = true);
-  // One expression, or a tuple of several between commas. `end_name` also ends it ("in",
-  // "recursive").
-  ExpressionPtr tuple(bool with_conditional = true, std::string_view end_name = {},
-                      bool may_be_empty = false);
-  // What stands left of `=`, `in` or in macro parameters; only names (with attributes of
-  // namespaces) and tuples.
-  ExpressionPtr assign_target(bool with_namespace, std::string_view end_name = {});
+  // One expression, or a tuple of several between commas.
+  ExpressionPtr tuple(bool with_conditional = true, bool may_be_empty = false);
+  // What is assigned to: a name, an attribute of a namespace if `with_namespace`, or a tuple of
+  // those between commas, up to the name `end_name`.
+  ExpressionPtr target(bool with_namespace, std::string_view end_name = {});
   std::string target_name();
   // `|a|b(…)` over `operand`, which may be null. `start_inline`: the first `|` is not there.
   ExpressionPtr filters(ExpressionPtr operand, bool start_inline = false);
@@ -36,66 +32,44 @@ class ExpressionParser {
   // the statement parser checks or forgets.
   size_t unknown_mark() const { return unknown_.size(); }
   void forget_unknown(size_t mark) { unknown_.resize(mark); }
-  void reject_unknown(size_t mark) const;
+  void reject_unknown(size_t mark) const {
+    if (unknown_.size() > mark) throw unknown_[mark];
+  }
 
-  // Which of the special names the bodies of the macros around use.
-  struct SpecialNames {
-    bool caller = false, varargs = false, kwargs = false;
-    bool caller_stored = false, varargs_stored = false, kwargs_stored = false;
-  };
-  void push_macro() { macros_.emplace_back(); }
-  SpecialNames pop_macro();
-  void note_stored(std::string_view name);
-
-  bool inside_loop = false;  // there the name `loop` cannot be assigned
+  bool inside_loop = false;   // there the name `loop` cannot be assigned
+  bool inside_macro = false;  // there `varargs` and `kwargs` are special in Jinja
+  int64_t n_callers = 0;      // how many times the name `caller` was read
 
  private:
-  ExpressionPtr make(size_t at, int height_below, ExpressionNode node);
-  static int height(const ExpressionPtr& e) { return e ? e->height : 0; }
-  static int height(const CallArguments& arguments);
+  ExpressionPtr make(size_t at, ExpressionNode node);
 
-  // operator_expressions.cpp
+  // From the loosest operators to the tightest; each method reads one level and calls the next.
   ExpressionPtr conditional();
-  ExpressionPtr disjunction();
-  ExpressionPtr conjunction();
+  ExpressionPtr logic(bool is_and);
   ExpressionPtr negation();
   ExpressionPtr comparison();
-  ExpressionPtr sum();
-  ExpressionPtr concatenation();
-  ExpressionPtr product();
-  ExpressionPtr power();
-  ExpressionPtr unary(bool with_filter = true);
+  ExpressionPtr binary(size_t level);
+  ExpressionPtr unary(bool with_filters = true);
 
-  // primary_expressions.cpp
-  ExpressionPtr primary(bool with_namespace = false);
-  ExpressionPtr name_or_constant(bool with_namespace);
-  ExpressionPtr string_literal();
-  ExpressionPtr number_literal();
+  // operand_parser.cpp
+  ExpressionPtr primary();
+  ExpressionPtr name_or_constant();
+  ExpressionPtr string();
+  ExpressionPtr number();
   ExpressionPtr list();
   ExpressionPtr dict();
-
-  // postfix_expressions.cpp
   ExpressionPtr postfix(ExpressionPtr operand);
   ExpressionPtr filters_and_tests(ExpressionPtr operand);
-  ExpressionPtr attribute_or_subscript(ExpressionPtr operand);
-  ExpressionPtr subscript(ExpressionPtr operand, size_t at);
-  ExpressionPtr call(ExpressionPtr callee);
+  ExpressionPtr attribute(ExpressionPtr operand);
+  ExpressionPtr subscript(ExpressionPtr operand);
+  ExpressionPtr call(ExpressionPtr operand);
   ExpressionPtr test(ExpressionPtr operand);
+  bool at_operand() const;
   CallArguments call_arguments();
-  void call_argument(CallArguments& arguments, std::unordered_set<std::string>& names);
 
-  void note_loaded(std::string_view name);
-  void require_assignable(const Expression& target) const;
-  bool at_tuple_end(std::string_view end_name) const;
-
-  struct Unknown {
-    size_t at;
-    std::string what;
-  };
   TokenStream& stream_;
   int64_t max_height_;
-  std::vector<Unknown> unknown_;
-  std::vector<SpecialNames> macros_;
+  std::vector<SyntaxFault> unknown_;
 };
 
 }  // namespace limpid::jinja

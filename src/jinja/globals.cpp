@@ -1,4 +1,4 @@
-// Functions that every template sees, and the methods of what they make.
+// Functions that every template sees, and the methods of dict and `loop`.
 #include <ctime>
 
 #include "jinja/builtins.h"
@@ -8,204 +8,130 @@
 namespace limpid::jinja {
 namespace {
 
-Value global_range(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  const auto& given = arguments.positional;
-  if (!arguments.named.empty() || given.empty() || given.size() > 3) {
-    throw Fault("range expects 1 to 3 integers");
+using Entries = std::vector<std::pair<Value, Value>>;
+
+Value global_range(BuiltinCall& call) {
+  for (size_t i = 0; i < 3; ++i) {
+    if (call.has(i) && !call.has_value(i)) fail("range needs integers");
   }
-  int64_t bounds[] = {0, 0, 1};
-  for (size_t i = 0; i < given.size(); ++i) {
-    require_defined(given[i]);
-    if (!given[i].is_integral()) {
-      throw Fault("'" + std::string(python_type_name(given[i])) +
-                  "' object cannot be interpreted as an integer");
-    }
-    bounds[given.size() == 1 ? 1 : i] = given[i].integer();
-  }
+  const int64_t first = call.integer(0, 0);
+  const int64_t start = call.has(1) ? first : 0;
+  const int64_t stop = call.has(1) ? call.integer(1, 0) : first;
   return {Kind::kRange,
-          std::make_shared<RangeObject>(&interpreter.budget(), bounds[0], bounds[1], bounds[2])};
+          std::make_shared<RangeObject>(&call.budget, start, stop, call.integer(2, 1))};
 }
 
-// The entries of dict(…): a mapping or pairs, then the keywords.
-std::vector<std::pair<Value, Value>> dict_entries(Interpreter& interpreter,
-                                                  const Arguments& arguments) {
-  Budget& budget = interpreter.budget();
-  std::vector<std::pair<Value, Value>> entries;
-  if (arguments.positional.size() > 1) throw Fault("dict expected at most 1 argument");
-  if (!arguments.positional.empty()) {
-    const Value& source = arguments.positional[0];
+// The entries of dict(…) and namespace(…): a mapping or pairs, then the keywords.
+Entries dict_entries(BuiltinCall& call) {
+  Entries entries;
+  if (call.arguments.positional.size() > 1) fail("dict expected at most 1 argument");
+  if (!call.arguments.positional.empty()) {
+    const Value& source = call.arguments.positional[0];
     if (source.is(Kind::kDict)) {
       entries = source.as<DictObject>().entries;
     } else {
-      for (const auto& pair : to_vector(budget, source)) {
-        auto parts = to_vector(budget, pair);
-        if (parts.size() != 2) throw Fault("dictionary update sequence element is not a pair");
+      for (const auto& pair : to_vector(call.budget, source)) {
+        auto parts = to_vector(call.budget, pair);
+        if (parts.size() != 2) fail("dictionary update sequence element is not a pair");
         entries.emplace_back(std::move(parts[0]), std::move(parts[1]));
       }
     }
   }
-  for (const auto& [name, value] : arguments.named) {
-    entries.emplace_back(make_string(budget, TracedView(name, Origin::kData)), value);
+  for (const auto& [name, value] : call.arguments.named) {
+    entries.emplace_back(make_string(call.budget, TracedView(name, Origin::kData)), value);
   }
   return entries;
 }
 
-Value global_dict(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  return make_dict(interpreter.budget(), dict_entries(interpreter, arguments));
-}
+Value global_dict(BuiltinCall& call) { return make_dict(call.budget, dict_entries(call)); }
 
-Value global_namespace(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  auto space = std::make_shared<NamespaceObject>(&interpreter.budget());
-  interpreter.keep_namespace(space);
-  for (auto& [key, value] : dict_entries(interpreter, arguments)) {
-    if (!key.is_string()) throw Fault("a namespace needs names as keys");
-    if (!key.text().empty() && key.text()[0] == '_') {
-      throw Fault("attributes of a namespace cannot begin with an underscore");
-    }
-    interpreter.budget().spend(1);
+Value global_namespace(BuiltinCall& call) {
+  auto space = std::make_shared<NamespaceObject>(&call.budget);
+  call.interpreter.keep_namespace(space);
+  for (auto& [key, value] : dict_entries(call)) {
+    if (!key.is_string()) fail("a namespace needs names as keys");
+    call.budget.spend(1);
     space->set(key.text(), std::move(value));
   }
   return {Kind::kNamespace, std::move(space)};
 }
 
-Value global_cycler(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  if (!arguments.named.empty()) throw Fault("cycler takes no keyword arguments");
-  if (arguments.positional.empty()) throw Fault("at least one item has to be provided");
-  return {Kind::kCycler,
-          std::make_shared<CyclerObject>(&interpreter.budget(), arguments.positional)};
-}
-
-Value global_joiner(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"sep"});
-  const Value separator = parameters.has(0)
-                              ? parameters[0]
-                              : make_string(interpreter.budget(), TracedText(", ", Origin::kData));
-  return {Kind::kJoiner, std::make_shared<JoinerObject>(&interpreter.budget(), separator)};
-}
-
-Value global_raise_exception(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"message"}, 1);
-  throw Fault(to_str(interpreter.budget(), parameters[0]).bytes(), Fault::Kind::kRaised);
+Value global_raise_exception(BuiltinCall& call) {
+  throw Fault(to_str(call.budget, call[0]).bytes(), Fault::Kind::kRaised);
 }
 
 // datetime.now().strftime: no zone, so %z and %Z are empty; the clock here counts whole seconds.
-Value global_strftime_now(Interpreter& interpreter, const Value&, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"format"}, 1);
-  if (!parameters[0].is_string()) throw Fault("strftime_now needs a format string");
+Value global_strftime_now(BuiltinCall& call) {
+  const std::string_view given = call.string(0);
   std::string format;
-  const std::string_view given = parameters[0].text();
   for (size_t i = 0; i < given.size(); ++i) {
     const char next = given[i] == '%' && i + 1 < given.size() ? given[i + 1] : '\0';
-    if (next == 'z' || next == 'Z') {
-      ++i;
-    } else if (next == 'f') {
-      format += "000000";
-      ++i;
-    } else {
-      format += given[i];
-      if (next != '\0') format += given[++i];
-    }
+    if (next == 'f') format += "000000";
+    if (next != 'f' && next != 'z' && next != 'Z') format += given.substr(i, next == '\0' ? 1 : 2);
+    if (next != '\0') ++i;
   }
-  if (format.empty()) return make_string(interpreter.budget(), TracedText());
-  const auto now = static_cast<time_t>(interpreter.now());
+  if (format.empty()) return make_string(call.budget, TracedText());
+  const auto now = static_cast<time_t>(call.interpreter.now());
   std::tm local{};
-  if (localtime_r(&now, &local) == nullptr) throw Fault("the time cannot be written as a date");
-  interpreter.budget().check_room(256 * format.size());
-  interpreter.budget().spend_bytes(256 * format.size());
-  std::string text(256 * format.size(), '\0');
-  text.resize(std::strftime(text.data(), text.size(), format.c_str(), &local));
-  return make_string(interpreter.budget(),
-                     TracedText(std::move(text), parameters[0].traced().origin()));
+  if (localtime_r(&now, &local) == nullptr) fail("the time cannot be written as a date");
+  const size_t most = 256 * format.size();
+  call.budget.check_room(most);
+  call.budget.spend_bytes(most);
+  std::string text(most, '\0');
+  text.resize(std::strftime(text.data(), most, format.c_str(), &local));
+  return make_string(call.budget, TracedText(std::move(text), call[0].traced().origin()));
 }
 
-Value cycler_next(Interpreter&, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  auto& cycler = self.as<CyclerObject>();
-  Value item = cycler.items[cycler.position];
-  cycler.position = (cycler.position + 1) % cycler.items.size();
-  return item;
-}
+enum class Part : uint8_t { kKeys, kValues, kItems };
 
-Value cycler_reset(Interpreter&, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  self.as<CyclerObject>().position = 0;
-  return {};
-}
-
-Value loop_cycle(Interpreter&, const Value& self, const Arguments& arguments) {
-  if (arguments.positional.empty()) throw Fault("no items for cycling given");
-  const auto index = static_cast<size_t>(self.as<LoopObject>().index0);
-  return arguments.positional[index % arguments.positional.size()];
-}
-
-Value loop_changed(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  auto& loop = self.as<LoopObject>();
-  const auto& now = arguments.positional;
-  bool same = loop.has_changed_value && loop.last_changed.size() == now.size();
-  for (size_t i = 0; same && i < now.size(); ++i) {
-    same = equals(interpreter.budget(), loop.last_changed[i], now[i]);
+template <Part part>
+Value dict_view(BuiltinCall& call) {
+  constexpr std::string_view kTypes[] = {"dict_keys", "dict_values", "dict_items"};
+  const Entries& entries = call.self.as<DictObject>().entries;
+  call.budget.check_room(entries.size() * sizeof(Value));
+  std::vector<Value> items;
+  for (const auto& [key, value] : entries) {
+    call.budget.spend(1);
+    items.push_back(part == Part::kKeys     ? key
+                    : part == Part::kValues ? value
+                                            : make_tuple(call.budget, {key, value}));
   }
-  if (same) return Value(false);
-  loop.has_changed_value = true;
-  loop.last_changed = now;
-  return Value(true);
+  return {Kind::kDictView, std::make_shared<DictViewObject>(&call.budget, std::move(items),
+                                                            kTypes[static_cast<size_t>(part)])};
 }
 
-constexpr NamedBuiltin kGlobals[] = {
-    {"range", global_range},
-    {"dict", global_dict},
-    {"cycler", global_cycler},
-    {"joiner", global_joiner},
-    {"namespace", global_namespace},
-    {"raise_exception", global_raise_exception},
-    {"strftime_now", global_strftime_now},
+Value dict_get(BuiltinCall& call) {
+  const Value* found = call.self.as<DictObject>().find(call.budget, call[0]);
+  return found != nullptr ? *found : call.value_or(1, Value());
+}
+
+Value loop_cycle(BuiltinCall& call) {
+  const auto& items = call.arguments.positional;
+  if (items.empty()) fail("no items for cycling given");
+  return items[static_cast<size_t>(call.self.as<LoopObject>().index0) % items.size()];
+}
+
+constexpr auto kByPosition = Builtin::Passing::kByPosition;
+constexpr auto kAny = Builtin::Passing::kAny;
+constexpr Builtin kGlobalTable[] = {
+    {"dict", global_dict, {}, 0, kAny},
+    {"namespace", global_namespace, {}, 0, kAny},
+    {"raise_exception", global_raise_exception, {"message"}, 1},
+    {"range", global_range, {"start", "stop", "step"}, 1, kByPosition},
+    {"strftime_now", global_strftime_now, {"format"}, 1},
 };
-constexpr NamedBuiltin kCyclerMethods[] = {{"next", cycler_next}, {"reset", cycler_reset}};
-constexpr NamedBuiltin kLoopMethods[] = {{"cycle", loop_cycle}, {"changed", loop_changed}};
+constexpr Builtin kDictTable[] = {
+    {"get", dict_get, {"key", "default"}, 1, kByPosition},
+    {"items", dict_view<Part::kItems>},
+    {"keys", dict_view<Part::kKeys>},
+    {"values", dict_view<Part::kValues>},
+};
+constexpr Builtin kLoopTable[] = {{"cycle", loop_cycle, {}, 0, kAny}};
 
 }  // namespace
 
-const NamedBuiltin* find_global(std::string_view name) { return find_builtin(kGlobals, name); }
-const NamedBuiltin* find_cycler_method(std::string_view name) {
-  return find_builtin(kCyclerMethods, name);
-}
-const NamedBuiltin* find_loop_method(std::string_view name) {
-  return find_builtin(kLoopMethods, name);
-}
-
-Parameters::Parameters(const Arguments& arguments, std::initializer_list<std::string_view> names,
-                       size_t n_required) {
-  if (arguments.positional.size() > names.size()) {
-    throw Fault("a call passes " + std::to_string(arguments.positional.size()) +
-                " arguments where at most " + std::to_string(names.size()) + " are taken");
-  }
-  for (size_t i = 0; i < arguments.positional.size(); ++i) values_[i] = &arguments.positional[i];
-  for (const auto& [name, value] : arguments.named) {
-    size_t place = 0;
-    while (place < names.size() && names.begin()[place] != name) ++place;
-    if (place == names.size()) throw Fault("unexpected keyword argument '" + name + "'");
-    if (values_[place] != nullptr) throw Fault("argument '" + name + "' is given twice");
-    values_[place] = &value;
-  }
-  for (size_t i = 0; i < n_required; ++i) {
-    if (values_[i] == nullptr) {
-      throw Fault("the argument '" + std::string(names.begin()[i]) + "' is missing");
-    }
-  }
-}
-
-int64_t Parameters::integer(size_t i, int64_t otherwise) const {
-  if (!has(i)) return otherwise;
-  require_defined(*values_[i]);
-  if (!values_[i]->is_integral()) {
-    throw Fault("'" + std::string(python_type_name(*values_[i])) +
-                "' object cannot be interpreted as an integer");
-  }
-  return values_[i]->integer();
-}
-
-bool Parameters::truth(size_t i, bool otherwise) const {
-  return has(i) ? is_true(*values_[i]) : otherwise;
-}
+const std::span<const Builtin> kGlobals = kGlobalTable;
+const std::span<const Builtin> kDictMethods = kDictTable;
+const std::span<const Builtin> kLoopMethods = kLoopTable;
 
 }  // namespace limpid::jinja

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "jinja/levels.h"
 #include "jinja/operators.h"
 
 namespace limpid::jinja {
@@ -25,65 +24,6 @@ void Scope::declare_missing(const LateNames& names) {
 void Scope::clear() {
   const auto dropped = std::exchange(slots, {});
   const auto outer = std::move(parent);
-}
-
-LoopObject::LoopObject(Budget* budget, Value over, std::shared_ptr<IteratorObject> items,
-                       int64_t nesting)
-    : Object(budget, 0, std::max(over.depth(), items->depth()) + 1),
-      iterable(std::move(over)),
-      iterator(std::move(items)),
-      depth0(nesting) {}
-
-bool LoopObject::advance() {
-  Value item;
-  if (ahead) {
-    item = std::move(*ahead);
-    ahead.reset();
-  } else if (!iterator || !iterator->next(item)) {
-    return false;
-  }
-  ++index0;
-  previous = std::move(current);
-  current = std::move(item);
-  return true;
-}
-
-const Value* LoopObject::peek() {
-  if (!ahead) {
-    Value item;
-    if (!iterator || !iterator->next(item)) return nullptr;
-    ahead = std::move(item);
-  }
-  return &*ahead;
-}
-
-int64_t LoopObject::length(Budget& budget) {
-  if (!known_length) {
-    known_length = length_of(iterable);
-    if (!known_length) {  // a generator: read it to its end
-      auto rest =
-          iterator ? to_vector(budget, Value(Kind::kIterator, iterator)) : std::vector<Value>();
-      known_length = static_cast<int64_t>(rest.size()) + index0 + 1 + (ahead ? 1 : 0);
-      iterator = iterate(budget, make_list(budget, std::move(rest)));
-    }
-  }
-  return *known_length;
-}
-
-void LoopObject::finish() {
-  iterator.reset();
-  ahead.reset();
-  current = Value();
-  previous = Value();
-  last_changed.clear();
-  if (length_of(iterable)) known_length = length_of(iterable);
-  iterable = Value();
-}
-
-std::string loop_repr(Budget& budget, const Value& value) {
-  auto& loop = value.as<LoopObject>();
-  const int64_t length = loop.length(budget);
-  return "<LoopContext " + std::to_string(loop.index0 + 1) + "/" + std::to_string(length) + ">";
 }
 
 Interpreter::Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now)
@@ -135,7 +75,7 @@ Interpreter::Flow Interpreter::run_statement(const Statement& statement, const S
 
 void Interpreter::check_output() const {
   if (out_->size() > static_cast<size_t>(max_output_bytes_)) {
-    throw Fault("the template writes more than " + std::to_string(max_output_bytes_) + " bytes");
+    fail("the template writes more than {} bytes", max_output_bytes_);
   }
 }
 
@@ -163,33 +103,13 @@ Interpreter::Flow Interpreter::run_node(const If& choice, const ScopePtr& scope)
   return run(choice.otherwise, scope);
 }
 
+// A Fault ends the render, so nothing restores `out_` when the body throws.
 TracedText Interpreter::capture(const Body& body, const ScopePtr& scope, Flow& flow) {
   TracedText text;
   TracedText* const outer = std::exchange(out_, &text);
-  try {
-    flow = run(body, scope);
-  } catch (...) {
-    out_ = outer;
-    throw;
-  }
+  flow = run(body, scope);
   out_ = outer;
   return text;
-}
-
-Value Interpreter::apply_block_filter(const ExpressionPtr& filter, TracedText text,
-                                      const ScopePtr& scope) {
-  Value value = make_string(budget_, std::move(text));
-  if (!filter) return value;
-  const Value* const outer = std::exchange(block_text_, &value);
-  Value filtered;
-  try {
-    filtered = eval(*filter, scope);
-  } catch (...) {
-    block_text_ = outer;
-    throw;
-  }
-  block_text_ = outer;
-  return filtered;
 }
 
 Interpreter::Flow Interpreter::run_node(const Set& set, const ScopePtr& scope) {
@@ -198,30 +118,22 @@ Interpreter::Flow Interpreter::run_node(const Set& set, const ScopePtr& scope) {
 }
 
 Interpreter::Flow Interpreter::run_node(const SetBlock& set, const ScopePtr& scope) {
-  const ScopePtr inner = inner_scope(scope, set.late_names);
   Flow flow = Flow::kNormal;
-  TracedText text = capture(set.body, inner, flow);
-  if (flow != Flow::kNormal) return flow;
-  assign(*set.target, apply_block_filter(set.filter, std::move(text), inner), scope);
-  return Flow::kNormal;
-}
-
-Interpreter::Flow Interpreter::run_node(const With& with, const ScopePtr& scope) {
-  const ScopePtr inner = inner_scope(scope, with.late_names);
-  for (const auto& [target, value] : with.assignments) {
-    assign(*target, eval(*value, scope), inner);
-  }
-  return run(with.body, inner);
+  TracedText text = capture(set.body, inner_scope(scope, set.late_names), flow);
+  if (flow == Flow::kNormal) assign(*set.target, make_string(budget_, std::move(text)), scope);
+  return flow;
 }
 
 Interpreter::Flow Interpreter::run_node(const FilterBlock& block, const ScopePtr& scope) {
   const ScopePtr inner = inner_scope(scope, block.late_names);
   Flow flow = Flow::kNormal;
-  TracedText text = capture(block.body, inner, flow);
+  const Value text = make_string(budget_, capture(block.body, inner, flow));
   if (flow != Flow::kNormal) return flow;
-  append_str(budget_, *out_, apply_block_filter(block.filter, std::move(text), inner));
+  const Value* const outer = std::exchange(block_text_, &text);
+  append_str(budget_, *out_, eval(*block.filter, inner));
+  block_text_ = outer;
   check_output();
-  return Flow::kNormal;
+  return flow;
 }
 
 Interpreter::Flow Interpreter::run_node(const Generation& block, const ScopePtr& scope) {
@@ -235,27 +147,18 @@ void Interpreter::assign(const Expression& target, const Value& value, const Sco
   }
   if (const auto* place = std::get_if<NamespaceAttribute>(&target.node)) {
     const Value space = eval_node(Name{place->space}, scope);
-    if (!space.is(Kind::kNamespace)) throw Fault("cannot assign attribute on non-namespace object");
-    if (!place->attribute.empty() && place->attribute[0] == '_') {
-      throw Fault("attributes of a namespace cannot begin with an underscore");
-    }
+    if (!space.is(Kind::kNamespace)) fail("cannot assign attribute on non-namespace object");
     space.as<NamespaceObject>().set(place->attribute, value);
     return;
   }
-  const auto& names = std::get<TupleDisplay>(target.node).items;
+  const auto& names = std::get<SequenceDisplay>(target.node).items;
   require_defined(value);
-  const auto iterator = iterate(budget_, value);
-  for (const auto& name : names) {
-    Value item;
-    if (!iterator->next(item)) {
-      throw Fault("not enough values to unpack (expected " + std::to_string(names.size()) + ")");
-    }
-    assign(*name, item, scope);
+  const auto items = to_vector(budget_, value);
+  if (items.size() != names.size()) {
+    fail("{} values to unpack (expected {})",
+         items.size() < names.size() ? "not enough" : "too many", names.size());
   }
-  Value rest;
-  if (iterator->next(rest)) {
-    throw Fault("too many values to unpack (expected " + std::to_string(names.size()) + ")");
-  }
+  for (size_t i = 0; i < names.size(); ++i) assign(*names[i], items[i], scope);
 }
 
 }  // namespace limpid::jinja

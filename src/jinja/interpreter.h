@@ -1,7 +1,9 @@
 // One render of a template: walks the tree with scopes, loops and macros.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,25 +38,24 @@ struct MacroObject : Object {
   const ScopePtr closure;
 };
 
-// `loop`: walks the iterable and knows one item ahead.
+// `loop`: walks the items and knows one item ahead.
 struct LoopObject : Object {
-  LoopObject(Budget* budget, Value over, std::shared_ptr<IteratorObject> items, int64_t nesting);
+  // Whether the loop takes an item: the `if` of the loop, or empty. It is asked when the item is
+  // wanted, so it sees what the body did for the items before.
+  using Accepts = std::function<bool(const Value&)>;
+
+  LoopObject(Budget* budget, std::vector<Value> values, Accepts condition, int max_depth);
   bool advance();       // to the next item; false at the end
   const Value* peek();  // the item after the current one, or null
-  int64_t length(Budget& budget);
-  void finish();  // drops the items; index stays readable
+  int64_t length();
+  void finish();  // drops the items; index and length stay readable
 
-  Value iterable;
-  std::shared_ptr<IteratorObject> iterator;
+  std::vector<Value> items;
+  size_t next = 0;  // of items
+  Accepts accepts;
   int64_t index0 = -1;
-  int64_t depth0;
   Value current, previous;
   std::optional<Value> ahead;
-  std::optional<int64_t> known_length;
-  std::vector<Value> last_changed;
-  bool has_changed_value = false;
-  const For* recursion = nullptr;  // of a recursive loop: what a call of `loop` renders, and where
-  ScopePtr scope;
 };
 
 class Interpreter {
@@ -91,7 +92,6 @@ class Interpreter {
   Flow run_node(const For& loop, const ScopePtr& scope);
   Flow run_node(const Set& set, const ScopePtr& scope);
   Flow run_node(const SetBlock& set, const ScopePtr& scope);
-  Flow run_node(const With& with, const ScopePtr& scope);
   Flow run_node(const MacroStatement& statement, const ScopePtr& scope);
   Flow run_node(const CallBlock& block, const ScopePtr& scope);
   Flow run_node(const FilterBlock& block, const ScopePtr& scope);
@@ -99,53 +99,41 @@ class Interpreter {
   Flow run_node(const Break&, const ScopePtr&) { return Flow::kBreak; }
   Flow run_node(const Continue&, const ScopePtr&) { return Flow::kContinue; }
 
-  Flow run_loop(const For& loop, const ScopePtr& scope, const Value& iterable, int64_t depth0);
-  std::shared_ptr<IteratorObject> loop_items(const For& loop, const ScopePtr& scope,
-                                             const Value& iterable);
   // Runs `body` with the output going to the returned text.
   TracedText capture(const Body& body, const ScopePtr& scope, Flow& flow);
-  Value apply_block_filter(const ExpressionPtr& filter, TracedText text, const ScopePtr& scope);
   void write(TracedView text);
   void check_output() const;
   ScopePtr inner_scope(const ScopePtr& scope, const LateNames& late_names);
   void assign(const Expression& target, const Value& value, const ScopePtr& scope);
   Value make_macro(const std::shared_ptr<const MacroDefinition>& definition, const ScopePtr& scope);
   Value call_macro(const MacroObject& macro, const Arguments& arguments);
-  void bind_macro(const MacroObject& macro, const Arguments& arguments, const ScopePtr& scope);
-  Value call_loop(const LoopObject& loop, const Arguments& arguments);
+  void bind_macro(const MacroDefinition& macro, const Arguments& arguments, const ScopePtr& scope);
 
   Value eval(const Expression& expression, const ScopePtr& scope);
   Value eval_node(const Literal& node, const ScopePtr& scope);
   Value eval_node(const Name& node, const ScopePtr& scope);
   Value eval_node(const NamespaceAttribute& node, const ScopePtr& scope);
-  Value eval_node(const TupleDisplay& node, const ScopePtr& scope);
-  Value eval_node(const ListDisplay& node, const ScopePtr& scope);
+  Value eval_node(const SequenceDisplay& node, const ScopePtr& scope);
   Value eval_node(const DictDisplay& node, const ScopePtr& scope);
   Value eval_node(const Not& node, const ScopePtr& scope);
   Value eval_node(const Negate& node, const ScopePtr& scope);
-  Value eval_node(const Plus& node, const ScopePtr& scope);
   Value eval_node(const Binary& node, const ScopePtr& scope);
-  Value eval_node(const Concat& node, const ScopePtr& scope);
   Value eval_node(const Logic& node, const ScopePtr& scope);
   Value eval_node(const Compare& node, const ScopePtr& scope);
   Value eval_node(const Conditional& node, const ScopePtr& scope);
   Value eval_node(const Attribute& node, const ScopePtr& scope);
   Value eval_node(const Subscript& node, const ScopePtr& scope);
-  Value eval_node(const SliceOf& node, const ScopePtr& scope);
+  Value eval_node(const Slice& node, const ScopePtr& scope);
   Value eval_node(const Call& node, const ScopePtr& scope);
   Value eval_node(const Filter& node, const ScopePtr& scope);
   Value eval_node(const Test& node, const ScopePtr& scope);
   std::vector<Value> eval_all(const std::vector<ExpressionPtr>& items, const ScopePtr& scope);
   Arguments eval_arguments(const CallArguments& arguments, const ScopePtr& scope);
-  Value eval_call(const Call& node, const ScopePtr& scope, const Value* caller);
-  // A builtin may read all of the texts that it is called with, whatever it gives.
-  void charge_texts(const Value& operand, const Arguments& arguments);
-  Value method_of(const Value& of, std::string_view name, const NamedBuiltin* method);
-  Value attribute_or_null(const Value& of, std::string_view name, bool& found);
-  Value loop_attribute(const Value& of, std::string_view name, bool& found);
+  Value run_builtin(const Builtin& builtin, const Value& self, const Arguments& arguments);
+  std::optional<Value> python_attribute(const Value& of, std::string_view name);
+  std::optional<Value> loop_attribute(LoopObject& loop, std::string_view name);
 
-  class Level;  // counts the nesting of the walk
-  friend class LoopFilter;
+  class Level;
 
   Budget& budget_;
   int64_t max_output_bytes_;
@@ -160,6 +148,24 @@ class Interpreter {
   // Emptied at the end: whatever refers to itself does so through one of these.
   std::vector<std::shared_ptr<NamespaceObject>> namespaces_;
   std::vector<ScopePtr> captured_scopes_;
+};
+
+// Counts the nesting of the walk while it lives, so that no tree overflows the stack.
+class Interpreter::Level {
+ public:
+  explicit Level(Interpreter& interpreter) : depth_(interpreter.depth_) {
+    constexpr int64_t kLevelsPerDepth = 10;
+    if (depth_ >= kLevelsPerDepth * interpreter.budget_.max_depth()) {
+      fail("the template is nested too deeply");
+    }
+    ++depth_;
+  }
+  ~Level() { --depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+ private:
+  int64_t& depth_;
 };
 
 }  // namespace limpid::jinja

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "jinja/builtins.h"
-#include "jinja/interpreter.h"
 #include "jinja/operators.h"
 #include "jinja/unicode_text.h"
 
@@ -16,7 +15,7 @@ constexpr int kMaxJsonDepth = 190;
 
 Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
   using Type = nlohmann::ordered_json::value_t;
-  if (depth > kMaxJsonDepth) throw Fault("the messages are nested too deeply");
+  if (depth > kMaxJsonDepth) fail("the messages are nested too deeply");
   switch (json.type()) {
     case Type::boolean:
       return Value(json.get<bool>());
@@ -24,7 +23,7 @@ Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
       return Value(json.get<int64_t>());
     case Type::number_unsigned:
       if (json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-        throw Fault("an integer in the messages needs more than 64 bits");
+        fail("an integer in the messages needs more than 64 bits");
       }
       return Value(json.get<int64_t>());
     case Type::number_float:
@@ -70,33 +69,25 @@ class JsonWriter {
     budget_.spend(1);
     budget_.check_room(out_.memory());
     switch (value.kind()) {
-      case Kind::kNone:
-        own("null");
-        return;
-      case Kind::kBool:
-        own(value.integer() ? "true" : "false");
-        return;
-      case Kind::kInt:
-        own(std::to_string(value.integer()));
-        return;
-      case Kind::kFloat:
-        own(number(value.real()));
-        return;
       case Kind::kString:
-        string(value.traced());
-        return;
+        return string(value.traced());
       case Kind::kList:
       case Kind::kTuple:
-        list(value.as<SequenceObject>().items, level);
-        return;
+        return list(value.as<SequenceObject>().items, level);
       case Kind::kDict:
-        dict(value.as<DictObject>(), level);
-        return;
+        return dict(value.as<DictObject>(), level);
       default:
-        break;
+        own(scalar(value));
     }
-    throw Fault("object of type " + std::string(python_type_name(value)) +
-                " is not JSON serializable");
+  }
+
+  // A value that is one word, as a value or as a key.
+  static std::string scalar(const Value& value) {
+    if (value.is(Kind::kNone)) return "null";
+    if (value.is(Kind::kBool)) return value.integer() ? "true" : "false";
+    if (value.is(Kind::kInt)) return std::to_string(value.integer());
+    if (value.is(Kind::kFloat)) return number(value.real());
+    fail("object of type {} is not JSON serializable", python_type_name(value));
   }
 
   static std::string number(double value) {
@@ -136,15 +127,14 @@ class JsonWriter {
       });
     }
     own("{");
-    bool first = true;
+    bool is_first = true;
     for (const auto& [key, value] : entries) {
-      if (!first) separate();
-      first = false;
+      if (!std::exchange(is_first, false)) separate();
       newline(level + 1);
       if (key.is_string()) {
         string(key.traced());
       } else {
-        string({key_text(key), Origin::kData});
+        string({scalar(key), Origin::kData});
       }
       budget_.spend_bytes(style_.key_separator.size());
       append_checked(budget_, out_, style_.key_separator);
@@ -152,29 +142,6 @@ class JsonWriter {
     }
     if (!entries.empty()) newline(level);
     own("}");
-  }
-
-  static std::string key_text(const Value& key) {
-    switch (key.kind()) {
-      case Kind::kNone:
-        return "null";
-      case Kind::kBool:
-        return key.integer() ? "true" : "false";
-      case Kind::kInt:
-        return std::to_string(key.integer());
-      case Kind::kFloat:
-        return number(key.real());
-      default:
-        break;
-    }
-    throw Fault("keys must be str, int, float, bool or None, not " +
-                std::string(python_type_name(key)));
-  }
-
-  static void append_unit(std::string& out, char32_t unit) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    out += "\\u";
-    for (int shift = 12; shift >= 0; shift -= 4) out += kDigits[unit >> shift & 0xF];
   }
 
   // `shown` is how the text writes `c`.
@@ -186,16 +153,16 @@ class JsonWriter {
       out += '\\';
       out += kLetters[escape];
     } else if (c < 0x20 || (style_.ascii_only && c > 0x7F && c < 0x10000)) {
-      append_unit(out, c);
+      append_hex(out += "\\u", c, 4);
     } else if (style_.ascii_only && c >= 0x10000) {
-      append_unit(out, 0xD800 + ((c - 0x10000) >> 10));
-      append_unit(out, 0xDC00 + ((c - 0x10000) & 0x3FF));
+      append_hex(out += "\\u", 0xD800 + ((c - 0x10000) >> 10), 4);
+      append_hex(out += "\\u", 0xDC00 + ((c - 0x10000) & 0x3FF), 4);
     } else {
       out += shown;
     }
   }
 
-  // An escape is whose the character is.
+  // An escape has the origin of its character.
   void string(TracedView traced) {
     const std::string_view text = traced.bytes();
     budget_.spend_bytes(text.size());
@@ -219,41 +186,29 @@ class JsonWriter {
   TracedText out_;
 };
 
-TracedText required_text(const Value& value) {
-  if (!value.is_string()) throw Fault("the separators of tojson must be strings");
-  return TracedText(value.traced());
-}
-
 }  // namespace
 
 Value from_json(Budget& budget, const nlohmann::ordered_json& json) {
   return from_json(budget, json, 0);
 }
 
-Value filter_tojson(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"ensure_ascii", "indent", "separators", "sort_keys"});
-  Budget& budget = interpreter.budget();
+// json.dumps with the arguments that transformers passes on.
+Value filter_tojson(BuiltinCall& call) {
   JsonWriter::Style style;
-  style.ascii_only = parameters.truth(0, false);
-  style.sort_keys = parameters.truth(3, false);
-  if (parameters.has(1) && !parameters[1].is(Kind::kNone)) {
-    if (parameters[1].is_string()) {
-      style.indent = TracedText(parameters[1].traced());
-    } else {
-      const int64_t width = std::max<int64_t>(parameters.integer(1, 0), 0);
-      budget.check_room(static_cast<size_t>(width));
-      style.indent.emplace(std::string(static_cast<size_t>(width), ' '), Origin::kData);
-    }
-  }
+  style.ascii_only = call.truth(0, false);
+  style.sort_keys = call.truth(3, false);
+  if (call.has_value(1)) style.indent = indentation(call, 1, 0);
   style.item_separator = {style.indent ? "," : ", ", Origin::kData};
   style.key_separator = {": ", Origin::kData};
-  if (parameters.has(2) && !parameters[2].is(Kind::kNone)) {
-    const auto parts = to_vector(budget, parameters[2]);
-    if (parts.size() != 2) throw Fault("tojson needs two separators");
-    style.item_separator = required_text(parts[0]);
-    style.key_separator = required_text(parts[1]);
+  if (call.has_value(2)) {
+    const auto parts = to_vector(call.budget, call[2]);
+    if (parts.size() != 2 || !parts[0].is_string() || !parts[1].is_string()) {
+      fail("the separators of tojson must be two strings");
+    }
+    style.item_separator = TracedText(parts[0].traced());
+    style.key_separator = TracedText(parts[1].traced());
   }
-  return make_string(budget, JsonWriter(budget, std::move(style)).write(value));
+  return make_string(call.budget, JsonWriter(call.budget, std::move(style)).write(call.self));
 }
 
 }  // namespace limpid::jinja

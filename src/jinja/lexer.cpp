@@ -1,8 +1,9 @@
 #include "jinja/lexer.h"
 
 #include <algorithm>
+#include <charconv>
 
-#include "jinja/string_literal.h"
+#include "jinja/budget.h"
 #include "jinja/unicode_text.h"
 
 namespace limpid::jinja {
@@ -55,11 +56,11 @@ class Lexer {
     } else if (kind == '{') {
       emit(TokenKind::kVariableBegin, open, "{{");
       at_ = after;
-      inside(TokenKind::kVariableEnd, "}}");
+      tag_tokens(TokenKind::kVariableEnd, "}}");
     } else if (!raw(open, after)) {
       emit(TokenKind::kBlockBegin, open, "{%");
       at_ = after;
-      inside(TokenKind::kBlockEnd, "%}");
+      tag_tokens(TokenKind::kBlockEnd, "%}");
     }
     line_starting_ = at_ > 0 && source_[at_ - 1] == '\n';
   }
@@ -136,14 +137,11 @@ class Lexer {
     }
   }
 
-  // Tokens of an expression or a statement, up to `close`.
-  void inside(TokenKind end_kind, std::string_view close) {
+  // Tokens of an expression or a statement, up to `close`. Where the template ends first, the
+  // parser names the tag that is open.
+  void tag_tokens(TokenKind end_kind, std::string_view close) {
     std::string open_brackets;
-    while (true) {
-      if (open_brackets.empty() && end(end_kind, close)) return;
-      if (at_ >= source_.size()) {
-        return;  // the parser names the tag that is open
-      }
+    while (at_ < source_.size() && !(open_brackets.empty() && end(end_kind, close))) {
       const size_t space = strip_left_size(source_.substr(at_));
       if (space > 0) {
         at_ += space;
@@ -167,18 +165,9 @@ class Lexer {
     return true;
   }
 
-  // Digits that may have single underscores between them; end of the run that begins at `at`, or
-  // `at`.
   size_t digits_end(size_t at) const {
-    size_t end = at;
-    const auto is_digit_at = [&](size_t i) {
-      return i < source_.size() && is_ascii_digit(source_[i]);
-    };
-    while (is_digit_at(end) ||
-           (end > at && end < source_.size() && source_[end] == '_' && is_digit_at(end + 1))) {
-      ++end;
-    }
-    return end;
+    while (at < source_.size() && is_ascii_digit(source_[at])) ++at;
+    return at;
   }
 
   size_t exponent_end(size_t at) const {
@@ -189,56 +178,23 @@ class Lexer {
     return end > digits ? end : at;
   }
 
+  // 12, 1.5, 1e3. After a dot only digits count: x.0.1 reads two items.
   bool number() {
-    if (!is_ascii_digit(source_[at_])) return false;
     const size_t whole = digits_end(at_);
-    const bool after_dot = at_ > 0 && source_[at_ - 1] == '.';
+    if (whole == at_) return false;
     size_t end = whole;
-    if (!after_dot) {
-      if (end < source_.size() && source_[end] == '.') {
-        const size_t fraction = digits_end(end + 1);
-        if (fraction > end + 1) end = fraction;
-      }
+    if (at_ == 0 || source_[at_ - 1] != '.') {
+      const size_t fraction = starts(".", end) ? digits_end(end + 1) : end;
+      if (fraction > end + 1) end = fraction;
       end = exponent_end(end);
     }
-    if (end > whole) return take_number(TokenKind::kFloat, end);
-    if (source_[at_] != '0') return take_number(TokenKind::kInteger, whole);
-    return take_number(TokenKind::kInteger, zero_or_based_end());
-  }
-
-  // A literal that begins with 0: 0b…, 0o…, 0x… or zeros.
-  size_t zero_or_based_end() const {
-    const auto belongs = [](char c, char base) {
-      if (base == 'b') return c == '0' || c == '1';
-      if (base == 'o') return c >= '0' && c <= '7';
-      const char lower = static_cast<char>(c | 0x20);
-      return is_ascii_digit(c) || (lower >= 'a' && lower <= 'f');
-    };
-    if (at_ + 1 < source_.size()) {
-      const char base = static_cast<char>(source_[at_ + 1] | 0x20);
-      if (base == 'b' || base == 'o' || base == 'x') {
-        size_t end = at_ + 2;
-        while (end < source_.size()) {
-          const size_t digit = source_[end] == '_' ? end + 1 : end;
-          if (digit >= source_.size() || !belongs(source_[digit], base)) break;
-          end = digit + 1;
-        }
-        if (end > at_ + 2) return end;
-      }
+    const bool has_base = end == at_ + 1 && source_[at_] == '0' && end < source_.size() &&
+                          std::string_view("xXoObB").find(source_[end]) != std::string_view::npos;
+    if (has_base || starts("_", end)) {
+      fail(at_, std::string("a number with a base or with '_'") + kNotSupported);
     }
-    size_t end = at_ + 1;
-    while (end < source_.size()) {
-      const size_t digit = source_[end] == '_' ? end + 1 : end;
-      if (digit >= source_.size() || source_[digit] != '0') break;
-      end = digit + 1;
-    }
-    return end;
-  }
-
-  bool take_number(TokenKind kind, size_t end) {
-    std::string text(source_.substr(at_, end - at_));
-    text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
-    emit(kind, at_, std::move(text));
+    emit(end > whole ? TokenKind::kFloat : TokenKind::kInteger, at_,
+         std::string(source_.substr(at_, end - at_)));
     at_ = end;
     return true;
   }
@@ -260,16 +216,55 @@ class Lexer {
   bool string() {
     const char quote = source_[at_];
     if (quote != '\'' && quote != '"') return false;
-    size_t end = at_ + 1;
-    while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
-    if (end >= source_.size()) fail(at_, "a string is not closed");
-    try {
-      emit(TokenKind::kString, at_, decode_string_literal(source_.substr(at_ + 1, end - at_ - 1)));
-    } catch (const StringLiteralFault& fault) {
-      fail(at_, fault.message);
+    const size_t begin = at_++;
+    std::string text;
+    while (at_ < source_.size() && source_[at_] != quote) {
+      if (source_[at_] == '\\') {
+        escape(text);
+      } else {
+        text += source_[at_++];
+      }
     }
-    at_ = end + 1;
+    if (at_ >= source_.size()) fail(begin, "a string is not closed");
+    ++at_;
+    emit(TokenKind::kString, begin, std::move(text));
     return true;
+  }
+
+  // Decodes the escape at the backslash at_ as Python does. An unknown one stays as it is.
+  void escape(std::string& out) {
+    constexpr std::string_view kPlain = "\\'\"abfnrtv\n";
+    constexpr std::string_view kMeaning = "\\'\"\a\b\f\n\r\t\v";
+    const size_t begin = at_++;
+    if (at_ >= source_.size()) fail(begin, "a string is not closed");
+    const char c = source_[at_++];
+    const size_t plain = kPlain.find(c);
+    if (c == 'x' || c == 'u' || c == 'U') {
+      append_code_point(out, hex_escape(begin, c == 'x' ? 2 : c == 'u' ? 4 : 8));
+    } else if (plain != std::string_view::npos) {
+      if (plain < kMeaning.size()) out += kMeaning[plain];  // a backslash joins two lines
+    } else if (c == 'N' || is_ascii_digit(c) || static_cast<unsigned char>(c) >= 0x80) {
+      fail(begin, fmt::format("the escape '\\{}' of a string{}",
+                              static_cast<unsigned char>(c) < 0x80 ? std::string(1, c) : "…",
+                              kNotSupported));
+    } else {
+      out += {'\\', c};
+    }
+  }
+
+  char32_t hex_escape(size_t begin, size_t n_digits) {
+    const std::string_view digits = source_.substr(at_, n_digits);
+    uint32_t value = 0;
+    const char* end = digits.data() + digits.size();
+    const auto result = std::from_chars(digits.data(), end, value, 16);
+    if (digits.size() < n_digits || result.ec != std::errc() || result.ptr != end) {
+      fail(begin, "a string has a truncated hexadecimal escape");
+    }
+    if (value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) {
+      fail(begin, "a string has an escape that is not a Unicode character");
+    }
+    at_ += n_digits;
+    return static_cast<char32_t>(value);
   }
 
   void operator_token(std::string& open_brackets) {

@@ -25,10 +25,15 @@ enum class TokenKind : uint8_t {
 struct Token {
   TokenKind kind;
   size_t at;         // byte in the source
-  std::string text;  // data, name, decoded string, digits without '_', operator
+  std::string text;  // data, name, decoded string, digits, operator
+
+  bool is_name(std::string_view name) const { return kind == TokenKind::kName && text == name; }
+  bool is_operator(std::string_view symbol) const {
+    return kind == TokenKind::kOperator && text == symbol;
+  }
 };
 
-// A Fault with the place where it was noticed.
+// A template that cannot be parsed, and where.
 struct SyntaxFault {
   size_t at;
   std::string message;

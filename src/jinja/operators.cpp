@@ -8,66 +8,33 @@
 namespace limpid::jinja {
 namespace {
 
-constexpr std::string_view kSymbols[] = {"+", "-", "*", "/", "//", "%", "** or pow()"};
-
-[[noreturn]] void throw_no_operator(BinaryOperator op, const Value& a, const Value& b) {
-  throw Fault("unsupported operand type(s) for " + std::string(kSymbols[static_cast<int>(op)]) +
-              ": '" + std::string(python_type_name(a)) + "' and '" +
-              std::string(python_type_name(b)) + "'");
-}
-
 // `result` by reference: it is read only after the operation, whatever the order of the arguments.
 int64_t checked(bool overflowed, const int64_t& result) {
-  if (overflowed) throw Fault("an integer grows beyond 64 bits");
+  if (overflowed) fail("an integer grows beyond 64 bits");
   return result;
 }
 
-int64_t floor_div(int64_t a, int64_t b) {
-  if (b == 0) throw Fault("integer division or modulo by zero");
-  if (b == -1) {
-    int64_t r = 0;
-    return checked(__builtin_sub_overflow(int64_t{0}, a, &r), r);
-  }
-  const int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
-
-int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == 0) throw Fault("integer division or modulo by zero");
+// Python rounds a quotient down, so a remainder has the sign of the divisor.
+int64_t remainder(int64_t a, int64_t b) {
+  if (b == 0) fail("integer modulo by zero");
   if (b == -1) return 0;
   const int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-double float_mod(double a, double b) {
-  if (b == 0) throw Fault("float modulo");
+double remainder(double a, double b) {
+  if (b == 0) fail("float modulo");
   const double r = std::fmod(a, b);
   if (r == 0) return std::copysign(0.0, b);
   return (r < 0) != (b < 0) ? r + b : r;
 }
 
-double float_floor_div(double a, double b) {
-  if (b == 0) throw Fault("float floor division by zero");
-  const double mod = float_mod(a, b);
-  const double quotient = (a - mod) / b;
-  if (quotient == 0) return std::copysign(0.0, a / b);
-  const double floor = std::floor(quotient);
-  return quotient - floor > 0.5 ? floor + 1 : floor;
+Value quotient(double a, double b) {
+  if (b == 0) fail("division by zero");
+  return Value(a / b);
 }
 
-double float_power(double a, double b) {
-  if (a == 0 && b < 0) throw Fault("0.0 cannot be raised to a negative power");
-  if (a < 0 && std::isfinite(a) && std::isfinite(b) && b != std::floor(b)) {
-    throw Fault("complex numbers are not supported");
-  }
-  const double result = std::pow(a, b);
-  if (std::isinf(result) && std::isfinite(a) && std::isfinite(b)) {
-    throw Fault("the result of ** is too large");
-  }
-  return result;
-}
-
-Value integers(BinaryOperator op, int64_t a, int64_t b) {
+Value of_integers(BinaryOperator op, int64_t a, int64_t b) {
   int64_t r = 0;
   switch (op) {
     case BinaryOperator::kAdd:
@@ -77,19 +44,13 @@ Value integers(BinaryOperator op, int64_t a, int64_t b) {
     case BinaryOperator::kMul:
       return Value(checked(__builtin_mul_overflow(a, b, &r), r));
     case BinaryOperator::kDiv:
-      if (b == 0) throw Fault("division by zero");
-      return Value(static_cast<double>(a) / static_cast<double>(b));
-    case BinaryOperator::kFloorDiv:
-      return Value(floor_div(a, b));
-    case BinaryOperator::kMod:
-      return Value(floor_mod(a, b));
-    case BinaryOperator::kPow:
-      return integer_power(a, b);
+      return quotient(static_cast<double>(a), static_cast<double>(b));
+    default:
+      return Value(remainder(a, b));
   }
-  return {};
 }
 
-Value floats(BinaryOperator op, double a, double b) {
+Value of_floats(BinaryOperator op, double a, double b) {
   switch (op) {
     case BinaryOperator::kAdd:
       return Value(a + b);
@@ -98,16 +59,10 @@ Value floats(BinaryOperator op, double a, double b) {
     case BinaryOperator::kMul:
       return Value(a * b);
     case BinaryOperator::kDiv:
-      if (b == 0) throw Fault("float division by zero");
-      return Value(a / b);
-    case BinaryOperator::kFloorDiv:
-      return Value(float_floor_div(a, b));
-    case BinaryOperator::kMod:
-      return Value(float_mod(a, b));
-    case BinaryOperator::kPow:
-      return Value(float_power(a, b));
+      return quotient(a, b);
+    default:
+      return Value(remainder(a, b));
   }
-  return {};
 }
 
 Value repeat(Budget& budget, const Value& sequence, int64_t times) {
@@ -167,34 +122,24 @@ bool is_repeatable(const Value& value) {
 
 }  // namespace
 
-void throw_undefined(const Value& value) { throw Fault(value.as<UndefinedObject>().message); }
-
 void require_defined(const Value& value) {
-  if (value.is_undefined()) throw_undefined(value);
-}
-
-Value integer_power(int64_t base, int64_t exponent) {
-  if (exponent < 0)
-    return Value(float_power(static_cast<double>(base), static_cast<double>(exponent)));
-  int64_t result = 1;
-  while (exponent > 0) {
-    if (exponent & 1) checked(__builtin_mul_overflow(result, base, &result), result);
-    exponent >>= 1;
-    if (exponent > 0) checked(__builtin_mul_overflow(base, base, &base), base);
-  }
-  return Value(result);
+  if (value.is_undefined()) throw Fault(value.as<UndefinedObject>().message);
 }
 
 Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b) {
+  if (op == BinaryOperator::kConcat) {
+    TracedText text = to_str(budget, a);
+    append_str(budget, text, b);
+    return make_string(budget, std::move(text));
+  }
   if (op == BinaryOperator::kMod && a.is_string()) {
-    budget.spend_bytes(a.text().size());
     return make_string(budget, format_percent(budget, a.traced(), b),
                        a.as<StringObject>().is_markup);
   }
   require_defined(a);
   require_defined(b);
-  if (a.is_integral() && b.is_integral()) return integers(op, a.integer(), b.integer());
-  if (a.is_number() && b.is_number()) return floats(op, a.real(), b.real());
+  if (a.is_integral() && b.is_integral()) return of_integers(op, a.integer(), b.integer());
+  if (a.is_number() && b.is_number()) return of_floats(op, a.real(), b.real());
   if (op == BinaryOperator::kAdd && is_repeatable(a) && a.kind() == b.kind()) {
     return concatenate(budget, a, b);
   }
@@ -202,42 +147,23 @@ Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b) 
     if (is_repeatable(a) && b.is_integral()) return repeat(budget, a, b.integer());
     if (is_repeatable(b) && a.is_integral()) return repeat(budget, b, a.integer());
   }
-  throw_no_operator(op, a, b);
+  constexpr std::string_view kSymbols = "+-*/%";
+  fail("unsupported operand type(s) for {}: '{}' and '{}'", kSymbols[static_cast<size_t>(op)],
+       python_type_name(a), python_type_name(b));
 }
 
 Value negate(const Value& value) {
   require_defined(value);
   if (value.is(Kind::kFloat)) return Value(-value.real());
-  if (!value.is_integral()) {
-    throw Fault("bad operand type for unary -: '" + std::string(python_type_name(value)) + "'");
-  }
+  if (!value.is_integral()) fail("bad operand type for unary -: '{}'", python_type_name(value));
   int64_t r = 0;
   return Value(checked(__builtin_sub_overflow(int64_t{0}, value.integer(), &r), r));
 }
 
-Value plus(const Value& value) {
-  require_defined(value);
-  if (value.is(Kind::kFloat)) return value;
-  if (value.is_integral()) return Value(value.integer());
-  throw Fault("bad operand type for unary +: '" + std::string(python_type_name(value)) + "'");
-}
-
 bool is_true(const Value& value) {
-  switch (value.kind()) {
-    case Kind::kNone:
-    case Kind::kUndefined:
-      return false;
-    case Kind::kBool:
-    case Kind::kInt:
-      return value.integer() != 0;
-    case Kind::kFloat:
-      return value.real() != 0;
-    default:
-      break;
-  }
-  if (value.is(Kind::kLoop)) return true;  // while it runs there is at least one item
-  const auto length = length_of(value);
-  return !length || *length != 0;
+  if (value.is(Kind::kNone)) return false;
+  if (value.is_number()) return value.real() != 0;
+  return length_of(value).value_or(1) != 0;
 }
 
 }  // namespace limpid::jinja

@@ -27,23 +27,20 @@ class Parser {
  private:
   using Names = std::initializer_list<std::string_view>;
 
-  bool at_any(Names names) const {
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return stream_.at_name(name); });
-  }
-
   // Statements up to a tag in `ends`, whose name is then the current token; all of the template if
   // `ends` is empty.
   Body body(Names ends) {
+    const auto at_end = [&] {
+      return std::any_of(ends.begin(), ends.end(),
+                         [&](std::string_view name) { return stream_.at_name(name); });
+    };
     Body statements;
     while (true) {
       const size_t at = stream_.current().at;
       switch (stream_.current().kind) {
         case TokenKind::kEnd:
-          if (ends.size() != 0) {
-            stream_.fail("the template ends, but '" + std::string(*ends.begin()) + "' is missing");
-          }
-          return statements;
+          if (ends.size() == 0) return statements;
+          stream_.fail("the template ends, but '" + std::string(*ends.begin()) + "' is missing");
         case TokenKind::kData:
           statements.push_back({at, Text{stream_.take().text}});
           break;
@@ -56,8 +53,8 @@ class Parser {
         }
         default:
           stream_.expect(TokenKind::kBlockBegin, "a tag");
-          if (at_any(ends)) return statements;
-          statement(statements);
+          if (at_end()) return statements;
+          statements.push_back(statement());
           stream_.expect(TokenKind::kBlockEnd, "'%}'");
       }
     }
@@ -80,109 +77,75 @@ class Parser {
     return statements;
   }
 
-  void statement(Body& out) {
+  Statement statement() {
     const Token tag = stream_.expect(TokenKind::kName, "the name of a tag");
     const std::string_view name = tag.text;
-    if (name == "if") {
-      out.push_back({tag.at, parse_if()});
-    } else if (name == "for") {
-      out.push_back({tag.at, parse_for()});
-    } else if (name == "set") {
-      parse_set(tag.at, out);
-    } else if (name == "print") {
-      parse_print(out);
-    } else if (name == "macro") {
-      out.push_back({tag.at, parse_macro()});
-    } else if (name == "call") {
-      out.push_back({tag.at, parse_call()});
-    } else if (name == "filter") {
-      out.push_back({tag.at, parse_filter()});
-    } else if (name == "with") {
-      out.push_back({tag.at, parse_with()});
-    } else if (name == "generation") {
+    if (name == "if") return {tag.at, parse_if()};
+    if (name == "for") return {tag.at, parse_for()};
+    if (name == "set") return parse_set(tag.at);
+    if (name == "macro") return {tag.at, parse_macro()};
+    if (name == "call") return {tag.at, parse_call()};
+    if (name == "filter") return {tag.at, parse_filter()};
+    if (name == "generation") {
       const LoopGuard outside(*this, false, false);
-      out.push_back({tag.at, Generation{{}, scoped_block("endgeneration")}});
-    } else if (name == "break" || name == "continue") {
-      if (!can_break_) throw SyntaxFault{tag.at, "'" + tag.text + "' outside of a loop"};
-      if (name == "break") {
-        out.push_back({tag.at, Break{}});
-      } else {
-        out.push_back({tag.at, Continue{}});
-      }
-    } else {
-      throw SyntaxFault{tag.at, "unknown or unsupported tag '" + tag.text + "'"};
+      return {tag.at, Generation{{}, scoped_block("endgeneration")}};
     }
+    if (name == "break" || name == "continue") {
+      if (!can_break_) throw SyntaxFault{tag.at, "'" + tag.text + "' outside of a loop"};
+      if (name == "break") return {tag.at, Break{}};
+      return {tag.at, Continue{}};
+    }
+    throw SyntaxFault{tag.at, "tag '" + tag.text + "'" + kNotSupported};
   }
 
   If parse_if() {
     // Inside `if` a filter may be unknown until it runs.
     const size_t mark = expressions_.unknown_mark();
-    If made;
-    std::string_view next = "elif";
+    If choice;
+    std::string next = "elif";
     while (next == "elif") {
       ExpressionPtr condition = expressions_.tuple(false);
       Body statements = block({"elif", "else", "endif"});
-      made.branches.emplace_back(std::move(condition), std::move(statements));
-      const Token tag = stream_.take();
-      next = tag.text == "elif" ? "elif" : tag.text == "else" ? "else" : "endif";
+      choice.branches.emplace_back(std::move(condition), std::move(statements));
+      next = stream_.take().text;
     }
     if (next == "else") {
-      made.otherwise = block({"endif"});
+      choice.otherwise = block({"endif"});
       stream_.take();
     }
     expressions_.forget_unknown(mark);
-    return made;
+    return choice;
   }
 
   For parse_for() {
-    For made;
+    For loop;
     {
-      const LoopGuard inside(*this, true, can_break_);
-      made.target = expressions_.assign_target(false, "in");
+      const LoopGuard in_loop(*this, true, can_break_);
+      loop.target = expressions_.target(false, "in");
     }
-    note_stored(*made.target);
     if (!stream_.skip_name("in")) stream_.fail_expected("'in'");
-    made.iterable = expressions_.tuple(false, "recursive");
+    loop.iterable = expressions_.tuple(false);
     const size_t mark = expressions_.unknown_mark();
-    if (stream_.skip_name("if")) made.condition = expressions_.expression();
-    made.is_recursive = stream_.skip_name("recursive");
+    if (stream_.skip_name("if")) loop.condition = expressions_.expression();
+    if (stream_.at_name("recursive")) stream_.refuse("a recursive loop");
     {
-      const LoopGuard inside(*this, true, true);
-      made.body = block({"endfor", "else"});
+      const LoopGuard in_loop(*this, true, true);
+      loop.body = block({"endfor", "else"});
     }
     if (stream_.take().text == "else") {
-      const LoopGuard inside(*this, true, can_break_);
-      made.otherwise = block({"endfor"});
+      const LoopGuard in_loop(*this, true, can_break_);
+      loop.otherwise = block({"endfor"});
       stream_.take();
     }
     expressions_.reject_unknown(mark);
-    return made;
+    return loop;
   }
 
-  void parse_set(size_t at, Body& out) {
-    ExpressionPtr target = expressions_.assign_target(true);
-    if (stream_.skip_operator("=")) {
-      ExpressionPtr value = expressions_.tuple();
-      note_stored(*target);
-      out.push_back({at, Set{std::move(target), std::move(value)}});
-      return;
-    }
-    note_stored(*target);
-    const size_t mark = expressions_.unknown_mark();
-    ExpressionPtr filter = expressions_.filters(nullptr);
-    Body statements = scoped_block("endset");
-    expressions_.reject_unknown(mark);
-    out.push_back({at, SetBlock{std::move(target), std::move(filter), {}, std::move(statements)}});
-  }
-
-  void parse_print(Body& out) {
-    bool first = true;
-    while (!stream_.at(TokenKind::kBlockEnd)) {
-      if (!first) stream_.expect_operator(",");
-      first = false;
-      const size_t at = stream_.current().at;
-      out.push_back({at, Output{expressions_.expression()}});
-    }
+  Statement parse_set(size_t at) {
+    ExpressionPtr target = expressions_.target(true);
+    if (stream_.skip_operator("=")) return {at, Set{std::move(target), expressions_.tuple()}};
+    if (stream_.at_operator("|")) stream_.refuse("a filter of a set block");
+    return {at, SetBlock{std::move(target), {}, scoped_block("endset")}};
   }
 
   void parse_signature(MacroDefinition& macro) {
@@ -192,6 +155,7 @@ class Parser {
       if (!macro.parameters.empty()) stream_.expect_operator(",");
       std::string name = expressions_.target_name();
       if (!names.insert(name).second) stream_.fail("parameter '" + name + "' is repeated");
+      if (name == "caller") stream_.refuse("a parameter named 'caller'");
       macro.parameters.push_back(std::move(name));
       if (stream_.skip_operator("=")) {
         macro.defaults.push_back(expressions_.expression());
@@ -200,29 +164,15 @@ class Parser {
       }
     }
     stream_.take();
-    for (const auto& name : macro.parameters) expressions_.note_stored(name);
   }
 
   void parse_macro_body(MacroDefinition& macro, std::string_view end) {
-    const LoopGuard outside(*this, inside_loop_, false);
-    expressions_.push_macro();
+    const LoopGuard outside(*this, in_loop_, false);
+    const bool was_in_macro = std::exchange(expressions_.inside_macro, true);
+    const int64_t n_callers = expressions_.n_callers;
     macro.body = scoped_block(end);
-    const auto uses = expressions_.pop_macro();
-    const auto is_parameter = [&](std::string_view name) {
-      return std::find(macro.parameters.begin(), macro.parameters.end(), name) !=
-             macro.parameters.end();
-    };
-    macro.uses_caller = uses.caller;
-    macro.uses_varargs = uses.varargs && !is_parameter("varargs");
-    macro.uses_kwargs = uses.kwargs && !is_parameter("kwargs");
-    if (uses.caller && is_parameter("caller")) {
-      const auto place = static_cast<size_t>(
-          std::find(macro.parameters.begin(), macro.parameters.end(), "caller") -
-          macro.parameters.begin());
-      if (macro.parameters.size() - place > macro.defaults.size()) {
-        stream_.fail("the parameter 'caller' needs a default");
-      }
-    }
+    macro.uses_caller = expressions_.n_callers > n_callers;
+    expressions_.inside_macro = was_in_macro;
   }
 
   MacroStatement parse_macro() {
@@ -255,56 +205,29 @@ class Parser {
     return {std::move(filter), {}, std::move(statements)};
   }
 
-  With parse_with() {
-    With made;
-    while (!stream_.at(TokenKind::kBlockEnd)) {
-      if (!made.assignments.empty()) stream_.expect_operator(",");
-      ExpressionPtr target = single_target();
-      stream_.expect_operator("=");
-      made.assignments.emplace_back(std::move(target), expressions_.expression());
-    }
-    made.body = scoped_block("endwith");
-    return made;
-  }
-
-  ExpressionPtr single_target() {
-    ExpressionPtr target = expressions_.assign_target(false);
-    note_stored(*target);
-    return target;
-  }
-
-  void note_stored(const Expression& target) {
-    if (const auto* name = std::get_if<Name>(&target.node)) {
-      expressions_.note_stored(name->name);
-    } else if (const auto* tuple = std::get_if<TupleDisplay>(&target.node)) {
-      for (const auto& item : tuple->items) note_stored(*item);
-    }
-  }
-
-  // Says for as long as it lives whether we are in a loop and whether `break` would find it.
+  // Says, while it lives, whether the parser is in a loop and whether `break` would find the loop.
   class LoopGuard {
    public:
-    LoopGuard(Parser& parser, bool inside, bool can_break)
-        : parser_(parser), inside_(parser.inside_loop_), can_break_(parser.can_break_) {
-      parser.set_loop(inside || inside_, can_break);
+    LoopGuard(Parser& parser, bool in_loop, bool can_break)
+        : parser_(parser), in_loop_(parser.in_loop_), can_break_(parser.can_break_) {
+      parser.set_loop(in_loop || in_loop_, can_break);
     }
-    ~LoopGuard() { parser_.set_loop(inside_, can_break_); }
+    ~LoopGuard() { parser_.set_loop(in_loop_, can_break_); }
     LoopGuard(const LoopGuard&) = delete;
     LoopGuard& operator=(const LoopGuard&) = delete;
 
    private:
     Parser& parser_;
-    bool inside_, can_break_;
+    bool in_loop_, can_break_;
   };
-  void set_loop(bool inside, bool can_break) {
-    inside_loop_ = inside;
+  void set_loop(bool in_loop, bool can_break) {
+    in_loop_ = expressions_.inside_loop = in_loop;
     can_break_ = can_break;
-    expressions_.inside_loop = inside;
   }
 
   TokenStream stream_;
   ExpressionParser expressions_;
-  bool inside_loop_ = false;
+  bool in_loop_ = false;
   bool can_break_ = false;
 };
 

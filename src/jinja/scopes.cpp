@@ -71,13 +71,15 @@ class NameVisitor {
  public:
   explicit NameVisitor(Symbols& symbols) : symbols_(symbols) {}
 
-  void read(const ExpressionPtr& e) {
-    if (e) std::visit([this](const auto& node) { read_node(node); }, e->node);
+  void read(const ExpressionPtr& expression) {
+    if (!expression) return;
+    if (const auto* name = std::get_if<Name>(&expression->node)) symbols_.load(name->name);
+    for_each_child(expression->node, [this](const ExpressionPtr& child) { read(child); });
   }
   void write(const Expression& target, bool as_parameter = false) {
     if (const auto* name = std::get_if<Name>(&target.node)) {
       as_parameter ? symbols_.parameter(name->name) : symbols_.store(name->name);
-    } else if (const auto* tuple = std::get_if<TupleDisplay>(&target.node)) {
+    } else if (const auto* tuple = std::get_if<SequenceDisplay>(&target.node)) {
       for (const auto& item : tuple->items) write(*item, as_parameter);
     } else if (const auto* place = std::get_if<NamespaceAttribute>(&target.node)) {
       symbols_.load(place->space);
@@ -85,42 +87,6 @@ class NameVisitor {
   }
 
  private:
-  void read_node(const Literal&) {}
-  void read_node(const Name& n) { symbols_.load(n.name); }
-  void read_node(const NamespaceAttribute& n) { symbols_.load(n.space); }
-  void read_node(const TupleDisplay& n) { read_all(n.items); }
-  void read_node(const ListDisplay& n) { read_all(n.items); }
-  void read_node(const DictDisplay& n) {
-    for (const auto& [key, value] : n.entries) read(key), read(value);
-  }
-  void read_node(const Not& n) { read(n.operand); }
-  void read_node(const Negate& n) { read(n.operand); }
-  void read_node(const Plus& n) { read(n.operand); }
-  void read_node(const Binary& n) { read(n.left), read(n.right); }
-  void read_node(const Concat& n) { read_all(n.parts); }
-  void read_node(const Logic& n) { read(n.left), read(n.right); }
-  void read_node(const Compare& n) {
-    read(n.first);
-    for (const auto& [op, operand] : n.rest) read(operand);
-  }
-  void read_node(const Conditional& n) { read(n.condition), read(n.yes), read(n.no); }
-  void read_node(const Attribute& n) { read(n.of); }
-  void read_node(const Subscript& n) { read(n.of), read(n.index); }
-  void read_node(const SliceOf& n) { read(n.of), read(n.start), read(n.stop), read(n.step); }
-  void read_node(const Call& n) { read(n.callee), read_arguments(n.arguments); }
-  void read_node(const Filter& n) { read(n.operand), read_arguments(n.arguments); }
-  void read_node(const Test& n) { read(n.operand), read_arguments(n.arguments); }
-
-  void read_all(const std::vector<ExpressionPtr>& items) {
-    for (const auto& item : items) read(item);
-  }
-  void read_arguments(const CallArguments& arguments) {
-    read_all(arguments.positional);
-    for (const auto& [name, value] : arguments.named) read(value);
-    read(arguments.more_positional);
-    read(arguments.more_named);
-  }
-
   Symbols& symbols_;
 };
 
@@ -148,9 +114,6 @@ class ScopeVisitor {
   void visit_node(const MacroStatement& n) { symbols_.store(n.macro->name); }
   void visit_node(const CallBlock& n) { names_.read(n.call); }
   void visit_node(const FilterBlock& n) { names_.read(n.filter); }
-  void visit_node(const With& n) {
-    for (const auto& [target, value] : n.assignments) names_.read(value);
-  }
   void visit_node(const If& n) {
     names_.read(n.branches[0].first);
     Symbols first = symbols_.branch();
@@ -185,8 +148,6 @@ void analyse_macro(MacroDefinition& macro, const Symbols& outer) {
   for (const auto& name : macro.parameters) symbols.parameter(name);
   for (const auto& value : macro.defaults) NameVisitor(symbols).read(value);
   if (macro.uses_caller) symbols.parameter("caller");
-  if (macro.uses_kwargs) symbols.parameter("kwargs");
-  if (macro.uses_varargs) symbols.parameter("varargs");
   analyse(symbols, macro.body, macro.late_names);
 }
 
@@ -202,12 +163,6 @@ void descend_into(For& loop, const Symbols& outer) {
 void descend_into(If& choice, const Symbols& outer) {
   for (auto& [condition, body] : choice.branches) descend(body, outer);
   descend(choice.otherwise, outer);
-}
-
-void descend_into(With& with, const Symbols& outer) {
-  Symbols inside{.outer = &outer};
-  for (const auto& [target, value] : with.assignments) NameVisitor(inside).write(*target, true);
-  analyse(inside, with.body, with.late_names);
 }
 
 void descend_into(MacroStatement& statement, const Symbols& outer) {

@@ -1,300 +1,277 @@
-// Filters that take sequences apart, sort and join them.
+// Filters over sequences: they choose, change, sort and join items.
 #include <algorithm>
+#include <unordered_map>
 
+#include "jinja/builtins.h"
 #include "jinja/interpreter.h"
-#include "jinja/item_lookup.h"
 #include "jinja/operators.h"
 #include "jinja/unicode_text.h"
 
 namespace limpid::jinja {
 namespace {
 
-Value filter_length(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  if (self.is(Kind::kLoop)) return Value(self.as<LoopObject>().length(interpreter.budget()));
-  const auto length = length_of(self);
-  if (!length) {
-    throw Fault("object of type '" + std::string(python_type_name(self)) + "' has no len()");
+using Values = std::vector<Value>;
+
+// The part of an item that filters look at: attribute="a.b.0" reads names and indices in turn, none
+// gives the item itself. `otherwise`, unless none, replaces what is undefined.
+class ItemLookup {
+ public:
+  ItemLookup(Interpreter& interpreter, const Value& attribute, bool ignore_case = false,
+             Value otherwise = {})
+      : interpreter_(interpreter), ignore_case_(ignore_case), otherwise_(std::move(otherwise)) {
+    if (attribute.is(Kind::kNone)) return;
+    if (!attribute.is_string()) {
+      parts_.push_back(attribute);
+      return;
+    }
+    for (const auto part : split_text(attribute.text(), ".", -1)) {
+      const bool is_index = !part.empty() && part.size() < 10 &&
+                            part.find_first_not_of("0123456789") == std::string_view::npos;
+      parts_.push_back(is_index ? Value(int64_t{std::stoi(std::string(part))})
+                                : make_string(interpreter.budget(), attribute.traced().part(part)));
+    }
   }
+
+  Value operator()(Value value) const {
+    for (const auto& part : parts_) {
+      interpreter_.budget().spend(1);
+      value = interpreter_.get_item(value, part);
+      if (value.is_undefined() && !otherwise_.is(Kind::kNone)) value = otherwise_;
+    }
+    if (!ignore_case_ || !value.is_string()) return value;
+    return make_string(interpreter_.budget(), to_lower(value.traced()));
+  }
+
+ private:
+  Interpreter& interpreter_;
+  Values parts_;
+  bool ignore_case_;
+  Value otherwise_;
+};
+
+Value filter_length(BuiltinCall& call) {
+  if (call.self.is(Kind::kLoop)) return call.interpreter.get_attribute(call.self, "length");
+  const auto length = length_of(call.self);
+  if (!length) fail("object of type '{}' has no len()", python_type_name(call.self));
   return Value(*length);
 }
 
-Value filter_first(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  Value item;
-  if (iterate(interpreter.budget(), self)->next(item)) return item;
-  return interpreter.undefined("no first item, sequence was empty");
-}
-
-Value filter_last(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  const auto items = reversed_items(interpreter.budget(), self);
-  if (!items) {
-    throw Fault("'" + std::string(python_type_name(self)) + "' object is not reversible");
+Value filter_first(BuiltinCall& call) {
+  Value first;
+  if (call.self.is(Kind::kGenerator)) {
+    if (call.self.as<GeneratorObject>().next(first)) return first;
+  } else if (const Values items = to_vector(call.budget, call.self); !items.empty()) {
+    return items.front();
   }
-  return items->empty() ? interpreter.undefined("no last item, sequence was empty")
-                        : items->front();
+  return call.interpreter.undefined("no first item, sequence was empty");
 }
 
-Value filter_list(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  return make_list(interpreter.budget(), to_vector(interpreter.budget(), self));
+// The items from the last to the first; a generator has no reversed().
+Values reversed(BuiltinCall& call) {
+  if (!length_of(call.self)) fail("'{}' object is not reversible", python_type_name(call.self));
+  Values items = to_vector(call.budget, call.self);
+  std::reverse(items.begin(), items.end());
+  return items;
 }
 
-Value filter_items(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  Budget& budget = interpreter.budget();
-  if (self.is_undefined()) return make_iterator(budget, {});
-  if (!self.is(Kind::kDict)) throw Fault("can only get item pairs from a mapping");
-  const Value view(Kind::kDictView,
-                   std::make_shared<DictViewObject>(&budget, self, DictViewObject::Part::kItems));
-  return {Kind::kIterator, iterate(budget, view)};
+Value filter_last(BuiltinCall& call) {
+  const Values items = reversed(call);
+  return items.empty() ? call.interpreter.undefined("no last item, sequence was empty")
+                       : items.front();
 }
 
-Value filter_join(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"d", "attribute"});
-  Budget& budget = interpreter.budget();
-  const TracedText between = parameters.has(0) ? to_str(budget, parameters[0]) : TracedText();
-  const ItemLookup lookup(interpreter, parameters.has(1) ? parameters[1] : Value());
+Value filter_list(BuiltinCall& call) {
+  return make_list(call.budget, to_vector(call.budget, call.self));
+}
+
+Value filter_items(BuiltinCall& call) {
+  if (call.self.is_undefined()) return make_generator(call.budget, {});
+  if (!call.self.is(Kind::kDict)) fail("can only get item pairs from a mapping");
+  const Value items = call.interpreter.call(call.interpreter.get_attribute(call.self, "items"), {});
+  return make_generator(call.budget, to_vector(call.budget, items));
+}
+
+Value filter_join(BuiltinCall& call) {
+  Budget& budget = call.budget;
+  const TracedText separator = call.has(0) ? to_str(budget, call[0]) : TracedText();
+  const ItemLookup lookup(call.interpreter, call.value_or(1, Value()));
   TracedText out;
-  bool first = true;
-  const auto iterator = iterate(budget, self);
-  for (Value item; iterator->next(item);) {
-    if (!first) append_checked(budget, out, between);
-    first = false;
+  bool is_first = true;
+  for (const auto& item : to_vector(budget, call.self)) {
+    if (!std::exchange(is_first, false)) append_checked(budget, out, separator);
     append_str(budget, out, lookup(item));
   }
   return make_string(budget, std::move(out));
 }
 
-Value filter_reverse(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  Budget& budget = interpreter.budget();
-  if (self.is_string()) {
-    const std::string_view text = self.text();
-    TracedText out;
-    for (size_t end = text.size(); end > 0;) {
-      const size_t begin = previous_code_point(text, end);
-      append_checked(budget, out, self.traced().part(text.substr(begin, end - begin)));
-      end = begin;
-    }
-    return make_string(budget, std::move(out), self.as<StringObject>().is_markup);
+Value filter_reverse(BuiltinCall& call) {
+  if (call.self.is_string()) {
+    return slice(call.budget, call.self, Value(), Value(), Value(int64_t{-1}));
   }
-  if (auto items = reversed_items(budget, self)) return make_iterator(budget, std::move(*items));
-  auto items = to_vector(budget, self);
+  if (!call.self.is(Kind::kGenerator)) return make_generator(call.budget, reversed(call));
+  Values items = to_vector(call.budget, call.self);
   std::reverse(items.begin(), items.end());
-  return make_list(budget, std::move(items));
+  return make_list(call.budget, std::move(items));
 }
 
-// The key of sort: a list, for attributes between commas.
-Value sort_key(Budget& budget, const std::vector<ItemLookup>& lookups, const Value& item) {
-  std::vector<Value> key;
-  key.reserve(lookups.size());
-  for (const auto& lookup : lookups) key.push_back(lookup(item));
-  return make_list(budget, std::move(key));
-}
-
-Value values_of(Budget& budget, std::vector<std::pair<Value, Value>>& keyed) {
-  std::vector<Value> values;
-  values.reserve(keyed.size());
+// sorted(): stable; throws Fault where Python has no order. Each value comes with its key.
+Value sorted(BuiltinCall& call, std::vector<std::pair<Value, Value>> keyed, bool descending) {
+  // Merging never reads outside the range, whatever an inconsistent order (NaN) answers.
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+    return compare(call.budget, descending ? Comparison::kGt : Comparison::kLt, a.first, b.first);
+  });
+  Values values;
   for (auto& [key, value] : keyed) values.push_back(std::move(value));
-  return make_list(budget, std::move(values));
+  return make_list(call.budget, std::move(values));
 }
 
-Value filter_sort(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"reverse", "case_sensitive", "attribute"});
-  Budget& budget = interpreter.budget();
-  const bool ignore_case = !parameters.truth(1, false);
-  const Value attribute = parameters.has(2) ? parameters[2] : Value();
-  std::vector<ItemLookup> lookups;
-  if (attribute.is_string()) {
-    for (const auto name : split_text(attribute.text(), ",", -1)) {
-      lookups.emplace_back(interpreter, make_string(budget, attribute.traced().part(name)),
-                           ignore_case);
-    }
-  } else {
-    lookups.emplace_back(interpreter, attribute, ignore_case);
+Value filter_sort(BuiltinCall& call) {
+  const Value attribute = call.value_or(2, Value());
+  if (attribute.is_string() && attribute.text().find(',') != std::string_view::npos) {
+    refuse("the filter 'sort' with several attributes");
   }
+  const ItemLookup lookup(call.interpreter, attribute, !call.truth(1, false));
   std::vector<std::pair<Value, Value>> keyed;
-  for (auto& item : to_vector(budget, self)) {
-    Value key = sort_key(budget, lookups, item);
-    keyed.emplace_back(std::move(key), std::move(item));
-  }
-  sort_by_keys(budget, keyed, parameters.truth(0, false));
-  return values_of(budget, keyed);
+  for (const auto& item : to_vector(call.budget, call.self)) keyed.emplace_back(lookup(item), item);
+  return sorted(call, std::move(keyed), call.truth(0, false));
 }
 
-Value filter_dictsort(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"case_sensitive", "by", "reverse"});
-  require_defined(self);
-  if (!self.is(Kind::kDict)) throw Fault("dictsort needs a mapping");
-  Budget& budget = interpreter.budget();
-  const std::string by = parameters.has(1) ? to_str(budget, parameters[1]).bytes() : "key";
-  if (by != "key" && by != "value") throw Fault("you can only sort by either \"key\" or \"value\"");
-  const ItemLookup lookup(interpreter, Value(), !parameters.truth(0, false));
+Value filter_dictsort(BuiltinCall& call) {
+  require_defined(call.self);
+  if (!call.self.is(Kind::kDict)) fail("dictsort needs a mapping");
+  const ItemLookup lookup(call.interpreter, Value(), !call.truth(0, false));
+  const std::string by = call.has(1) ? to_str(call.budget, call[1]).bytes() : "key";
+  if (by != "key" && by != "value") fail("you can only sort by either \"key\" or \"value\"");
   std::vector<std::pair<Value, Value>> keyed;
-  for (const auto& [key, value] : self.as<DictObject>().entries) {
-    keyed.emplace_back(lookup(by == "key" ? key : value), make_tuple(budget, {key, value}));
+  for (const auto& [key, value] : call.self.as<DictObject>().entries) {
+    keyed.emplace_back(lookup(by == "key" ? key : value), make_tuple(call.budget, {key, value}));
   }
-  sort_by_keys(budget, keyed, parameters.truth(2, false));
-  return values_of(budget, keyed);
+  return sorted(call, std::move(keyed), call.truth(2, false));
 }
 
 template <Comparison better>
-Value extreme(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"case_sensitive", "attribute"});
-  Budget& budget = interpreter.budget();
-  const ItemLookup lookup(interpreter, parameters.has(1) ? parameters[1] : Value(),
-                          !parameters.truth(0, false));
-  const auto iterator = iterate(budget, self);
-  Value best;
-  if (!iterator->next(best)) return interpreter.undefined("no aggregated item, sequence was empty");
-  Value best_key = lookup(best);
-  for (Value item; iterator->next(item);) {
+Value extreme(BuiltinCall& call) {
+  const ItemLookup lookup(call.interpreter, call.value_or(1, Value()), !call.truth(0, false));
+  std::optional<Value> best;
+  Value best_key;
+  for (const auto& item : to_vector(call.budget, call.self)) {
     Value key = lookup(item);
-    if (compare(budget, better, key, best_key)) {
-      best = item;
-      best_key = std::move(key);
-    }
+    if (best && !compare(call.budget, better, key, best_key)) continue;
+    best = item;
+    best_key = std::move(key);
   }
-  return best;
+  return best ? *best : call.interpreter.undefined("no aggregated item, sequence was empty");
 }
 
-Value filter_sum(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"attribute", "start"});
-  Budget& budget = interpreter.budget();
-  const ItemLookup lookup(interpreter, parameters.has(0) ? parameters[0] : Value());
-  Value total = parameters.has(1) ? parameters[1] : Value(int64_t{0});
-  if (total.is_string()) throw Fault("sum() can't sum strings [use ''.join(seq) instead]");
-  const auto iterator = iterate(budget, self);
-  for (Value item; iterator->next(item);) {
-    total = binary(budget, BinaryOperator::kAdd, total, lookup(item));
-  }
-  return total;
-}
-
-Value filter_unique(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"case_sensitive", "attribute"});
-  Budget& budget = interpreter.budget();
-  const ItemLookup lookup(interpreter, parameters.has(1) ? parameters[1] : Value(),
-                          !parameters.truth(0, false));
+Value filter_unique(BuiltinCall& call) {
+  const ItemLookup lookup(call.interpreter, call.value_or(1, Value()), !call.truth(0, false));
   std::unordered_multimap<size_t, Value> seen;
-  std::vector<Value> kept;
-  const auto iterator = iterate(budget, self);
-  for (Value item; iterator->next(item);) {
-    Value key = lookup(item);
-    const size_t hash = hash_of(key);
-    const auto [first, last] = seen.equal_range(hash);
-    const bool known =
-        std::any_of(first, last, [&](const auto& row) { return equals(budget, row.second, key); });
-    if (known) continue;
-    budget.check_room(kept.size() * 4 * sizeof(Value));
-    seen.emplace(hash, std::move(key));
-    kept.push_back(std::move(item));
+  Values kept;
+  for (const auto& item : to_vector(call.budget, call.self)) {
+    const Value key = lookup(item);
+    const auto [first, last] = seen.equal_range(hash_of(key));
+    const bool is_known = std::any_of(
+        first, last, [&](const auto& row) { return equals(call.budget, row.second, key); });
+    if (is_known) continue;
+    call.budget.check_room(kept.size() * 4 * sizeof(Value));
+    seen.emplace(hash_of(key), key);
+    kept.push_back(item);
   }
-  return make_iterator(budget, std::move(kept));
+  return make_generator(call.budget, std::move(kept));
 }
 
-Value filter_groupby(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"attribute", "default", "case_sensitive"}, 1);
-  Budget& budget = interpreter.budget();
-  const Value otherwise = parameters.has(1) ? parameters[1] : Value();
-  const bool ignore_case = !parameters.truth(2, false);
-  const ItemLookup lookup(interpreter, parameters[0], ignore_case, otherwise);
-  const ItemLookup exact(interpreter, parameters[0], false, otherwise);
-  std::vector<std::pair<Value, Value>> keyed;
-  for (auto& item : to_vector(budget, self)) {
-    Value key = lookup(item);
-    keyed.emplace_back(std::move(key), std::move(item));
-  }
-  sort_by_keys(budget, keyed, false);
-  std::vector<Value> groups;
-  for (size_t begin = 0; begin < keyed.size();) {
-    size_t end = begin;
-    std::vector<Value> members;
-    while (end < keyed.size() && equals(budget, keyed[end].first, keyed[begin].first)) {
-      members.push_back(keyed[end++].second);
-    }
-    if (end == begin) members.push_back(keyed[end++].second);  // NaN equals nothing
-    Value grouper = exact(members[0]);
-    std::vector<Value> parts = {std::move(grouper), make_list(budget, std::move(members))};
-    groups.emplace_back(Kind::kTuple, std::make_shared<GroupObject>(&budget, std::move(parts)));
-    begin = end;
-  }
-  return make_list(budget, std::move(groups));
+// Takes the name of a filter or a test from the front of `arguments`; what follows are its own.
+std::string take_name(Arguments& arguments) {
+  if (!arguments.positional[0].is_string()) fail("the name of a filter or test must be a string");
+  std::string name(arguments.positional[0].text());
+  arguments.positional.erase(arguments.positional.begin());
+  return name;
 }
 
-Value filter_batch(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"linecount", "fill_with"}, 1);
-  Budget& budget = interpreter.budget();
-  const int64_t size = parameters.integer(0, 1);
-  const Value fill = parameters.has(1) ? parameters[1] : Value();
-  std::vector<Value> rows;
-  std::vector<Value> row;
-  for (auto& item : to_vector(budget, self)) {
-    if (static_cast<int64_t>(row.size()) == size)
-      rows.push_back(make_list(budget, std::exchange(row, {})));
-    row.push_back(std::move(item));
+// map('upper'), map('replace', 'a', 'b'), map(attribute='name', default='')
+Values mapped_items(BuiltinCall& call) {
+  Arguments rest = call.arguments;
+  std::optional<ItemLookup> lookup;
+  std::string filter;
+  if (!rest.positional.empty()) {
+    filter = take_name(rest);
+  } else {
+    constexpr Builtin kByAttribute = {"map", nullptr, {"attribute", "default"}, 1};
+    const BuiltinCall named(call.interpreter, kByAttribute, call.self, call.arguments);
+    lookup.emplace(call.interpreter, named[0], false, named.value_or(1, Value()));
   }
-  if (!row.empty()) {
-    if (!fill.is(Kind::kNone) && static_cast<int64_t>(row.size()) < size) {
-      budget.check_room(static_cast<size_t>(size) * sizeof(Value));
-      row.resize(static_cast<size_t>(size), fill);
-    }
-    rows.push_back(make_list(budget, std::move(row)));
+  Values results;
+  for (const auto& item : to_vector(call.budget, call.self)) {
+    call.budget.spend_step();
+    results.push_back(lookup ? (*lookup)(item) : call.interpreter.call_filter(filter, item, rest));
   }
-  return make_iterator(budget, std::move(rows));
+  return results;
 }
 
-Value filter_slice(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"slices", "fill_with"}, 1);
-  Budget& budget = interpreter.budget();
-  const auto items = to_vector(budget, self);
-  const int64_t n_slices = parameters.integer(0, 1);
-  if (n_slices == 0) throw Fault("integer division or modulo by zero");
-  if (n_slices < 0) return make_iterator(budget, {});
-  const auto length = static_cast<int64_t>(items.size());
-  const int64_t each = length / n_slices;
-  const int64_t with_extra = length % n_slices;
-  std::vector<Value> slices;
-  auto begin = items.begin();
-  for (int64_t i = 0; i < n_slices; ++i) {
-    budget.spend(1);
-    const auto end = begin + each + (i < with_extra ? 1 : 0);
-    std::vector<Value> part(begin, end);
-    if (parameters.has(1) && !parameters[1].is(Kind::kNone) && i >= with_extra) {
-      part.push_back(parameters[1]);
-    }
-    slices.push_back(make_list(budget, std::move(part)));
-    begin = end;
+// select('string'), selectattr('role', 'equalto', 'user'), and the same reversed. Without a test,
+// what counts is whether the item is true.
+template <bool by_attribute, bool wanted>
+Values selected_items(BuiltinCall& call) {
+  Arguments rest = call.arguments;
+  Value attribute;
+  if (by_attribute) {
+    if (rest.positional.empty()) fail("missing parameter for attribute name");
+    attribute = rest.positional[0];
+    rest.positional.erase(rest.positional.begin());
   }
-  return make_iterator(budget, std::move(slices));
+  const std::string test = rest.positional.empty() ? "" : take_name(rest);
+  const ItemLookup lookup(call.interpreter, attribute);
+  Values chosen;
+  for (const auto& item : to_vector(call.budget, call.self)) {
+    call.budget.spend_step();
+    const Value tested = lookup(item);
+    const bool holds =
+        test.empty() ? is_true(tested) : call.interpreter.call_test(test, tested, rest);
+    if (holds == wanted) chosen.push_back(item);
+  }
+  return chosen;
 }
 
-constexpr NamedBuiltin kFilters[] = {
-    {"batch", filter_batch},
+// A filter that is a generator; it gives nothing for an operand that is false.
+template <Values (*compute)(BuiltinCall&)>
+Value lazily(BuiltinCall& call) {
+  int depth = call.self.depth();
+  for (const auto& value : call.arguments.positional) depth = std::max(depth, value.depth());
+  for (const auto& [name, value] : call.arguments.named) depth = std::max(depth, value.depth());
+  return make_generator(
+      call.budget,
+      [&interpreter = call.interpreter, self = call.self, arguments = call.arguments] {
+        constexpr Builtin kAnything = {"", nullptr, {}, 0, Builtin::Passing::kAny};
+        BuiltinCall later(interpreter, kAnything, self, arguments);
+        return is_true(self) ? compute(later) : Values();
+      },
+      depth);
+}
+
+constexpr auto kAny = Builtin::Passing::kAny;
+constexpr Builtin kTable[] = {
     {"count", filter_length},
-    {"dictsort", filter_dictsort},
+    {"dictsort", filter_dictsort, {"case_sensitive", "by", "reverse"}},
     {"first", filter_first},
-    {"groupby", filter_groupby},
     {"items", filter_items},
-    {"join", filter_join},
+    {"join", filter_join, {"d", "attribute"}},
     {"last", filter_last},
     {"length", filter_length},
     {"list", filter_list},
-    {"max", extreme<Comparison::kGt>},
-    {"min", extreme<Comparison::kLt>},
+    {"map", lazily<mapped_items>, {}, 0, kAny},
+    {"max", extreme<Comparison::kGt>, {"case_sensitive", "attribute"}},
+    {"min", extreme<Comparison::kLt>, {"case_sensitive", "attribute"}},
+    {"reject", lazily<selected_items<false, false>>, {}, 0, kAny},
+    {"rejectattr", lazily<selected_items<true, false>>, {}, 0, kAny},
     {"reverse", filter_reverse},
-    {"slice", filter_slice},
-    {"sort", filter_sort},
-    {"sum", filter_sum},
-    {"unique", filter_unique},
+    {"select", lazily<selected_items<false, true>>, {}, 0, kAny},
+    {"selectattr", lazily<selected_items<true, true>>, {}, 0, kAny},
+    {"sort", filter_sort, {"reverse", "case_sensitive", "attribute"}},
+    {"unique", filter_unique, {"case_sensitive", "attribute"}},
 };
 
 }  // namespace
 
-const NamedBuiltin* find_sequence_filter(std::string_view name) {
-  return find_builtin(kFilters, name);
-}
+const std::span<const Builtin> kSequenceFilters = kTable;
 
 }  // namespace limpid::jinja

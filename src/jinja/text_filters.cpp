@@ -1,11 +1,9 @@
 // Filters that make text.
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "jinja/builtins.h"
-#include "jinja/interpreter.h"
 #include "jinja/operators.h"
 #include "jinja/unicode_text.h"
 
@@ -14,8 +12,8 @@ namespace {
 
 // The operand as text (markupsafe.soft_str) and whether it stays marked as safe.
 struct Operand {
-  Operand(Interpreter& interpreter, const Value& self)
-      : value(str_value(interpreter.budget(), self)),
+  explicit Operand(const BuiltinCall& call)
+      : value(str_value(call.budget, call.self)),
         text(value.traced()),
         is_markup(value.as<StringObject>().is_markup) {}
   const Value value;
@@ -24,349 +22,168 @@ struct Operand {
 };
 
 template <TracedText (*map)(TracedView)>
-Value mapped(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  const Operand s(interpreter, self);
-  interpreter.budget().check_room(4 * s.text.memory());
-  return make_string(interpreter.budget(), map(s.text), s.is_markup);
+Value mapped(BuiltinCall& call) {
+  const Operand operand(call);
+  call.budget.check_room(4 * operand.text.memory());
+  return make_string(call.budget, map(operand.text), operand.is_markup);
 }
 
 bool begins_word(char32_t c) {
   return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c);
 }
 
-// The filter's own idea of a title: words begin behind white space, brackets and hyphens.
+// The filter `title` is not the method: a word begins after white space, a bracket or a hyphen.
 TracedText title_of(TracedView traced) {
   const std::string_view text = traced.bytes();
   TracedText out;
+  bool starts_word = true;
   for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    const bool separators = [&] {
-      size_t next = at;
-      return begins_word(next_code_point(text, next));
-    }();
-    while (end < text.size()) {
-      size_t next = end;
-      if (begins_word(next_code_point(text, next)) != separators) break;
-      end = next;
-    }
-    const std::string_view word = text.substr(at, end - at);
-    size_t first = 0;
-    next_code_point(word, first);
-    out.append(to_upper(traced.part(word.substr(0, first))));
-    out.append(to_lower(traced.part(word.substr(first))));
-    at = end;
+    const size_t begin = at;
+    const char32_t c = next_code_point(text, at);
+    const TracedView letter = traced.part(text.substr(begin, at - begin));
+    out.append(starts_word ? to_upper(letter) : to_lower(letter));
+    starts_word = begins_word(c);
   }
   return out;
 }
 
-Value filter_string(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  return Operand(interpreter, self).value;
+Value filter_string(BuiltinCall& call) { return Operand(call).value; }
+
+// Like transformers, the environment escapes nothing by itself: `safe` only marks a string, and `+`
+// then escapes what is added to it (markupsafe.Markup).
+Value filter_safe(BuiltinCall& call) { return make_string(call.budget, Operand(call).text, true); }
+
+Value filter_escape(BuiltinCall& call) {
+  const Operand operand(call);
+  if (operand.is_markup) return operand.value;
+  call.budget.check_room(5 * operand.text.memory());
+  return make_string(call.budget, escape_html(operand.text), true);
 }
 
-Value filter_safe(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  return make_string(interpreter.budget(), Operand(interpreter, self).text, true);
-}
-
-Value filter_forceescape(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  const Operand s(interpreter, self);
-  interpreter.budget().check_room(5 * s.text.memory());
-  return make_string(interpreter.budget(), escape_html(s.text), true);
-}
-
-Value filter_escape(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Operand s(interpreter, self);
-  return s.is_markup ? s.value : filter_forceescape(interpreter, self, arguments);
-}
-
-Value filter_trim(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"chars"});
-  const Operand s(interpreter, self);
+Value filter_trim(BuiltinCall& call) {
+  const Operand operand(call);
   std::optional<std::string_view> characters;
-  if (parameters.has(0) && !parameters[0].is(Kind::kNone)) {
-    if (!parameters[0].is_string()) throw Fault("strip arg must be None or str");
-    characters = parameters[0].text();
-  }
-  return make_string(interpreter.budget(),
-                     s.text.part(strip(s.text.bytes(), Side::kBoth, characters)), s.is_markup);
+  if (call.has_value(0)) characters = call.string(0);
+  const std::string_view kept = strip(operand.text.bytes(), Side::kBoth, characters);
+  return make_string(call.budget, operand.text.part(kept), operand.is_markup);
 }
 
-Value filter_replace(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"old", "new", "count"}, 2);
-  Budget& budget = interpreter.budget();
-  const int64_t count =
-      parameters.has(2) && !parameters[2].is(Kind::kNone) ? parameters.integer(2, -1) : -1;
-  const TracedText text = to_str(budget, self);
-  const TracedText old = to_str(budget, parameters[0]);
-  const TracedText with = to_str(budget, parameters[1]);
-  return make_string(budget, replace_text(budget, text, old.bytes(), with, count));
+Value filter_replace(BuiltinCall& call) {
+  const TracedText text = to_str(call.budget, call.self);
+  const TracedText old = to_str(call.budget, call[0]);
+  const TracedText with = to_str(call.budget, call[1]);
+  return make_string(call.budget,
+                     replace_text(call.budget, text, old.bytes(), with, call.integer(2, -1)));
 }
 
-TracedText indentation(Interpreter& interpreter, const Parameters& parameters) {
-  if (parameters.has(0) && parameters[0].is_string()) return TracedText(parameters[0].traced());
-  const int64_t width = std::max<int64_t>(parameters.integer(0, 4), 0);
-  interpreter.budget().check_room(static_cast<size_t>(width));
-  return {std::string(static_cast<size_t>(width), ' '), Origin::kData};
-}
-
-Value filter_indent(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"width", "first", "blank"});
-  require_defined(self);
-  if (!self.is_string()) throw Fault("the indent filter needs a string");
-  Budget& budget = interpreter.budget();
-  const TracedText indent = indentation(interpreter, parameters);
-  TracedText text(self.traced());
+Value filter_indent(BuiltinCall& call) {
+  require_defined(call.self);
+  if (!call.self.is_string()) fail("the indent filter needs a string");
+  Budget& budget = call.budget;
+  const TracedText indent = indentation(call, 0, 4);
+  TracedText text(call.self.traced());
   text.append("\n", Origin::kData);
-  const auto lines = split_lines(text.bytes(), false);
+  const auto lines = split_lines(text.bytes());
   budget.check_room(text.size() + lines.size() * sizeof(std::string_view));
   budget.spend_bytes(text.size() + lines.size() * indent.size());
-  TracedText out = parameters.truth(1, false) ? indent : TracedText();
-  const bool blank = parameters.truth(2, false);
+  TracedText out = call.truth(1, false) ? indent : TracedText();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) {
       out.append("\n", Origin::kData);
-      if (blank || !lines[i].empty()) append_checked(budget, out, indent);
+      if (call.truth(2, false) || !lines[i].empty()) append_checked(budget, out, indent);
     }
     append_checked(budget, out, TracedView(text).part(lines[i]));
   }
-  return make_string(budget, std::move(out), self.as<StringObject>().is_markup);
+  return call.text(std::move(out));
 }
 
-Value filter_center(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"width"});
-  const Operand s(interpreter, self);
-  const int64_t length = s.value.as<StringObject>().length;
-  const int64_t width = parameters.integer(0, 80);
-  if (width <= length) return s.value;
-  const int64_t pad = width - length;
-  interpreter.budget().check_room(s.text.memory() + 2 * sizeof(size_t) + static_cast<size_t>(pad));
-  const int64_t left = pad / 2 + (pad & width & 1);  // as CPython divides an odd margin
-  TracedText out(std::string(static_cast<size_t>(left), ' '), Origin::kData);
-  out.append(s.text);
-  out.append(std::string(static_cast<size_t>(pad - left), ' '), Origin::kData);
-  return make_string(interpreter.budget(), std::move(out), s.is_markup);
+Value filter_format(BuiltinCall& call) {
+  if (!call.arguments.named.empty()) refuse("the filter 'format' with keyword arguments");
+  const Value values = make_tuple(call.budget, call.arguments.positional);
+  return make_string(call.budget, format_percent(call.budget, Operand(call).text, values));
 }
 
-Value filter_truncate(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"length", "killwords", "end", "leeway"});
-  require_defined(self);
-  if (!self.is_string()) throw Fault("the truncate filter needs a string");
-  Budget& budget = interpreter.budget();
-  const TracedText end =
-      parameters.has(2) ? to_str(budget, parameters[2]) : TracedText("...", Origin::kData);
-  const int64_t length = parameters.integer(0, 255);
-  const int64_t leeway =
-      parameters.has(3) && !parameters[3].is(Kind::kNone) ? parameters.integer(3, 5) : 5;
-  const int64_t end_length = count_code_points(end.bytes());
-  if (length < end_length) throw Fault("truncate: length is shorter than the end mark");
-  if (leeway < 0) throw Fault("truncate: leeway is negative");
-  if (self.as<StringObject>().length - leeway <= length) return self;
-  std::string_view kept = self.text().substr(0, byte_offset(self.text(), length - end_length));
-  if (!parameters.truth(1, false)) {
-    const size_t space = find_last_text(kept, " ");
-    if (space != std::string_view::npos) kept = kept.substr(0, space);
-  }
-  TracedText out(self.traced().part(kept));
-  append_checked(budget, out, end);
-  return make_string(budget, std::move(out));
+// The number that `text` writes in full; nothing when it writes none.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec == std::errc::result_out_of_range) fail("a number in a text is too large");
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
-Value filter_wordcount(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  const Operand s(interpreter, self);
-  int64_t words = 0;
-  bool in_word = false;
-  for (size_t at = 0; at < s.text.size();) {
-    const char32_t c = next_code_point(s.text.bytes(), at);
-    const bool part = c == '_' || is_alphabetic(c) || is_numeric(c);
-    words += part && !in_word;
-    in_word = part;
+Value filter_int(BuiltinCall& call) {
+  require_defined(call.self);
+  if (call.has(1)) refuse("the filter 'int' with a base");
+  const Value otherwise = call.value_or(0, Value(int64_t{0}));
+  if (call.self.is_integral()) return Value(call.self.integer());
+  std::optional<double> real;
+  if (call.self.is(Kind::kFloat)) real = call.self.real();
+  if (call.self.is_string()) {
+    std::string_view text = strip(call.self.text(), Side::kBoth);
+    if (text.find('_') != std::string_view::npos) refuse("the filter 'int' of a text with '_'");
+    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+    if (const auto value = parse_number<int64_t>(text)) return Value(*value);
+    real = parse_number<double>(text);
   }
-  return Value(words);
+  if (!real || !std::isfinite(*real)) return otherwise;
+  if (std::abs(*real) >= 0x1p63) fail("an integer needs more than 64 bits");
+  return Value(static_cast<int64_t>(*real));
 }
 
-Value filter_format(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  Budget& budget = interpreter.budget();
-  const Operand s(interpreter, self);
-  if (!arguments.named.empty() && !arguments.positional.empty()) {
-    throw Fault("format takes positional or keyword arguments, not both");
-  }
-  if (arguments.named.empty()) {
-    return make_string(budget,
-                       format_percent(budget, s.text, make_tuple(budget, arguments.positional)));
-  }
-  std::vector<std::pair<Value, Value>> entries;
-  for (const auto& [name, value] : arguments.named) {
-    entries.emplace_back(make_string(budget, TracedView(name, Origin::kData)), value);
-  }
-  return make_string(budget, format_percent(budget, s.text, make_dict(budget, std::move(entries))));
+Value filter_default(BuiltinCall& call) {
+  const bool is_missing = call.self.is_undefined() || (call.truth(1, false) && !is_true(call.self));
+  return is_missing ? call.value_or(0, make_string(call.budget, TracedText())) : call.self;
 }
 
-Value filter_striptags(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  Budget& budget = interpreter.budget();
-  const TracedText traced = to_str(budget, self);
-  const std::string& text = traced.bytes();
-  TracedText kept;
-  for (size_t at = 0; at < text.size();) {
-    // Comments first, then tags; what is not closed stays.
-    const bool comment = text.compare(at, 4, "<!--") == 0;
-    if (text[at] == '<') {
-      const size_t close = comment ? text.find("-->", at) : text.find('>', at + 1);
-      if (close != std::string::npos) {
-        at = close + (comment ? 3 : 1);
-        continue;
-      }
-      kept.append(TracedView(traced).part(std::string_view(text).substr(at)));
-      break;
-    }
-    kept.append(TracedView(traced).part(std::string_view(text).substr(at++, 1)));
-  }
-  TracedText out;
-  for (const auto word : split_space(kept.bytes(), -1)) {
-    if (!out.empty()) out.append(" ", Origin::kData);
-    out.append(TracedView(kept).part(word));
-  }
-  if (out.bytes().find('&') != std::string::npos) {
-    throw Fault("striptags with character references is not supported", Fault::Kind::kUnsupported);
-  }
-  return make_string(budget, std::move(out));
-}
-
-void append_quoted_url(Budget& budget, TracedText& out, TracedView text, bool for_query) {
-  budget.check_room(out.memory() + 3 * text.memory() + sizeof(size_t));
-  text.for_each_run([&](std::string_view run, Origin origin) {
-    out.append_with(origin, [&](std::string& written) {
-      for (const char c : run) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) || c == '_' || c == '.' || c == '-' || c == '~' ||
-            (c == '/' && !for_query)) {
-          written += c;
-        } else if (c == ' ' && for_query) {
-          written += '+';
-        } else {
-          written += fmt::format("%{:02X}", byte);
-        }
-      }
-    });
-  });
-}
-
-Value filter_urlencode(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters none(arguments, {});
-  Budget& budget = interpreter.budget();
-  TracedText out;
-  if (self.is_string() || !is_iterable(self)) {
-    append_quoted_url(budget, out, to_str(budget, self), false);
-    return make_string(budget, std::move(out));
-  }
-  const Value pairs = self.is(Kind::kDict)
-                          ? Value(Kind::kDictView, std::make_shared<DictViewObject>(
-                                                       &budget, self, DictViewObject::Part::kItems))
-                          : self;
-  for (const auto& pair : to_vector(budget, pairs)) {
-    const auto parts = to_vector(budget, pair);
-    if (parts.size() != 2) throw Fault("urlencode needs pairs");
-    if (!out.empty()) out.append("&", Origin::kData);
-    append_quoted_url(budget, out, to_str(budget, parts[0]), true);
-    out.append("=", Origin::kData);
-    append_quoted_url(budget, out, to_str(budget, parts[1]), true);
-  }
-  return make_string(budget, std::move(out));
-}
-
-Value filter_xmlattr(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const Parameters parameters(arguments, {"autospace"});
-  if (!self.is(Kind::kDict)) throw Fault("xmlattr needs a mapping");
-  Budget& budget = interpreter.budget();
-  TracedText out;
-  for (const auto& [key, value] : self.as<DictObject>().entries) {
-    if (value.is(Kind::kNone) || value.is_undefined()) continue;
-    if (!key.is_string() || key.text().find_first_of(" \t\n\r\f\v/>=") != std::string_view::npos) {
-      throw Fault("invalid character in attribute name");
-    }
-    const TracedText text = to_str(budget, value);
-    const bool safe = value.is_string() && value.as<StringObject>().is_markup;
-    if (!out.empty() || parameters.truth(0, true)) out.append(" ", Origin::kData);
-    append_checked(budget, out, escape_html(key.traced()));
-    out.append("=\"", Origin::kData);
-    append_checked(budget, out, safe ? text : escape_html(text));
-    out.append("\"", Origin::kData);
-  }
-  return make_string(budget, std::move(out));
-}
-
-Value filter_filesizeformat(Interpreter& interpreter, const Value& self,
-                            const Arguments& arguments) {
-  const Parameters parameters(arguments, {"binary"});
-  const Value number = interpreter.call_filter("float", self, {});
-  const double bytes = number.real();
-  const bool binary = parameters.truth(0, false);
-  const double base = binary ? 1024 : 1000;
-  std::string text;
-  if (bytes == 1) {
-    text = "1 Byte";
-  } else if (bytes < base) {
-    text = fmt::format("{} Bytes", static_cast<int64_t>(bytes));
-  } else {
-    constexpr std::string_view kPrefixes = "kMGTPEZY";
-    double unit = base;
-    size_t i = 0;
-    do {
-      unit *= base;
-    } while (bytes >= unit && ++i < kPrefixes.size() - 1);
-    const char prefix = binary && i == 0 ? 'K' : kPrefixes[i];
-    text = fmt::format("{:.1f} {}{}", base * bytes / unit, prefix, binary ? "iB" : "B");
-  }
-  return make_string(interpreter.budget(), TracedText(std::move(text), Origin::kData));
-}
-
-Value unsupported(Interpreter&, const Value&, const Arguments&) {
-  throw Fault("the filters pprint, random, urlize and wordwrap are not supported",
-              Fault::Kind::kUnsupported);
-}
-
-constexpr NamedBuiltin kFilters[] = {
+constexpr Builtin kTable[] = {
     {"capitalize", mapped<to_capitalized>},
-    {"center", filter_center},
+    {"d", filter_default, {"default_value", "boolean"}},
+    {"default", filter_default, {"default_value", "boolean"}},
     {"e", filter_escape},
     {"escape", filter_escape},
-    {"filesizeformat", filter_filesizeformat},
-    {"forceescape", filter_forceescape},
-    {"format", filter_format},
-    {"indent", filter_indent},
+    {"format", filter_format, {}, 0, Builtin::Passing::kAny},
+    {"indent", filter_indent, {"width", "first", "blank"}},
+    {"int", filter_int, {"default", "base"}},
     {"lower", mapped<to_lower>},
-    {"pprint", unsupported},
-    {"random", unsupported},
-    {"replace", filter_replace},
+    {"replace", filter_replace, {"old", "new", "count"}, 2},
     {"safe", filter_safe},
     {"string", filter_string},
-    {"striptags", filter_striptags},
     {"title", mapped<title_of>},
-    {"tojson", filter_tojson},
-    {"trim", filter_trim},
-    {"truncate", filter_truncate},
+    {"tojson", filter_tojson, {"ensure_ascii", "indent", "separators", "sort_keys"}},
+    {"trim", filter_trim, {"chars"}},
     {"upper", mapped<to_upper>},
-    {"urlencode", filter_urlencode},
-    {"urlize", unsupported},
-    {"wordcount", filter_wordcount},
-    {"wordwrap", unsupported},
-    {"xmlattr", filter_xmlattr},
 };
 
 }  // namespace
 
-const NamedBuiltin* find_text_filter(std::string_view name) { return find_builtin(kFilters, name); }
+const std::span<const Builtin> kTextFilters = kTable;
 
-const NamedBuiltin* find_filter(std::string_view name) {
-  for (const auto find :
-       {find_text_filter, find_sequence_filter, find_selecting_filter, find_number_filter}) {
-    if (const auto* filter = find(name)) return filter;
+TracedText indentation(const BuiltinCall& call, size_t i, int64_t otherwise) {
+  if (call.has(i) && call[i].is_string()) return TracedText(call[i].traced());
+  const int64_t width = std::max<int64_t>(call.integer(i, otherwise), 0);
+  call.budget.check_room(static_cast<size_t>(width));
+  return {std::string(static_cast<size_t>(width), ' '), Origin::kData};
+}
+
+TracedText replace_text(Budget& budget, TracedView text, std::string_view old, TracedView with,
+                        int64_t count) {
+  const std::string_view bytes = text.bytes();
+  TracedText out;
+  size_t kept = 0;  // up to here the text is in `out`
+  for (size_t from = 0; count != 0; --count) {
+    const size_t hit = find_text(bytes, old, from);
+    if (hit == std::string_view::npos) break;
+    append_checked(budget, out, text.part(bytes.substr(kept, hit - kept)));
+    append_checked(budget, out, with);
+    kept = from = hit + old.size();
+    if (!old.empty()) continue;  // an empty `old` is found before each character and at the end
+    if (from == bytes.size()) break;
+    next_code_point(bytes, from);
   }
-  return nullptr;
+  append_checked(budget, out, text.part(bytes.substr(kept)));
+  return out;
 }
 
 }  // namespace limpid::jinja

@@ -1,5 +1,4 @@
-// What both halves of the parser share: the tokens, the depth, and what the scopes around need to
-// know.
+// What both halves of the parser share: the tokens and how deeply the parser is nested.
 #pragma once
 
 #include <string>
@@ -7,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "jinja/budget.h"
 #include "jinja/lexer.h"
 
 namespace limpid::jinja {
@@ -26,12 +26,8 @@ class TokenStream {
     return token;
   }
   bool at(TokenKind kind) const { return current().kind == kind; }
-  bool at_name(std::string_view name) const {
-    return at(TokenKind::kName) && current().text == name;
-  }
-  bool at_operator(std::string_view op) const {
-    return at(TokenKind::kOperator) && current().text == op;
-  }
+  bool at_name(std::string_view name) const { return current().is_name(name); }
+  bool at_operator(std::string_view symbol) const { return current().is_operator(symbol); }
   bool skip_name(std::string_view name) {
     if (!at_name(name)) return false;
     take();
@@ -53,6 +49,8 @@ class TokenStream {
   [[noreturn]] void fail(std::string message) const {
     throw SyntaxFault{current().at, std::move(message)};
   }
+  // For what Jinja has and this interpreter leaves out.
+  [[noreturn]] void refuse(const std::string& what) const { fail(what + kNotSupported); }
   [[noreturn]] void fail_expected(std::string_view what) const {
     fail("expected " + std::string(what) + ", got " + describe(current()));
   }

@@ -68,6 +68,11 @@ void append_code_point(std::string& out, char32_t c) {
   }
 }
 
+void append_hex(std::string& out, char32_t value, int n_digits) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (int shift = 4 * (n_digits - 1); shift >= 0; shift -= 4) out += kDigits[value >> shift & 0xF];
+}
+
 int64_t count_code_points(std::string_view text) {
   int64_t n = 0;
   for (size_t at = 0; at < text.size();) {
@@ -99,42 +104,14 @@ bool is_space(char32_t c) {
 }
 
 bool is_printable(char32_t c) {
-  if (c == ' ') return true;
-  switch (category(c)) {
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-      return false;
-    default:
-      return true;
-  }
-}
-
-bool is_alphabetic(char32_t c) { return is_letter(category(c)); }
-bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
-
-bool is_digit(char32_t c) {  // decimal digits, superscripts, subscripts and digits in circles
-  return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 ||
-         (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089) ||
-         (c >= 0x2460 && c <= 0x2468) || (c >= 0x2474 && c <= 0x247C) ||
-         (c >= 0x2488 && c <= 0x2490) || c == 0x24EA || (c >= 0x24F5 && c <= 0x24FD) ||
-         c == 0x24FF || (c >= 0x2776 && c <= 0x277E) || (c >= 0x2780 && c <= 0x2788) ||
-         (c >= 0x278A && c <= 0x2792);
-}
-
-bool is_numeric(char32_t c) {
-  const auto kind = category(c);
-  return kind == UTF8PROC_CATEGORY_ND || kind == UTF8PROC_CATEGORY_NL ||
-         kind == UTF8PROC_CATEGORY_NO;
+  const utf8proc_category_t kind = category(c);
+  const bool is_separator = kind >= UTF8PROC_CATEGORY_ZS && kind <= UTF8PROC_CATEGORY_ZP;
+  const bool is_other = kind == UTF8PROC_CATEGORY_CN || kind >= UTF8PROC_CATEGORY_CC;
+  return c == ' ' || (!is_separator && !is_other);
 }
 
 bool is_identifier_start(char32_t c) {
-  return c == '_' || is_alphabetic(c) || category(c) == UTF8PROC_CATEGORY_NL;
+  return c == '_' || is_letter(category(c)) || category(c) == UTF8PROC_CATEGORY_NL;
 }
 
 bool is_identifier_part(char32_t c) {
@@ -177,14 +154,6 @@ size_t find_text(std::string_view text, std::string_view part, size_t from) {
              : std::string_view::npos;
 }
 
-size_t find_last_text(std::string_view text, std::string_view part) {
-  // memmem is linear in the worst case; std::string_view::rfind is not.
-  const std::string mirrored_text(text.rbegin(), text.rend());
-  const std::string mirrored_part(part.rbegin(), part.rend());
-  const size_t hit = find_text(mirrored_text, mirrored_part);
-  return hit == std::string_view::npos ? hit : text.size() - hit - part.size();
-}
-
 std::vector<std::string_view> split_text(std::string_view text, std::string_view separator,
                                          int64_t limit) {
   std::vector<std::string_view> pieces;
@@ -196,19 +165,6 @@ std::vector<std::string_view> split_text(std::string_view text, std::string_view
     begin = hit + separator.size();
   }
   pieces.push_back(text.substr(begin));
-  return pieces;
-}
-
-std::vector<std::string_view> split_text_right(std::string_view text, std::string_view separator,
-                                               int64_t limit) {
-  const std::string mirrored(text.rbegin(), text.rend());
-  const std::string mirrored_separator(separator.rbegin(), separator.rend());
-  std::vector<std::string_view> pieces = split_text(mirrored, mirrored_separator, limit);
-  for (auto& piece : pieces) {
-    const auto start = static_cast<size_t>(piece.data() - mirrored.data());
-    piece = text.substr(text.size() - start - piece.size(), piece.size());
-  }
-  std::reverse(pieces.begin(), pieces.end());
   return pieces;
 }
 
@@ -230,29 +186,7 @@ std::vector<std::string_view> split_space(std::string_view text, int64_t limit) 
   return pieces;
 }
 
-std::vector<std::string_view> split_space_right(std::string_view text, int64_t limit) {
-  std::vector<std::string_view> pieces;
-  std::string_view rest = strip(text, Side::kRight);
-  while (!rest.empty()) {
-    if (limit >= 0 && static_cast<int64_t>(pieces.size()) == limit) {
-      pieces.push_back(rest);
-      break;
-    }
-    size_t begin = rest.size();
-    while (begin > 0) {
-      const size_t start = previous_code_point(rest, begin);
-      size_t at = start;
-      if (is_space(next_code_point(rest, at))) break;
-      begin = start;
-    }
-    pieces.push_back(rest.substr(begin));
-    rest = strip(rest.substr(0, begin), Side::kRight);
-  }
-  std::reverse(pieces.begin(), pieces.end());
-  return pieces;
-}
-
-std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends) {
+std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
@@ -262,7 +196,7 @@ std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends)
                       c == 0x2028 || c == 0x2029;
     if (!ends) continue;
     if (c == '\r' && at < text.size() && text[at] == '\n') ++at;
-    lines.push_back(text.substr(begin, (keep_ends ? at : here) - begin));
+    lines.push_back(text.substr(begin, here - begin));
     begin = at;
   }
   if (begin < text.size()) lines.push_back(text.substr(begin));

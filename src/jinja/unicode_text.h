@@ -17,29 +17,21 @@ char32_t next_code_point(std::string_view text, size_t& at);
 // Start of the code point that ends before byte `at` (`at` > 0).
 size_t previous_code_point(std::string_view text, size_t at);
 void append_code_point(std::string& out, char32_t code_point);
+void append_hex(std::string& out, char32_t value, int n_digits);  // lower case, with zeros before
 int64_t count_code_points(std::string_view text);
 // Byte offset of code point `index`, or text.size() when there are fewer.
 size_t byte_offset(std::string_view text, int64_t index);
 
 bool is_space(char32_t c);      // str.isspace
 bool is_printable(char32_t c);  // str.isprintable
-bool is_alphabetic(char32_t c);
-bool is_decimal(char32_t c);
-bool is_digit(char32_t c);
-bool is_numeric(char32_t c);
-bool is_cased(char32_t c);
-bool is_lowercase(char32_t c);
-bool is_uppercase(char32_t c);
 bool is_identifier_start(char32_t c);
 bool is_identifier_part(char32_t c);
 
-// Full case mappings, with the final sigma; table made from Python 3.11 (Unicode 14). Each letter
-// has the origin of the one that it was.
+// Full case mappings as of Unicode 14, without the final sigma. A mapped letter keeps its origin.
 TracedText to_lower(TracedView text);
 TracedText to_upper(TracedView text);
 TracedText to_title(TracedView text);  // str.title: words begin after what has no case
 TracedText to_capitalized(TracedView text);
-TracedText to_swapped_case(TracedView text);
 
 // `characters` empty: white space. Keeps the bytes between.
 enum class Side : uint8_t { kLeft, kRight, kBoth };
@@ -48,15 +40,11 @@ std::string_view strip(std::string_view text, Side side,
 
 // Position in bytes or npos; linear time whatever the texts.
 size_t find_text(std::string_view text, std::string_view part, size_t from = 0);
-size_t find_last_text(std::string_view text, std::string_view part);
 
-// Pieces of str.split / str.rsplit. `separator` must not be empty; `limit` < 0: no limit.
+// Pieces of str.split. `separator` must not be empty; `limit` < 0: no limit.
 std::vector<std::string_view> split_text(std::string_view text, std::string_view separator,
                                          int64_t limit);
-std::vector<std::string_view> split_text_right(std::string_view text, std::string_view separator,
-                                               int64_t limit);
 std::vector<std::string_view> split_space(std::string_view text, int64_t limit);
-std::vector<std::string_view> split_space_right(std::string_view text, int64_t limit);
-std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends);
+std::vector<std::string_view> split_lines(std::string_view text);  // without their ends
 
 }  // namespace limpid::jinja

@@ -20,17 +20,22 @@ int depth_over(const std::vector<Value>& items) {
   return depth + 1;
 }
 
-int64_t range_length(int64_t start, int64_t stop, int64_t step) {
-  if (step == 0) throw Fault("range() arg 3 must not be zero");
+std::vector<Value> range_items(Budget* budget, int64_t start, int64_t stop, int64_t step) {
+  if (step == 0) fail("range() arg 3 must not be zero");
   constexpr uint64_t kMaxRange = 100000;  // the sandbox's
-  const bool empty = step > 0 ? start >= stop : start <= stop;
-  if (empty) return 0;
-  const auto span = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
-                             : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
-  const auto stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
-  const uint64_t length = (span - 1) / stride + 1;
-  if (length > kMaxRange) throw Fault("range too big: the sandbox allows 100000 items");
-  return static_cast<int64_t>(length);
+  std::vector<Value> items;
+  if (step > 0 ? start >= stop : start <= stop) return items;
+  // Unsigned, because the distance between two integers may not fit in a signed one.
+  const auto from = static_cast<uint64_t>(start);
+  const auto to = static_cast<uint64_t>(stop);
+  const auto by = static_cast<uint64_t>(step);
+  const uint64_t n_items = step > 0 ? (to - from - 1) / by + 1 : (from - to - 1) / (0 - by) + 1;
+  if (n_items > kMaxRange) fail("range too big: the sandbox allows 100000 items");
+  budget->spend(static_cast<int64_t>(n_items));
+  budget->check_room(n_items * sizeof(Value));
+  items.reserve(n_items);
+  for (uint64_t i = 0; i < n_items; ++i) items.emplace_back(static_cast<int64_t>(from + i * by));
+  return items;
 }
 
 }  // namespace
@@ -64,11 +69,18 @@ StringObject::StringObject(Budget* budget, TracedText traced, bool markup)
 SequenceObject::SequenceObject(Budget* budget, std::vector<Value> values)
     : Object(budget, values.size() * sizeof(Value), depth_over(values)), items(std::move(values)) {}
 
-CyclerObject::CyclerObject(Budget* budget, std::vector<Value> values)
-    : Object(budget, values.size() * sizeof(Value), depth_over(values)), items(std::move(values)) {}
-
 RangeObject::RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by)
-    : Object(budget, 0), start(from), stop(to), step(by), length(range_length(from, to, by)) {}
+    : SequenceObject(budget, range_items(budget, from, to, by)), start(from), stop(to), step(by) {}
+
+bool GeneratorObject::next(Value& out) {
+  if (compute_) {
+    items_ = std::exchange(compute_, nullptr)();
+    hold_more(items_.size() * sizeof(Value));
+  }
+  if (n_taken_ == items_.size()) return false;
+  out = std::move(items_[n_taken_++]);
+  return true;
+}
 
 DictObject::DictObject(Budget* budget, std::vector<std::pair<Value, Value>> unique, int depth)
     : Object(budget, unique.size() * 3 * sizeof(Value), depth), entries(std::move(unique)) {
@@ -101,38 +113,37 @@ std::shared_ptr<DictObject> DictObject::create(Budget& budget,
   return std::shared_ptr<DictObject>(new DictObject(&budget, std::move(unique), depth + 1));
 }
 
-const Value* DictObject::find(Budget& budget, const Value& key) const {
-  if (key.is_string()) return find(key.text());
-  const size_t hash = hash_of(key);
+// The value of the entry whose hash is `hash` and whose key `matches`, or null.
+template <typename Matches>
+const Value* DictObject::find_entry(size_t hash, Matches&& matches) const {
   if (index_.empty()) {
-    for (const auto& [name, value] : entries) {
-      if (!name.is_string() && equals(budget, name, key)) return &value;
+    for (const auto& [key, value] : entries) {
+      if (matches(key)) return &value;
     }
     return nullptr;
   }
   const auto [first, last] = index_.equal_range(hash);
   for (auto row = first; row != last; ++row) {
-    if (equals(budget, entries[row->second].first, key)) return &entries[row->second].second;
+    const auto& [key, value] = entries[row->second];
+    if (matches(key)) return &value;
   }
   return nullptr;
+}
+
+const Value* DictObject::find(Budget& budget, const Value& key) const {
+  if (key.is_string()) return find(key.text());
+  return find_entry(hash_of(key), [&](const Value& other) {
+    return !other.is_string() && equals(budget, other, key);
+  });
 }
 
 const Value* DictObject::find(std::string_view key) const {
-  if (index_.empty()) {
-    for (const auto& [name, value] : entries) {
-      if (name.is_string() && name.text() == key) return &value;
-    }
-    return nullptr;
-  }
-  const auto [first, last] = index_.equal_range(std::hash<std::string_view>{}(key));
-  for (auto row = first; row != last; ++row) {
-    const auto& [name, value] = entries[row->second];
-    if (name.is_string() && name.text() == key) return &value;
-  }
-  return nullptr;
+  return find_entry(std::hash<std::string_view>{}(key),
+                    [&](const Value& other) { return other.is_string() && other.text() == key; });
 }
 
 void NamespaceObject::set(std::string_view name, Value value) {
+  if (name.starts_with('_')) fail("attributes of a namespace cannot begin with an underscore");
   if (Attribute* known = attributes.find(name)) {
     known->value = std::move(value);
     return;
@@ -169,52 +180,31 @@ Value make_tuple(Budget& budget, std::vector<Value> items) {
   return {Kind::kTuple, std::make_shared<SequenceObject>(&budget, std::move(items))};
 }
 
+Value make_generator(Budget& budget, std::vector<Value> items) {
+  const Value kept = make_tuple(budget, std::move(items));
+  return make_generator(
+      budget, [kept] { return kept.as<SequenceObject>().items; }, kept.depth());
+}
+
+Value make_generator(Budget& budget, GeneratorObject::Compute compute, int depth) {
+  return {Kind::kGenerator,
+          std::make_shared<GeneratorObject>(&budget, std::move(compute), depth + 1)};
+}
+
 Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries) {
   return {Kind::kDict, DictObject::create(budget, std::move(entries))};
 }
 
 std::string_view python_type_name(const Value& value) {
-  switch (value.kind()) {
-    case Kind::kNone:
-      return "NoneType";
-    case Kind::kUndefined:
-      return "Undefined";
-    case Kind::kBool:
-      return "bool";
-    case Kind::kInt:
-      return "int";
-    case Kind::kFloat:
-      return "float";
-    case Kind::kString:
-      return value.as<StringObject>().is_markup ? "Markup" : "str";
-    case Kind::kList:
-      return "list";
-    case Kind::kTuple:
-      return "tuple";
-    case Kind::kDict:
-      return "dict";
-    case Kind::kDictView: {
-      constexpr std::string_view kNames[] = {"dict_keys", "dict_values", "dict_items"};
-      return kNames[static_cast<int>(value.as<DictViewObject>().part)];
-    }
-    case Kind::kRange:
-      return "range";
-    case Kind::kNamespace:
-      return "TemplateNamespace";
-    case Kind::kIterator:
-      return "generator";
-    case Kind::kLoop:
-      return "LoopContext";
-    case Kind::kFunction:
-      return "builtin_function_or_method";
-    case Kind::kMacro:
-      return "Macro";
-    case Kind::kCycler:
-      return "Cycler";
-    case Kind::kJoiner:
-      return "Joiner";
-  }
-  return "object";
+  if (value.is_string() && value.as<StringObject>().is_markup) return "Markup";
+  if (value.is(Kind::kDictView)) return value.as<DictViewObject>().type_name;
+  constexpr std::string_view kNames[] = {"NoneType",  "Undefined",   "bool",
+                                         "int",       "float",       "str",
+                                         "list",      "tuple",       "dict",
+                                         "dict_view", "range",       "TemplateNamespace",
+                                         "generator", "LoopContext", "builtin_function_or_method",
+                                         "Macro"};
+  return kNames[static_cast<size_t>(value.kind())];
 }
 
 size_t hash_of(const Value& value) {
@@ -241,7 +231,7 @@ size_t hash_of(const Value& value) {
     case Kind::kList:
     case Kind::kDict:
     case Kind::kDictView:
-      throw Fault("unhashable type: '" + std::string(python_type_name(value)) + "'");
+      fail("unhashable type: '{}'", python_type_name(value));
     default:
       return std::hash<Object*>{}(value.object());
   }

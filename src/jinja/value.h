@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,12 +30,10 @@ enum class Kind : uint8_t {
   kDictView,
   kRange,
   kNamespace,
-  kIterator,
+  kGenerator,
   kLoop,
   kFunction,
   kMacro,
-  kCycler,
-  kJoiner,
 };
 
 // What a value refers to. Accounts its bytes with the budget and knows how deep it is nested, so
@@ -70,6 +69,10 @@ class Value {
   Kind kind() const { return kind_; }
   bool is(Kind kind) const { return kind_ == kind; }
   bool is_undefined() const { return kind_ == Kind::kUndefined; }
+  bool is_sequence() const {  // as<SequenceObject>() is allowed
+    return kind_ == Kind::kList || kind_ == Kind::kTuple || kind_ == Kind::kDictView ||
+           kind_ == Kind::kRange;
+  }
   bool is_string() const { return kind_ == Kind::kString; }
   bool is_integral() const { return kind_ == Kind::kInt || kind_ == Kind::kBool; }
   bool is_number() const { return is_integral() || kind_ == Kind::kFloat; }
@@ -108,10 +111,36 @@ struct UndefinedObject : Object {
   const std::string message;  // what using it says
 };
 
-struct SequenceObject : Object {  // kList, kTuple
+struct SequenceObject : Object {  // kList, kTuple; with more facts kDictView, kRange
   SequenceObject(Budget* budget, std::vector<Value> values);
   const std::vector<Value> items;
   mutable std::optional<size_t> hash;  // of a tuple, once asked: shared parts are not hashed again
+};
+
+struct DictViewObject : SequenceObject {  // what keys(), values() and items() return
+  DictViewObject(Budget* budget, std::vector<Value> values, std::string_view type)
+      : SequenceObject(budget, std::move(values)), type_name(type) {}
+  const std::string_view type_name;
+};
+
+struct RangeObject : SequenceObject {
+  RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by);
+  const int64_t start, stop, step;
+};
+
+// A Python generator: it computes its items when the first one is wanted and gives each once.
+// A template may so filter a list that is none, as long as it does not look at the result.
+class GeneratorObject : public Object {
+ public:
+  using Compute = std::function<std::vector<Value>()>;
+  GeneratorObject(Budget* budget, Compute compute, int depth)
+      : Object(budget, 0, depth), compute_(std::move(compute)) {}
+  bool next(Value& out);  // false at the end
+
+ private:
+  Compute compute_;  // empty once it ran
+  std::vector<Value> items_;
+  size_t n_taken_ = 0;
 };
 
 // Keys in the order of insertion. Any hashable value is a key; 1, 1.0 and true are the same.
@@ -127,21 +156,9 @@ struct DictObject : Object {
  private:
   friend struct NamespaceObject;
   DictObject(Budget* budget, std::vector<std::pair<Value, Value>> unique, int depth);
+  template <typename Matches>
+  const Value* find_entry(size_t hash, Matches&& matches) const;
   std::unordered_multimap<size_t, size_t> index_;  // hash -> position; only when there are many
-};
-
-struct DictViewObject : Object {
-  enum class Part : uint8_t { kKeys, kValues, kItems };
-  DictViewObject(Budget* budget, const Value& of, Part which)
-      : Object(budget, 0, of.depth() + 1), dict(of), part(which) {}
-  const Value dict;
-  const Part part;
-};
-
-struct RangeObject : Object {
-  RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by);
-  int64_t at(int64_t index) const { return start + index * step; }
-  const int64_t start, stop, step, length;
 };
 
 // The only thing a template can change. The render empties all of them at its end, so cycles do not
@@ -156,26 +173,6 @@ struct NamespaceObject : Object {
   NameTable<Attribute> attributes;
 };
 
-// Gives its items once, when asked (a Python generator).
-class IteratorObject : public Object {
- public:
-  using Object::Object;
-  virtual bool next(Value& out) = 0;
-};
-
-struct CyclerObject : Object {
-  CyclerObject(Budget* budget, std::vector<Value> values);
-  const std::vector<Value> items;
-  size_t position = 0;
-};
-
-struct JoinerObject : Object {
-  JoinerObject(Budget* budget, const Value& between)
-      : Object(budget, 0, between.depth() + 1), separator(between) {}
-  const Value separator;
-  bool used = false;
-};
-
 Value make_string(Budget& budget, TracedText text, bool is_markup = false);
 Value make_string(Budget& budget, TracedView part, bool is_markup = false);
 // A string literal of the template.
@@ -183,6 +180,9 @@ Value make_literal_string(std::string text);
 Value make_undefined(Budget& budget, std::string message);
 Value make_list(Budget& budget, std::vector<Value> items);
 Value make_tuple(Budget& budget, std::vector<Value> items);
+Value make_generator(Budget& budget, std::vector<Value> items);
+// `depth`: of the values that `compute` refers to.
+Value make_generator(Budget& budget, GeneratorObject::Compute compute, int depth);
 Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries);  // later keys win
 
 std::string_view python_type_name(const Value& value);  // "str", "dict", "NoneType", …

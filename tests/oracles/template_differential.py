@@ -24,7 +24,13 @@ sys.path.insert(0, str(ROOT / "tools/golden"))
 
 import template_conversations  # noqa: E402
 import template_oracle  # noqa: E402
-from template_expressions import EXPRESSIONS, STATEMENTS, VARIABLES  # noqa: E402
+from template_expressions import (  # noqa: E402
+    EXPRESSIONS,
+    KNOWN_DIFFERENCES,
+    REFUSED_SYNTAX,
+    STATEMENTS,
+    VARIABLES,
+)
 
 TEXTS = [
     "",
@@ -38,6 +44,24 @@ TEXTS = [
 ]
 # The program passes no extra variables, so the template sets them itself.
 PRELUDE = "".join(f"{{% set {name} = {value!r} %}}" for name, value in VARIABLES.items())
+
+
+def is_rendered(snippet: str, template: str) -> bool:
+    """Whether Limpid renders what jinja2 renders, or fails like it."""
+    if snippet in REFUSED_SYNTAX or template in KNOWN_DIFFERENCES or "//" in snippet:
+        return False
+    try:
+        return template_oracle.left_out(template) is None
+    except template_oracle.jinja2.TemplateError:
+        return True
+
+
+SNIPPETS = [
+    line
+    for line in EXPRESSIONS.split("\n")
+    if line.strip() and is_rendered(line, "{{ " + line + " }}")
+]
+BLOCKS = [source for source in STATEMENTS if is_rendered(source, source)]
 
 
 def random_message(rng: random.Random) -> dict:
@@ -57,10 +81,9 @@ def random_message(rng: random.Random) -> dict:
 def random_template(rng: random.Random, files: list[str]) -> str:
     if rng.random() < 0.4:
         return rng.choice(files)
-    expressions = [line for line in EXPRESSIONS.split("\n") if line.strip()]
     parts = []
     for _ in range(rng.randint(1, 4)):
-        a, b = rng.choice(expressions), rng.choice(expressions)
+        a, b = rng.choice(SNIPPETS), rng.choice(SNIPPETS)
         parts.append(
             rng.choice(
                 [
@@ -76,7 +99,7 @@ def random_template(rng: random.Random, files: list[str]) -> str:
                     + ")|"
                     + rng.choice(["upper", "list", "first", "length", "tojson", "join('-')"])
                     + " }}",
-                    rng.choice(STATEMENTS),
+                    rng.choice(BLOCKS),
                 ]
             )
         )

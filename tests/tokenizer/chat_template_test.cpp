@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <ctime>
@@ -40,12 +41,16 @@ TemplateInputs inputs_of(const ordered_json& c) {
   return inputs;
 }
 
-// The text, or "error".
+// The text, "error", or "refused: " and the words of an UnsupportedError that says so.
 std::string outcome(const std::string& source, const TemplateInputs& inputs) {
   try {
     return ChatTemplate(source).render(inputs);
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("line "), std::string::npos) << error.what();
+    const std::string words = error.what();
+    EXPECT_NE(words.find("line "), std::string::npos) << words;
+    const size_t end = words.find(" is not supported in chat templates");
+    const bool is_refusal = dynamic_cast<const UnsupportedError*>(&error) != nullptr;
+    if (is_refusal && end != std::string::npos) return "refused: " + words.substr(0, end);
     return "error";
   }
 }
@@ -65,10 +70,22 @@ TEST_F(ChatTemplateTest, SnippetsGiveWhatJinjaGives) {
   inputs.extra = golden["variables"];
   inputs.add_generation_prompt = false;
   inputs.now = golden["now"].get<int64_t>();
-  ASSERT_GT(golden["cases"].size(), 600u);
+  const auto& cases = golden["cases"];
+  ASSERT_EQ(cases.size(), 710u);
+  ASSERT_GT(
+      std::count_if(cases.begin(), cases.end(), [](const auto& c) { return c.contains("text"); }),
+      400);
   for (const auto& c : golden["cases"]) {
     const auto source = c["template"].get<std::string>();
-    EXPECT_EQ(outcome(source, inputs), c.value("text", "error")) << source << "\n" << c.dump();
+    const std::string got = outcome(source, inputs);
+    if (c.contains("refused")) {
+      EXPECT_EQ(got.find("refused: " + c["refused"].get<std::string>()), 0u) << source << "\n"
+                                                                             << got;
+    } else if (c.contains("error")) {
+      EXPECT_TRUE(got == "error" || got.starts_with("refused: ")) << source << "\n" << got;
+    } else {
+      EXPECT_EQ(got, c["text"].get<std::string>()) << source;
+    }
   }
 }
 
@@ -143,24 +160,15 @@ void expect_bomb_ends(const std::string& source) {
 TEST_F(ChatTemplateTest, BombsEndInAnError) {
   const std::string in_loop = "{% set ns = namespace(v=[1], s='ab') %}{% for i in range(99999) %}";
   for (const std::string source : {
-           "{% for i in range(10**9) %}x{% endfor %}",
-           "{{ 'a' * 10**9 }}",
-           "{{ [1] * 10**10 }}",
-           "{{ 9**9**9 }}",
-           "{{ 10**100 }}",
-           "{{ 1.5 ** 10000 }}",
+           "{% for i in range(1000000000) %}x{% endfor %}",
+           "{{ 'a' * 1000000000 }}",
+           "{{ [1] * 10000000000 }}",
+           "{{ 1000000000 * 10000000000 }}",
            "{{ 9223372036854775807 + 1 }}",
            "{{ -9223372036854775807 - 2 }}",
-           "{{ 'x'.center(10**12) }}",
-           "{{ 'x'.ljust(10**12, 'é') }}",
-           "{{ '%999999999d' % 1 }}",
-           "{{ '{:999999999}'.format(1) }}",
-           "{{ 'a\nb'|indent(10**10) }}",
-           "{{ [1]|tojson(indent=10**10) }}",
-           "{{ [1]|batch(10**10, 0)|list }}",
-           "{{ [1]|slice(10**10)|list }}",
+           "{{ 'a\nb'|indent(10000000000) }}",
+           "{{ [1]|tojson(indent=10000000000) }}",
            "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-           "{% for x in [1] recursive %}{{ loop([x]) }}{% endfor %}",
            "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}",
            "{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}",
            "{% set s = 'a' * 9000000 %}{% for i in range(99999) %}{{ s }}{% endfor %}",
@@ -177,7 +185,6 @@ TEST_F(ChatTemplateTest, BombsEndInAnError) {
            "{% set ns.v = ns.v + ns.v %}",
            "{% set ns.v = [ns.v] %}",
            "{% set ns.v = ns.v|map('list') %}",
-           "{% set ns.v = cycler(ns.v) %}",
            "{% set ns.v = ns.v + ['a' * 9999999 ~ i] %}",
            "{% set ns.s = 'a' * 9999999 %}{% if ns.s ~ i == ns.s ~ 0 %}{% endif %}",
        }) {
@@ -206,7 +213,7 @@ TEST_F(ChatTemplateTest, DeepNestingEndsInAnError) {
   for (const std::string part : {"(", "[", "{1:", "not ", "- ", "1 if 1 else ", "x is in ("}) {
     expect_bomb_ends("{{ " + repeated(part) + "1 }}");
   }
-  for (const std::string part : {" + 1", ".a", "[0]", "|string", " if 1", " and 1", " ** 1"}) {
+  for (const std::string part : {" + 1", ".a", "[0]", "|string", " if 1", " and 1", " ~ 1"}) {
     expect_bomb_ends("{{ 1" + repeated(part) + " }}");
   }
 }

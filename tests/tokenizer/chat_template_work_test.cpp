@@ -85,16 +85,11 @@ TEST(ChatTemplateWork, AnIterationPaysForTheNamesOfItsBody) {
 TEST(ChatTemplateWork, ABuiltinPaysForTheTextsThatItReads) {
   const std::string text = "{% set s = ' ' * 50000 %}";
   const int64_t once = 50000 / 128 / kUnits;
-  for (const std::string body : {"{{ s.strip() }}", "{{ s|trim }}", "{{ s.lstrip(s) }}",
-                                 "{{ s is lower }}", "{{ s|wordcount }}", "{{ 'x'.strip(s) }}",
-                                 "{{ s.isalpha() }}", "{{ s.split()|length }}", "{{ s|int }}"}) {
+  for (const std::string body :
+       {"{{ s.strip() }}", "{{ s|trim }}", "{{ s.lstrip(s) }}", "{{ s is in s }}", "{{ s|title }}",
+        "{{ 'x'.strip(s) }}", "{{ s.split()|length }}", "{{ s|int }}"}) {
     EXPECT_GE(steps_of(text + in_loop(body)), kCalls * once) << body;
   }
-}
-
-TEST(ChatTemplateWork, ADigitCostsAUnit) {
-  for (const std::string body : {"{{ '%.10000f' % 1.1 }}", "{{ '{:.10000e}'.format(1.1) }}"})
-    EXPECT_GE(steps_of(in_loop(body)), kCalls * 10000 / kUnits) << body;
 }
 
 TEST(ChatTemplateWork, BranchesAreNotCopiesOfTheirScope) {

@@ -582,6 +582,55 @@ not
 a b
 """
 
+# Snippets with syntax that Limpid refuses, and the words of its error.
+REFUSED_SYNTAX = {
+    "7 // 2": "the operator '//'",
+    "-7 // 2": "the operator '//'",
+    "7 // -2": "the operator '//'",
+    "-7.5 // 2": "the operator '//'",
+    "2 ** 10": "the operator '**'",
+    "2 ** -1": "the operator '**'",
+    "2 ** 3 ** 2": "the operator '**'",
+    "-2 ** 2": "the operator '**'",
+    "1_000 + 0x1F + 0b101 + 0o17": "a number with a base or with '_'",
+    "+3": "the operator '+' before an operand",
+    "1 < 2 < 3": "a chain of comparisons",
+    "1 < 3 < 2": "a chain of comparisons",
+    "'{0[a]} {1.b}'.format({'a': 5}, {'b': 6})": "the format '{0[a]}'",
+    "'{:>6}|{:<6}|{:^6}|'.format('a', 'b', 'c')": "the format '{:>6}'",
+    "'{:05d} {:+d} {:x} {:#x} {:,}'.format(42, 42, 255, 255, 1234567)": "the format '{:05d}'",
+    "'{:.2f} {:8.3f} {:e} {:g} {:%}'.format(3.14159, 2.5, 12345.678, 0.0001, 0.25)": "the format '{:.2f}'",
+    "'{{}} {!r} {!s}'.format('x', 'y')": "the format '{!r}'",
+    "'%s is %d years, %.1f%%' % ('Al', 30, 99.5)": "the format '%.'",
+    "'%r' % 'x'": "the format '%r'",
+    "'%(a)s-%(b)05d' % {'a': 1, 'b': 2}": "the format '%('",
+    "'%5s|%-5s|%05d|%+d|%x|%X|%o|%e|%g' % ('a', 'b', 42, 42, 255, 255, 8, 12345.678, 0.00001)": "the format '%5'",
+    "'%c%c' % ('a', 98)": "the format '%c'",
+    "rows|sort(attribute='city,age')|map(attribute='name')|join(',')": "the filter 'sort' with several attributes",
+    "'0x1A'|int(base=16)": "the filter 'int' with a base",
+    "'1010'|int(0, 2)": "the filter 'int' with a base",
+    "'1_000'|int": "the filter 'int' of a text with '_'",
+    r"'tab\tnew\nline \'q\' \"d\" \\ \x41 \u00e9 \U0001F600 \101 \q'": "the escape '\\1'",
+    r"'\é'": "the escape '\\…'",
+    "namespace(a=1)": "printing a TemplateNamespace",
+    "dict(**{'a': 1})": "a call with **",
+    "{% for x in xs %}{{ loop }}{% endfor %}": "printing a LoopContext",
+    "{% for x in nested recursive %}{% if x is iterable %}<{{ loop(x) }}>{% else %}{{ x }}@{{ loop.depth }}{% endif %}{% endfor %}": "a recursive loop",
+    "{% set ns = namespace() %}{% set ns.a, ns.b = 1, 2 %}{{ ns }}": "printing a TemplateNamespace",
+    "{% set x | upper | replace('B', 'c') %}block{% endset %}[{{ x }}]": "a filter of a set block",
+    "{% macro m(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, x=4) }}": "'varargs' in a macro",
+    "{% macro m(caller=none) %}{{ caller }}{% endmacro %}{{ m(1) }}{{ m() }}": "a parameter named 'caller'",
+    "{% with a = 1, b = n %}{{ a }}{{ b }}{% endwith %}{{ a }}": "tag 'with'",
+    "{% with a = 1, b = a %}{{ b }}{% endwith %}": "tag 'with'",
+    "{% with %}{% set q = 1 %}{{ q }}{% endwith %}{{ q }}": "tag 'with'",
+    "{% with %}{% for j in [1] %}{{ n }}{% endfor %}{% set n = 2 %}{{ n }}{% endwith %}{{ n }}": "tag 'with'",
+    "{% print 1, 'a' %}": "tag 'print'",
+}
+# Where Limpid's text is not jinja2's.
+KNOWN_DIFFERENCES = {
+    "{{ 'ΑΣ ΑΣΒ Σ'.lower() }}": "ασ ασβ σ",  # Python writes ς at the end of a word
+}
+
 # Whole templates.
 STATEMENTS = [
     "{% for x in xs %}{{ x }}{% if not loop.last %},{% endif %}{% endfor %}",

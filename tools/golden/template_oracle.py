@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 import jinja2.ext
 import jinja2.utils
+from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
@@ -93,6 +94,41 @@ def make_environment(now: int) -> ImmutableSandboxedEnvironment:
     environment.globals["dict"] = DictMaker()
     environment.globals["namespace"] = GuardedNamespace
     return environment
+
+
+# What Jinja has and Limpid leaves out, because no chat template uses it (docs/adr/0007-what-chat-templates-use.md).
+# Limpid refuses these by name.
+FILTERS_LEFT_OUT = (
+    "abs attr batch center filesizeformat float forceescape groupby pprint random round slice striptags "
+    "sum truncate urlencode urlize wordcount wordwrap xmlattr"
+).split()
+TESTS_LEFT_OUT = "callable divisibleby escaped filter lower sameas test upper".split()
+METHODS_LEFT_OUT = (
+    "casefold center changed copy count encode expandtabs find format_map fromkeys index isalnum isalpha isascii "
+    "isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper ljust maketrans partition "
+    "removeprefix removesuffix rfind rindex rjust rpartition rsplit splitlines start step stop swapcase translate zfill"
+).split()
+FUNCTIONS_LEFT_OUT = "cycler joiner lipsum".split()
+
+
+def left_out(template: str) -> str | None:
+    """The first filter, test, method or function in a template that Limpid refuses, in the words of its error."""
+    tree = make_environment(0).parse(template)
+    for node in tree.find_all((nodes.Filter, nodes.Test, nodes.Getattr, nodes.Name)):
+        if isinstance(node, nodes.Filter) and node.name in FILTERS_LEFT_OUT:
+            return f"filter '{node.name}'"
+        if isinstance(node, nodes.Test) and node.name in TESTS_LEFT_OUT:
+            return f"test '{node.name}'"
+        of_loop = isinstance(node, nodes.Getattr) and node.node == nodes.Name("loop", "load")
+        if (
+            isinstance(node, nodes.Getattr)
+            and node.attr in METHODS_LEFT_OUT
+            and not (of_loop and node.attr == "index")
+        ):
+            return f"the method '{node.attr}'"
+        if isinstance(node, nodes.Name) and node.name in FUNCTIONS_LEFT_OUT:
+            return f"the function '{node.name}'"
+    return None
 
 
 def with_reasoning_names(messages: list[dict]) -> list[dict]:
