@@ -18,8 +18,8 @@ Checkpoint to_canonical(Checkpoint checkpoint) {
     return meta_to_canonical(std::move(checkpoint));
   if (checkpoint.naming == Naming::kStateDict)
     return canonical_from_state_dict(std::move(checkpoint));
-  throw UnsupportedError(fmt::format("{}: the names of a {} checkpoint are not known",
-                                     checkpoint.path, checkpoint.format));
+  throw UnsupportedError(fmt::format("{}: unknown tensor names in a {} checkpoint", checkpoint.path,
+                                     checkpoint.format));
 }
 
 void add_configuration(Checkpoint& checkpoint, const std::string& config) {

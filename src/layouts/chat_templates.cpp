@@ -25,7 +25,7 @@ void set_template(std::string_view name, std::string_view source, Metadata& cano
   canonical.set(std::move(key), {std::string(source), "string"});
 }
 
-// A string, or a list of {"name": …, "template": …}.
+// Reads the key `chat_template`: a string, or a list of {"name": …, "template": …}.
 void read_template_entry(const MappedFile& file, Metadata& canonical) {
   const JsonFile json(file.path(), text_of(file));
   refuse_duplicate_keys(json);

@@ -7,8 +7,8 @@
 namespace limpid {
 namespace {
 
-// Functions that are one and the same up to rounding share a name of ours. gelu_fast has the
-// constants of gelu_new with fewer digits.
+// Functions that are equal up to rounding share one canonical name. gelu_fast has the constants of
+// gelu_new with fewer digits.
 struct Activation {
   std::string_view theirs;
   std::string_view ours;
@@ -26,7 +26,8 @@ std::optional<int64_t> read_size(SpecReader& config, std::string_view name, int6
   return value == 0 ? std::nullopt : std::optional(value);
 }
 
-// A size that goes by several names.
+// Reads a size that has several names. Throws FormatError when two of the names are present with
+// different values.
 std::optional<int64_t> read_size(SpecReader& config, std::initializer_list<std::string_view> names,
                                  int64_t largest) {
   std::optional<int64_t> found;
@@ -81,7 +82,7 @@ void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical) {
   const auto size = [&](const char* name, int64_t value) {
     canonical.set(std::string("gpt2.") + name, {value, "u32"});
   };
-  // As GGUF's writers store them, so that both layouts hold the same value.
+  // The types are those that GGUF writers use, so that both layouts hold the same value.
   const auto number = [&](const char* name, double value) {
     canonical.set(std::string("gpt2.") + name, {double{static_cast<float>(value)}, "f32"});
   };
@@ -93,7 +94,8 @@ void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical) {
   size("vocab_size", config.vocab_size.value());
   size("attention.head_count", config.n_heads.value());
   number("attention.layer_norm_epsilon", config.norm_eps);
-  // Keys of Limpid's own only where they say something, so that other readers take the rest.
+  // Limpid's own keys are written only when they differ from the default. Other readers can then
+  // open the remaining files.
   const std::string& activation = config.activation.value();
   if (activation != "gelu_tanh") canonical.set("gpt2.hidden_activation", {activation, "string"});
   if (!config.scale_by_head_dim) number("attention.scale", 1);

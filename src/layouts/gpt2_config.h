@@ -1,4 +1,5 @@
-// The hyper-parameters of a GPT-2 as others write them down -> the canonical keys.
+// Reads the hyper-parameters of a GPT-2 from transformers, nanoGPT or minGPT and writes the
+// canonical keys.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 namespace limpid {
 
-// What a configuration says; what it does not stays absent.
+// The values that a configuration states. A value that the configuration does not state is absent.
 struct Gpt2Config {
   std::optional<int64_t> n_layers, n_heads, d_model, d_ff, n_ctx, vocab_size;
-  std::optional<std::string> activation;  // as hidden_activation of model/gpt2.h has it
+  std::optional<std::string> activation;  // a value of hidden_activation (model/gpt2.h)
   std::optional<bool> tied;
   std::optional<bool> has_biases;
   double norm_eps = 1e-5;
@@ -21,19 +22,20 @@ struct Gpt2Config {
   bool scale_by_inverse_layer = false;
 };
 
-// Reads transformers' keys (n_embd, n_head, n_layer, n_positions or n_ctx, n_inner, vocab_size,
-// activation_function, layer_norm_epsilon, scale_attn_weights, scale_attn_by_inverse_layer_idx,
-// tie_word_embeddings) and nanoGPT's for the same (block_size, bias). reorder_and_upcast_attn only
-// says in which order and width transformers multiplies by the scale, which is f32 here always:
-// both values are taken. Throws UnsupportedError for an activation that is not known, FormatError
-// for values out of range or keys that contradict each other.
+// Reads the keys of transformers (n_embd, n_head, n_layer, n_positions or n_ctx, n_inner,
+// vocab_size, activation_function, layer_norm_epsilon, scale_attn_weights,
+// scale_attn_by_inverse_layer_idx, tie_word_embeddings) and those of nanoGPT (block_size, bias).
+// Both values of reorder_and_upcast_attn are accepted: the key only chooses the order and the width
+// in which transformers multiplies by the scale, and Limpid always multiplies in f32. Throws
+// UnsupportedError for an unknown activation, FormatError for a value out of range or for
+// contradictory keys.
 Gpt2Config read_gpt2_config(SpecReader& config);
 
-// hidden_activation of a function's name in torch or transformers ("gelu_new", "gelu", …); absent
-// when Limpid does not know it.
+// Maps a function's name in torch or transformers ("gelu_new", "gelu", …) to a value of
+// hidden_activation. Returns nothing for an unknown name.
 std::optional<std::string> gpt2_activation(std::string_view name);
 
-// Sets general.architecture and gpt2.*. All sizes must be there.
+// Sets general.architecture and gpt2.*. All sizes of `config` must be present.
 void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical);
 
 }  // namespace limpid

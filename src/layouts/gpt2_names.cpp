@@ -46,7 +46,7 @@ constexpr std::array kLinearRules = {
     NameRule{"h.{}.mlp.c_fc.bias", "blk.{}.ffn_up.bias"},
     NameRule{"h.{}.mlp.c_proj.weight", "blk.{}.ffn_down.weight"},
     NameRule{"h.{}.mlp.c_proj.bias", "blk.{}.ffn_down.bias"},
-    // the same parts in a list called blocks
+    // the same modules in a list named `blocks`
     NameRule{"blocks.{}.ln_1.weight", "blk.{}.attn_norm.weight"},
     NameRule{"blocks.{}.ln_1.bias", "blk.{}.attn_norm.bias"},
     NameRule{"blocks.{}.attn.c_attn.weight", "blk.{}.attn_qkv.weight"},
@@ -59,7 +59,7 @@ constexpr std::array kLinearRules = {
     NameRule{"blocks.{}.mlp.c_fc.bias", "blk.{}.ffn_up.bias"},
     NameRule{"blocks.{}.mlp.c_proj.weight", "blk.{}.ffn_down.weight"},
     NameRule{"blocks.{}.mlp.c_proj.bias", "blk.{}.ffn_down.bias"},
-    // minGPT of 2020: Q, K, V apart, the MLP a Sequential
+    // minGPT of 2020: separate Q, K and V; the MLP is a Sequential
     NameRule{"blocks.{}.ln1.weight", "blk.{}.attn_norm.weight"},
     NameRule{"blocks.{}.ln1.bias", "blk.{}.attn_norm.bias"},
     NameRule{"blocks.{}.attn.query.weight", "blk.{}.attn_q.weight"},
@@ -82,7 +82,7 @@ constexpr std::array kLinearRules = {
     NameRule{"head.weight", "output.weight"},
 };
 
-// Causal masks, and the number that stands for minus infinity in them.
+// Causal masks, and the number that represents minus infinity in them.
 constexpr std::array kBuffers = {
     BufferRule{"h.{}.attn.bias"},
     BufferRule{"h.{}.attn.mask"},

@@ -45,8 +45,8 @@ const ModelClass& class_of(const Checkpoint& given, SpecReader& config) {
                   given.path, printable(found), class_names()));
 }
 
-// Keys of config.json that describe the file, the training, or defaults of generation that
-// generation_config.json now holds; none changes what the model computes.
+// Keys of config.json that do not change what the model computes: they describe the file, the
+// training, or the defaults of generation that generation_config.json now holds.
 constexpr std::array kBookkeeping = {
     "(null)", "_name_or_path", "transformers_version", "torch_dtype", "dtype", "use_cache",
     "initializer_range", "attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop",
@@ -96,18 +96,21 @@ void refuse_quantized(const Checkpoint& given) {
     }
     throw UnsupportedError(fmt::format(
         "{}: {} says that the weights are quantised{}; only F32, F16 and BF16 are read from "
-        "safetensors: take the unquantised model, or a GGUF",
+        "safetensors: use the unquantised model or a GGUF file",
         given.path, beginning.substr(0, beginning.size() - 1),
         method == nullptr ? std::string() : fmt::format(" ({})", printable(*method))));
   }
 }
 
+// Three checks together catch everything that could make the output wrong without an error:
+// SpecReader refuses an unknown key, translate_names refuses an unknown tensor, and check_presence
+// refuses a tensor that contradicts the configuration.
 void check_presence(const Checkpoint& canonical, const NameTable& names, const std::string& tensor,
                     bool expected, std::string_view why) {
   if ((canonical.find(tensor) != nullptr) == expected) return;
   throw FormatError(canonical.path, FormatError::kNoOffset,
                     their_name(names, tensor).value_or(tensor),
-                    fmt::format("{}, but {}", expected ? "is missing" : "is there", why));
+                    fmt::format("{}, but {}", expected ? "is missing" : "is present", why));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Hugging Face's configuration and names -> Limpid's. docs/formats/hugging_face.md
+// Translates Hugging Face's configuration and tensor names into the canonical ones. The format is
+// described in docs/formats/hugging_face.md.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
@@ -7,24 +8,24 @@
 
 namespace limpid {
 
-// What config.json alone gives: all of its keys are read, or refused by name.
+// The result of reading config.json alone. Every key of the file is either read or refused by name.
 struct HuggingFaceConfig {
   const ModelClass* model_class = nullptr;
   Metadata canonical;   // general.architecture and the keys below it
-  OptionalParts parts;  // that the model has
+  OptionalParts parts;  // the optional tensors that the model has
 };
 HuggingFaceConfig read_hugging_face_config(const Checkpoint& given);
 
-// Holds the tensors of `canonical` to the configuration: a tied output matrix is left unused, and a
-// part is there exactly when the configuration says so. Throws FormatError.
+// Checks the tensors of `canonical` against the configuration. A tied output matrix is moved to the
+// unused tensors. Every optional tensor must be present exactly when the configuration says so;
+// otherwise throws FormatError.
 void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical);
 
-// The checkpoint in GGUF's vocabulary (layouts/canonical.h). Throws UnsupportedError that names the
-// class, the key or the tensor that Limpid does not implement, FormatError for what contradicts
-// itself.
+// Returns the checkpoint in GGUF's vocabulary (layouts/canonical.h). Throws UnsupportedError naming
+// a class, key or tensor that Limpid does not implement, and FormatError for contradictory values.
 Checkpoint canonical_from_hugging_face(const Checkpoint& given);
 
-// The names of the class's tensors in `transformers`.
+// The table of tensor names that `transformers` uses for the class.
 const NameTable& hugging_face_names(const ModelClass& model_class);
 
 }  // namespace limpid

@@ -20,7 +20,7 @@ void set_number(const Checkpoint& given, const char* name, const char* ours, boo
   const std::string key = std::string("generation_config.") + name;
   const std::optional<double> value = given.metadata.number(key);
   if (!value) return;
-  if (!std::isfinite(*value) || *value < 0) fail(given, key, "is no number of 0 or more");
+  if (!std::isfinite(*value) || *value < 0) fail(given, key, "is not a number of at least 0");
   const std::string full = std::string("general.sampling.") + ours;
   if (!whole) return canonical.set(full, {double{static_cast<float>(*value)}, "f32"});
   const std::optional<int64_t> integer = given.metadata.integer(key);
@@ -34,7 +34,8 @@ void read_samplers(const Checkpoint& given, Metadata& canonical) {
   set_number(given, "top_p", "top_p", false, canonical);
   set_number(given, "min_p", "min_p", false, canonical);
   set_number(given, "repetition_penalty", "penalty_repeat", false, canonical);
-  // Written out as false, it means the likeliest token always; absent, it says nothing.
+  // An explicit `do_sample: false` asks for greedy decoding (temperature 0). An absent key says
+  // nothing.
   if (!given.metadata.boolean("generation_config.do_sample").value_or(true))
     canonical.set("general.sampling.temp", {0.0, "f32"});
 }
@@ -51,9 +52,9 @@ std::vector<int64_t> stop_ids(const Checkpoint& given) {
     } else {
       fail(given, key, "is neither a token id nor a list of them");
     }
-    std::erase_if(ids, [](int64_t id) { return id == -1; });  // an old way to say "none"
+    std::erase_if(ids, [](int64_t id) { return id == -1; });  // older files write -1 for "none"
     for (const int64_t id : ids) {
-      if (id < 0 || id > INT32_MAX) fail(given, key, "holds what is no token id");
+      if (id < 0 || id > INT32_MAX) fail(given, key, "contains an invalid token id");
     }
     return ids;
   }

@@ -23,7 +23,7 @@ OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model
   if (read.has_biases) config.refuse("bias", "is not a key of GPT-2 in transformers");
   if (!read.activation) read.activation = "gelu_tanh";
   if (!read.d_ff) read.d_ff = 4 * *read.d_model;
-  // Of heads for classification, which no causal model has.
+  // Keys of classification heads. A causal language model does not use them.
   for (const char* name : {"summary_activation", "summary_first_dropout", "summary_proj_to_labels",
                            "summary_type", "summary_use_proj"}) {
     config.ignore(name);

@@ -1,4 +1,4 @@
-// config.json of GPT2LMHeadModel, as `transformers` has it.
+// Reads config.json of GPT2LMHeadModel.
 #pragma once
 
 #include "checkpoint/metadata.h"
@@ -7,8 +7,8 @@
 
 namespace limpid {
 
-// Keys as read_gpt2_config has them, with transformers' defaults: gelu_new, tied embeddings, a
-// feed-forward of four times the width. The tensors' names are kGpt2Conv1dNames.
+// Reads the keys of read_gpt2_config with the defaults of transformers: gelu_new, tied embeddings,
+// and a feed-forward width of four times d_model. The tensor names are in kGpt2Conv1dNames.
 OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model_class,
                                      Metadata& canonical);
 

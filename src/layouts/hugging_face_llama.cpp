@@ -33,11 +33,12 @@ constexpr std::array kRules = {
     NameRule{"model.norm.weight", "output_norm.weight"},
     NameRule{"lm_head.weight", "output.weight"},
 };
-// Tables of angles that older versions of `transformers` saved.
+// Tables of rotation angles that older versions of `transformers` saved. Limpid computes them from
+// the configuration.
 constexpr std::array<std::string_view, 2> kLeft = {"model.layers.{}.self_attn.rotary_emb.inv_freq",
                                                    "model.rotary_emb.inv_freq"};
 
-// Sets keys with the types that GGUF's writers give them, so that both layouts hold the same value.
+// Sets keys with the types that GGUF writers use, so that both layouts hold the same value.
 class Keys {
  public:
   Keys(Metadata& metadata, std::string_view architecture)
@@ -60,7 +61,8 @@ bool is_null(SpecReader& config, std::string_view name) {
   return nulls != nullptr && std::ranges::find(*nulls, name) != nulls->end();
 }
 
-// How far back a position sees: every layer must see the whole context.
+// Refuses a model with sliding-window attention: every layer must attend to the whole context. A
+// window of at least `n_ctx` tokens has no effect and is accepted.
 void check_window(SpecReader& config, const ModelClass& model_class, int64_t n_layers,
                   int64_t n_ctx) {
   const bool by_layer = model_class.has_window_layers;
@@ -69,7 +71,7 @@ void check_window(SpecReader& config, const ModelClass& model_class, int64_t n_l
   const int64_t otherwise =
       absent && model_class.sliding_window > 0 ? model_class.sliding_window : INT64_MAX;
   const int64_t window = config.size_or("sliding_window", otherwise, INT64_MAX);
-  // Layers before this one see everything.
+  // Layers before this one attend to the whole context.
   const int64_t max_window_layers = config.count_or("max_window_layers", 28, INT64_MAX);
   const int64_t n_full = by_layer ? max_window_layers : 0;
   const std::vector<std::string>* types = config.strings("layer_types");
@@ -77,7 +79,7 @@ void check_window(SpecReader& config, const ModelClass& model_class, int64_t n_l
     const std::string& layer = (*types)[i];
     if (layer == "full_attention" || (layer == "sliding_attention" && window >= n_ctx)) continue;
     config.refuse("layer_types",
-                  fmt::format("has `{}`; Limpid knows full_attention only", printable(layer)));
+                  fmt::format("has `{}`; Limpid supports only full_attention", printable(layer)));
   }
   if (types != nullptr && static_cast<int64_t>(types->size()) != n_layers)
     config.fail("layer_types",
@@ -105,14 +107,14 @@ int64_t read_head_dim(SpecReader& config, const ModelClass& model_class, int64_t
   if (has_default) return config.size_or("head_dim", model_class.head_dim, kLargestSize);
   if (!config.contains("head_dim") && d_model % n_heads != 0) {
     config.fail("num_attention_heads",
-                fmt::format("{} does not divide hidden_size {}, and there is no head_dim", n_heads,
+                fmt::format("{} does not divide hidden_size {}, and head_dim is missing", n_heads,
                             d_model));
   }
   return config.size_or("head_dim", d_model / n_heads, kLargestSize);
 }
 
 OptionalParts read_parts(SpecReader& config, const ModelClass& model_class) {
-  // A key of another class must be off; transformers does not read it.
+  // A key that belongs to another class must be off: transformers does not read the key.
   for (const std::string_view key : {"attention_bias", "mlp_bias"}) {
     if (key == "attention_bias" && model_class.always_has_qkv_bias) {
       config.ignore(key);

@@ -1,4 +1,4 @@
-// config.json and tensor names of Llama and its relatives, as `transformers` has them.
+// Reads config.json and the tensor names of Llama and the architectures related to it.
 #pragma once
 
 #include "checkpoint/metadata.h"
@@ -10,8 +10,8 @@ namespace limpid {
 
 extern const NameTable kHuggingFaceLlamaNames;
 
-// Reads every key of config.json that such a model has, and sets those that GGUF has for it in
-// `canonical`. A key that nobody read is refused by name afterwards.
+// Reads every key of config.json that such a model can have and sets the corresponding GGUF keys in
+// `canonical`. SpecReader::refuse_the_rest afterwards refuses keys that were not read.
 OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& model_class,
                                       Metadata& canonical);
 

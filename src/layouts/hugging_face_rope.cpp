@@ -42,7 +42,7 @@ HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int
                      config.contains("rope_parameters.type");
   const std::string block = newer ? "rope_parameters." : "rope_scaling.";
   if (newer && (config.contains("rope_scaling.rope_type") || config.contains("rope_scaling.type")))
-    config.fail("rope_scaling", "stands beside rope_parameters; one of them has to go");
+    config.fail("rope_scaling", "is present beside rope_parameters; remove one of them");
   HuggingFaceRope rope;
   const double outer_base = config.positive_or("rope_theta", 10000);
   rope.base = config.positive_or(block + "rope_theta", outer_base);
@@ -62,8 +62,9 @@ HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int
   } else if (type == "llama3") {
     rope.scaling = read_llama3(config, block, n_ctx);
   } else if (type != "default") {
-    config.refuse(block + "rope_type",
-                  fmt::format("is `{}`; Limpid knows default, linear and llama3", printable(type)));
+    config.refuse(
+        block + "rope_type",
+        fmt::format("is `{}`; Limpid supports default, linear and llama3", printable(type)));
   } else {
     config.require_neutral(block + "factor", 1);
   }

@@ -1,4 +1,4 @@
-// The rotary embedding as config.json describes it.
+// Reads the parameters of the rotary embedding from config.json.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct HuggingFaceRope {
   RopeScaling scaling;
 };
 
-// rope_theta, partial_rotary_factor and rope_scaling (`rope_type`, or the older `type`), or the
-// block `rope_parameters` of transformers 5, which holds them all. Throws UnsupportedError for a
-// type other than default, linear and llama3.
+// Reads rope_theta, partial_rotary_factor and rope_scaling (`rope_type`, or the older key `type`).
+// transformers 5 keeps all of them in one block, `rope_parameters`, which is read too. Throws
+// UnsupportedError for a type other than default, linear and llama3.
 HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int64_t n_ctx);
 
 }  // namespace limpid

@@ -29,15 +29,15 @@ constexpr std::array kRules = {
     NameRule{"norm.weight", "output_norm.weight"},
     NameRule{"output.weight", "output.weight"},
 };
-// Angles and masks, which follow from the parameters.
+// Rotation angles and masks. Limpid computes them from the parameters.
 constexpr std::array<std::string_view, 5> kLeft = {
     "rope.freqs", "layers.{}.attention.inner_attention.rope.freqs", "freqs_cos", "freqs_sin",
     "layers.{}.attention.mask"};
 constexpr std::array<std::string_view, 2> kPrefixes = {"_orig_mod.", "module."};
 
-// Meta's folders carry no chat template; this is the format of llama3/tokenizer.py and its
-// successors, ChatFormat.encode_dialog_prompt. Their releases from Llama 3 on have this many
-// tokens.
+// Meta's folders contain no chat template. This one reproduces ChatFormat.encode_dialog_prompt of
+// llama3/tokenizer.py and its successors. It is used for a vocabulary of kLlama3Vocabulary tokens,
+// the size in Meta's releases since Llama 3.
 constexpr int64_t kLlama3Vocabulary = 128256;
 constexpr const char* kLlama3ChatTemplate =
     "<|begin_of_text|>"
@@ -49,7 +49,8 @@ constexpr const char* kLlama3ChatTemplate =
     "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
     "{%- endif -%}";
 
-// The parameters, wherever they are; keeps count of which were asked for.
+// Reads the parameters from whichever prefix holds them, and records the keys that were read so
+// that refuse_the_rest can name the others.
 class Params {
  public:
   explicit Params(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
@@ -88,7 +89,7 @@ class Params {
   }
   bool flag(const char* name) { return checkpoint_.metadata.boolean(key(name)).value_or(false); }
   void ignore(const char* name) { key(name); }
-  // -1 says "as many as the embedding has rows".
+  // -1 means "the number of rows of the embedding".
   std::optional<int64_t> vocab_size() {
     const auto value = checkpoint_.metadata.integer(key("vocab_size"));
     return value == -1 ? std::nullopt : size("vocab_size");
@@ -119,8 +120,8 @@ void set_real(Metadata& metadata, const char* key, double value) {
   metadata.set(key, {value, "f32"});
 }
 
-// How many positions the model was trained on, which params.json does not say. Meta's own releases
-// tell themselves apart by other parameters.
+// The number of positions that the model was trained on. params.json does not contain it, so it is
+// inferred from parameters that differ between Meta's releases.
 int64_t context_length(Params& params, double norm_eps, double rope_theta, bool scaled_rope) {
   if (const auto stated = params.size("max_seq_len")) return *stated;
   if (scaled_rope) return 131072;           // Llama 3.1, 3.2, 3.3
@@ -133,7 +134,7 @@ const TensorView& first_gate(const Checkpoint& checkpoint) {
   const TensorView* gate = checkpoint.find("blk.0.ffn_gate.weight");
   if (gate == nullptr || gate->shape.rank() != 2) {
     throw FormatError(checkpoint.path, FormatError::kNoOffset, "layers.0.feed_forward.w1.weight",
-                      "is missing or no matrix");
+                      "is missing or not a matrix");
   }
   return *gate;
 }
@@ -181,7 +182,7 @@ Metadata read_params(const Checkpoint& checkpoint) {
     set_integer(metadata, "llama.vocab_size", *vocab_size);
   if (const auto window = params.size("sliding_window"))
     set_integer(metadata, "llama.attention.sliding_window", *window);
-  // What Meta's code does for Llama 3.1 and later; params.json has no numbers for it.
+  // Meta's code hard-codes these numbers for Llama 3.1 and later; params.json only has the flag.
   if (scaled_rope)
     set_rope_scaling_keys(metadata, "llama", {RopeScalingKind::kLlama3, 8.0, 1.0, 4.0, 8192});
   check_hidden_size(checkpoint, params, d_model);
@@ -216,7 +217,8 @@ Checkpoint meta_to_canonical(Checkpoint given) {
   Checkpoint checkpoint = translate_names(std::move(given), meta_name_table());
   Metadata metadata = read_params(checkpoint);
   const TensorView* embedding = checkpoint.find("token_embd.weight");
-  set_chat_templates(checkpoint.attachments, metadata);  // those that a conversion left there
+  set_chat_templates(checkpoint.attachments,
+                     metadata);  // templates that a conversion added to the folder
   if (!metadata.contains("tokenizer.chat_template") && embedding != nullptr &&
       embedding->shape.rows() == kLlama3Vocabulary) {
     metadata.set("tokenizer.chat_template", {std::string(kLlama3ChatTemplate), "string"});

@@ -1,5 +1,5 @@
-// Checkpoints with the names of Meta's own code: consolidated.NN.pth beside params.json, and state
-// dictionaries of scripts that follow it (llama2.c's train.py).
+// Checkpoints with the tensor names of Meta's own code: consolidated.NN.pth beside params.json, and
+// state dictionaries of scripts that use the same names (llama2.c's train.py).
 #pragma once
 
 #include "checkpoint/checkpoint.h"
@@ -7,20 +7,22 @@
 
 namespace limpid {
 
-// "layers.{}.attention.wq.weight" -> "blk.{}.attn_q.weight", …
+// The name table: "layers.{}.attention.wq.weight" -> "blk.{}.attn_q.weight", …
 const NameTable& meta_name_table();
 
-// Whether the tensors are named so.
+// True if the tensors have Meta's names.
 bool has_meta_names(const Checkpoint& checkpoint);
 
-// Names and keys as GGUF's architecture `llama` has them. The parameters are those of params.json
-// (metadata below `params.`, or `params.model.`), or what the file carries itself
-// (`state.model_args.`, `state.params.`, `state.args.`); docs/formats/torch.md says what each means
-// and what stands in for one that is absent. Throws UnsupportedError naming a parameter or tensor
-// that Limpid does not know, FormatError for what is missing or contradicts the tensors.
+// Returns the checkpoint with the keys and names of GGUF's architecture `llama`. The parameters
+// come from params.json (metadata below `params.` or `params.model.`) or from the file itself
+// (`state.model_args.`, `state.params.`, `state.args.`). docs/formats/torch.md lists the parameters
+// and their defaults. Throws UnsupportedError naming an unknown parameter or tensor, FormatError
+// for a missing parameter or one that contradicts the tensors.
 Checkpoint meta_to_canonical(Checkpoint checkpoint);
 
-// Rows of w1 and w3: multiple_of * ceil(int(multiplier * int(8 d_model / 3)) / multiple_of).
+// The number of rows of w1 and w3, as Meta's code computes it: multiple_of * ceil(int(multiplier *
+// int(8 d_model / 3)) / multiple_of). Example: d_model 4096, multiple_of 256, multiplier 1:
+// int(32768 / 3) = 10922, rounded up to a multiple of 256: 11008 rows (Llama 2 7B).
 int64_t meta_hidden_size(int64_t d_model, int64_t multiple_of, double multiplier);
 
 }  // namespace limpid

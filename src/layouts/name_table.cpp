@@ -31,7 +31,8 @@ bool is_left(const NameTable& table, std::string_view name, const Shape& shape) 
 }
 
 struct Match {
-  const NameRule* rule = nullptr;  // null: no rule; the name may still be one that is left
+  const NameRule* rule =
+      nullptr;  // null: no rule matches; the tensor may still be a known unused one
   std::string ours;
   bool unused = false;
 };
@@ -50,7 +51,10 @@ Match find_match(const NameTable& table, std::string_view name, const Shape& sha
   return {};
 }
 
-// [rows, cols] of elements of `element_bytes` -> [cols, rows], in tiles that stay in the cache.
+// Transposes [rows, cols] elements of `element_bytes` bytes into [cols, rows]. The loops visit
+// tiles of 32 x 32 elements: a plain double loop would touch a new cache line of the source with
+// every element, whereas a tile's source and destination lines both stay in the L1 cache until they
+// are used up.
 void transpose(const std::byte* from, int64_t rows, int64_t cols, int64_t element_bytes,
                std::byte* to) {
   constexpr int64_t kTile = 32;
@@ -67,7 +71,8 @@ void transpose(const std::byte* from, int64_t rows, int64_t cols, int64_t elemen
   }
 }
 
-// As f16 if it is quantised, which has rows only.
+// Decodes a matrix to f16. Quantised blocks run along rows, so a quantised matrix cannot be
+// transposed element by element.
 Tensor plain(const TensorView& stored) {
   Tensor result(DType::kF16, stored.shape);
   std::vector<float> row(static_cast<size_t>(stored.shape.cols()));
@@ -79,7 +84,9 @@ Tensor plain(const TensorView& stored) {
   return result;
 }
 
-// Promises the transpose of `name`, a matrix that `source` can read.
+// Records the transpose of `name`, a matrix that `source` can read, as a derived tensor. The lambda
+// keeps `source` alive and computes the transpose when the tensor is read. Afterwards it tells the
+// kernel that the pages of the original are no longer needed.
 void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const std::string& name,
                        const std::string& ours, Checkpoint& result) {
   const TensorView tensor = *source->find(name);
@@ -103,7 +110,7 @@ void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const st
                           }};
 }
 
-// [1, rows, cols] -> [rows, cols], the same bytes.
+// Reinterprets [1, rows, cols] as [rows, cols]. The bytes are the same.
 void take_first(const Checkpoint& source, const std::string& name, TensorView& tensor) {
   if (tensor.shape.rank() != 3 || tensor.shape[0] != 1 || source.derived.contains(name)) {
     throw FormatError(source.path, FormatError::kNoOffset, name,

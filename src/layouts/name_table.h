@@ -1,4 +1,9 @@
-// A layout's names for the tensors of a decoder, and what has to be done to each.
+// Translates tensor names with a table of patterns. Each layout (Hugging Face, Meta, nanoGPT, …)
+// supplies one table.
+//
+// Example: the rule {"h.{}.mlp.c_fc.weight", "blk.{}.ffn_up.weight", kTransposed} with the optional
+// prefix "transformer." turns `transformer.h.3.mlp.c_fc.weight` [768, 3072] into
+// `blk.3.ffn_up.weight` [3072, 768].
 #pragma once
 
 #include <cstdint>
@@ -13,19 +18,19 @@ namespace limpid {
 
 enum class TensorTransform : uint8_t {
   kAsStored,
-  kTransposed,  // GPT-2's Conv1D keeps [in, out]
-  kFirstOfOne,  // [1, rows, cols] is taken as [rows, cols]
+  kTransposed,  // GPT-2's Conv1D stores [in, out]
+  kFirstOfOne,  // [1, rows, cols] is read as [rows, cols]
 };
 
-// `{}` stands for the number of a block, the same in both names.
+// A pair of names. `{}` matches the index of a block and is the same number in both names.
 struct NameRule {
   std::string_view theirs;  // "model.layers.{}.self_attn.q_proj.weight"
   std::string_view ours;    // "blk.{}.attn_q.weight"
   TensorTransform transform = TensorTransform::kAsStored;
 };
 
-// A buffer that a module saves beside its weights. Known by name and shape together: GPT-2 calls
-// its causal mask `attn.bias`.
+// A buffer that a module saves with its weights. A buffer is recognised by name and shape together,
+// because GPT-2's causal mask has the name of a bias, `attn.bias`.
 struct BufferRule {
   std::string_view name;
   bool is_mask = true;  // [1, 1, n, n] of any type; otherwise a single number
@@ -33,29 +38,35 @@ struct BufferRule {
 
 struct NameTable {
   std::span<const NameRule> rules;
-  // Tensors that such files hold and that the model does not use: mask buffers, tables of angles.
+  // Tensors that the layout's files contain and the model does not use: mask buffers, tables of
+  // angles.
   std::span<const std::string_view> unused;
-  // Beginnings that a name may carry or not: "transformer.", "_orig_mod.".
+  // Prefixes that a name may have: "transformer.", "_orig_mod.".
   std::span<const std::string_view> optional_prefixes;
-  std::span<const BufferRule> buffers{};  // unused too
+  std::span<const BufferRule> buffers{};  // also unused
 };
 
-// The number that `name` has where `pattern` has `{}` (0 if it has none), if the rest is equal.
+// If `name` matches `pattern`, returns the number in place of `{}` (0 if the pattern has no `{}`).
+// Otherwise returns nothing. A number with leading zeros does not match.
 std::optional<int64_t> match_name(std::string_view pattern, std::string_view name);
-// `pattern` with `{}` replaced.
+// Returns `pattern` with `{}` replaced by `block`.
 std::string name_of_block(std::string_view pattern, int64_t block);
 
-// The table's own name of our tensor, for whoever writes that layout; nothing if it has none.
+// Returns the layout's name for our tensor `ours`, used when writing that layout. Returns nothing
+// if the table has no such tensor.
 std::optional<std::string> their_name(const NameTable& table, std::string_view ours);
 
-// Gives every tensor its name in our vocabulary and applies the transforms, which only are promised
-// (Checkpoint::derived). Those of `unused` go to Checkpoint::unused_tensors. Throws
-// UnsupportedError for a tensor that the table does not know, FormatError for two that mean the
-// same one or cannot be transformed.
+// Renames every tensor to our vocabulary and applies its transform. A transposition is only
+// recorded (Checkpoint::derived) and computed when the tensor is read. Tensors that the table lists
+// as unused go to Checkpoint::unused_tensors. Throws UnsupportedError for a tensor that the table
+// does not list, FormatError when two tensors map to the same name or when a tensor cannot be
+// transformed.
 Checkpoint translate_names(Checkpoint checkpoint, const NameTable& table);
 
-// The other way: `canonical`, its names kept, with matrices as files of that layout keep them; one
-// that is quantised becomes f16. They only are promised, each made as a whole when it is read.
+// The inverse, for writing: keeps the names of `canonical` but transposes the matrices that the
+// layout stores as [in, out]. A quantised matrix becomes f16, because quantised blocks run along
+// rows. The transposes are recorded in Checkpoint::derived; each is computed as a whole when it is
+// read.
 Checkpoint transposed_for(Checkpoint canonical, const NameTable& table);
 
 }  // namespace limpid

@@ -22,13 +22,16 @@ double llama3_divisor(const RopeScaling& scaling, double frequency) {
       static_cast<double>(scaling.original_context) * frequency / (2.0 * std::numbers::pi);
   if (turns > scaling.high_freq_factor) return 1.0;
   if (turns < scaling.low_freq_factor) return scaling.factor;
-  // Between the two, the frequencies themselves are mixed.
+  // In the transition band the frequency is a weighted mean of f and f / factor, and `kept` is the
+  // weight of f: it grows from 0 at low_freq_factor turns to 1 at high_freq_factor turns. The
+  // divisor is f divided by this mean. Example: factor 8, 2.5 turns between 1 and 4: kept = 0.5,
+  // mean = f * (0.5 / 8 + 0.5) = 0.5625 f, divisor 1.78.
   const double kept =
       (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
   return 1.0 / ((1.0 - kept) / scaling.factor + kept);
 }
 
-// Numbers above 0 between commas.
+// Parses numbers above 0 that are separated by commas.
 std::vector<double> parse_numbers(std::string_view whole, std::string_view list) {
   std::vector<double> numbers;
   const char* at = list.data();
@@ -39,7 +42,7 @@ std::vector<double> parse_numbers(std::string_view whole, std::string_view list)
     const bool separated = after == end || *after == ',';
     LIMPID_CHECK(ArgumentError,
                  error == std::errc() && separated && std::isfinite(value) && value > 0,
-                 "rope scaling '{}': {}, in numbers above 0", whole, kForms);
+                 "rope scaling '{}': {}, with numbers above 0", whole, kForms);
     numbers.push_back(value);
     if (after == end) return numbers;
     at = after + 1;
@@ -75,7 +78,7 @@ std::vector<float> rope_divisors(const RopeScaling& scaling,
 
 std::optional<RopeScaling> find_rope_scaling(const std::vector<float>& divisors,
                                              const std::vector<double>& frequencies) {
-  // Llama 3.1 and 3.3; Llama 3.2 of 1B and 3B.
+  // Llama 3.1 and 3.3 use 8, Llama 3.2 1B and 3B use 32.
   for (const double factor : {8.0, 32.0}) {
     const RopeScaling released{RopeScalingKind::kLlama3, factor, 1.0, 4.0, 8192};
     if (rope_divisors(released, frequencies) == divisors) return released;
@@ -102,7 +105,7 @@ RopeScaling parse_rope_scaling(std::string_view text) {
   scaling.high_freq_factor = numbers[2];
   constexpr double kLongest = 1e9;
   LIMPID_CHECK(ArgumentError, numbers[3] <= kLongest && numbers[3] == std::floor(numbers[3]),
-               "rope scaling '{}': the original context {} is no number of tokens", text,
+               "rope scaling '{}': the original context {} is not a number of tokens", text,
                numbers[3]);
   LIMPID_CHECK(ArgumentError, scaling.low_freq_factor < scaling.high_freq_factor,
                "rope scaling '{}': LOW must be less than HIGH", text);
@@ -125,8 +128,8 @@ void override_rope_scaling(Checkpoint& checkpoint, const RopeScaling& scaling) {
   const std::string architecture(
       checkpoint.metadata.string("general.architecture").value_or("unknown"));
   LIMPID_CHECK(UnsupportedError, checkpoint.find("position_embd.weight") == nullptr,
-               "{}: a {} model has learned positions, no rotary ones to scale", checkpoint.path,
-               architecture);
+               "{}: a {} model has learned positions; only rotary ones can be scaled",
+               checkpoint.path, architecture);
   set_rope_scaling_keys(checkpoint.metadata, architecture, scaling);
   checkpoint.metadata.set(architecture + ".rope.scaling.overridden", {true, "bool"});
 }

@@ -71,10 +71,10 @@ bool SpecReader::contains(std::string_view name) const {
 int64_t SpecReader::vocab_size() {
   const TensorView* embedding = checkpoint_.find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.rank() != 2) {
-    throw FormatError(
-        checkpoint_.path, FormatError::kNoOffset, "token_embd.weight",
-        "is missing or no matrix; this file holds no model to run (a vocabulary only?): name "
-        "the one with the weights");
+    throw FormatError(checkpoint_.path, FormatError::kNoOffset, "token_embd.weight",
+                      "is missing or not a matrix; the file does not hold a runnable model (only a "
+                      "vocabulary?): name "
+                      "the file with the weights");
   }
   const int64_t n_rows = embedding->shape[0];
   const int64_t stated = size_or("vocab_size", n_rows, kLargestSize);

@@ -1,5 +1,6 @@
-// Reads a family's configuration keys, and keeps count of them: a key that nobody asked for is
-// refused.
+// Reads configuration keys and records which ones were read, so that a key that no reader knows can
+// be refused by name. A key may change the result; ignoring an unknown one could give wrong output
+// without an error.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +13,47 @@
 
 namespace limpid {
 
-// Bounds on what a file may state.
+// Upper bounds for sizes in a file.
 inline constexpr int64_t kLargestSize = int64_t{1} << 24;
 inline constexpr int64_t kMostLayers = 4096;
 
 class SpecReader {
  public:
-  // Keys are `prefix` + "." + name.
+  // Reads keys named `prefix` + "." + name.
   SpecReader(const Checkpoint& checkpoint, std::string prefix);
 
-  // A size in [1, largest]; FormatError naming the key when absent or out of range.
+  // Returns a size in [1, largest]. Throws FormatError naming the key when it is absent or out of
+  // range.
   int64_t required_size(std::string_view name, int64_t largest);
   int64_t size_or(std::string_view name, int64_t fallback, int64_t largest);
-  // The same from 0 on.
+  // Like size_or, but 0 is allowed.
   int64_t count_or(std::string_view name, int64_t fallback, int64_t largest);
-  // A finite number > 0; `fallback` when absent.
+  // Returns a finite number > 0, or `fallback` when the key is absent.
   double positive_or(std::string_view name, double fallback);
   std::string string_or(std::string_view name, std::string_view fallback);
   bool flag_or(std::string_view name, bool fallback);
-  // nullptr when absent.
+  // Returns nullptr when the key is absent.
   const std::vector<std::string>* strings(std::string_view name);
   bool contains(std::string_view name) const;
-  // Rows of token_embd.weight, which `vocab_size` must agree with.
+  // Returns the number of rows of token_embd.weight. The key `vocab_size`, if present, must agree.
   int64_t vocab_size();
 
-  // Keys whose value cannot change the result.
+  // Marks keys as read whose value cannot change the result.
   void ignore(std::string_view name);
   void ignore_all_below(std::string_view name);
-  // Keys that would change the result unless they have this neutral value (0 / false / the number
-  // given).
+  // Throws UnsupportedError unless the key is absent or has the neutral value (0, false or the
+  // number given). Use it for keys that would change the result otherwise.
   void require_neutral(std::string_view name, double neutral);
 
-  // Throws UnsupportedError naming the first key with our prefix that was never asked for.
+  // Throws UnsupportedError naming the first key with this prefix that was never read.
   void refuse_the_rest() const;
-  // Ends the reading: keys of models that are more than a decoder of one family must have their
-  // neutral value, and the rest is refused.
+  // Ends the reading. Keys of features beyond a plain decoder (experts, soft-capping, windows) must
+  // have their neutral value; all keys that were not read are refused.
   void require_plain_transformer(int64_t n_ctx_train);
 
   [[noreturn]] void fail(std::string_view name, const std::string& problem) const;  // FormatError
   [[noreturn]] void refuse(std::string_view name,
-                           const std::string& problem) const;  // Unsupported…
+                           const std::string& problem) const;  // UnsupportedError
 
  private:
   std::string key(std::string_view name);

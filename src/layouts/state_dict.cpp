@@ -17,7 +17,7 @@ namespace limpid {
 namespace {
 
 constexpr const char* kGiven = "given";
-// Dictionaries in which training scripts keep the model's hyper-parameters, the likeliest first.
+// Dictionaries in which training scripts keep the model's hyper-parameters, the most likely first.
 constexpr std::array<const char*, 6> kContainers = {"state.model_args", "state.model_config",
                                                     "state.config",     "state.args",
                                                     "state.hparams",    "state"};
@@ -27,7 +27,8 @@ bool has_suffix(const Checkpoint& checkpoint, std::string_view suffix) {
                              [&](const std::string& name) { return name.ends_with(suffix); });
 }
 
-// Conv1D keeps c_attn as [d, 3 d], nn.Linear as [3 d, d].
+// Conv1D stores c_attn as [d, 3 d], nn.Linear stores it as [3 d, d]. The shape therefore tells
+// which table applies.
 const NameTable& gpt2_names(const Checkpoint& checkpoint) {
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (!name.ends_with("attn.c_attn.weight") || tensor.shape.rank() != 2) continue;
@@ -36,14 +37,14 @@ const NameTable& gpt2_names(const Checkpoint& checkpoint) {
   return kGpt2LinearNames;
 }
 
-// Sizes that the tensors themselves have.
+// Reads the sizes that the shapes of the tensors show.
 Gpt2Config config_of_shapes(const Checkpoint& checkpoint) {
   Gpt2Config config;
   const auto shape_of = [&](const std::string& name) {
     const TensorView* tensor = checkpoint.find(name);
     if (tensor == nullptr || tensor->shape.rank() != 2) {
       throw FormatError(checkpoint.path, FormatError::kNoOffset, name,
-                        "is missing or no matrix; the state dictionary holds no whole GPT-2");
+                        "is missing or not a matrix; the state dictionary is not a complete GPT-2");
     }
     return tensor->shape;
   };
@@ -58,7 +59,7 @@ Gpt2Config config_of_shapes(const Checkpoint& checkpoint) {
   return config;
 }
 
-// Fills what `into` lacks; a value that both state must be one.
+// Fills a value that `into` lacks. Throws FormatError when both have a value and the values differ.
 template <typename T>
 void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoint& checkpoint,
            const char* name, std::string_view where) {
@@ -70,8 +71,8 @@ void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoi
   if (!into) into = other;
 }
 
-// The file's own words, from whichever dictionary has them. A training configuration holds much
-// else, so only keys that are known are read.
+// Reads the file's own hyper-parameters from the first dictionary that states each. A training
+// configuration contains many other entries, so unknown keys are ignored here.
 Gpt2Config config_of_file(const Checkpoint& checkpoint) {
   Gpt2Config config;
   for (const char* container : kContainers) {
@@ -92,7 +93,7 @@ Gpt2Config config_of_file(const Checkpoint& checkpoint) {
   return config;
 }
 
-// What the user says is all meant: a key that is not known is refused.
+// Reads the user's configuration. The user means every key, so an unknown key is refused.
 Gpt2Config config_of_user(const Checkpoint& checkpoint) {
   SpecReader reader(checkpoint, kGiven);
   Gpt2Config config = read_gpt2_config(reader);
@@ -111,7 +112,7 @@ Gpt2Config config_of_user(const Checkpoint& checkpoint) {
 [[noreturn]] void ask_for(const Checkpoint& checkpoint, std::string_view what,
                           std::string_view example) {
   throw UnsupportedError(
-      fmt::format("{}: the state dictionary does not say {}, and the tensors do not show it: give "
+      fmt::format("{}: the state dictionary does not say {}, and the tensors do not show it; give "
                   "OpenOptions::config, a file or the JSON itself: {}",
                   checkpoint.path, what, example));
 }
@@ -155,10 +156,10 @@ Checkpoint canonical_from_state_dict(Checkpoint given) {
   std::string names;
   for (size_t i = 0; i < std::min<size_t>(3, given.tensor_order.size()); ++i)
     names += (i == 0 ? "" : ", ") + printable(given.tensor_order[i]);
-  throw UnsupportedError(
-      fmt::format("{}: the tensors ({}, …) have the names of no model that Limpid knows (of state "
-                  "dictionaries it knows nanoGPT's and minGPT's)",
-                  given.path, names));
+  throw UnsupportedError(fmt::format(
+      "{}: the tensors ({}, …) do not belong to a model that Limpid knows (it knows the state "
+      "dictionaries of nanoGPT and minGPT)",
+      given.path, names));
 }
 
 }  // namespace limpid

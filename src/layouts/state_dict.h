@@ -1,17 +1,17 @@
-// Bare state dictionaries: whose they are is told by their names, what they lack by the file's
-// other entries, by shapes, or by the user.
+// Bare state dictionaries. The tensor names identify the model. Missing hyper-parameters come from
+// the file's other entries, from the shapes of the tensors, or from the user.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
 
 namespace limpid {
 
-// Metadata of a state dictionary's file stand below `state.`, those that the user gave (--config)
-// below `given.`, which go first. What is in neither is taken from shapes; the number of heads and
-// the activation cannot be. The result is canonical (layouts/canonical.h); a head that lies in the
-// same bytes as the embedding is left, as tied. Throws UnsupportedError for names of no layout that
-// is known and for hyper-parameters that nobody states, saying how to give them; FormatError where
-// two sources differ.
+// Metadata of the file have the prefix `state.`; those that the user gives (--config) have the
+// prefix `given.` and take precedence. Sizes in neither are taken from shapes, but shapes show
+// neither the number of heads nor the activation. The result is canonical (layouts/canonical.h). An
+// output matrix with the same bytes as the embedding is recorded as unused, which means tied.
+// Throws UnsupportedError for unknown tensor names and for hyper-parameters that no source states
+// (the message says how to give them), FormatError when two sources differ.
 Checkpoint canonical_from_state_dict(Checkpoint given);
 
 }  // namespace limpid

@@ -1,4 +1,5 @@
-// An output matrix that is the embedding.
+// Handles an output matrix that is the token embedding ("tied" embeddings: one matrix [vocab_size,
+// d_model] serves both ends).
 #pragma once
 
 #include <optional>
@@ -7,14 +8,14 @@
 
 namespace limpid {
 
-// Of a checkpoint in our names: takes `output.weight` away when it is the same bytes as
-// `token_embd.weight`, as in a file whose two names share one storage, and says so in
-// Checkpoint::unused_tensors. A model without `output.weight` is one with tied embeddings.
+// For a checkpoint in our names: removes `output.weight` when its bytes are those of
+// `token_embd.weight`, as in a file whose two names share one storage, and records it in
+// Checkpoint::unused_tensors. A model without `output.weight` has tied embeddings.
 void tie_shared_head(Checkpoint& checkpoint);
 
-// The configuration decides when it says anything. If it says tied, an `output.weight` in the file
-// is left unused. If it says untied, a missing one is a FormatError that names `their_name`. If it
-// says nothing: tie_shared_head.
+// Applies what the configuration says about tying. Tied: an `output.weight` in the file becomes
+// unused. Untied: a missing `output.weight` is a FormatError that names `their_name`. Nothing:
+// calls tie_shared_head.
 void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
                            const char* their_name);
 

@@ -105,8 +105,8 @@ std::span<const std::string_view> configuration_names() { return kNames; }
 
 Checkpoint named_configuration(std::string_view name) {
   const auto* found = std::ranges::find(kNamed, name, &NamedConfiguration::name);
-  LIMPID_CHECK(ArgumentError, found != kNamed.end(), "there is no configuration {} (known: {})",
-               name, fmt::join(kNames, ", "));
+  LIMPID_CHECK(ArgumentError, found != kNamed.end(), "unknown configuration {} (known: {})", name,
+               fmt::join(kNames, ", "));
   OptionalParts parts;
   parts.tied = found->tied;
   const ModelClass& model_class = *find_model_class(found->architecture);
@@ -126,7 +126,7 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
     if (checkpoint.tensors.emplace(name, TensorView{DType::kF32, shape, nullptr}).second)
       checkpoint.tensor_order.push_back(name);
   };
-  // What the spec is read from.
+  // read_spec reads the sizes from these tensors.
   const std::string prefix(checkpoint.metadata.string("general.architecture").value_or(""));
   const auto size = [&](const char* name) {
     const std::optional<int64_t> value = checkpoint.metadata.integer(prefix + "." + name);
@@ -139,7 +139,8 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
   const Shape table{size("vocab_size"), size("embedding_length")};
   add("token_embd.weight", table);
   if (!parts.tied) add("output.weight", table);
-  if (prefix == "gpt2") add("output_norm.bias", Shape{table[1]});  // all of its biases then
+  if (prefix == "gpt2")
+    add("output_norm.bias", Shape{table[1]});  // tells read_spec that the model has biases
 
   const DecoderSpec spec = read_spec(checkpoint);
   for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {

@@ -1,4 +1,5 @@
-// A model's shape without its weights: from a built-in name, or from a configuration's keys.
+// A model's shapes without its weights, from a built-in name or from a configuration file. Used to
+// estimate memory and speed before anything is downloaded.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,16 @@ namespace limpid {
 // Names of published models: "llama-3-8b", "gpt2-xl", …
 std::span<const std::string_view> configuration_names();
 
-// A canonical checkpoint with the keys of the named model and all of its tensors by name and shape,
-// f32 and without data. Throws ArgumentError for a name that is not known.
+// Returns a canonical checkpoint with the keys of the named model and with all of its tensors as
+// names and shapes: f32, without data. Throws ArgumentError for an unknown name.
 Checkpoint named_configuration(std::string_view name);
 
-// The same for a config.json or params.json, or a folder that holds one. Throws ArgumentError when
-// there is none, FormatError, UnsupportedError.
+// Like named_configuration, for a config.json, a params.json, or a folder that holds one of them.
+// Throws ArgumentError when there is none, FormatError, UnsupportedError.
 Checkpoint configuration_of_files(const std::string& path);
 
-// The same for keys that stand in `canonical` already, among them <architecture>.vocab_size. Throws
-// what read_spec throws.
+// Like named_configuration, for canonical keys, which must include <architecture>.vocab_size.
+// Throws the errors of read_spec.
 Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts);
 
 }  // namespace limpid

@@ -1,4 +1,4 @@
-// config.json and params.json without the weights that they go with.
+// Reads config.json and params.json without the weights that belong to them.
 #include <fmt/format.h>
 
 #include <array>
@@ -27,15 +27,15 @@ Checkpoint of_hugging_face(Checkpoint given) {
   return checkpoint;
 }
 
-// Meta's names and shapes as the parameters give them; the reader of Meta's checkpoints does the
-// rest.
+// Builds the tensors, with Meta's names, that the parameters imply. meta_to_canonical then
+// translates them like a real checkpoint.
 Checkpoint of_meta(Checkpoint given) {
   const char* prefix = given.metadata.contains("params.model.dim") ? "params.model." : "params.";
   const auto size_or = [&](const char* name, int64_t fallback) {
     const int64_t value = given.metadata.integer(std::string(prefix) + name).value_or(fallback);
     if (value >= 1) return value;
     throw FormatError(given.path, FormatError::kNoOffset, std::string(prefix) + name,
-                      fmt::format("is {}; without weights it must be stated", value));
+                      fmt::format("is {}; without weights the file must state it", value));
   };
   const int64_t d_model = size_or("dim", 0);
   const int64_t n_heads = size_or("n_heads", 0);
@@ -78,7 +78,7 @@ Checkpoint configuration_of_files(const std::string& path) {
     for (const char* name : kFiles) {
       if (fs::exists(fs::path(path) / name)) file = fs::path(path) / name;
     }
-    LIMPID_CHECK(ArgumentError, !fs::is_directory(file), "{} holds neither {} nor {}", path,
+    LIMPID_CHECK(ArgumentError, !fs::is_directory(file), "{} contains neither {} nor {}", path,
                  kFiles[0], kFiles[1]);
   }
   const auto mapped = MappedFile::open(file.string());

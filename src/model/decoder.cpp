@@ -1,6 +1,13 @@
-// One forward pass, for every decoder-only transformer that a DecoderSpec can say (Vaswani et al.
-// 2017; Radford et al. 2019; Touvron et al. 2023; Grattafiori et al. 2024). T tokens of any
-// sequences, ragged.
+// The forward pass of every decoder-only transformer that a DecoderSpec can describe (Vaswani et
+// al. 2017; Radford et al. 2019; Touvron et al. 2023; Grattafiori et al. 2024). A step runs T
+// tokens. The tokens may belong to any mix of sequences ("ragged" batch); only attention looks at
+// which token belongs to which sequence.
+//
+// A block adds two updates to the residual stream x [T, d_model]:
+//   h = x + wo(attention(rope(wq n), rope(wk n), wv n))   with n = norm(x)
+//   x = h + w_down(silu(w_gate m) * (w_up m))             with m = norm(h)
+// Grouped-query attention (Ainslie et al. 2023, arXiv:2305.13245) has fewer K and V heads than Q
+// heads: Q head i reads K and V head i / (n_heads / n_kv_heads).
 #include "model/decoder.h"
 
 #include <array>
@@ -9,7 +16,7 @@
 namespace limpid {
 namespace {
 
-// The function between the two matrices of a plain MLP.
+// Returns the function between the two matrices of an MLP without a gate.
 UnaryKind activation_of(MlpKind mlp) {
   switch (mlp) {
     case MlpKind::kGeluErf:
@@ -23,7 +30,8 @@ UnaryKind activation_of(MlpKind mlp) {
   }
 }
 
-// Reads the weights' shapes from left to right: executor, spec and weights of one pass.
+// One forward pass: it holds the executor, the spec and the weights, so that the methods below read
+// like the formulas. `observe` hands intermediate results to an observer, if there is one.
 class ForwardPass {
  public:
   ForwardPass(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
@@ -71,7 +79,7 @@ class ForwardPass {
     return std::move(projections[0].y);
   }
 
-  // x [T, d_model] -> [T, d_model]
+  // Attention of one layer, with its projections. x [T, d_model] -> [T, d_model]
   Activation attention(const Activation& x, const BlockWeights& w, int64_t layer) {
     std::array qkv = {Projection{w.wq, w.bq, {}}, Projection{w.wk, w.bk, {}},
                       Projection{w.wv, w.bv, {}}};
@@ -91,8 +99,8 @@ class ForwardPass {
     return project(heads, w.wo, w.bo);
   }
 
-  // Of q . k. Layers of their own scale: Mistral's GPT-2 (stanford-crfm), to train in half
-  // precision.
+  // Returns the factor of q . k, usually 1 / sqrt(head_dim). Some models divide it by the number of
+  // the layer as well: Mistral's GPT-2 (stanford-crfm) does so to train in half precision.
   float scale(int64_t layer) const {
     const float scale = spec_.attention_scale > 0
                             ? spec_.attention_scale
@@ -100,7 +108,7 @@ class ForwardPass {
     return spec_.scale_by_inverse_layer ? scale / static_cast<float>(layer + 1) : scale;
   }
 
-  // x [T, d_model] -> [T, d_model], through d_ff
+  // The feed-forward network of one layer. x [T, d_model] -> [T, d_ff] -> [T, d_model]
   Activation mlp(const Activation& x, const BlockWeights& w) {
     if (spec_.mlp != MlpKind::kSwiGlu) {
       return project(ex_.unary(activation_of(spec_.mlp), project(x, w.w_up, w.b_up)), w.w_down,

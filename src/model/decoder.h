@@ -1,4 +1,4 @@
-// The decoder-only transformer, written once.
+// The decoder-only transformer. All model families share this one forward pass.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace limpid {
 
-// Invalid handles stand for what the model does not have.
+// The weights of one block. A handle is invalid if the model does not have the weight.
 struct BlockWeights {
   Weight attn_norm, attn_norm_bias;
   Weight wq, wk, wv, wo;
@@ -23,12 +23,13 @@ struct DecoderWeights {
   Weight token_embedding, position_embedding;
   std::vector<BlockWeights> blocks;
   Weight output_norm, output_norm_bias;
-  Weight output;  // the token embedding's handle when tied
+  Weight output;  // equals token_embedding when tied
   RopeTable rope;
-  std::vector<Tensor> derived;  // made of several tensors, or transposed: the executor reads them
+  std::vector<Tensor> derived;  // joined or transposed tensors; the executor reads their memory
 };
 
-// The forward pass of one step (between begin_step and end_step): logits [n_outputs, vocab_size].
+// Runs the forward pass of one step, between begin_step and end_step. Returns logits [n_outputs,
+// vocab_size].
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                    KvStorage& kv);
 

@@ -1,4 +1,4 @@
-// What distinguishes one decoder-only transformer from another: sizes, and a few closed choices.
+// Describes one decoder-only transformer: its sizes, and a few choices from closed lists.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace limpid {
 
 enum class NormKind : uint8_t { kRms, kLayer };
 enum class PositionKind : uint8_t { kRope, kLearned };
-// Gated (three matrices), or one function between two matrices.
+// The MLP: gated (kSwiGlu, three matrices), or two matrices with one function between them.
 enum class MlpKind : uint8_t { kSwiGlu, kGeluTanh, kGeluErf, kRelu, kSilu };
 
-// Rotary embedding; inverse_frequencies already carry every scaling (llama3 factors, linear).
+// The rotary embedding. inverse_frequencies already include every scaling (llama3 factors, linear).
 struct RopeSpec {
   int64_t n_rot = 0;
   double base = 10000.0;
@@ -34,16 +34,16 @@ struct DecoderSpec {
   int64_t vocab_size = 0;
   int64_t n_ctx_train = 0;
   float norm_eps = 1e-5F;
-  float attention_scale = 0;  // of q . k; 0 stands for 1 / sqrt(head_dim)
+  float attention_scale = 0;  // factor of q . k; 0: 1 / sqrt(head_dim)
   RopeSpec rope;
 
-  // The closed choices (at most eight).
+  // Choices from closed lists (at most eight).
   NormKind norm = NormKind::kRms;
   PositionKind position = PositionKind::kRope;
   MlpKind mlp = MlpKind::kSwiGlu;
   bool tied_embeddings = false;
-  RowOrder row_order = RowOrder::kHalfSplit;  // of the rows of Q and K in the file
-  bool scale_by_inverse_layer = false;        // q . k of layer i is divided by i + 1 too
+  RowOrder row_order = RowOrder::kHalfSplit;  // order of the rows of Q and K in the file
+  bool scale_by_inverse_layer = false;        // q . k of layer i is also divided by i + 1
 };
 
 }  // namespace limpid

@@ -21,8 +21,8 @@ MlpKind read_activation(SpecReader& reader) {
                 fmt::format("is `{}` (known: gelu_tanh, gelu_erf, relu, silu)", name));
 }
 
-// Entries of one block and of the whole. A file has all of its biases or none (nanoGPT's
-// `bias=False`); one that lacks a single one is broken, and the entry that is missing says so.
+// The tensor table of a GPT-2. A file has all of its biases or none (nanoGPT's `bias=False`). If a
+// file lacks a single bias, it is damaged, and the error names the missing tensor.
 class Gpt2Table {
  public:
   Gpt2Table(const Checkpoint& checkpoint, const DecoderSpec& spec)

@@ -1,5 +1,5 @@
-// GPT-2 (Radford et al. 2019) in GGUF's names: LayerNorm with bias, learned positions, an MLP of
-// two matrices, and Q, K, V as the rows of one.
+// GPT-2 (Radford et al. 2019) with GGUF's names: LayerNorm with biases, learned positions, an MLP
+// of two matrices, and one matrix [3 d_model, d_model] for Q, K and V.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
@@ -9,8 +9,8 @@
 namespace limpid {
 
 // Reads gpt2.{block_count, embedding_length, feed_forward_length, context_length, vocab_size,
-// attention.head_count, attention.layer_norm_epsilon}, and three keys of Limpid's own that GGUF
-// has not: hidden_activation ("gelu_tanh", "gelu_erf", "relu", "silu"), attention.scale and
+// attention.head_count, attention.layer_norm_epsilon}. Limpid adds three keys that GGUF does not
+// have: hidden_activation ("gelu_tanh", "gelu_erf", "relu", "silu"), attention.scale and
 // attention.scale_by_inverse_layer.
 DecoderSpec read_gpt2_spec(const Checkpoint& checkpoint);
 TensorTable gpt2_tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec);

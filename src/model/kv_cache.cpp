@@ -36,7 +36,8 @@ void KvCache::truncate(SequenceId id, int64_t n) {
   sequence.length = std::min(n, sequence.length);
   const auto n_kept = static_cast<size_t>(blocks_for(sequence.length));
   while (sequence.blocks.size() > n_kept) {
-    free_blocks_.push_back(sequence.blocks.back());  // its capacity holds all blocks
+    free_blocks_.push_back(
+        sequence.blocks.back());  // does not allocate: the capacity is the number of blocks
     sequence.blocks.pop_back();
   }
 }

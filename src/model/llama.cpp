@@ -15,20 +15,20 @@ void read_attention(SpecReader& reader, DecoderSpec& spec) {
   spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
   spec.n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, spec.n_heads);
   if (spec.n_heads % spec.n_kv_heads != 0) {
-    reader.fail("attention.head_count_kv",
-                fmt::format("{} does not divide the {} heads", spec.n_kv_heads, spec.n_heads));
+    reader.fail("attention.head_count_kv", fmt::format("{} does not divide the number of heads, {}",
+                                                       spec.n_kv_heads, spec.n_heads));
   }
   spec.head_dim = reader.size_or("attention.key_length", spec.d_model / spec.n_heads, kLargestSize);
   const int64_t value_length =
       reader.size_or("attention.value_length", spec.head_dim, kLargestSize);
   if (value_length != spec.head_dim) {
     reader.fail("attention.value_length",
-                fmt::format("is {}, and the keys' length {}", value_length, spec.head_dim));
+                fmt::format("is {}, but the key length is {}", value_length, spec.head_dim));
   }
   if (spec.head_dim == 0) reader.fail("attention.head_count", "is larger than the embedding");
 }
 
-// rope.scaling.* keys. Types that Limpid does not know are refused by name.
+// Reads the rope.scaling.* keys. Unknown types are refused by name.
 RopeScaling read_rope_scaling(SpecReader& reader) {
   RopeScaling scaling;
   const std::string type = reader.string_or("rope.scaling.type", "none");
@@ -50,13 +50,14 @@ RopeScaling read_rope_scaling(SpecReader& reader) {
                               "rope_freqs.weight)",
                               type));
   }
-  // Without llama3 it is read by YaRN only, which is refused.
+  // Only YaRN would read this key without llama3, and YaRN is refused.
   scaling.original_context =
       reader.size_or("rope.scaling.original_context_length", 8192, kLargestSize);
   return scaling;
 }
 
-// rope.* keys and rope_freqs.weight -> inverse frequencies.
+// Computes the inverse frequencies from the rope.* keys and rope_freqs.weight. Both kinds of
+// divisors multiply.
 void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& spec) {
   RopeSpec& rope = spec.rope;
   rope.n_rot = reader.size_or("rope.dimension_count", spec.head_dim, spec.head_dim);
@@ -74,7 +75,7 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
   if (factors != nullptr) {
     if (factors->shape != Shape{rope.n_rot / 2} || scaling.kind == RopeScalingKind::kLlama3) {
       throw FormatError(checkpoint.path, FormatError::kNoOffset, "rope_freqs.weight",
-                        fmt::format("is {}, expected [{}] and no llama3 scaling besides",
+                        fmt::format("is {}, expected [{}] and no llama3 scaling beside it",
                                     factors->to_string(), rope.n_rot / 2));
     }
     Tensor storage;

@@ -1,4 +1,4 @@
-// The Llama family in GGUF's names: Llama 2 / 3 / 3.x, Mistral, SmolLM (architecture `llama`),
+// The Llama family with GGUF's names: Llama 2 / 3 / 3.x, Mistral, SmolLM (architecture `llama`),
 // Qwen2, Qwen3, ERNIE 4.5.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace limpid {
 
-// Throws as read_spec in model/registry.h.
+// Throws the errors of read_spec in model/registry.h.
 DecoderSpec read_llama_spec(const Checkpoint& checkpoint);
 TensorTable llama_tensor_table(const DecoderSpec& spec);
 

@@ -21,8 +21,9 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
       load_weights(*model->checkpoint_, model->spec_, *model->executor_, options.progress);
   if (model->spec_.position == PositionKind::kRope) {
     std::vector<double> frequencies = model->spec_.rope.inverse_frequencies;
-    // Pairs side by side come to lie half a head apart, also where only some of a head turns: the
-    // others turn by nothing.
+    // Loading moves interleaved pairs (2i, 2i + 1) of Q and K half a head apart, to (i, i +
+    // head_dim / 2). This holds even when only n_rot elements of a head rotate; the remaining pairs
+    // get frequency 0.
     if (model->spec_.row_order == RowOrder::kInterleavedPairs)
       frequencies.resize(static_cast<size_t>(model->spec_.head_dim / 2), 0.0);
     model->weights_.rope = model->executor_->load_rope(frequencies, model->n_ctx_, 1.0);
@@ -32,8 +33,8 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
 
 void check_context(const DecoderSpec& spec, int64_t n_ctx) {
   LIMPID_CHECK(ArgumentError, spec.position == PositionKind::kRope || n_ctx <= spec.n_ctx_train,
-               "a context of {} tokens was asked for, but the model learned {} positions and has "
-               "no other",
+               "a context of {} tokens was requested, but the model has only {} learned "
+               "positions",
                n_ctx, spec.n_ctx_train);
 }
 
@@ -44,13 +45,13 @@ std::unique_ptr<KvCache> Model::make_cache(int64_t n_positions, DType k_dtype, D
 
 namespace {
 
-// Ids in range, each sequence once and short enough; throws before anything is changed.
+// Checks a step before anything changes: ids in range, each sequence at most once and not too long.
 void check_items(const KvCache& cache, std::span<const StepItem> items, int64_t vocab_size,
                  int64_t n_ctx) {
   std::unordered_set<SequenceId> seen;
   for (const StepItem& item : items) {
     LIMPID_CHECK(ArgumentError, seen.insert(item.sequence).second,
-                 "sequence {} stands twice in one step", item.sequence);
+                 "sequence {} occurs twice in one step", item.sequence);
     for (const int32_t id : item.tokens) {
       LIMPID_CHECK(ArgumentError, id >= 0 && id < vocab_size,
                    "token id {} is not in the vocabulary [0, {})", id, vocab_size);
@@ -76,8 +77,8 @@ void append_item(StepInputs& inputs, const StepItem& item, KvCache& cache, int32
   inputs.block_table_begin.push_back(static_cast<int32_t>(inputs.block_table.size()));
 }
 
-// When a step ends, well or by an exception, its sequences keep the blocks of the positions that
-// they have stored. So a step that fails leaves the cache as it was.
+// At the end of a step, normal or by an exception, truncates each sequence to the positions that it
+// has stored. A failed step therefore leaves the cache as it was.
 class UnusedBlocks {
  public:
   UnusedBlocks(KvCache& cache, std::span<const StepItem> items) : cache_(cache), items_(items) {}
@@ -93,7 +94,7 @@ class UnusedBlocks {
   std::span<const StepItem> items_;
 };
 
-// A step of the executor, which ends even when an op throws.
+// Ends a step of the executor, even when an op throws.
 class ExecutorStep {
  public:
   explicit ExecutorStep(Executor& executor) : executor_(executor) { executor_.begin_step(); }

@@ -1,4 +1,4 @@
-// A checkpoint's weights in an executor, with the spec that says how to run them.
+// A checkpoint's weights in an executor, with the spec that describes how to run them.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@
 namespace limpid {
 
 struct LoadOptions {
-  int64_t n_ctx = 0;  // positions of the longest sequence (rope table); 0: the model's own
-  // Called now and then with bytes loaded and in all; returning false cancels the load
-  // (ResourceError).
+  int64_t n_ctx = 0;  // length of the longest sequence (rope table); 0: as trained
+  // Called from time to time with the bytes loaded so far and the total. Returning false cancels
+  // the load (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
-// Throws ArgumentError with both counts when the model has no positions for `n_ctx` tokens.
+// Throws ArgumentError with both numbers when the model has fewer than `n_ctx` learned positions.
 void check_context(const DecoderSpec& spec, int64_t n_ctx);
 
-// Tokens of one sequence to run in a step, at the positions that follow what the cache holds of it.
+// Tokens of one sequence to run in a step. Their positions follow the positions that the cache
+// holds.
 struct StepItem {
   enum class Outputs : uint8_t { kNone, kLast, kAll };
   SequenceId sequence = 0;
@@ -35,8 +36,8 @@ struct StepItem {
 
 class Model {
  public:
-  // Throws UnsupportedError (architecture, a key or tensor that would change the result),
-  // FormatError (a tensor missing or of the wrong shape), ResourceError.
+  // Throws UnsupportedError (architecture, or a key or tensor that would change the result),
+  // FormatError (a missing tensor or a wrong shape), ResourceError.
   static std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint,
                                      std::unique_ptr<Executor> executor,
                                      const LoadOptions& options = {});
@@ -46,15 +47,17 @@ class Model {
   Executor& executor() { return *executor_; }
   int64_t n_ctx() const { return n_ctx_; }
 
-  // A cache for `n_positions` in all. dtypes: kF32 or kF16.
+  // Creates a cache for `n_positions` positions in all sequences together. Each dtype is kF32 or
+  // kF16.
   std::unique_ptr<KvCache> make_cache(int64_t n_positions, DType k_dtype = DType::kF16,
                                       DType v_dtype = DType::kF16);
 
-  // Runs all items in one pass over the weights, stores their keys and values, and gives the logits
-  // of the wanted tokens, item by item: [n_outputs, vocab_size]. Each sequence may occur once.
-  // Throws ArgumentError for ids outside the vocabulary, ContextOverflowError when a sequence or
-  // the cache would grow too long, ResourceError, and what the executor throws. A step that throws
-  // leaves the cache as it was. The span lives until the next step.
+  // Runs all items in one pass over the weights, stores their keys and values, and returns the
+  // logits of the requested tokens, in the order of the items: [n_outputs, vocab_size]. Each
+  // sequence may occur once. Throws ArgumentError for ids outside the vocabulary,
+  // ContextOverflowError when a sequence or the cache would become too long, ResourceError, and the
+  // executor's errors. A step that throws leaves the cache as it was. The span is valid until the
+  // next step.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items);
 
  private:
@@ -67,7 +70,7 @@ class Model {
   DecoderSpec spec_;
   DecoderWeights weights_;
   int64_t n_ctx_ = 0;
-  int64_t room_tokens_ = 0;  // what the executor has reserved
+  int64_t room_tokens_ = 0;  // the room that the executor has reserved
   int64_t room_outputs_ = 0;
   std::vector<float> logits_;
 };

@@ -1,4 +1,4 @@
-// A model's files, opened as one canonical checkpoint: what the engine and the program both use.
+// Opens a model's files as one canonical checkpoint. The engine and the command line both use it.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace limpid {
 
-// Where to find what a checkpoint may lack.
+// The model's path, and the sources of what its checkpoint may lack.
 struct ModelFiles {
   std::string path;  // a file, or a folder as downloaded
-  // What find_tokenizer_files takes, or llama2.c's tokenizer.bin; it then stands for the model's
-  // own. "": beside the weights.
+  // A path for find_tokenizer_files, or llama2.c's tokenizer.bin. It replaces the model's own
+  // tokenizer. "": use the files beside the weights.
   std::string tokenizer_path{};
   // Hyper-parameters for a bare state dictionary: a JSON file, or JSON itself ("{…}").
   std::string config{};
-  std::string rope_scaling{};  // in place of the model's own, as parse_rope_scaling reads it
+  std::string rope_scaling{};  // replaces the model's own; see parse_rope_scaling
 };
 
-// open_checkpoint and to_canonical, with all that `files` says in place of the checkpoint's own.
-// Throws as these do, and ArgumentError for what cannot stand in its place.
+// Calls open_checkpoint and to_canonical, then applies the replacements in `files`. Throws the
+// errors of both functions, and ArgumentError for a replacement that cannot be applied.
 Checkpoint open_model_files(const ModelFiles& files);
 
 }  // namespace limpid

@@ -15,18 +15,18 @@
 namespace limpid {
 namespace {
 
-// GGUF files hold more than models (general.type of its specification).
+// Refuses GGUF files that contain something other than a model (general.type in the GGUF
+// specification).
 void refuse_what_is_no_model(const Checkpoint& checkpoint) {
   const std::string_view type = checkpoint.metadata.string("general.type").value_or("model");
   const std::string_view architecture =
       checkpoint.metadata.string("general.architecture").value_or("");
-  LIMPID_CHECK(
-      UnsupportedError, type != "adapter",
-      "{} is an adapter (LoRA), which changes a model and is none; name the model, or merge "
-      "the two first",
-      checkpoint.path);
+  LIMPID_CHECK(UnsupportedError, type != "adapter",
+               "{} is an adapter (LoRA), not a model; name the model, or merge "
+               "the adapter into it first",
+               checkpoint.path);
   LIMPID_CHECK(UnsupportedError, type != "mmproj" && architecture != "clip",
-               "{} is the part of a model that sees pictures (mmproj); name the file with the "
+               "{} is the vision part of a model (mmproj); name the file with the "
                "language model",
                checkpoint.path);
   LIMPID_CHECK(UnsupportedError, type != "imatrix",
@@ -40,7 +40,7 @@ Family family_of(const Checkpoint& checkpoint) {
       checkpoint.metadata.string("general.architecture");
   if (!architecture) {
     throw FormatError(checkpoint.path, FormatError::kNoOffset, "general.architecture",
-                      "is missing; the file does not say what model it holds");
+                      "is missing; the file does not name its model's architecture");
   }
   const ModelClass* model_class = find_model_class(*architecture);
   if (model_class != nullptr) return model_class->family;
@@ -53,7 +53,7 @@ Family family_of(const Checkpoint& checkpoint) {
                   checkpoint.path, *architecture, fmt::join(known, ", ")));
 }
 
-// The tokenizer that the file carries must name as many tokens as the embedding has rows.
+// Checks that the file's tokenizer has as many tokens as the embedding has rows.
 void check_vocabulary(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   const std::vector<std::string>* tokens = checkpoint.metadata.strings("tokenizer.ggml.tokens");
   if (tokens == nullptr || static_cast<int64_t>(tokens->size()) == spec.vocab_size) return;
@@ -72,7 +72,8 @@ void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& tab
   }
 }
 
-// The parts that make up a matrix between them, where an executor can read them as they lie.
+// Returns the parts of a joined matrix, if the executor can read them in place instead of a joined
+// copy.
 std::vector<TensorView> row_parts_of(const Checkpoint& checkpoint, const TensorEntry& entry) {
   const auto derived = checkpoint.derived.find(entry.name);
   const bool fits = derived != checkpoint.derived.end() && entry.rows.n_rows == 0 &&
@@ -80,14 +81,14 @@ std::vector<TensorView> row_parts_of(const Checkpoint& checkpoint, const TensorE
   return fits ? derived->second.row_parts : std::vector<TensorView>{};
 }
 
-// Hands out the tensors of a checkpoint; one that has to be made is made once, however many entries
-// take rows of it.
+// Provides the tensors of a checkpoint. A derived tensor is computed once, even if several entries
+// use rows of it.
 class TensorSource {
  public:
   TensorSource(const Checkpoint& checkpoint, std::vector<Tensor>& derived)
       : checkpoint_(checkpoint), derived_(derived) {}
 
-  // Nothing for an absent tensor that is not required.
+  // Returns nothing for an absent optional tensor.
   std::optional<WeightSource> read(const TensorEntry& entry, int64_t head_dim) {
     const TensorView* tensor = checkpoint_.find(entry.name);
     if (tensor == nullptr && !entry.required) return std::nullopt;
@@ -119,7 +120,7 @@ class TensorSource {
     if (rows.n_rows == 0) return tensor;
     const bool is_vector = tensor.shape.rank() == 1;
     if (is_vector && is_quantized(tensor.dtype)) {
-      fail(entry, fmt::format("is {}, expected plain numbers", tensor.to_string()));
+      fail(entry, fmt::format("is {}, expected unquantised numbers", tensor.to_string()));
     }
     const uint64_t element_bytes = dtype_info(tensor.dtype).block_bytes;
     const uint64_t row_bytes = is_vector ? element_bytes : tensor.row_bytes();
@@ -134,7 +135,7 @@ class TensorSource {
 
   const Checkpoint& checkpoint_;
   std::vector<Tensor>& derived_;
-  std::map<std::string, TensorView> views_;  // of made tensors
+  std::map<std::string, TensorView> views_;  // of computed tensors
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// From a checkpoint's names and keys to a DecoderSpec and loaded weights.
+// Turns a checkpoint's names and keys into a DecoderSpec and loaded weights.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@
 
 namespace limpid {
 
-// Reads general.architecture and lets that family read its keys. Every key and tensor that would
-// change the result is implemented or refused by name. Throws UnsupportedError, FormatError. Needs
-// no tensor data beyond rope_freqs.
+// Reads general.architecture and calls the reader of that family. Every key that would change the
+// result is either implemented or refused by name. Reads no tensor data except rope_freqs. Throws
+// UnsupportedError, FormatError.
 DecoderSpec read_spec(const Checkpoint& checkpoint);
 
-// Every tensor that the model may have: names and shapes of what load_weights loads.
+// Lists every tensor that the model can have: the names and shapes for load_weights.
 TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
-// Hands every tensor of the model to the executor, with its shape checked.
+// Loads every tensor of the model into the executor, after checking its shape. Throws
+// UnsupportedError for a tensor that the model does not have and that would change the result.
 DecoderWeights load_weights(
     const Checkpoint& checkpoint, const DecoderSpec& spec, Executor& executor,
     const std::function<bool(uint64_t done, uint64_t total)>& progress = {});

@@ -1,4 +1,5 @@
-// Checkpoint names -> places in DecoderWeights, with shapes. Families differ in their table only.
+// Maps tensor names of a checkpoint to members of DecoderWeights, with the expected shapes. This
+// table is the only difference between families when weights are loaded.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 
 namespace limpid {
 
-// Some rows of a matrix, or elements of a vector.
+// A range of the rows of a matrix, or of the elements of a vector.
 struct RowRange {
   int64_t begin = 0;
   int64_t n_rows = 0;  // 0: all of them
@@ -19,15 +20,15 @@ struct RowRange {
 struct TensorEntry {
   std::string name;  // in the checkpoint
   Shape shape;       // of the whole tensor: [rows, cols] or [cols]
-  Weight* place;     // where its handle goes
+  Weight* place;     // receives the handle
   WeightUse use = WeightUse::kProjection;
   bool required = true;
   RowOrder row_order = RowOrder::kHalfSplit;
-  RowRange rows{};  // what of the tensor this weight is: Q of a fused Q, K, V; a view, no copy
+  RowRange rows{};  // the rows that this weight uses, e.g. Q of a fused QKV matrix (not copied)
 };
 
-// Entries point into `weights`; tensors the model may contain but that need no loading stand in
-// `consumed`.
+// Entries point into `weights`. `consumed` lists tensors that the model may contain and that need
+// no loading.
 struct TensorTable {
   std::unique_ptr<DecoderWeights> weights;
   std::vector<TensorEntry> entries;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "tokenizer.ggml.";
 
-// Reads the keys below tokenizer.ggml.
+// Reads the keys with the prefix tokenizer.ggml.
 class Keys {
  public:
   explicit Keys(const Checkpoint& checkpoint)
@@ -47,13 +47,14 @@ class Keys {
   std::optional<TokenId> id(std::string_view key, size_t vocab_size) const {
     const auto value = metadata_.integer(name(key));
     if (!value) return std::nullopt;
-    if (*value == 0xFFFFFFFF || *value == -1) return std::nullopt;  // how converters write "none"
+    if (*value == 0xFFFFFFFF || *value == -1)
+      return std::nullopt;  // converters write "none" like this
     if (*value < 0 || static_cast<uint64_t>(*value) >= vocab_size) {
       fail(key, fmt::format("is {}, outside a vocabulary of {} tokens", *value, vocab_size));
     }
     return static_cast<TokenId>(*value);
   }
-  // Floats, also when written as integers.
+  // Reads floats. Integers are accepted and converted.
   std::optional<std::vector<double>> numbers(std::string_view key) const {
     const std::string full = name(key);
     if (!metadata_.contains(full)) return std::nullopt;
@@ -95,7 +96,7 @@ std::vector<TokenType> read_types(const Keys& keys, size_t vocab_size) {
 
 std::vector<float> read_scores(const Keys& keys, size_t vocab_size) {
   const auto values = keys.numbers("scores");
-  if (!values) keys.fail("scores", "is missing; a SentencePiece vocabulary needs them");
+  if (!values) keys.fail("scores", "is missing; a SentencePiece vocabulary needs scores");
   if (values->size() != vocab_size) {
     keys.fail("scores", fmt::format("has {} entries for {} tokens", values->size(), vocab_size));
   }
@@ -107,21 +108,21 @@ void read_byte_level(const Keys& keys, TokenizerSpec& spec) {
   const auto pre = keys.optional_string("pre");
   if (!pre) {
     throw UnsupportedError(
-        fmt::format("{}: no pre-tokenizer is named, and a guess would give other tokens; "
+        fmt::format("{}: the pre-tokenizer is missing, and a guess could give other tokens; "
                     "convert the model again",
                     Keys::name("pre")));
   }
   const PreTokenizerRule* rule = find_pre_tokenizer(*pre);
   if (rule == nullptr) {
     throw UnsupportedError(
-        fmt::format("{}: unknown pre-tokenizer '{}'; a guess would give other tokens",
+        fmt::format("{}: unknown pre-tokenizer '{}'; a guess could give other tokens",
                     Keys::name("pre"), *pre));
   }
   spec.pre_tokenizer = rule->pre_tokenizer;
   spec.normalize_nfc = rule->normalize_nfc;
   spec.ignore_merges = rule->ignore_merges;
   const std::vector<std::string>* merges = keys.strings("merges");
-  if (merges == nullptr) keys.fail("merges", "is missing; byte-level BPE needs them");
+  if (merges == nullptr) keys.fail("merges", "is missing; byte-level BPE needs merges");
   spec.merges = *merges;
   spec.add_bos = keys.boolean("add_bos_token", rule->add_bos && spec.bos.has_value());
   spec.add_eos = keys.boolean("add_eos_token", false);
@@ -142,13 +143,14 @@ void read_sentence_piece(const Keys& keys, TokenizerSpec& spec) {
   spec.remove_extra_whitespaces = keys.boolean("remove_extra_whitespaces", false);
 }
 
-// Writers of GGUF say `no_vocab` where a model has no tokenizer.
+// Writers of GGUF use the name `no_vocab` for a model without a tokenizer.
 bool has_gguf_vocabulary(const Checkpoint& checkpoint) {
   const std::string key = Keys::name("model");
   return checkpoint.metadata.contains(key) && checkpoint.metadata.string(key) != "no_vocab";
 }
 
-// The spec of the attachments. generation_config.json may name more ids that end an answer.
+// Reads the tokenizer from the attachments. generation_config.json may list more ids that end an
+// answer.
 TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
   TokenizerSpec spec = tokenizer_spec_from(checkpoint.attachments);
   const std::vector<int64_t>* stops = checkpoint.metadata.integers(kStopTokenIdsKey);
@@ -167,10 +169,10 @@ TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   const Keys keys(checkpoint);
   const std::string model = keys.string("model");
   if (model != "gpt2" && model != "llama") {
-    throw UnsupportedError(fmt::format(
-        "{}: tokenizer model '{}' is not supported; known are gpt2 (byte-level BPE) and "
-        "llama (SentencePiece BPE)",
-        Keys::name("model"), model));
+    throw UnsupportedError(
+        fmt::format("{}: unknown tokenizer model '{}'; known are gpt2 (byte-level BPE) and "
+                    "llama (SentencePiece BPE)",
+                    Keys::name("model"), model));
   }
   const std::vector<std::string>* tokens = keys.strings("tokens");
   if (tokens == nullptr || tokens->empty()) keys.fail("tokens", "is missing or empty");
@@ -224,10 +226,10 @@ void replace_tokenizer(Checkpoint& checkpoint, const TokenizerFiles& files) {
 void replace_tokenizer_by_llama2c(Checkpoint& checkpoint, const std::string& path) {
   const TensorView* embedding = checkpoint.find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.rank() != 2) {
-    throw UnsupportedError(
-        fmt::format("{}: llama2.c's tokenizer does not say how many tokens it has, and neither "
-                    "does {}: it has no token embedding",
-                    path, checkpoint.path));
+    throw UnsupportedError(fmt::format(
+        "{}: llama2.c's tokenizer file does not state its number of tokens, and {} has no token "
+        "embedding to show it",
+        path, checkpoint.path));
   }
   const auto file = MappedFile::open(path);
   erase_tokenizer(checkpoint);

@@ -75,12 +75,12 @@ NO_MODEL = [
     ),
     running(
         "adapter.gguf",
-        "adapter.gguf is an adapter (LoRA), which changes a model and is none; name the model, or merge the "
-        "two first",
+        "adapter.gguf is an adapter (LoRA), not a model; name the model, or merge the adapter into "
+        "it first",
     ),
     running(
         "mmproj.gguf",
-        "mmproj.gguf is the part of a model that sees pictures (mmproj); name the file with the language model",
+        "mmproj.gguf is the vision part of a model (mmproj); name the file with the language model",
     ),
     running(
         "imatrix.gguf",
@@ -88,8 +88,8 @@ NO_MODEL = [
     ),
     running(
         "vocabulary.gguf",
-        "vocabulary.gguf: token_embd.weight: is missing or no matrix; this file holds no model to run (a "
-        "vocabulary only?): name the one with the weights",
+        "vocabulary.gguf: token_embd.weight: is missing or not a matrix; the file does not hold a "
+        "runnable model (only a vocabulary?): name the file with the weights",
     ),
     running(
         "pickle.pt",
