@@ -84,9 +84,8 @@ class LanguageModel {
   // The chat template's source; empty when the model has none.
   std::string chat_template() const;
 
-  const std::shared_ptr<Engine>& engine() const { return engine_; }
-
  private:
+  friend const std::shared_ptr<Engine>& engine_of(const LanguageModel& model);  // internal
   std::shared_ptr<Engine> engine_;
 };
 

@@ -72,10 +72,10 @@ class Session {
   TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
 
   struct State;  // internal
-  const std::shared_ptr<State>& state() const { return state_; }
 
  private:
-  std::shared_ptr<State> state_;  // streams have it too
+  friend const std::shared_ptr<State>& state_of(const Session& session);  // internal
+  std::shared_ptr<State> state_;                                          // streams have it too
 };
 
 }  // namespace limpid

@@ -116,12 +116,12 @@ int run(const ChatFlags& values) {
 
   const LanguageModel model = open_language_model(
       values.model, values.template_file.empty() ? "" : read_text(values.template_file));
-  model.engine()->tokenizer();  // throws without one
+  engine_of(model)->tokenizer();  // throws without one
   LIMPID_CHECK(UnsupportedError, !model.chat_template().empty(),
                "{} carries no chat template; give one with --chat-template-file, or continue plain "
                "text with limpid run",
                values.model.model);
-  const std::string& path = model.engine()->checkpoint().path;
+  const std::string& path = engine_of(model)->checkpoint().path;
   const NamedModel* named = named_model_at(path);
   const std::string sampling =
       choose_sampler(values.generation.given_settings, model, named, generation.sampler);

@@ -173,7 +173,7 @@ void Conversation::change_setting(const std::string& argument) {
                argument);
   set_sampler(argument.substr(0, space), trimmed(std::string_view(argument).substr(space)),
               sampler);
-  const SamplerChain checked(sampler, model_.engine()->model().spec().vocab_size, {});
+  const SamplerChain checked(sampler, engine_of(model_)->model().spec().vocab_size, {});
   const std::string changed = differing_settings(sampler, chat_.generation().sampler);
   chat_.generation().sampler = std::move(sampler);
   print_note(fmt::format("({})", changed.empty() ? argument : changed));

@@ -79,7 +79,7 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   options.progress = bar.of_bytes();
   LanguageModel model = LanguageModel::open(model_path(flags), options);
   bar.wipe();
-  if (flags.verbose) log_opened(model.engine()->model(), watch.seconds());
+  if (flags.verbose) log_opened(engine_of(model)->model(), watch.seconds());
   const MemoryPlan& plan = model.memory_plan();
   if (model.n_ctx() > plan.n_ctx_train && flags.options.rope_scaling.empty()) {
     print_log(fmt::format(

@@ -26,7 +26,7 @@ class Batch {
   Batch(const LanguageModel& model, std::span<const std::string> prompts,
         const GenerationOptions& options,
         const std::function<void(size_t i, std::string_view piece)>& on_text, int64_t n_ctx_each)
-      : engine_(*model.engine()), on_text_(on_text) {
+      : engine_(*engine_of(model)), on_text_(on_text) {
     int64_t n_positions = 0;
     for (const std::string& prompt : prompts) {
       Row& row = rows_.emplace_back(engine_, options);
@@ -66,11 +66,7 @@ class Batch {
     for (Row& row : rows_) make_room(row);
     plan();
     if (items_.empty()) return false;
-    {
-      const std::lock_guard lock(engine_.step_mutex());
-      const auto given = engine_.model().step(*cache_, items_);
-      logits_.assign(given.begin(), given.end());
-    }
+    engine_.step(*cache_, items_, logits_);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     auto rest = std::span<const float>(logits_);
     for (size_t i = 0; i < items_.size(); ++i) {

@@ -47,10 +47,10 @@ struct Chat::State {
       : model(language_model),
         options(chat_options),
         session(std::move(language_model), chat_options.session) {
-    model.engine()->tokenizer();  // throws when there is none, as the next line does
-    model.engine()->chat_template();
+    engine_of(model)->tokenizer();  // throws when there is none, as the next line does
+    engine_of(model)->chat_template();
     if (!options.system) {
-      options.system = refuses_system_messages(*model.engine()) ? "" : kDefaultSystemPrompt;
+      options.system = refuses_system_messages(*engine_of(model)) ? "" : kDefaultSystemPrompt;
     }
     clear();
   }
@@ -117,7 +117,7 @@ Prompt Chat::State::prompt_without(std::span<const std::ptrdiff_t> turns,
     left.erase(left.begin() + first, left.begin() + end);
     prompt.n_dropped_messages = end - first;
   }
-  prompt.ids = encode(*model.engine(), left);
+  prompt.ids = encode(*engine_of(model), left);
   return prompt;
 }
 
@@ -182,7 +182,7 @@ class ReplyStream : public TextStream::Source {
  public:
   ReplyStream(std::shared_ptr<Chat::State> chat, const Prompt& prompt)
       : chat_(std::move(chat)),
-        stream_(chat_->session.state(), prompt, chat_->reply_options(), shorten()) {
+        stream_(state_of(chat_->session), prompt, chat_->reply_options(), shorten()) {
     chat_->answering = &stream_;
     chat_->n_dropped_messages = prompt.n_dropped_messages;
   }

@@ -103,4 +103,12 @@ std::unique_ptr<KvCache> Engine::make_cache(int64_t n_positions) {
   return model_->make_cache(n_positions, k, v);
 }
 
+void Engine::step(KvCache& cache, std::span<const StepItem> items, std::vector<float>& logits) {
+  const std::lock_guard lock(step_mutex_);
+  const std::span<const float> given = model_->step(cache, items);
+  logits.assign(given.begin(), given.end());
+}
+
+const std::shared_ptr<Engine>& engine_of(const LanguageModel& model) { return model.engine_; }
+
 }  // namespace limpid

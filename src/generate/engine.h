@@ -4,7 +4,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "limpid/memory_plan.hpp"
@@ -43,8 +45,8 @@ class Engine {
   // A cache for `n_positions` in all, of the dtypes that the options name.
   std::unique_ptr<KvCache> make_cache(int64_t n_positions);
 
-  // Whoever calls model().step holds this until done with the logits.
-  std::mutex& step_mutex() { return step_mutex_; }
+  // Model::step, with the logits copied into `logits`. Threads that call it take turns.
+  void step(KvCache& cache, std::span<const StepItem> items, std::vector<float>& logits);
 
  private:
   std::unique_ptr<Model> model_;
@@ -55,6 +57,9 @@ class Engine {
   std::optional<ChatTemplate> template_;
   std::mutex step_mutex_;
 };
+
+// The engine of a handle.
+const std::shared_ptr<Engine>& engine_of(const LanguageModel& model);
 
 // The steps of Engine::open, for programs that need only some of them.
 //

@@ -52,9 +52,7 @@ void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool
   item.outputs = all_outputs   ? StepItem::Outputs::kAll
                  : last_output ? StepItem::Outputs::kLast
                                : StepItem::Outputs::kNone;
-  const std::lock_guard lock(engine().step_mutex());
-  const auto given = engine().model().step(*cache, {&item, 1});
-  out.assign(given.begin(), given.end());
+  engine().step(*cache, {&item, 1}, out);
   tokens.insert(tokens.end(), chunk.begin(), chunk.end());
 }
 
@@ -183,5 +181,7 @@ TextStream Session::generate(std::string_view prompt, const GenerationOptions& o
                "[session] the prompt is empty and the model has no BOS token to begin with");
   return TextStream(std::make_unique<SessionStream>(state_, Prompt{std::move(ids)}, options));
 }
+
+const std::shared_ptr<Session::State>& state_of(const Session& session) { return session.state_; }
 
 }  // namespace limpid

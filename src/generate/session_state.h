@@ -29,7 +29,7 @@ struct Session::State {
   // Throws ArgumentError while a stream is open.
   void check_idle() const;
 
-  Engine& engine() { return *model.engine(); }
+  Engine& engine() { return *engine_of(model); }
   // Throws ArgumentError for ids outside the vocabulary; ContextOverflowError when `new_tokens`
   // after `n_before` others do not fit, its advice counting n_predict (as in GenerationOptions)
   // more.
@@ -50,5 +50,8 @@ struct Session::State {
   std::vector<float> logits;       // [vocab_size] after the last token; empty when unknown
   std::weak_ptr<const void> lent;  // alive while a stream is open
 };
+
+// The state that a session shares with its streams.
+const std::shared_ptr<Session::State>& state_of(const Session& session);
 
 }  // namespace limpid

@@ -36,7 +36,7 @@ class ChatPrompt : public ::testing::Test {
   static bool is_control(TokenId id) { return id >= testing::kEndOfText && id <= kTurnEnd; }
 
   LanguageModel model_ = open_tiny({.executor = "reference"});
-  std::shared_ptr<const Tokenizer> tokenizer_ = model_.engine()->tokenizer();
+  std::shared_ptr<const Tokenizer> tokenizer_ = engine_of(model_)->tokenizer();
 };
 
 TEST_F(ChatPrompt, OrdinaryMessagesGiveTheIdsOfTheRenderedText) {
