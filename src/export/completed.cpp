@@ -51,7 +51,7 @@ void name_rope_scaling(Checkpoint& checkpoint) {
   set_rope_scaling_keys(checkpoint.metadata, spec.architecture, *scaling);
 }
 
-// Q, K and V, one behind the other, in place of Q in the file.
+// Replaces Q, K and V by one matrix, attn_qkv: the rows of Q, then those of K, then those of V.
 void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::string& at,
                const std::string& part, Checkpoint& result) {
   const std::array<std::string, 3> names = {at + "attn_q" + part, at + "attn_k" + part,
@@ -63,7 +63,7 @@ void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::strin
     if (tensor == nullptr || tensor->shape != first->shape || tensor->dtype != first->dtype) {
       throw FormatError(
           source->path, FormatError::kNoOffset, name,
-          fmt::format("is {}, and {} is {}", tensor == nullptr ? "missing" : tensor->to_string(),
+          fmt::format("is {}, but {} is {}", tensor == nullptr ? "missing" : tensor->to_string(),
                       names[0], first->to_string()));
     }
   }
@@ -97,7 +97,8 @@ void complete_gpt2(Checkpoint& checkpoint) {
   }
   if (checkpoint.find("output_norm.bias") != nullptr) return;
   const DecoderSpec spec = read_spec(checkpoint);
-  add_zeros(checkpoint, "output_norm.bias", Shape{spec.d_model});  // now all are asked for
+  add_zeros(checkpoint, "output_norm.bias",
+            Shape{spec.d_model});  // from here on, read_spec requires all biases
   for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
     if (entry.name.ends_with(".bias") && checkpoint.find(entry.name) == nullptr)
       add_zeros(checkpoint, entry.name, entry.shape);
@@ -118,9 +119,9 @@ Checkpoint with_named_scaling(Checkpoint canonical) {
 }
 
 Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_class) {
-  if (model_class.family == Family::kGpt2) return canonical;  // it has all of its parts
+  if (model_class.family == Family::kGpt2) return canonical;  // nothing is missing
   const TensorTable table = tensor_table(canonical, read_spec(canonical));
-  std::set<std::string_view> keys;  // of config.json, that have to be true
+  std::set<std::string_view> keys;  // of config.json that must be true
   for (const std::string& name : canonical.tensor_order) {
     const auto part = optional_part(name);
     if (!part) continue;

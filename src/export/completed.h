@@ -1,4 +1,4 @@
-// A canonical checkpoint with the tensors that other programs insist on.
+// Adds tensors to a canonical checkpoint that other programs require.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
@@ -7,18 +7,19 @@
 
 namespace limpid {
 
-// What every layout takes alike. A rotary scaling that the user gave is the model's own then, and a
-// rope_freqs.weight that it replaces is gone. A GPT-2 whose Q, K and V lie apart gets them as the
-// rows of attn_qkv, and one without biases gets zeros, which change nothing: nobody else has such a
-// GPT-2.
+// Completes a checkpoint for every layout. A rotary scaling given by the user becomes the model's
+// own, and a rope_freqs.weight that it replaces is removed. A GPT-2 with separate Q, K and V gets
+// them as the rows of attn_qkv, and one without biases gets biases of zero, which do not change the
+// result: other programs do not support such models.
 Checkpoint completed(Checkpoint canonical);
 
-// For layouts without tables of rotary factors: a rope_freqs.weight that holds exactly what the
-// rule of a released Llama gives becomes that rule.
+// For layouts without tables of rotary factors: replaces a rope_freqs.weight by the scaling rule of
+// a released Llama, if that rule gives exactly these factors.
 Checkpoint with_named_scaling(Checkpoint canonical);
 
-// The parts that a class of transformers has: of biases that it has only together, those that are
-// missing become zeros. Throws UnsupportedError naming a tensor that the class has no place for.
+// Completes a checkpoint for a class of transformers. If the class has a group of biases only
+// together, missing ones become zeros. Throws UnsupportedError naming a tensor that the class does
+// not have.
 Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_class);
 
 }  // namespace limpid

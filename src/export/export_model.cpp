@@ -36,25 +36,26 @@ void make_folder(const std::string& path) {
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
 }
 
-// The tokenizer of the checkpoint; nothing, and a remark, if there is none that Limpid knows.
+// Returns the tokenizer of the checkpoint. If there is none that Limpid supports, adds a remark and
+// returns nothing.
 std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, ExportResult& result) {
   if (!has_tokenizer(checkpoint)) {
-    result.remarks.emplace_back("the model carries no tokenizer, so none was written");
+    result.remarks.emplace_back("the model has no tokenizer, so none was written");
     return std::nullopt;
   }
   try {
     return tokenizer_from(checkpoint)->spec();
   } catch (const Error& error) {
     if (!has_tokenizer(checkpoint.attachments)) {
-      result.remarks.push_back(
-          fmt::format("no tokenizer was written ({}): put the original's files beside the weights",
-                      error.what()));
+      result.remarks.push_back(fmt::format(
+          "no tokenizer was written ({}): copy the original tokenizer's files beside the weights",
+          error.what()));
     }
     return std::nullopt;
   }
 }
 
-// The files as they are; for transformers a tokenizer.json besides, where they have none.
+// Copies the tokenizer's files. For transformers, also writes a tokenizer.json if there is none.
 void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                      const std::optional<TokenizerSpec>& spec, bool for_transformers,
                      ExportResult& result) {
@@ -71,10 +72,11 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
   try {
     write_file((folder / "tokenizer.json").string(), write_tokenizer_json(*spec));
     if (const size_t n = n_equal_scores(*spec); n > 0) {
-      result.remarks.push_back(fmt::format(
-          "{} tokens have the score of another; where two of them overlap, tokenizer.json goes by "
-          "their ids, SentencePiece by their places",
-          n));
+      result.remarks.push_back(
+          fmt::format("{} tokens share their score with another token; when two of them overlap, "
+                      "tokenizer.json "
+                      "decides by id, SentencePiece by position",
+                      n));
     }
     if (!files.contains("tokenizer_config.json"))
       write_file((folder / "tokenizer_config.json").string(), tokenizer_config(checkpoint, *spec));
@@ -88,7 +90,7 @@ std::string torch_name(DType dtype) {
   return dtype == DType::kBF16 ? "bfloat16" : "float32";
 }
 
-// Of most elements.
+// Returns the type of most elements.
 DType main_type(const TensorPlan& plan) {
   int64_t count[3] = {};
   for (const PlannedTensor& tensor : plan.tensors) {
@@ -127,7 +129,8 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
   for (const NamedTensor& tensor : tensor_list(result.plan, &meta_name_table())) {
     entries.push_back({tensor.name, tensor.view.dtype, tensor.view.shape, -1});
   }
-  // Meta's code always loads an output matrix; a tied one is the embedding's own bytes.
+  // Meta's code always loads an output matrix. For a tied one, the bytes of the embedding are
+  // written again.
   for (size_t i = 0; spec.tied_embeddings && i < result.plan.tensors.size(); ++i) {
     if (result.plan.tensors[i].name != "token_embd.weight") continue;
     entries.push_back(
@@ -164,7 +167,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   }
   LIMPID_CHECK(UnsupportedError,
                options.file_type == nullptr || !is_quantized(options.file_type->dtype),
-               "this layout holds f32, f16 and bf16; {} goes into GGUF only",
+               "this layout supports f32, f16 and bf16; only GGUF supports {}",
                options.file_type == nullptr ? "" : options.file_type->name);
   plan.keep_vectors = true;
   plan.dequantize = true;

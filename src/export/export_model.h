@@ -1,5 +1,9 @@
-// Writes a model in the layout of another program: a GGUF file, a folder as `transformers` reads
-// it, or a folder as Meta's own code does.
+// Writes a model in the layout of another program: a GGUF file, a folder for `transformers`, or a
+// folder for Meta's own code.
+//
+// The model is already canonical (layouts/canonical.h), so each layout needs three steps: complete
+// the tensors that it requires (completed.h), describe the model in its keys (gguf_description.h,
+// model_config_json.h), and stream the tensors under its names (quantize/write_model.h).
 #pragma once
 
 #include <optional>
@@ -18,7 +22,7 @@ enum class Layout : uint8_t {
 
 struct ExportOptions {
   Layout layout = Layout::kGguf;
-  // What matrices become; null: what they are. Only f32, f16 and bf16 outside GGUF.
+  // The type of the matrices. nullptr: keep the types. Outside GGUF only f32, f16 and bf16.
   const FileType* file_type = nullptr;
   bool allow_requantize = false;
   WriteOptions write{};
@@ -26,14 +30,14 @@ struct ExportOptions {
 
 struct ExportResult {
   TensorPlan plan;
-  // What the new layout could not take along, a sentence each.
+  // What the new layout could not express, one sentence each.
   std::vector<std::string> remarks;
 };
 
-// Writes `checkpoint` (canonical) to `path`, a file or a folder that is made. Streams: one piece of
-// one tensor is in memory at a time. Outside GGUF, quantised matrices become f16 unless file_type
-// says otherwise, and vectors keep their type. Throws UnsupportedError for what the layout cannot
-// express, FormatError, ResourceError.
+// Writes the canonical `checkpoint` to `path`, a file or a folder that is created. Only one piece
+// of one tensor is in memory at a time. Outside GGUF, quantised matrices become f16 unless
+// file_type says otherwise, and vectors keep their type. Throws UnsupportedError for a model that
+// the layout cannot express, FormatError, ResourceError.
 ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                           const ExportOptions& options);
 

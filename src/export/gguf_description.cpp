@@ -15,7 +15,7 @@
 namespace limpid {
 namespace {
 
-// The `tokenizer.ggml.pre` that stands for the same cuts.
+// Returns the value of `tokenizer.ggml.pre` for the same pre-tokenizer.
 std::string_view pre_name(const TokenizerSpec& spec) {
   for (const std::string_view name : pre_tokenizer_names()) {
     const PreTokenizerRule& rule = *find_pre_tokenizer(name);
@@ -24,15 +24,16 @@ std::string_view pre_name(const TokenizerSpec& spec) {
       return name;
     }
   }
-  throw UnsupportedError("GGUF has no name for how this tokenizer cuts a text into words");
+  throw UnsupportedError(
+      "GGUF has no name for this tokenizer's way of splitting a text into words");
 }
 
-// SentencePiece's, one for each piece.
+// SentencePiece's scores, one for each piece.
 std::vector<float> scores_of(const TokenizerSpec& spec) {
   if (spec.merge_order == MergeOrder::kScores) return spec.scores;
   std::optional<std::vector<float>> scores = merge_scores(spec);
   LIMPID_CHECK(UnsupportedError, scores.has_value(),
-               "GGUF cannot express this tokenizer: no scores order its merges as its list does");
+               "GGUF cannot express this tokenizer: no scores give the order of its merge list");
   return *std::move(scores);
 }
 
@@ -54,13 +55,13 @@ void set_vocabulary(Metadata& metadata, const TokenizerSpec& spec) {
     return;
   }
   LIMPID_CHECK(UnsupportedError, spec.splits.empty(),
-               "GGUF cannot express this tokenizer: it cuts a text by patterns of its own");
+               "GGUF cannot express this tokenizer: it splits a text by patterns of its own");
   metadata.set("tokenizer.ggml.model", {std::string("gpt2"), "string"});
   metadata.set("tokenizer.ggml.pre", {std::string(pre_name(spec)), "string"});
   metadata.set("tokenizer.ggml.merges", {merge_list(spec), "array of string"});
 }
 
-// llama3's scaling as llama.cpp reads it: divisors of the frequencies, no keys.
+// Converts llama3's scaling to the form that llama.cpp reads: a tensor of divisors instead of keys.
 void make_rope_factors(Checkpoint& checkpoint) {
   const std::string prefix =
       std::string(checkpoint.metadata.string("general.architecture").value_or("")) +
@@ -84,8 +85,7 @@ void make_rope_factors(Checkpoint& checkpoint) {
   checkpoint.metadata = std::move(rest);
 }
 
-// Programs that read GGUF want a number in the type they know it by, f32, whatever precision a JSON
-// file gave it.
+// Rounds reals to f32. Programs that read GGUF expect f32, whatever precision a JSON file had.
 void round_reals(Metadata& metadata) {
   Metadata rounded;
   for (const auto& [key, value] : metadata.all()) {
@@ -96,7 +96,7 @@ void round_reals(Metadata& metadata) {
   for (const auto& [key, value] : rounded.all()) metadata.set(key, value);
 }
 
-// Keys that GGUF's other readers pass over.
+// Adds remarks on keys that other readers of GGUF ignore.
 void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& remarks) {
   struct OwnKey {
     const char* key;
@@ -105,7 +105,7 @@ void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& rema
   constexpr OwnKey kOwnKeys[] = {
       {"gpt2.hidden_activation", "compute GELU by tanh"},
       {"gpt2.attention.scale", "scale by 1 / sqrt(head_dim)"},
-      {"gpt2.attention.scale_by_inverse_layer", "scale alike in every layer"},
+      {"gpt2.attention.scale_by_inverse_layer", "use the same scale in every layer"},
   };
   for (const OwnKey& own : kOwnKeys) {
     const MetadataValue* value = metadata.find(own.key);
@@ -116,8 +116,8 @@ void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& rema
   }
 }
 
-// Tensors that llama.cpp does not know in an architecture whose models have them: it refuses the
-// file or, for attn_output.bias of ernie4_5, passes over the tensor.
+// Adds remarks on tensors that llama.cpp does not support in an architecture. It refuses the file,
+// or, for attn_output.bias of ernie4_5, ignores the tensor.
 void remark_on_tensors(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
   const std::string_view architecture =
       checkpoint.metadata.string("general.architecture").value_or("");
@@ -130,21 +130,22 @@ void remark_on_tensors(const Checkpoint& checkpoint, std::vector<std::string>& r
   });
   if (unknown == checkpoint.tensor_order.end()) return;
   remarks.push_back(fmt::format(
-      "the model has biases that llama.cpp does not know in a {} ({}, …): Limpid reads them, "
-      "llama.cpp refuses the file or passes over them",
+      "the model has biases that llama.cpp does not support in a {} ({}, …): Limpid reads them, "
+      "llama.cpp refuses the file or ignores them",
       architecture, *unknown));
 }
 
 void remark_on_rope(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
   const DecoderSpec spec = read_spec(checkpoint);
   if (spec.position != PositionKind::kRope || spec.rope.n_rot == spec.head_dim) return;
-  remarks.push_back(fmt::format(
-      "{0}.rope.dimension_count: of each head {1} of {2} elements turn, as Limpid reads "
-      "it; llama.cpp refuses a {0} whose heads do not turn as a whole",
-      spec.architecture, spec.rope.n_rot, spec.head_dim));
+  remarks.push_back(
+      fmt::format("{0}.rope.dimension_count: Limpid rotates {1} of the {2} elements of each head; "
+                  "llama.cpp refuses a {0} model that does not rotate whole heads",
+                  spec.architecture, spec.rope.n_rot, spec.head_dim));
 }
 
-// Tokens that end an answer but not by their names take the two places that GGUF has for such.
+// Stop tokens whose names do not identify them are written to GGUF's two keys for such tokens, eot
+// and eom.
 void name_stops(TokenizerSpec& spec, std::vector<std::string>& remarks) {
   TokenizerSpec by_name = spec;
   by_name.stop_ids.clear();
@@ -161,7 +162,9 @@ void name_stops(TokenizerSpec& spec, std::vector<std::string>& remarks) {
     }
   }
   if (!rest.empty())
-    remarks.push_back(fmt::format("GGUF has no key by which {} would end an answer", rest));
+    remarks.push_back(fmt::format(
+        "GGUF has no further key for stop tokens; {} will not end an answer in other programs",
+        rest));
 }
 
 void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& remarks) {
@@ -169,12 +172,13 @@ void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& re
     if (spec.space_prefix == SpacePrefix::kEveryPartOnce ||
         spec.space_prefix == SpacePrefix::kFirstPartOnce) {
       remarks.emplace_back(
-          "the tokenizer puts a space before a text only where there is none or at its beginning; "
-          "in GGUF it goes before every stretch of text");
+          "the tokenizer adds a space to a text only if it begins without one, or only at its "
+          "start; "
+          "in GGUF every stretch of text gets a space");
     }
     if (spec.remove_extra_whitespaces) {
       remarks.emplace_back(
-          "the tokenizer takes superfluous spaces away: Limpid reads the key for it "
+          "the tokenizer removes superfluous spaces: Limpid reads the key for it "
           "(tokenizer.ggml.remove_extra_whitespaces), llama.cpp does not in this kind of "
           "tokenizer");
     }
@@ -182,7 +186,7 @@ void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& re
   if (spec.added_rules.empty()) return;
   remarks.push_back(
       fmt::format("{} added tokens match by rules (lstrip, rstrip, single_word, normalized) that "
-                  "GGUF has no keys for; there they match by name alone",
+                  "GGUF has no keys for; in GGUF they match by name alone",
                   spec.added_rules.size()));
 }
 
@@ -213,14 +217,15 @@ GgufDescription described_for_gguf(const Checkpoint& canonical) {
   remark_on_rope(described, description.remarks);
   if (described.metadata.contains("tokenizer.ggml.model")) return description;
   if (!has_tokenizer(canonical.attachments)) {
-    // What llama.cpp needs to be told, with the number of tokens.
+    // llama.cpp requires these keys and the number of tokens.
     const DecoderSpec spec = read_spec(described);
     described.metadata.set("tokenizer.ggml.model", {std::string("no_vocab"), "string"});
     described.metadata.set(spec.architecture + ".vocab_size", {spec.vocab_size, "u32"});
     return description;
   }
   TokenizerSpec spec = tokenizer_spec_from(canonical);
-  // The embedding may have more rows than the tokenizer has tokens: the rest is padding.
+  // The embedding may have more rows than the tokenizer has tokens. The additional rows get padding
+  // tokens.
   const TensorView* embedding = described.find("token_embd.weight");
   const auto n_rows =
       embedding == nullptr ? spec.pieces.size() : static_cast<size_t>(embedding->shape[0]);

@@ -1,4 +1,4 @@
-// What a GGUF file says about a model that came in another layout.
+// Describes a model from another layout in GGUF's keys.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@ namespace limpid {
 
 struct GgufDescription {
   Checkpoint checkpoint;
-  // What other programs that read the file will not do as Limpid does, a sentence each.
+  // Sentences about behaviour of Limpid that other readers of the file will not reproduce.
   std::vector<std::string> remarks;
 };
 
-// A canonical checkpoint as GGUF has it: completed (completed.h), the tokenizer's files as
-// `tokenizer.ggml.*` keys, and keys that GGUF has no reader for as what it has (the factors of
-// llama3's scaling are a tensor, rope_freqs.weight). Throws UnsupportedError for a tokenizer that
-// GGUF cannot express.
+// Returns the canonical checkpoint ready for GGUF: completed (completed.h), with the tokenizer's
+// files as `tokenizer.ggml.*` keys. What GGUF has no keys for is converted (the factors of llama3's
+// scaling become the tensor rope_freqs.weight). Throws UnsupportedError for a tokenizer that GGUF
+// cannot express.
 GgufDescription described_for_gguf(const Checkpoint& canonical);
 
-// The keys below `tokenizer.ggml.` alone. Throws UnsupportedError.
+// Sets only the keys below `tokenizer.ggml.`. Throws UnsupportedError.
 void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The shortest decimal that is this f32: 1e-05, not 9.99999974e-06.
+// Returns the shortest decimal number that rounds to this f32: 1e-05 instead of 9.99999974e-06.
 double shortest(double value) { return std::stod(fmt::format("{}", static_cast<float>(value))); }
 
 std::optional<double> scaling_number(const Checkpoint& checkpoint, const DecoderSpec& spec,
@@ -26,12 +26,11 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
     return {{"rope_type", "linear"}, {"factor", shortest(spec.rope.scaling_factor)}};
   }
   const auto low = scaling_number(checkpoint, spec, "low_freq_factor");
-  LIMPID_CHECK(
-      UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
-      "{}: the rotary frequencies are scaled by a table (rope_freqs.weight), which this "
-      "layout has no place for; name the scaling with OpenOptions::rope_scaling, for instance "
-      "llama3:32,1,4,8192",
-      checkpoint.path);
+  LIMPID_CHECK(UnsupportedError, spec.rope.scaling == "llama3" && low.has_value(),
+               "{}: the rotary frequencies are scaled by a table (rope_freqs.weight), which this "
+               "layout cannot store; give the scaling as OpenOptions::rope_scaling, for example "
+               "llama3:32,1,4,8192",
+               checkpoint.path);
   const auto integer = scaling_number(checkpoint, spec, "original_context_length").value_or(8192);
   return {{"rope_type", "llama3"},
           {"factor", shortest(*scaling_number(checkpoint, spec, "factor"))},
@@ -41,9 +40,9 @@ Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
           {"original_max_position_embeddings", static_cast<int64_t>(integer)}};
 }
 
-// Ids of the tokens that begin and end a text; of the latter one or several.
+// Sets the ids of the tokens that begin and end a text. There may be several that end it.
 void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec* tokenizer) {
-  if (tokenizer == nullptr) {  // one that Limpid does not know; the ids may be there all the same
+  if (tokenizer == nullptr) {  // a tokenizer that Limpid does not support; its ids may be known
     if (const auto* ids = checkpoint.metadata.integers(kStopTokenIdsKey))
       json["eos_token_id"] = *ids;
     return;
@@ -70,13 +69,13 @@ std::string activation_name(MlpKind mlp) {
   }
 }
 
-// Whether q . k is divided by sqrt(head_dim), or not at all.
+// Returns whether q . k is divided by sqrt(head_dim) or not scaled at all.
 bool scales_by_head_dim(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   const auto stated = checkpoint.metadata.number("gpt2.attention.scale");
   if (!stated) return true;
   const auto usual = static_cast<float>(1 / std::sqrt(static_cast<double>(spec.head_dim)));
   LIMPID_CHECK(UnsupportedError, spec.attention_scale == usual || spec.attention_scale == 1,
-               "{}: gpt2.attention.scale is {}, and GPT2LMHeadModel knows {} and 1 only",
+               "{}: gpt2.attention.scale is {}, but GPT2LMHeadModel supports only {} and 1",
                checkpoint.path, spec.attention_scale, usual);
   return spec.attention_scale == usual;
 }
@@ -101,7 +100,7 @@ Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
 Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                   const ModelClass& model_class) {
   LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,
-               "{}: rotates {} of {} elements of a head, which {} does not", checkpoint.path,
+               "{}: rotates {} of {} elements of a head, which {} cannot do", checkpoint.path,
                spec.rope.n_rot, spec.head_dim, model_class.class_name);
   Json json;
   json["hidden_size"] = spec.d_model;
@@ -116,7 +115,7 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
   json["rope_theta"] = shortest(spec.rope.base);
   json["rope_scaling"] = rope_scaling(checkpoint, spec);
   json["hidden_act"] = "silu";
-  // completed_for_class has made them whole: the first block speaks for all.
+  // completed_for_class gave all blocks the same biases, so the first block represents all.
   const auto set_bias = [&](std::string_view key, const char* tensor) {
     if (!key.empty()) json[std::string(key)] = checkpoint.find(tensor) != nullptr;
   };
@@ -184,7 +183,7 @@ std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
                    spec.rope.n_rot == spec.head_dim &&
                    checkpoint.find("blk.0.attn_q.bias") == nullptr &&
                    checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,
-               "{}: Meta's layout holds Llama models only, and this {} differs from them",
+               "{}: Meta's layout supports only Llama models, and this {} model differs",
                checkpoint.path, spec.architecture);
   Json json;
   json["dim"] = spec.d_model;
@@ -192,8 +191,9 @@ std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   json["n_heads"] = spec.n_heads;
   json["n_kv_heads"] = spec.n_kv_heads;
   json["vocab_size"] = spec.vocab_size;
-  // The width of the MLP follows from a rule (meta_hidden_size): a multiplier that takes two thirds
-  // of 4 * dim to at most d_ff, rounded up to a multiple of d_ff.
+  // Meta's code computes the width of the MLP by a rule (meta_hidden_size). The multiplier below
+  // makes the rule give d_ff: it reduces int(8 d_model / 3) to at most d_ff, and rounding up to a
+  // multiple of d_ff gives d_ff.
   const int64_t two_thirds = 8 * spec.d_model / 3;
   if (two_thirds > spec.d_ff) {
     json["ffn_dim_multiplier"] =
@@ -210,9 +210,10 @@ std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
                       {"low_freq_factor", 1.0},
                       {"high_freq_factor", 4.0},
                       {"original_max_position_embeddings", 8192}};
-  LIMPID_CHECK(UnsupportedError, scaling == metas,
-               "{}: Meta's params.json knows one scaling of rotary positions, and this is another",
-               checkpoint.path);
+  LIMPID_CHECK(
+      UnsupportedError, scaling == metas,
+      "{}: Meta's params.json can express only one rotary scaling, and this model has another",
+      checkpoint.path);
   json["use_scaled_rope"] = true;
   return json.dump() + "\n";
 }

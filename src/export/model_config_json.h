@@ -1,4 +1,4 @@
-// The configuration files of other layouts, written from a canonical checkpoint.
+// Writes the configuration files of other layouts from a canonical checkpoint.
 #pragma once
 
 #include <string>
@@ -9,21 +9,22 @@
 
 namespace limpid {
 
-// config.json of `transformers`, for what completed_for_class gives. `tokenizer` may be null;
-// `dtype` is the name torch has for most tensors' type. Throws UnsupportedError for an architecture
-// that has no class there, and for what its class cannot do.
+// Returns the config.json of `transformers` for a result of completed_for_class. `tokenizer` may be
+// nullptr; `dtype` is torch's name for the type of most tensors. Throws UnsupportedError for an
+// architecture without a class in transformers, and for a model that its class cannot express.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                 const TokenizerSpec* tokenizer, const std::string& dtype);
 
-// generation_config.json: what ends an answer, and the samplers that the model recommends. "" when
-// there is nothing to say.
+// Returns generation_config.json: the tokens that end an answer, and the sampling that the model
+// recommends. Returns "" when there is nothing to write.
 std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec* tokenizer);
 
-// params.json of Meta's models. Throws UnsupportedError for a model that is no Llama.
+// Returns the params.json of Meta's models. Throws UnsupportedError for a model that is not a
+// Llama.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
-// tokenizer_config.json beside a tokenizer.json that was written from `spec`: the names of the
-// special tokens and the chat template.
+// Returns tokenizer_config.json for a tokenizer.json that was written from `spec`: the names of the
+// special tokens, and the chat template.
 std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& spec);
 
 }  // namespace limpid

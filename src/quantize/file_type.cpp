@@ -61,8 +61,9 @@ Place place_of(std::string_view name) {
   return {};
 }
 
-// The layers whose errors the rest of the model amplifies or cannot mend: the first and the last
-// eighth, and every third between them.
+// Returns true for layers whose errors the rest of the model amplifies or cannot correct.
+// llama.cpp's mixtures give them more bits: the first and the last eighth of the layers, and every
+// third layer in between. With 32 layers: 0 to 3, then 6, 9, …, 27, then 28 to 31.
 bool deserves_more(int64_t layer, int64_t n_layers) {
   return layer < n_layers / 8 || layer >= 7 * n_layers / 8 || (layer - n_layers / 8) % 3 == 2;
 }
@@ -133,13 +134,15 @@ DType attention_output_type(const FileType& type) {
   }
 }
 
-// The output matrix errs on every token's choice: six bits at least.
+// The type of the output matrix. An error there changes the choice of every token, so it has at
+// least six bits.
 DType output_type(const FileType& type, int64_t n_cols) {
   if (n_cols % dtype_info(type.dtype).block_size != 0) return DType::kQ8_0;
   return type.dtype == DType::kQ8_0 ? DType::kQ8_0 : DType::kQ6_K;
 }
 
-// A type of blocks of 32 with about as many bits, for rows that blocks of 256 do not divide.
+// Returns a type with blocks of 32 and about as many bits, for rows that blocks of 256 do not
+// divide.
 DType fallback(DType dtype, int64_t n_cols) {
   const auto divides = [n_cols](DType d) { return n_cols % dtype_info(d).block_size == 0; };
   if (divides(dtype)) return dtype;
@@ -176,7 +179,7 @@ const FileType& file_type_from_name(std::string_view name) {
   for (const FileType& type : kFileTypes) {
     if (type.name == lower) return type;
   }
-  throw ArgumentError(fmt::format("no type '{}'; there are {}", name, file_type_names()));
+  throw ArgumentError(fmt::format("unknown type '{}'; the types are {}", name, file_type_names()));
 }
 
 std::vector<std::string> file_type_list() {
@@ -209,7 +212,8 @@ MixedType mixed_type(const FileType& type, const MixFacts& facts, std::string_vi
         break;
       case Part::kValue:
         wanted = value_type(type, facts, place.layer);
-        // Eight heads share each row of V there: more bits cost little and gain much.
+        // With 80 layers (Llama 2 and 3 70B), eight heads share each row of V, so more bits cost
+        // little and gain much.
         if (facts.n_layers == 80 && (wanted == DType::kQ3_K || wanted == DType::kQ4_K)) {
           wanted = DType::kQ5_K;
         }

@@ -1,5 +1,10 @@
-// What kinds of quantised file there are, and which type each of their tensors gets: llama.cpp's
-// mixtures, so that a file of one name has the same size and the same layout from both.
+// The kinds of quantised files, and the type that each of them gives to each tensor. The rules are
+// llama.cpp's, so that a file of the same name has the same size and layout from both programs.
+//
+// A name such as Q4_K_M describes a mixture, not one type: tensors whose errors matter more get
+// more bits. In Q4_K_M most matrices are Q4_K (4.5 bits per weight), the output matrix is Q6_K
+// (6.56 bits), and V and ffn_down of about half of the layers are Q6_K. Norms, biases and position
+// tables stay in f32.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +18,7 @@
 namespace limpid {
 
 enum class FileMix : uint8_t {
-  kPlain,  // matrices in the type that the name says
+  kPlain,  // every matrix has the type of the name, but for a few rules
   kQ2_K,
   kQ3_K_S,
   kQ3_K_M,
@@ -31,14 +36,14 @@ struct FileType {
   FileMix mix;
 };
 
-// "Q4_K_M", in any case; "q4_k" and "q5_k" mean the medium mix, "q3_k" too. Throws ArgumentError
-// that lists the names.
+// Accepts any case: "Q4_K_M". "q3_k", "q4_k" and "q5_k" mean the medium mixture. Throws
+// ArgumentError that lists the names.
 const FileType& file_type_from_name(std::string_view name);
-// "f32, f16, bf16, q8_0, …"
+// Returns the list "f32, f16, bf16, q8_0, …".
 std::string file_type_names();
 std::vector<std::string> file_type_list();
 
-// What the mixtures look at.
+// The facts about a model that the mixtures depend on.
 struct MixFacts {
   std::string_view architecture;
   int64_t n_layers = 0;
@@ -48,16 +53,16 @@ struct MixFacts {
   bool has_importance = false;
 };
 
-// Whether a tensor is one that files quantise: a matrix named *.weight that is no norm and no table
-// of positions. Others stay in f32.
+// Returns true for a tensor that files quantise: a matrix named *.weight, except norms and tables
+// of positions. Other tensors stay in f32.
 bool is_quantizable(std::string_view name, const Shape& shape);
 
 struct MixedType {
-  DType wanted;  // by the mixture
-  DType dtype;   // what the row's length allows: a type of blocks that divide it
+  DType wanted;  // the type that the mixture chooses
+  DType dtype;   // `wanted`, or a type whose blocks divide the row
 };
 
-// The type of a quantisable tensor. `name` is GGUF's.
+// Returns the type of a quantisable tensor. `name` is the GGUF name.
 MixedType mixed_type(const FileType& file_type, const MixFacts& facts, std::string_view name,
                      const Shape& shape);
 

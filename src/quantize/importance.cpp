@@ -24,13 +24,13 @@ void check_finite(const std::string& path, const std::string& name,
   for (const float value : columns) {
     if (!std::isfinite(value) || value < 0) {
       throw FormatError(path, FormatError::kNoOffset, name,
-                        fmt::format("holds {}, which is no mean square", value));
+                        fmt::format("contains {}, which is not a mean square", value));
     }
   }
 }
 
-// GGUF: sums of squares, and over how many activations they go. Several matrices in one tensor
-// (experts) are not what Limpid runs.
+// Reads the GGUF format: sums of squares, and the number of activations in each sum. Tensors with
+// several matrices (experts) are not supported, like the models that have them.
 Columns read_gguf_columns(const std::string& path) {
   const Checkpoint file = open_gguf(path);
   Columns result;
@@ -50,12 +50,12 @@ Columns read_gguf_columns(const std::string& path) {
   }
   if (result.empty()) {
     throw FormatError(path, FormatError::kNoOffset, "tensors",
-                      "hold no importance: none is named *.in_sum2");
+                      "do not include importances: none is named *.in_sum2");
   }
   return result;
 }
 
-// The older file: entries of (length, name, calls, n, n floats), where each call adds a mean.
+// Reads the older format: entries of (length, name, calls, n, n floats). Each call added one mean.
 Columns read_dat_columns(const std::string& path, const MappedFile& file) {
   constexpr int32_t kMostEntries = 1 << 20;
   constexpr int32_t kLongestName = 4096;
@@ -64,7 +64,7 @@ Columns read_dat_columns(const std::string& path, const MappedFile& file) {
     const uint64_t at = reader.offset();
     const auto value = reader.number<int32_t>(field);
     if (value < 1 || value > largest) {
-      reader.fail(at, field, fmt::format("is {}; this is no importance matrix", value));
+      reader.fail(at, field, fmt::format("is {}; this is not an importance matrix", value));
     }
     return value;
   };
@@ -100,9 +100,10 @@ Importance Importance::open(const std::string& path) {
 std::span<const float> Importance::columns_of(std::string_view name, int64_t n_cols) const {
   const auto found = columns_.find(name);
   if (found == columns_.end()) return {};
-  LIMPID_CHECK(ShapeError, static_cast<int64_t>(found->second.size()) == n_cols,
-               "the importance of {} has {} columns and the tensor {}: it is of another model",
-               name, found->second.size(), n_cols);
+  LIMPID_CHECK(
+      ShapeError, static_cast<int64_t>(found->second.size()) == n_cols,
+      "the importance of {} has {} columns, but the tensor has {}: it belongs to another model",
+      name, found->second.size(), n_cols);
   return found->second;
 }
 

@@ -1,5 +1,9 @@
-// Importance matrices: for each matrix of a model, how large the activations are that meet each of
-// its columns. Errors in columns that meet large ones cost more.
+// Importance matrices: for each matrix of a model and each of its columns, the mean square of the
+// activations that the column is multiplied with.
+//
+// A product is sum_j w_j x_j. If quantisation changes w_j by e_j, the square of the product's error
+// is on average about sum_j e_j^2 * mean(x_j^2). An error in a column with large activations
+// therefore costs more, and the quantiser weights its search by these values.
 #pragma once
 
 #include <map>
@@ -12,12 +16,12 @@ namespace limpid {
 
 class Importance {
  public:
-  // Reads what llama.cpp's imatrix tool writes: GGUF, or the older .dat. Throws FormatError,
+  // Reads the files of llama.cpp's imatrix tool: GGUF, or the older .dat. Throws FormatError,
   // ResourceError.
   static Importance open(const std::string& path);
 
-  // The mean square of the activation in each column of the tensor, or nothing when it was not
-  // measured. Throws ShapeError when the number of columns is another.
+  // Returns the mean square of the activation in each column of the tensor, or nothing if the file
+  // does not have the tensor. Throws ShapeError if the number of columns differs.
   std::span<const float> columns_of(std::string_view name, int64_t n_cols) const;
 
   bool empty() const { return columns_.empty(); }

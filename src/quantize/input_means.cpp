@@ -13,8 +13,7 @@
 namespace limpid {
 namespace {
 
-// A bit of what models are asked for: prose, a story, facts, a dialogue, code, figures, other
-// languages.
+// A sample of typical uses: prose, a story, facts, a dialogue, code, numbers, other languages.
 constexpr std::string_view kText =
     "The river rises in the hills to the north of the town and runs for some forty miles "
     "before it meets the sea. In the nineteenth century its banks were lined with mills, and "
@@ -41,23 +40,25 @@ constexpr std::string_view kText =
     "今天天气很好，我们去公园散步。\n";
 
 constexpr uint64_t kMostCopies = uint64_t{512} << 20;  // bytes
-constexpr size_t kFewestTokens = 16;                   // that say something about a mean
+constexpr size_t kFewestTokens = 16;                   // for a useful mean
 
 std::vector<int32_t> tokens_for(const Checkpoint& checkpoint, const DecoderSpec& spec) {
-  LIMPID_CHECK(UnsupportedError, has_tokenizer(checkpoint), "the model carries no tokenizer");
+  LIMPID_CHECK(UnsupportedError, has_tokenizer(checkpoint), "the model has no tokenizer");
   const std::vector<TokenId> ids = tokenizer_from(checkpoint)->encode(kText);
   std::vector<int32_t> tokens(ids.begin(), ids.end());
   tokens.resize(std::min(tokens.size(), static_cast<size_t>(spec.n_ctx_train)));
   LIMPID_CHECK(UnsupportedError, tokens.size() >= kFewestTokens,
-               "the model has room for {} tokens only", tokens.size());
+               "the model has room for only {} tokens", tokens.size());
   for (const int32_t id : tokens) {
     LIMPID_CHECK(UnsupportedError, id >= 0 && id < spec.vocab_size,
-                 "the tokenizer gives token {}, and the model knows {}", id, spec.vocab_size);
+                 "the tokenizer produces token {}, but the model has {} tokens", id,
+                 spec.vocab_size);
   }
   return tokens;
 }
 
-// How many tokens go through in one step.
+// Returns the number of tokens per step. The recorder copies the input of every matrix until the
+// step ends, so the copies of one step must fit into kMostCopies bytes.
 size_t tokens_per_step(const DecoderSpec& spec) {
   const int64_t of_layer = 2 * spec.d_model + spec.n_heads * spec.head_dim + spec.d_ff;
   const int64_t of_token = spec.n_layers * of_layer + spec.d_model + 2 * spec.vocab_size;
@@ -65,6 +66,8 @@ size_t tokens_per_step(const DecoderSpec& spec) {
   return std::max<size_t>(kMostCopies / bytes, 16);
 }
 
+// Computes the mean of each column, and the variance averaged over the columns: the mean of x^2 less
+// the square of the mean.
 InputMean mean_of(const InputRecorder::Sums& sums) {
   const auto n = static_cast<double>(sums.n_rows);
   const auto n_cols = static_cast<double>(sums.values.size());
@@ -74,7 +77,8 @@ InputMean mean_of(const InputRecorder::Sums& sums) {
     result.mean.push_back(static_cast<float>(sum / n));
     squares_of_means += sum / n * (sum / n);
   }
-  // An input that hardly varies must not make every other error free.
+  // A lower bound for the variance. Without it, an input that is almost constant would make every
+  // error except the one along the mean free of cost.
   constexpr double kLeastShare = 0.01;
   const double squares = sums.squares / n;
   const double variance = std::max(squares - squares_of_means, kLeastShare * squares) / n_cols;
@@ -103,7 +107,8 @@ std::map<std::string, InputMean, std::less<>> run_over_text(
     const auto part = std::span(tokens).subspan(begin, std::min(n_step, tokens.size() - begin));
     const StepItem item{sequence, part, StepItem::Outputs::kAll};
     model->step(*cache, {&item, 1});
-    // The first position, which sees nothing but itself, is unlike all others.
+    // The first position attends only to itself, and its activations are unlike those of all other
+    // positions, so it is left out.
     recorder.add_step(begin == 0 ? 1 : 0);
   }
   std::map<std::string, InputMean, std::less<>> means;

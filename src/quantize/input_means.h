@@ -1,8 +1,20 @@
-// What the matrices of a model meet when it reads a text: the mean activation in each column.
+// Measures the mean activation in each column of each matrix's input, by running the model over a
+// short text.
 //
-// Activations have much of their energy in their mean, so that the error of a quantised row along
-// it weighs as much as all the rest. The means of one text serve for another
-// (docs/adr/0005-the-quantiser-runs-the-model.md).
+// Why means matter. Let a row have the quantisation error e, and let its input x have the mean m
+// and the variance v in each column. The expected square of the product's error is
+//   E[(e . x)^2] = sum_j v_j e_j^2 + (e . m)^2
+// Choosing the nearest level for each weight minimises the first term only. The second term is the
+// square of one number per row, and it is not small: in language models the mean often has as much
+// energy as everything else, because a few columns always have large values of one sign.
+//
+// Example: levels 0 and 1, w = (0.45, 0.45), m = (3, 1), v = 0.1. Rounding gives (0, 0): e =
+// (-0.45, -0.45), and 0.1 * 0.405 + 1.8^2 = 3.28. Moving the second weight to its other neighbour
+// gives (0, 1): e = (-0.45, 0.55), and 0.1 * 0.505 + 0.8^2 = 0.69, although (0, 0) is nearer to w.
+// tensor/quantize_drift.h chooses such moves.
+//
+// The means of one text are useful for other texts; the measurements are in
+// docs/adr/0005-the-quantiser-runs-the-model.md.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +34,22 @@ struct InputMean {
 };
 
 struct InputMeans {
-  std::map<std::string, InputMean, std::less<>> of;  // by the matrix' name
-  // A sentence about why there are none; empty where there are, or where nobody asked.
+  std::map<std::string, InputMean, std::less<>> of;  // by the name of the matrix
+  // A sentence that explains why there are no means. Empty if there are means, or if they were not
+  // requested.
   std::string not_measured;
 };
 
-// The text that measure_inputs runs over.
+// Returns the text that measure_inputs runs over.
 std::string_view calibration_text();
 
-// Runs `checkpoint` (canonical) once over a short built-in text, with the weights as they are: a
-// matrix that is used for look-ups only, and one whose input is not finite, gets no mean. Weights
-// are read once unless copies of the activations would take more than half a GiB, and their pages
-// given back. The same numbers on every machine and for any number of threads. `progress` hears of
-// tokens done and in all; false cancels (ResourceError). Throws what Model::load does but for
-// UnsupportedError, which becomes `not_measured`.
+// Runs the canonical `checkpoint` once over a short built-in text with its unquantised weights. A
+// matrix that is only used for look-ups, or whose input is not finite, gets no mean. The weights
+// are read once, unless copies of the activations would take more than half a GiB; the pages of the
+// files are released afterwards. The result is the same on every machine and for any number of
+// threads. `progress` receives the tokens done and the total; returning false cancels
+// (ResourceError). Throws the errors of Model::load, except that an UnsupportedError is stored in
+// `not_measured`.
 InputMeans measure_inputs(const Checkpoint& checkpoint, int n_threads,
                           const std::function<bool(uint64_t done, uint64_t total)>& progress);
 

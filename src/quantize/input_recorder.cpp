@@ -19,7 +19,7 @@ void InputRecorder::linear(const Activation& x, std::span<Projection> projection
   Input input;
   for (const Projection& projection : projections) {
     const std::string& name = names_.at(projection.weight.id);
-    // GPT-2's Q, K and V are rows of one tensor.
+    // GPT-2's Q, K and V are rows of the same tensor and have the same input.
     if (std::ranges::find(input.tensors, name) == input.tensors.end())
       input.tensors.push_back(name);
   }

@@ -1,5 +1,5 @@
-// An executor that keeps sums over what each matrix is multiplied with. It copies the input of each
-// `linear`, so that one may throw ResourceError.
+// An executor that adds up the inputs of each matrix. It copies the input of each `linear`, so
+// `linear` may throw ResourceError here.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ class InputRecorder final : public DelegatingExecutor {
 
   using DelegatingExecutor::DelegatingExecutor;
 
-  // After a step: adds rows `first_row` and on of all that was multiplied in it. Rows are added one
-  // after another, so that sums do not depend on how tokens were spread over steps.
+  // Adds the rows from `first_row` on of all inputs of the last step; call it after the step. Rows
+  // are added one by one in order, so that the sums do not depend on how the tokens were divided
+  // into steps.
   void add_step(int64_t first_row);
-  // By the tensor's name.
+  // Sums by tensor name.
   const std::map<std::string, Sums>& sums() const { return sums_; }
 
   Weight load_weight(const WeightSource& source) override;
@@ -34,10 +35,10 @@ class InputRecorder final : public DelegatingExecutor {
  private:
   struct Input {
     std::vector<std::string> tensors;
-    Activation values;  // a copy: nothing is read back within a step
+    Activation values;  // a copy; values can be read back only after the step
   };
 
-  std::map<int32_t, std::string> names_;  // of weights, by id
+  std::map<int32_t, std::string> names_;  // of the weights, by id
   std::vector<Input> inputs_;             // of the last step
   std::map<std::string, Sums> sums_;
 };

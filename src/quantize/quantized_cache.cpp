@@ -19,11 +19,12 @@
 namespace limpid {
 namespace {
 
-// Changes when the same source would give other bytes.
+// Change this when the same source would give different bytes.
 constexpr std::string_view kQuantizerVersion = "limpid quantizer 3";
 constexpr const char* kIdentityKey = "limpid.cache.source";
 
-// FNV-1a, 64 bits.
+// 64-bit FNV-1a (Fowler, Noll and Vo): for each byte, h = (h ^ byte) * 1099511628211. It detects
+// accidental changes; it does not resist an attacker.
 class Hash {
  public:
   void add(std::span<const std::byte> bytes) {
@@ -34,7 +35,7 @@ class Hash {
   template <typename Number>
   requires std::is_arithmetic_v<Number>
   void add(Number number) { add(std::as_bytes(std::span(&number, 1))); }
-  // Parts of a list: what follows the length cannot be taken for another part.
+  // Adds the length first, so that two parts of a list cannot be confused with one longer part.
   void add(std::string_view text) {
     add(text.size());
     add(std::as_bytes(std::span(text)));
@@ -64,7 +65,8 @@ uint64_t hash_of(std::string_view text) {
   return hash.value();
 }
 
-// The ends of a file, and pages evenly spread over it.
+// Hashes both ends of a file and 64 pages spread evenly over it. A whole model would take seconds
+// to read.
 uint64_t sampled_hash(std::span<const std::byte> bytes) {
   constexpr size_t kEnd = size_t{64} << 10;
   constexpr size_t kPage = 4096;
@@ -88,7 +90,8 @@ std::string identity_of(const MappedFile& file) {
                      status.st_ctim.tv_sec, status.st_ctim.tv_nsec, sampled_hash(file.bytes()));
 }
 
-// Adds where the bytes of a tensor lie in the files, or, of a tensor in memory, the bytes.
+// Adds the position of a tensor's bytes in the files, or the bytes themselves for a tensor in
+// memory.
 void add_place(Hash& hash, const Checkpoint& checkpoint, const TensorView& tensor) {
   if (tensor.data == nullptr) return;
   for (size_t i = 0; i < checkpoint.files.size(); ++i) {
@@ -117,10 +120,10 @@ void add_tensors(Hash& hash, const Checkpoint& checkpoint) {
   }
 }
 
-// Of all that a checkpoint is besides the bytes of its files. One set of files makes another model
-// when a configuration, a tokenizer or a scaling is given in place of its own, and the activations
-// that the quantiser weighs errors by depend on all of that. So this takes in every key and every
-// attachment, without asking which of them matter.
+// Hashes everything in a checkpoint except the bytes of its files. A configuration, a tokenizer or
+// a rotary scaling given at opening turns the same files into a different model, and the
+// activations by which the quantiser weights errors depend on it. All keys and attachments are
+// included, relevant or not.
 uint64_t description_hash(const Checkpoint& checkpoint) {
   Hash hash;
   hash.add(checkpoint.row_order ? static_cast<int>(*checkpoint.row_order) + 1 : 0);
@@ -137,8 +140,8 @@ uint64_t description_hash(const Checkpoint& checkpoint) {
   return hash.value();
 }
 
-// Opens a cached result if it is there, whole, and made from this very source. It counts as used
-// now; where that cannot be written down, it goes earlier than it should.
+// Opens a cached result if it exists, is complete and has this identity. Updates its time of last
+// use; if that fails, the result is only removed earlier than it should be.
 std::optional<Checkpoint> open_cached(const std::string& path, const std::string& identity) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
@@ -149,7 +152,7 @@ std::optional<Checkpoint> open_cached(const std::string& path, const std::string
       return cached;
     }
   } catch (const Error&) {
-    // Damaged: made again below, over it.
+    // The file is damaged. The caller writes it again.
   }
   return std::nullopt;
 }
@@ -194,7 +197,7 @@ void bound_quantized_cache(const std::string& folder, const std::string& keep,
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
-    // Another process may remove the same ones meanwhile.
+    // Another process may be removing the same files.
     std::error_code gone;
     if (entry->path().extension() != ".gguf" || !entry->is_regular_file(gone)) continue;
     const uint64_t size = entry->file_size(gone);
@@ -214,7 +217,7 @@ void bound_quantized_cache(const std::string& folder, const std::string& keep,
 Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
                                    const std::string& folder, const WriteOptions& options) {
   LIMPID_CHECK(UnsupportedError, !source.files.empty(),
-               "{}: only a model that lies in files is quantised while it is opened", source.path);
+               "{}: only a model stored in files can be quantised while it is opened", source.path);
   const std::string identity = source_identity(source, file_type, options);
   const std::string stem =
       std::filesystem::path(source.files.front()->path()).stem().string().substr(0, 64);
@@ -237,7 +240,8 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
   write_model_gguf(path, described, tensors, &file_type, {{}, calibrate(source, tensors, options)},
                    options);
   auto cached = open_cached(path, identity);
-  LIMPID_CHECK(ResourceError, cached.has_value(), "{} is gone as soon as it was written", path);
+  LIMPID_CHECK(ResourceError, cached.has_value(), "{} disappeared right after it was written",
+               path);
   bound_quantized_cache(folder, path, kQuantizedCacheBytes);
   return with_tensors_of(source, std::move(*cached));
 }

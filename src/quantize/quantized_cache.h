@@ -1,5 +1,5 @@
-// Quantised while it is opened: the result is kept in a cache, so that the second time it is
-// mapped.
+// Quantises a model while it is opened, and keeps the result in a cache of files. Later openings
+// map the cached file.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,35 @@
 
 namespace limpid {
 
-// Where results are kept: ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized. Throws ResourceError when
-// neither variable is set.
+// Returns the folder for results: ${XDG_CACHE_HOME:-~/.cache}/limpid/quantized. Throws
+// ResourceError when neither variable is set.
 std::string quantized_cache_folder();
 
-// What a cached result is made from: the quantiser's version, the type, the text that calibrates
-// (nothing if `options` do not want that), of every file of the checkpoint its identity, and a hash
-// of all that the checkpoint is besides: every key, every attachment, the list of tensors and where
-// they lie. A configuration, a tokenizer or a scaling given at opening changes these.
+// Returns a text that identifies what a cached result is computed from: the version of the
+// quantiser, the type, the calibration text (unless `options` turn calibration off), the identity
+// of every file, and a hash of everything else in the checkpoint (keys, attachments, the list of
+// tensors and their positions). A configuration, a tokenizer or a scaling given at opening changes
+// it.
 //
-// The identity of a file is its device, inode, size, times of change of content and of inode to the
-// nanosecond, and a hash of its first and last 64 KiB and of 64 pages between. Whoever writes to a
-// file, puts another in its place or restores an old one changes the time of its inode, which no
+// The identity of a file consists of its device, inode, size, the times of the last change of its
+// content and of its inode in nanoseconds, and a hash of its first and last 64 KiB and of 64 pages
+// between them. Writing to a file, replacing it or restoring an old version changes the inode's
+// time, which no program can set. The hash is for file systems that do not keep such times.
 // program can set; the hash is for file systems that keep no such times.
 std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type,
                             const WriteOptions& options);
 
-// How much a folder of results may hold before the ones not used for longest go.
+// The size that a folder of results may have before the least recently used results are removed.
 inline constexpr uint64_t kQuantizedCacheBytes = uint64_t{32} << 30;
 
-// Removes results (`*.gguf` in `folder`), the one not used for longest first, until at most
-// `most_bytes` are left. `keep`, the path of one of them, stays whatever its size. Who has a result
-// mapped keeps it. What cannot be removed stays, without an error.
+// Removes results (`*.gguf` in `folder`), the least recently used first, until at most `most_bytes`
+// remain. `keep` is the path of a result that is never removed. A process that has mapped a removed
+// result can still use it. A file that cannot be removed stays; that is not an error.
 void bound_quantized_cache(const std::string& folder, const std::string& keep, uint64_t most_bytes);
 
-// `source` (canonical) with its tensors quantised as `limpid quantize` does. From `folder` if a
-// result with exactly this identity is there; else it is made and put there, and older ones go
-// (bound_quantized_cache). Metadata, tokenizer and order of rows are the source's. Throws
+// Returns the canonical `source` with its tensors quantised as by `limpid quantize`. Uses the
+// result in `folder` that has exactly this identity; otherwise creates it there and removes old
+// ones (bound_quantized_cache). Metadata, tokenizer and row order are those of the source. Throws
 // UnsupportedError, FormatError, ResourceError.
 Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
                                    const std::string& folder, const WriteOptions& options);

@@ -13,7 +13,7 @@
 namespace limpid {
 namespace {
 
-constexpr uint64_t kPieceBytes = uint64_t{8} << 20;  // of f32
+constexpr uint64_t kPieceBytes = uint64_t{8} << 20;  // of f32 values
 
 bool is_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
@@ -25,14 +25,14 @@ bool is_query_or_key(std::string_view name) {
          name.find(".attn_k.") != std::string_view::npos;
 }
 
-// As `order` says, or as GGUF has it for the architecture.
+// Returns `order`, or GGUF's row order for the architecture if there is none.
 RowOrder resolve_order(const Checkpoint& checkpoint, std::optional<RowOrder> order) {
   Checkpoint described = checkpoint;
   described.row_order = order;
   return read_spec(described).row_order;
 }
 
-// The row of the source that becomes row `row`.
+// Returns the row of the source that becomes row `row` of the result.
 int64_t source_row(const PlannedTensor& tensor, int64_t row) {
   if (!tensor.moves_rows()) return row;
   return tensor.order_after == RowOrder::kHalfSplit
@@ -40,7 +40,7 @@ int64_t source_row(const PlannedTensor& tensor, int64_t row) {
              : half_split_row(row, tensor.head_dim, tensor.n_rot);
 }
 
-// A vector counts as a column: its elements move like rows.
+// Treats a vector as a matrix with one column, so that its elements move like rows.
 TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
   if (!planned.moves_rows() || tensor.shape.rank() != 1) return tensor;
   return {tensor.dtype, Shape{tensor.shape[0], 1}, tensor.data};
@@ -48,7 +48,7 @@ TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
 
 DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor& tensor) {
   const bool vector = !is_quantizable(tensor.name, tensor.shape);
-  // Nobody runs a model in f64.
+  // f64 is never kept: no kernel computes in f64.
   if (tensor.from == DType::kF64 && (vector || options.file_type == nullptr)) return DType::kF32;
   if (vector && is_float(tensor.from)) return options.keep_vectors ? tensor.from : DType::kF32;
   if (options.file_type == nullptr) {
@@ -63,17 +63,19 @@ DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor&
 void check_source(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                   const PlanOptions& options) {
   if (tensor.from == tensor.to || is_float(tensor.from)) return;
-  LIMPID_CHECK(UnsupportedError, is_quantized(tensor.from), "{}: {} is {} and cannot become {}",
-               checkpoint.path, tensor.name, dtype_info(tensor.from).name,
-               dtype_info(tensor.to).name);
-  LIMPID_CHECK(UnsupportedError, options.allow_requantize || !is_quantized(tensor.to),
-               "{}: {} is quantised already ({}); to quantise it again to {} adds error to error. "
-               "Start from a file in f16, bf16 or f32, or set PlanOptions::allow_requantize",
-               checkpoint.path, tensor.name, dtype_info(tensor.from).name,
-               dtype_info(tensor.to).name);
+  LIMPID_CHECK(UnsupportedError, is_quantized(tensor.from),
+               "{}: {} is {} and cannot be converted to {}", checkpoint.path, tensor.name,
+               dtype_info(tensor.from).name, dtype_info(tensor.to).name);
+  LIMPID_CHECK(
+      UnsupportedError, options.allow_requantize || !is_quantized(tensor.to),
+      "{}: {} is already quantised ({}); quantising it again to {} would add further error. "
+      "Start from a file in f16, bf16 or f32, or set PlanOptions::allow_requantize",
+      checkpoint.path, tensor.name, dtype_info(tensor.from).name, dtype_info(tensor.to).name);
 }
 
-// Rows [begin, end) of the new tensor into `out`.
+// Converts rows [begin, end) of the new tensor into `out`. Each thread has its own scratch row. A
+// NaN or an infinity is recorded and reported by the caller, because a worker of the pool must not
+// throw.
 class RowConverter {
  public:
   RowConverter(const TensorView& source, const PlannedTensor& planned, const ColumnFacts& facts,
@@ -106,7 +108,7 @@ class RowConverter {
   TensorView source_;
   const PlannedTensor& planned_;
   ColumnFacts facts_;
-  std::vector<std::vector<float>>& scratch_;  // a row for each thread
+  std::vector<std::vector<float>>& scratch_;  // one row per thread
   std::atomic<bool> not_finite_ = false;
 };
 
@@ -119,10 +121,12 @@ ColumnFacts InputFacts::of(std::string_view name, int64_t n_cols) const {
   if (found == means.of.end()) return facts;
   const InputMean& input = found->second;
   LIMPID_CHECK(ShapeError, static_cast<int64_t>(input.mean.size()) == n_cols,
-               "{} has {} columns and the mean of its input {}", name, n_cols, input.mean.size());
+               "{} has {} columns, but the mean of its input has {}", name, n_cols,
+               input.mean.size());
   facts.mean = input.mean;
   facts.variance = input.variance;
-  // Importances say how the columns compare, in whatever unit.
+  // Importances are relative and may have any unit. Dividing the variance by their mean keeps its
+  // scale.
   const double sum = std::accumulate(facts.importance.begin(), facts.importance.end(), 0.0);
   if (sum > 0) facts.variance *= static_cast<float>(static_cast<double>(n_cols) / sum);
   return facts;
@@ -157,6 +161,11 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
   return plan;
 }
 
+// Reads, converts and writes one piece at a time: `piece_rows` rows of about 8 MiB in f32. Only the
+// piece and one scratch row per thread are in memory, whatever the size of the model, and the pages
+// of the source are released after each piece. Every row is converted on its own, so the bytes do
+// not depend on the number of threads. When rows move, the rows of a piece come from different
+// places, so the source is released only at the end.
 void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                    const InputFacts& facts, ThreadPool& pool, const ByteSink& sink) {
   Tensor storage;
@@ -179,7 +188,7 @@ void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
     });
     if (converter.not_finite()) {
       throw FormatError(checkpoint.path, FormatError::kNoOffset, tensor.name,
-                        fmt::format("holds a NaN or an infinity, which {} cannot express",
+                        fmt::format("contains a NaN or an infinity, which {} cannot represent",
                                     dtype_info(tensor.to).name));
     }
     sink(piece);

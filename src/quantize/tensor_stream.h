@@ -1,5 +1,9 @@
-// A model's tensors on their way into another file: one at a time, piece by piece, in another type
-// and another order of rows.
+// Converts a model's tensors for a new file, to another type and another order of the Q and K rows.
+// One piece of one tensor is in memory at a time.
+//
+// There are two steps: plan_tensors decides on every tensor without reading data, so that a writer
+// knows all sizes and offsets before it starts; stream_tensor then converts one tensor and hands
+// its bytes to a sink.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +22,17 @@
 namespace limpid {
 
 struct PlannedTensor {
-  std::string name;  // in our vocabulary, GGUF's
+  std::string name;  // GGUF's name
   DType from;
   DType to;
   Shape shape;
-  // Of the rows of Q and K, as they lie and as they shall lie; where these differ, the rows of a
-  // head, and how many of them rotary positions turn.
+  // The order of the rows of Q and K before and after. If the two differ, `head_dim` rows form a
+  // head, and `n_rot` of them belong to rotary positions.
   RowOrder order_before = RowOrder::kHalfSplit;
   RowOrder order_after = RowOrder::kHalfSplit;
   int64_t head_dim = 0;
   int64_t n_rot = 0;
-  DType wanted;  // `to`, but where the row's length does not allow it
+  DType wanted;  // `to`, unless the row's length does not allow it
 
   bool moves_rows() const { return order_before != order_after; }
 };
@@ -37,43 +41,44 @@ struct TensorPlan {
   std::vector<PlannedTensor> tensors;  // in file order
   uint64_t bytes_before = 0;
   uint64_t bytes_after = 0;
-  int64_t n_fallbacks = 0;  // tensors that did not get the type they should have
+  int64_t n_fallbacks = 0;  // tensors whose type is not the wanted one
 };
 
 struct PlanOptions {
-  // Null: every tensor keeps its type.
+  // nullptr: every tensor keeps its type.
   const FileType* file_type = nullptr;
-  // Of the rows of Q and K; nothing: as GGUF has it for the architecture.
+  // The order of the rows of Q and K. Nothing: GGUF's order for the architecture.
   std::optional<RowOrder> row_order{};
   bool has_importance = false;
-  // Vectors keep their type; else they become f32, as in every GGUF file.
+  // Vectors keep their type. Otherwise they become f32, as in every GGUF file.
   bool keep_vectors = false;
-  // Without a file type, what is quantised becomes f16.
+  // Without a file type, quantised tensors become f16.
   bool dequantize = false;
-  // Without it, UnsupportedError for a quantised tensor that would get another quantised type.
+  // Allows a quantised tensor to get another quantised type. Otherwise that is an UnsupportedError.
   bool allow_requantize = false;
 };
 
-// Decides about every tensor of `checkpoint`, whose names are canonical. Matrices get the type of
-// the mixture, what is not quantised (norms, biases) f32. Throws UnsupportedError, FormatError.
+// Chooses the new type and row order of every tensor of `checkpoint`, whose names are canonical.
+// Matrices get the type of the mixture; norms and biases become f32. Throws UnsupportedError,
+// FormatError.
 TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options);
 
-// What is known of the activations that meet the matrices of a model.
+// What is known about the inputs of a model's matrices.
 struct InputFacts {
   Importance importance{};
   InputMeans means{};
 
-  // Of one matrix; the spans live as long as this. Throws ShapeError for facts about another number
-  // of columns.
+  // Returns the facts about one matrix. The spans are valid as long as this object. Throws
+  // ShapeError for facts about a different number of columns.
   ColumnFacts of(std::string_view name, int64_t n_cols) const;
 };
 
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
-// Hands the tensor's bytes in their new form to `sink`, in pieces of whole rows of a few MiB.
-// Deterministic for any number of threads. Pages of mapped files are given back as they have been
-// read. Throws FormatError when a value is not finite and its new type cannot say so, and what
-// Checkpoint::read and `sink` throw.
+// Hands the tensor's new bytes to `sink`, in pieces of whole rows of a few MiB. The result is the
+// same for any number of threads. Pages of mapped files are released after they were read. Throws
+// FormatError for a value that is not finite when the new type cannot represent it, and the errors
+// of Checkpoint::read and `sink`.
 void stream_tensor(const Checkpoint& checkpoint, const PlannedTensor& tensor,
                    const InputFacts& facts, ThreadPool& pool, const ByteSink& sink);
 

@@ -7,7 +7,7 @@
 namespace limpid {
 namespace {
 
-constexpr int64_t kQuantizationVersion = 2;  // of ggml's block formats, since May 2023
+constexpr int64_t kQuantizationVersion = 2;  // version of ggml's block formats since May 2023
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The tensors of a plan, written into a file.
+// Writes the tensors of a plan into a file.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,34 @@
 namespace limpid {
 
 struct WriteOptions {
-  int n_threads = 0;  // 0: as many as cores
-  // Called with bytes of the source done and in all; false cancels (ResourceError).
+  int n_threads = 0;  // 0: one per core
+  // Receives the bytes of the source that are done, and the total; returning false cancels
+  // (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress;
-  // Whether the model is run before it is quantised, to know what its matrices meet
+  // Whether the model is run before it is quantised, to measure the inputs of its matrices
   // (input_means.h).
   bool calibrate = true;
-  // The same as `progress`, of that run: tokens done and in all.
+  // Like `progress`, for that run: tokens done, and the total.
   std::function<bool(uint64_t done, uint64_t total)> calibration_progress = {};
 };
 
-// What measure_inputs says of `checkpoint`; nothing if the options do not want it, or if no tensor
-// of the plan becomes so coarse that it matters (Q8_0 does not).
+// Returns the result of measure_inputs. Returns no means if the options turn calibration off, or if
+// every tensor of the plan keeps so many bits that calibration does not matter (Q8_0).
 InputMeans calibrate(const Checkpoint& checkpoint, const TensorPlan& plan,
                      const WriteOptions& options);
 
-// Hands the bytes of every tensor of the plan to `write`, tensor after tensor, and reports
+// Hands the bytes of every tensor of the plan to `write`, one tensor after another, and reports
 // progress.
 void stream_tensors(const std::string& path, const Checkpoint& checkpoint, const TensorPlan& plan,
                     const InputFacts& facts, const WriteOptions& options, const ByteSink& write);
 
-// Names, types and shapes of the plan's tensors, for the head of a file: by the names of `names`,
-// or by ours when it is null. Throws UnsupportedError for a tensor that `names` has no name for.
+// Returns names, types and shapes of the plan's tensors for the header of a file. Uses the names of
+// `names`, or GGUF's if it is nullptr. Throws UnsupportedError for a tensor that `names` does not
+// list.
 std::vector<NamedTensor> tensor_list(const TensorPlan& plan, const NameTable* names);
 
-// Writes a GGUF file: the metadata of `checkpoint`, and its tensors as `plan` says.
-// general.file_type and general.quantization_version tell `file_type`, if there is one.
+// Writes a GGUF file with the metadata of `checkpoint` and the tensors of `plan`. Sets
+// general.file_type and general.quantization_version if `file_type` is not nullptr.
 void write_model_gguf(const std::string& path, const Checkpoint& checkpoint, const TensorPlan& plan,
                       const FileType* file_type, const InputFacts& facts,
                       const WriteOptions& options);

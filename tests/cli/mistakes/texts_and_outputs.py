@@ -107,7 +107,7 @@ WRITING = [
     Mistake("limpid quantize tiny.gguf out.gguf q4km", f"no type 'q4km'; there are {TYPES}"),
     Mistake(
         "limpid quantize tiny.gguf out.gguf q2_k --imatrix story.txt",
-        "story.txt: at byte 0: number of entries: is 1701015119; this is no importance matrix",
+        "story.txt: at byte 0: number of entries: is 1701015119; this is not an importance matrix",
     ),
     Mistake(
         "limpid quantize tiny.gguf - q8_0",
