@@ -20,7 +20,7 @@ std::string_view ByteReader::take(uint64_t n, std::string_view field) {
 void ByteReader::seek(uint64_t offset, std::string_view field) {
   if (offset > size()) {
     fail(offset_, field,
-         fmt::format("lies at byte {} of a file of {}; is the download complete?", offset, size()));
+         fmt::format("is at byte {} of a file of {}; is the download complete?", offset, size()));
   }
   offset_ = offset;
 }

@@ -1,5 +1,15 @@
-// The one way that binary readers walk through a file: bounded, with an offset and a field name in
-// every error. Little-endian.
+// A cursor over the bytes of a file, shared by all binary readers. Every read is checked against
+// the end of the file, and every error names the file, the offset and the field. Numbers are
+// little-endian.
+//
+// A reader of "length, then text" looks like this:
+//
+//   ByteReader reader(path, bytes);
+//   const auto length = reader.number<uint64_t>("header.name_length");
+//   const std::string_view name = reader.take(length, "header.name");
+//
+// No length from a file can move the cursor past the end, so a reader that uses only this class
+// cannot read outside its map.
 #pragma once
 
 #include <bit>
@@ -17,9 +27,10 @@ namespace limpid {
 static_assert(std::endian::native == std::endian::little,
               "file readers assume a little-endian host");
 
+// The cursor. It copies no bytes: the views that take() returns point into the file.
 class ByteReader {
  public:
-  // `path` names the file in errors; both must outlive the reader.
+  // `path` names the file in errors. `path` and `bytes` must outlive the reader.
   ByteReader(std::string_view path, std::span<const std::byte> bytes)
       : path_(path), bytes_(bytes) {}
 
@@ -28,7 +39,8 @@ class ByteReader {
   uint64_t size() const { return bytes_.size(); }
   uint64_t remaining() const { return bytes_.size() - offset_; }
 
-  // The next number; throws FormatError naming `field` when fewer bytes are left.
+  // Reads the next number. Throws FormatError, which names `field`, when fewer bytes are left.
+  // memcpy is used because files do not align their numbers for the processor.
   template <typename T>
   T number(std::string_view field) {
     T value;
@@ -36,13 +48,14 @@ class ByteReader {
     return value;
   }
 
-  // The next `n` bytes, in place.
+  // Returns a view of the next `n` bytes and moves past them. Throws FormatError when fewer are
+  // left.
   std::string_view take(uint64_t n, std::string_view field);
 
-  // Moves to an absolute offset. Throws FormatError when it lies behind the end.
+  // Moves to an absolute offset. Throws FormatError when the offset is past the end.
   void seek(uint64_t offset, std::string_view field);
 
-  // Throws FormatError. `offset` is where the offending item begins.
+  // Throws FormatError. `offset` is where the bad item begins, which is often before offset().
   [[noreturn]] void fail(uint64_t offset, std::string_view field, const std::string& problem) const;
 
  private:

@@ -27,7 +27,8 @@ constexpr std::string_view kReadable =
     "Limpid reads folders of Hugging Face and Meta, safetensors, PyTorch .pth and .pt, GGUF, and "
     "llama2.c .bin files";
 
-// A folder that somebody took for a model: says what is in it.
+// Refuses a folder that is not a model. The message lists the first entries, so the user sees which
+// folder was meant.
 [[noreturn]] void refuse_folder(const std::string& path) {
   constexpr size_t kShown = 6;
   std::vector<std::string> names;
@@ -46,19 +47,22 @@ constexpr std::string_view kReadable =
       n_names > kShown ? ", ..." : "", kReadable));
 }
 
+// Refuses a file that no reader knows. The message says what the file is, or shows its first four
+// bytes.
 [[noreturn]] void refuse_content(const std::string& path, std::string_view text) {
   if (path.ends_with(".json")) {
     const std::string folder = std::filesystem::path(path).parent_path().string();
     throw UnsupportedError(
-        fmt::format("{} describes a model and holds no weights: name its folder, {}", path,
+        fmt::format("{} describes a model but holds no weights: name its folder, {}", path,
                     folder.empty() ? "." : folder));
   }
   refuse_foreign(path, text);
   std::string hex;
   for (const char c : text.substr(0, 4))
     hex += fmt::format(" {:02x}", static_cast<unsigned char>(c));
-  throw FormatError(path, 0, "magic",
-                    fmt::format("begins with{}, which is no known model file. {}", hex, kReadable));
+  throw FormatError(
+      path, 0, "magic",
+      fmt::format("begins with{}, which is not a known model format. {}", hex, kReadable));
 }
 
 }  // namespace
@@ -104,7 +108,7 @@ Checkpoint open_safetensors_file(const std::string& path) {
   return looks_like_hugging_face(folder) ? open_hugging_face_file(path) : open_safetensors(path);
 }
 
-// A shard that was named stands for its folder.
+// One shard of a Meta folder opens the whole folder.
 Checkpoint open_torch_file(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
@@ -116,6 +120,10 @@ Checkpoint open_torch_file(const std::string& path) {
 
 }  // namespace
 
+// The order of the tests matters. Magic numbers come first because they are certain. The legacy
+// llama2.c format has no magic number, only a plausible header, so its test comes after them. A
+// safetensors file cannot pass it: the upper half of the file's u64 header length is 0, and a
+// llama2.c header has `hidden_dim` there, which must be at least 1.
 Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);

@@ -1,4 +1,10 @@
-// A checkpoint is names -> tensor views, and metadata. Readers know bytes, not models.
+// A checkpoint is a map from names to tensor views, plus metadata. Every file format is read into
+// this one structure. Readers know bytes and names, not models: layouts/ gives the names a meaning,
+// and model/ builds the transformer.
+//
+// Tensor data is not copied. A view points into the memory map of its file, which `files` keeps
+// alive. The few tensors that no single range of a file holds are described by a DerivedTensor and
+// are built when they are first read.
 #pragma once
 
 #include <cstdint>
@@ -18,65 +24,70 @@
 
 namespace limpid {
 
-// Whose names and keys a checkpoint speaks. model/canonical translates all of them into GGUF's.
+// The vocabulary of a checkpoint's tensor names and metadata keys. layouts/ translates each of them
+// into GGUF's.
 enum class Naming : uint8_t {
   kGguf,         // blk.0.attn_q.weight, llama.block_count: Limpid's own vocabulary
   kHuggingFace,  // model.layers.0.self_attn.q_proj.weight; keys of config.json below `config.`
   kMeta,         // layers.0.attention.wq.weight; keys of params.json below `params.`
-  kStateDict,    // a bare state dictionary: its names tell whose it is
+  kStateDict,    // a bare state dictionary: its tensor names tell which of the others it uses
 };
 
-// A tensor that no single range of a file holds: shards to be joined, a transpose, strides.
+// A tensor that no single range of a file holds: shards that must be joined, a transposed matrix, a
+// tensor with strides, or data at an address that its type does not allow.
 struct DerivedTensor {
   std::string how;               // for `inspect`: "rows of 2 files joined", "transposed"
   std::function<Tensor()> make;  // of the dtype and shape that `tensors` states
-  // Where it is f32, f16 or bf16 and its rows are those of several views, one view after another:
-  // these, for whoever can do without the copy.
+  // The views whose rows, in this order, are the rows of the tensor. A caller that can work with
+  // these parts does not need the copy. Empty unless the dtype is f32, f16 or bf16.
   std::vector<TensorView> row_parts{};
 };
 
+// One model as it was found on disk, whatever its format.
 struct Checkpoint {
   std::string path;    // what the user named
   std::string format;  // "gguf v3", "llama2c", …
   Naming naming = Naming::kGguf;
-  // Of the rows of Q and K; nothing: as GGUF has it for the architecture.
+  // The order of the rows of Q and K. Without a value: the order of GGUF for the architecture.
   std::optional<RowOrder> row_order{};
   Metadata metadata;
-  // Views into `files`; those of `made` have no data.
+  // Views into `files`. A tensor that is also in `derived` has a null data pointer here.
   std::map<std::string, TensorView, std::less<>> tensors;
   std::vector<std::string> tensor_order;                      // names in file order
   std::map<std::string, DerivedTensor, std::less<>> derived;  // by name
-  std::vector<std::string> unused_tensors;  // of the file, in its order; the model ignores them
+  std::vector<std::string> unused_tensors;  // names in file order; the model ignores them
 
   std::vector<std::shared_ptr<const MappedFile>> files;  // keep the views alive
-  std::vector<std::shared_ptr<Tensor>> owned;  // so do these, of checkpoints built in memory
-  // Files beside the weights, by their names: tokenizer.json, tokenizer.model, merges.txt, …
+  std::vector<std::shared_ptr<Tensor>> owned;            // the same for checkpoints built in memory
+  // Other files of the model, by file name: tokenizer.json, tokenizer.model, merges.txt, …
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> attachments;
 
-  // Null when there is none of that name.
+  // Returns null when there is no tensor of that name.
   const TensorView* find(std::string_view name) const {
     const auto it = tensors.find(name);
     return it == tensors.end() ? nullptr : &it->second;
   }
 
-  // The tensor with its bytes: the view into its file, or, if it has to be made, into `storage`,
-  // which then owns it. Throws ArgumentError for a name that is not there.
+  // Returns the tensor with its bytes. The view points into the tensor's file or, for a derived
+  // tensor, into `storage`, which then owns the bytes. Throws ArgumentError for an unknown name.
   TensorView read(std::string_view name, Tensor& storage) const;
 };
 
-// Throws ResourceError when the file on disk has become smaller than its map: to read what is gone
-// would be fatal.
+// Throws ResourceError when the file on disk has become smaller than its map. Reading a mapped page
+// that the file no longer has would end the process with SIGBUS.
 void check_not_shrunk(const MappedFile& file);
 
-// Pages of the checkpoint's files that have been read, and are not needed for now, are given back.
-// `part` may lie elsewhere, in memory that a test or a reader made: that is left alone.
+// Tells the system that `part` of a mapped file has been read and is not needed for now, so its
+// pages may be reused. A `part` outside the checkpoint's files, in memory that a test or a reader
+// allocated, is left alone.
 void leave_file(const Checkpoint& checkpoint, std::span<const std::byte> part);
 
-// Looks at what is at `path` and opens it with the reader that knows it: a Hugging Face folder,
-// safetensors (with a config.json beside it: that folder), PyTorch .pth and .pt, GGUF (also split
-// files) or llama2.c `.bin`. `tokenizer_path` names llama2.c's separate tokenizer file; empty:
-// `tokenizer.bin` or `tok512.bin` beside the model if one is there. Throws FormatError,
-// UnsupportedError, ResourceError.
+// Opens the file or folder at `path` with the reader for its format: a Hugging Face folder,
+// safetensors (with a config.json beside it, that folder is opened), PyTorch .pth and .pt, GGUF
+// (also split files) or llama2.c `.bin`. The content of a file decides, not its name.
+// `tokenizer_path` names llama2.c's separate tokenizer file; when it is empty,
+// `tok<vocab_size>.bin` or `tokenizer.bin` beside the model is used if there is one. Throws
+// FormatError, UnsupportedError, ResourceError.
 Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer_path = "");
 
 }  // namespace limpid

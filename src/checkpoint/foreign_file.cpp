@@ -14,10 +14,11 @@ constexpr std::string_view kOlderThanGguf =
     "a format before GGUF, which is not read: download the model as GGUF, or convert it with "
     "llama.cpp";
 
+// The first bytes of a format, its name, and the advice for its user.
 struct Magic {
   std::string_view bytes;
-  std::string_view what;  // what a file is that begins so
-  std::string_view then;  // what to do
+  std::string_view what;  // what such a file is
+  std::string_view then;  // what the user can do
 };
 constexpr Magic kMagics[] = {
     {"lmgg", "a GGML file", kOlderThanGguf},
@@ -52,7 +53,7 @@ bool starts_with_in_any_case(std::string_view text, std::string_view beginning) 
 }
 
 bool is_text(std::string_view bytes) {
-  constexpr size_t kFewest = 8;  // less may be anything
+  constexpr size_t kFewest = 8;  // fewer bytes prove nothing
   return bytes.size() >= kFewest && std::ranges::all_of(bytes.substr(0, kLookedAt), [](char c) {
            return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
          });
@@ -78,7 +79,7 @@ std::string describe_foreign(std::string_view bytes) {
   }
   if (!is_text(text)) return "";
   return fmt::format(
-      "text that begins with '{}': name the weights; if this was a download, that is the server's "
+      "text that begins with '{}': name the weights; if you downloaded it, this is the server's "
       "answer",
       beginning_of(text));
 }
@@ -86,7 +87,7 @@ std::string describe_foreign(std::string_view bytes) {
 void refuse_foreign(const std::string& path, std::string_view bytes) {
   const std::string description = describe_foreign(bytes);
   if (!description.empty())
-    throw UnsupportedError(fmt::format("{} is no model but {}", path, description));
+    throw UnsupportedError(fmt::format("{} is not a model but {}", path, description));
 }
 
 }  // namespace limpid

@@ -1,4 +1,5 @@
-// Files that somebody took for a model: half-finished downloads, web pages, archives.
+// Recognises files that are often mistaken for models: incomplete downloads, web pages, archives,
+// older formats. The error can then say what the file is and what to do.
 #pragma once
 
 #include <string>
@@ -6,11 +7,11 @@
 
 namespace limpid {
 
-// What a file that begins with `bytes` is, and what to do about it: "a web page: …", "a gzip
-// archive: …". "" when it is nothing known.
+// Describes a file that begins with `bytes`, and says what to do: "a web page: …", "a gzip archive:
+// …". Returns "" for an unknown file.
 std::string describe_foreign(std::string_view bytes);
 
-// Throws UnsupportedError with that description, when there is one.
+// Throws UnsupportedError with that description. Does nothing for an unknown file.
 void refuse_foreign(const std::string& path, std::string_view bytes);
 
 }  // namespace limpid

@@ -12,16 +12,19 @@
 namespace limpid {
 namespace {
 
-// The fewest bytes that an entry can take: a one-byte name and one value; a one-byte name and no
-// dimensions.
+// The smallest possible entries. Metadata: the length of the key (8), a key of one byte, its type
+// (4), a value of one byte. Tensors: the length of the name (8), a name of one byte, the number of
+// dimensions (4), no dimensions, the type (4), the data offset (8).
 constexpr uint64_t kMinMetadataBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 4 + 8;
 
+// Versions 2 and 3 differ only in that 3 allows big-endian files. The version of a big-endian file,
+// read as little-endian, has its low 16 bits 0: this is how such a file is recognised.
 uint32_t read_version(ByteReader& reader) {
   const uint64_t start = reader.offset();
   const auto version = reader.number<uint32_t>("header.version");
   if (version == 2 || version == 3) return version;
-  if (version == 0) reader.fail(start, "header.version", "0 is no version");
+  if (version == 0) reader.fail(start, "header.version", "unknown version 0");
   if ((version & 0xffff) == 0) {
     throw UnsupportedError(fmt::format(
         "{}: at byte {}: header.version: a big-endian GGUF file; only little-endian files are read",
@@ -32,13 +35,14 @@ uint32_t read_version(ByteReader& reader) {
                   reader.path(), start, version));
 }
 
-// A count that the rest of the file can hold, other counts aside.
+// Reads a count and checks that so many entries fit in the rest of the file. A damaged count cannot
+// cause a large allocation that way.
 uint64_t read_count(ByteReader& reader, const char* field, uint64_t min_bytes) {
   const uint64_t start = reader.offset();
   const auto count = reader.number<uint64_t>(field);
   if (count > reader.remaining() / min_bytes) {
     reader.fail(start, field,
-                fmt::format("{} entries cannot lie in the {} bytes left of {}; is the download "
+                fmt::format("{} entries do not fit in the {} bytes left of {}; is the download "
                             "complete?",
                             count, reader.remaining(), reader.size()));
   }

@@ -12,18 +12,20 @@
 namespace limpid {
 namespace {
 
-// Limits of our own, beside those that the file's size sets.
-constexpr uint64_t kLongestKey = 65535;  // of the specification
+// Limits on what a file may ask for. kLongestKey is in the specification. The others are Limpid's,
+// far above what real models need (the largest vocabularies have some 260,000 tokens).
+constexpr uint64_t kLongestKey = 65535;
 constexpr uint64_t kLongestString = uint64_t{1} << 28;
 constexpr uint64_t kLongestArray = uint64_t{1} << 26;
 constexpr uint32_t kLargestAlignment = 1u << 24;
 constexpr int kDeepestArray = 4;
 
+// Reads a type number into `type` and returns what is known of that type.
 const GgufTypeInfo& read_type(ByteReader& reader, const std::string& field, GgufType& type) {
   const uint64_t start = reader.offset();
   const auto id = reader.number<uint32_t>(field);
   const GgufTypeInfo* info = gguf_type_info(id);
-  if (info == nullptr) reader.fail(start, field, fmt::format("{} is no metadata type", id));
+  if (info == nullptr) reader.fail(start, field, fmt::format("unknown metadata type {}", id));
   type = static_cast<GgufType>(id);
   return *info;
 }
@@ -51,16 +53,18 @@ bool read_bool(ByteReader& reader, std::string_view field) {
   return value == 1;
 }
 
+// Reads `count` numbers that the file holds as File and the metadata as Element.
 template <typename File, typename Element>
 std::vector<Element> read_numbers(ByteReader& reader, std::string_view field, uint64_t count) {
   std::vector<Element> values(count);
   for (Element& value : values) {
-    // i8 are numbers here, no characters. NOLINTNEXTLINE(bugprone-signed-char-misuse)
+    // An i8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
     value = static_cast<Element>(reader.number<File>(field));
   }
   return values;
 }
 
+// Reads u64 values into the int64_t that Metadata keeps. Larger values are refused.
 std::vector<int64_t> read_unsigned(ByteReader& reader, std::string_view field, uint64_t count) {
   std::vector<int64_t> values(count);
   for (int64_t& value : values) {
@@ -74,6 +78,8 @@ std::vector<int64_t> read_unsigned(ByteReader& reader, std::string_view field, u
   return values;
 }
 
+// Reads the count of an array and checks it against the bytes that are left. kLongestArray alone
+// would allow an array of 2^26 strings in a file of a few bytes.
 uint64_t read_array_length(ByteReader& reader, const std::string& field,
                            const GgufTypeInfo& element) {
   const uint64_t start = reader.offset();
@@ -84,13 +90,15 @@ uint64_t read_array_length(ByteReader& reader, const std::string& field,
   }
   if (count > reader.remaining() / element.min_bytes) {
     reader.fail(start, field,
-                fmt::format("an array of {} {} cannot lie in the {} bytes left of {}; is the "
+                fmt::format("an array of {} {} does not fit in the {} bytes left of {}; is the "
                             "download complete?",
                             count, element.name, reader.remaining(), reader.size()));
   }
   return count;
 }
 
+// Reads an array: type of the elements, count, elements. Arrays may contain arrays, `depth` levels
+// down; a limit on the depth bounds the recursion.
 MetadataValue read_array(ByteReader& reader, const std::string& field, int depth) {
   const uint64_t start = reader.offset();
   if (depth >= kDeepestArray) {
@@ -141,6 +149,8 @@ MetadataValue read_array(ByteReader& reader, const std::string& field, int depth
   return {std::move(storage), fmt::format("array of {}", element.name)};
 }
 
+// Reads one value. Integers are widened to int64_t and f32 to double; `type_name` remembers the
+// type in the file, so that a written copy has the same types.
 MetadataValue read_value(ByteReader& reader, const std::string& field, GgufType type) {
   const auto integer = [](auto value) -> MetadataValue::Storage { return int64_t{value}; };
   const auto storage = [&]() -> MetadataValue::Storage {
@@ -186,7 +196,7 @@ uint32_t check_alignment(const ByteReader& reader, uint64_t offset, const Metada
   const auto alignment = static_cast<uint32_t>(std::get<int64_t>(value.value));
   if (alignment < 8 || alignment > kLargestAlignment || !std::has_single_bit(alignment)) {
     reader.fail(offset, field,
-                fmt::format("{} is no power of two from 8 to {}", alignment, kLargestAlignment));
+                fmt::format("{} is not a power of two from 8 to {}", alignment, kLargestAlignment));
   }
   return alignment;
 }
@@ -201,7 +211,7 @@ std::string read_gguf_name(ByteReader& reader, const std::string& field, uint64_
   }
   const std::string_view name = reader.take(length, field);
   if (!is_clean_utf8(name)) {
-    reader.fail(start, field, fmt::format("'{}' is no UTF-8 text without NUL", printable(name)));
+    reader.fail(start, field, fmt::format("'{}' is not UTF-8 text without NUL", printable(name)));
   }
   return std::string(name);
 }

@@ -24,8 +24,8 @@ int64_t required_integer(const Metadata& metadata, const std::string& path, cons
   fail(path, key, "must be a non-negative integer of at most 32 bits");
 }
 
-// `base` such that the parts are base-00001-of-0000N.gguf; fails when `path` is not the first of
-// `count`.
+// Returns `base`, where the parts are named base-00001-of-0000N.gguf. Fails when `path` is not
+// named as the first of `count` parts.
 std::string base_of_first_part(const std::string& path, int64_t count) {
   const std::string suffix = fmt::format("-00001-of-{:05}.gguf", count);
   if (!path.ends_with(suffix)) {
@@ -37,6 +37,7 @@ std::string base_of_first_part(const std::string& path, int64_t count) {
   return path.substr(0, path.size() - suffix.size());
 }
 
+// A part must have the number that its file name says, and know of as many parts as the first one.
 void check_part(const GgufFile& part, const std::string& path, int64_t number, int64_t count) {
   const int64_t part_number = required_integer(part.metadata, path, "split.no");
   if (part_number != number) {
@@ -57,7 +58,7 @@ void append_gguf_tensors(Checkpoint& checkpoint, const std::string& path,
     if (!checkpoint.tensors.try_emplace(tensor.name, tensor.view).second) {
       throw FormatError(path, tensor.info_offset,
                         fmt::format("tensor '{}'", printable(tensor.name)),
-                        "is in an earlier part of the model already");
+                        "is already in an earlier part of the model");
     }
     checkpoint.tensor_order.push_back(tensor.name);
   }

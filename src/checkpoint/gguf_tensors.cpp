@@ -16,17 +16,19 @@
 namespace limpid {
 namespace {
 
-constexpr uint64_t kLongestTensorName = 64;  // of the specification
+constexpr uint64_t kLongestTensorName = 64;  // as the specification says
 
+// A table entry before its data has been checked.
 struct Entry {
   GgufTensor tensor;
-  std::string label;  // "tensor 'name'"
-  uint64_t offset_offset = 0;
-  uint64_t offset = 0;  // of the data, from the start of the data section
+  std::string label;           // "tensor 'name'"
+  uint64_t offset_offset = 0;  // where the file states `offset`, for errors
+  uint64_t offset = 0;         // of the data, from the start of the data section
   uint64_t n_bytes = 0;
 };
 
-// Innermost first in the file, outermost first in the shape.
+// The file lists the innermost dimension first; Shape lists it last. A matrix of 32,000 rows by
+// 2,048 columns is [2048, 32000] in the file and {32000, 2048} in Limpid.
 Shape read_shape(ByteReader& reader, const std::string& label) {
   const uint64_t start = reader.offset();
   const auto n_dims = reader.number<uint32_t>(label + ".n_dims");
@@ -57,7 +59,8 @@ DType read_dtype(ByteReader& reader, const std::string& label) {
   const uint64_t start = reader.offset();
   const auto id = reader.number<uint32_t>(label + ".type");
   const GgmlType* type = ggml_type(id);
-  if (type == nullptr) reader.fail(start, label + ".type", fmt::format("{} is no tensor type", id));
+  if (type == nullptr)
+    reader.fail(start, label + ".type", fmt::format("unknown tensor type {}", id));
   if (!type->dtype) {
     throw UnsupportedError(fmt::format(
         "{}: at byte {}: {} has type {}, which is not read; obtain the model in one of {}",
@@ -66,13 +69,15 @@ DType read_dtype(ByteReader& reader, const std::string& label) {
   return *type->dtype;
 }
 
+// Bytes of the tensor's data. Quantised types store blocks along a row (Q4_0: 32 elements in 18
+// bytes), so a row must be a whole number of blocks.
 uint64_t count_bytes(const ByteReader& reader, const Entry& entry) {
   const DTypeInfo& info = dtype_info(entry.tensor.view.dtype);
   const Shape& shape = entry.tensor.view.shape;
   if (shape.cols() % info.block_size != 0) {
     reader.fail(entry.tensor.info_offset, entry.label + ".dims[0]",
-                fmt::format("{} is no multiple of the {} elements in a block of {}", shape.cols(),
-                            info.block_size, info.name));
+                fmt::format("{} is not a multiple of the {} elements in a block of {}",
+                            shape.cols(), info.block_size, info.name));
   }
   const uint64_t n_blocks = static_cast<uint64_t>(shape.n_elements()) / info.block_size;
   const auto n_bytes = checked_mul<uint64_t>(n_blocks, info.block_bytes);
@@ -97,20 +102,21 @@ Entry read_entry(ByteReader& reader, uint64_t index) {
   return entry;
 }
 
-// Writers place tensors one after another, each padded to the alignment; so must a file that is to
-// be trusted.
+// Writers place tensors one after another, each padded to the alignment. Limpid requires exactly
+// that: then no two tensors overlap, and the end of the last one proves that all of them are inside
+// the file.
 void check_offset(const ByteReader& reader, const Entry& entry, uint64_t expected,
                   uint32_t alignment) {
   if (entry.offset == expected) return;
   const char* fault = entry.offset % alignment != 0 ? "is not aligned"
-                      : entry.offset < expected     ? "overlaps what lies before it"
+                      : entry.offset < expected     ? "overlaps the tensor before it"
                                                     : "leaves a gap before it";
   reader.fail(entry.offset_offset, entry.label + ".offset",
               fmt::format("{} {}, expected {} with alignment {}", entry.offset, fault, expected,
                           alignment));
 }
 
-// Where the data of `entry` ends, padded, in the data section.
+// Where the data of `entry` ends in the data section, rounded up to the alignment.
 uint64_t padded_end(const ByteReader& reader, const Entry& entry, uint32_t alignment) {
   const auto end = checked_add(entry.offset, entry.n_bytes);
   const auto padded = end ? checked_align_up(*end, alignment) : std::nullopt;
@@ -128,6 +134,7 @@ uint64_t start_of_data(const ByteReader& reader, uint32_t alignment) {
   return *start;
 }
 
+// The last tensor must end inside the file.
 void check_extent(const ByteReader& reader, const Entry& last, uint64_t data_start) {
   const auto in_section = checked_add(last.offset, last.n_bytes);
   const auto needed = in_section ? checked_add(data_start, *in_section) : std::nullopt;
@@ -163,7 +170,7 @@ std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, ui
   check_extent(reader, entries.back(), data_start);
   tensors.reserve(entries.size());
   for (Entry& entry : entries) {
-    // Proven above for the last; once more for each view on its own, where the pointer is made.
+    // check_extent proved this for all tensors; here it is proved again where a pointer is formed.
     const uint64_t begin = data_start + entry.offset;
     if (begin > bytes.size() || entry.n_bytes > bytes.size() - begin) {
       reader.fail(entry.offset_offset, entry.label + ".data", "lies outside the file");

@@ -22,7 +22,7 @@ constexpr std::array<GgufTypeInfo, 13> kTypes = {{
     {"f64", 8},
 }};
 
-// Numbers of ggml.h. "removed" ones were written by early versions or held repacked weights.
+// The numbers of ggml.h. Early versions wrote the "removed" ones, or they held repacked weights.
 constexpr GgmlType kTensorTypes[] = {
     {0, "F32", DType::kF32},
     {1, "F16", DType::kF16},

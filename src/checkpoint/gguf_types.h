@@ -1,4 +1,5 @@
-// Numbers that a GGUF file uses for its metadata types and tensor types.
+// The numbers of GGUF's metadata types and tensor types, from ggml's specification and ggml.h. The
+// two lists are separate: metadata type 6 is f32, tensor type 6 is Q5_0.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ inline constexpr std::string_view kGgufMagic = "GGUF";
 inline constexpr uint32_t kGgufDefaultAlignment = 32;
 inline constexpr uint32_t kGgufMaxDims = 4;
 
+// Types of metadata values.
 enum class GgufType : uint32_t {
   kU8 = 0,
   kI8 = 1,
@@ -32,26 +34,26 @@ enum class GgufType : uint32_t {
 
 struct GgufTypeInfo {
   std::string_view name;  // "u32", "string", …
-  uint32_t min_bytes;     // of one value in the file; exact for numbers
+  uint32_t min_bytes;     // the fewest bytes of a value in the file; exact for numbers
 };
 
-// nullptr for a number that GGUF does not define.
+// Returns null for a number that GGUF does not define.
 const GgufTypeInfo* gguf_type_info(uint32_t type);
 
-// A tensor type of ggml, whether Limpid reads it or not.
+// A tensor type of ggml, also one that Limpid does not read.
 struct GgmlType {
   uint32_t id;
   std::string_view name;
-  std::optional<DType> dtype;  // empty: known, but not read
+  std::optional<DType> dtype;  // empty when Limpid does not read the type
 };
 
-// Those that Limpid reads, between commas: "F32, F16, Q4_0, …".
+// The types that Limpid reads, separated by commas: "F32, F16, Q4_0, …".
 std::string readable_ggml_types();
 
-// nullptr for a number that ggml never defined.
+// Returns null for a number that ggml never defined.
 const GgmlType* ggml_type(uint32_t id);
 
-// The number that GGUF files use for `dtype`; nullopt for u8 and bool.
+// The number of `dtype` in GGUF files; nullopt for u8 and bool, which GGUF lacks.
 std::optional<uint32_t> ggml_type_id(DType dtype);
 
 }  // namespace limpid

@@ -18,6 +18,7 @@ namespace {
 constexpr uint64_t kAlignment = kGgufDefaultAlignment;
 constexpr size_t kLongestTensorName = 64;
 
+// Appends a number as the host holds it: byte_reader.h asserts that hosts are little-endian.
 template <typename T>
 void put(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(T));
@@ -28,7 +29,7 @@ void put_string(std::string& out, std::string_view text) {
   out += text;
 }
 
-// The metadata type that `name` names, if GGUF has it.
+// The GGUF type of that name, if there is one.
 std::optional<GgufType> type_from_name(std::string_view name) {
   for (uint32_t id = 0; const GgufTypeInfo* info = gguf_type_info(id); ++id) {
     if (info->name == name) return static_cast<GgufType>(id);
@@ -78,6 +79,7 @@ void put_integer(std::string& out, GgufType type, int64_t value) {
   }
 }
 
+// A double fits f32 when the conversion there and back gives the same value, or when it is a NaN.
 bool fits(GgufType type, double value) {
   return type == GgufType::kF64 ||
          (type == GgufType::kF32 &&
@@ -92,7 +94,7 @@ void put_real(std::string& out, GgufType type, double value) {
   }
 }
 
-// The type that the name asks for when all values fit it, else the widest.
+// The type that `type_name` names when all values fit it; otherwise `widest`.
 template <typename T>
 GgufType choose(std::string_view type_name, std::span<const T> values, GgufType widest) {
   const auto named = type_from_name(type_name);
@@ -103,8 +105,8 @@ GgufType choose(std::string_view type_name, std::span<const T> values, GgufType 
   return *named;
 }
 
-// Appends the type of a value and the value; or, for an element of an array of arrays, only the
-// value.
+// Appends one metadata value. A top-level value begins with its type; an element of an array does
+// not repeat it.
 class ValueWriter {
  public:
   ValueWriter(std::string& out, std::string_view key) : out_(out), key_(key) {}
@@ -187,6 +189,7 @@ class ValueWriter {
   std::string_view key_;
 };
 
+// Keys that are true only of the file that was read.
 bool describes_the_old_file(std::string_view key) {
   return key == "general.alignment" || key.starts_with("split.");
 }
@@ -207,6 +210,7 @@ uint64_t count_metadata(const Metadata& metadata) {
 
 uint64_t align_up(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
+// The table states where the data of each tensor will begin, so it follows from the shapes alone.
 void put_tensor_table(std::string& out, std::span<const NamedTensor> tensors) {
   std::unordered_set<std::string_view> names;
   uint64_t offset = 0;
@@ -217,11 +221,12 @@ void put_tensor_table(std::string& out, std::span<const NamedTensor> tensors) {
                  tensor.name.size(), kLongestTensorName);
     LIMPID_CHECK(ArgumentError, names.insert(tensor.name).second, "two tensors are named '{}'",
                  tensor.name);
-    LIMPID_CHECK(
-        ArgumentError, shape.rank() <= static_cast<int>(kGgufMaxDims) && shape.n_elements() > 0,
-        "'{}' has shape {}; GGUF holds 1 to 4 dimensions above 0", tensor.name, shape.to_string());
+    LIMPID_CHECK(ArgumentError,
+                 shape.rank() <= static_cast<int>(kGgufMaxDims) && shape.n_elements() > 0,
+                 "'{}' has shape {}; GGUF takes up to 4 dimensions, none of them 0", tensor.name,
+                 shape.to_string());
     const auto type = ggml_type_id(tensor.view.dtype);
-    LIMPID_CHECK(UnsupportedError, type.has_value(), "'{}' is {}, which GGUF has no type for",
+    LIMPID_CHECK(UnsupportedError, type.has_value(), "'{}' is {}, for which GGUF has no type",
                  tensor.name, dtype_info(tensor.view.dtype).name);
     put_string(out, tensor.name);
     put(out, static_cast<uint32_t>(shape.rank()));
@@ -248,6 +253,7 @@ GgufStream::GgufStream(const std::string& path, const Metadata& metadata,
   for (const NamedTensor& tensor : tensors) sizes_.push_back(tensor.view.n_bytes());
 }
 
+// Fills the file with zeros up to the next multiple of the alignment.
 void GgufStream::pad() {
   static constexpr char kZeros[kAlignment] = {};
   file_.write({kZeros, static_cast<size_t>(align_up(file_.size()) - file_.size())});
@@ -255,7 +261,7 @@ void GgufStream::pad() {
 
 void GgufStream::write(std::span<const std::byte> bytes) {
   LIMPID_CHECK(ArgumentError, tensor_ < sizes_.size() && bytes.size() <= sizes_[tensor_] - written_,
-               "[gguf writer] {} bytes are more than tensor {} has left", bytes.size(), tensor_);
+               "[gguf writer] {} bytes are more than tensor {} still needs", bytes.size(), tensor_);
   file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   written_ += bytes.size();
   if (written_ < sizes_[tensor_]) return;

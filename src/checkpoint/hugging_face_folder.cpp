@@ -41,9 +41,12 @@ std::string_view text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-// The shards that the index names, each with the tensors that it must hold.
+// The shards that the index names, each with the tensors that it must hold:
+//   {"model-00001-of-00002.safetensors": {"model.embed_tokens.weight", …}, …}
 using Shards = std::map<std::string, std::set<std::string>>;
 
+// The index is a JSON file whose "weight_map" has the name of a shard for each tensor. A shard's
+// name comes from the file, so check_name refuses one that leaves the folder.
 Shards read_index(const ModelFolder& folder) {
   const auto file = folder.open(kIndex);
   const std::string path = fmt::format("{}/{}", folder.path(), kIndex);
@@ -61,19 +64,22 @@ Shards read_index(const ModelFolder& folder) {
     folder.check_name(name);
     shards[std::string(name)].insert(std::string(tensor));
   }
-  if (shards.empty()) map.fail("names no tensor");
+  if (shards.empty()) map.fail("does not name any tensor");
   return shards;
 }
 
-// safetensors says which framework wrote it; TensorFlow and Flax transpose.
+// __metadata__.format says which framework wrote the file. TensorFlow and Flax store the matrices
+// of linear layers transposed, so their files are refused.
 void check_framework(const std::string& path, const std::map<std::string, std::string>& metadata) {
   const auto format = metadata.find("format");
   LIMPID_CHECK(UnsupportedError,
                format == metadata.end() || (format->second != "tf" && format->second != "flax"),
-               "{}: __metadata__.format is `{}`; only weights of PyTorch are read", path,
+               "{}: __metadata__.format is `{}`; only PyTorch weights are read", path,
                format->second);
 }
 
+// Opens each shard once and compares its tensors with the index: each tensor must be in the shard
+// that the index names, and no shard may hold others.
 void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
   const std::string index = fmt::format("{}/{}", folder.path(), kIndex);
   const Shards shards = read_index(folder);
@@ -111,7 +117,7 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
   }
 }
 
-// Says what is there instead of the weights that were looked for.
+// Refuses a folder without safetensors weights, and says which weights it has instead.
 [[noreturn]] void refuse_without_weights(const ModelFolder& folder) {
   for (const std::string_view name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     LIMPID_CHECK(UnsupportedError, !folder.contains(name),
@@ -136,7 +142,8 @@ void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
   }
 }
 
-// `weights`: a file of the folder; empty: what the folder says.
+// `weights` names a file of the folder. When it is empty, the folder's own names decide: first
+// model.safetensors, then the index.
 Checkpoint open_folder(const std::string& path, const std::string& weights) {
   const ModelFolder folder(path);
   LIMPID_CHECK(ResourceError, folder.contains(kConfig), "{} has no {}; download it too", path,

@@ -1,5 +1,5 @@
-// A model as Hugging Face has it: config.json, safetensors in one file or several, and the files of
-// its tokenizer. docs/formats/hugging_face.md
+// A model as Hugging Face publishes it: a folder with config.json, weights in one safetensors file
+// or in several shards, and the files of the tokenizer. docs/formats/hugging_face.md
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace limpid {
 
-// config.json and generation_config.json become metadata below `config.` and `generation_config.`;
-// what belongs to the tokenizer and the chat template (tokenizer.json, tokenizer_config.json,
-// chat_template.jinja, …) becomes attachments. Weights are model.safetensors, or the shards that
-// model.safetensors.index.json names. Throws FormatError, UnsupportedError, ResourceError, each
-// saying which file is at fault.
+// config.json and generation_config.json become metadata below `config.` and `generation_config.`.
+// The files of the tokenizer and the chat template (tokenizer.json, tokenizer_config.json,
+// chat_template.jinja, …) become attachments. The weights are in model.safetensors, or in the
+// shards that model.safetensors.index.json names. Throws FormatError, UnsupportedError,
+// ResourceError; each names the file at fault.
 Checkpoint open_hugging_face_folder(const std::string& path);
 
-// One .safetensors file with a config.json beside it: the same, with these weights. A shard of
-// several stands for all of them.
+// Opens one .safetensors file with a config.json beside it, as a folder with these weights. When
+// the file is one of several shards, all shards are opened.
 Checkpoint open_hugging_face_file(const std::string& path);
 
-// Whether a config.json lies in the folder / beside the file.
+// Whether `folder` contains a config.json. An empty name is the current folder.
 bool looks_like_hugging_face(const std::string& folder);
 
 }  // namespace limpid

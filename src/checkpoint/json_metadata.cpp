@@ -23,6 +23,7 @@ std::vector<T> collect(simdjson::dom::array array, Read read) {
   return values;
 }
 
+// The narrowest type that holds all elements: [1, 2] is an array of integers, [1, 2.5] of numbers.
 MetadataValue array_value(simdjson::dom::array array) {
   const auto all = [&](bool (*is)(element)) {
     for (const element item : array) {
@@ -51,6 +52,7 @@ MetadataValue array_value(simdjson::dom::array array) {
   return {MetadataValue::Array{}, "array"};
 }
 
+// Adds the members of `object` one by one, and collects the full keys of null members in `nulls`.
 void add_object(simdjson::dom::object object, const std::string& prefix, Metadata& metadata,
                 std::vector<std::string>& nulls) {
   for (const auto& [name, value] : object) {

@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kV1HeaderBytes = 256;
 
-// The seven i32 of both headers, in their order. A legacy file says "untied" by a negative
-// vocab_size.
+// The seven i32 of both headers, in file order. A legacy file has a negative vocab_size when the
+// output matrix is separate from the embedding (not tied).
 struct Header {
   int64_t d_model = 0;
   int64_t d_ff = 0;
@@ -33,10 +33,11 @@ struct Header {
   int64_t d_kv() const { return n_kv_heads * head_dim(); }
 };
 
+// A number of the header: its name for errors, where it is kept, and its largest value.
 struct HeaderItem {
   const char* name;
   int64_t Header::*member;
-  int64_t largest;  // the limits keep every product of sizes below 2^63
+  int64_t largest;  // the limits keep all products of sizes below 2^63
 };
 constexpr std::array<HeaderItem, 7> kHeaderItems = {{{"dim", &Header::d_model, 1 << 20},
                                                      {"hidden_dim", &Header::d_ff, 1 << 20},
@@ -51,6 +52,8 @@ struct HeaderFault {
   std::string problem;
 };
 
+// The first number that a model cannot have, if any. This check is also how a legacy file is
+// recognised, so it must refuse what other formats begin with.
 std::optional<HeaderFault> find_fault(const Header& header) {
   for (size_t i = 0; i < kHeaderItems.size(); ++i) {
     const int64_t value = header.*kHeaderItems[i].member;
@@ -59,11 +62,11 @@ std::optional<HeaderFault> find_fault(const Header& header) {
     }
   }
   if (header.d_model % header.n_heads != 0 || header.head_dim() % 2 != 0) {
-    return HeaderFault{3, fmt::format("dim {} in {} heads leaves no even head size", header.d_model,
-                                      header.n_heads)};
+    return HeaderFault{3, fmt::format("dim {} in {} heads does not give an even head size",
+                                      header.d_model, header.n_heads)};
   }
   if (header.n_heads % header.n_kv_heads != 0) {
-    return HeaderFault{4, fmt::format("{} heads do not share {} key/value heads evenly",
+    return HeaderFault{4, fmt::format("{} heads are not a multiple of {} key/value heads",
                                       header.n_heads, header.n_kv_heads)};
   }
   return std::nullopt;
@@ -91,11 +94,13 @@ Header read_header(ByteReader& reader, bool legacy) {
   return header;
 }
 
-// Takes matrices from the file in the order in which they lie there.
+// Gives each tensor its bytes. The files store no names and no offsets, only matrices in a fixed
+// order, so a reader must place them in exactly that order.
 class Placer {
  public:
   Placer(ByteReader& reader, Checkpoint& checkpoint) : reader_(reader), checkpoint_(checkpoint) {}
 
+  // The next tensor. The reader moves past its bytes.
   void place(const std::string& name, Shape shape) {
     const std::string_view bytes = reader_.take(tensor_bytes(DType::kF32, shape), name);
     const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
@@ -103,6 +108,7 @@ class Placer {
     checkpoint_.tensor_order.push_back(name);
   }
 
+  // The same matrix of all layers: both formats store wq of layer 0, 1, 2, …, then wk, and so on.
   void place_layers(const char* suffix, int64_t n_layers, Shape shape) {
     for (int64_t i = 0; i < n_layers; ++i) place(fmt::format("blk.{}.{}", i, suffix), shape);
   }
@@ -127,7 +133,8 @@ void place_feed_forward(Placer& placer, const Header& header) {
   placer.place_layers("ffn_up.weight", header.n_layers, {header.d_ff, d});    // w3
 }
 
-// Legacy: in the order of the computation; the two tables of rotary angles are skipped.
+// The legacy order is that of the computation. Its two tables of rotary angles (cos and sin, each
+// seq_len * head_dim / 2 floats) are skipped: Limpid computes the angles.
 void place_legacy(Placer& placer, const Header& header, ByteReader& reader) {
   const int64_t d = header.d_model;
   placer.place("token_embd.weight", {header.vocab_size, d});
@@ -142,7 +149,7 @@ void place_legacy(Placer& placer, const Header& header, ByteReader& reader) {
   if (!header.tied) placer.place("output.weight", {header.vocab_size, d});
 }
 
-// Version 1: norms first.
+// Version 1 stores all norms first, and no tables.
 void place_v1(Placer& placer, const Header& header) {
   const int64_t d = header.d_model;
   placer.place_layers("attn_norm.weight", header.n_layers, {d});
@@ -154,6 +161,9 @@ void place_v1(Placer& placer, const Header& header) {
   if (!header.tied) placer.place("output.weight", {header.vocab_size, d});
 }
 
+// The size that the header implies. The formats have no other check against a truncated file, and a
+// wrong guess at the format fails here too. A layer has two norms (2 d), wq and wo (2 d^2), wk and
+// wv (2 d_kv d), and three feed-forward matrices (3 d d_ff).
 uint64_t expected_size(const Header& header, bool legacy) {
   const int64_t d = header.d_model;
   const int64_t layer = 2 * d + 2 * d * d + 2 * header.d_kv() * d + 3 * d * header.d_ff;
@@ -177,12 +187,12 @@ void set_metadata(Metadata& metadata, const Header& header) {
   set_u32("llama.rope.dimension_count", header.head_dim());
   set_u32("llama.attention.head_count", header.n_heads);
   set_u32("llama.attention.head_count_kv", header.n_kv_heads);
-  // Constants of llama2.c's code; its files do not carry them.
+  // llama2.c's code has these as constants; its files do not store them.
   set_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
   set_f32("llama.rope.freq_base", 10000.0f);
 }
 
-// The magic and what follows it up to the seven sizes. Returns whether the file is a legacy one.
+// Reads the magic number and the version, up to the seven sizes. Returns true for a legacy file.
 bool read_preamble(ByteReader& reader) {
   const auto magic = reader.number<uint32_t>("header.dim");
   if (magic != kLlama2cMagic) {
@@ -198,9 +208,11 @@ bool read_preamble(ByteReader& reader) {
                     "it as version 1",
                     reader.path(), start));
   }
-  reader.fail(start, "header.version", fmt::format("{} is no version of llama2.c", version));
+  reader.fail(start, "header.version", fmt::format("unknown version {} of llama2.c", version));
 }
 
+// The tokenizer file beside the model, the one with the vocabulary's size in its name first; "" if
+// there is none.
 std::string find_tokenizer(const std::string& model_path, int64_t vocab_size) {
   const std::filesystem::path folder = std::filesystem::path(model_path).parent_path();
   for (const std::string& name :

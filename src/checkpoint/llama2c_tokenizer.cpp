@@ -16,18 +16,20 @@ constexpr int64_t kUnknown = 2;
 constexpr int64_t kControl = 3;
 constexpr int64_t kByte = 6;
 
+// The vocabulary is Llama's: <unk>, <s>, </s>, then the 256 bytes, then the pieces.
 constexpr int64_t kFirstByteToken = 3;
 constexpr int64_t kLastByteToken = kFirstByteToken + 255;
 constexpr int32_t kLongestToken = 1 << 16;
 
+// The file states no types; the position of a token tells its type.
 int64_t type_of(int64_t id) {
   if (id == 0) return kUnknown;
   if (id < kFirstByteToken) return kControl;
   return id <= kLastByteToken ? kByte : kNormal;
 }
 
-// llama2.c stores pieces as they print; a GGUF vocabulary as SentencePiece has them, spaces as
-// U+2581.
+// llama2.c stores each piece as it prints. A GGUF vocabulary stores pieces as SentencePiece does,
+// with U+2581 for a space.
 std::string to_sentencepiece(int64_t id, std::string_view piece) {
   if (id == 1) return "<s>";
   if (id == 2) return "</s>";
@@ -44,6 +46,7 @@ std::string to_sentencepiece(int64_t id, std::string_view piece) {
 
 }  // namespace
 
+// The file: i32 max_token_length, then for each token f32 score, i32 length and the piece.
 void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte> bytes,
                              int64_t vocab_size, Metadata& metadata) {
   ByteReader reader(path, bytes);

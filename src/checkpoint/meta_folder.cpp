@@ -17,14 +17,20 @@
 namespace limpid {
 namespace {
 
-// Meta's largest releases have 16.
+// Meta's largest releases have 16 shards.
 constexpr size_t kMostShards = 100;
 constexpr const char* kParams = "params.json";
 
-// How the parts of a tensor make the whole: Megatron's column- and row-parallel layers (Shoeybi et
-// al. 2019, arXiv:1909.08053), as Meta's model.py uses them.
+// How the parts of a matrix [rows, columns] make the whole. Meta trains with Megatron's layers
+// (Shoeybi et al. 2019, arXiv:1909.08053) and saves one shard per GPU. A column-parallel layer
+// splits its outputs, which are the rows of the matrix; a row-parallel layer splits its inputs,
+// which are the columns. With two shards and d_model = 4,096:
+//
+//   attention.wq  [2048, 4096] + [2048, 4096]  rows     -> [4096, 4096]
+//   attention.wo  [4096, 2048] + [4096, 2048]  columns  -> [4096, 4096]
 enum class Join : uint8_t { kNone, kRows, kColumns };
 
+// The join of the tensors whose names end in `ending`.
 struct JoinRule {
   std::string_view ending;
   Join join;
@@ -41,9 +47,11 @@ constexpr std::array kJoinRules = {
 
 std::string shard_name(size_t i) { return fmt::format("consolidated.{:02}.pth", i); }
 
+// Makes one checkpoint of all shards. Rows are joined by concatenation, so such a tensor can also
+// be used in parts (DerivedTensor::row_parts); columns must be copied row by row.
 class ShardJoiner {
  public:
-  // `d_model` is params.json's `dim`: it tells how the embedding was cut.
+  // `d_model` is `dim` of params.json. It tells how the embedding was cut.
   ShardJoiner(std::vector<std::shared_ptr<const Checkpoint>> shards, std::optional<int64_t> d_model)
       : shards_(std::move(shards)), d_model_(d_model) {}
 
@@ -73,6 +81,7 @@ class ShardJoiner {
     throw FormatError(shard.path, FormatError::kNoOffset, name, problem);
   }
 
+  // All shards must hold the same names.
   void check_names(const Checkpoint& shard) const {
     const Checkpoint& first = *shards_.front();
     for (const std::string& name : shard.tensor_order) {
@@ -87,7 +96,7 @@ class ShardJoiner {
   Join join_of(std::string_view name) const {
     if (shards_.size() == 1) return Join::kNone;
     if (name == "output.weight") return Join::kRows;
-    // Llama 1 and 2 cut the embedding's columns, Llama 3 its rows.
+    // Llama 1 and 2 cut the embedding into columns, Llama 3 into rows.
     if (name == "tok_embeddings.weight") {
       const TensorView& part = *shards_.front()->find(name);
       const bool whole_rows = d_model_ && part.shape.rank() == 2 && part.shape[1] == *d_model_;
@@ -99,6 +108,7 @@ class ShardJoiner {
     return Join::kNone;
   }
 
+  // A tensor that is not cut must have the same bytes in all shards.
   void check_replicated(const std::string& name) const {
     Tensor storage_of_first;
     const TensorView expected = shards_.front()->read(name, storage_of_first);
@@ -108,11 +118,12 @@ class ShardJoiner {
       const bool same = found.dtype == expected.dtype && found.shape == expected.shape &&
                         std::memcmp(found.data, expected.data, expected.n_bytes()) == 0;
       if (!same)
-        fail(*shards_[i], name, fmt::format("is another than in {}", shards_.front()->path));
+        fail(*shards_[i], name, fmt::format("differs from the one in {}", shards_.front()->path));
     }
   }
 
-  // Parts are of one type, and equal in the dimension that was not cut.
+  // Describes the joined tensor. Its parts must have one type and the same size in the dimension
+  // that was not cut.
   void promise(const std::string& name, Join join, Checkpoint& whole) const {
     const TensorView& first = *shards_.front()->find(name);
     const int kept = join == Join::kRows ? 1 : 0;
@@ -122,8 +133,8 @@ class ShardJoiner {
       if (part.dtype != first.dtype || part.shape.rank() != 2 || first.shape.rank() != 2 ||
           part.shape[kept] != first.shape[kept]) {
         fail(*shard, name,
-             fmt::format("is {}, which does not join {} of {}", part.to_string(), first.to_string(),
-                         shards_.front()->path));
+             fmt::format("is {}, which cannot be joined with {} of {}", part.to_string(),
+                         first.to_string(), shards_.front()->path));
       }
       if (__builtin_add_overflow(joined, part.shape[1 - kept], &joined))
         fail(*shard, name, "is too large");
@@ -139,8 +150,8 @@ class ShardJoiner {
                            join == Join::kRows ? parts_in_files(name) : std::vector<TensorView>{}};
   }
 
-  // The shards' views, or none when one of them has to be made itself or is of another type than
-  // weights are.
+  // The shards' views. None when one of them is itself a derived tensor, or has a type that weights
+  // do not have.
   std::vector<TensorView> parts_in_files(const std::string& name) const {
     std::vector<TensorView> parts;
     for (const auto& shard : shards_) {
@@ -153,6 +164,8 @@ class ShardJoiner {
     return parts;
   }
 
+  // Copies the parts into one tensor and returns the pages of each part to the system, so that the
+  // copy does not double the memory in use.
   static Tensor joined_tensor(const std::vector<std::shared_ptr<const Checkpoint>>& shards,
                               const std::string& name, DType dtype, const Shape& shape, Join join) {
     Tensor whole(dtype, shape);
@@ -214,7 +227,7 @@ Checkpoint open_meta_folder(const std::string& path) {
   auto d_model = whole.metadata.integer("params.model.dim");
   if (!d_model) d_model = whole.metadata.integer("params.dim");
   ShardJoiner(std::move(shards), d_model).join_into(whole);
-  // tokenizer.model is Meta's own; the others lie there after a conversion.
+  // tokenizer.model is part of Meta's release; the other files are there after a conversion.
   for (const char* name :
        {"tokenizer.model", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
         "chat_template.jinja", "generation_config.json"}) {

@@ -1,4 +1,5 @@
-// Key -> value, as a checkpoint carries it (GGUF key/values, config.json, params.json).
+// The metadata of a checkpoint: a map from keys to values (GGUF key/values, config.json,
+// params.json).
 #pragma once
 
 #include <cstdint>
@@ -11,30 +12,34 @@
 
 namespace limpid {
 
-// Integers are widened to 64 bits (unsigned 64-bit values beyond int64 are FormatErrors of the
-// reader where they matter as sizes); arrays of numbers and strings are flat; other arrays nest.
+// A value of one of the types below. Integers are widened to 64 bits. Arrays of numbers, strings
+// and booleans are flat vectors; other arrays nest. A u64 that does not fit int64_t stays a
+// uint64_t; Metadata::integer() refuses it.
 struct MetadataValue {
   using Array = std::vector<MetadataValue>;
   using Storage =
       std::variant<bool, int64_t, uint64_t, double, std::string, std::vector<int64_t>,
                    std::vector<double>, std::vector<std::string>, std::vector<bool>, Array>;
   Storage value;
-  std::string type_name;  // as the file names it: "u32", "array of string", … (for `inspect`)
+  std::string type_name;  // the file's name for the type: "u32", "array of string", …
 };
 
+// The values by key. The typed getters spare each reader of a configuration the checks of types.
 class Metadata {
  public:
-  // In place of what the key had.
+  // Replaces the value of an existing key.
   void set(std::string key, MetadataValue value) {
     values_.insert_or_assign(std::move(key), std::move(value));
   }
-  // Takes away every key that begins so.
+  // Removes every key that begins with `prefix`.
   void erase_below(std::string_view prefix);
+  // Returns null for an unknown key.
   const MetadataValue* find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key) != nullptr; }
 
-  // The value when present. Present with another type: UnsupportedError naming the key. Integers
-  // convert among each other when they fit, and to double.
+  // The value, or nothing when the key is absent. Throws UnsupportedError, which names the key,
+  // when the value has another type. Integer types convert to each other when the value fits, and
+  // to double.
   std::optional<int64_t> integer(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;

@@ -1,5 +1,5 @@
-// The instructions and names of Python's pickle that a checkpoint may use (CPython's pickletools
-// describes them all), for its reader and its writer.
+// The instructions and names of Python's pickle format that a checkpoint may use, for the reader
+// and the writer. CPython's pickletools.py documents all instructions.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 namespace limpid {
 
+// The instructions that torch.save writes for a state dictionary. The letters are the format's own.
 enum class PickleOpcode : uint8_t {
   kMark = '(',
   kStop = '.',
@@ -45,18 +46,19 @@ enum class PickleOpcode : uint8_t {
   kLong1 = 0x8a,
 };
 
-// "BINGET", or "instruction 0x93" for what is not among them.
+// "BINGET", or "instruction 0x93" for an instruction that is not among them.
 std::string pickle_opcode_name(uint8_t byte);
 
-// Module and name with a space between.
+// The functions and classes that a checkpoint may name: module and name with a space between them.
 inline constexpr std::string_view kPickleOrderedDict = "collections OrderedDict";
 inline constexpr std::string_view kPickleRebuildTensor = "torch._utils _rebuild_tensor_v2";
 inline constexpr std::string_view kPickleRebuildParameter = "torch._utils _rebuild_parameter";
 
-// One of these three or a storage's name, as a constant; "" for any other.
+// Returns one of these three or the name of a storage class, as a constant; "" for any other name.
+// This is the list of allowed names that makes reading a pickle safe.
 std::string_view known_pickle_global(std::string_view module, std::string_view name);
 
-// "torch HalfStorage" -> kF16, and back.
+// The dtype of a storage class ("torch HalfStorage" -> kF16), and the class of a dtype.
 std::optional<DType> pickle_storage_dtype(std::string_view global);
 std::optional<std::string_view> pickle_storage_name(DType dtype);
 

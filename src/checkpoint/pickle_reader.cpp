@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kLargestPickle = uint64_t{1} << 26U;
 
+// Decodes the instructions and their operands; PickleStack carries them out. `place_` follows the
+// machine, so that every error can say where it is.
 class Machine {
  public:
   Machine(std::string_view path, std::string_view name, uint64_t offset,
@@ -41,12 +43,15 @@ class Machine {
     return value;
   }
 
+  // ByteReader would count offsets from the start of the pickle; place_ knows the offset in the
+  // file.
   std::string_view take(uint64_t n) {
     if (n > reader_.remaining())
       place_.fail(fmt::format("needs {} bytes, {} are left", n, reader_.remaining()));
     return reader_.take(n, place_.record);
   }
 
+  // The text up to the next line feed, without it. GLOBAL has two of these: module and name.
   std::string_view line() {
     const uint64_t begin = reader_.offset();
     while (number<char>() != '\n') {
@@ -67,6 +72,7 @@ class Machine {
 
   // ---- names and scalars ------------------------------------------------------------------------
 
+  // A name is only compared with the list of allowed names. Nothing is imported.
   void push_global() {
     const std::string_view module = line();
     const std::string_view name = line();
@@ -75,7 +81,7 @@ class Machine {
     global.text = known_pickle_global(module, name);
     if (global.text.empty()) {
       place_.refuse(
-          fmt::format("the name {}.{} is not on the list of what a checkpoint may refer to; "
+          fmt::format("the name {}.{} is not allowed in a checkpoint; "
                       "save only the state dictionary, with plain numbers and text beside it",
                       printable(module), printable(name)));
     }
@@ -89,7 +95,8 @@ class Machine {
     stack_.push(std::move(scalar));
   }
 
-  // Two's complement, little-endian, as few bytes as hold it.
+  // LONG1: a byte count, then a two's complement integer, little-endian, in as few bytes as it
+  // needs.
   void push_long() {
     const auto n = number<uint8_t>();
     if (n > sizeof(int64_t)) place_.refuse(fmt::format("an integer of {} bytes", n));
@@ -100,7 +107,7 @@ class Machine {
   }
 
   void push_real() {
-    const uint64_t bits = __builtin_bswap64(number<uint64_t>());  // big-endian, alone of them all
+    const uint64_t bits = __builtin_bswap64(number<uint64_t>());  // the only big-endian number
     PickleValue scalar;
     scalar.kind = PickleKind::kReal;
     scalar.real = std::bit_cast<double>(bits);
@@ -114,6 +121,8 @@ class Machine {
     stack_.push(std::move(text));
   }
 
+  // Carries out one instruction. Returns false at STOP. The instructions are in three switches only
+  // to keep the functions short: containers, then operations on values, then constants.
   bool step() {
     place_.start = reader_.offset();
     place_.opcode = 0;
@@ -221,7 +230,7 @@ class Machine {
         return true;
       default:
         place_.refuse(
-            "is not on the list of what torch.save writes for a state dictionary (protocol 2)");
+            "is not an instruction that torch.save writes for a state dictionary (protocol 2)");
     }
   }
 

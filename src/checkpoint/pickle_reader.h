@@ -1,6 +1,18 @@
-// A pickle as data. It is a program for a stack machine; this machine knows the few instructions
-// that torch.save writes for state dictionaries, and what they build are descriptions: nothing is
-// imported, called or constructed. docs/formats/torch.md lists instructions and names.
+// Reads a Python pickle as data, without Python's risks.
+//
+// A pickle is a program for a stack machine. Python's machine can import and call any function, so
+// a hostile file can run any code. This machine knows only the instructions that torch.save writes
+// for state dictionaries. What they build are descriptions, PickleValues: nothing is imported,
+// called or constructed. {"bias": 3} in protocol 2 and the stack after each instruction:
+//
+//   EMPTY_DICT         {}
+//   MARK               {} |
+//   BINUNICODE "bias"  {} | "bias"
+//   BININT1 3          {} | "bias" 3
+//   SETITEMS           {"bias": 3}
+//   STOP               the value on the stack is the result
+//
+// docs/formats/torch.md lists the instructions and the allowed names.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +26,7 @@
 
 namespace limpid {
 
+// What a value is, and which members of PickleValue hold it.
 enum class PickleKind : uint8_t {
   kNone,
   kBool,     // integer: 0 or 1
@@ -28,29 +41,30 @@ enum class PickleKind : uint8_t {
   kTensor,   // items: storage, offset, sizes, strides
 };
 
+// One value that the pickle builds. Containers hold indices into Pickle::values.
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
   DType dtype = DType::kF32;
-  bool stored = false;  // in a container, and so final
-  uint16_t depth = 0;   // of what is nested in it
-  uint64_t offset = 0;  // of its instruction in the file
+  bool stored = false;  // part of a container, so it may not change any more
+  uint16_t depth = 0;   // how many levels of containers it holds
+  uint64_t offset = 0;  // in the file, of the instruction that made it
   int64_t integer = 0;
   double real = 0;
-  std::string_view text;  // in the pickle's bytes
+  std::string_view text;  // a view into the pickle's bytes
   std::vector<uint32_t> items;
 };
 
-// All values, each once, however often it is referred to. There are no cycles: a value is never
-// part of itself.
+// All values of a pickle. Each is listed once, however many containers refer to it. There are no
+// cycles: a value never contains itself.
 struct Pickle {
   std::vector<PickleValue> values;
   uint32_t root = 0;
   const PickleValue& at(uint32_t index) const { return values[index]; }
 };
 
-// Reads the pickle that is the record `name` of the file `path` and begins at its byte `offset`.
-// Every FormatError and UnsupportedError names the byte of the file and the instruction or the
-// global. `bytes` must outlive the result.
+// Reads the pickle in `bytes`: the record `name` of the file `path`, which begins at byte `offset`
+// of the file. Every FormatError and UnsupportedError names the byte of the file and the
+// instruction or the name at fault. `bytes` must outlive the result.
 Pickle read_pickle(std::string_view path, std::string_view name, uint64_t offset,
                    std::span<const std::byte> bytes);
 

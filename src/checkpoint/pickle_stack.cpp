@@ -13,7 +13,7 @@
 namespace limpid {
 namespace {
 
-// Caps. A checkpoint of 405 billion parameters has some 1,200 tensors, each about 60 values.
+// Limits. A checkpoint of 405 billion parameters has about 1,200 tensors, each of some 60 values.
 constexpr size_t kMostValues = size_t{1} << 21U;
 constexpr size_t kMostOnStack = size_t{1} << 18U;
 constexpr size_t kMostMarks = 1024;
@@ -44,7 +44,7 @@ void PickleStack::push(PickleValue value) { push_index(add(std::move(value))); }
 
 uint32_t PickleStack::add(PickleValue value) {
   if (pickle_.values.size() >= kMostValues)
-    place_.fail(fmt::format("makes value {}", kMostValues + 1));
+    place_.fail(fmt::format("creates value {}", kMostValues + 1));
   value.offset = place_.base + place_.start;
   pickle_.values.push_back(std::move(value));
   return static_cast<uint32_t>(pickle_.values.size() - 1);
@@ -61,7 +61,8 @@ void PickleStack::push_mark() {
   marks_.push_back(stack_.size());
 }
 
-// What came before the mark is out of reach of what came after it.
+// Removes the top value. Values below the last mark cannot be reached: they belong to an outer
+// container.
 uint32_t PickleStack::pop() {
   const uint32_t index = top();
   stack_.pop_back();
@@ -70,20 +71,21 @@ uint32_t PickleStack::pop() {
 
 uint32_t PickleStack::top() const {
   const size_t floor = marks_.empty() ? 0 : marks_.back();
-  if (stack_.size() <= floor) place_.fail("finds nothing on the stack");
+  if (stack_.size() <= floor) place_.fail("there is no value on the stack");
   return stack_.back();
 }
 
 std::vector<uint32_t> PickleStack::pop_to_mark() {
-  if (marks_.empty()) place_.fail("finds no MARK");
+  if (marks_.empty()) place_.fail("there is no MARK on the stack");
   std::vector<uint32_t> items(stack_.begin() + static_cast<ptrdiff_t>(marks_.back()), stack_.end());
   stack_.resize(marks_.back());
   marks_.pop_back();
   return items;
 }
 
-// Makes `items` part of the container `parent`. What is part of something does not change any more,
-// so nothing becomes part of itself.
+// Makes `items` part of the container `parent`. A value that is part of a container cannot change
+// any more. So no container can be put into itself, not even through others, and code that walks
+// through the values always ends.
 void PickleStack::store(uint32_t parent, std::span<const uint32_t> items) {
   if (value(parent).stored) place_.fail("changes a container that is already part of another");
   for (const uint32_t item : items) {
@@ -123,7 +125,7 @@ void PickleStack::append() {
 void PickleStack::append_all() { append(pop_to_mark()); }
 
 void PickleStack::append(std::span<const uint32_t> items) {
-  if (!is(top(), PickleKind::kList)) place_.fail("appends to what is no list");
+  if (!is(top(), PickleKind::kList)) place_.fail("appends to a value that is not a list");
   store(top(), items);
 }
 
@@ -136,7 +138,8 @@ void PickleStack::set_item() {
 void PickleStack::set_items() { set_items(pop_to_mark()); }
 
 void PickleStack::set_items(std::span<const uint32_t> items) {
-  if (!is(top(), PickleKind::kDict)) place_.fail("sets an item of what is no dictionary");
+  if (!is(top(), PickleKind::kDict))
+    place_.fail("sets an item of a value that is not a dictionary");
   if (items.size() % 2 != 0) place_.fail("has a key without a value");
   for (size_t i = 0; i < items.size(); i += 2) {
     if (!is(items[i], PickleKind::kString) && !is(items[i], PickleKind::kInteger))
@@ -145,11 +148,13 @@ void PickleStack::set_items(std::span<const uint32_t> items) {
   store(top(), items);
 }
 
+// The allowed calls are those that rebuild a state dictionary: OrderedDict(), which gives an empty
+// dictionary; _rebuild_tensor_v2(…); and _rebuild_parameter(tensor, …), which gives its tensor.
 void PickleStack::call() {
   const uint32_t arguments = pop();
   const uint32_t callable = pop();
   if (!is(callable, PickleKind::kGlobal) || !is(arguments, PickleKind::kTuple))
-    place_.fail("calls what is no name, or without a tuple of arguments");
+    place_.fail("calls a value that is not a name, or without a tuple of arguments");
   const std::string_view name = value(callable).text;
   const std::vector<uint32_t> items = value(arguments).items;
   if (name == kPickleOrderedDict) {
@@ -159,7 +164,7 @@ void PickleStack::call() {
     push_tensor(items);
   } else if (name == kPickleRebuildParameter) {
     const bool fits = items.size() == 3 && is(items[0], PickleKind::kTensor);
-    if (!fits) place_.fail("_rebuild_parameter takes a tensor and two more");
+    if (!fits) place_.fail("_rebuild_parameter takes a tensor and two more arguments");
     push_index(items[0]);
   } else {
     place_.fail(fmt::format("calls {}", name));
@@ -196,36 +201,37 @@ void PickleStack::push_storage() {
                     is(items[4], PickleKind::kInteger);
   if (!fits) place_.fail("is not the id of a storage");
   const auto dtype = pickle_storage_dtype(value(items[1]).text);
-  if (!dtype) place_.fail(fmt::format("{} is no storage", value(items[1]).text));
+  if (!dtype) place_.fail(fmt::format("{} is not a storage class", value(items[1]).text));
   PickleValue storage;
   storage.kind = PickleKind::kStorage;
   storage.dtype = *dtype;
   storage.text = value(items[2]).text;
   storage.integer = value(items[4]).integer;
   if (!is_digits(storage.text))
-    place_.fail(fmt::format("the storage's key '{}' is no number", printable(storage.text)));
+    place_.fail(fmt::format("the storage's key '{}' is not a number", printable(storage.text)));
   if (storage.integer < 0) place_.fail(fmt::format("a storage of {} elements", storage.integer));
   push(std::move(storage));
 }
 
-// torch.save writes the versions of modules so, as `_metadata` of an OrderedDict.
+// torch.save writes the versions of modules in this way, as the attribute `_metadata` of an
+// OrderedDict. Weights do not depend on them.
 void PickleStack::build() {
   const uint32_t state = pop();
   if (!is(state, PickleKind::kDict) || !is(top(), PickleKind::kDict))
-    place_.fail("sets attributes of what is no dictionary");
+    place_.fail("sets attributes of a value that is not a dictionary");
 }
 
 void PickleStack::remember(uint32_t key) {
   const uint32_t index = top();
   if (memo_.size() >= kMostMemo)
-    place_.fail(fmt::format("remembers more than {} values", kMostMemo));
+    place_.fail(fmt::format("stores more than {} values in the memo", kMostMemo));
   if (!memo_.emplace(key, index).second)
-    place_.fail(fmt::format("remembers a second value {}", key));
+    place_.fail(fmt::format("stores a second value as {} in the memo", key));
 }
 
 void PickleStack::recall(uint32_t key) {
   const auto it = memo_.find(key);
-  if (it == memo_.end()) place_.fail(fmt::format("value {} was never remembered", key));
+  if (it == memo_.end()) place_.fail(fmt::format("value {} is not in the memo", key));
   push_index(it->second);
 }
 

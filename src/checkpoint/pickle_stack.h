@@ -1,5 +1,6 @@
-// The stack, the marks and the memo of the machine that pickle_reader.h describes, and what its
-// instructions do to them.
+// The stack, the marks and the memo of the machine in pickle_reader.h, and what its instructions do
+// to them. A mark remembers the height of the stack; an instruction such as TUPLE takes all values
+// above the last mark. The memo keeps values by number for later use (BINPUT 1, BINGET 1).
 #pragma once
 
 #include <cstdint>
@@ -13,41 +14,46 @@
 
 namespace limpid {
 
-// Where the machine is: all that its errors name.
+// Where the machine is, for its errors.
 struct PicklePlace {
   std::string_view path;
   std::string_view record;
-  uint64_t base = 0;   // of the pickle in the file
-  uint64_t start = 0;  // of the instruction in the pickle
+  uint64_t base = 0;   // offset of the pickle in the file
+  uint64_t start = 0;  // offset of the instruction in the pickle
   uint8_t opcode = 0;
 
   [[noreturn]] void fail(const std::string& problem) const;    // FormatError
   [[noreturn]] void refuse(const std::string& problem) const;  // UnsupportedError
 };
 
-// Every method throws what PicklePlace::fail throws when the instruction is not allowed.
+// The methods are the instructions. Each throws as PicklePlace::fail does when the instruction is
+// not allowed in the present state. Limits on the numbers of values, marks and memo entries bound
+// the memory that a hostile pickle can ask for.
 class PickleStack {
  public:
-  // `place` is followed as it moves.
+  // Keeps a reference to `place`, which the machine moves.
   explicit PickleStack(const PicklePlace& place) : place_(place) {}
 
   void push(PickleValue value);
   void push_mark();
-  void push_container(PickleKind kind);  // an empty one
-  void push_tuple();                     // of all above the mark
-  void push_tuple(size_t n);             // of the uppermost values, at most 3
-  void append();                         // the uppermost value to the list below it
-  void append_all();                     // those above the mark
-  void set_item();                       // key and value, in the dictionary below them
-  void set_items();
-  void call();   // REDUCE: an empty dictionary, or a tensor; nothing else can be called
-  void build();  // the attributes of a dictionary, which are dropped
-  // ("storage", class, key, device, number of elements) -> a storage.
+  void push_container(PickleKind kind);  // pushes an empty container
+  void push_tuple();                     // of all values above the mark
+  void push_tuple(size_t n);             // of the top n values, at most 3
+  void append();                         // appends the top value to the list below it
+  void append_all();                     // appends all values above the mark
+  void set_item();                       // stores the top key and value in the dictionary below
+  void set_items();                      // the same for all pairs above the mark
+
+  // REDUCE. Creates an empty dictionary or a tensor; nothing else can be called.
+  void call();
+  void build();  // drops the attributes of a dictionary
+  // BINPERSID. Replaces the tuple ("storage", class, key, device, number of elements) by a storage.
   void push_storage();
+  // Stores the top value in the memo under `key`; recall() pushes it again.
   void remember(uint32_t key);
   void recall(uint32_t key);
 
-  // What STOP leaves. Nothing may lie below it.
+  // The result at STOP. There must be exactly one value on the stack.
   Pickle finish();
 
  private:
@@ -56,6 +62,7 @@ class PickleStack {
   uint32_t pop();
   uint32_t top() const;
   std::vector<uint32_t> pop_to_mark();
+  // Makes `items` part of the container `parent`.
   void store(uint32_t parent, std::span<const uint32_t> items);
   void push_container_of(PickleKind kind, std::span<const uint32_t> items);
   void append(std::span<const uint32_t> items);
@@ -67,8 +74,8 @@ class PickleStack {
 
   const PicklePlace& place_;
   Pickle pickle_;
-  std::vector<uint32_t> stack_;  // indices of values
-  std::vector<size_t> marks_;    // heights of the stack
+  std::vector<uint32_t> stack_;  // indices into pickle_.values
+  std::vector<size_t> marks_;    // height of the stack at each mark
   std::unordered_map<uint32_t, uint32_t> memo_;
 };
 

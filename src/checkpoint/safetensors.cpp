@@ -21,6 +21,7 @@ namespace {
 constexpr uint64_t kLengthBytes = 8;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
+// A tensor of the header before the check that the tensors fill the file.
 struct Entry {
   SafetensorsTensor tensor;
   std::string label;   // "tensor 'name'"
@@ -28,6 +29,8 @@ struct Entry {
   uint64_t end = 0;
 };
 
+// Reads the header in three steps: its text is bounded and scanned, each entry is checked on its
+// own, then all entries are checked against the data and get their addresses.
 class HeaderReader {
  public:
   HeaderReader(const std::string& path, std::span<const std::byte> bytes)
@@ -40,7 +43,7 @@ class HeaderReader {
     if (length > kSafetensorsLongestHeader) {
       refuse_foreign(path_, text_);
       fail(0, "header.length",
-           fmt::format("{} bytes, at most {}; this is no safetensors file", length,
+           fmt::format("{} bytes, at most {}; this is not a safetensors file", length,
                        kSafetensorsLongestHeader));
     }
     const std::string_view header = reader_.take(length, "header");
@@ -63,8 +66,8 @@ class HeaderReader {
     fail(kLengthBytes, field, problem);
   }
 
-  // Every number of the header is a size. "-0" is the one negative that JSON parsers take for a
-  // whole number that is not.
+  // Every number of the header is a size, so none has a minus sign. The reader of sizes refuses all
+  // negative numbers but "-0", which the JSON parser turns into the integer 0. This scan finds it.
   void refuse_minus(std::string_view header) const {
     bool in_string = false;
     for (size_t i = 0; i < header.size(); ++i) {
@@ -94,7 +97,7 @@ class HeaderReader {
       return entries;
     } catch (const FormatError& error) {
       if (error.offset() != FormatError::kNoOffset) throw;
-      // JsonFile knows no offsets; its message is "path: field: problem".
+      // JsonFile's errors have no offset: add it. Their message is "path: field: problem".
       const std::string problem =
           std::string(error.what()).substr(path_.size() + 2 + error.field().size() + 2);
       fail_header(error.field() == "file" ? "header" : error.field(), problem);
@@ -115,6 +118,7 @@ class HeaderReader {
     return static_cast<uint64_t>(value);
   }
 
+  // Checks an entry on its own: name, fields and offsets.
   Entry read_entry(std::string name, const JsonPlace& place) const {
     Entry entry;
     entry.label = place.name();
@@ -131,12 +135,12 @@ class HeaderReader {
     return entry;
   }
 
-  // dtype and shape, which must be as long as the data.
+  // Reads dtype and shape. Together they must give the length of the data.
   void read_type(const JsonPlace& place, Entry& entry) const {
     const JsonPlace dtype_place = place["dtype"];
     const SafetensorsDType* dtype = safetensors_dtype(dtype_place.string());
     if (dtype == nullptr)
-      dtype_place.fail(fmt::format("'{}' is no dtype", printable(dtype_place.string())));
+      dtype_place.fail(fmt::format("unknown dtype '{}'", printable(dtype_place.string())));
     const JsonPlace shape_place = place["shape"];
     std::vector<int64_t> dims;
     uint64_t n_elements = 1;
@@ -151,8 +155,8 @@ class HeaderReader {
     if (!n_bits) shape_place.fail("makes more than 2^64 bits");
     if (*n_bits % 8 != 0) shape_place.fail(fmt::format("of {} ends within a byte", dtype->name));
     if (*n_bits / 8 != entry.end - entry.begin) {
-      place["data_offsets"].fail(
-          fmt::format("hold {} bytes, dtype and shape {}", entry.end - entry.begin, *n_bits / 8));
+      place["data_offsets"].fail(fmt::format("hold {} bytes, but dtype and shape need {}",
+                                             entry.end - entry.begin, *n_bits / 8));
     }
     if (!dtype->dtype) {
       dtype_place.unsupported(
@@ -165,7 +169,7 @@ class HeaderReader {
     entry.tensor.view = {*dtype->dtype, Shape(dims), nullptr};
   }
 
-  // The tensors lie one behind the other and fill the file; gives each its address.
+  // The tensors must fill the data section one after another. Gives each its address.
   void check_data(std::vector<Entry>& entries) {
     std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
     const uint64_t n_bytes = reader_.remaining();
@@ -174,13 +178,13 @@ class HeaderReader {
       if (entry.begin != expected) {
         fail_header(entry.label + ".data_offsets",
                     fmt::format("begin at {}, {} {}", entry.begin,
-                                entry.begin < expected ? "overlapping what ends at"
-                                                       : "leaving a hole behind",
+                                entry.begin < expected ? "overlapping the tensor that ends at"
+                                                       : "leaving a hole after",
                                 expected));
       }
       if (entry.end > n_bytes) {
         fail_header(entry.label + ".data_offsets",
-                    fmt::format("end at {}, but {} bytes of data are there; is the download "
+                    fmt::format("end at {}, but the file has {} bytes of data; is the download "
                                 "complete?",
                                 entry.end, n_bytes));
       }
@@ -191,7 +195,7 @@ class HeaderReader {
     }
     if (expected != n_bytes) {
       fail(data_begin_ + expected, "data",
-           fmt::format("{} bytes lie behind the last tensor", n_bytes - expected));
+           fmt::format("{} bytes follow the last tensor", n_bytes - expected));
     }
   }
 
@@ -201,11 +205,13 @@ class HeaderReader {
   uint64_t data_begin_ = 0;
 };
 
+// The format does not align data, and the header before the data may have any length. A tensor at
+// an address that its dtype does not allow is copied when it is read.
 void add_tensor(Checkpoint& checkpoint, const std::string& path, SafetensorsTensor tensor) {
   const auto [at, is_new] = checkpoint.tensors.try_emplace(tensor.name, tensor.view);
   if (!is_new) {
     throw FormatError(path, tensor.data_offset, fmt::format("tensor '{}'", printable(tensor.name)),
-                      "is in another file of the model too");
+                      "is also in another file of the model");
   }
   checkpoint.tensor_order.push_back(tensor.name);
   const uint32_t element_bytes = dtype_info(tensor.view.dtype).block_bytes;

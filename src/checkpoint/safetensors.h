@@ -1,5 +1,10 @@
-// safetensors: the length of a JSON header (u64, little-endian), the header, the numbers.
-// https://huggingface.co/docs/safetensors; docs/formats/safetensors.md
+// safetensors: the length of a JSON header (u64, little-endian), the header, the data. A header:
+//
+//   {"__metadata__": {"format": "pt"},
+//    "norm.weight": {"dtype": "BF16", "shape": [2048], "data_offsets": [0, 4096]}}
+//
+// Offsets count from the first byte after the header. https://huggingface.co/docs/safetensors;
+// docs/formats/safetensors.md
 #pragma once
 
 #include <map>
@@ -11,37 +16,40 @@
 
 namespace limpid {
 
-constexpr uint64_t kSafetensorsLongestHeader = 100'000'000;  // bytes, of the format itself
+constexpr uint64_t kSafetensorsLongestHeader = 100'000'000;  // bytes; the format's own limit
 
 struct SafetensorsTensor {
   std::string name;
-  TensorView view;           // into the bytes parsed; may lie at any address
+  TensorView view;           // into the parsed bytes; its address may be unaligned
   uint64_t data_offset = 0;  // in the file
 };
 
+// One parsed file.
 struct SafetensorsFile {
   std::map<std::string, std::string> metadata;  // __metadata__
   std::vector<SafetensorsTensor> tensors;       // in the order of their data
 };
 
-// Whether `bytes` begin as such a file does: a length and an opening brace.
+// Whether `bytes` begin as such a file does: a plausible length, then an opening brace.
 bool looks_like_safetensors(std::span<const std::byte> bytes);
 
-// Every rule of the format is held: header of at most 100 MB that begins with '{', keys once,
-// UTF-8, whole numbers without a sign, tensors that fill the rest of the file without a hole or an
-// overlap and are as long as dtype and shape say, nothing behind them. `path` is for messages.
-// Throws FormatError with the offset and the field at fault, UnsupportedError for a dtype that
-// Limpid has no name for (F8, U16, U32, U64, complex), more than 8 dimensions, or a field that the
-// format does not have.
+// Parses a whole file in memory and enforces every rule of the format: the header has at most 100
+// MB, begins with '{', is UTF-8 and repeats no key; sizes are whole numbers without a sign; each
+// tensor is as long as its dtype and shape say; the tensors fill the rest of the file without a
+// hole or an overlap, and nothing follows them. `path` is for messages. Throws FormatError, which
+// names the offset and the field at fault, and UnsupportedError for a dtype that Limpid does not
+// have (F8, U16, U32, U64, complex), more than 8 dimensions, or a field that is not part of the
+// format.
 SafetensorsFile parse_safetensors(const std::string& path, std::span<const std::byte> bytes);
 
-// Adds the tensors of `path`, mapped, to `checkpoint`; a tensor that does not lie at a multiple of
-// its element's size is promised as a copy. Gives the file's __metadata__. Throws also FormatError
-// for a name that is there already, ResourceError.
+// Maps the file `path` and adds its tensors to `checkpoint`. A tensor whose address is not a
+// multiple of its element's size becomes a derived tensor, copied when it is read. Returns the
+// file's __metadata__. Throws as parse_safetensors does, FormatError for a name that is there
+// already, and ResourceError.
 std::map<std::string, std::string> append_safetensors(Checkpoint& checkpoint,
                                                       const std::string& path);
 
-// A single file as a state dictionary; __metadata__ below `safetensors.`.
+// Opens a single file as a state dictionary. __metadata__ becomes metadata below `safetensors.`.
 Checkpoint open_safetensors(const std::string& path);
 
 }  // namespace limpid

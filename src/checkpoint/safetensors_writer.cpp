@@ -19,10 +19,11 @@ std::string json_string(std::string_view text) { return nlohmann::json(text).dum
 
 void check_name(std::string_view name) {
   LIMPID_CHECK(ArgumentError, !name.empty() && is_clean_utf8(name) && name != kMetadataKey,
-               "[safetensors] '{}' is no name of a tensor", printable(name));
+               "[safetensors] '{}' is not a valid tensor name", printable(name));
 }
 
-// `end`: where the data of the tensors before it ends, and then its own.
+// The header's entry of `tensor`. `end` is where the data before it ends; afterwards, where its own
+// data ends.
 std::string entry_text(const NamedTensor& tensor, uint64_t& end) {
   const SafetensorsDType* dtype = safetensors_dtype(tensor.view.dtype);
   LIMPID_CHECK(UnsupportedError, dtype != nullptr,
@@ -39,6 +40,8 @@ std::string entry_text(const NamedTensor& tensor, uint64_t& end) {
                      json_string(tensor.name), dtype->name, dims, begin, end);
 }
 
+// The header, padded with spaces to a multiple of 8 bytes so that the data begin aligned. `n_bytes`
+// becomes the size of all data.
 std::string header_text(const std::map<std::string, std::string>& metadata,
                         std::span<const NamedTensor> tensors, uint64_t& n_bytes) {
   std::string text = "{";
@@ -59,7 +62,7 @@ std::string header_text(const std::map<std::string, std::string>& metadata,
   for (const NamedTensor& tensor : tensors) {
     check_name(tensor.name);
     LIMPID_CHECK(ArgumentError, names.insert(tensor.name).second,
-                 "[safetensors] {} would be there twice", printable(tensor.name));
+                 "[safetensors] two tensors are named {}", printable(tensor.name));
     add(entry_text(tensor, n_bytes));
   }
   text += '}';

@@ -17,7 +17,7 @@
 namespace limpid {
 namespace {
 
-// Under which keys training scripts keep the state dictionary, the likeliest first.
+// The keys under which training scripts keep the state dictionary, the most likely first.
 constexpr std::array<std::string_view, 6> kWrappers = {
     "model", "model_state", "model_state_dict", "state_dict", "module", "weights"};
 
@@ -25,7 +25,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The record `<root>/data.pkl`; the archive's other records must lie in the same root.
+// Finds the record `<root>/data.pkl`. All records of the archive must be in the same root.
 const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   constexpr std::string_view kName = "/data.pkl";
   const ZipRecord* pickle = nullptr;
@@ -38,7 +38,7 @@ const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   }
   if (pickle == nullptr) {
     throw UnsupportedError(
-        fmt::format("{} is a zip archive, and not one of PyTorch (no data.pkl): unpack it, and "
+        fmt::format("{} is a zip archive, but not one of PyTorch (no data.pkl): unpack it, and "
                     "name the model in it",
                     path));
   }
@@ -57,6 +57,8 @@ const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   return *pickle;
 }
 
+// Reads the archive's directory and its pickle. Only the pickle's checksum is checked here:
+// checking the storages would need a pass over all weights (see verify_torch_records).
 TorchArchive read_archive(const std::string& path, std::span<const std::byte> bytes) {
   ZipArchive zip = ZipArchive::parse(path, bytes);
   const ZipRecord& pickle = find_pickle(path, zip);
@@ -71,7 +73,12 @@ TorchArchive read_archive(const std::string& path, std::span<const std::byte> by
   return {path, root, std::move(zip), std::move(values)};
 }
 
-// Finds the state dictionary, and reads what lies beside it.
+// Finds the state dictionary in the pickle, and reads the values beside it. Three layouts are
+// common:
+//
+//   {"layers.0.attention.wq.weight": tensor, …}                  Meta's consolidated files
+//   {"model": {…tensors…}, "optimizer": {…}, "model_args": {…}}  nanoGPT's ckpt.pt
+//   {"state_dict": {…tensors…}, "epoch": 3}                      training frameworks
 class StateReader {
  public:
   explicit StateReader(const TorchArchive& archive) : archive_(archive), pickle_(archive.pickle) {}
@@ -81,7 +88,7 @@ class StateReader {
     checkpoint_.format = "torch";
     checkpoint_.naming = Naming::kStateDict;
     if (pickle_.at(pickle_.root).kind != PickleKind::kDict)
-      fail(pickle_.root, "the checkpoint", "is no dictionary");
+      fail(pickle_.root, "the checkpoint", "is not a dictionary");
     const auto state = find_state(pickle_.root);
     if (!state) fail_without_state();
     state_ = *state;
@@ -108,6 +115,10 @@ class StateReader {
   // Calls `visit` with key (an integer as its digits) and value of each item. A key that is there
   // twice is an error: readers differ in which one they take.
   template <typename Visit>
+  // Calls `visit` with the key (an integer as its digits) and the value of each item. A repeated
+  // key is an error because readers differ in which of the two items they use. Values are shared,
+  // so dictionaries in a small pickle can refer to each other along exponentially many paths;
+  // `n_visited_` bounds the work.
   void for_items(uint32_t dict, const Visit& visit) {
     const std::vector<uint32_t>& items = pickle_.at(dict).items;
     n_visited_ += items.size();
@@ -116,19 +127,22 @@ class StateReader {
     std::unordered_set<std::string> seen;
     for (size_t i = 0; i < items.size(); i += 2) {
       const std::string name = name_of_key(items[i]);
-      if (!is_clean_utf8(name)) fail(items[i], name, "is a name with bytes that are no UTF-8 text");
-      if (!seen.insert(name).second) fail(items[i], name, "is a key that is there twice");
+      if (!is_clean_utf8(name)) fail(items[i], name, "is a name that is not UTF-8 text");
+      if (!seen.insert(name).second) fail(items[i], name, "is a key that occurs twice");
       visit(name, items[i + 1]);
     }
   }
 
+  // A tensor with at least one dimension. A scalar, such as an optimizer's step count, is not a
+  // weight.
   bool is_weight(uint32_t index) const {
     const PickleValue& value = pickle_.at(index);
     return value.kind == PickleKind::kTensor && !pickle_.at(value.items[2]).items.empty();
   }
 
-  // The dictionary with the weights: one that `dict` holds under a wrapper's name (beside it may
-  // lie other tensors, states of random numbers), or `dict` itself.
+  // Finds the dictionary with the weights. A dictionary inside `dict` under one of the wrappers'
+  // names is tried first, because other tensors (the states of random number generators) may be
+  // beside it; then `dict` itself.
   std::optional<uint32_t> find_state(uint32_t dict) {
     std::map<std::string, uint32_t, std::less<>> inside;
     bool holds_weights = false;
@@ -144,6 +158,7 @@ class StateReader {
     return holds_weights ? std::optional(dict) : std::nullopt;
   }
 
+  // The message lists the checkpoint's keys, so the user sees what was saved.
   [[noreturn]] void fail_without_state() {
     constexpr size_t kShown = 8;
     std::vector<std::string> names;
@@ -164,7 +179,8 @@ class StateReader {
     });
   }
 
-  // Scalars of `dict` and of the dictionaries in it, but for the tensors of the state dictionary.
+  // Adds the scalars of `dict` and of the dictionaries in it as metadata, and counts tensors
+  // outside the state dictionary.
   void add_beside(uint32_t dict, const std::string& path) {
     if (add_as_array(dict, path)) return;
     for_items(dict, [&](const std::string& name, uint32_t index) {
@@ -182,7 +198,8 @@ class StateReader {
     });
   }
 
-  // By the first part of their path: an optimizer has three tensors for each of the model's.
+  // Counts unused tensors by the first part of their path: an optimizer has three for each of the
+  // model's.
   void count_left(const std::string& path) {
     const size_t begin = std::string_view("state.").size();
     ++n_left_[path.substr(begin, path.find('.', begin) - begin)];
@@ -195,7 +212,7 @@ class StateReader {
 
   std::string text(uint32_t index) const {
     const std::string_view text = pickle_.at(index).text;
-    if (!is_clean_utf8(text)) fail(index, "a text", "has bytes that are no UTF-8 text");
+    if (!is_clean_utf8(text)) fail(index, "a text", "is not UTF-8 text");
     return std::string(text);
   }
 
@@ -211,11 +228,12 @@ class StateReader {
       case PickleKind::kString:
         return set(index, key, {text(index), "string"});
       default:
-        return;  // None, names and storages say nothing
+        return;  // None, names and storages are not metadata
     }
   }
 
-  // Arrays of one kind of scalars; others (an optimizer's groups) are passed over.
+  // Adds an array whose items are scalars of one kind. Other arrays (an optimizer's groups) are
+  // skipped.
   void add_array(uint32_t index, const std::string& key, std::span<const uint32_t> items) {
     n_visited_ += items.size();
     const auto all = [&](PickleKind kind) {
@@ -238,7 +256,7 @@ class StateReader {
     }
   }
 
-  // {0: "a", 1: "b", …} is a list, also with digits for numbers.
+  // Treats {0: "a", 1: "b", …} as a list. The keys may be integers or their digits as text.
   bool add_as_array(uint32_t dict, const std::string& key) {
     const std::vector<uint32_t>& items = pickle_.at(dict).items;
     std::vector<uint32_t> values;
@@ -264,7 +282,7 @@ class StateReader {
 }  // namespace
 
 bool looks_like_old_torch(std::span<const std::byte> bytes) {
-  // The old format begins with a pickle of this number; its tar predecessor with a file's name.
+  // The old format begins with a pickle of this number; its tar predecessor with a file name.
   constexpr std::string_view kMagicNumber("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12);
   const std::string_view text = text_of(bytes);
   const bool pickle = text.size() > 2 && text[0] == '\x80' && static_cast<uint8_t>(text[1]) <= 5;
@@ -274,7 +292,7 @@ bool looks_like_old_torch(std::span<const std::byte> bytes) {
 
 void refuse_old_torch(const std::string& path) {
   throw UnsupportedError(
-      fmt::format("{} is a pickle or tar archive as PyTorch before 1.6 wrote it, and is not read: "
+      fmt::format("{} has the pickle or tar format of PyTorch before 1.6, which is not read: "
                   "load it with torch.load(FILE, weights_only=True) and save it again with "
                   "torch.save",
                   path));

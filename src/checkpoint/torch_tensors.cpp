@@ -13,12 +13,16 @@
 namespace limpid {
 namespace {
 
+// Where the elements of a tensor are: element [i, j] is at i * strides[0] + j * strides[1].
 struct Layout {
   std::vector<int64_t> sizes;
   std::vector<int64_t> strides;  // in elements
   uint64_t n_elements = 1;
 };
 
+// Checks one tensor against its storage. A dense tensor (strides [n_cols, 1] for a matrix) becomes
+// a view of the mapped record; any other is gathered into a copy when it is read. For example,
+// weight.t(), the transpose of a [2, 3] matrix, has sizes [3, 2] and strides [1, 3].
 class TensorReader {
  public:
   TensorReader(const TorchArchive& archive, uint32_t index, const std::string& name)
@@ -54,6 +58,7 @@ class TensorReader {
     throw FormatError(archive_.path, tensor_.offset, printable(name_), problem);
   }
 
+  // The bytes of a storage. Their number must be what the pickle says.
   std::span<const std::byte> storage_bytes(const PickleValue& storage) const {
     const std::string record_name = fmt::format("{}data/{}", archive_.root, storage.text);
     const ZipRecord* record = archive_.zip.find(record_name);
@@ -61,7 +66,7 @@ class TensorReader {
     const auto expected = checked_mul<uint64_t>(static_cast<uint64_t>(storage.integer),
                                                 dtype_info(storage.dtype).block_bytes);
     if (expected != record->bytes.size()) {
-      fail(fmt::format("a storage of {} {} elements, and the record {} has {} bytes",
+      fail(fmt::format("a storage of {} {} elements, but the record {} has {} bytes",
                        storage.integer, dtype_info(storage.dtype).name, printable(record_name),
                        record->bytes.size()));
     }
@@ -74,8 +79,8 @@ class TensorReader {
       const int64_t size = archive_.pickle.at(index).integer;
       if (size < 0) fail(fmt::format("has a size of {}", size));
       layout.sizes.push_back(size);
-      // The product of all sizes so far, as Shape computes it: a size of 0 that comes later does
-      // not excuse an overflow before it.
+      // The product of all sizes so far, as Shape computes it. A later size of 0 does not excuse an
+      // overflow.
       const auto product = checked_mul(layout.n_elements, static_cast<uint64_t>(size));
       if (!product || !checked_cast<int64_t>(*product)) fail("has too many elements");
       layout.n_elements = *product;
@@ -88,8 +93,9 @@ class TensorReader {
     return layout;
   }
 
-  // The last element lies in the storage, and there are no more elements than the storage has: a
-  // stride of 0 could make a file of a few bytes ask for any memory.
+  // The last element must be in the storage, and the tensor must not have more elements than the
+  // storage: a stride of 0 repeats elements, and a file of a few bytes could ask for any amount of
+  // memory.
   void check_bounds(const Layout& layout, int64_t offset, int64_t n_stored) const {
     std::optional<uint64_t> end = checked_cast<uint64_t>(offset);
     for (size_t i = 0; end && i < layout.sizes.size() && layout.n_elements > 0; ++i) {
@@ -99,9 +105,9 @@ class TensorReader {
     }
     if (end && layout.n_elements > 0) end = checked_add<uint64_t>(*end, 1);
     if (!end || *end > static_cast<uint64_t>(n_stored)) {
-      fail(fmt::format("leaves its storage of {} elements: offset {}, sizes [{}], strides [{}]",
-                       n_stored, offset, fmt::join(layout.sizes, ", "),
-                       fmt::join(layout.strides, ", ")));
+      fail(fmt::format(
+          "reaches beyond its storage of {} elements: offset {}, sizes [{}], strides [{}]",
+          n_stored, offset, fmt::join(layout.sizes, ", "), fmt::join(layout.strides, ", ")));
     }
     if (layout.n_elements > static_cast<uint64_t>(n_stored)) {
       fail(fmt::format("has {} elements in a storage of {}; expanded tensors are not read",
@@ -109,8 +115,10 @@ class TensorReader {
     }
   }
 
-  // Nothing to put in order in a tensor without elements. Elsewhere each product of sizes is at
-  // most n_elements, which check_bounds has bounded.
+  // Whether the elements are in row-major order without gaps: the last stride is 1, and each other
+  // stride is the product of the sizes after it. A dimension of size 1 may have any stride, because
+  // it is never used. The product cannot overflow: it is at most n_elements, which check_bounds has
+  // bounded.
   static bool is_dense(const Layout& layout) {
     if (layout.n_elements == 0) return true;
     int64_t expected = 1;
@@ -121,6 +129,8 @@ class TensorReader {
     return true;
   }
 
+  // Copies the elements in row-major order. `at` counts like an odometer: when a dimension reaches
+  // its end it goes back to 0, and the dimension before it advances by one.
   static Tensor gather(DType dtype, const Shape& shape, const std::byte* first,
                        const Layout& layout) {
     Tensor result(dtype, shape);

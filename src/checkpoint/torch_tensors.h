@@ -1,4 +1,4 @@
-// From the storages and strides of a checkpoint of PyTorch to tensors.
+// Turns the storages and strides of a PyTorch checkpoint into tensors.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace limpid {
 
-// An archive with its pickle read.
+// An archive whose pickle has been read.
 struct TorchArchive {
   std::string path;
-  std::string root;  // the folder that all records are in, with its slash
+  std::string root;  // the folder of all records, with a slash at its end
   ZipArchive zip;
   Pickle pickle;
 };
 
-// Adds the tensor that the pickle's value `index` describes. Throws FormatError when it leaves its
-// storage, or the storage is not what its record holds.
+// Adds the tensor that the pickle's value `index` describes. Throws FormatError when the tensor
+// reaches beyond its storage, or when the record of the storage has another size than the pickle
+// says.
 void add_torch_tensor(const TorchArchive& archive, uint32_t index, const std::string& name,
                       Checkpoint& checkpoint);
 

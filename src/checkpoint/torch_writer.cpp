@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr const char* kRoot = "archive/";
-// What torch.save states: written by a Unix program of version 3.0, read by one of 4.5.
+// The versions that torch.save states: made by a Unix program of zip version 3.0, readable by one
+// of 4.5, the first with zip64.
 constexpr uint16_t kMadeBy = 0x031e;
 constexpr uint16_t kVersionOfZip64 = 45;
 
@@ -30,6 +31,7 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
+// BININT holds 32 bits. Negative and larger numbers are written as a LONG1 of 8 bytes.
 void put_integer(std::string& out, int64_t value) {
   if (value >= 0 && value <= std::numeric_limits<int32_t>::max()) {
     put(out, PickleOpcode::kBinInt);
@@ -47,6 +49,7 @@ void put_integers(std::string& out, std::span<const int64_t> values) {
   put(out, PickleOpcode::kTuple);
 }
 
+// GLOBAL, module, line feed, name, line feed. The constants have a space between module and name.
 void put_global(std::string& out, std::string_view module_and_name) {
   put(out, PickleOpcode::kGlobal);
   out += module_and_name;
@@ -60,7 +63,8 @@ void put_empty_ordered_dict(std::string& out) {
   put(out, PickleOpcode::kReduce);
 }
 
-// _rebuild_tensor_v2(("storage", class, key, "cpu", n_elements), 0, sizes, strides, False, {})
+// The instructions for _rebuild_tensor_v2(("storage", class, key, "cpu", n_elements), 0, sizes,
+// strides, False, {}).
 void put_tensor(std::string& out, const TorchEntry& entry, size_t storage) {
   put_global(out, kPickleRebuildTensor);
   put(out, PickleOpcode::kMark);
@@ -84,6 +88,8 @@ void put_tensor(std::string& out, const TorchEntry& entry, size_t storage) {
   put(out, PickleOpcode::kReduce);
 }
 
+// The pickle of an OrderedDict with all entries. An entry that shares the bytes of another names
+// that entry's storage.
 std::string make_pickle(std::span<const TorchEntry> entries) {
   std::string out;
   put(out, PickleOpcode::kProto);
@@ -108,7 +114,7 @@ void check_entries(std::span<const TorchEntry> entries) {
     LIMPID_CHECK(ArgumentError, names.insert(entry.name).second, "two tensors are named '{}'",
                  entry.name);
     LIMPID_CHECK(UnsupportedError, pickle_storage_name(entry.dtype).has_value(),
-                 "'{}' is {}, which PyTorch has no storage for", entry.name,
+                 "'{}' is {}, for which PyTorch has no storage", entry.name,
                  dtype_info(entry.dtype).name);
     if (entry.same_as < 0) continue;
     const auto other = static_cast<size_t>(entry.same_as);
@@ -123,6 +129,7 @@ void check_entries(std::span<const TorchEntry> entries) {
 
 bool needs_64(uint64_t value) { return value >= kZipIn64; }
 
+// The value of a 32-bit size field: the size, or the sentinel that refers to the zip64 field.
 uint32_t low(uint64_t value) { return needs_64(value) ? kZipIn64 : static_cast<uint32_t>(value); }
 
 }  // namespace
@@ -158,7 +165,8 @@ void TorchWriter::commit() {
   file_.commit();
 }
 
-// Opens the record of the next tensor that has bytes; those without are complete as they begin.
+// Opens the record of the next tensor that has bytes. The record of a tensor without bytes is
+// complete at once.
 void TorchWriter::begin_next_tensor() {
   while (next_entry_ < entries_.size()) {
     const size_t i = next_entry_++;
@@ -176,7 +184,9 @@ void TorchWriter::add_record(const std::string& name, std::string_view content) 
   end_record();
 }
 
-// Sizes and checksum stay open and follow the data, as the bytes come in a stream.
+// Writes a local header. The checksum is not known before the data have been written, so CRC and
+// sizes are 0 here and follow the data in a descriptor. An extra field pads the header so that the
+// data begin at a multiple of 64 bytes, as torch.save does; readers can then map them.
 void TorchWriter::begin_record(const std::string& name, uint64_t size) {
   Record record{kRoot + name, size, file_.size(), 0};
   constexpr uint64_t kPaddingHeader = 4;
@@ -204,6 +214,7 @@ void TorchWriter::begin_record(const std::string& name, uint64_t size) {
   n_written_ = 0;
 }
 
+// Writes the data descriptor: signature, CRC-32, then both sizes, in 64 bits where needed.
 void TorchWriter::end_record() {
   const Record& record = records_.back();
   std::string descriptor;
@@ -220,6 +231,9 @@ void TorchWriter::end_record() {
   open_ = false;
 }
 
+// Writes the directory and the three records at the end of the file: the zip64 end record, the
+// locator that points to it, and the end record. Sizes and offsets beyond 32 bits are in zip64
+// fields.
 void TorchWriter::write_directory() {
   const uint64_t start = file_.size();
   std::string out;

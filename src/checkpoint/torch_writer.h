@@ -1,5 +1,5 @@
 // Writes a state dictionary as torch.save does: a zip archive of stored records, each aligned to 64
-// bytes, and a pickle of protocol 2 that torch.load(weights_only=True) takes.
+// bytes, with a pickle of protocol 2 that torch.load(weights_only=True) accepts.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +13,36 @@
 
 namespace limpid {
 
+// A tensor of the state dictionary to be written.
 struct TorchEntry {
   std::string name;
-  DType dtype = DType::kF32;  // no quantised type
+  DType dtype = DType::kF32;  // not a quantised type
   Shape shape;
-  int64_t same_as = -1;  // the index of an earlier entry whose bytes these are (tied weights)
+  int64_t same_as = -1;  // index of an earlier entry that shares its bytes (tied weights)
 };
 
-// Streams: the names and sizes first, then the bytes, in memory for the names only.
+// Writes one file as a stream: names and shapes first, then the bytes. Only the names are held in
+// memory.
+//
 //   TorchWriter writer("consolidated.00.pth", entries);
 //   for (…) writer.write(bytes);
 //   writer.commit();
 class TorchWriter {
  public:
-  // Throws ArgumentError for a name that is empty or there twice and for a wrong `same_as`,
+  // Throws ArgumentError for a name that is empty or used twice and for a wrong `same_as`,
   // UnsupportedError for a quantised type, ResourceError.
   TorchWriter(const std::string& path, std::vector<TorchEntry> entries);
 
-  // The next bytes: of all entries, in their order, row-major, but not of those that have
-  // `same_as`. In pieces of any size. Throws ArgumentError for more than there should be,
-  // ResourceError.
+  // Appends bytes of the entries, in their order and row-major, in pieces of any size. Entries with
+  // `same_as` have no bytes of their own. Throws ArgumentError for more bytes than the entries
+  // have, ResourceError.
   void write(std::span<const std::byte> bytes);
 
-  // Ends the archive, which then appears under its name. Throws ArgumentError when bytes are
-  // missing.
+  // Ends the archive and gives it its name. Throws ArgumentError when bytes are missing.
   void commit();
 
  private:
+  // What the directory at the end of the archive says about a record.
   struct Record {
     std::string name;
     uint64_t size = 0;
@@ -55,10 +58,10 @@ class TorchWriter {
 
   AtomicFile file_;
   std::vector<TorchEntry> entries_;
-  std::vector<Record> records_;  // the last is being written while `open_`
+  std::vector<Record> records_;  // while `open_`, the last one is being written
   bool open_ = false;
-  uint64_t n_written_ = 0;  // of the open record
-  size_t next_entry_ = 0;   // whose record has not begun
+  uint64_t n_written_ = 0;  // bytes of the open record so far
+  size_t next_entry_ = 0;   // the first entry whose record has not begun
 };
 
 }  // namespace limpid

@@ -16,14 +16,14 @@
 namespace limpid {
 namespace {
 
-// Where the directory lies, and how many entries it has.
+// Where the directory is, and how many entries it has.
 struct Directory {
   uint64_t offset = 0;
   uint64_t n_bytes = 0;
   uint64_t n_entries = 0;
 };
 
-// What the directory says of a record.
+// What the directory says about a record.
 struct Entry {
   std::string_view name;
   uint64_t entry_offset = 0;
@@ -35,14 +35,14 @@ struct Entry {
   uint64_t header_offset = 0;
 };
 
-// A number of the record at the end: `small`, or `wide` of the zip64 record, which must agree
-// unless `small` says that it cannot hold the value.
+// A number of the end record. `small` is its value there and `wide` its value in the zip64 record,
+// if there is one. The two must agree unless `small` is the sentinel for "see the zip64 record".
 uint64_t agreed(const ByteReader& reader, uint64_t offset, const char* field, uint64_t small,
                 uint64_t sentinel, std::optional<uint64_t> wide) {
   if (!wide && small == sentinel)
     reader.fail(offset, field, "points to a zip64 record that is missing");
   if (wide && small != sentinel && small != *wide) {
-    reader.fail(offset, field, fmt::format("is {}, and {} in the zip64 record", small, *wide));
+    reader.fail(offset, field, fmt::format("is {}, but {} in the zip64 record", small, *wide));
   }
   return wide ? *wide : small;
 }
@@ -53,7 +53,7 @@ void require(ByteReader& reader, uint64_t offset, const char* field, uint64_t va
     reader.fail(offset, field, fmt::format("is {}, expected {}", value, expected));
 }
 
-// The zip64 record, if its locator lies before the record at the end.
+// Reads the zip64 end record, if its locator is just before the end record.
 std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
   if (end < kZip64LocatorBytes + kZip64EndBytes) return std::nullopt;
   const uint64_t locator = end - kZip64LocatorBytes;
@@ -83,8 +83,9 @@ std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
   return directory;
 }
 
-// The records at the end. They must be the last bytes of the file: a comment could hold another
-// end.
+// Reads the records at the end of the file. The end record must be the last bytes, without a
+// comment: most readers search backwards for its signature, and a comment could contain a second
+// one.
 Directory read_end(ByteReader& reader) {
   const uint64_t n = reader.size();
   if (n < kZipEndBytes) reader.fail(0, "end record", "is missing; is the download complete?");
@@ -125,13 +126,13 @@ Directory read_end(ByteReader& reader) {
   if (directory.n_entries > directory.n_bytes / kZipEntryBytes) {
     reader.fail(
         end + 10, "end record.entries",
-        fmt::format("{} entries cannot lie in {} bytes", directory.n_entries, directory.n_bytes));
+        fmt::format("{} entries do not fit in {} bytes", directory.n_entries, directory.n_bytes));
   }
   return directory;
 }
 
-// The content of the zip64 field among the extra fields `extra`, which begin at `offset`; nothing
-// when there is none.
+// Finds the zip64 field among the extra fields `extra`, which begin at `offset`. Each is an id
+// (u16), a length (u16) and that many bytes. Returns nothing when there is none.
 std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint64_t offset,
                                                  std::string_view extra) {
   ByteReader fields(reader.path(), std::as_bytes(std::span(extra)));
@@ -151,8 +152,8 @@ std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint6
   return found;
 }
 
-// Replaces those of `values` that say so by the numbers of the zip64 field, which must hold exactly
-// these.
+// Replaces each of `values` that is the zip64 sentinel by the next number of the zip64 field. The
+// field must hold exactly these numbers.
 void resolve_zip64(const ByteReader& reader, uint64_t offset,
                    const std::optional<std::string_view>& extra,
                    std::initializer_list<uint64_t*> values) {
@@ -214,7 +215,7 @@ Entry read_entry(ByteReader& reader, ZipMethods methods) {
   entry.header_offset = reader.number<uint32_t>("directory.header_offset");
   entry.name = reader.take(n_name, "directory.name");
   if (entry.name.empty() || !is_clean_utf8(entry.name))
-    fail("directory.name", fmt::format("'{}' is no name", printable(entry.name)));
+    fail("directory.name", fmt::format("'{}' is not a valid name", printable(entry.name)));
   check_method(reader, entry, methods);
   const uint64_t extra_offset = reader.offset();
   const std::string_view extra = reader.take(n_extra, "directory.extra");
@@ -222,20 +223,21 @@ Entry read_entry(ByteReader& reader, ZipMethods methods) {
                 {&entry.size, &entry.compressed_size, &entry.header_offset});
   reader.take(n_comment, "directory.comment");
   if (entry.method == kZipStored && entry.compressed_size != entry.size) {
-    fail("directory.size", fmt::format("is {}, and {} bytes are stored of {}", entry.size,
+    fail("directory.size", fmt::format("is {}, but {} bytes of {} are stored", entry.size,
                                        entry.compressed_size, printable(entry.name)));
   }
   return entry;
 }
 
-// What follows the data of a record whose local header left the sizes open, up to `end`.
+// Checks the bytes between the data of a record and `end`: a data descriptor, 16 bytes or 24 with
+// 64-bit sizes.
 void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
   const uint64_t start = reader.offset();
   const bool wide = end - start == kZip64DescriptorBytes;
   if (!wide && end - start != kZipDescriptorBytes) {
     reader.fail(start, "data descriptor",
-                fmt::format("of {}: {} bytes lie between the data and what follows, expected {}",
-                            printable(entry.name), end - start, kZipDescriptorBytes));
+                fmt::format("of {}: {} bytes follow the data, expected {}", printable(entry.name),
+                            end - start, kZipDescriptorBytes));
   }
   const auto size = [&] {
     return wide ? reader.number<uint64_t>("data descriptor.size")
@@ -249,7 +251,7 @@ void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
   require(reader, start + (wide ? 16 : 12), "data descriptor.size", size(), entry.size);
 }
 
-// The numbers of a local header that may be open (0) when a descriptor follows the data.
+// Checks the CRC and the sizes of a local header. They may be 0 when a descriptor follows the data.
 void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uint64_t compressed,
                        uint64_t size, const std::optional<std::string_view>& extra) {
   const uint64_t at = entry.header_offset;
@@ -265,9 +267,9 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uin
       std::memcpy(&number, numbers.data() + i, sizeof(number));
       if (number != entry.size && number != entry.compressed_size &&
           number != entry.header_offset) {
-        reader.fail(
-            at, "local header.zip64 field",
-            fmt::format("{} is neither size nor offset of {}", number, printable(entry.name)));
+        reader.fail(at, "local header.zip64 field",
+                    fmt::format("{} is neither the size nor the offset of {}", number,
+                                printable(entry.name)));
       }
     }
     return;
@@ -279,7 +281,7 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uin
   require(reader, at + 18, "local header.compressed_size", compressed, entry.compressed_size);
 }
 
-// The record of `entry`, which must fill the bytes from its local header to `end`.
+// Reads the record of `entry`. It must fill the bytes from its local header to `end`.
 ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
                       std::span<const std::byte> bytes) {
   const uint64_t at = entry.header_offset;
@@ -301,7 +303,7 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
   if (name != entry.name) {
     reader.fail(
         at + kZipLocalBytes, "local header.name",
-        fmt::format("is '{}', and '{}' in the directory", printable(name), printable(entry.name)));
+        fmt::format("is '{}', but '{}' in the directory", printable(name), printable(entry.name)));
   }
   const uint64_t extra_offset = reader.offset();
   const std::string_view extra = reader.take(n_extra, "local header.extra");
@@ -319,7 +321,7 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
     check_descriptor(reader, entry, end);
   } else if (reader.offset() != end) {
     reader.fail(reader.offset(), "data",
-                fmt::format("{} bytes after {} belong to no record", end - reader.offset(),
+                fmt::format("{} bytes after {} do not belong to a record", end - reader.offset(),
                             printable(entry.name)));
   }
   return {entry.name,
@@ -332,7 +334,8 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
 }
 
 // Decompresses raw deflate data, as zip stores it, in pieces of a fixed size. The caller decides
-// how many pieces it wants, so a small record cannot fill the memory.
+// how many pieces to take, so a small record that expands enormously (a "zip bomb") cannot fill the
+// memory.
 class Inflater {
  public:
   explicit Inflater(std::span<const std::byte> input) : input_(input), piece_(1 << 20) {
@@ -343,7 +346,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // The next bytes, valid until the next call; nothing when the data are damaged or have ended.
+  // The next bytes, valid until the next call. Empty when the data have ended or are damaged.
   std::span<const std::byte> next() {
     stream_.next_out = reinterpret_cast<Bytef*>(piece_.data());
     stream_.avail_out = static_cast<uInt>(piece_.size());
@@ -361,7 +364,7 @@ class Inflater {
   }
 
  private:
-  std::span<const std::byte> input_;  // what zlib has not been given yet
+  std::span<const std::byte> input_;  // input that zlib has not been given yet
   std::vector<std::byte> piece_;
   z_stream stream_{};
 };
@@ -382,13 +385,13 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
                 fmt::format("goes on for {} bytes after its {} entries", entries_reader.remaining(),
                             directory.n_entries));
   }
-  // In the order of the file each record must begin where the one before it ends.
+  // In file order, each record must begin where the one before it ends.
   std::vector<size_t> order(entries.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, {}, [&](size_t i) { return entries[i].header_offset; });
   const uint64_t first = order.empty() ? directory.offset : entries[order[0]].header_offset;
   if (first != 0)
-    reader.fail(0, "local header", fmt::format("{} bytes lie before the archive", first));
+    reader.fail(0, "local header", fmt::format("{} bytes precede the archive", first));
   ZipArchive zip;
   zip.path_ = path;
   zip.records_.resize(entries.size());
@@ -399,14 +402,14 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
         k + 1 < order.size() ? entries[order[k + 1]].header_offset : directory.offset;
     if (entry.header_offset >= directory.offset || end > directory.offset) {
       reader.fail(entry.entry_offset, "directory.header_offset",
-                  fmt::format("{} lies behind the records", entry.header_offset));
+                  fmt::format("{} is beyond the records", entry.header_offset));
     }
     zip.records_[order[k]] = read_record(records_reader, entry, end, bytes);
   }
   for (size_t i = 0; i < zip.records_.size(); ++i) {
     if (!zip.by_name_.emplace(zip.records_[i].name, i).second) {
       reader.fail(entries[i].entry_offset, "directory.name",
-                  fmt::format("'{}' is there twice", printable(zip.records_[i].name)));
+                  fmt::format("'{}' occurs twice", printable(zip.records_[i].name)));
     }
   }
   return zip;

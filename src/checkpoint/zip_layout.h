@@ -1,7 +1,10 @@
-// The zip format (PKWARE APPNOTE 6.3.10, 4.3 and 4.4), for its reader and its writer. An archive is
-// a row of records, each a local header, its data and perhaps a data descriptor; then comes the
-// directory, which has an entry for each record; last comes the end record, which says where the
-// directory begins. Sizes that do not fit 32 bits move to zip64 fields and records.
+// The zip format (PKWARE APPNOTE 6.3.10, 4.3 and 4.4), for its reader and its writer:
+//
+//   local header, data, perhaps a data descriptor     one group for each record
+//   directory                                         an entry for each record
+//   end record                                        where the directory begins
+//
+// A size that does not fit 32 bits is replaced by 0xffffffff and moves to a zip64 field or record.
 #pragma once
 
 #include <zlib.h>
@@ -38,8 +41,8 @@ inline constexpr uint16_t kZip64ExtraId = 1;
 inline constexpr uint32_t kZipIn64 = 0xffffffff;  // "see the zip64 extra field"
 inline constexpr uint16_t kZipCountIn64 = 0xffff;
 
-// CRC-32 (ISO 3309), continued from `previous`: the result for one piece after another is the same
-// as for all at once.
+// CRC-32 (ISO 3309), continued from `previous`: computed piece by piece, the result is the same as
+// for all bytes at once.
 inline uint32_t zip_crc32(std::span<const std::byte> bytes, uint32_t previous = 0) {
   return static_cast<uint32_t>(
       crc32_z(previous, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));

@@ -99,7 +99,7 @@ TEST_F(GgufSplit, TheNumberOfTensorsMustAgree) {
 
 TEST_F(GgufSplit, ATensorInTwoPartsIsRefused) {
   parts_[2].tensors[0].name = "one";
-  expect_error("tensor 'one': is in an earlier part");
+  expect_error("tensor 'one': is already in an earlier part");
 }
 
 TEST_F(GgufSplit, SplitKeysOfWrongTypeAreRefused) {

@@ -134,7 +134,7 @@ TEST(HuggingFaceIndex, WhatContradictsTheShardsIsRefused) {
   const std::vector<Bad> all = {
       {"[]", {"not an object"}},
       {"{}", {"weight_map", "missing"}},
-      {R"({"weight_map": {}})", {"names no tensor"}},
+      {R"({"weight_map": {}})", {"does not name any tensor"}},
       {R"({"weight_map": []})", {"weight_map", "not an object"}},
       {R"({"weight_map": {"a": 1}})", {"weight_map.a", "not a string"}},
       {R"({"weight_map": {"a": "s1.safetensors", "a": "s2.safetensors"}})", {"a", "twice"}},

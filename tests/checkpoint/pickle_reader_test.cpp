@@ -67,7 +67,8 @@ const std::vector<Program>& programs() {
       {"TorchLoad", beside(global("torch", "load")), "torch.load", true},
       {"RebuildOfAnotherKind", beside(global("torch._utils", "_rebuild_wrapper_subclass")),
        "_rebuild_wrapper_subclass", true},
-      {"ModuleWithALineEnd", beside(global("torch\\n_utils", "x")), "is not on the list", true},
+      {"ModuleWithALineEnd", beside(global("torch\\n_utils", "x")),
+       "is not allowed in a checkpoint", true},
       {"Namespace", beside(global("argparse", "Namespace")), "argparse.Namespace", true},
       {"GlobalWithoutEnd", kProto + "ctorch", "GLOBAL: needs 1 bytes"},
       // Instructions.
@@ -84,16 +85,16 @@ const std::vector<Program>& programs() {
       {"Dup", beside("2"), "instruction 0x32", true},
       {"LongInteger", beside("\x8a\x09" + std::string(9, '\1')), "an integer of 9 bytes", true},
       // Stack and memo.
-      {"Underflow", kProto + "a.", "APPEND: finds nothing on the stack"},
-      {"UnderflowOfATuple", kProto + "N\x86.", "TUPLE2: finds nothing"},
-      {"BelowTheMark", kProto + "}" + text("k") + "(Ns.", "SETITEM: finds nothing"},
-      {"NoMark", kProto + "}u.", "SETITEMS: finds no MARK"},
-      {"NoMemo", kProto + "h\x05.", "value 5 was never remembered"},
-      {"NoLongMemo", kProto + "j" + number(uint32_t{1} << 31) + ".", "was never remembered"},
-      {"MemoOfNothing", kProto + "q" + std::string(1, '\0') + ".", "BINPUT: finds nothing"},
-      {"MemoTwice", kProto + "}q\x01q\x01.", "remembers a second value 1"},
-      {"AppendToText", kProto + text("x") + "Na.", "appends to what is no list"},
-      {"ItemOfAList", kProto + "]" + text("x") + "Ns.", "of what is no dictionary"},
+      {"Underflow", kProto + "a.", "APPEND: there is no value on the stack"},
+      {"UnderflowOfATuple", kProto + "N\x86.", "TUPLE2: there is no value"},
+      {"BelowTheMark", kProto + "}" + text("k") + "(Ns.", "SETITEM: there is no value"},
+      {"NoMark", kProto + "}u.", "SETITEMS: there is no MARK on the stack"},
+      {"NoMemo", kProto + "h\x05.", "value 5 is not in the memo"},
+      {"NoLongMemo", kProto + "j" + number(uint32_t{1} << 31) + ".", "is not in the memo"},
+      {"MemoOfNothing", kProto + "q" + std::string(1, '\0') + ".", "BINPUT: there is no value"},
+      {"MemoTwice", kProto + "}q\x01q\x01.", "stores a second value as 1 in the memo"},
+      {"AppendToText", kProto + text("x") + "Na.", "appends to a value that is not a list"},
+      {"ItemOfAList", kProto + "]" + text("x") + "Ns.", "of a value that is not a dictionary"},
       {"KeyWithoutValue", kProto + "}(" + text("x") + "u.", "a key without a value"},
       {"KeyOfAnotherKind", kProto + "}(NNu.", "neither text nor an integer"},
       {"TextLongerThanTheFile", kProto + "X" + number(~uint32_t{0}) + "abc.", "needs 4294967295"},
@@ -105,7 +106,7 @@ const std::vector<Program>& programs() {
       {"Deep", kProto + std::string(70, ']') + std::string(69, 'a') + ".", "nests deeper than 64"},
       {"DeepMarks", kProto + std::string(2000, '('), "nests deeper than 1024"},
       // Calls.
-      {"CallOfText", beside(text("x") + ")R"), "calls what is no name"},
+      {"CallOfText", beside(text("x") + ")R"), "calls a value that is not a name"},
       {"CallWithoutATuple", beside(global("collections", "OrderedDict") + "NR"), "without a tuple"},
       {"CallOfAStorage", beside(global("torch", "FloatStorage") + ")R"),
        "calls torch FloatStorage"},
@@ -135,9 +136,9 @@ const std::vector<Program>& programs() {
       {"StorageOfAFunction",
        beside("(" + text("storage") + global("collections", "OrderedDict") + text("0") +
               text("cpu") + integer(1) + "tQ"),
-       "is no storage"},
-      {"StorageKeyIsAPath", with_tensor([](auto& t) { t.key = text("../0"); }), "is no number"},
-      {"StorageKeyIsEmpty", with_tensor([](auto& t) { t.key = text(""); }), "is no number"},
+       "is not a storage class"},
+      {"StorageKeyIsAPath", with_tensor([](auto& t) { t.key = text("../0"); }), "is not a number"},
+      {"StorageKeyIsEmpty", with_tensor([](auto& t) { t.key = text(""); }), "is not a number"},
       {"StorageOfMinusOne", with_tensor([](auto& t) { t.n_stored = -1; }), "a storage of -1"},
       // Storages and strides.
       {"RecordMissing", with_tensor([](auto& t) { t.key = text("7"); }), "m/data/7 is missing"},
@@ -154,21 +155,22 @@ const std::vector<Program>& programs() {
        }),
        "a stride of -3"},
       {"NegativeOffset", with_tensor([](auto& t) { t.offset = integer(-1); }),
-       "leaves its storage"},
-      {"OffsetBehind", with_tensor([](auto& t) { t.offset = integer(1); }), "leaves its storage"},
+       "reaches beyond its storage"},
+      {"OffsetBehind", with_tensor([](auto& t) { t.offset = integer(1); }),
+       "reaches beyond its storage"},
       {"RowTooMany", with_tensor([](auto& t) {
          t.sizes = tuple({3, 3});
        }),
-       "leaves its storage"},
+       "reaches beyond its storage"},
       {"StrideTooWide", with_tensor([](auto& t) {
          t.strides = tuple({4, 1});
        }),
-       "leaves its storage"},
+       "reaches beyond its storage"},
       {"OffsetOfNothing", with_tensor([](auto& t) {
          t.sizes = tuple({0, 3});
          t.offset = integer(7);
        }),
-       "leaves its storage"},
+       "reaches beyond its storage"},
       {"ProductOverflows", with_tensor([](auto& t) {
          t.sizes = tuple({0x7fffffff, 0x7fffffff, 0x7fffffff});
          t.strides = tuple({0, 0, 0});
@@ -184,20 +186,20 @@ const std::vector<Program>& programs() {
          t.sizes = "(" + long_integer(int64_t{1} << 62) + "t";
          t.strides = "(" + long_integer(int64_t{1} << 62) + "t";
        }),
-       "leaves its storage"},
+       "reaches beyond its storage"},
       {"Expanded", with_tensor([](auto& t) {
          t.sizes = tuple({1 << 20, 1 << 10});
          t.strides = tuple({0, 0});
        }),
        "expanded tensors are not read"},
       // What the state dictionary may not be.
-      {"NoDictionary", kProto + "].", "is no dictionary"},
+      {"NoDictionary", kProto + "].", "is not a dictionary"},
       {"NoTensors", kProto + "}(" + text("optimizer") + "}u.", "there are optimizer"},
       {"KeyThereTwice", kProto + "}(" + text("w") + serialize(TensorSketch{}) + text("w") + "Nu.",
-       "is there twice"},
-      {"NumberAndDigits", beside("}(" + integer(3) + "N" + text("3") + "Nu"), "is there twice"},
-      {"NameNotUtf8", state_dict(serialize(TensorSketch{}), "\xff"), "no UTF-8"},
-      {"TextNotUtf8", beside(text("\xff")), "no UTF-8"},
+       "occurs twice"},
+      {"NumberAndDigits", beside("}(" + integer(3) + "N" + text("3") + "Nu"), "occurs twice"},
+      {"NameNotUtf8", state_dict(serialize(TensorSketch{}), "\xff"), "not UTF-8"},
+      {"TextNotUtf8", beside(text("\xff")), "not UTF-8"},
   };
   return all;
 }

@@ -48,7 +48,7 @@ const std::vector<Spoilt>& cases() {
        },
        "end record"},
       {"CommentThatIsNotThere", [](auto& z) { z.comment_length = 5; }, "comment_length"},
-      {"PrependedData", [](auto& z) { z.records[0].before = "MZ program"; }, "before the archive"},
+      {"PrependedData", [](auto& z) { z.records[0].before = "MZ program"; }, "precede the archive"},
       {"PrependedDataWithoutNewOffsets",
        [](auto& z) {
          z.records[0].before = "1234";
@@ -62,7 +62,7 @@ const std::vector<Spoilt>& cases() {
          z.records[1].open = false;
          z.records[2].before = "12345678";
        },
-       "belong to no record"},
+       "do not belong to a record"},
       {"BytesAfterTheDirectory", [](auto& z) { z.after = "xx"; }, "directory_size"},
       {"FewerEntriesThanTheDirectoryHas",
        [](auto& z) {
@@ -79,7 +79,7 @@ const std::vector<Spoilt>& cases() {
        },
        "directory.signature"},
       {"EntriesMinusOne", [](auto& z) { z.n_entries64 = ~uint64_t{0}, z.n_entries = 0xffff; },
-       "cannot lie in"},
+       "do not fit in"},
       {"EntriesOnOtherDisks", [](auto& z) { z.n_entries_here = 2; }, "entries_here"},
       {"Zip64LiesAboutEntries", [](auto& z) { z.n_entries64 = 3; }, "in the zip64 record"},
       {"Zip64LiesAboutTheOffset", [](auto& z) { z.directory_offset64 = 0; }, "in the zip64 record"},
@@ -113,10 +113,11 @@ const std::vector<Spoilt>& cases() {
       {"EncryptedInTheLocalHeader", [](auto& z) { z.records[2].local.flags = 0x809; },
        "local header.flags"},
       {"StrangeFlags", [](auto& z) { z.records[2].entry.flags = 0x2808; }, "flags"},
-      {"NameTwice", [](auto& z) { z.records[3].name = "m/data/0"; }, "is there twice"},
-      {"NameEmpty", [](auto& z) { z.records[3].name = ""; }, "is no name"},
-      {"NameWithNul", [](auto& z) { z.records[3].name = std::string("m/a\0b", 5); }, "is no name"},
-      {"NameNotUtf8", [](auto& z) { z.records[3].name = "m/\xff"; }, "is no name"},
+      {"NameTwice", [](auto& z) { z.records[3].name = "m/data/0"; }, "occurs twice"},
+      {"NameEmpty", [](auto& z) { z.records[3].name = ""; }, "is not a valid name"},
+      {"NameWithNul", [](auto& z) { z.records[3].name = std::string("m/a\0b", 5); },
+       "is not a valid name"},
+      {"NameNotUtf8", [](auto& z) { z.records[3].name = "m/\xff"; }, "is not a valid name"},
       {"AnotherNameInTheLocalHeader", [](auto& z) { z.records[2].local.name = "m/data/9"; },
        "local header.name"},
       {"OutsideTheRoot", [](auto& z) { z.records[3].name = "../version"; }, "outside the folder"},
@@ -141,7 +142,7 @@ const std::vector<Spoilt>& cases() {
          z.records[2].local.compressed = 0;
        },
        "local header.size"},
-      {"SizesDiffer", [](auto& z) { z.records[2].entry.compressed = 12; }, "are stored of"},
+      {"SizesDiffer", [](auto& z) { z.records[2].entry.compressed = 12; }, "are stored"},
       {"Bomb",
        [](auto& z) {
          z.records[2].entry.size = 0xfffffff0;
@@ -163,7 +164,7 @@ const std::vector<Spoilt>& cases() {
        "data descriptor"},
       {"SharedRecord", [](auto& z) { z.records[3].header_offset = 0; }, "reach beyond"},
       {"HeaderBehindTheRecords", [](auto& z) { z.records[3].header_offset = 0xfffffff0; },
-       "behind the records"},
+       "beyond the records"},
       {"DescriptorMissing", [](auto& z) { z.records[2].descriptor = ""; }, "data descriptor"},
       {"DescriptorSignature", [](auto& z) { z.records[2].descriptor = std::string(16, '\0'); },
        "data descriptor.signature"},
@@ -197,7 +198,7 @@ const std::vector<Spoilt>& cases() {
        [](auto& z) {
          z.records[2].local.extra = zip64_extra({25, 25});
        },
-       "neither size nor offset"},
+       "neither the size nor the offset"},
       {"ExtraFieldLeavesItsPlace",
        [](auto& z) { z.records[2].entry.extra = number(uint16_t{7}) + number(uint16_t{100}); },
        "leaves the extra fields"},

@@ -189,9 +189,9 @@ TEST(MetaFolder, ShardsThatDoNotBelongTogetherAreRefused) {
         parts.push_back({"more", DType::kF32, {1}, std::vector<std::byte>(4)});
       },
       "more: is not in");
-  spoilt([](auto& parts) { parts[1].bytes[2] ^= std::byte{1}; }, "is another than in");
-  spoilt([](auto& parts) { parts[2].shape = {64, 32}; }, "does not join");
-  spoilt([](auto& parts) { parts[2].dtype = DType::kI32; }, "does not join");
+  spoilt([](auto& parts) { parts[1].bytes[2] ^= std::byte{1}; }, "differs from the one in");
+  spoilt([](auto& parts) { parts[2].shape = {64, 32}; }, "cannot be joined");
+  spoilt([](auto& parts) { parts[2].dtype = DType::kI32; }, "cannot be joined");
 }
 
 TEST(MetaFolder, AMissingShardIsAnError) {

@@ -6,49 +6,49 @@ NO_MODEL = [
     running("empty.gguf", "empty.gguf: file: is empty; download it again"),
     running(
         "page.gguf",
-        "page.gguf is no model but a web page: the download went wrong; look at it in a browser, and "
+        "page.gguf is not a model but a web page: the download went wrong; look at it in a browser, and "
         "download again",
     ),
     running(
         "page.safetensors",
-        "page.safetensors is no model but a web page: the download went wrong; look at it in a browser, and "
+        "page.safetensors is not a model but a web page: the download went wrong; look at it in a browser, and "
         "download again",
     ),
     running(
         "denied.gguf",
-        "denied.gguf is no model but text that begins with 'Invalid username or password.': name the weights; "
-        "if this was a download, that is the server's answer",
+        "denied.gguf is not a model but text that begins with 'Invalid username or password.': name the weights; "
+        "if you downloaded it, this is the server's answer",
     ),
     running(
         "answer.gguf",
-        'answer.gguf is no model but text that begins with \'{"error":"Repository not found"}\': name the '
-        "weights; if this was a download, that is the server's answer",
+        'answer.gguf is not a model but text that begins with \'{"error":"Repository not found"}\': name the '
+        "weights; if you downloaded it, this is the server's answer",
     ),
     running(
         "story.txt",
-        "story.txt is no model but text that begins with 'Once upon a time there was a model.': name the "
-        "weights; if this was a download, that is the server's answer",
+        "story.txt is not a model but text that begins with 'Once upon a time there was a model.': name the "
+        "weights; if you downloaded it, this is the server's answer",
     ),
     running(
         "pointer.gguf",
-        "pointer.gguf is no model but a Git LFS pointer instead of the file: run `git lfs pull` in its folder",
+        "pointer.gguf is not a model but a Git LFS pointer instead of the file: run `git lfs pull` in its folder",
     ),
     running(
         "pointers",
-        "…pointers/model.safetensors is no model but a Git LFS pointer instead of the file: run `git lfs "
+        "…pointers/model.safetensors is not a model but a Git LFS pointer instead of the file: run `git lfs "
         "pull` in its folder",
     ),
     running(
         "model.gguf.gz",
-        "model.gguf.gz is no model but a gzip archive: unpack it first (gunzip, or tar xzf)",
+        "model.gguf.gz is not a model but a gzip archive: unpack it first (gunzip, or tar xzf)",
     ),
     running(
         "photos.zip",
-        "photos.zip is a zip archive, and not one of PyTorch (no data.pkl): unpack it, and name the model in it",
+        "photos.zip is a zip archive, but not one of PyTorch (no data.pkl): unpack it, and name the model in it",
     ),
     running(
         "no_tokenizer/config.json",
-        "no_tokenizer/config.json describes a model and holds no weights: name its folder, no_tokenizer",
+        "no_tokenizer/config.json describes a model but holds no weights: name its folder, no_tokenizer",
     ),
     running(
         "only_tokenizer/tokenizer.json",
@@ -61,12 +61,12 @@ NO_MODEL = [
     ),
     running(
         "binary.dat",
-        "binary.dat: at byte 0: magic: begins with 00 01 02 03, which is no known model file. "
+        "binary.dat: at byte 0: magic: begins with 00 01 02 03, which is not a known model format. "
         + READABLE,
     ),
     running(
         "old.bin",
-        "old.bin is no model but a GGJT file: a format before GGUF, which is not read: download the model as "
+        "old.bin is not a model but a GGJT file: a format before GGUF, which is not read: download the model as "
         "GGUF, or convert it with llama.cpp",
     ),
     running(
@@ -93,13 +93,13 @@ NO_MODEL = [
     ),
     running(
         "pickle.pt",
-        "pickle.pt is a pickle or tar archive as PyTorch before 1.6 wrote it, and is not read: load it with "
+        "pickle.pt has the pickle or tar format of PyTorch before 1.6, which is not read: load it with "
         "torch.load(FILE, weights_only=True) and save it again with torch.save",
     ),
     running(
         "harmful.pt",
-        "harmful.pt: at byte 48: archive/data.pkl: GLOBAL: the name __builtin__.print is not on the list of "
-        "what a checkpoint may refer to; save only the state dictionary, with plain numbers and text beside it",
+        "harmful.pt: at byte 48: archive/data.pkl: GLOBAL: the name __builtin__.print is not allowed in a "
+        "checkpoint; save only the state dictionary, with plain numbers and text beside it",
     ),
 ]
 
@@ -111,7 +111,7 @@ DAMAGED = [
     ),
     running(
         "cut_early.gguf",
-        "cut_early.gguf: at byte 602: tokenizer.ggml.tokens: an array of 299 string cannot lie in the 290 "
+        "cut_early.gguf: at byte 602: tokenizer.ggml.tokens: an array of 299 string does not fit in the 290 "
         "bytes left of 900; is the download complete?",
     ),
     running(
@@ -122,7 +122,7 @@ DAMAGED = [
     running(
         "cut",
         "…cut/model.safetensors: at byte 8: tensor 'model.layers.0.self_attn.q_proj.weight'.data_offsets: end "
-        "at 49760, but 43840 bytes of data are there; is the download complete?",
+        "at 49760, but the file has 43840 bytes of data; is the download complete?",
     ),
     running(
         "half-00001-of-00002.gguf",

@@ -139,7 +139,7 @@ WRITING = [
     ),
     Mistake(
         "limpid microgpt --load tiny.gguf --sample-only",
-        "tiny.gguf: at byte 0: header.length: 14064895815 bytes, at most 100000000; this is no safetensors file",
+        "tiny.gguf: at byte 0: header.length: 14064895815 bytes, at most 100000000; this is not a safetensors file",
     ),
     Mistake(
         "limpid tokenize -m tiny.gguf -p hello > /dev/full",
