@@ -1,11 +1,9 @@
 #include "checkpoint/zip_archive.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <optional>
 
 #include "base/check.h"
@@ -333,42 +331,6 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
           entry.method == kZipDeflated};
 }
 
-// Decompresses raw deflate data, as zip stores it, in pieces of a fixed size. The caller decides
-// how many pieces to take, so a small record that expands enormously (a "zip bomb") cannot fill the
-// memory.
-class Inflater {
- public:
-  explicit Inflater(std::span<const std::byte> input) : input_(input), piece_(1 << 20) {
-    // Negative window bits: neither a header nor a checksum around the data.
-    LIMPID_CHECK(ResourceError, inflateInit2(&stream_, -MAX_WBITS) == Z_OK, "zlib cannot start");
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  // The next bytes, valid until the next call. Empty when the data have ended or are damaged.
-  std::span<const std::byte> next() {
-    stream_.next_out = reinterpret_cast<Bytef*>(piece_.data());
-    stream_.avail_out = static_cast<uInt>(piece_.size());
-    int status = Z_OK;
-    while (status == Z_OK && stream_.avail_out > 0) {
-      if (stream_.avail_in == 0) {  // zlib counts in 32 bits
-        const size_t n = std::min<size_t>(input_.size(), std::numeric_limits<uInt>::max());
-        stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input_.data()));
-        stream_.avail_in = static_cast<uInt>(n);
-        input_ = input_.subspan(n);
-      }
-      status = inflate(&stream_, Z_NO_FLUSH);
-    }
-    return std::span(piece_).first(piece_.size() - stream_.avail_out);
-  }
-
- private:
-  std::span<const std::byte> input_;  // input that zlib has not been given yet
-  std::vector<std::byte> piece_;
-  z_stream stream_{};
-};
-
 }  // namespace
 
 ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> bytes,
@@ -418,38 +380,6 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
 const ZipRecord* ZipArchive::find(std::string_view name) const {
   const auto it = by_name_.find(name);
   return it == by_name_.end() ? nullptr : &records_[it->second];
-}
-
-void ZipArchive::extract(const ZipRecord& record,
-                         const std::function<void(std::span<const std::byte>)>& take) const {
-  uint32_t found = 0;
-  uint64_t n_taken = 0;
-  const auto pass_on = [&](std::span<const std::byte> piece) {
-    found = zip_crc32(piece, found);
-    n_taken += piece.size();
-    take(piece);
-  };
-  const auto fail = [&](const std::string& problem) {
-    throw FormatError(path_, record.data_offset, printable(record.name), problem);
-  };
-  if (record.is_deflated) {
-    Inflater inflater(record.bytes);
-    for (auto piece = inflater.next(); !piece.empty(); piece = inflater.next()) {
-      if (piece.size() > record.size - n_taken)
-        fail(fmt::format("is longer than {} bytes, its size in the directory", record.size));
-      pass_on(piece);
-    }
-    if (n_taken != record.size)
-      fail(fmt::format("only {} of {} bytes decompress", n_taken, record.size));
-  } else {
-    pass_on(record.bytes);
-  }
-  if (found == record.crc32) return;
-  fail(record.crc32 == 0
-           ? "has no checksum, or the file is damaged; save it again with checksums"
-           : fmt::format("the CRC-32 of its bytes is {:08x}, the archive says {:08x}: the file is "
-                         "damaged, download it again",
-                         found, record.crc32));
 }
 
 }  // namespace limpid

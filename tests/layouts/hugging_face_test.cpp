@@ -184,7 +184,7 @@ const std::vector<Flip>& refused() {
       {"llama", "num_hidden_layers", 3, {"blk.2"}},
       {"llama", "num_hidden_layers", 1, {"blk.1"}},
       {"llama", "num_attention_heads", 1LL << 40, {"num_attention_heads"}},
-      {"llama", "num_key_value_heads", 3, {"3 does not divide the 4"}},
+      {"llama", "num_key_value_heads", 3, {"3 does not divide the number of heads, 4"}},
       {"llama", "num_key_value_heads", 5, {"num_key_value_heads"}},
       {"llama", "vocab_size", 51, {"vocab_size", "50 rows"}},
       {"llama", "intermediate_size", "96", {"intermediate_size"}},
