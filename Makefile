@@ -102,10 +102,11 @@ style: ## how long files and functions are, what stands twice; docs/rooms.svg, d
 	@python3 tools/draw_rooms.py
 
 .PHONY: format
-format: ## clang-format and ruff, in place
+format: ## clang-format, ruff and mdformat, in place
 	@tools/install_deps.sh build develop
 	@git ls-files '*.h' '*.hpp' '*.cpp' | xargs -r clang-format -i
-	@python=$$(tools/venv.sh lint) && "$$python" -m ruff format -q . && "$$python" -m ruff check -q --fix .
+	@python=$$(tools/venv.sh lint) && "$$python" -m ruff format -q . && "$$python" -m ruff check -q --fix . \
+	  && git ls-files '*.md' | xargs "$$python" -m mdformat
 
 .PHONY: lint
 lint: ## layers, symbols, format, clang-tidy, ruff: what must be clean to land

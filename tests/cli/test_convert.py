@@ -106,7 +106,7 @@ class Convert(unittest.TestCase):
             "convert", self.source, self.path("x"), "--to", "safetensors", "--dtype", "q8_0"
         )
         self.assertEqual(code, 1)
-        self.assertIn("GGUF only", err)
+        self.assertIn("only GGUF supports", err)
         self.assertFalse(self.path("x").exists())
         code, err = limpid("convert", self.source, self.path("x"))
         self.assertEqual(code, 1)

@@ -59,7 +59,7 @@ FLAGS = [
         "LLAMA_ARG_CTX_SIZE=big limpid run -m tiny.gguf -p hi",
         "$LLAMA_ARG_CTX_SIZE 'big': is not a whole number",
     ),
-    asking("--quantize q4km", f"no type 'q4km'; there are {TYPES}"),
+    asking("--quantize q4km", f"unknown type 'q4km'; the types are {TYPES}"),
     asking(
         "--samplers 'top_k;tmep'",
         "[sampler] there is no sampler 'tmep'; there are penalties, top_n_sigma, top_k, typ_p, top_p, min_p, "
