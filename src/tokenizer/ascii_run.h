@@ -1,4 +1,9 @@
-// How far a run of ASCII bytes of one class reaches, sixteen bytes at a time.
+// Finds the end of a run of ASCII bytes of one class, sixteen bytes at a time.
+//
+// Most text is ASCII, and most of it consists of words. Instead of asking for each byte "is it a
+// letter?", a block of 16 bytes gets 16 answers at once as a bit mask. Example for Letters and the
+// block "hello, world....": the mask is 1 for bits 0 to 4 and 7 to 11. The number of trailing ones,
+// countr_one(mask) = 5, is the length of the run at the start of the block.
 #pragma once
 
 #include <array>
@@ -11,18 +16,18 @@
 
 namespace limpid::ascii {
 
-// One bit for each of 16 bytes, the first byte's lowest.
+// One bit for each of 16 bytes. The lowest bit is the first byte.
 using Mask = uint32_t;
 
-// 16 bytes as two words: what SSE2 has in registers, for every other processor. The classes below
-// are all "low <= byte <= high" with low, high < 0x80.
+// 16 bytes as two 64-bit words, for processors without SSE2. Every class below is a union of ranges
+// low <= byte <= high with low, high < 0x80.
 class PlainBlock {
  public:
   explicit PlainBlock(const char* p) { std::memcpy(words_.data(), p, 16); }
   Mask between(uint8_t low, uint8_t high) const {
     return gather(in_range(words_[0], low, high)) | gather(in_range(words_[1], low, high)) << 8;
   }
-  // The same with A-Z read as a-z.
+  // Like in_range for a-z, but A-Z is folded to a-z first.
   Mask letters() const {
     return gather(in_range(words_[0] | kSpaces, 'a', 'z')) |
            gather(in_range(words_[1] | kSpaces, 'a', 'z')) << 8;
@@ -33,14 +38,15 @@ class PlainBlock {
   static constexpr uint64_t kOnes = 0x0101010101010101;
   static constexpr uint64_t kTop = 0x80 * kOnes;
   static constexpr uint64_t kSpaces = 0x20 * kOnes;
-  // The top bit of every byte that is in the range; no carry leaves a byte, as each is below 0x80.
+  // Sets the top bit of every byte that is in the range. All values are below 0x80, so no addition
+  // carries into the next byte.
   static uint64_t in_range(uint64_t word, uint8_t low, uint8_t high) {
     const uint64_t seven = word & ~kTop;
     const uint64_t at_least = seven + (0x80 - low) * kOnes;
     const uint64_t above = seven + (0x7F - high) * kOnes;
     return at_least & ~above & ~word & kTop;
   }
-  // The top bits of eight bytes, side by side.
+  // Collects the top bits of eight bytes into the low eight bits.
   static Mask gather(uint64_t top) {
     if constexpr (std::endian::native == std::endian::big) top = __builtin_bswap64(top);
     return static_cast<Mask>((top >> 7) * 0x0102040810204080 >> 56);
@@ -57,7 +63,8 @@ class Block {
   Mask high() const { return static_cast<Mask>(_mm_movemask_epi8(bytes_)); }
 
  private:
-  // Shifted so that the range begins at the least signed byte: one comparison decides.
+  // Shifts the values so that the range begins at the least signed byte; then one comparison is
+  // enough.
   static Mask in_range(__m128i bytes, uint8_t low, uint8_t high) {
     const __m128i shifted = _mm_add_epi8(bytes, _mm_set1_epi8(static_cast<char>(0x80 - low)));
     const __m128i limit = _mm_set1_epi8(static_cast<char>(0x80 + (high - low) + 1));
@@ -86,7 +93,7 @@ struct Lower {  // [a-z]
   static Mask mask(const Block& block) { return block.between('a', 'z'); }
   static bool holds(char c) { return c >= 'a' && c <= 'z'; }
 };
-struct Signs {  // ASCII that is no letter, no digit and no white space
+struct Signs {  // ASCII except letters, digits and white space
   static Mask mask(const Block& block) {
     const Mask space = block.between(' ', ' ') | block.between('\t', '\r');
     return ~(space | block.letters() | block.between('0', '9') | block.high()) & 0xFFFF;
@@ -97,7 +104,7 @@ struct Signs {  // ASCII that is no letter, no digit and no white space
   }
 };
 
-// The first byte of [p, end) that the class does not hold.
+// Returns the first byte of [p, end) that is not in the class, or `end`.
 template <class Class>
 const char* run_end(const char* p, const char* end) {
   for (; end - p >= kBlock; p += kBlock) {

@@ -1,5 +1,6 @@
-// GPT-2's printable spelling of bytes: every byte is one code point (Radford et al. 2019,
-// `bytes_to_unicode`).
+// GPT-2's printable spelling of bytes: each byte is written as one code point (Radford et al. 2019,
+// `bytes_to_unicode`). Vocabulary files use it, because they are text and cannot contain arbitrary
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,13 @@
 
 namespace limpid::byte_alphabet {
 
-// Printable bytes (0x21–0x7E, 0xA1–0xAC, 0xAE–0xFF) stand for themselves as Latin-1, the other 68
-// are U+0100, U+0101, … in ascending order; so a space is U+0120.
+// The printable bytes (0x21–0x7E, 0xA1–0xAC, 0xAE–0xFF) are written as themselves in Latin-1. The
+// other 68 bytes are U+0100, U+0101, … in ascending order, so a space is U+0120 (Ġ): the token "
+// the" is spelled "Ġthe".
 char32_t code_point_of(uint8_t byte);
 
-// Turns a spelling back into bytes. False, and `out` unspecified, if it holds a character outside
-// the alphabet.
+// Turns a spelling back into bytes. Returns false, with `out` unspecified, if the spelling contains
+// a character outside the alphabet.
 bool to_bytes(std::string_view spelling, std::string& out);
 
 }  // namespace limpid::byte_alphabet

@@ -10,7 +10,7 @@
 namespace limpid {
 namespace {
 
-// Every byte is one character of a spelling.
+// Returns the number of bytes that a spelling represents: one per character.
 uint32_t n_bytes_of(std::string_view spelling) {
   return static_cast<uint32_t>(std::count_if(spelling.begin(), spelling.end(), [](char c) {
     return (static_cast<uint8_t>(c) & 0xC0) != 0x80;
@@ -24,7 +24,7 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
   for (size_t i = 0; i < spec_.pieces.size(); ++i) {
     const std::string& piece = spec_.pieces[i];
     if (spec_.types[i] == TokenType::kNormal) {
-      // A piece with a character outside the alphabet stands for itself, as in the reference's
+      // A piece with a character outside the alphabet represents its own bytes, as in the reference
       // decoder.
       if (!byte_alphabet::to_bytes(piece, bytes)) bytes = piece;
       add_token_bytes(bytes);
@@ -58,7 +58,7 @@ void ByteLevelBpe::build_merges() {
     LIMPID_CHECK(ArgumentError,
                  space != std::string::npos && space > 0 && space + 1 < merge.size() &&
                      merge.find(' ', space + 1) == std::string::npos,
-                 "[tokenizer] merges[{}] is not two pieces with one space between", i);
+                 "[tokenizer] merges[{}] is not two pieces separated by one space", i);
     const std::string_view left = std::string_view(merge).substr(0, space);
     const std::string_view right = std::string_view(merge).substr(space + 1);
     std::string joined(left);
@@ -67,19 +67,20 @@ void ByteLevelBpe::build_merges() {
     const auto right_id = find(right);
     const auto joined_id = find(joined);
     LIMPID_CHECK(ArgumentError, left_id && right_id && joined_id,
-                 "[tokenizer] merges[{}] speaks of a piece that is not in the vocabulary", i);
+                 "[tokenizer] merges[{}] contains a piece that is not in the vocabulary", i);
     LIMPID_CHECK(ArgumentError, !is_control(*joined_id),
-                 "[tokenizer] merges[{}] would make a control token out of plain text", i);
+                 "[tokenizer] merges[{}] would turn plain text into a control token", i);
     LIMPID_CHECK(ArgumentError,
                  pairs.insert(*left_id, *right_id, static_cast<uint32_t>(i), *joined_id),
-                 "[tokenizer] merges[{}] is there twice", i);
+                 "[tokenizer] merges[{}] is a duplicate", i);
     merges.push_back(
         {*left_id, *right_id, static_cast<uint32_t>(i), *joined_id, n_bytes_of(joined)});
   }
   bpe_ = LinearBpe(byte_ids_, std::move(merges));
 }
 
-// Of two tokens of the same bytes, the first counts.
+// Finds the tokens that merging does not produce. When two tokens have the same bytes, the first
+// one is used.
 void ByteLevelBpe::find_unmergeable_pieces() {
   LinearBpe::Work work;
   std::vector<TokenId> odd;
@@ -96,8 +97,9 @@ void ByteLevelBpe::find_unmergeable_pieces() {
   has_unmergeable_pieces_ = !odd.empty();
 }
 
-// Two tokens merge if their bytes together are a token, and that token's id is the rank. All ways
-// to make one token have one rank, so the leftmost goes first: here a list of merges differs.
+// Builds the merges of a vocabulary without a merge list: two tokens merge if their concatenated
+// bytes are a token, and the rank is that token's id. All ways to form a token have the same rank,
+// so the leftmost merges first; a merge list would give each way a rank of its own.
 void ByteLevelBpe::build_rank_merges() {
   PieceTable tokens(spec_.pieces.size());
   for (TokenId id = 0; id < vocab_size(); ++id) {
@@ -105,7 +107,7 @@ void ByteLevelBpe::build_rank_merges() {
   }
   std::vector<LinearBpe::Token> ranked;
   for (TokenId id = 0; id < vocab_size(); ++id) {
-    // Of two tokens of the same bytes, the first counts.
+    // When two tokens have the same bytes, the first one is used.
     if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal &&
         tokens.find(bytes_of(id)) == id)
       ranked.push_back({bytes_of(id), id});
@@ -146,7 +148,7 @@ void ByteLevelBpe::encode_batch(PieceBatch& batch, EncodeScratch& scratch, IdSin
   batch.clear();
 }
 
-// A piece that is long, or has many tokens, or is new.
+// Encodes a piece that is long, has many tokens, or was not seen recently.
 void ByteLevelBpe::encode_seldom_piece(const PieceBatch& batch, const PieceBatch::Piece& piece,
                                        EncodeScratch& scratch, IdSink& sink) const {
   PieceCaches& caches = scratch.pieces;
@@ -155,7 +157,7 @@ void ByteLevelBpe::encode_seldom_piece(const PieceBatch& batch, const PieceBatch
     if (const auto* entry = caches.short_pieces.find(piece.key)) return sink.put<2>(*entry);
   }
   LongPieceCache::Key key{};
-  // One with less bytes has less ids and is in the other cache.
+  // A piece with fewer bytes has fewer ids and is in the other cache.
   const bool can_be_long = piece.text.size() > ShortPieceCache::kMaxIds &&
                            piece.text.size() <= LongPieceCache::kMaxBytes;
   if (can_be_long) {
@@ -182,7 +184,7 @@ std::span<const TokenId> ByteLevelBpe::ids_of(std::string_view piece,
   }
   const std::span<const TokenId> ids = bpe_.encode(piece, scratch.linear);
   if (!ids.empty()) return ids;
-  // A byte has no token. It is left out, and those beside it become neighbours.
+  // A byte has no token. The byte is left out, and the bytes beside it become neighbours.
   scratch.word.clear();
   for (const char c : piece) {
     if (byte_ids_[static_cast<uint8_t>(c)] >= 0) scratch.word.push_back(c);

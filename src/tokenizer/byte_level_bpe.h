@@ -1,4 +1,10 @@
-// Byte-level BPE: GPT-2's, as GGUF carries it for Llama 3, Qwen, SmolLM and many more.
+// Byte-level BPE, GPT-2's kind of tokenizer. Llama 3, Qwen, SmolLM and many others use it.
+//
+// Encoding has three stages. The pre-tokenizer cuts the text into pieces, usually words with the
+// space before them; no token crosses a cut. Each piece is looked up in caches (piece_cache.h),
+// because texts repeat their words. Only a piece that was not seen recently is merged
+// (linear_bpe.h).
+//   "Hello world" -> "Hello" | " world" -> [9906] [1917]   (Llama 3)
 #pragma once
 
 #include <array>
@@ -18,7 +24,7 @@ namespace limpid {
 
 class ByteLevelBpe final : public Tokenizer {
  public:
-  // Throws ArgumentError for what contradicts itself, UnsupportedError for splits that are not
+  // Throws ArgumentError for a contradictory spec, UnsupportedError for splits that are not
   // supported.
   explicit ByteLevelBpe(TokenizerSpec spec);
 
@@ -30,17 +36,18 @@ class ByteLevelBpe final : public Tokenizer {
   void encode_batch(PieceBatch& batch, EncodeScratch& scratch, IdSink& sink) const;
   void encode_seldom_piece(const PieceBatch& batch, const PieceBatch::Piece& piece,
                            EncodeScratch& scratch, IdSink& sink) const;
-  // The ids of a piece, valid until the scratch is used again.
+  // Returns the ids of a piece. They are valid until the scratch is used again.
   std::span<const TokenId> ids_of(std::string_view piece, EncodeScratch& scratch) const;
   void find_unmergeable_pieces();
 
-  std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary lacks this byte
+  std::array<TokenId, 256> byte_ids_;  // -1: the vocabulary does not have this byte
   LinearBpe bpe_;
-  // Bytes -> id of normal tokens that merges do not give, if the spec ignores merges for whole
-  // pieces.
+  // Normal tokens, by their bytes, that merging does not produce. Used if the spec ignores merges
+  // for a piece that is a token as a whole.
   PieceTable unmergeable_pieces_;
   bool has_unmergeable_pieces_ = false;
-  std::unique_ptr<const RegexSplitter> splitter_;  // where no scanner is written
+  // Used if the pre-tokenizer has no hand-written scanner.
+  std::unique_ptr<const RegexSplitter> splitter_;
 };
 
 }  // namespace limpid

@@ -10,10 +10,11 @@
 
 namespace limpid {
 
-// Places nodes in depth-first order into blocks of 256, a node that is alone near its parent: from
-// the third byte on most nodes have one child, and what follows them is then in the same cache
-// line. All children of a node lie in one block. The first block stays empty: it is where nodes
-// without children look for them.
+// Assigns an array index to every node. Indices are divided into blocks of 256, and all children of
+// a node are in one block, because base(n) ^ b changes only the low eight bits. Nodes are placed in
+// depth-first order, and a single child is placed near its parent: from the third byte on most
+// nodes have only one child, and the nodes that follow are then in the same cache line. The first
+// block stays empty. A node without children has base 0, so its look-ups end there.
 class ByteTrie::Builder {
  public:
   explicit Builder(std::vector<Node>& nodes) : nodes_(nodes) {}
@@ -38,7 +39,7 @@ class ByteTrie::Builder {
   }
 
  private:
-  struct Range {  // the tokens below a node
+  struct Range {  // the tokens whose bytes begin with the path to a node
     size_t node;
     size_t depth;
     size_t begin, end;
@@ -49,7 +50,7 @@ class ByteTrie::Builder {
   };
   using Bits = std::array<uint64_t, 4>;  // one for each node of a block
   static constexpr size_t kBlock = 256;
-  static constexpr size_t kShallow = 3;      // bytes that go level by level
+  static constexpr size_t kShallow = 3;      // depth up to which nodes are placed level by level
   static constexpr size_t kOpenBlocks = 16;  // older ones are too full to search
 
   void place_children(std::span<const Token> tokens, const Range& range,
@@ -82,7 +83,7 @@ class ByteTrie::Builder {
     }
   }
 
-  // A new base where all of children_ find free places.
+  // Finds a new base for which all of children_ have free indices.
   size_t find_base(size_t parent) {
     if (children_.size() == 1) {
       for (size_t i = 1; i < kBlock; ++i) {
@@ -118,7 +119,7 @@ class ByteTrie::Builder {
   }
   void add_block() {
     LIMPID_CHECK(UnsupportedError, nodes_.size() + kBlock <= kMaxNodes,
-                 "[tokenizer] the vocabulary has more than {} different beginnings of tokens",
+                 "[tokenizer] the vocabulary has more than {} different prefixes of tokens",
                  kMaxNodes);
     nodes_.resize(nodes_.size() + kBlock);
     free_.push_back({~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}});

@@ -1,4 +1,4 @@
-// Which token is the longest that a text begins with.
+// Finds the longest token that a text begins with.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,36 @@
 
 namespace limpid {
 
-// A trie over byte strings as one array (a double array, Aoe 1989, with exclusive or for the sum):
-// the child of node n by byte b is node base(n) ^ b, if that has the label b; no two nodes have one
-// base. A step is one load of eight bytes.
+// A trie over byte strings, stored as one array (a double array: Aoe 1989, "An efficient digital
+// search algorithm by using a double-array structure"; here with exclusive or instead of addition).
+//
+// The child of node n for byte b is at index base(n) ^ b. The child exists if the label stored
+// there is b. Bases are unique, so a label can only match a child of n. One step reads one 64-bit
+// word, without pointers or per-node tables.
+//
+// Example: the tokens "a" and "ab". If base(root) = 256, "a" is at 256 ^ 0x61 = 353 with label 'a'.
+// If base(353) = 512, "ab" is at 512 ^ 0x62 = 610 with label 'b'. The text "ac" looks at 512 ^ 0x63
+// = 611, finds another label or none, and the longest token is "a".
 class ByteTrie {
  public:
   using Token = std::pair<std::string_view, TokenId>;
   struct Match {
-    TokenId id;  // -1: no token begins the text
+    TokenId id;  // -1: the text does not begin with a token
     uint32_t size;
   };
 
-  // Matches nothing.
+  // Creates a trie without tokens.
   ByteTrie() : ByteTrie(std::vector<Token>{}) {}
-  // Empty strings are left out; of equal strings the first counts. Throws UnsupportedError for more
-  // than 2^27 nodes or ids of 2^28 and more.
+  // Ignores empty strings. When two strings are equal, the first one is used. Throws
+  // UnsupportedError for more than 2^27 nodes and for ids of 2^28 or more.
   explicit ByteTrie(std::vector<Token> tokens);
 
-  // The longest token that [p, end) begins with.
+  // Returns the longest token that [p, end) begins with.
   Match longest(const char* p, const char* end) const {
     const char* stop;
     return longest(p, end, stop);
   }
-  // The same; `stop` is behind the last byte that was read.
+  // Like above. `stop` receives the position after the last byte that was read.
   Match longest(const char* p, const char* end, const char*& stop) const {
     Match best{-1, 0};
     Node node = nodes_.front();

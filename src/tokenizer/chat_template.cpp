@@ -19,7 +19,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// "…(chat template, line 3, column 7)"; `at` is a byte of `source`.
+// Appends the place to a problem: "…(chat template, line 3, column 7)". `at` is an offset in
+// `source`.
 std::string with_place(std::string_view problem, std::string_view source, size_t at) {
   at = std::min(at, source.size());
   const std::string_view before = source.substr(0, at);
@@ -31,8 +32,8 @@ std::string with_place(std::string_view problem, std::string_view source, size_t
   return fmt::format("{} (chat template, line {}, column {})", problem, line, column);
 }
 
-// The roles that applications name. A template may build a control token from one
-// ('<|' + role + '|>'), so these count as the template's; any other role is data.
+// The roles that applications use. A template may form a control token from a role ('<|' + role +
+// '|>'), so these names count as the template's text. Any other role is data.
 constexpr std::string_view kRoles[] = {"system",      "developer", "user",     "assistant",
                                        "model",       "tool",      "function", "observation",
                                        "environment", "ipython"};
@@ -46,7 +47,7 @@ jinja::Value value_of(jinja::Budget& budget, const std::string& key, const order
   return jinja::from_json(budget, value);
 }
 
-// A message's reasoning is passed under three names; templates may read any of them.
+// The reasoning of a message is passed under three names, because templates read different ones.
 jinja::Value message_value(jinja::Budget& budget, const ordered_json& message) {
   std::vector<std::pair<jinja::Value, jinja::Value>> entries;
   const auto add = [&](std::string_view key, jinja::Value value) {

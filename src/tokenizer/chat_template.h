@@ -1,4 +1,4 @@
-// The model's own Jinja chat template, rendered as `transformers` renders it.
+// The model's own chat template (Jinja), rendered as `transformers` renders it.
 #pragma once
 
 #include <cstdint>
@@ -17,42 +17,43 @@ struct TemplateLimits {
   int64_t max_steps =
       1'000'000;  // statements and loop iterations; expressions and copied bytes count too
   int64_t max_output_bytes = 16 << 20;
-  int64_t max_memory_bytes = 64 << 20;  // of all values alive at once, the inputs among them
+  int64_t max_memory_bytes = 64 << 20;  // of all values alive at one time, including inputs
 };
 
-// What a template sees, under the names that `apply_chat_template` gives. Objects keep their key
-// order.
+// The variables of a template, under the names that `apply_chat_template` uses. Objects keep the
+// order of their keys.
 struct TemplateInputs {
   nlohmann::ordered_json messages;  // array of {role, content, …}
   nlohmann::ordered_json tools;     // array, or null: `tools` is none
   nlohmann::ordered_json extra;  // object: more variables (enable_thinking, documents, …), or null
-  std::string bos_token;         // empty: not defined, as for a tokenizer that has none
+  std::string bos_token;         // empty: undefined, as for a tokenizer without BOS
   std::string eos_token;
   bool add_generation_prompt = true;
   int64_t now = 0;  // Unix seconds for strftime_now, local time; 0: the clock
 };
 
-// The template called raise_exception: it works, and refuses these messages.
+// The template called raise_exception: the template works but rejects these messages.
 class TemplateRefusal : public Error {
  public:
   using Error::Error;
 };
 
-// A parsed template; immutable, safe to render from many threads.
+// A parsed template. It is immutable and can be rendered by many threads at once.
 class ChatTemplate {
  public:
-  // Throws UnsupportedError, with line and column, for what the interpreter does not know.
+  // Throws UnsupportedError, with line and column, for syntax that the interpreter does not
+  // support.
   explicit ChatTemplate(std::string source, TemplateLimits limits = {});
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages` is an array of {role, content, …}; throws TemplateRefusal with the template's own
-  // words on raise_exception, and Error with line and column when a limit is passed or a value has
-  // the wrong type.
+  // Renders `messages`, an array of {role, content, …}. Throws TemplateRefusal with the template's
+  // message on raise_exception, and Error with line and column when a limit is exceeded or a value
+  // has the wrong type.
   std::string render(const TemplateInputs& inputs) const;
-  // The same text, with the origin of each byte: what the template spells out, BOS, EOS and the
-  // usual names of roles are the template's, everything else is data.
+  // Renders the same text with the origin of each byte. Literal text of the template, BOS, EOS and
+  // the usual names of roles belong to the template; everything else is data.
   jinja::TracedText render_traced(const TemplateInputs& inputs) const;
   const std::string& source() const;
 

@@ -32,7 +32,7 @@ void CodePointSet::add(char32_t first, char32_t last) {
   }
   if (first >= kFirstSurrogate && first <= kLastSurrogate) first = kLastSurrogate + 1;
   if (first > last) return;
-  // Ranges that overlap or touch become one.
+  // Joins ranges that overlap or touch.
   auto begin = std::lower_bound(ranges_.begin(), ranges_.end(), first,
                                 [](const auto& range, char32_t c) { return range.second + 1 < c; });
   auto end = begin;

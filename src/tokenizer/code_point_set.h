@@ -1,4 +1,4 @@
-// Sets of code points, as character classes of regular expressions need them.
+// Sets of code points, for the character classes of regular expressions.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace limpid::unicode {
 
-// Ascending ranges, first and last within, that do not touch. Surrogates are never in.
+// Stored as ascending ranges [first, last] that neither overlap nor touch. Surrogates are never in
+// a set.
 class CodePointSet {
  public:
   CodePointSet() = default;
-  // All that have one of these properties.
+  // All code points that have one of these properties.
   explicit CodePointSet(Properties properties);
 
-  // The range with both its ends, or all of another set; surrogates are left out.
+  // Adds a range, both ends included. The other overload adds another set. Surrogates are left out.
   void add(char32_t first, char32_t last);
   void add(const CodePointSet& other);
   CodePointSet complement() const;  // all other code points up to U+10FFFF
@@ -28,7 +29,8 @@ class CodePointSet {
   std::vector<std::pair<char32_t, char32_t>> ranges_;
 };
 
-// The properties of a general category's name ("L", "Lu", "Letter"), if it is known.
+// Returns the properties of a general category by its name ("L", "Lu", "Letter"), or nothing for an
+// unknown name.
 std::optional<Properties> category_named(std::string_view name);
 
 }  // namespace limpid::unicode

@@ -1,5 +1,5 @@
-// The work space of one encode, kept between calls so that encoding allocates nothing in the steady
-// state.
+// The working memory of one encode. It is kept between calls, so that encoding allocates nothing
+// once it is warm.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 
 namespace limpid {
 
-// Gathers ids before they go to a vector, a few at a time with no question of room. What was put is
-// in the vector after flush().
+// Collects ids in a small buffer before they go to a vector, so that most ids need no check for
+// capacity. Call flush() to move the buffered ids to the vector.
 class IdSink {
  public:
   explicit IdSink(std::vector<TokenId>& out) : out_(out) {}
@@ -60,8 +60,8 @@ struct EncodeScratch {
   SpecialMatcher::Work specials, normalized_specials;
 };
 
-// Scratch spaces of one tokenizer, one per encode that is under way. A cache belongs to its
-// tokenizer.
+// A pool of scratch objects of one tokenizer; each encode that is running uses one. The caches
+// inside belong to that tokenizer.
 class ScratchPool {
  public:
   class Lease {
@@ -72,7 +72,7 @@ class ScratchPool {
     Lease& operator=(const Lease&) = delete;
     ~Lease() {
       const std::lock_guard lock(pool_.mutex_);
-      // At most a few are kept; a burst of threads leaves no memory behind.
+      // Keep only a few, so that a burst of threads does not hold memory forever.
       if (pool_.idle_.size() < pool_.idle_.capacity()) pool_.idle_.push_back(std::move(scratch_));
     }
     EncodeScratch& operator*() const { return *scratch_; }

@@ -20,7 +20,7 @@ const char* const kByteLevelPattern =
 
 namespace {
 
-constexpr const char* kNumeric = "";  // stands for the step kNumeric, one character each
+constexpr const char* kNumeric = "";  // represents the step kNumeric, one character each
 
 constexpr const char* kBloom = R"( ?[^(\s|[.,!?…。，、।۔،])]+)";  // a set within the set
 constexpr const char* kFlatBloom = R"( ?[^(\s|.,!?…。，、।۔،)]+)";

@@ -1,4 +1,4 @@
-// The pre-tokenizers whose scanners are written by hand, as tokenizer.json files spell them.
+// The regular expressions that have hand-written scanners, as tokenizer.json files write them.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,14 @@
 
 namespace limpid {
 
-// GPT-2's expression, which the pre-tokenizer "ByteLevel" carries in itself (`use_regex`).
+// GPT-2's expression. The pre-tokenizer "ByteLevel" applies it by itself (`use_regex`).
 extern const char* const kByteLevelPattern;
 
-// The scanner that cuts as these steps do one after the other, if there is one.
+// Returns the scanner that produces the same pieces as these steps in sequence, if there is one.
 std::optional<PreTokenizer> find_scanner(const std::vector<SplitStep>& steps);
 
-// Steps that cut as the scanner does; none if no tokenizer.json spells it.
+// Returns steps that produce the same pieces as the scanner, or none if tokenizer.json cannot
+// express it.
 std::vector<SplitStep> find_splits(PreTokenizer scanner);
 
 }  // namespace limpid

@@ -19,10 +19,10 @@ uint64_t hash_of(TokenId left, TokenId right) {
 
 }  // namespace
 
-// Finds the merge that makes each token of its bytes, shorter tokens first. Merging the bytes of a
-// token comes to the token last, so without its own merges the bytes come to two tokens, and a
-// merge of these two is the one. So one run of merging for each token replaces a look at every way
-// to cut it.
+// Finds the merge that forms each token, shorter tokens first. The merge that forms a token is the
+// last one when its bytes are merged. Without that merge, the bytes end as two tokens, and these
+// two are its halves. One run of merging per token therefore replaces a test of every way to cut
+// the token.
 class LinearBpe::Builder {
  public:
   Builder(LinearBpe& bpe, const std::array<TokenId, 256>& byte_ids, TokenId last, size_t n_merges)
@@ -45,7 +45,7 @@ class LinearBpe::Builder {
     }
   }
 
-  // The two tokens that the bytes come to, if there are two.
+  // Returns the two tokens that the bytes merge into, if there are exactly two.
   std::optional<std::pair<TokenId, TokenId>> halves_of(std::string_view bytes) {
     symbols_.clear();
     for (const char c : bytes) {
@@ -94,7 +94,7 @@ LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge
   TokenId last = *std::max_element(byte_ids.begin(), byte_ids.end());
   for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
   Builder builder(*this, byte_ids, std::max(last, 0), merges.size());
-  // A token's parts are shorter than it is, so their origins are known before its own.
+  // Both parts of a token are shorter than the token, so their origins are known before its own.
   std::stable_sort(merges.begin(), merges.end(),
                    [](const Merge& a, const Merge& b) { return a.size < b.size; });
   enum class State : uint8_t { kNew, kOther, kHalves };
@@ -158,14 +158,15 @@ void LinearBpe::add_origin(const Merge& merge) {
   made_[slot] = static_cast<uint32_t>(hash) << id_bits_ | static_cast<uint32_t>(merge.merged + 1);
 }
 
-// Undoes the later of the merges that made the two (of equals the right one: the left one was made
-// first). False if both are bytes.
+// Undoes the later of the two merges that formed the pair. If both have the same time, undoes the
+// right one, because the left one happened first. Returns false if both tokens are bytes.
 bool LinearBpe::split_once(Pair& pair) const {
   const Origin& left = origin(pair.left);
   const Origin& right = origin(pair.right);
-  // What is left ends when the merge comes that is undone. That is when merging has come to its
-  // time; but if it followed at once upon the part at the boundary, it is only its rank that
-  // another merge of that part must go before.
+  // The part that stays at the boundary exists until the undone merge happens. That merge happens
+  // when the process reaches its time. If it happened at once after the merge of the part at the
+  // boundary, only its own rank matters: another merge of that part must have a lower rank to come
+  // first.
   if (right.left >= 0 && right.time >= left.time) {
     pair.right_ends = right.follows_left ? right.rank : right.time - 1;
     pair.right = right.left;
@@ -191,16 +192,17 @@ MergeTable::Entry LinearBpe::find(TokenId left, TokenId right) const {
   return {};
 }
 
-// Whether the two merge while both are there. As the leftmost of equals the pair loses to the merge
-// that ends its left one and wins over the one that ends its right one.
+// Returns whether the two tokens merge with each other while both exist. Among equal ranks the
+// leftmost pair merges first. The pair therefore needs a lower rank than the merge that ends its
+// left token, and at most the rank of the merge that ends its right token.
 bool LinearBpe::merges(const Pair& pair) const {
   const MergeTable::Entry made = find(pair.left, pair.right);
   return made.merged >= 0 && made.rank < pair.left_ends && made.rank <= pair.right_ends;
 }
 
 bool LinearBpe::fit(TokenId left, TokenId right, Work& work) const {
-  // The pair's number is mixed by steps that can be undone, within its own bits: those above say
-  // where it is kept, the rest beside it says that it is the pair.
+  // Mixes the pair's number with invertible steps within n_bits bits. The high bits select the
+  // cache slot. The remaining bits are stored there and identify the pair exactly.
   const int n_bits = std::max(2 * id_bits_, Work::kBits);
   const uint64_t all = (uint64_t{1} << n_bits) - 1;
   uint64_t number = static_cast<uint64_t>(left) << id_bits_ | static_cast<uint64_t>(right);
@@ -246,7 +248,7 @@ std::span<const TokenId> LinearBpe::encode(std::string_view piece, Work& work) c
       }
       next = shorter_[static_cast<size_t>(next.id)];
       while (next.id < 0) {
-        // Nothing fits here, so nothing goes through here.
+        // No token fits here, so no valid sequence passes through this position.
         if (tokens.empty()) return {};
         work.dead_[at / 64] |= uint64_t{1} << at % 64;
         next = shorter_[static_cast<size_t>(tokens.back())];

@@ -14,19 +14,34 @@
 
 namespace limpid {
 
-// What merging gives, without merging. Two facts carry it, for merges in any order with the
-// leftmost of equals first:
+// Computes the result of byte-pair merging without merging, by a search from left to right.
 //
-// - A sequence of tokens is what a text merges into if and only if each token is what its own bytes
-//   merge into, and each two neighbours are what their bytes together merge into. (The merges of
-//   the whole text, looked at between two boundaries that none of them crosses, are the merges of
-//   that part alone; and the first merge that crossed one would cross it in the pair alone too.)
-// - So every prefix of a text has one such sequence. A search from the left that takes the longest
-//   token, and a shorter one where neighbours do not fit, comes to each position once.
+// Merging repeatedly replaces the neighbouring pair of lowest rank, the leftmost among equals
+// (merger.h). Two facts about its result make the search possible:
 //
-// Whether two neighbours fit is read off the merges that made them, latest first. The idea is that
-// of the `bpe` crate in GitHub's rust-gems; here a token may be made in many ways, ids say nothing
-// of the order, and a merge may rank before one that made its parts (docs/tokenizers.md).
+// 1. A sequence of tokens is the result for its text if and only if each token is the result for
+// its own bytes, and each two neighbours "fit": the two tokens are the result for their joined
+// bytes. Reason: if no merge crosses a boundary, the merges on one side of it do not depend on the
+// other side; and if a merge did cross a boundary, the first such merge would also happen in the
+// joined bytes of the two neighbours alone.
+//
+// 2. Every prefix of the text has exactly one such sequence. The search therefore takes the longest
+// token at each position and tries shorter ones if the token does not fit its left neighbour. If
+// none fits, the position is marked as dead and the search goes back by one token. A dead position
+// is never tried again, so each position is visited once.
+//
+// Example: merges "b c" (rank 0) and "a b" (rank 1), text "abc". Merging gives [a, bc].
+//   at 0: longest token "ab"
+//   at 2: "c". (ab, c) does not fit: b and c merge (rank 0) before "ab" is formed (rank 1).
+//         No shorter token, so position 2 is dead; go back.
+//   at 0: next shorter token "a"
+//   at 1: longest token "bc". (a, bc) fits: "a b" has a higher rank than "b c".  -> [a, bc]
+//
+// `fit` decides by undoing merges in reverse order, the latest first: at each stage it asks whether
+// the two tokens at the boundary would have merged with each other before they merged with their
+// other neighbours. The idea comes from the `bpe` crate of GitHub's rust-gems. This version is more
+// general: a token may be formed in several ways, ids need not follow the order of merges, and a
+// merge may rank before a merge that formed one of its parts (docs/tokenizers.md).
 class LinearBpe {
  public:
   struct Merge {
@@ -39,7 +54,7 @@ class LinearBpe {
     std::string_view bytes;
     TokenId id;
   };
-  // What the search needs besides; one per thread, and of one LinearBpe.
+  // The working memory of the search: one per thread, used with one LinearBpe only.
   class Work {
    public:
     Work() : fits_(size_t{1} << kBits) {}
@@ -47,45 +62,47 @@ class LinearBpe {
    private:
     friend class LinearBpe;
     static constexpr int kBits = 16;
-    // Whether two tokens fit, direct-mapped.
+    // A direct-mapped cache of the answers of `fit`.
     std::vector<uint32_t> fits_;
-    std::vector<uint64_t> dead_;  // a bit for each position that no token sequence goes through
+    std::vector<uint64_t> dead_;  // one bit per position: no valid sequence reaches it
     std::vector<TokenId> tokens_;
-    int64_t steps_left_ = 0;  // of the search; then merging takes its place
+    int64_t steps_left_ = 0;  // the search may take; then merging replaces it
     Merger merger_;
   };
 
   LinearBpe() = default;
-  // `merges` in any order, no pair twice. `byte_ids` are -1 for bytes without a token. Throws
-  // UnsupportedError for 2^23 ids and more. Takes n log n for the bytes of the tokens.
+  // `merges` may be in any order but must not contain a pair twice. `byte_ids` are -1 for bytes
+  // without a token. Takes O(n log n) time for n bytes of all tokens together. Throws
+  // UnsupportedError for 2^23 ids or more.
   LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges);
-  // Every two tokens that are a token together merge, by rank of its id. No two `tokens` have the
-  // same bytes.
+  // For vocabularies without a merge list: two tokens merge if their joined bytes are a token, and
+  // the rank is that token's id. No two `tokens` may have the same bytes.
   LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Token> tokens);
 
-  // Whether the bytes of the token merge into it.
+  // Returns whether the bytes of the token merge into the token.
   bool stands_alone(TokenId id) const {
     return static_cast<size_t>(id) < sizes_.size() && sizes_[static_cast<size_t>(id)] != 0;
   }
-  // The tokens of `piece`, valid until the next call with `work`; none if a byte has no token. Time
-  // is linear in the piece for the vocabularies that training makes. A vocabulary can be made so
-  // that the search reads far ahead at each place, or tries many tokens there; the search ends
-  // after a number of steps in proportion to the piece, and merging gives the same tokens in
-  // n log n.
+  // Returns the tokens of `piece`, or none if a byte has no token. The result is valid until the
+  // next call with `work`. The time is linear in the piece for vocabularies that come from
+  // training. A vocabulary can be constructed for which the search reads far ahead at each position
+  // or tries many tokens there. The number of steps is therefore limited in proportion to the
+  // piece; beyond it, merging computes the same tokens in O(n log n).
   std::span<const TokenId> encode(std::string_view piece, Work& work) const;
 
  private:
-  // The merge that makes a token of its bytes. (Another that gives the same token is never used.)
+  // The merge that forms a token from its bytes. Other merges with the same result are never used.
   struct Origin {
     TokenId left = -1, right = -1;  // -1: a byte
-    // When, as merging goes: the highest rank until then, and 1; 0 for a byte. A merge that ranks
-    // before one that made its parts follows that at once.
+    // The moment of the merge in the process of merging: 1 plus the highest rank used so far, 0 for
+    // a byte. A merge with a lower rank than the merge that formed its part happens at once after
+    // it, and so has the same time.
     uint32_t time = 0;
     uint32_t rank : 30 = 0;
-    uint32_t follows_left : 1 = 0;   // it follows at once upon the merge that makes its left part
-    uint32_t follows_right : 1 = 0;  // or its right part
+    uint32_t follows_left : 1 = 0;   // happens at once after the merge of its left part
+    uint32_t follows_right : 1 = 0;  // or of its right part
   };
-  // Two tokens that lie at a boundary, and the ranks that end them: when they merge away from it.
+  // Two tokens at a boundary, and the ranks at which each one merges with its other neighbour.
   struct Pair {
     TokenId left, right;
     uint32_t left_ends = MergeTable::kNoRank;
@@ -98,7 +115,7 @@ class LinearBpe {
   bool merges(const Pair& pair) const;
   class Builder;
   friend class Merger;
-  // As MergeTable::find.
+  // Same contract as MergeTable::find.
   MergeTable::Entry find(TokenId left, TokenId right) const;
   std::span<const TokenId> encode_by_merging(std::string_view piece, Work& work) const;
   void add_origin(const Merge& merge);
@@ -110,12 +127,13 @@ class LinearBpe {
   std::array<TokenId, 256> byte_ids_{};
   std::vector<Origin> origins_;  // by id
   std::vector<uint32_t> sizes_;  // by id, in bytes; 0: its bytes do not merge into it
-  // By id: the longest token that it begins with, itself apart, and that one's size.
+  // By id: the longest other token that this token begins with, and the size of that token.
   std::vector<ByteTrie::Match> shorter_;
-  // Pair -> what it makes, open addressing, at most half full: id + 1, and above it bits of the
-  // hash so that what is not there is seldom looked at in origins_.
+  // Maps a pair to the token that it forms, with open addressing and at most half full. An entry is
+  // id + 1; the bits above it hold part of the hash, so that most failed look-ups do not read
+  // origins_.
   std::vector<uint32_t> made_;
-  std::vector<uint64_t> may_merge_;  // bits by hash: clear for most pairs that are not in made_
+  std::vector<uint64_t> may_merge_;  // a filter by hash: 0 for most pairs that are not in made_
   int id_bits_ = 1;
   int shift_ = 63;
   ByteTrie trie_;

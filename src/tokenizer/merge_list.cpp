@@ -15,7 +15,7 @@
 namespace limpid {
 namespace {
 
-// Pieces that plain text merges into, by their spelling.
+// The pieces that plain text can merge into, by spelling.
 class NormalPieces {
  public:
   explicit NormalPieces(const TokenizerSpec& spec) : spec_(spec) {
@@ -31,7 +31,8 @@ class NormalPieces {
     automaton_ = NameAutomaton(spellings);
   }
 
-  // The piece of that spelling; of two that are spelled alike the first.
+  // Returns the piece with this spelling. When two pieces have the same spelling, the first one is
+  // used.
   std::optional<size_t> find(std::string_view piece) const {
     const auto found = names_.find(piece);
     if (found == names_.end()) return std::nullopt;
@@ -39,8 +40,9 @@ class NormalPieces {
   }
   bool is_first(size_t id) const { return find(spec_.pieces[id]) == id; }
 
-  // The ways to make a piece from two, by the ids of these. Takes n log n for the bytes of the
-  // piece: what it begins with is a chain of the automaton, what it ends with are its states.
+  // Returns the ways to form a piece from two pieces, ordered by the ids of the parts. Takes O(n
+  // log n) for n bytes: the pieces that it begins with are a chain in the automaton, and the pieces
+  // that it ends with are states.
   std::vector<std::pair<size_t, size_t>> halves(size_t id) const {
     const std::string& piece = spec_.pieces[id];
     std::vector<std::pair<size_t, size_t>> found;
@@ -92,7 +94,7 @@ std::vector<std::string> merge_list(const TokenizerSpec& spec) {
                      [&](size_t a, size_t b) { return spec.scores[a] > spec.scores[b]; });
   }
   const NormalPieces pieces(spec);
-  // Pieces that are all beginnings of each other take quadratic room here.
+  // Pieces that are all prefixes of each other need quadratic memory here.
   size_t room = size_t{1} << 20;
   for (const std::string& piece : spec.pieces) room += 64 * piece.size();
   std::vector<std::string> merges;

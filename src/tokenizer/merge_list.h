@@ -1,4 +1,4 @@
-// Merges as a list, for layouts that have no other order, and back.
+// Converts between a list of merges and the other merge orders (ranks, scores).
 #pragma once
 
 #include <optional>
@@ -9,22 +9,24 @@
 
 namespace limpid {
 
-// The list ("left right", best first) that stands for the order of `spec`: its own, or, for ranks
-// and scores, every way to make a piece from two, the pieces in that order (those of one score by
-// id); ways to make one piece are in the order of the ids of their parts, as in Hugging Face's
-// converters. A list gives each of these ways a place of its own where ranks and scores have
-// equals, of which the leftmost merges first; so both part where one piece can be made in two ways
-// at overlapping places of a text.
+// Returns a merge list ("left right", best first) for the order of `spec`. If the spec has a list,
+// returns that list. For ranks and scores, the list contains every way to form a piece from two
+// pieces, ordered by rank or score; pieces of equal score are ordered by id, and ways to form the
+// same piece by the ids of their parts, as in Hugging Face's converters.
+//
+// A list gives each way a rank of its own, but with ranks and scores all ways to form a piece are
+// equal, and the leftmost merges first. The two therefore differ if a piece can be formed in two
+// ways at overlapping places of a text.
 std::vector<std::string> merge_list(const TokenizerSpec& spec);
 
-// How many pieces that others merge into have a score that another such piece has too: there a list
-// decides by id, SentencePiece by place. In Llama 2's these are the runs of spaces, which come out
-// alike.
+// Returns the number of merged pieces whose score equals that of another merged piece. For these, a
+// list decides by id, SentencePiece by position. In Llama 2's vocabulary they are the runs of
+// spaces, for which both give the same result.
 size_t n_equal_scores(const TokenizerSpec& spec);
 
-// Scores (one for each piece, 0 for those that nothing merges into) by which SentencePiece merges
-// as `spec.merges` says; nothing if no scores do: the list leaves out a way to make a piece, or
-// puts another piece between two ways to make one.
+// Returns scores (one per piece, 0 for pieces that are not merged) with which SentencePiece merges
+// in the order of `spec.merges`. Returns nothing if no scores do: if the list omits a way to form a
+// piece, or has another piece between two ways to form one.
 std::optional<std::vector<float>> merge_scores(const TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -1,4 +1,5 @@
-// Which two neighbouring symbols merge, into what, and in which order.
+// A hash table of merges: which pairs of neighbouring symbols merge, into which symbol, and in
+// which order.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace limpid {
 
-// (left, right) -> (rank, merged); lower ranks merge first. Open addressing, at most half full.
+// Maps (left, right) to (rank, merged). Lower ranks merge first. Open addressing, at most half
+// full.
 class MergeTable {
  public:
   struct Entry {
@@ -18,13 +20,13 @@ class MergeTable {
   };
   static constexpr uint32_t kNoRank = ~uint32_t{0};
 
-  // Room for `count` merges; it grows for more.
+  // Reserves room for `count` merges. The table grows if there are more.
   explicit MergeTable(size_t count);
 
-  // False, and no change, if the pair is there already.
+  // Returns false and changes nothing if the pair is already in the table.
   bool insert(TokenId left, TokenId right, uint32_t rank, TokenId merged);
 
-  // The pair's entry; rank kNoRank when the two do not merge.
+  // Returns the pair's entry. The rank is kNoRank if the two do not merge.
   const Entry& find(TokenId left, TokenId right) const {
     const uint64_t key = key_of(left, right);
     size_t slot = slot_of(key);

@@ -1,4 +1,4 @@
-// Byte-pair encoding by merging.
+// Byte-pair encoding by merging: the definition, against which linear_bpe.h is the fast method.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,17 @@
 
 namespace limpid {
 
-// Merges symbols until no pair is left that merges: always the pair of lowest rank, the leftmost of
-// equals, which is what "apply the merges in order" means (Sennrich et al. 2016, arXiv:1508.07909,
-// algorithm 1). Short inputs search linearly; long ones keep a heap, n log n. Holds its work space;
-// one per thread.
+// Repeatedly merges the neighbouring pair of lowest rank, the leftmost among equals, until no pair
+// merges (Sennrich et al. 2016, arXiv:1508.07909, algorithm 1: "apply the merges in order"). Short
+// inputs search for the lowest rank linearly; long inputs keep a heap, O(n log n). The object holds
+// its working memory; use one per thread.
+//
+// Example with the merges "l o" (0), "lo w" (1), "e r" (2):
+//   l o w e r -> lo w e r -> low e r -> low er
 class Merger {
  public:
-  // Replaces `symbols` by what they merge into. Fewer than 2^31 symbols.
-  // `table.find(left, right)` gives their `rank` and what they are `merged` into, as MergeTable's.
+  // Replaces `symbols` (fewer than 2^31) by the result of merging them. `table.find(left, right)`
+  // returns their `rank` and the symbol `merged`, like MergeTable::find.
   template <class Table>
   void merge(const Table& table, std::vector<TokenId>& symbols);
 
@@ -35,7 +38,7 @@ class Merger {
 
 template <class Table>
 void Merger::merge(const Table& table, std::vector<TokenId>& symbols) {
-  constexpr size_t kLong = 64;  // beyond it the quadratic search costs more than the heap
+  constexpr size_t kLong = 64;  // above this length the heap is faster than the quadratic search
   if (symbols.size() < 2) return;
   if (symbols.size() < kLong) {
     merge_short(table, symbols);
@@ -61,7 +64,7 @@ void Merger::merge_short(const Table& table, std::vector<TokenId>& symbols) {
     if (*best == MergeTable::kNoRank) break;
     const auto i = static_cast<size_t>(best - first);
     symbols[i] = merged_[i];
-    // The right half leaves; the pair (i, i + 1) with it.
+    // Remove the right symbol of the merged pair and the pair (i, i + 1).
     std::copy(symbols.begin() + static_cast<std::ptrdiff_t>(i) + 2,
               symbols.begin() + static_cast<std::ptrdiff_t>(pairs) + 1,
               symbols.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -111,7 +114,7 @@ void Merger::merge_long(const Table& table, std::vector<TokenId>& symbols) {
     std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
     queue_.pop_back();
     const auto i = static_cast<int32_t>(top & 0xFFFFFFFFU);
-    if (ranks_[i] != top >> 32) continue;  // one of the two has merged elsewhere meanwhile
+    if (ranks_[i] != top >> 32) continue;  // out of date: a neighbour has merged
     const int32_t right = next_[i];
     symbols[i] = merged_[i];
     ranks_[right] = MergeTable::kNoRank;

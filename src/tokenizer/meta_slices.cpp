@@ -16,7 +16,7 @@ bool is_space(char32_t c) {
   return (c >= 0x1C && c <= 0x1F) || (unicode::properties_of(c) & unicode::kSpace) != 0;
 }
 
-// The end of the first `count` characters from p on, or `end`.
+// Returns the end of the first `count` characters from p on, or `end`.
 const char* skip_characters(const char* p, const char* end, size_t count) {
   while (p < end && count > 0) {
     uint64_t word = 0;
@@ -34,8 +34,8 @@ const char* skip_characters(const char* p, const char* end, size_t count) {
   return p;
 }
 
-// Where a run of white space, or of the rest, begins last between p and `limit`, as far as two
-// ASCII characters show it; nullptr if they do not.
+// Returns the start of the last run (of white space or of other characters) between p and `limit`,
+// as far as two neighbouring ASCII characters show it. Returns nullptr if they do not.
 const char* find_run_start_before(const char* limit, const char* p) {
   const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };
   for (const char* q = limit - 1; q > p; --q) {
@@ -46,18 +46,20 @@ const char* find_run_start_before(const char* limit, const char* p) {
   return nullptr;
 }
 
-// The slices of at most kSliceCharacters characters.
+// Cuts at most kSliceCharacters characters into slices.
 void cut_runs(const char* p, const char* const end,
               const std::function<void(std::string_view)>& on_slice) {
   const char* slice = p;
   while (static_cast<size_t>(end - p) > kRunCharacters) {
-    // p begins a run. Where another begins within so many bytes, this one is not too long.
+    // A run begins at p. If another run begins within this number of bytes, the run at p is not too
+    // long.
     const char* const limit = p + kRunCharacters;
     if (const char* next = find_run_start_before(limit, p)) {
       p = next;
       continue;
     }
-    // Run by run, as far as was looked: so no byte is looked at more than a few times.
+    // Go run by run up to the limit that was examined, so that no byte is examined more than a few
+    // times.
     while (p < limit) {
       const bool space = is_space(unicode::decode(p, end).value);
       for (size_t length = 0; p < end; ++length) {

@@ -1,4 +1,4 @@
-// The slices in which Meta's own tokenizer encodes a text.
+// Cuts a text into the slices that Meta's own tokenizer encodes separately.
 #pragma once
 
 #include <functional>
@@ -6,10 +6,10 @@
 
 namespace limpid {
 
-// Meta's tokenizer.py gives tiktoken at most 400,000 characters at once, and cuts again after every
-// 25,000 characters in a row that are white space, or that are none (Python's str.isspace). Each
-// slice is encoded by itself, so ids differ from those of an uncut text around the cuts.
-// Calls `on_slice` for each, in order; together they are `text`. Linear.
+// Meta's tokenizer.py passes at most 400,000 characters at once to tiktoken, and also cuts after
+// 25,000 consecutive characters that are all white space or all not (Python's str.isspace). Each
+// slice is encoded separately, so the ids around a cut differ from those of the whole text. Calls
+// `on_slice` for each slice in order; joined, the slices are `text`. Takes linear time.
 void for_each_meta_slice(std::string_view text,
                          const std::function<void(std::string_view)>& on_slice);
 

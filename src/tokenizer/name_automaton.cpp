@@ -23,7 +23,7 @@ NameAutomaton::NameAutomaton(std::span<const std::string> names) : shorter_(name
     const std::string& right = names[static_cast<size_t>(b)];
     return std::lexicographical_compare(left.rbegin(), left.rend(), right.rbegin(), right.rend());
   });
-  struct Range {  // of `order`: the names that end with what a node stands for
+  struct Range {  // in `order`: the names that end with the string of a node
     size_t begin, end, depth;
   };
   std::vector<Range> ranges{{0, order.size(), 0}};

@@ -1,4 +1,4 @@
-// Finds, for each place of a text, the longest of many names that begins there.
+// Finds, for each position of a text, the longest of many names that begins there.
 #pragma once
 
 #include <array>
@@ -11,27 +11,36 @@
 
 namespace limpid {
 
-// The automaton of Aho and Corasick (1975), over names and texts read backwards. Its state after
-// the bytes from the end of a text down to place p is the longest beginning of text[p..] that some
-// name ends with. A name that begins at p is the whole of that state, or of a state that its
-// failure links lead to. So one pass from the end gives the longest name at every place. Read
-// forwards, the automaton would give the names that end at a place, and there can be many of them.
+// The automaton of Aho and Corasick (1975, "Efficient string matching: an aid to bibliographic
+// search"), built over reversed names and run over the text from its end.
 //
-// A failure link leads to a shorter state and a byte of the text makes a state longer by one, so a
-// pass takes at most two links for each byte, whatever the names and the text are. Building takes
-// the time of sorting the names and memory in proportion to their bytes.
+// A state is a string that some name ends with. After reading the text from its end down to
+// position p, the state is the longest prefix of text[p..] that is a suffix of some name. If a name
+// begins at p, it is the whole state, or the state of one of the following failure links. A failure
+// link leads to the next shorter string with the same property. Each node stores the longest name
+// on its chain, so one pass gives the longest name at every position. Read forwards, the automaton
+// would give the names that END at a position.
+//
+// Example: names "<s>" and "s>", text "x<s>". States are the suffixes of names: ">", "s>", "<s>".
+//   read '>'  state ">"      no name begins at 3
+//   read 's'  state "s>"     name "s>" begins at 2
+//   read '<'  state "<s>"    name "<s>" begins at 1
+//   read 'x'  no child; the failure links lead to the start: no name begins at 0
+//
+// Time: each byte of text lengthens the state by at most one byte, and each failure link shortens
+// it. A pass therefore follows at most two links per byte, whatever the names are. Building takes
+// the time to sort the names, and memory in proportion to their bytes.
 class NameAutomaton {
  public:
   using State = uint32_t;
-  static constexpr State kStart = 0;  // no name ends with what was read
+  static constexpr State kStart = 0;  // the empty string
   static constexpr int32_t kNone = -1;
 
-  NameAutomaton() : NameAutomaton(std::span<const std::string>()) {}  // of no names
-  // Names are different from each other and not empty. Throws UnsupportedError for 2^31 bytes of
-  // names and more.
+  NameAutomaton() : NameAutomaton(std::span<const std::string>()) {}  // no names
+  // Names must be distinct and not empty. Throws UnsupportedError for 2^31 bytes of names or more.
   explicit NameAutomaton(std::span<const std::string> names);
 
-  // The state after one more byte, from the right to the left.
+  // Returns the state after one more byte, reading from right to left.
   State next(State state, char byte) const {
     const auto label = static_cast<uint8_t>(byte);
     for (; state != kStart; state = nodes_[state].failure) {
@@ -39,8 +48,8 @@ class NameAutomaton {
     }
     return starts_[label];
   }
-  // The first place such that next() stays at the start for all bytes from there to `end`, or
-  // `begin`: most of a text, and read fast.
+  // Returns the first position such that next() stays at the start for all bytes from there to
+  // `end`, or `begin`. Most of a text is skipped this way, which is fast.
   size_t skip_back(std::string_view text, size_t begin, size_t end) const {
     const auto start = [&](size_t place) { return starts_[static_cast<uint8_t>(text[place])]; };
     while (end - begin >= 4 &&
@@ -49,15 +58,15 @@ class NameAutomaton {
     while (end > begin && start(end - 1) == kStart) --end;
     return end;
   }
-  // The index of the longest name that begins where the state was reached; kNone if none does.
+  // Returns the index of the longest name that begins at the position of the state, or kNone.
   int32_t longest(State state) const { return nodes_[state].name; }
-  // The index of the longest name, other than itself, that the name begins with; kNone if none.
+  // Returns the index of the longest other name that the name begins with, or kNone.
   int32_t shorter(int32_t name) const { return shorter_[static_cast<size_t>(name)]; }
 
  private:
-  // Nodes are in the order of their depth, the children of a node side by side.
+  // Nodes are ordered by depth (breadth-first), and the children of a node are adjacent.
   struct Node {
-    State first_child = 0;  // the last one is before the first child of the node that follows
+    State first_child = 0;  // they end at the first child of the next node
     State failure = kStart;
     int32_t name = kNone;
   };
@@ -71,8 +80,8 @@ class NameAutomaton {
     return static_cast<State>(static_cast<const uint8_t*>(found) - labels_.data());
   }
 
-  std::vector<Node> nodes_;      // and one more behind the last
-  std::vector<uint8_t> labels_;  // by node: the byte that leads to it
+  std::vector<Node> nodes_;      // and one sentinel at the end
+  std::vector<uint8_t> labels_;  // by node: the byte on the edge to it
   std::array<State, 256> starts_{};
   std::vector<int32_t> shorter_;  // by name
 };

@@ -30,7 +30,7 @@ const Decomposition* decomposition(char32_t c) {
   return it != end && it->code_point == c ? it : nullptr;
 }
 
-// The code point that `first` and `second` compose to, or 0.
+// Returns the code point that `first` and `second` compose to, or 0.
 char32_t compose(char32_t first, char32_t second) {
   if (first - kLBase < kLCount && second - kVBase < kVCount) {
     return kSBase + ((first - kLBase) * kVCount + (second - kVBase)) * kTCount;
@@ -62,7 +62,7 @@ void decompose_to(char32_t c, std::vector<char32_t>& out) {
   }
 }
 
-// Stably. std::stable_sort allocates, and there are seldom more than two.
+// A stable insertion sort: std::stable_sort allocates, and there are rarely more than two marks.
 void sort_by_class(std::vector<char32_t>::iterator first, std::vector<char32_t>::iterator last) {
   const auto before = [](char32_t a, char32_t b) {
     return combining_class(a) < combining_class(b);
@@ -72,7 +72,7 @@ void sort_by_class(std::vector<char32_t>::iterator first, std::vector<char32_t>:
     std::rotate(std::upper_bound(first, it, *it, before), it, it + 1);
 }
 
-// Canonical ordering: between starters, stably by combining class.
+// Canonical ordering: sorts the characters between two starters by combining class, stably.
 void reorder(std::vector<char32_t>& points) {
   for (size_t i = 0; i < points.size();) {
     if (combining_class(points[i]) == 0) {
@@ -87,13 +87,13 @@ void reorder(std::vector<char32_t>& points) {
   }
 }
 
-// Canonical composition in place (UAX #15: a character composes with the last starter unless
-// something of its own or a higher class, or another starter, stands between).
+// Canonical composition in place (UAX #15): a character composes with the last starter, unless a
+// character of the same or a higher class, or another starter, is between them.
 void recompose(std::vector<char32_t>& points) {
   constexpr size_t kNone = ~size_t{0};
   size_t size = 0;
   size_t starter = kNone;
-  int last_class = -1;  // of what was kept since the starter; -1: nothing
+  int last_class = -1;  // class of the last character kept after the starter; -1: none
   for (const char32_t c : points) {
     const int value = combining_class(c);
     if (starter != kNone && last_class < value) {
@@ -137,7 +137,8 @@ bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t
       p += c.size;
       continue;
     }
-    // From the inert one before (it may compose with what follows) to the next inert one.
+    // Process from the previous inert code point, which may compose with what follows, to the next
+    // one.
     if (!changed) out.clear();
     changed = true;
     const char* from = std::max(previous, copied);

@@ -1,4 +1,7 @@
-// Unicode normalization form C, as the reference's normalizer does it.
+// Unicode normalization form C (NFC), as the reference tokenizer's normalizer computes it.
+//
+// NFC writes equivalent texts alike: "e" + U+0301 (combining acute) becomes U+00E9 (é). It
+// decomposes each character, sorts combining marks by class, and composes again.
 #pragma once
 
 #include <string>
@@ -7,11 +10,11 @@
 
 namespace limpid::unicode {
 
-// Puts `text` into NFC (UAX #15) by the tables of unicode_tables.h. False, and `out` unchanged, if
-// `text` certainly is in NFC already. Bytes that are not UTF-8 stay as they are and combine with
-// nothing. n log n at worst.
+// Writes the NFC of `text` (UAX #15) to `out`, by the tables of unicode_tables.h. Returns false,
+// with `out` unchanged, if `text` is certainly in NFC already. Bytes that are not UTF-8 stay
+// unchanged and combine with nothing. Takes O(n log n) at worst.
 bool normalize_nfc(std::string_view text, std::string& out);
-// The same with work space of the caller's, which is kept.
+// Like above, with working memory of the caller that is kept between calls.
 bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t>& points);
 
 }  // namespace limpid::unicode

@@ -1,4 +1,5 @@
-// Pieces that are looked up together, so that the memory of each is fetched while others are cut.
+// Looks up pieces in batches, so that the memory for one piece is fetched while other pieces are
+// cut.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace limpid {
 
-// What is remembered of pieces; one per thread.
+// The caches of one thread.
 struct PieceCaches {
   ShortPieceCache short_pieces{16};  // 8 MiB at most
   LongPieceCache long_pieces{15};    // 4 MiB at most
@@ -21,12 +22,12 @@ class PieceBatch {
  public:
   struct Piece {
     std::string_view text;
-    const ShortPieceCache::Entry* entry;  // where it was when look_up came by, or nullptr
-    ShortPieceCache::Key key;             // of a piece that is short enough
+    const ShortPieceCache::Entry* entry;  // the entry that look_up found, or nullptr
+    ShortPieceCache::Key key;             // if the piece is short enough
     bool is_known() const { return entry != nullptr && entry->key() == key; }
   };
 
-  // `text_end`: where the text ends that all pieces are from.
+  // `text_end` is the end of the text that contains all pieces.
   PieceBatch(PieceCaches& caches, const char* text_end) : caches_(caches), text_end_(text_end) {}
 
   bool is_full() const { return size_ == pieces_.size(); }
@@ -42,7 +43,7 @@ class PieceBatch {
         caches_.long_pieces.prefetch_near(long_key_of(piece.text));
     }
   }
-  // Finds the pieces that are where most are found, and has fetched what find reads for the others.
+  // Looks up all pieces in the nearer cache line, and prefetches the farther line for the others.
   void look_up() {
     size_t n_missed = 0;
     for (size_t i = 0; i < size_; ++i) {

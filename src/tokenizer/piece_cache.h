@@ -1,4 +1,4 @@
-// What pieces of text became, kept for their next occurrence: most of a text is few words.
+// Remembers the ids of recent pieces. Most of a text consists of few different words.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,17 @@
 
 namespace limpid {
 
-// Pieces of less than 8 kWords bytes with at most 3 kWords ids. A piece can be in one of two cache
-// lines side by side, which hold one or two each. It comes into the second, where the next may
-// drive it out again, and goes into the first when it is met there: so words that come once do not
-// drive out those that come often. Memory is taken from the system as it is first written.
+// Holds pieces of less than 8 kWords bytes with at most 3 kWords ids. A piece can be in one of two
+// adjacent cache lines, which hold one or two pieces each. A new piece goes into the second line,
+// where the next new piece may replace it. If it is found there, it moves to the first line. Words
+// that occur once therefore do not displace frequent words. The system provides memory only when it
+// is first written.
 template <size_t kWords>
 class PieceCache {
  public:
   static constexpr size_t kMaxBytes = 8 * kWords - 1;
   static constexpr size_t kMaxIds = 3 * kWords;
-  // The bytes as they lie in memory, zeros, and in the last byte their number.
+  // The bytes of the piece, then zeros; the last byte is the number of bytes.
   struct Key {
     std::array<uint64_t, kWords> words;
     bool operator==(const Key& other) const {
@@ -43,7 +44,7 @@ class PieceCache {
    public:
     const Key& key() const { return key_; }
     size_t count() const { return packed_.front() >> kCountShift; }
-    // Writes kMaxIds ids, of which count() are meant.
+    // Writes kMaxIds ids, of which the first count() are valid.
     void unpack(TokenId* out) const {
       for (const uint64_t three : packed_) {
         *out++ = static_cast<TokenId>(three & (kIdEnd - 1));
@@ -62,7 +63,7 @@ class PieceCache {
     std::array<uint64_t, kWords> packed_;  // three ids each; the first has the count above them
   };
 
-  // 2^bits pairs of lines, as many times 128 bytes; bits from 0.
+  // 2^bits pairs of cache lines, 128 bytes each; bits >= 0.
   explicit PieceCache(int bits)
       : memory_(std::calloc((size_t{1} << bits) + 1, sizeof(Set))), shift_(63 - bits) {
     if (memory_ == nullptr) throw std::bad_alloc();
@@ -71,7 +72,7 @@ class PieceCache {
     sets_ = static_cast<Set*>(std::align(alignof(Set), sizeof(Set), begin, size));
   }
 
-  // `size` from 1 to kMaxBytes; `readable`: how many bytes from p on may be read.
+  // `size` is from 1 to kMaxBytes; `readable` is the number of bytes that may be read from p on.
   static Key key_of(const char* p, size_t size, size_t readable) {
     std::array<char, 8 * kWords> bytes{};
     Key key;
@@ -86,16 +87,16 @@ class PieceCache {
     key.words.back() |= static_cast<uint64_t>(size) << kLast;
     return key;
   }
-  // Have the memory fetched that find_near reads, and what find reads besides.
+  // Prefetches the memory that find_near reads and the memory that find reads in addition.
   void prefetch_near(const Key& key) const { __builtin_prefetch(&set_of(key).near); }
   void prefetch_far(const Key& key) const { __builtin_prefetch(&set_of(key).far); }
-  // What the first line has of that key, or nullptr.
+  // Returns the entry of the key in the first line, or nullptr.
   const Entry* find_near(const Key& key) const {
     const Line& line = set_of(key).near;
     const Entry& entry = line[line.back().key_ == key ? line.size() - 1 : 0];
     return entry.key_ == key ? &entry : nullptr;
   }
-  // What is kept of that key, or nullptr. Valid until the next call; entries may change places.
+  // Returns the entry of the key, or nullptr. Valid until the next call, because entries can move.
   const Entry* find(const Key& key) {
     Set& set = set_of(key);
     for (size_t i = 0; i < set.near.size(); ++i) {
@@ -107,7 +108,7 @@ class PieceCache {
     }
     return nullptr;
   }
-  // Keeps the ids of a key that find does not know, if they are few and small enough.
+  // Stores the ids of a key that find does not know, if the ids are few and small enough.
   void insert(const Key& key, std::span<const TokenId> ids) {
     if (ids.size() > kMaxIds) return;
     Entry entry(key, {});
@@ -140,7 +141,7 @@ class PieceCache {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
-  // Of word i those bytes that are among the first `size` of all.
+  // Returns a mask for the bytes of word i that are among the first `size` bytes of the key.
   static uint64_t first_bytes(size_t size, size_t i) { return kMasks[size + 8 * (kWords - i)]; }
   static constexpr size_t kMaskCount = 16 * kWords + 1;
   static constexpr std::array<uint64_t, kMaskCount> kMasks = [] {

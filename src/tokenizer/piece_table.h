@@ -1,4 +1,4 @@
-// Byte strings -> token ids.
+// A hash table from byte strings to token ids.
 #pragma once
 
 #include <array>
@@ -26,17 +26,16 @@ inline uint64_t hash_bytes(const char* p, size_t size) {
   return hash ^ hash >> 32;
 }
 
-// Open addressing, at most half full, over strings that live elsewhere (they must outlive the
-// table).
+// Open addressing, at most half full. The strings are stored elsewhere and must outlive the table.
 class PieceTable {
  public:
-  // Room for `count` strings; it grows for more.
+  // Reserves room for `count` strings. The table grows if there are more.
   explicit PieceTable(size_t count);
   PieceTable() : PieceTable(0) {}
 
-  // False, and no change, if the string is there already.
+  // Returns false and changes nothing if the string is already in the table.
   bool insert(std::string_view bytes, TokenId id);
-  // The id, or -1.
+  // Returns the id, or -1.
   TokenId find(std::string_view bytes) const;
 
  private:
@@ -46,7 +45,7 @@ class PieceTable {
     TokenId id = -1;
     uint64_t hash = 0;
   };
-  // A bit of the filter that its first, last and middle byte and its size choose.
+  // Selects a bit of the filter by the first, last and middle byte and the size.
   static uint32_t filter_bit_of(std::string_view bytes) {
     if (bytes.empty()) return 0;
     const auto byte = [&](size_t i) -> uint32_t { return static_cast<uint8_t>(bytes[i]); };
@@ -61,7 +60,7 @@ class PieceTable {
 
   void grow();
 
-  std::array<uint64_t, 256> filter_{};  // most strings that a small table lacks end here
+  std::array<uint64_t, 256> filter_{};  // rejects most strings that are not in a small table
   std::vector<Slot> slots_;
   size_t count_ = 0;
   size_t mask_ = 0;

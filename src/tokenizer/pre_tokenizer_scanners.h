@@ -1,7 +1,7 @@
-// The scanners behind pre_tokenizer.h. A scanner's `match(p, end)` gives the end of its regular
-// expression's match that begins at `p`, or `p` if there is none; kCoversAll says that there always
-// is one. Leftmost alternative, greedy with backtracking, as Oniguruma runs the expressions in
-// `tokenizers`.
+// The scanners behind pre_tokenizer.h. A scanner's `match(p, end)` returns the end of its regular
+// expression's match that begins at `p`, or `p` if there is no match. kCoversAll means that there
+// is always a match. The semantics are those of Oniguruma, which `tokenizers` uses: the leftmost
+// alternative wins, and quantifiers are greedy with backtracking.
 #pragma once
 
 #include "tokenizer/pre_tokenizer.h"
@@ -10,8 +10,8 @@
 
 namespace limpid::pre_tokenizer_scanners {
 
-// Isolates the matches of `First`, then cuts every piece (matches and what lies between them) with
-// `Rest`.
+// Isolates the matches of `First`, then cuts every piece (the matches and the text between them)
+// with `Rest`.
 template <class First, class... Rest, class Sink>
 void split_with(const char* p, const char* end, Sink&& sink) {
   const auto piece = [&](const char* from, const char* to) {
@@ -21,7 +21,7 @@ void split_with(const char* p, const char* end, Sink&& sink) {
       split_with<Rest...>(from, to, sink);
     }
   };
-  const char* gap = p;  // where the text without a match began
+  const char* gap = p;  // the start of the text without a match
   while (p < end) {
     const char* q = First::match(p, end);
     if constexpr (!First::kCoversAll) {

@@ -58,17 +58,17 @@ bool ProtobufReader::next() {
 }
 
 uint64_t ProtobufReader::varint(std::string_view name) const {
-  if (wire_type_ != kVarint) fail(name, "is no varint");
+  if (wire_type_ != kVarint) fail(name, "is not a varint");
   return number_;
 }
 
 float ProtobufReader::float32(std::string_view name) const {
-  if (wire_type_ != kFixed32) fail(name, "is no 32-bit number");
+  if (wire_type_ != kFixed32) fail(name, "is not a 32-bit number");
   return std::bit_cast<float>(static_cast<uint32_t>(number_));
 }
 
 std::string_view ProtobufReader::bytes(std::string_view name) const {
-  if (wire_type_ != kBytes) fail(name, "is no string");
+  if (wire_type_ != kBytes) fail(name, "is not a string");
   return value_;
 }
 

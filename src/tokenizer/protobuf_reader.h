@@ -1,4 +1,4 @@
-// Protocol Buffers' wire format, as far as reading a SentencePiece model needs it.
+// Reads the wire format of Protocol Buffers, as far as SentencePiece models need it.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,12 @@
 
 namespace limpid {
 
-// The fields of one message, one after the other. Every length is checked against the message's
-// end; groups (wire types 3 and 4) are refused.
+// Iterates over the fields of one message. Every length is checked against the end of the message.
+// Groups (wire types 3 and 4) are refused.
 class ProtobufReader {
  public:
-  // `path` is for messages and must outlive the reader. `offset`: of `bytes` within the file.
+  // `path` is used in messages and must outlive the reader. `offset` is the position of `bytes` in
+  // the file.
   ProtobufReader(const std::string& path, std::string_view bytes, uint64_t offset = 0)
       : path_(&path), bytes_(bytes), base_(offset) {}
 
@@ -19,13 +20,14 @@ class ProtobufReader {
   bool next();
   uint32_t field() const { return field_; }
 
-  // The field's value; FormatError if its wire type is another. `name` is for messages.
+  // Returns the field's value. Throws FormatError if its wire type differs. `name` is used in
+  // messages.
   uint64_t varint(std::string_view name) const;
   bool boolean(std::string_view name) const { return varint(name) != 0; }
   int32_t int32(std::string_view name) const { return static_cast<int32_t>(varint(name)); }
   float float32(std::string_view name) const;
   std::string_view bytes(std::string_view name) const;
-  // The field as a message of its own.
+  // Returns a reader for a field that contains a message.
   ProtobufReader message(std::string_view name) const;
 
   // Throws FormatError at the field that was read last.
@@ -42,8 +44,8 @@ class ProtobufReader {
   size_t at_ = 0;
   uint32_t field_ = 0;
   uint32_t wire_type_ = 0;
-  uint64_t number_ = 0;     // of kVarint and the fixed types
-  std::string_view value_;  // of kBytes
+  uint64_t number_ = 0;     // value of kVarint and of the fixed types
+  std::string_view value_;  // value of kBytes
 };
 
 }  // namespace limpid

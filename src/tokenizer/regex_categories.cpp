@@ -22,7 +22,8 @@ struct CategoryRun {
   uint8_t category;
 };
 
-// PCRE2's category of every scalar value, by matching all of them with one group for each category.
+// Returns PCRE2's category of every scalar value, by matching all of them with one group per
+// category.
 std::vector<CategoryRun> ask_pcre2() {
   std::string subject;
   for (char32_t c = 0; c <= 0x10FFFF; ++c) {
@@ -55,11 +56,11 @@ std::vector<CategoryRun> ask_pcre2() {
   pcre2_match_data_free(data);
   pcre2_code_free(code);
   if (runs.empty() || runs.back().last != 0x10FFFF)
-    throw ResourceError("[tokenizer] PCRE2 does not tell its categories");
+    throw ResourceError("[tokenizer] cannot determine PCRE2's categories");
   return runs;
 }
 
-// Code points of one category by our tables, of another by PCRE2's.
+// Code points that have different categories in our tables and in PCRE2's.
 struct DifferentRange {
   char32_t first, last;
   unicode::Properties ours, theirs;

@@ -28,7 +28,7 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-// Where the first byte from p on is that belongs to no UTF-8 sequence.
+// Returns the first byte from p on that is not part of a UTF-8 sequence.
 const char* valid_end(const char* p, const char* end) {
   while (p < end) {
     const unicode::CodePoint c = unicode::decode(p, end);
@@ -38,7 +38,7 @@ const char* valid_end(const char* p, const char* end) {
   return p;
 }
 
-// The most repetitions that an item of a translated expression must have.
+// Returns the largest minimum number of repetitions of an item in a translated expression.
 size_t highest_minimum(std::string_view expression) {
   size_t highest = 1;
   for (size_t at = 0; (at = expression.find('{', at)) != std::string_view::npos; ++at) {
@@ -52,16 +52,15 @@ size_t highest_minimum(std::string_view expression) {
 
 }  // namespace
 
-// What the expressions may still do on one text. PCRE2's own match limit does not bound that: it
-// counts anew for each place where a match may begin, and a run of one character class is a single
-// step to it, however long the run is. So PCRE2 calls back before every item of an expression. Each
-// call is charged with the bytes that matching went forward since the call before, and with what
-// the item may read and then fail without another call: the repetitions that it must have, or the
-// characters that it looks back over. A class is searched range by range, so large expressions are
-// charged more.
+// The remaining steps for one text. PCRE2's own match limit does not bound the work: it restarts
+// for each position where a match may begin, and counts a run of one character class as one step,
+// however long it is. PCRE2 therefore calls back before every item of an expression. Each call is
+// charged with the bytes that matching advanced since the previous call, and with what the item may
+// read before it fails without another call: its required repetitions, or the characters of a
+// look-behind. Classes are searched range by range, so large expressions are charged more.
 struct RegexSplitter::Budget {
   static constexpr uint64_t kSteps = 20'000;
-  static constexpr uint64_t kStepsPerByte = 256;  // tokenizers in use take 5 to 20
+  static constexpr uint64_t kStepsPerByte = 256;  // real tokenizers take 5 to 20
 
   explicit Budget(std::string_view whole)
       : text(whole), most(kSteps + kStepsPerByte * whole.size()), left(most) {}
@@ -80,15 +79,15 @@ struct RegexSplitter::Step {
   uint64_t steps_of_item = 1;
   uint64_t steps_of_byte = 1;
 
-  // What a callout knows.
+  // The data of a callout.
   struct Watch {
     const Step& step;
     Budget& budget;
-    size_t position = 0;  // of the call before
+    size_t position = 0;  // at the previous call
   };
   static int on_callout(pcre2_callout_block* block, void* data) noexcept;
 
-  // Calls on_match(begin, end) for the matches in `text`, from left to right.
+  // Calls on_match(begin, end) for each match in `text`, from left to right.
   template <class OnMatch>
   void for_each_match(std::string_view text, Budget& budget, OnMatch&& on_match) const;
   template <class OnMatch>
@@ -151,7 +150,7 @@ void RegexSplitter::Step::for_each_match(std::string_view text, Budget& budget,
   }
 }
 
-// `text` is UTF-8.
+// `text` is valid UTF-8.
 template <class OnMatch>
 void RegexSplitter::Step::match_valid(std::string_view text, Watch& watch, pcre2_match_data* data,
                                       pcre2_match_context* context, OnMatch&& on_match) const {
@@ -166,7 +165,7 @@ void RegexSplitter::Step::match_valid(std::string_view text, Watch& watch, pcre2
     const size_t from = span[0];
     const size_t to = std::max(span[0], span[1]);
     on_match(from, to);
-    // An empty match cuts; the search goes on behind the next character.
+    // An empty match is also a cut. The search continues after the next character.
     at = to;
     if (to == from)
       at += at < text.size() ? unicode::decode(begin + at, begin + text.size()).size : 1;
@@ -221,8 +220,8 @@ void RegexSplitter::split_from(size_t step_index, std::string_view text, Budget&
   const auto pass_on = [&](size_t begin, size_t end) {
     if (end > begin) split_from(step_index + 1, text.substr(begin, end - begin), budget, sink);
   };
-  size_t gap = 0;    // where the text without a match begins
-  size_t piece = 0;  // where the matches side by side begin, if `contiguous`
+  size_t gap = 0;    // start of the text without a match
+  size_t piece = 0;  // start of the adjacent matches, if `contiguous`
   step.for_each_match(text, budget, [&](size_t begin, size_t end) {
     if (step.contiguous && begin == gap) {
       gap = end;

@@ -1,4 +1,4 @@
-// Pre-tokenizers that no scanner is written for: their regular expressions, run by PCRE2.
+// Runs the regular expressions of pre-tokenizers that have no hand-written scanner, with PCRE2.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ class RegexSplitter {
  public:
   using Sink = std::function<void(const char* begin, size_t size)>;
 
-  // Throws UnsupportedError for an expression that is not supported, naming it.
+  // Throws UnsupportedError naming an expression that is not supported.
   explicit RegexSplitter(const std::vector<SplitStep>& steps);
 
-  // Calls `sink` for every piece of the text, in order. Bytes that are not UTF-8 match nothing, and
-  // what lies between them is matched by itself. Throws ResourceError, with the expression and the
-  // place, when matching takes more steps than a number in proportion to the text. Safe to use from
-  // many threads.
+  // Calls `sink` for every piece of the text, in order. Bytes that are not UTF-8 match nothing; the
+  // stretches between them are matched separately. Throws ResourceError, with the expression and
+  // the position, when matching takes more steps than a fixed number per byte. Can be used by many
+  // threads at once.
   void split(std::string_view text, const Sink& sink) const;
 
  private:

@@ -21,13 +21,13 @@ const CodePointSet& spaces() {
   return set;
 }
 
-// A character class: all of some general categories, and more characters.
+// A character class: general categories, and further characters.
 struct Class {
   Properties categories = 0;
   CodePointSet characters;
   bool negated = false;
 
-  // As part of another class.
+  // Adds a nested class.
   void add(const Class& other) {
     if (other.negated) {
       CodePointSet all(other.categories);
@@ -47,7 +47,7 @@ class Translator {
 
   std::string translate() {
     while (p_ < end_) translate_one();
-    if (depth_ > 0) fail("a group that does not end");
+    if (depth_ > 0) fail("an unterminated group");
     return std::move(out_);
   }
 
@@ -94,7 +94,7 @@ class Translator {
       case '*':
       case '+':
       case '?':
-        fail("a quantifier without what it repeats");
+        fail("a quantifier with nothing to repeat");
       case '.':
         ++p_;
         out_ += R"([^\n])";
@@ -118,7 +118,7 @@ class Translator {
   }
 
   void open_group() {
-    if (depth_ == kMostDepth) fail("groups within groups");
+    if (depth_ == kMostDepth) fail("too many nested groups");
     for (const std::string_view kind : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"}) {
       if (!starts(kind)) continue;
       p_ += kind.size();
@@ -128,23 +128,23 @@ class Translator {
     }
     if (starts("(?")) fail(fmt::format("the group '{}'", std::string(p_, std::min(p_ + 4, end_))));
     ++p_;
-    push_group("(?:");  // what it captured nobody asks
+    push_group("(?:");  // captures are not needed
   }
-  // Oniguruma folds "ss" to U+00DF and so on, PCRE2 one character to one. What contractions are
-  // made of has no such pairs.
+  // In a case-insensitive group Oniguruma also folds several characters to one, e.g. "ss" to
+  // U+00DF; PCRE2 folds single characters only. The letters of contractions do not form such pairs.
   void check_ignore_case() const {
     const std::string_view rest(p_, static_cast<size_t>(end_ - p_));
     const std::string_view group = rest.substr(0, rest.find(')'));
     if (group.find_first_not_of("'|[]delmrstv") != std::string_view::npos ||
         group.find("ss") != std::string_view::npos || group.find("st") != std::string_view::npos)
-      fail("a group without regard to case that is no contraction");
+      fail("a case-insensitive group that is not a contraction");
   }
   void push_group(std::string_view kind) {
     group_starts_[static_cast<size_t>(depth_++)] = out_.size();
     out_ += kind;
   }
 
-  // Those behind an atom that began at out_[atom].
+  // Translates the quantifiers after an atom that began at out_[atom].
   void quantifiers(size_t atom) {
     while (p_ < end_) {
       std::string repeat;
@@ -159,7 +159,7 @@ class Translator {
       if (!is_interval && (peek() == '?' || peek() == '+')) {
         repeat += *p_++;
       } else if (peek() == '?') {
-        fail("a '?' behind an interval");
+        fail("a '?' after an interval");
       }
       out_.insert(atom, "(?:");
       out_ += repeat + ")";
@@ -183,7 +183,7 @@ class Translator {
     const std::string_view high = comma == std::string_view::npos ? low : inner.substr(comma + 1);
     const bool valid = close < end_ && (low.empty() ? !high.empty() : is_number(low)) &&
                        (high.empty() ? !low.empty() : is_number(high));
-    if (!valid) fail("'{' that is no interval up to 1000");
+    if (!valid) fail("'{' that is not an interval up to 1000");
     p_ = close + 1;
     if (comma == std::string_view::npos) return fmt::format("{{{}}}", low);
     return fmt::format("{{{},{}}}", low.empty() ? "0" : low, high);
@@ -196,7 +196,7 @@ class Translator {
     return c.value;
   }
 
-  // \s, \d, \p{…} and their opposites, if that is what stands at p_.
+  // Returns the class if \s, \d, \p{…} or one of their negations is at p_.
   std::optional<Class> escaped_class() {
     if (end_ - p_ < 2) fail("'\\' at its end");
     Class found;
@@ -278,20 +278,20 @@ class Translator {
     const auto [stop, error] = std::from_chars(first, last, value, 16);
     if (error != std::errc() || stop - first < least || value > 0x10FFFF ||
         (value >= 0xD800 && value < 0xE000) || (from == 2 && most == 2 && value > 0x7F))
-      fail("a number that is no character");
+      fail("a number that is not a character");
     p_ = stop;
     return value;
   }
 
   void add_to(Class& set, const Class& other) {
-    // Turning a class around looks at every code point.
-    if (other.negated && ++n_turned_ > kMostTurned) fail("too many negated classes within classes");
+    // Complementing a class visits every code point.
+    if (other.negated && ++n_turned_ > kMostTurned) fail("too many nested negated classes");
     set.add(other);
   }
 
-  // A class; p_ at its '['.
+  // Reads a bracketed class. p_ is at its '['.
   Class bracket(int depth) {
-    if (depth > kMostDepth) fail("classes within classes");
+    if (depth > kMostDepth) fail("too many nested classes");
     ++p_;
     Class set;
     if (peek() == '^') {
@@ -299,7 +299,7 @@ class Translator {
       ++p_;
     }
     for (bool first = true;; first = false) {
-      if (p_ == end_) fail("a class that does not end");
+      if (p_ == end_) fail("an unterminated class");
       if (*p_ == ']' && !first) break;
       if (*p_ == ']') fail("an empty class");
       if (starts("[:")) fail("a POSIX bracket");
@@ -327,7 +327,7 @@ class Translator {
           }
         }
         high = *p_ == '\\' ? escaped_character() : next_character();
-        if (high < low) fail("a range that runs backwards");
+        if (high < low) fail("a reversed range");
       }
       set.characters.add(low, high);
     }
@@ -344,7 +344,7 @@ class Translator {
       emit(last);
     }
   }
-  // PCRE2's own categories, corrected to ours.
+  // Writes PCRE2's categories, corrected to ours.
   void emit_class(const Class& set) {
     CategoryDifference difference;
     if (set.categories != 0) difference = compare_categories(set.categories);

@@ -1,12 +1,13 @@
-// Scanners of one kind of run each, which pre-tokenizers put in a row: digits, line breaks,
-// scripts.
+// Scanners for one kind of run each (digits, line breaks, scripts). Pre-tokenizers apply several in
+// sequence.
 #pragma once
 
 #include "tokenizer/scanner_parts.h"
 
 namespace limpid::pre_tokenizer_scanners {
 
-// \p{N}{1,kMax}, or with kRust one character of Rust's is_numeric (the pre-tokenizer "Digits").
+// Matches \p{N}{1,kMax}, or with kRust one character of Rust's is_numeric (the pre-tokenizer
+// "Digits").
 template <int kMax, bool kRust = false>
 struct Numbers {
   static constexpr bool kCoversAll = false;
@@ -34,7 +35,7 @@ struct SpacedRun {  // \s?[set]+
   }
 };
 
-// [set]+ of the code points that `Set::holds`.
+// Matches [set]+ for the code points for which `Set::holds` is true.
 template <class Set>
 struct CodePointRun {
   static constexpr bool kCoversAll = false;

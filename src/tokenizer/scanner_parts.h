@@ -1,5 +1,5 @@
-// What scanners are made of: runs of characters of a set, contractions, white space. Each function
-// gives the end of what it matches from `p` on, at most `end`.
+// The parts that scanners are composed of: runs of characters of a set, contractions, white space.
+// Each function returns the end of its match from `p` on, at most `end`.
 #pragma once
 
 #include <bit>
@@ -10,12 +10,12 @@
 
 namespace limpid::pre_tokenizer_scanners {
 
-using namespace unicode;  // the scanners speak of code points throughout
+using namespace unicode;  // all scanners work with code points
 
-// The class of the ASCII characters in `set`, if run_end knows it; else void.
+// The class for ascii::run_end with the ASCII characters of `set`, or void if there is none.
 template <Properties kSet>
 constexpr auto ascii_class() {
-  // The categories that ASCII characters have.
+  // The categories of ASCII characters.
   constexpr Properties kAscii =
       kSpace | bit(kLu) | bit(kLl) | bit(kNd) | bit(kZs) | bit(kCc) | kPunctuation | kSymbol;
   if constexpr ((kSet & kAscii) == (bit(kLu) | bit(kLl))) return ascii::Letters{};
@@ -23,7 +23,7 @@ constexpr auto ascii_class() {
   if constexpr ((kSet & kAscii) == bit(kLl)) return ascii::Lower{};
 }
 
-// The first character from p on that is not in the set.
+// Returns the first character from p on that is not in the set.
 template <Properties kSet>
 const char* skip(const char* p, const char* end) {
   using Class = decltype(ascii_class<kSet>());
@@ -41,7 +41,7 @@ const char* skip(const char* p, const char* end) {
   return p;
 }
 
-// Behind the characters from p on that are in the set, at most kMost of them.
+// Returns the end of the characters from p on that are in the set, at most kMost of them.
 template <int kMost, Properties kSet>
 const char* skip_at_most(const char* p, const char* end) {
   for (int n = 0; n < kMost && p < end; ++n) {
@@ -52,7 +52,8 @@ const char* skip_at_most(const char* p, const char* end) {
   return p;
 }
 
-// The first white space, word or number character from p on; `kWord` are letters, perhaps more.
+// Returns the first white space, word or number character from p on. `kWord` contains the letters
+// and perhaps more.
 template <Properties kWord>
 const char* skip_signs(const char* p, const char* end) {
   while (p < end) {
@@ -67,9 +68,9 @@ const char* skip_signs(const char* p, const char* end) {
   return p;
 }
 
-// 's 't 're 've 'm 'll 'd at `p`, where *p is an apostrophe; `p` if none. Without regard to case,
-// `s` is also U+017F LATIN SMALL LETTER LONG S, which folds to it (llama.cpp misses that one,
-// Oniguruma does not).
+// Matches 's 't 're 've 'm 'll 'd at `p`, where *p is an apostrophe. Returns `p` if there is no
+// match. If case is ignored, U+017F LATIN SMALL LETTER LONG S also matches `s`, because it folds to
+// s (in Oniguruma; llama.cpp does not do this).
 template <bool kIgnoreCase>
 const char* match_contraction(const char* p, const char* end) {
   const auto lower = [&](const char* q) -> char {
@@ -100,8 +101,8 @@ const char* match_contraction(const char* p, const char* end) {
 template <bool kLines>
 const char* match_space(const char* p, const char* end) {
   const char* q = p;
-  const char* last = p;        // where the last white space character begins
-  const char* after_line = p;  // after the last line break
+  const char* last = p;        // start of the last white space character
+  const char* after_line = p;  // position after the last line break
   while (q < end) {
     if (end - q >= ascii::kBlock) {
       const ascii::Block block(q);
@@ -128,8 +129,8 @@ const char* match_space(const char* p, const char* end) {
   return last;
 }
 
-// Whether a word of ASCII letters can have this ASCII character before its second letter: it is a
-// letter itself, or [^\r\n\p{L}\p{N}].
+// Returns whether this ASCII character can precede a word of ASCII letters: it is a letter, or it
+// matches [^\r\n\p{L}\p{N}].
 inline bool may_precede_letter(char c) {
   return static_cast<uint8_t>(c) < 0x80 && !ascii::is_digit(c) && c != '\r' && c != '\n';
 }

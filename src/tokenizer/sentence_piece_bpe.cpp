@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581 LOWER ONE EIGHTH BLOCK
 
-// Runs of spaces become one, those at the ends go (SentencePiece's remove_extra_whitespaces).
+// Replaces each run of spaces by one space, and removes spaces at both ends (SentencePiece's
+// remove_extra_whitespaces).
 void collapse_spaces(std::string_view text, std::string& out) {
   out.clear();
   for (const char c : text) {
@@ -33,7 +34,7 @@ std::string unescape_spaces(const std::string& piece) {
   return out;
 }
 
-// Types whose pieces plain text may merge into.
+// Returns whether plain text may merge into pieces of this type.
 bool is_plain(TokenType type) {
   return type == TokenType::kNormal || type == TokenType::kUserDefined ||
          type == TokenType::kUnused;
@@ -55,7 +56,7 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
     }
     if (type == TokenType::kByte) {
       TokenId& slot = byte_ids_[static_cast<uint8_t>(bytes_of(id)[0])];
-      LIMPID_CHECK(ArgumentError, slot < 0, "[tokenizer] byte token {} is there twice",
+      LIMPID_CHECK(ArgumentError, slot < 0, "[tokenizer] byte token {} is a duplicate",
                    spec_.pieces[index]);
       slot = id;
       ++n_bytes;
@@ -74,7 +75,7 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
   }
 }
 
-// Every character of a piece needs a symbol, whether it is a piece or not.
+// Gives every character of a piece a symbol, even if the character itself is not a piece.
 void SentencePieceBpe::build_symbols() {
   auto next_symbol = static_cast<TokenId>(spec_.pieces.size());
   std::string_view before;
@@ -101,18 +102,18 @@ void SentencePieceBpe::build_symbols() {
   }
 }
 
-// Any two pieces that are a piece together merge, by its score. Merging the characters of a piece
-// comes to the piece last, so without it they come to the two pieces that make it, and no other two
-// ever do (linear_bpe.h says why). So one run of merging for each piece, shorter ones first, finds
-// all merges.
+// Builds the merges from scores: any two pieces whose concatenation is a piece merge, with that
+// piece's score. The last merge of a piece's characters forms the piece from two halves; without
+// that merge, the characters end as exactly these two halves (linear_bpe.h explains why). One run
+// of merging per piece, shorter pieces first, therefore finds all merges that can happen.
 void SentencePieceBpe::build_score_merges() {
-  // Equal scores share a rank, so that the leftmost of them merges first.
+  // Equal scores get the same rank, so that the leftmost pair merges first.
   std::vector<float> scores(spec_.scores);
   std::sort(scores.begin(), scores.end(), std::greater<>());
   scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   std::vector<TokenId> ids;
   for (TokenId id = 0; id < vocab_size(); ++id) {
-    // Of pieces that are spelled alike the first counts.
+    // When two pieces have the same spelling, the first one is used.
     const auto index = static_cast<size_t>(id);
     if (is_plain(spec_.types[index]) && symbols_.find(spec_.pieces[index]) == id) ids.push_back(id);
   }
@@ -138,7 +139,8 @@ void SentencePieceBpe::build_score_merges() {
   }
 }
 
-// The list's order rules, and what it does not name does not merge (`tokenizers`).
+// Builds the merges from a list. The list gives the order, and pairs that it does not contain do
+// not merge (`tokenizers`).
 void SentencePieceBpe::build_list_merges() {
   for (size_t i = 0; i < spec_.merges.size(); ++i) {
     const std::string_view merge = spec_.merges[i];
@@ -146,18 +148,18 @@ void SentencePieceBpe::build_list_merges() {
     LIMPID_CHECK(ArgumentError,
                  space != std::string::npos && space > 0 && space + 1 < merge.size() &&
                      merge.find(' ', space + 1) == std::string::npos,
-                 "[tokenizer] merges[{}] is not two pieces with one space between", i);
+                 "[tokenizer] merges[{}] is not two pieces separated by one space", i);
     const TokenId left = symbols_.find(merge.substr(0, space));
     const TokenId right = symbols_.find(merge.substr(space + 1));
     const TokenId merged =
         symbols_.find(std::string(merge.substr(0, space)).append(merge.substr(space + 1)));
     const auto is_piece = [&](TokenId symbol) { return symbol >= 0 && symbol < vocab_size(); };
     LIMPID_CHECK(ArgumentError, is_piece(left) && is_piece(right) && is_piece(merged),
-                 "[tokenizer] merges[{}] speaks of a piece that is not in the vocabulary, or of a "
+                 "[tokenizer] merges[{}] contains a piece that is not in the vocabulary, or of a "
                  "special token",
                  i);
     LIMPID_CHECK(ArgumentError, merges_.insert(left, right, static_cast<uint32_t>(i), merged),
-                 "[tokenizer] merges[{}] is there twice", i);
+                 "[tokenizer] merges[{}] is a duplicate", i);
   }
 }
 
@@ -181,7 +183,7 @@ bool SentencePieceBpe::puts_space(std::string_view text, const Stretch& stretch)
   return false;
 }
 
-// A space is written as it is in the words here; it has the symbol of U+2581.
+// In the words here a space is still written as a space; it has the symbol of U+2581.
 void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch,
                                    EncodeScratch& scratch, std::vector<TokenId>& out) const {
   if (spec_.remove_extra_whitespaces) {
@@ -220,11 +222,11 @@ void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch
   }
 }
 
-// Where the text from p on can first be cut: before a space that no piece joins with the character
-// before it. `previous`: the symbol before p, or -1 if the text is cut at p.
+// Returns the first place from p on where the text can be cut: before a space that no piece joins
+// with the character before it. `previous` is the symbol before p, or -1 if the text is cut at p.
 const char* SentencePieceBpe::find_word_end(const char* p, const char* end,
                                             TokenId previous) const {
-  const char* before = nullptr;  // where the character before p begins
+  const char* before = nullptr;  // start of the character before p
   for (; p < end;) {
     const uint32_t size = unicode::decode(p, end).size;
     if (*p == ' ' || std::string_view(p, size) == kSpaceMark) {
@@ -261,8 +263,8 @@ void SentencePieceBpe::encode_word(std::string_view word, EncodeScratch& scratch
       unknown.clear();
     }
     symbols.push_back(symbol);
-    // Characters without a symbol become bytes at the end; they are all one symbol, which merges
-    // with nothing.
+    // Characters without a symbol are written as bytes at the end. They share one symbol, which
+    // merges with nothing.
     if (symbol == unknown_symbol_) unknown.push_back(character);
     p += size;
   }
@@ -278,7 +280,7 @@ void SentencePieceBpe::emit(const std::vector<TokenId>& symbols,
     if (symbol < vocab_size()) {
       out.push_back(symbol);
     } else if (symbol == unknown_symbol_) {
-      // Without a piece for U+2581, a space too is unknown, and is U+2581 all the same.
+      // If U+2581 is not a piece, a space is unknown too, and is written as the bytes of U+2581.
       const std::string_view character = unknown[next_unknown++];
       emit_bytes(character == " " ? kSpaceMark : character, out);
     } else {

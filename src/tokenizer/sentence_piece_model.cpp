@@ -82,7 +82,7 @@ Trainer read_trainer(ProtobufReader reader) {
         trainer.pad = reader.int32("pad_id");
         break;
       default:
-        break;  // how it was trained
+        break;  // settings of the training
     }
   }
   return trainer;
@@ -105,7 +105,7 @@ Normalizer read_normalizer(ProtobufReader reader) {
         normalizer.escape_spaces = reader.boolean("escape_whitespaces");
         break;
       default:
-        break;  // its name, and the rules that the character map was compiled from
+        break;  // its name and the source of the character map
     }
   }
   return normalizer;

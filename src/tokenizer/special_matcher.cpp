@@ -13,8 +13,8 @@ namespace limpid {
 
 namespace {
 
-// Rust's regular expressions call these \\w: letters, marks, decimal digits, letter numbers,
-// connecting punctuation, the joiners, and the circled and squared letters.
+// The characters that \w matches in Rust's regular expressions: letters, marks, decimal digits,
+// letter numbers, connecting punctuation, the joiners, and the circled and squared letters.
 bool is_word(char32_t c) {
   using namespace unicode;
   constexpr Properties kWord = kLetter | kMark | bit(kNd) | bit(kNl) | bit(kPc);
@@ -23,7 +23,7 @@ bool is_word(char32_t c) {
          (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
-// The last code point of `text`, not empty; an invalid byte as itself.
+// Returns the last code point of `text`, which is not empty. An invalid byte is returned as such.
 unicode::CodePoint last_code_point(std::string_view text) {
   const char* const end = text.data() + text.size();
   for (size_t size = std::min<size_t>(text.size(), 4); size > 1; --size) {
@@ -53,14 +53,15 @@ SpecialMatcher::SpecialMatcher(const TokenizerSpec& spec, Names names) {
     const TokenType type = spec.types[i];
     std::string_view text = spec.pieces[i];
     if (text.empty() || is_normalized[i] != (names == Names::kNormalized)) continue;
-    // The unknown token's name is a control token of the reference too ("<unk>" is special there).
+    // The name of the unknown token is a control token in the reference too ("<unk>" is special
+    // there).
     const bool is_control = type == TokenType::kControl || type == TokenType::kUnknown;
     if (!is_control && type != TokenType::kUserDefined) continue;
     if (is_normalized[i]) text = normalize_text(spec, text, buffer);
     Name& name = found[std::string(text)];
     name.size = text.size();
     TokenId& slot = is_control ? name.control : name.user_defined;
-    if (slot < 0) slot = static_cast<TokenId>(i);  // of two tokens of one name, the first
+    if (slot < 0) slot = static_cast<TokenId>(i);  // of equal names, the first token is used
   }
   std::vector<std::string> texts;
   texts.reserve(found.size());
@@ -85,7 +86,7 @@ bool SpecialMatcher::can_match(const SpecialTokens& allowed) const {
   return has_user_defined_ || (!controls_.empty() && allowed.allow != SpecialTokens::Allow::kNone);
 }
 
-// A name comes after the shorter ones that it begins with.
+// Names are sorted, so the shorter names that a name begins with come before it.
 template <class Wanted>
 void SpecialMatcher::select(Wanted&& wanted, std::vector<int32_t>& selected) const {
   selected.resize(names_.size());
@@ -115,7 +116,7 @@ const std::vector<int32_t>& SpecialMatcher::selection(const SpecialTokens& allow
   if (allowed.allow == SpecialTokens::Allow::kNone) return select_user_defined_;
   std::vector<int32_t>& selected = work.selected_;
   mark_listed(allowed, selected);
-  // `select` asks about a name before it writes its place.
+  // `select` calls the predicate for a name before it overwrites that name's entry.
   select(
       [&](const Name& name) {
         return name.user_defined >= 0 || selected[static_cast<size_t>(&name - names_.data())] == 1;
@@ -172,8 +173,8 @@ bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Run& spaces,
     match.begin -= c.size;
   }
   if (rule->strip_right) {
-    // The next match may begin within the white space that this one takes, and take the rest again.
-    // A byte that continues a character begins no white space, wherever the run is.
+    // The next match may begin within this match's white space and take the rest of it. A byte that
+    // continues a character does not begin white space, wherever the run is.
     const bool is_known =
         end >= spaces.begin && end < spaces.end && (static_cast<uint8_t>(text[end]) & 0xC0) != 0x80;
     if (!is_known) {

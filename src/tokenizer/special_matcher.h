@@ -15,35 +15,36 @@ namespace limpid {
 
 struct SpecialTokens;
 
-// Matches are leftmost, and among those that begin at one byte the longest (as `tokenizers` matches
-// added tokens). Time is linear in the text, whatever the names and the text are; a list of allowed
-// tokens adds a pass over the names for each text that holds a name.
+// Matches are leftmost, and the longest among those that begin at the same byte (as `tokenizers`
+// matches added tokens). The time is linear in the text, whatever the names and the text are. A
+// list of allowed tokens adds a pass over the names for each text that contains a name.
 //
-// The automaton gives the longest name at each place. Where that name is not wanted, a table leads
-// to the longest wanted name that it begins with, so names that are not wanted cost nothing. The
-// text is read in windows, each from its end, which bounds the memory for what was found.
+// The automaton gives the longest name at each position. If that name is not wanted, a table leads
+// to the longest wanted name that it begins with, so unwanted names cost nothing. The text is read
+// in windows, each from its end, which bounds the memory for matches.
 class SpecialMatcher {
  public:
-  // Tokens of which names: most are looked for in the text as it is, some (AddedTokenRule) in the
-  // normalized text, by their normalized names. kAll: every token by its plain name.
+  // Which names to search for. Most tokens are searched in the original text (kPlain), some
+  // (AddedTokenRule) by their normalized name in the normalized text (kNormalized). kAll: every
+  // token by its plain name.
   enum class Names : uint8_t { kPlain, kNormalized, kAll };
 
-  // What a search needs besides, kept between calls so that they allocate nothing. A callback of
-  // `partition` must not use the same one.
+  // The working memory of a search, kept between calls so that they allocate nothing. A callback of
+  // `partition` must not use the same object.
   class Work {
     friend class SpecialMatcher;
     struct Found {
       size_t begin;
       int32_t name;
     };
-    std::vector<Found> found_;       // in one window, from its end to its beginning
+    std::vector<Found> found_;       // in one window, from its end to its start
     std::vector<int32_t> selected_;  // see `selection`
   };
 
   SpecialMatcher(const TokenizerSpec& spec, Names names);
 
-  // Calls on_text(string_view) for the stretches between and on_token(TokenId) for the matches, in
-  // order. User-defined tokens always match; control tokens where `allowed` says so.
+  // Calls on_text(string_view) for the stretches between matches and on_token(TokenId) for the
+  // matches, in order. User-defined tokens always match; control tokens match if `allowed` says so.
   template <class Text, class Token>
   void partition(std::string_view text, const SpecialTokens& allowed, Text&& on_text,
                  Token&& on_token) const {
@@ -51,28 +52,28 @@ class SpecialMatcher {
     partition(
         text, allowed, [](size_t) { return true; }, work, on_text, on_token);
   }
-  // The same where a match may hold only bytes for which `may_hold(size_t place)` is true. A name
-  // that reaches over another byte does not match; a shorter one at the same place, or one that
-  // begins later, may. White space that a rule takes beside a match is not asked about.
+  // Like above, but a match may only contain bytes for which `may_hold(size_t place)` is true. A
+  // name that contains another byte does not match; a shorter name at the same position, or one
+  // that begins later, may match. White space that a rule adds to a match is not tested.
   template <class MayHold, class Text, class Token>
   void partition(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
                  Work& work, Text&& on_text, Token&& on_token) const;
-  // The matches alone: on_match(TokenId, size_t begin, size_t end), in order, with the white space
-  // that they take.
+  // Reports only the matches: on_match(TokenId, size_t begin, size_t end), in order, including the
+  // white space that rules add.
   template <class MayHold, class OnMatch>
   void for_each_match(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
                       Work& work, OnMatch&& on_match) const;
 
-  // Whether anything can match at all.
+  // Returns whether any token can match.
   bool can_match(const SpecialTokens& allowed) const;
-  // A control token whose name the text holds although it is not allowed: the leftmost, and the
-  // shortest of those that begin at one byte.
+  // Returns a control token whose name the text contains although it is not allowed: the leftmost
+  // one, and the shortest among those that begin at the same byte.
   std::optional<TokenId> find_disallowed(std::string_view text, const SpecialTokens& allowed) const;
 
  private:
-  // The tokens that share a name.
+  // The tokens that have the same name.
   struct Name {
-    TokenId user_defined = -1;  // matches always, and before the control token
+    TokenId user_defined = -1;  // always matches, with priority over the control token
     TokenId control = -1;
     size_t size = 0;
   };
@@ -86,19 +87,19 @@ class SpecialMatcher {
     size_t end = 0;
   };
 
-  // Fills work.found_ with the longest wanted name at each place from `begin` to `end`.
-  // `selected`: what `selection` gives, asked for when the first name comes.
+  // Fills work.found_ with the longest wanted name at each position from `begin` to `end`.
+  // `selected` returns the result of `selection`; it is called when the first name is found.
   template <class MayHold>
   void find(std::string_view text, size_t begin, size_t end, const SpecialTokens& allowed,
             MayHold& may_hold, const std::vector<int32_t>*& selected, Work& work) const;
-  // By name: the longest wanted name that it begins with (itself counts), or kNone.
+  // By name: the longest wanted name that it begins with (possibly itself), or kNone.
   const std::vector<int32_t>& selection(const SpecialTokens& allowed, Work& work) const;
   template <class Wanted>
   void select(Wanted&& wanted, std::vector<int32_t>& selected) const;
   // By name: 1 if `allowed` lists its control token, else 0.
   void mark_listed(const SpecialTokens& allowed, std::vector<int32_t>& marks) const;
-  // Widens the match by the white space it takes; false if it must be a word of its own and is not.
-  // `spaces`: the white space behind a match that was read last.
+  // Extends the match by the white space that its rule takes. Returns false if the match must be a
+  // separate word and is not. `spaces` is the last run of white space after a match that was read.
   bool apply_rule(std::string_view text, size_t from, Run& spaces, Match& match) const;
 
   static constexpr size_t kWindow = size_t{1} << 16;
@@ -107,7 +108,7 @@ class SpecialMatcher {
   NameAutomaton automaton_;
   std::vector<int32_t> select_all_, select_user_defined_;  // selections
   std::vector<std::pair<TokenId, int32_t>> controls_;      // control token, its name; ascending
-  std::vector<AddedTokenRule> rules_;  // those that strip or want a word; ascending ids
+  std::vector<AddedTokenRule> rules_;  // rules with strip or single_word; ascending ids
   bool has_user_defined_ = false;
 };
 
@@ -115,7 +116,7 @@ template <class MayHold, class Text, class Token>
 void SpecialMatcher::partition(std::string_view text, const SpecialTokens& allowed,
                                MayHold&& may_hold, Work& work, Text&& on_text,
                                Token&& on_token) const {
-  size_t from = 0;  // what comes before was given out
+  size_t from = 0;  // the text before was already reported
   for_each_match(text, allowed, may_hold, work, [&](TokenId id, size_t begin, size_t end) {
     if (begin > from) on_text(text.substr(from, begin - from));
     on_token(id);
@@ -132,7 +133,7 @@ void SpecialMatcher::for_each_match(std::string_view text, const SpecialTokens& 
   size_t at = 0;    // where the next match may begin
   Run spaces;
   const std::vector<int32_t>* selected = nullptr;
-  // Twice the longest name at least, as that much more than a window is read.
+  // At least twice the longest name, because that many more bytes than a window are read.
   const size_t step = std::max(kWindow, 2 * names_.back().size);
   for (size_t window = 0; window < text.size(); window += step) {
     find(text, window, std::min(window + step, text.size()), allowed, may_hold, selected, work);

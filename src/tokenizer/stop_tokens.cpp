@@ -6,9 +6,9 @@
 namespace limpid {
 namespace {
 
-// Names that end an answer wherever they occur as control or user-defined tokens: the list of
-// llama.cpp. "<|end|>" is none of them beside "<|return|>" and "<|call|>" (or "<|calls|>" and
-// "<|flush|>"), where it only ends a message.
+// Names of control or user-defined tokens that end an answer in every model: llama.cpp's list.
+// "<|end|>" is excluded if the vocabulary also has "<|return|>" and "<|call|>" (or "<|calls|>" and
+// "<|flush|>"), because there it only ends a message.
 constexpr std::string_view kStopNames[] = {
     "<|eot_id|>",
     "<|im_end|>",

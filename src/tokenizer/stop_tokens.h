@@ -1,4 +1,4 @@
-// Which tokens end an answer.
+// Determines the tokens that end an answer.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace limpid {
 
-// eos, eot and eom of the spec, and its control and user-defined tokens whose names llama.cpp takes
-// for an end of generation (docs/tokenizers.md). Ascending ids.
+// Returns eos, eot and eom of the spec, and the control and user-defined tokens whose names
+// llama.cpp treats as an end of generation (docs/tokenizers.md). Ascending ids.
 std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -1,4 +1,4 @@
-// What a tokenizer's normalizer makes of a text.
+// Applies a tokenizer's normalizer to a text.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace limpid {
 
-// `text` as the normalizer of `spec` leaves it: NFC, or spaces as U+2581 with one put before. Gives
-// `text` itself, or a view of `buffer`. What the pre-tokenizer changes (Metaspace) is not done
-// here.
+// Returns `text` normalized as `spec` says: NFC, or spaces as U+2581 with one put before the text.
+// The result is `text` itself or a view of `buffer`. Changes by the pre-tokenizer (Metaspace) are
+// not applied here.
 std::string_view normalize_text(const TokenizerSpec& spec, std::string_view text,
                                 std::string& buffer);
 

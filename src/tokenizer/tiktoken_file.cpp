@@ -64,7 +64,7 @@ constexpr size_t kLlama3Specials = 256;
 
 struct RankFile {
   std::string_view path;
-  std::vector<std::string> tokens;  // by rank; empty where there is none
+  std::vector<std::string> tokens;  // by rank; empty for an unused rank
   size_t n_ranks = 0;
 };
 
@@ -76,7 +76,7 @@ int base64_value(char c) {
   return c == '/' ? 63 : -1;
 }
 
-// RFC 4648 with padding; false for anything else.
+// Decodes RFC 4648 with padding. Returns false for anything else.
 bool decode_base64(std::string_view text, std::string& out) {
   out.clear();
   if (text.empty() || text.size() % 4 != 0) return false;
@@ -92,13 +92,13 @@ bool decode_base64(std::string_view text, std::string& out) {
     bits = 0;
   }
   for (size_t i = 0; i < padding; ++i) {
-    if (out.back() != '\0') return false;  // bits that belong to no byte
+    if (out.back() != '\0') return false;  // leftover bits must be 0
     out.pop_back();
   }
   return true;
 }
 
-// One line; nullopt if it is not "base64 rank".
+// Parses one line. Returns nothing if it is not "base64 rank".
 std::optional<size_t> parse_line(std::string_view line, std::string& token) {
   const size_t space = line.find(' ');
   if (space == std::string_view::npos || !decode_base64(line.substr(0, space), token))
@@ -121,7 +121,7 @@ std::string_view next_line(std::string_view& rest) {
 RankFile parse_ranks(const std::string& path, std::string_view bytes) {
   RankFile file{path, {}, 0};
   std::string token;
-  // A line has at least six bytes, so that many ranks are possible; a few may be left out.
+  // A line has at least six bytes, which bounds the number of ranks. A few ranks may be missing.
   const size_t most = bytes.size() / 6 + 1024;
   const std::string_view whole = bytes;
   while (!bytes.empty()) {
@@ -137,7 +137,7 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
     }
     if (*rank >= file.tokens.size()) file.tokens.resize(*rank + 1);
     if (!file.tokens[*rank].empty())
-      throw FormatError(path, offset, "rank", fmt::format("{} is there twice", *rank));
+      throw FormatError(path, offset, "rank", fmt::format("{} is a duplicate", *rank));
     file.tokens[*rank] = token;
     ++file.n_ranks;
   }
@@ -146,7 +146,7 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
   for (const std::string& t : file.tokens) {
     if (t.empty()) continue;
     if (!seen.insert(t).second)
-      throw FormatError(path, FormatError::kNoOffset, "token", "is there twice");
+      throw FormatError(path, FormatError::kNoOffset, "token", "is a duplicate");
     if (t.size() == 1) has_byte[static_cast<uint8_t>(t[0])] = true;
   }
   const auto missing = std::find(has_byte.begin(), has_byte.end(), false);
@@ -157,7 +157,7 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
   return file;
 }
 
-// Meta's names for the 256 tokens behind the ranks.
+// Meta's names for the 256 tokens after the ranks.
 std::vector<std::string> llama3_specials(bool first_version) {
   std::vector<std::string> names = {"<|begin_of_text|>", "<|end_of_text|>"};
   size_t next = 0;
@@ -224,7 +224,7 @@ void set_openai(const RankFile& file, const Encoding& encoding, TokenizerSpec& s
   }
 }
 
-// The encoding's name for a file that none was given for.
+// Determines the encoding of a file for which none was given.
 std::string_view recognise(const RankFile& file, std::string_view bytes) {
   if (file.n_ranks == kLlama3Ranks && file.tokens.size() == kLlama3Ranks) return "llama3.1";
   Sha256 digest;
@@ -272,7 +272,7 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
   } else if (encoding == "llama3" || encoding == "llama3.1") {
     set_llama3(file, encoding == "llama3", spec);
   } else {
-    throw UnsupportedError(fmt::format("'{}' is no known encoding; known are {}", encoding,
+    throw UnsupportedError(fmt::format("unknown encoding '{}'; known are {}", encoding,
                                        fmt::join(tiktoken_encoding_names(), ", ")));
   }
   spec.stop_ids = find_stop_ids(spec);

@@ -26,7 +26,7 @@ bool puts_space(SpacePrefix prefix, std::string_view text, bool at_start) {
 
 TokenTree::TokenTree(std::shared_ptr<const Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)), specials_(tokenizer_->spec(), SpecialMatcher::Names::kAll) {
-  // Tokens that text can become. Whole pieces before single bytes, which are spelled alike.
+  // The tokens that text can become. Whole pieces come before single bytes with the same spelling.
   std::unordered_set<std::string_view> seen;
   std::vector<std::string> names;
   for (const TokenType type : {TokenType::kNormal, TokenType::kByte}) {

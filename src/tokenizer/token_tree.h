@@ -1,4 +1,4 @@
-// The token tree: text to tokens by the longest token at each place, and no merges.
+// The token tree: tokenizes by taking the longest token at each place, without merges.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,18 @@
 
 namespace limpid {
 
-// The longest token at each place of the text: simple, fast, and not what the model was trained
-// with. Words are not cut apart first, so a token may reach over what a pre-tokenizer separates,
-// and the longest token is often not the one that merging gives. `disagreement` says how often.
-// Linear in the text.
+// Takes the longest token at each place of the text. The method is simple and fast, but it does not
+// give the tokens that the model was trained with, for two reasons: words are not cut apart first,
+// so a token may cross a boundary of the pre-tokenizer; and the longest token is often not the one
+// that merging gives. Example: with the merges "b c" and then "a b", merging turns "abc" into [a,
+// bc], while the longest match is [ab, c]. `disagreement` measures how often this happens. Takes
+// linear time.
 class TokenTree {
  public:
   explicit TokenTree(std::shared_ptr<const Tokenizer> tokenizer);
 
-  // As Tokenizer::encode in all but the choice of tokens: special tokens, BOS and EOS, NFC, the
-  // space before a SentencePiece text, bytes without a token.
+  // Like Tokenizer::encode except for the choice of tokens: special tokens, BOS and EOS, NFC, the
+  // space before a SentencePiece text, and bytes without a token are treated in the same way.
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
  private:
@@ -33,11 +35,11 @@ class TokenTree {
   SpecialMatcher specials_;
 };
 
-// How two tokenizations of one text differ.
+// The differences between two tokenizations of a text.
 struct TokenDisagreement {
-  size_t n_exact = 0;      // tokens of the first
-  size_t n_other = 0;      // of the second
-  size_t n_differing = 0;  // of the first that the second does not have at the same place
+  size_t n_exact = 0;      // tokens of the first tokenization
+  size_t n_other = 0;      // tokens of the second
+  size_t n_differing = 0;  // tokens of the first that the second lacks at that place
 };
 TokenDisagreement disagreement(const Tokenizer& tokenizer, std::span<const TokenId> exact,
                                std::span<const TokenId> other);

@@ -23,7 +23,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// The byte of "<0xNN>", two upper-case hexadecimal digits; -1 if it is anything else.
+// Returns the byte of "<0xNN>" with two upper-case hexadecimal digits, or -1 for any other name.
 int byte_of_name(std::string_view name) {
   if (name.size() != 6 || name.substr(0, 3) != "<0x" || name[5] != '>') return -1;
   const int high = hex_digit(name[3]);
@@ -60,7 +60,7 @@ void check_spec(const TokenizerSpec& spec) {
   LIMPID_CHECK(ArgumentError, spec.types.size() == spec.pieces.size(),
                "[tokenizer] {} token types for {} tokens", spec.types.size(), spec.pieces.size());
   if (spec.merge_order != MergeOrder::kList || spec.kind == TokenizerKind::kSentencePieceBpe) {
-    constexpr size_t kLongest = 4096;  // the list of all ways to make it from two is quadratic
+    constexpr size_t kLongest = 4096;  // the list of all ways to form a token is quadratic
     for (size_t i = 0; i < spec.pieces.size(); ++i) {
       LIMPID_CHECK(ArgumentError, spec.pieces[i].size() <= kLongest,
                    "[tokenizer] token {} is longer than {} bytes", i, kLongest);
@@ -180,7 +180,7 @@ void Tokenizer::refuse_specials(std::string_view text, const SpecialTokens& spec
   if (!found)
     found = normalized_specials_.find_disallowed(normalize_text(spec_, text, buffer), special);
   LIMPID_CHECK(ArgumentError, !found,
-               "[tokenizer] the text holds the control token '{}', which is not allowed in it",
+               "[tokenizer] the text contains the control token '{}', which is not allowed",
                spec_.pieces[static_cast<size_t>(*found)]);
 }
 
@@ -200,7 +200,7 @@ std::vector<std::vector<TokenId>> Tokenizer::encode_batch(std::span<const std::s
     for (size_t i = 0; i < texts.size(); ++i) ids[i] = encode(texts[i], options);
     return ids;
   }
-  // Texts differ in length, so each thread takes the next one when it has done its own.
+  // Texts differ in length, so each thread takes the next text when it has finished one.
   ThreadPool threads(static_cast<int>(std::min(static_cast<size_t>(n_threads), texts.size())));
   std::atomic<size_t> next{0};
   threads.run([&](int) {

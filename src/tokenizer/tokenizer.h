@@ -1,4 +1,4 @@
-// Text <-> token ids, exactly as the model's reference does it.
+// Converts text to token ids and back, with exactly the results of the model's reference tokenizer.
 #pragma once
 
 #include <memory>
@@ -17,87 +17,94 @@ namespace limpid {
 struct EncodeScratch;
 class ScratchPool;
 
-// Which control tokens the text may contain as such. User-defined tokens (type 4) always match.
+// Which control tokens are recognised in a text. User-defined tokens (type 4) always match.
 struct SpecialTokens {
   enum class Allow : uint8_t { kNone, kAll, kList };
   Allow allow = Allow::kNone;
   std::vector<TokenId> list;  // for kList
-  // A name of any other control token in the text is an ArgumentError, as in tiktoken; otherwise it
-  // is plain text.
+  // If true, the name of any other control token in the text is an ArgumentError, as in tiktoken.
+  // Otherwise it is plain text.
   bool refuse_others = false;
 };
 
 struct EncodeOptions {
-  bool add_special = true;  // put BOS/EOS where the spec says so
-  bool at_start = true;     // false: the text goes on where another ended
+  bool add_special = true;  // add BOS/EOS if the spec says so
+  bool at_start = true;     // false: the text continues an earlier one
   SpecialTokens special{};  // default: control tokens in the text are plain text
 };
 
-// Immutable after construction; safe to use from many threads.
+// Base class of the tokenizers. Immutable after construction; can be used by many threads at once.
 class Tokenizer {
  public:
-  // Throws ArgumentError for what contradicts itself: lengths that disagree, ids out of range,
-  // impossible byte tokens, merges of unknown pieces, duplicate merges.
+  // Creates the tokenizer of a spec. Throws ArgumentError for a contradictory spec: lengths that
+  // differ, ids out of range, impossible byte tokens, merges of unknown pieces, duplicate merges.
   static std::shared_ptr<const Tokenizer> create(TokenizerSpec spec);
   virtual ~Tokenizer();
 
-  // Appends the ids of `text` to `out`. Any bytes are accepted: a byte that is not UTF-8 is a
-  // character of its own that is neither letter, number nor space, and comes out as its byte. A
-  // byte for which a byte-level vocabulary has no token (SmolLM2 lacks 21 of them) is left out, as
-  // `tokenizers` and llama.cpp do. Time is n log n at worst for the bytes of the tokenizer's file
-  // and the text together, and linear in the text for vocabularies that training made. Once warm,
-  // and with room in `out`, nothing is allocated. Throws ArgumentError for texts of 2 GiB and more,
-  // and as `options` say for control tokens; ResourceError for a text on which a split expression
-  // without a scanner takes too many steps (regex_splitter.h).
+  // Appends the ids of `text` to `out`.
+  //
+  // Any bytes are accepted. A byte that is not UTF-8 is a character of its own, neither letter,
+  // number nor space, and is encoded as that byte. A byte for which a byte-level vocabulary has no
+  // token (SmolLM2 lacks 21) is left out, as in `tokenizers` and llama.cpp. The time is linear in
+  // the text for vocabularies that come from training, and at worst O(n log n) for the bytes of the
+  // tokenizer's file and the text together. Once warm, and with capacity in `out`, nothing is
+  // allocated.
+  //
+  // Throws ArgumentError for texts of 2 GiB or more and for control tokens that `options` refuse;
+  // ResourceError for a text on which a split expression without a scanner takes too many steps
+  // (regex_splitter.h).
   void encode(std::string_view text, const EncodeOptions& options, std::vector<TokenId>& out) const;
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
-  // The ids of each text, on up to `n_threads` threads; 0: as many as cores this process may use.
-  // A text is encoded by one thread. Throws as encode does, once all threads have stopped.
+  // Returns the ids of each text, using up to `n_threads` threads (0: the number of cores available
+  // to the process). A text is encoded by one thread. Throws the errors of encode, after all
+  // threads have stopped.
   std::vector<std::vector<TokenId>> encode_batch(std::span<const std::string_view> texts,
                                                  const EncodeOptions& options = {},
                                                  int n_threads = 0) const;
 
-  // The bytes that the token stands for; a single token may be part of a UTF-8 sequence. Control
-  // and unknown tokens give their name only when `show_special`, unused ones nothing. Valid as long
-  // as the tokenizer. Throws ArgumentError for an id out of range.
+  // Returns the bytes of the token. A single token may be part of a UTF-8 sequence. Control and
+  // unknown tokens return their name if `show_special`, otherwise nothing; unused tokens return
+  // nothing. The view is valid as long as the tokenizer. Throws ArgumentError for an id out of
+  // range.
   std::string_view bytes_of(TokenId id, bool show_special = false) const;
-  // The bytes of all ids, exactly (not necessarily UTF-8; StreamDecoder gives text). If the
-  // tokenizer puts a space before every text, the one at the beginning is taken away again.
+  // Returns the exact bytes of all ids, which are not necessarily UTF-8 (StreamDecoder gives text).
+  // If the tokenizer puts a space before every text, the first space is removed.
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
 
   const TokenizerSpec& spec() const { return spec_; }
   int64_t vocab_size() const { return static_cast<int64_t>(spec_.pieces.size()); }
   bool is_stop(TokenId id) const;
-  bool is_control(TokenId id) const;  // or the unknown token: never text
-  // By the file's spelling; the lowest id if several tokens are spelled alike.
+  bool is_control(TokenId id) const;  // or the unknown token; never text
+  // Finds a token by its spelling in the file. Returns the lowest id if several tokens have this
+  // spelling.
   std::optional<TokenId> find(std::string_view piece) const;
 
  protected:
-  // Which stretch of a text.
+  // Describes a stretch of a text.
   struct Stretch {
-    bool at_start = false;    // the text begins with it
-    bool normalized = false;  // the normalizer has seen it already
+    bool at_start = false;    // it is the start of the text
+    bool normalized = false;  // it is already normalized
   };
 
   explicit Tokenizer(TokenizerSpec spec);
 
-  // The constructor of a derived class calls this for every id, in order: what bytes_of(id, true)
-  // gives.
+  // The constructor of a derived class calls this for every id, in order, with the bytes for
+  // bytes_of(id, true).
   void add_token_bytes(std::string_view bytes);
-  // Those bytes for every type but kNormal: a byte token's byte, nothing for unused tokens, else
-  // the name.
+  // Returns those bytes for every type except kNormal: the byte of a byte token, nothing for an
+  // unused token, otherwise the name.
   std::string special_token_bytes(TokenId id) const;
 
   TokenizerSpec spec_;
 
  private:
-  // A text, or a slice of it that is encoded by itself.
+  // Encodes a text, or a slice of it that is encoded separately.
   void encode_slice(std::string_view text, const EncodeOptions& options, EncodeScratch& scratch,
                     std::vector<TokenId>& out) const;
-  // A stretch without plain special tokens; normalized ones may be in it.
+  // Encodes a stretch without plain special tokens. It may contain normalized ones.
   void encode_stretch(std::string_view text, bool at_start, const SpecialTokens& special,
                       EncodeScratch& scratch, std::vector<TokenId>& out) const;
-  // Appends the ids of a stretch of text without special tokens, not empty.
+  // Appends the ids of a non-empty stretch of text without special tokens.
   virtual void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                            std::vector<TokenId>& out) const = 0;
   // Throws ArgumentError for a control token in the text that is not allowed.
@@ -112,19 +119,19 @@ class Tokenizer {
   std::unique_ptr<ScratchPool> scratch_;  // its own lock
 };
 
-// Joins the bytes of streamed tokens and gives back only whole UTF-8 sequences; bytes that no
-// continuation can make valid come out as U+FFFD, one for each maximal ill-formed part, as Python's
-// errors="replace" does.
+// Joins the bytes of streamed tokens and returns only complete UTF-8 sequences. Bytes that cannot
+// become valid are returned as U+FFFD, one for each maximal ill-formed part, like Python's
+// errors="replace".
 class StreamDecoder {
  public:
-  // `at_start`: the first token begins the text, so the space that a SentencePiece tokenizer put
-  // before it goes.
+  // `at_start`: the first token begins the text, so the space that a SentencePiece tokenizer added
+  // is removed.
   explicit StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool show_special = false,
                          bool at_start = true);
-  // Text that became complete with this token; may be empty.
+  // Returns the text that this token completes; may be empty.
   std::string push(TokenId id);
-  // What is left at the end: an incomplete sequence comes out as U+FFFD. The decoder can then begin
-  // anew.
+  // Ends the text: an incomplete sequence is returned as U+FFFD. Afterwards the decoder can be used
+  // for a new text.
   std::string finish();
 
  private:

@@ -12,7 +12,7 @@
 namespace limpid {
 namespace {
 
-// A token is a string, or an object with its flags.
+// Reads a token: a string, or an object with flags.
 std::optional<std::string> read_name(const JsonPlace& root, std::string_view key) {
   const auto place = root.find(key);
   if (!place) return std::nullopt;
@@ -32,7 +32,7 @@ TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view
   int32_t id = -1;
   const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), id);
   if (error != std::errc() || stop != key.data() + key.size() || id < 0)
-    place.fail("has a key that is no token id");
+    place.fail("has a key that is not a token id");
   token.rule.id = id;
   token.content = place["content"].string();
   if (token.content.empty()) place.fail("has no content");
@@ -50,7 +50,7 @@ std::optional<TokenId> find_piece(const TokenizerSpec& spec, const std::string& 
   return static_cast<TokenId>(it - spec.pieces.begin());
 }
 
-// `names`: of all pieces, from the first token on that is behind the vocabulary.
+// `names` are the names of all pieces; they are collected at the first token beyond the vocabulary.
 void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Token& token,
                        std::unordered_set<std::string>& names, TokenizerSpec& spec) {
   const auto index = static_cast<size_t>(token.rule.id);
@@ -143,7 +143,8 @@ void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, Toke
     }
     if (found) id = found;
   };
-  // What a text is framed with by tokenizer.json stays, whatever the configuration calls bos.
+  // If tokenizer.json frames a text with BOS or EOS, this stays, whatever the configuration calls
+  // bos.
   const bool keeps_frame = frame == FrameRule::kOfFile;
   if (!(keeps_frame && spec.add_bos)) set(config.bos, "bos_token", true, spec.bos);
   if (!(keeps_frame && spec.add_eos)) set(config.eos, "eos_token", true, spec.eos);

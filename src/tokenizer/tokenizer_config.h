@@ -1,4 +1,4 @@
-// tokenizer_config.json and special_tokens_map.json of Hugging Face.
+// Reads tokenizer_config.json and special_tokens_map.json of Hugging Face.
 #pragma once
 
 #include <optional>
@@ -26,20 +26,20 @@ struct TokenizerConfig {
   std::vector<Token> added_tokens;  // ascending ids
 };
 
-// Throws FormatError for keys of another type than they must have.
+// Throws FormatError for keys of the wrong type.
 TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view bytes);
 
-// Takes from special_tokens_map.json what the configuration does not say.
+// Reads values from special_tokens_map.json that the configuration does not have.
 void add_special_tokens_map(const std::string& path, std::string_view bytes,
                             TokenizerConfig& config);
 
-// Where the spec comes from: a tokenizer.json says by itself whether BOS and EOS are added, and
-// `transformers` then takes no other word for it.
+// Decides whether BOS and EOS are added. A tokenizer.json contains this itself (kOfFile), and
+// `transformers` then ignores the configuration.
 enum class FrameRule : uint8_t { kOfFile, kOfConfig };
 
-// Makes the spec what `transformers` makes of it with this configuration: bos, eos, pad and unk;
-// added tokens and their flags, new ones behind the vocabulary. Throws FormatError for ids and
-// names that contradict the vocabulary.
+// Applies the configuration to the spec, as `transformers` does: bos, eos, pad and unk; added
+// tokens and their flags, new ones after the vocabulary. Throws FormatError for ids and names that
+// contradict the vocabulary.
 void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those that define a tokenizer come first.
+// Files that define a tokenizer come first.
 constexpr std::array<std::string_view, 10> kNames = {
     "tokenizer.json",      "tokenizer.model",       "ranks.tiktoken",
     "vocab.json",          "encoder.json",          "merges.txt",
@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 10> kNames = {
 };
 constexpr size_t kDefining = 7;
 constexpr std::string_view kTiktoken = ".tiktoken";
-constexpr std::string_view kRanks = "ranks.tiktoken";  // stands for any *.tiktoken
+constexpr std::string_view kRanks = "ranks.tiktoken";  // the usual name for any *.tiktoken
 
 std::string_view bytes_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
@@ -47,7 +47,7 @@ void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_
     files.emplace(name, folder.open(file_name));
 }
 
-// The one rank file of a folder; with more than one, none is the folder's.
+// Adds the only rank file of a folder. If there are several, none is used.
 void add_ranks(TokenizerFiles& files, const ModelFolder& folder) {
   std::error_code ignored;
   std::vector<std::string> found;
@@ -57,7 +57,7 @@ void add_ranks(TokenizerFiles& files, const ModelFolder& folder) {
   if (found.size() == 1) files.emplace(kRanks, folder.open(found.front()));
 }
 
-// The usual name of a file that defines a tokenizer, and how its name on disk begins.
+// Returns the usual name of a file that defines a tokenizer, and the prefix of its name on disk.
 std::pair<std::string_view, std::string_view> usual_name(std::string_view file_name) {
   for (size_t i = 0; i < kDefining; ++i) {
     if (ends_with(file_name, kNames[i]))
@@ -89,7 +89,7 @@ TokenizerConfig read_config(const TokenizerFiles& files) {
   return config;
 }
 
-// GPT-2's two files; the configuration may say that another class reads them.
+// Reads GPT-2's two files. The configuration may name a class that reads them differently.
 TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& config) {
   const MappedFile* vocab = find(files, "vocab.json");
   if (vocab == nullptr) vocab = find(files, "encoder.json");
@@ -97,7 +97,7 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
   if (merges == nullptr) merges = find(files, "vocab.bpe");
   if (merges == nullptr) {
     throw FormatError(vocab->path(), FormatError::kNoOffset, "file",
-                      "has no merges.txt beside it; a vocabulary alone makes no tokens");
+                      "has no merges.txt beside it; a vocabulary alone cannot form tokens");
   }
   TokenizerSpec spec = vocab == nullptr ? read_merges_alone(merges->path(), bytes_of(*merges))
                                         : read_vocab_and_merges(vocab->path(), bytes_of(*vocab),
@@ -108,10 +108,10 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
     spec.pre_tokenizer = PreTokenizer::kQwen2;
     spec.normalize_nfc = true;
   } else if (!name.empty() && name != "GPT2Tokenizer") {
-    throw UnsupportedError(fmt::format(
-        "{}: tokenizer_class '{}' is not known to read vocab.json and merges.txt; give its "
-        "tokenizer.json",
-        config.file, config.tokenizer_class));
+    throw UnsupportedError(
+        fmt::format("{}: unknown tokenizer_class '{}' for vocab.json and merges.txt; give its "
+                    "tokenizer.json",
+                    config.file, config.tokenizer_class));
   }
   return spec;
 }
@@ -133,7 +133,8 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   files.emplace(name, MappedFile::open(path));
   const std::string parent = fs::path(path).parent_path().string();
   const ModelFolder folder(parent.empty() ? "." : parent);
-  // Another tokenizer beside the named file is none of it; the two halves of GPT-2's are.
+  // A second tokenizer beside the named file is not part of it, but the two files of GPT-2 belong
+  // together.
   const bool is_half = name == "vocab.json" || name == "encoder.json";
   for (size_t i = is_half ? kDefining - 2 : kDefining; i < kNames.size(); ++i)
     add_if_there(files, folder, prefix, kNames[i]);
@@ -169,7 +170,7 @@ TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view 
   } else if (has_tokenizer(files)) {
     spec = read_halves(files, config);
   } else {
-    throw UnsupportedError("no tokenizer among the files of the model");
+    throw UnsupportedError("the model's files contain no tokenizer");
   }
   apply_tokenizer_config(config, frame, spec);
   return spec;

@@ -10,7 +10,7 @@
 namespace limpid {
 namespace {
 
-// "left right", or ["left", "right"].
+// Reads merges as "left right" or as ["left", "right"].
 void read_merges(const JsonPlace& model, TokenizerSpec& spec) {
   const JsonPlace place = model["merges"];
   const auto array = place.array();
@@ -40,7 +40,7 @@ bool is_byte_name(std::string_view piece) {
          piece[5] == '>';
 }
 
-// The model's options besides vocabulary and merges.
+// Reads the model's options except vocabulary and merges.
 void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSpec& spec) {
   model.allow_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
                     "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges", "vocab",
@@ -48,7 +48,7 @@ void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSp
   for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!model.string(key, "").empty()) model[key].unsupported("is not supported");
   }
-  if (model.find("dropout")) model["dropout"].unsupported("tokens at random are not supported");
+  if (model.find("dropout")) model["dropout"].unsupported("random tokenization is not supported");
   spec.ignore_merges = model.boolean("ignore_merges", false);
   if (const auto unknown = model.find("unk_token")) {
     const auto it = ids.find(unknown->string());
@@ -71,8 +71,8 @@ void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSp
   if (spec.unknown) spec.types[static_cast<size_t>(*spec.unknown)] = TokenType::kUnknown;
 }
 
-// An added token that is not in the vocabulary gets the next id; `tokenizers` gives it whatever the
-// file says, so a file that says otherwise would mean two things.
+// An added token that is not in the vocabulary gets the next id. `tokenizers` does so whatever id
+// the file states, so a different id in the file would be ambiguous and is refused.
 void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec& spec) {
   const auto list = root.find("added_tokens");
   if (!list) return;
@@ -82,7 +82,7 @@ void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec
     token.allow_keys({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
     const std::string_view content = token["content"].string();
     if (content.empty()) token["content"].fail("is empty");
-    if (added.count(content) != 0) token["content"].fail("is there twice");
+    if (added.count(content) != 0) token["content"].fail("is a duplicate");
     const auto known = ids.find(content);
     const int64_t id = known != ids.end() ? known->second : next_id++;
     if (token["id"].integer() != id)

@@ -30,7 +30,7 @@ Json pre_tokenizer(const TokenizerSpec& spec) {
   std::vector<SplitStep> steps = spec.splits;
   if (steps.empty()) steps = find_splits(spec.pre_tokenizer);
   LIMPID_CHECK(UnsupportedError, !steps.empty(),
-               "tokenizer.json has no spelling for how this tokenizer cuts a text");
+               "tokenizer.json cannot express how this tokenizer splits a text");
   Json sequence = Json::array();
   for (const SplitStep& step : steps) sequence.push_back(split_step(step));
   sequence.push_back({{"type", "ByteLevel"},
@@ -68,7 +68,7 @@ Json special_token(const std::string& name) {
   return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
 }
 
-// Puts BOS and EOS where the model wants them.
+// Adds BOS and EOS as the spec says.
 Json post_processor(const TokenizerSpec& spec) {
   const bool bos = spec.add_bos && spec.bos;
   const bool eos = spec.add_eos && spec.eos;
@@ -98,7 +98,7 @@ Json post_processor(const TokenizerSpec& spec) {
           {"special_tokens", std::move(special)}};
 }
 
-// SentencePiece's way with spaces.
+// Writes SentencePiece's treatment of spaces.
 Json space_normalizer(const TokenizerSpec& spec) {
   Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}};
   if (spec.space_prefix == SpacePrefix::kNone) return replace;
@@ -121,17 +121,17 @@ void check_sentence_piece(const TokenizerSpec& spec) {
   LIMPID_CHECK(UnsupportedError,
                !spec.remove_extra_whitespaces && (spec.space_prefix == SpacePrefix::kNone ||
                                                   spec.space_prefix == SpacePrefix::kEveryPart),
-               "tokenizer.json is not written for this tokenizer's way with spaces");
+               "tokenizer.json cannot express how this tokenizer treats spaces");
   bool has_bytes = false;
   for (const TokenType type : spec.types) has_bytes = has_bytes || type == TokenType::kByte;
   LIMPID_CHECK(UnsupportedError, has_bytes,
-               "tokenizer.json is not written for a SentencePiece vocabulary without byte tokens");
+               "tokenizer.json cannot express a SentencePiece vocabulary without byte tokens");
 }
 
 Json model(const TokenizerSpec& spec) {
   Json vocabulary = Json::object();
   for (size_t id = 0; id < spec.pieces.size(); ++id) {
-    if (spec.pieces[id].empty()) continue;  // a rank that a rank file leaves out
+    if (spec.pieces[id].empty()) continue;  // an unused rank of a rank file
     LIMPID_CHECK(UnsupportedError, !vocabulary.contains(spec.pieces[id]),
                  "the tokens {} and {} are the same piece, which tokenizer.json cannot hold",
                  vocabulary[spec.pieces[id]].dump(), id);

@@ -1,4 +1,4 @@
-// Writes a tokenizer as `tokenizers` reads it.
+// Writes a tokenizer in the format of `tokenizers`.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace limpid {
 
-// tokenizer.json. Every piece stands in the vocabulary, so that ids stay what they are; control,
-// unknown and user-defined pieces are added tokens besides. Merges by rank or score become a list
-// (merge_list.h). Throws UnsupportedError for a pre-tokenizer or a way with spaces that has no
-// spelling in that file, for pieces that are there twice, and for a SentencePiece vocabulary
-// without byte tokens.
+// Returns a tokenizer.json. Every piece is in the vocabulary, so that ids stay the same; control,
+// unknown and user-defined pieces are added tokens as well. Merges by rank or score become a list
+// (merge_list.h). Throws UnsupportedError for a pre-tokenizer or a treatment of spaces that the
+// format cannot express, for duplicate pieces, and for a SentencePiece vocabulary without byte
+// tokens.
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 
 }  // namespace limpid

@@ -14,7 +14,7 @@ constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 
 std::string_view type_of(const JsonPlace& component) { return component["type"].string(); }
 
-// The parts of a "Sequence", the component itself, or nothing.
+// Returns the parts of a "Sequence", the component itself, or nothing.
 std::vector<JsonPlace> parts_of(const std::optional<JsonPlace>& component, std::string_view list) {
   std::vector<JsonPlace> parts;
   if (!component) return parts;
@@ -62,7 +62,7 @@ void expect_replacement(const JsonPlace& component, std::string_view from, std::
 struct Normalizer {
   bool nfc = false;
   bool prepends = false;
-  bool replaces = false;  // " " by U+2581
+  bool replaces = false;  // replaces " " by U+2581
 };
 
 Normalizer read_normalizer(const JsonPlace& root) {
@@ -121,7 +121,7 @@ SpacePrefix read_metaspace(const JsonPlace& part) {
   if (!part.boolean("add_prefix_space", true)) scheme = "never";
   if (scheme == "always") return SpacePrefix::kEveryPartOnce;
   if (scheme == "first") return SpacePrefix::kFirstPartOnce;
-  if (scheme != "never") part["prepend_scheme"].fail("is none of always, first and never");
+  if (scheme != "never") part["prepend_scheme"].fail("is not one of always, first and never");
   return SpacePrefix::kNone;
 }
 
@@ -138,8 +138,8 @@ PreTokenization read_pre_tokenizer(const JsonPlace& root) {
     constexpr size_t kMostSteps = 16;
     if (found.steps.size() == kMostSteps) part.unsupported("too many pre-tokenizers");
     if (found.byte_level || found.metaspace) {
-      // What is cut behind them would be cut in their alphabet.
-      part.unsupported(fmt::format("the pre-tokenizer '{}' behind the last one", type));
+      // Later pre-tokenizers would see the text in the alphabet of this one.
+      part.unsupported(fmt::format("the pre-tokenizer '{}' after the last one", type));
     }
     if (type == "Split") {
       found.steps.push_back(read_split(part));
@@ -178,7 +178,8 @@ void check_byte_level_decoder(const JsonPlace& root) {
   }
 }
 
-// U+2581 becomes a space, byte tokens their bytes, and the space that was put before the text goes.
+// Checks the decoder: U+2581 becomes a space, byte tokens become their bytes, and the space that
+// was added before the text is removed.
 void check_sentence_piece_decoder(const JsonPlace& root, bool has_prefix) {
   const auto parts = parts_of(root.find("decoder"), "decoders");
   bool replaces = false, strips = false;
@@ -205,8 +206,8 @@ void check_sentence_piece_decoder(const JsonPlace& root, bool has_prefix) {
   const std::string where = root.file() + ": decoder: ";
   if (!replaces) throw UnsupportedError(where + "does not turn U+2581 into a space");
   if (strips != has_prefix) {
-    throw UnsupportedError(where + (has_prefix ? "leaves the space that was put before the text"
-                                               : "takes a space away that was not put there"));
+    throw UnsupportedError(where + (has_prefix ? "keeps the space that was added before the text"
+                                               : "removes a space that was not added"));
   }
 }
 
@@ -236,7 +237,7 @@ TokenizerPipeline read_tokenizer_pipeline(const JsonPlace& root) {
   } else {
     throw UnsupportedError(root.file() +
                            ": normalizer and pre_tokenizer: neither byte-level BPE nor "
-                           "SentencePiece's way with spaces");
+                           "SentencePiece's treatment of spaces");
   }
   check_sentence_piece_decoder(root, pipeline.space_prefix != SpacePrefix::kNone);
   return pipeline;
@@ -260,13 +261,13 @@ void read_template(const JsonPlace& part, TextFrame& frame) {
     const JsonPlace token = part["special_tokens"][name];
     token.allow_keys({"id", "ids", "tokens"});
     const auto ids = token["ids"].elements();
-    if (ids.size() != 1) token.unsupported("stands for more than one token");
+    if (ids.size() != 1) token.unsupported("represents more than one token");
     const auto id = ids.front().integer();
-    if (id < 0 || id > INT32_MAX) ids.front().fail("is no token id");
+    if (id < 0 || id > INT32_MAX) ids.front().fail("is not a token id");
     place = name;
     (text_seen ? frame.behind_id : frame.before_id) = static_cast<TokenId>(id);
   }
-  if (!text_seen) part["single"].fail("has no place for the text");
+  if (!text_seen) part["single"].fail("does not contain the text");
 }
 
 }  // namespace

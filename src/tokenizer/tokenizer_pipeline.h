@@ -1,4 +1,4 @@
-// The components of a tokenizer.json around its model: what they do, as far as Limpid does it.
+// Reads the components of a tokenizer.json around its model, as far as Limpid supports them.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,20 @@
 
 namespace limpid {
 
-// What comes before the model and what the decoder undoes.
+// The steps before the model, which the decoder undoes.
 struct TokenizerPipeline {
   TokenizerKind kind = TokenizerKind::kByteLevelBpe;
   bool normalize_nfc = false;
-  std::optional<PreTokenizer> pre_tokenizer;  // byte-level: the scanner, or none for `splits`
+  std::optional<PreTokenizer> pre_tokenizer;  // byte-level BPE: the scanner, or none for `splits`
   std::vector<SplitStep> splits;
   SpacePrefix space_prefix = SpacePrefix::kNone;  // SentencePiece
 };
 
 // Reads "normalizer", "pre_tokenizer" and "decoder" of the file. Throws FormatError, and
-// UnsupportedError that names the component.
+// UnsupportedError naming a component.
 TokenizerPipeline read_tokenizer_pipeline(const JsonPlace& root);
 
-// The tokens that "post_processor" puts before and behind a text, by name.
+// The tokens, by name, that "post_processor" puts before and after a text.
 struct TextFrame {
   std::optional<std::string> before, behind;
   TokenId before_id = -1, behind_id = -1;

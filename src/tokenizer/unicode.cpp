@@ -3,8 +3,9 @@
 namespace limpid::unicode {
 namespace {
 
-// How many bytes at `p` belong to one sequence: `need` by its lead byte (0: no lead byte), `have`
-// of them present and well-formed so far (Unicode 16, table 3-7).
+// The bytes at `p` that belong to one sequence: `need` is the length according to its lead byte (0
+// if it is not a lead byte), `have` is the number of well-formed bytes present (Unicode 16, table
+// 3-7).
 struct Sequence {
   uint32_t need;
   uint32_t have;
@@ -75,7 +76,7 @@ void append_utf8(char32_t value, std::string& out) {
 
 size_t complete_prefix(std::string_view text) {
   const char* const end = text.data() + text.size();
-  // Only the last three bytes can begin a sequence that is still open.
+  // Only the last three bytes can begin an incomplete sequence.
   const size_t last = text.size() < 3 ? text.size() : 3;
   for (size_t back = last; back > 0; --back) {
     const char* p = end - back;

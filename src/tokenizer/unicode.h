@@ -42,8 +42,8 @@ enum Category : uint8_t {
   kCo,
 };
 
-// A set of properties, one bit each: what `\p{..}`, `\s` and "numeric" test. A code point has one
-// category bit, and perhaps kSpace and kNumeric.
+// A set of properties, one bit each, as tested by `\p{..}`, `\s` and "numeric". A code point has
+// exactly one category bit, and possibly kSpace and kNumeric.
 using Properties = uint32_t;
 constexpr Properties bit(Category category) { return Properties{1} << category; }
 constexpr Properties kSpace = Properties{1} << 30;    // \s: White_Space
@@ -56,8 +56,8 @@ constexpr Properties kPunctuation =
     bit(kPc) | bit(kPd) | bit(kPs) | bit(kPe) | bit(kPi) | bit(kPf) | bit(kPo);
 constexpr Properties kSymbol = bit(kSm) | bit(kSc) | bit(kSk) | bit(kSo);
 
-// Byte b of a text that is not UTF-8 is read as the code point kInvalidByte + b: category Cn, one
-// byte long.
+// A byte b that is not part of valid UTF-8 is read as the code point kInvalidByte + b, with
+// category Cn and a length of one byte.
 constexpr char32_t kInvalidByte = 0x110000;
 
 struct CodePoint {
@@ -65,10 +65,11 @@ struct CodePoint {
   uint32_t size;  // in bytes
 };
 
-// The code point at `p`, p < end. Never reads past `end`; what is not the shortest form of a scalar
-// value (overlong, surrogate, cut short) is an invalid byte.
+// Returns the code point at `p`, p < end. Never reads beyond `end`. A byte that does not begin the
+// shortest form of a scalar value (overlong, surrogate, truncated) is an invalid byte.
 CodePoint decode_any(const char* p, const char* end);
-// The same; *p >= 0x80. Two and three bytes, the greater part of all text, are decoded here.
+// Like decode_any, for *p >= 0x80. Sequences of two and three bytes, by far the most frequent, are
+// decoded inline.
 inline CodePoint decode_multibyte(const char* p, const char* end) {
   const auto byte = [&](int i) -> char32_t { return static_cast<uint8_t>(p[i]); };
   if (end - p >= 3 && (byte(1) & 0xC0) == 0x80) {
@@ -86,7 +87,7 @@ inline CodePoint decode(const char* p, const char* end) {
   return decode_multibyte(p, end);
 }
 
-// Appends `value` as UTF-8; an invalid byte as itself.
+// Appends `value` as UTF-8, or an invalid byte as itself.
 void append_utf8(char32_t value, std::string& out);
 
 inline Properties properties_of(char32_t value) {
@@ -96,8 +97,8 @@ inline Properties properties_of(char32_t value) {
          (packed & 0x20 ? kNumeric : 0);
 }
 
-// Whether text before `value` is in NFC without regard to it, and `value` itself is: it neither
-// decomposes nor reorders nor composes with what stands before it.
+// Returns whether `value` is in NFC independently of its neighbours: it does not decompose, reorder
+// or compose with preceding characters.
 inline bool is_nfc_inert(char32_t value) {
   return value < 0x300 || value >= kInvalidByte ||
          (kProperties[kPropertyBlock[value >> 7] * 128U + (value & 127U)] & 0x80) == 0;
@@ -119,11 +120,12 @@ inline Character character_at(const char* p, const char* end) {
   return {c.value, c.size, properties_of(c.value)};
 }
 
-// Length of the whole sequences at the start of `text`: all of it but a last sequence that more
-// bytes could complete.
+// Returns the length of the complete sequences at the start of `text`: everything except a last
+// sequence that more bytes could complete.
 size_t complete_prefix(std::string_view text);
 
-// `text` with every maximal ill-formed part replaced by U+FFFD, as Python's errors="replace" does.
+// Returns `text` with every maximal ill-formed part replaced by U+FFFD, like Python's
+// errors="replace".
 std::string replace_invalid(std::string_view text);
 
 }  // namespace limpid::unicode

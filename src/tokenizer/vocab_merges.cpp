@@ -30,7 +30,7 @@ std::vector<std::string> parse_merges(const std::string& path, std::string_view 
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
         line.find(' ', space + 1) != std::string_view::npos)
-      throw FormatError(path, offset, "merge", "is not two pieces with one space between");
+      throw FormatError(path, offset, "merge", "is not two pieces separated by one space");
     merges.emplace_back(line);
   }
   if (merges.empty()) throw FormatError(path, FormatError::kNoOffset, "merges", "are missing");
@@ -56,7 +56,7 @@ TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_v
 TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges) {
   TokenizerSpec spec;
   spec.merges = parse_merges(path, merges);
-  // Bytes that are their own spelling first, then those that got another.
+  // First the bytes that are spelled as themselves, then the others.
   for (const bool is_itself : {true, false}) {
     for (int byte = 0; byte < 256; ++byte) {
       const char32_t c = byte_alphabet::code_point_of(static_cast<uint8_t>(byte));
@@ -70,7 +70,7 @@ TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges
     piece.erase(piece.find(' '), 1);
     if (!seen.insert(piece).second) {
       throw FormatError(path, FormatError::kNoOffset, fmt::format("merge {}", i),
-                        "makes a piece that is there already");
+                        "makes a piece that already exists");
     }
     spec.pieces.push_back(std::move(piece));
   }

@@ -1,5 +1,4 @@
-// GPT-2's pair of files, vocab.json and merges.txt (OpenAI: encoder.json, vocab.bpe) ->
-// TokenizerSpec.
+// Reads GPT-2's pair of files, vocab.json and merges.txt (OpenAI: encoder.json and vocab.bpe).
 #pragma once
 
 #include <string>
@@ -9,15 +8,15 @@
 
 namespace limpid {
 
-// Byte-level BPE cut as GPT-2 cuts, which is what the two files stand for by themselves
-// (`ByteLevelBPETokenizer` of `tokenizers`). The merges are lines "left right", best first, with or
-// without a first line "#version". `<|endoftext|>` is a control token, bos and eos. Paths are for
-// messages. Throws FormatError.
+// Returns byte-level BPE with GPT-2's pre-tokenizer, which is the meaning of the two files by
+// themselves (`ByteLevelBPETokenizer` of `tokenizers`). The merges are lines "left right", best
+// first, optionally after a first line "#version". `<|endoftext|>` is a control token, bos and eos.
+// The paths are used in messages. Throws FormatError.
 TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_view vocab,
                                     const std::string& merges_path, std::string_view merges);
 
-// The merges alone: ids 0 to 255 are the bytes in the order of GPT-2's alphabet, then what each
-// line merges into, then <|endoftext|>. So OpenAI numbered its own vocabulary.
+// Reads only the merges. Ids 0 to 255 are the bytes in the order of GPT-2's alphabet, followed by
+// the result of each merge and by <|endoftext|>. OpenAI numbered its vocabulary in this way.
 TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges);
 
 }  // namespace limpid

@@ -19,12 +19,12 @@ PieceIds read_vocabulary(const JsonPlace& place, TokenizerSpec& spec) {
     if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id > INT32_MAX)
       place.fail(fmt::format("entry {} has no token id", entries.size()));
     if (!ids.emplace(piece, static_cast<TokenId>(id)).second)
-      place.fail(fmt::format("entry {} has the piece of an entry before", entries.size()));
+      place.fail(fmt::format("entry {} repeats the piece of an earlier entry", entries.size()));
     entries.emplace_back(piece, static_cast<TokenId>(id));
     last = std::max(last, id);
   }
   if (entries.empty()) place.fail("is empty");
-  // Few gaps, so that a small file cannot ask for much memory.
+  // The number of gaps is limited, so that a small file cannot request much memory.
   const auto most = static_cast<int64_t>(2 * entries.size() + 1024);
   if (last >= most)
     place.fail(fmt::format("id {} for a vocabulary of {} tokens", last, entries.size()));
@@ -32,7 +32,7 @@ PieceIds read_vocabulary(const JsonPlace& place, TokenizerSpec& spec) {
   spec.types.assign(spec.pieces.size(), TokenType::kUnused);
   for (const auto& [piece, id] : entries) {
     if (spec.types[static_cast<size_t>(id)] != TokenType::kUnused)
-      place.fail(fmt::format("id {} is there twice", id));
+      place.fail(fmt::format("id {} is a duplicate", id));
     spec.pieces[static_cast<size_t>(id)] = piece;
     spec.types[static_cast<size_t>(id)] = TokenType::kNormal;
   }

@@ -1,4 +1,4 @@
-// A vocabulary as JSON: {"piece": id, …}.
+// Reads a vocabulary from JSON: {"piece": id, …}.
 #pragma once
 
 #include <string_view>
@@ -11,9 +11,9 @@ namespace limpid {
 
 using PieceIds = std::unordered_map<std::string_view, TokenId>;  // views into the JsonFile
 
-// Fills `pieces` and `types` (kNormal; kUnused where the ids have gaps) of the spec, and gives the
-// ids by piece. Throws FormatError for pieces or ids that are there twice, and for ids that are far
-// beyond the number of pieces.
+// Fills `pieces` and `types` of the spec (kNormal; kUnused for gaps in the ids) and returns the ids
+// by piece. Throws FormatError for duplicate pieces or ids, and for ids far beyond the number of
+// pieces.
 PieceIds read_vocabulary(const JsonPlace& place, TokenizerSpec& spec);
 
 }  // namespace limpid

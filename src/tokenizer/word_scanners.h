@@ -1,5 +1,5 @@
 // Scanners that cut a whole text into words, numbers, signs and white space: the expressions of
-// GPT-2 and of OpenAI's encodings after it, with their variants.
+// GPT-2 and of OpenAI's later encodings, with their variants.
 #pragma once
 
 #include "tokenizer/scanner_parts.h"
@@ -80,8 +80,8 @@ struct O200k {
     if (c.is(kLetter)) return with_contraction(find_word(p, end).stop, end);
     if (c.value != '\r' && c.value != '\n' && next < end &&
         character_at(next, end).is(kLetter | kMark)) {
-      // c is the optional prefix. A mark is a word of its own too, and that (first alternative)
-      // comes before a prefix with nothing but capitals behind it (second alternative).
+      // c is the optional prefix. A mark alone is a word too (first alternative). This takes
+      // precedence over a prefix that is followed only by capitals (second alternative).
       const Word word = find_word(next, end);
       if (word.has_lower || !c.is(kMark)) return with_contraction(word.stop, end);
     }
@@ -94,9 +94,9 @@ struct O200k {
     return match_space<true>(p, end);
   }
 
-  // `U*l+|U+l*` at a letter or mark. U* takes all it can; if no l follows, it gives back up to the
-  // last character that is both (has_lower: the first alternative matched); if there is none, the
-  // second alternative takes the whole run.
+  // Matches `U*l+|U+l*` at a letter or mark. U* takes as many characters as possible. If no l
+  // follows, U* gives back characters up to the last one that is both U and l (has_lower: the first
+  // alternative matched). If there is none, the second alternative takes the whole run.
   struct Word {
     const char* stop;
     bool has_lower;
@@ -106,7 +106,7 @@ struct O200k {
     const char* q = p;
     while (q < end) {
       if (static_cast<uint8_t>(*q) < 0x80) {
-        q = ascii::run_end<ascii::Upper>(q, end);  // none of them is both
+        q = ascii::run_end<ascii::Upper>(q, end);  // ASCII capitals are never both
         if (q == end || static_cast<uint8_t>(*q) < 0x80) break;
       }
       const Character c = character_at(q, end);
@@ -129,7 +129,7 @@ struct O200k {
   }
 };
 
-// Cl100k with `\s++$` before `\s*[\r\n]+`, as tiktoken has it: white space that ends the text is
+// Cl100k with `\s++$` before `\s*[\r\n]+`, as in tiktoken: white space at the end of the text is
 // one piece.
 struct OpenAiCl100k {
   static constexpr bool kCoversAll = true;

@@ -193,7 +193,7 @@ TEST(TokenizerJson, RefusesWhatContradictsItself) {
       {"model.vocab", set("/model/vocab/!", "1")},
       {"model.vocab", set("/model/vocab/!", 1.5)},
       {"model.vocab", set("/model/vocab/!", 2'000'000'000)},
-      {"is there twice", set("/model/vocab/!", 1)},
+      {"is a duplicate", set("/model/vocab/!", 1)},
       {"model.merges", set("/model/merges/0", 7)},
       {"model.merges", set("/model/merges/0", Json::array({"a"}))},
       {"model.merges", set("/model/merges/0", Json::array({"a", 1}))},
