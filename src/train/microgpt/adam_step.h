@@ -2,7 +2,8 @@
 
 namespace limpid::microgpt {
 
-// One step of Adam (Kingma & Ba 2015, arXiv:1412.6980, algorithm 1) as a few numbers:
+// The numbers of one step of Adam (Kingma & Ba 2015, arXiv:1412.6980, algorithm 1), for a weight w
+// with gradient g:
 //   m = beta1 m + (1 - beta1) g
 //   v = beta2 v + (1 - beta2) g^2
 //   w = w - step_size m / (sqrt(v second_unbiasing) + epsilon)

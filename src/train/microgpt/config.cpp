@@ -5,7 +5,7 @@
 namespace limpid::microgpt {
 namespace {
 
-// Far above what anybody trains here, far below what overflows a count of bytes.
+// Far above every practical size here, and small enough that byte counts do not overflow.
 constexpr int64_t kMaxSize = 1 << 16;
 constexpr int64_t kMaxLayers = 1 << 10;
 
@@ -29,8 +29,8 @@ void validate(const Shape& shape) {
 Config preset(std::string_view name) {
   Config config;
   if (name == "fsharp") return config;
-  LIMPID_CHECK(ArgumentError, name == "python", "no preset '{}'; there are python and fsharp",
-               name);
+  LIMPID_CHECK(ArgumentError, name == "python",
+               "unknown preset '{}'; the presets are python and fsharp", name);
   config.shape.block_size = 16;
   config.num_steps = 1000;
   config.random_style = RandomStyle::kPython;

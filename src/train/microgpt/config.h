@@ -1,5 +1,4 @@
-// The settings of a run, and the two texts whose settings are known: Karpathy's Python and the F#
-// post.
+// The settings of a run, and two presets: Karpathy's Python program, and the F# article.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 
 namespace limpid::microgpt {
 
-// Shape of the model. `vocab_size` follows from the data (Dataset).
+// The shape of the model. `vocab_size` follows from the data (Dataset).
 struct Shape {
   int64_t vocab_size = 0;
   int64_t block_size = 8;  // longest context, in tokens
@@ -18,14 +17,14 @@ struct Shape {
   int64_t head_dim() const { return n_embd / n_head; }
 };
 
-// Throws ArgumentError that names the flag: sizes below 1 or absurdly large, heads that do not
-// divide n_embd.
+// Throws ArgumentError naming the flag for sizes below 1 or unreasonably large, and if n_head does
+// not divide n_embd.
 void validate(const Shape& shape);
 
-// How normal numbers are made of uniform ones, and how a token is drawn from probabilities.
+// How normal numbers are computed from uniform ones, and how a token is drawn from probabilities.
 enum class RandomStyle {
   kPython,  // random.gauss (pairs), random.choices (bisect)
-  kFsharp,  // one Box-Muller sine per number, first running sum that reaches the mark
+  kFsharp,  // one Box-Muller sine per number; the first running sum that reaches the draw
 };
 
 struct Config {
@@ -36,17 +35,17 @@ struct Config {
   double beta1 = 0.85;
   double beta2 = 0.99;
   double adam_epsilon = 1e-8;
-  double deviation = 0.08;  // of the initial weights
+  double deviation = 0.08;  // standard deviation of the initial weights
   double temperature = 0.5;
   int64_t samples = 20;
   int64_t seed = 42;
   RandomStyle random_style = RandomStyle::kFsharp;
-  bool period_in_alphabet = true;     // the F# text counts a '.' that no name contains
-  bool python_sum_order = false;      // dot products add from left to right, one rounding each
-  int64_t steps_between_lines = 100;  // of the printed progress
+  bool period_in_alphabet = true;     // the F# article counts a '.' that no name contains
+  bool python_sum_order = false;      // dot products add from left to right, rounding each time
+  int64_t steps_between_lines = 100;  // between lines of printed progress
 };
 
-// "fsharp" or "python". Throws ArgumentError.
+// Returns the preset "fsharp" or "python". Throws ArgumentError.
 Config preset(std::string_view name);
 
 }  // namespace limpid::microgpt

@@ -8,7 +8,7 @@
 namespace limpid::microgpt {
 namespace {
 
-// What str.strip() removes.
+// The characters that Python's str.strip() removes.
 bool is_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
@@ -36,7 +36,7 @@ std::u32string from_utf8(std::string_view text, const std::string& name) {
       valid = (next & 0xc0U) == 0x80;
       point = (point << 6) | (next & 0x3fU);
     }
-    // Longer than needed, a surrogate, or past the end of Unicode.
+    // An overlong sequence, a surrogate, or a value beyond Unicode.
     valid = valid && !(length == 3 && point < 0x800) && !(length == 4 && point < 0x10000) &&
             !(point >= 0xd800 && point <= 0xdfff) && point <= 0x10ffff;
     if (!valid) throw FormatError(name, i, "text", "not UTF-8; convert the file first");
@@ -74,9 +74,10 @@ void Alphabet::encode(std::u32string_view document, std::vector<Token>& tokens) 
   tokens.push_back(bos());
   for (const char32_t c : document) {
     const auto at = std::lower_bound(characters_.begin(), characters_.end(), c);
-    LIMPID_CHECK(ArgumentError, at != characters_.end() && *at == c,
-                 "the model's alphabet has no '{}'; it can only go on with the data it knows",
-                 to_utf8(std::u32string(1, c)));
+    LIMPID_CHECK(
+        ArgumentError, at != characters_.end() && *at == c,
+        "the model's alphabet does not contain '{}'; continue with the data it was trained on",
+        to_utf8(std::u32string(1, c)));
     tokens.push_back(static_cast<Token>(at - characters_.begin()));
   }
   tokens.push_back(bos());
@@ -97,7 +98,7 @@ Dataset Dataset::parse(std::string_view text, const std::string& name) {
     begin = end + 1;
   }
   if (dataset.documents_.empty()) {
-    throw FormatError(name, FormatError::kNoOffset, "text", "no document; write one a line");
+    throw FormatError(name, FormatError::kNoOffset, "text", "no documents; write one per line");
   }
   if (dataset.documents_.size() >= std::numeric_limits<uint32_t>::max()) {
     throw FormatError(name, FormatError::kNoOffset, "text", "more than 2^32 documents");

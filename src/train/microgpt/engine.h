@@ -1,4 +1,4 @@
-// What the training loop asks of a model that learns.
+// The interface between the training loop and a model that learns.
 #pragma once
 
 #include <memory>
@@ -13,35 +13,37 @@
 
 namespace limpid::microgpt {
 
-// Of step 0, 1, ... of `config.num_steps`, over which the learning rate falls to 0.
+// Returns the Adam step for step 0, 1, … of `config.num_steps`. The learning rate falls linearly to
+// 0.
 AdamStep adam_step(const Config& config, int64_t step);
 
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Mean over the documents of their mean loss: the cross entropy of every next token, in nats, up
-  // to block_size of them. A document is BOS, its characters, BOS. Leaves the gradients.
+  // Computes the loss, and the gradients as a side effect. The loss is the mean over the documents
+  // of each document's mean cross entropy (in nats) of the next token, for up to block_size tokens.
+  // A document is BOS, its characters, BOS.
   virtual double forward_backward(std::span<const std::vector<Token>> documents) = 0;
-  // d loss / d parameter of the last forward_backward, in the order of Matrices. Ask before
-  // update() or a new context.
+  // Returns d loss / d parameter of the last forward_backward, in the order of Matrices. Call it
+  // before update() or begin_context().
   virtual std::vector<double> gradients() const = 0;
   virtual void update(const AdamStep& step) = 0;
 
-  // For sampling: forgets the context, then takes a token and gives logits [vocab_size] for the
-  // one behind it. At most block_size tokens from one begin_context to the next.
+  // For sampling. begin_context forgets the context; next_logits takes a token and computes logits
+  // [vocab_size] for the next one. A context has at most block_size tokens.
   virtual void begin_context() = 0;
   virtual void next_logits(Token token, std::span<double> logits) = 0;
 
-  // In the order of Matrices.
+  // Returns the weights in the order of Matrices.
   virtual std::vector<double> weights() const = 0;
 };
 
-// The model as a graph of scalars, in f64.
+// Creates the engine that computes with a graph of scalars, in f64. It is slow, and simple to read.
 std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<double> weights);
 
-// The same model without a graph: matrices, vectors, and the derivative written out. T is float or
-// double.
+// Creates the engine that computes the same model with matrices and vectors and an explicit
+// derivative. T is float or double.
 template <typename T>
 std::unique_ptr<Engine> make_fast_engine(const Config& config, std::vector<double> weights);
 

@@ -46,7 +46,8 @@ class FastEngine final : public Engine {
 
   void begin_context() override { context_.clear(); }
 
-  // Works on the whole context again: it is short, and the kernels have no other way.
+  // Computes the whole context again. The context is short, and the kernels have no incremental
+  // mode.
   void next_logits(Token token, std::span<double> logits) override {
     context_.push_back(token);
     FastModel<T>& model = layout_.model();

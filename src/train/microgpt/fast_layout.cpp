@@ -8,8 +8,8 @@ namespace {
 int64_t round_up(int64_t n, int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
 
 constexpr double kMaskedLogit = -1e30;
-// Attention with heads in lanes keeps a vector for every pair of positions; far more than that
-// would be a waste of memory.
+// Attention with heads in lanes stores a vector for every pair of positions. For more positions
+// than this, that would waste memory.
 constexpr int64_t kMostPositions = 64;
 
 }  // namespace
@@ -53,7 +53,7 @@ int64_t FastLayout<T>::probabilities_per_document() const {
                                : model_.n_head * positions * positions;
 }
 
-// Rows are padded too where the matrix will be turned over.
+// Also pads the rows of a matrix that is going to be transposed.
 template <typename T>
 void FastLayout<T>::place_matrices(const Shape& shape, int64_t lanes) {
   const auto place = [&](const Matrix& matrix, int64_t panel_rows) {
@@ -90,7 +90,7 @@ void FastLayout<T>::place_numbers(Cursor& cursor, const Shape& shape, int64_t ma
   const int64_t width = model_.width;
   const int64_t hidden = model_.hidden_width;
   const int64_t positions = model_.positions;
-  // A document's rows are turned over in whole vectors, so some behind the last are read.
+  // A document's rows are transposed in whole vectors, so a few rows after the last one are read.
   const int64_t rows = max_documents * shape.block_size + positions;
   for (T** numbers :
        {&model_.weights, &model_.gradients, &model_.first_moment, &model_.second_moment}) {

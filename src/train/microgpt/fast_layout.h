@@ -1,4 +1,5 @@
-// Where the numbers of a FastModel lie: one buffer, planned before it is allocated.
+// Plans where the numbers of a FastModel are: all in one buffer, whose size is computed before it
+// is allocated.
 #pragma once
 
 #include <vector>
@@ -11,18 +12,18 @@ namespace limpid::microgpt {
 template <typename T>
 class FastLayout {
  public:
-  // For `shape` and up to `max_documents` at once, padded to `lanes`. All numbers are 0. Throws
-  // ResourceError.
+  // Allocates for `shape` and up to `max_documents` documents at once, padded to `lanes`. All
+  // numbers start as 0. Throws ResourceError.
   FastLayout(const Shape& shape, int64_t max_documents, int64_t lanes);
 
   FastModel<T>& model() { return model_; }
   const FastModel<T>& model() const { return model_; }
-  // The matrices in the order of Matrices::named().
+  // Returns the matrices in the order of Matrices::named().
   const std::vector<PaddedMatrix>& matrices() const { return matrices_; }
 
  private:
   struct Cursor {
-    T* memory;  // null while it only counts
+    T* memory;  // nullptr while the size is being computed
     int64_t used;
     T* take(int64_t n);
   };

@@ -1,5 +1,5 @@
-// The numbers of the fast engine, laid out for SIMD: what the engine allocates and the kernels work
-// on. Rows are padded with zeros to whole vectors and start on their boundaries.
+// The arrays of the fast engine, arranged for SIMD. The engine allocates them and the kernels
+// compute with them. Rows are padded with zeros to whole vectors and are aligned to vectors.
 #pragma once
 
 #include <cstdint>
@@ -8,35 +8,37 @@
 
 namespace limpid::microgpt {
 
-// [rows, cols] in panels: as many columns as a vector has lanes, row behind row. Columns are padded
-// to whole panels.
+// A matrix [rows, cols] in panels. A panel has as many columns as a vector has lanes, and stores
+// its rows one after another, so that one load reads one row of a panel. Example with 4 lanes: a
+// [2, 6] matrix has two panels of 2 x 4, the second padded with two columns of zeros.
 struct PaddedMatrix {
   int64_t offset = 0;
   int64_t rows = 0;
   int64_t cols = 0;
-  int64_t width = 0;       // of whole panels
-  int64_t panel_rows = 0;  // from one panel to the next; wq, wk and wv share panels
+  int64_t width = 0;       // number of columns in whole panels
+  int64_t panel_rows = 0;  // distance between panels, in rows; wq, wk and wv share panels
 
   int64_t at(int64_t row, int64_t col, int64_t lanes) const {
     return offset + col / lanes * lanes * panel_rows + row * lanes + col % lanes;
   }
 };
 
-// What a layer leaves behind. Rows are tokens, all documents of a batch one behind the other. The
-// backward pass leaves d loss / d (what each matrix gives); with what each matrix got, that is the
-// gradient of the matrix, which is summed where it is used (update) and nowhere kept.
+// The results of a layer's forward pass, which the backward pass needs. Each row is a token; the
+// rows of all documents of a batch follow one another. The backward pass stores d loss / d (output)
+// of each matrix. Together with the input of the matrix, this gives the gradient of the matrix,
+// which is computed in registers where it is used (update) and not stored.
 template <typename T>
 struct LayerActivations {
-  T* x;                // [rows, width] what goes in
-  T* attention_norm;   // [rows, width] x, normed
-  T* attention_scale;  // [rows] by what
+  T* x;                // [rows, width] input
+  T* attention_norm;   // [rows, width] x, normalized
+  T* attention_scale;  // [rows] the factors of the normalization
   T* qkv;              // [rows, 3 width] q, k, v
   T* probabilities;    // per document; see the two attentions
   T* attended;         // [rows, width]
   T* middle;           // [rows, width] x + attention
   T* mlp_norm;         // [rows, width]
   T* mlp_scale;        // [rows]
-  T* hidden;           // [rows, hidden_width] behind the ReLU
+  T* hidden;           // [rows, hidden_width] after the ReLU
 
   T* d_qkv;     // [rows, 3 width]
   T* d_middle;  // [rows, width]
@@ -47,36 +49,36 @@ struct LayerActivations {
 template <typename T>
 struct FastLayer {
   PaddedMatrix attn_wq, attn_wk, attn_wv, attn_wo, mlp_fc1, mlp_fc2;
-  // Turned over, [cols, rows] in panels, where the forward pass reads them; of wq, wk and wv as
-  // one.
+  // Transposed weights [cols, rows] in panels, which the forward pass reads. wq, wk and wv form one
+  // matrix.
   T *turned_qkv, *turned_wo, *turned_fc1, *turned_fc2;
   LayerActivations<T> saved;
 };
 
-// Scratch of one document's attention.
+// Scratch memory for the attention of one document.
 template <typename T>
 struct AttentionScratch {
-  T* columns;  // [width, positions] q turned over; backward: the gradient of `attended`
+  T* columns;  // [width, positions] q transposed; backward: the gradient of `attended`
   T* scores;   // [positions, positions] the gradient of a head's scores
-  T* masked;   // [positions, width] rows with the features of one head
+  T* masked;   // [positions, width] rows with only the features of one head
 };
 
 struct FastDocument {
   const Token* tokens;
-  int64_t n;      // positions that are learned: token i predicts token i + 1
+  int64_t n;      // positions with a target: token i predicts token i + 1
   int64_t begin;  // its first row
 };
 
 template <typename T>
 struct FastModel {
-  // All widths are padded: to the lanes of the kernels.
+  // All widths are padded to the lanes of the kernels.
   int64_t n_embd, n_head, head_dim, vocab_size;
-  int64_t width;         // of n_embd
-  int64_t hidden_width;  // of 4 n_embd
-  int64_t vocab_width;   // of vocab_size
-  int64_t positions;     // of block_size
+  int64_t width;         // n_embd, padded
+  int64_t hidden_width;  // 4 n_embd, padded
+  int64_t vocab_width;   // vocab_size, padded
+  int64_t positions;     // block_size, padded
   int64_t n_layers;
-  bool heads_in_lanes;  // a vector holds whole heads: attention of kernels/lane_attention.h
+  bool heads_in_lanes;  // a vector holds whole heads: use kernels/lane_attention.h
   int64_t n_params;     // padded
 
   T* weights;
@@ -90,11 +92,11 @@ struct FastModel {
 
   T* embedded;         // [rows, width] token + position
   T* embedding_scale;  // [rows]
-  T* last;             // [rows, width] what the head reads
+  T* last;             // [rows, width] input of the output matrix
   T* logits;           // [rows, vocab_width]; backward: their gradient
   T* logit_mask;       // [vocab_width] 0, and hugely negative in the padding
-  T* d_first;          // [rows, width] of what goes into the first layer
-  T* d_norm;           // [rows, width] scratch: of what a norm gives
+  T* d_first;          // [rows, width] gradient of the first layer's input
+  T* d_norm;           // [rows, width] scratch: gradient of a normalization's output
   T* d_attended;       // [rows, width] scratch
   AttentionScratch<T> attention;
 
@@ -103,25 +105,25 @@ struct FastModel {
   int64_t n_rows;  // of all documents
 };
 
-// What is compiled once per instruction set.
+// The kernels, which are compiled once per instruction set.
 template <typename T>
 struct FastKernels {
-  int64_t lanes;  // of T in a vector
-  // Fills the turned weights from the weights.
+  int64_t lanes;  // elements of T in a vector
+  // Fills the transposed weights from the weights.
   void (*turn_weights)(const FastModel<T>& model);
-  // Logits of every row.
+  // Computes the logits of every row.
   void (*forward)(const FastModel<T>& model);
-  // Sum over rows of `row_weights[row]` * cross entropy; leaves what the gradients are made of.
-  // Behind forward().
+  // Returns the sum over rows of `row_weights[row]` * cross entropy, and stores the derivatives of
+  // which the gradients consist. Call it after forward().
   double (*backward)(const FastModel<T>& model, const double* row_weights);
-  // Fills `gradients` from that; the embeddings' are there already.
+  // Fills `gradients` from these derivatives. The gradients of the embeddings are already there.
   void (*gather_gradients)(const FastModel<T>& model);
-  // Adam on weights and moments; turns the weights.
+  // Applies Adam to weights and moments, and transposes the weights.
   void (*update)(const FastModel<T>& model, const AdamStep& step);
 };
 
-// The best that this CPU has; LIMPID_ISA of the environment names a lesser one (scalar, avx2,
-// avx512).
+// Returns the best kernels for this CPU. The environment variable LIMPID_ISA selects a lesser
+// instruction set (scalar, avx2, avx512).
 template <typename T>
 const FastKernels<T>& fast_kernels();
 

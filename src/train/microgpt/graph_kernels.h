@@ -1,4 +1,4 @@
-// The loops of a Graph that are worth compiling once per instruction set.
+// The loops of a Graph that are compiled once per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,15 @@ namespace limpid::microgpt {
 
 using NodeId = uint32_t;
 
-// How a node was made. A dot keeps no slopes: d (a . b) / d a[i] is b[i], which is still there.
+// The operation that computed a node. A dot stores no derivatives: d (a . b) / d a[i] is b[i],
+// which is a node of the graph.
 enum class Operation : uint8_t {
   kLeaf,
   kUnary,         // slope_left = d this / d left
-  kBinary,        // and slope_right = d this / d right
-  kSum,           // of the n_terms nodes from left on
-  kDot,           // of the n_terms nodes from left on and as many from right on
-  kScatteredDot,  // of the n_terms nodes from left on and those listed from right on in the terms
+  kBinary,        // like kUnary, and slope_right = d this / d right
+  kSum,           // sum of the n_terms nodes from `left` on
+  kDot,           // dot of the n_terms nodes from `left` on and from `right` on
+  kScatteredDot,  // the second operand is listed in `terms` from `right` on
 };
 
 struct Node {
@@ -29,7 +30,7 @@ struct Node {
   double slope_right;
 };
 
-// A graph as plain arrays, all indexed by NodeId but `terms`.
+// A graph as plain arrays. All except `terms` are indexed by NodeId.
 struct GraphArrays {
   const Node* nodes;
   const NodeId* terms;
@@ -38,17 +39,18 @@ struct GraphArrays {
 };
 
 struct GraphKernels {
-  // y[r] = sum over i of rows[r * n + i] * x[i], in lanes.
+  // y[r] = sum over i of rows[r * n + i] * x[i], added in lanes.
   void (*dots)(const double* rows, size_t n_rows, const double* x, size_t n, double* y);
-  // The chain rule, from node `loss` down to node `first`: grad[child] += grad[node] * d node / d
-  // child. Every node lies above those it was made of. A gradient of 0 is not passed on.
+  // Applies the chain rule from node `loss` down to node `first`: grad[child] += grad[node] * d
+  // node / d child. Every node has a higher index than its operands. A gradient of 0 is not
+  // propagated.
   void (*backward)(const GraphArrays& graph, size_t first, size_t loss);
-  // Adam on n parameters.
+  // Applies Adam to n parameters.
   void (*update)(double* data, const double* grad, double* first_moment, double* second_moment,
                  size_t n, const AdamStep& step);
 };
 
-// The best that this CPU has.
+// Returns the best kernels for this CPU.
 const GraphKernels& graph_kernels();
 
 }  // namespace limpid::microgpt

@@ -1,4 +1,4 @@
-// A graph of Values as a picture.
+// Draws a graph of Values.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@ namespace limpid::microgpt {
 
 struct NamedValue {
   Value value;
-  std::string text;  // how it was made
-  double x, y;       // the middle of its box
+  std::string text;  // how it was computed
+  double x, y;       // the centre of its box
 };
 
-// SVG of the values with their data and gradients, and their slopes on the lines between them: all
-// as `graph` has them behind backward(). Values made of others than these lack those lines.
+// Returns an SVG of the values with their data and gradients, and with the derivatives on the lines
+// between them, as they are in `graph` after backward(). Operands that are not in `values` are not
+// drawn.
 std::string to_svg(const Graph& graph, const std::vector<NamedValue>& values, double width,
                    double height);
 
-// log(a b + a^2) at a = 2, b = 3: docs/microgpt-graph.svg.
+// Returns the picture of log(a b + a^2) at a = 2, b = 3, which is docs/microgpt-graph.svg.
 std::string example_graph_svg();
 
 }  // namespace limpid::microgpt

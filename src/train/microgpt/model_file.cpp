@@ -19,7 +19,7 @@ constexpr std::string_view kFormat = "limpid.microgpt";
 
 using FileMetadata = std::map<std::string, std::string>;
 
-// What is being read, for the messages.
+// The file that is being read, for messages.
 struct Source {
   const std::string& path;
 
@@ -43,7 +43,7 @@ int64_t metadata_number(const Source& source, const FileMetadata& metadata,
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    source.fail("__metadata__." + key, fmt::format("'{}' is no whole number", text));
+    source.fail("__metadata__." + key, fmt::format("'{}' is not a whole number", text));
   }
   return value;
 }
@@ -74,7 +74,7 @@ SavedModel read_metadata(const Source& source, const FileMetadata& metadata) {
   return model;
 }
 
-// The tensor of that name, whose dtype and shape are as expected.
+// Returns the tensor with this name, after checking its dtype and shape.
 const TensorView& find_tensor(const Source& source, const SafetensorsFile& file,
                               const Matrices::Named& named) {
   const auto tensor = std::ranges::find(file.tensors, named.name, &SafetensorsTensor::name);
@@ -87,7 +87,7 @@ const TensorView& find_tensor(const Source& source, const SafetensorsFile& file,
   return tensor->view;
 }
 
-// They may lie at any address.
+// The elements may be at any address, aligned or not.
 template <typename T>
 void append_numbers(const TensorView& tensor, std::vector<double>& numbers) {
   for (uint64_t at = 0; at < tensor.n_bytes(); at += sizeof(T)) {

@@ -1,5 +1,5 @@
-// A learned model as a safetensors file: the matrices under the names of the Python, and in the
-// metadata what they do not say themselves.
+// A trained model as a safetensors file: the matrices under the names of the Python program; the
+// metadata hold the remaining settings.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct SavedModel {
 
 enum class SavedType { kF32, kF64 };
 
-// The file appears when it is complete. Throws ResourceError.
+// The file appears only when it is complete. Throws ResourceError.
 void save_model(const std::string& path, const SavedModel& model, SavedType type);
 
-// Throws FormatError when the file is no such model, ResourceError when it cannot be read.
+// Throws FormatError when the file is not such a model, ResourceError when it cannot be read.
 SavedModel load_model(const std::string& path);
 
 }  // namespace limpid::microgpt

@@ -10,11 +10,11 @@
 namespace limpid::microgpt {
 namespace {
 
-// Node ids of the scalar engine have 32 bits and must count the nodes of a step too.
+// Node ids of the scalar engine have 32 bits, and they also count the intermediate nodes of a step.
 constexpr int64_t kMaxParams = int64_t{1} << 30;
 
 double fsharp_gauss(PythonRandom& random, double deviation) {
-  const double u1 = 1.0 - random.uniform();  // never 0, whose logarithm is infinite
+  const double u1 = 1.0 - random.uniform();  // never 0, because log 0 is infinite
   const double u2 = 1.0 - random.uniform();
   return deviation * std::sqrt(-2.0 * std::log(u1)) * std::sin(2.0 * std::numbers::pi * u2);
 }

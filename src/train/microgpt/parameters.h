@@ -1,4 +1,4 @@
-// Which numbers a model consists of: the matrices, their order, and how they start.
+// The parameters of a model: the matrices, their order, and their initial values.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace limpid::microgpt {
 
-// Rows of a matrix lie one behind the other, matrices one behind the other, from `offset` on.
+// A matrix at `offset` in the array of all parameters. Its rows follow one another, and so do the
+// matrices.
 struct Matrix {
   int64_t offset = 0;
   int64_t rows = 0;
@@ -27,7 +28,8 @@ struct LayerMatrices {
 };
 
 struct Matrices {
-  // Throws ArgumentError when the shape is invalid or the model would not fit the node ids.
+  // Throws ArgumentError for an invalid shape, or when the node ids cannot count the model's
+  // parameters.
   explicit Matrices(const Shape& shape);
 
   Matrix wte;      // [vocab_size, n_embd]
@@ -37,13 +39,13 @@ struct Matrices {
   int64_t n_params = 0;
 
   struct Named {
-    std::string name;  // as in the Python: "wte", "layer0.attn_wq"
+    std::string name;  // as in the Python program: "wte", "layer0.attn_wq"
     Matrix matrix;
   };
   std::vector<Named> named() const;
 };
 
-// Normal numbers of mean 0, row by row in the order of Matrices.
+// Returns normal numbers with mean 0, row by row in the order of Matrices.
 std::vector<double> initial_weights(const Matrices& matrices, double deviation, RandomStyle style,
                                     PythonRandom& random);
 

@@ -19,7 +19,7 @@ PythonRandom::PythonRandom(int64_t seed) {
                                     static_cast<uint32_t>(magnitude >> 32)};
   const size_t key_size = key[1] != 0 ? 2 : 1;
 
-  // init_genrand, then init_by_array of the 2002 reference.
+  // init_genrand followed by init_by_array of the 2002 reference code.
   state_[0] = 19650218U;
   for (uint32_t i = 1; i < kStateSize; ++i) {
     state_[i] = 1812433253U * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
@@ -99,7 +99,8 @@ size_t PythonRandom::choice(std::span<const double> weights) {
   double total = 0;
   for (const double weight : weights) total += weight;
   const double mark = uniform() * total;
-  // The first index whose running sum is above the mark (bisect_right), the last index at most.
+  // Returns the first index whose running sum is greater than the draw (bisect_right), or the last
+  // index.
   double running = 0;
   for (size_t i = 0; i + 1 < weights.size(); ++i) {
     running += weights[i];

@@ -1,4 +1,4 @@
-// The scalar model with its graph and its optimizer.
+// The scalar engine: the scalar model with its graph and its optimizer.
 #include <cmath>
 
 #include "train/microgpt/engine.h"
@@ -84,7 +84,7 @@ AdamStep adam_step(const Config& config, int64_t step) {
           1.0 / (1.0 - std::pow(config.beta2, t)), config.adam_epsilon};
 }
 
-// The signature is that of every maker of engines.
+// All functions that create engines have this signature.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
 std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<double> weights) {
   return std::make_unique<ScalarEngine>(config, weights);

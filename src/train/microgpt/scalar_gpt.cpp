@@ -25,7 +25,7 @@ Row scale(const Row& x, Value factor) {
   return x.graph().since(begin);
 }
 
-// Zhang & Sennrich 2019 (arXiv:1910.07467), without weights.
+// RMSNorm (Zhang & Sennrich 2019, arXiv:1910.07467) without weights.
 Row rms_norm(const Row& x) {
   const Value mean_square = x.graph().dot(x, x) / static_cast<double>(x.size());
   return scale(x, (mean_square + kNormEpsilon).pow(-0.5));
@@ -63,7 +63,7 @@ Row ScalarGpt::parameter_row(const Matrix& matrix, int64_t row) {
   return graph_.row(static_cast<NodeId>(matrix.row(row)), static_cast<size_t>(matrix.cols));
 }
 
-// y = W x: one dot a row.
+// y = W x: one dot product per row.
 Row ScalarGpt::linear(const Matrix& weights, const Row& x) {
   return graph_.dots(static_cast<NodeId>(weights.offset), static_cast<size_t>(weights.rows), x);
 }

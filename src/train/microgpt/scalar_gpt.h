@@ -1,4 +1,4 @@
-// The GPT of the explanation, number by number: what it computes is on one page.
+// The GPT of the article, computed with single numbers. The whole model fits on one page.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,16 @@ namespace limpid::microgpt {
 
 class ScalarGpt {
  public:
-  // The first nodes of `graph` are the parameters, in the order of `matrices`. Keeps references.
+  // The first nodes of `graph` are the parameters, in the order of `matrices`. The object keeps
+  // references to its arguments.
   ScalarGpt(Graph& graph, const Shape& shape, const Matrices& matrices);
 
   // Forgets the keys and values of earlier positions.
   void begin_context();
-  // One token behind the others: logits [vocab_size] for the one that follows. Vaswani et al. 2017
-  // (arXiv:1706.03762) with RMSNorm before each block and without biases.
+  // Processes one more token and returns logits [vocab_size] for the next one. The model is that of
+  // Vaswani et al. 2017 (arXiv:1706.03762) with RMSNorm before each block and without biases.
   Row logits(Token token);
-  // - log softmax(logits(token))[target].
+  // Returns - log softmax(logits(token))[target].
   Value loss(Token token, Token target);
 
  private:
@@ -33,8 +34,8 @@ class ScalarGpt {
   int64_t position_ = 0;
   std::vector<std::vector<Row>> keys_;    // [n_layer][position], rows of n_embd
   std::vector<std::vector<Row>> values_;  // likewise
-  std::vector<Row> head_weights_;         // of the attention in hand
-  std::vector<Value> column_;             // one number of every value
+  std::vector<Row> head_weights_;         // weights of the current attention
+  std::vector<Value> column_;             // one element of every value
 };
 
 }  // namespace limpid::microgpt

@@ -1,4 +1,4 @@
-// A run: data in, losses out, and names that nobody wrote.
+// A training run: it reads data, reports losses, and samples new names.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ class Trainer {
   using MakeEngine =
       std::function<std::unique_ptr<Engine>(const Config& config, std::vector<double> weights)>;
 
-  // Shuffles the data and draws the weights, in this order, from the seed. `config.shape` gets its
-  // vocabulary from the data. Throws ArgumentError.
+  // Shuffles the data and then draws the weights, both from the seed. `config.shape` gets its
+  // vocabulary size from the data. Throws ArgumentError.
   Trainer(Config config, Dataset dataset, const MakeEngine& make_engine);
-  // Goes on with given weights (in the order of Matrices) and the alphabet they were learned with.
+  // Continues with given weights (in the order of Matrices) and the alphabet of their training.
   Trainer(Config config, Dataset dataset, Alphabet alphabet, std::vector<double> weights,
           const MakeEngine& make_engine);
 
@@ -28,12 +28,12 @@ class Trainer {
   Engine& engine() { return *engine_; }
   const Engine& engine() const { return *engine_; }
 
-  // One step on the next batch_size documents; at the end of the data it starts over. Gives the
-  // loss before the update.
+  // Runs one step on the next batch_size documents, starting over at the end of the data. Returns
+  // the loss before the update.
   double step();
   int64_t steps_done() const { return step_; }
 
-  // A document drawn token by token at config().temperature, up to block_size characters.
+  // Samples a document token by token at config().temperature, up to block_size characters.
   std::string sample();
 
  private:

@@ -1,11 +1,18 @@
-// A number that remembers how it was made, so that a loss can tell every number it came from how
-// it would change with it (automatic differentiation, reverse mode).
+// A number that records how it was computed, for automatic differentiation in reverse mode.
 //
 //   Graph graph;
 //   Value a = graph.leaf(2.0), b = graph.leaf(3.0);
-//   Value loss = (a * b + a.pow(2.0)).log();
+//   Value loss = (a * b + a.pow(2.0)).log();   // log(6 + 4) = 2.303
 //   graph.backward(loss);
-//   a.grad();  // d loss / d a
+//   a.grad();  // d loss / d a = (b + 2 a) / 10 = 0.7
+//   b.grad();  // d loss / d b = a / 10 = 0.2
+//
+// Every operation appends a node with its value and its derivatives by its operands ("slopes").
+// backward() visits the nodes from the loss to the first one and adds gradient * slope to the
+// gradient of each operand (the chain rule). In the example, the sum has the gradient 1 / 10; the
+// product a * b passes 0.1 * b = 0.3 to a, the square passes 0.1 * 2 a = 0.4 to a, and together
+// they are 0.7. One pass gives the derivatives by all parameters at about the cost of computing the
+// loss.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +27,12 @@ namespace limpid::microgpt {
 
 class Graph;
 
-// A handle: two words, free to copy. Valid until its graph is reset below it or destroyed.
+// A handle to a node: two words, cheap to copy. Valid until reset() removes its node or the graph
+// is destroyed.
 class Value {
  public:
   double data() const;
-  double grad() const;  // of the loss that Graph::backward was called with last
+  double grad() const;  // d loss / d this, for the loss of the last Graph::backward
   NodeId id() const { return id_; }
   Graph& graph() const { return *graph_; }
 
@@ -41,7 +49,7 @@ class Value {
   NodeId id_;
 };
 
-// Values whose nodes lie one behind the other: what SIMD can load.
+// Values whose nodes are consecutive, so that SIMD can load them.
 class Row {
  public:
   size_t size() const { return size_; }
@@ -61,32 +69,32 @@ class Row {
   size_t size_;
 };
 
-// The arena of all nodes: a stack, on which a node lies above all that it was made of. Memory grows
-// to what the largest step needs, and is kept: after that a step allocates nothing.
+// Stores all nodes, as a stack on which every node is above its operands. Memory grows to the size
+// that the largest step needs and is kept; after that a step allocates nothing.
 class Graph {
  public:
-  // In Python's order a dot adds its products from left to right; otherwise in lanes.
+  // In Python's order, a dot adds its products from left to right; otherwise in lanes.
   explicit Graph(bool python_sum_order = false)
       : kernels_(graph_kernels()), python_sum_order_(python_sum_order) {}
-  // Handles point here.
+  // Not copyable: handles point to this object.
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
   Value leaf(double data) { return push(data, {Operation::kLeaf, 0, 0, 0, 0, 0}); }
-  // What exists now are the parameters: reset() leaves them.
+  // Declares all existing nodes to be parameters, which reset() keeps.
   void keep() { n_kept_ = size(); }
-  // Forgets all other nodes, and no memory.
+  // Removes all other nodes, but keeps the memory.
   void reset();
 
-  // The nodes made since there were `begin` of them, as a row.
+  // Returns the nodes after the first `begin` ones as a row.
   Row since(size_t begin) { return {this, static_cast<NodeId>(begin), size() - begin}; }
   Row row(NodeId first, size_t count) { return {this, first, count}; }
   size_t size() const { return size_; }
   const Node& node(Value value) const { return nodes_[value.id()]; }
 
-  // Gradients of `loss` by all nodes it was made of; 0 for the others. Goes down the stack from the
-  // loss to the parameters: a node has its whole gradient before it passes it on, and nothing
-  // recurses. A node whose gradient is 0 passes nothing on.
+  // Computes d loss / d node for all nodes that `loss` depends on, and 0 for the others. Goes down
+  // the stack from the loss to the parameters, without recursion; each node has its complete
+  // gradient before it passes it on. A gradient of 0 is not passed on.
   void backward(Value loss);
 
   std::span<double> kept_data() { return {data_.data(), n_kept_}; }
@@ -100,7 +108,7 @@ class Graph {
     return push(data, {Operation::kBinary, 2, a.id(), b.id(), slope_a, slope_b});
   }
   Value dot(const Row& a, const Row& b);
-  // One dot with x of each of n_rows rows that lie one behind the other from `first` on.
+  // One dot with x for each of n_rows consecutive rows that begin at node `first`.
   Row dots(NodeId first, size_t n_rows, const Row& x);
   Value dot(const Row& a, std::span<const Value> b);
   Value sum(const Row& a);
@@ -120,7 +128,7 @@ class Graph {
   std::vector<double> data_;
   std::vector<double> grad_;
   std::vector<Node> nodes_;
-  std::vector<NodeId> terms_;  // of scattered dots
+  std::vector<NodeId> terms_;  // operands of scattered dots
   size_t size_ = 0;
   size_t n_kept_ = 0;
   const GraphKernels& kernels_;

@@ -1,4 +1,4 @@
-// Adam in vectors, for both engines.
+// Adam with vectors, for both engines.
 #pragma once
 
 #include "train/microgpt/adam_step.h"
@@ -6,9 +6,9 @@
 
 namespace limpid::LIMPID_ISA {
 
-// An AdamStep with constant factors taken out of the loop. The moments are kept as m / (1 - beta1)
-// and v / (1 - beta2), which costs two multiplications less, and with u = (1 - beta2)
-// second_unbiasing
+// An AdamStep with constant factors moved out of the loop. The moments are stored as m / (1 -
+// beta1) and v / (1 - beta2), which saves two multiplications. With u = (1 - beta2)
+// second_unbiasing, the change of a weight is
 //   step_size (1 - beta1) m / (sqrt(u v) + epsilon)
 //     = (step_size (1 - beta1) / sqrt(u)) m / (sqrt(v) + epsilon / sqrt(u)).
 template <typename T>
@@ -22,7 +22,7 @@ struct AdamFactors {
   T beta1, beta2, step_size, epsilon;
 };
 
-// They need not be aligned.
+// Pointers to weights and moments, which need not be aligned.
 template <typename T>
 struct AdamState {
   T* weights;
@@ -32,7 +32,7 @@ struct AdamState {
   AdamState from(int64_t i) const { return {weights + i, first_moment + i, second_moment + i}; }
 };
 
-// Of the vector at i, whose gradient is g; gives the new weights.
+// Updates the vector at index i, whose gradient is g. Returns the new weights.
 template <typename T>
 inline Vector<T> adam(const AdamState<T>& state, int64_t i, Vector<T> g,
                       const AdamFactors<T>& step) {

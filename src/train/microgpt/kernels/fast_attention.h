@@ -1,6 +1,6 @@
-// Causal attention of one document for heads that do not fit lane_attention.h. In scores and
-// probabilities, [key, position], the lanes are positions, so a softmax is a sum over rows and no
-// lane meets another.
+// Causal attention of one document, for heads that do not fit lane_attention.h. Scores and
+// probabilities are [key, position] with positions in the lanes. A softmax over keys is then a sum
+// over rows, and no operation combines lanes.
 #pragma once
 
 #include "train/microgpt/fast_model.h"
@@ -11,7 +11,7 @@ namespace limpid::LIMPID_ISA {
 
 using microgpt::AttentionScratch;
 
-// The lanes of positions `first`, `first` + 1, ... that may look at `key`.
+// Selects the lanes of positions `first`, `first` + 1, … that may attend to `key`.
 template <typename T>
 inline auto may_see(int64_t first, int64_t key) {
   Vector<T> position = {};
@@ -19,7 +19,8 @@ inline auto may_see(int64_t first, int64_t key) {
   return position >= static_cast<T>(key);
 }
 
-// Over keys, of each position: scores [n, positions] become probabilities, 0 for later keys.
+// Softmax over keys for each position: scores [n, positions] become probabilities, which are 0 for
+// later keys.
 template <typename T>
 inline void causal_softmax(T* scores, int64_t n, int64_t stride, T scale) {
   for (int64_t first = 0; first < n; first += kLanes<T>) {
@@ -42,7 +43,7 @@ inline void causal_softmax(T* scores, int64_t n, int64_t stride, T scale) {
   }
 }
 
-// The features of one head, and the whole vectors that hold them.
+// The features of one head, and the whole vectors that contain them.
 struct HeadSpan {
   int64_t begin, end;
   int64_t first, last;
@@ -56,8 +57,8 @@ inline HeadSpan head_span(const FastModel<T>& model, int64_t head) {
   return {begin, end, begin / kN * kN, (end + kN - 1) / kN * kN};
 }
 
-// Rows with only the features of one head; those of other heads in the same vectors become 0, so
-// that products with the rows add nothing to them.
+// Copies rows with only the features of one head. Features of other heads in the same vectors
+// become 0, so that they add nothing to products with the rows.
 template <typename T>
 inline RightMatrix<T> only_head(const FastModel<T>& model, const HeadSpan& span, const T* rows,
                                 int64_t stride, int64_t n) {
@@ -104,7 +105,7 @@ inline void attention_forward(const FastModel<T>& model, const LayerActivations<
   }
 }
 
-// d loss / d scores from d loss / d probabilities, both [n, positions]; in place.
+// Computes d loss / d scores from d loss / d probabilities, both [n, positions], in place.
 template <typename T>
 inline void softmax_backward(const T* probabilities, T* gradient, int64_t n, int64_t stride,
                              T scale) {
@@ -121,7 +122,7 @@ inline void softmax_backward(const T* probabilities, T* gradient, int64_t n, int
   }
 }
 
-// From model.d_attended to layer.d_qkv.
+// Computes layer.d_qkv from model.d_attended.
 template <typename T>
 inline void attention_backward(const FastModel<T>& model, const LayerActivations<T>& layer,
                                const FastDocument& document, int64_t index) {

@@ -1,4 +1,4 @@
-// The model of scalar_gpt.cpp for all positions at once, with its derivative written out.
+// The model of scalar_gpt.cpp, computed for all positions at once, with an explicit derivative.
 #include "train/microgpt/fast_model.h"
 #include "train/microgpt/kernels/fast_attention.h"
 #include "train/microgpt/kernels/fast_learning.h"
@@ -11,7 +11,7 @@ namespace {
 using microgpt::FastKernels;
 using microgpt::Token;
 
-// y = x / sqrt(mean(x^2) + 1e-5), row by row; `scale` keeps the factor.
+// y = x / sqrt(mean(x^2) + 1e-5) for each row. The factor is stored in `scale`.
 template <typename T>
 void rms_norm(const FastModel<T>& model, const T* x, T* y, T* scale) {
   const int64_t width = model.width;
@@ -31,7 +31,7 @@ void rms_norm(const FastModel<T>& model, const T* x, T* y, T* scale) {
   }
 }
 
-// dx = base + scale dy - x scale^3 mean(x dy), without `base` if that is null.
+// dx = base + scale dy - x scale^3 mean(x dy). `base` may be nullptr.
 template <typename T>
 void rms_norm_backward(const FastModel<T>& model, const T* x, const T* scale, const T* dy,
                        const T* base, T* dx) {
@@ -110,13 +110,13 @@ void forward(const FastModel<T>& model) {
              in_panels(model.turned_lm_head, model.width), model.logits, model.vocab_width);
 }
 
-// What a row of logits says about the loss: it is log(total) - above.
+// The loss of a row of logits is log(total) - above.
 struct RowLoss {
   double total;
   double above;
 };
 
-// Turns logits into `weight` times the gradient of their cross entropy.
+// Replaces logits by `weight` times the gradient of their cross entropy.
 template <typename T>
 RowLoss cross_entropy(const FastModel<T>& model, T* logits, Token target, T weight) {
   Vector<T> largest = at(logits) + at(model.logit_mask);
@@ -145,8 +145,8 @@ double loss_backward(const FastModel<T>& model, const double* row_weights) {
   double loss = 0;
   for (int64_t d = 0; d < model.n_documents; ++d) {
     const FastDocument& document = model.documents[d];
-    const double weight = row_weights[document.begin];  // a document's rows weigh alike
-    double product = 1;  // of totals, so that few logarithms are taken
+    const double weight = row_weights[document.begin];  // the same for all rows of a document
+    double product = 1;                                 // of totals, to compute fewer logarithms
     for (int64_t position = 0; position < document.n; ++position) {
       T* logits = model.logits + (document.begin + position) * model.vocab_width;
       const RowLoss row =
@@ -163,7 +163,7 @@ double loss_backward(const FastModel<T>& model, const double* row_weights) {
   return loss;
 }
 
-// dx = d y weights.
+// dx = dy weights.
 template <typename T>
 void input_gradient(const FastModel<T>& model, const PaddedMatrix& matrix, int64_t n_out,
                     const T* dy, int64_t dy_stride, T* dx) {
@@ -171,7 +171,7 @@ void input_gradient(const FastModel<T>& model, const PaddedMatrix& matrix, int64
              in_panels(model.weights + matrix.offset, matrix.panel_rows), dx, matrix.width);
 }
 
-// From saved.d_out to the gradient of what went in.
+// Computes the gradient of a layer's input from saved.d_out.
 template <typename T>
 void layer_backward(const FastModel<T>& model, const FastLayer<T>& layer, T* dx) {
   const LayerActivations<T>& saved = layer.saved;
@@ -188,7 +188,7 @@ void layer_backward(const FastModel<T>& model, const FastLayer<T>& layer, T* dx)
 
   input_gradient(model, layer.attn_wo, width, saved.d_middle, width, model.d_attended);
   attend(model, saved, false);
-  // wq, wk and wv lie one behind the other: one matrix [3 width, width].
+  // wq, wk and wv are adjacent and form one matrix [3 width, width].
   input_gradient(model, layer.attn_wq, 3 * width, saved.d_qkv, 3 * width, model.d_norm);
   rms_norm_backward(model, saved.x, saved.attention_scale, model.d_norm, saved.d_middle, dx);
 }

@@ -1,4 +1,4 @@
-// From what forward and backward pass left to gradients, and to better weights.
+// Computes gradients from the results of the forward and backward passes, and updates the weights.
 #pragma once
 
 #include "train/microgpt/fast_model.h"
@@ -13,8 +13,8 @@ using microgpt::FastModel;
 using microgpt::LayerActivations;
 using microgpt::PaddedMatrix;
 
-// A matrix [rows, cols] of the model, what it got and what its results would change: its gradient
-// is d_out^T in. `turned` is where the forward pass reads it.
+// A matrix [rows, cols] of the model, its input `in`, and the derivative `d_out` of its output. Its
+// gradient is d_out^T in. `turned` is the transposed copy that the forward pass reads.
 template <typename T>
 struct Projection {
   const PaddedMatrix& matrix;
@@ -24,7 +24,7 @@ struct Projection {
   T* turned;  // in panels of matrix.width rows
 
   int64_t weight(int64_t row, int64_t col) const { return matrix.at(row, col, kLanes<T>); }
-  // Where the square of weights from (row, col) on goes.
+  // Returns the address of the transposed square of weights that begins at (row, col).
   T* turned_square(int64_t row, int64_t col) const {
     return turned + row * matrix.width + col * kLanes<T>;
   }
@@ -66,7 +66,7 @@ void turn_weights(const FastModel<T>& model) {
   });
 }
 
-// The gradient of kRows rows of one vector of columns.
+// The gradient of kRows rows and one vector of columns.
 template <typename T, int kRows>
 inline void gradient_rows(const Projection<T>& of, int64_t row, int64_t col, int64_t n,
                           Vector<T>* sums) {
@@ -100,8 +100,8 @@ void gather_gradients(const FastModel<T>& model) {
   });
 }
 
-// New weights that are not turned over yet. Divisions are what learning waits for, so a square is
-// turned while those of the next one are under way.
+// New weights that are not transposed yet. Adam's divisions have a long latency, so a square is
+// transposed while the divisions of the next square run.
 template <typename T>
 struct SquareToTurn {
   const T* weights;
@@ -112,12 +112,12 @@ struct SquareToTurn {
   }
 };
 
-// Sums the gradient in registers and follows it at once. What is padding stays 0.
+// Sums the gradient in registers and applies Adam at once. Padding stays 0.
 template <typename T>
 void learn(const FastModel<T>& model, const Projection<T>& projection,
            const AdamFactors<T>& factors, SquareToTurn<T>& last) {
   constexpr int kRows = kRowsAtOnce<T>;
-  // Copies: what is stored below could alias what is referred to.
+  // Copies, because the stores below could alias the originals.
   const AdamFactors<T> step = factors;
   const PaddedMatrix matrix = projection.matrix;
   const Projection<T> of{matrix, projection.in, projection.d_out, projection.d_out_stride,
@@ -140,8 +140,9 @@ void learn(const FastModel<T>& model, const Projection<T>& projection,
   last = before;
 }
 
-// While it lives, results below the smallest normal number are 0. A moment that no gradient feeds
-// decays to such numbers and rounds to them for good, and each costs some CPUs hundreds of cycles.
+// While this object exists, results below the smallest normal number are rounded to 0. The moments
+// of a parameter without gradient decay to such numbers and stay there, and each operation on one
+// costs some CPUs hundreds of cycles.
 class FlushTinyToZero {
  public:
 #if defined(__x86_64__)

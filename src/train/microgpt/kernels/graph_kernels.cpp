@@ -1,4 +1,4 @@
-// Dots, the backward sweep and Adam of the scalar engine.
+// The dots, the backward pass and Adam of the scalar engine.
 #include "train/microgpt/graph_kernels.h"
 
 #include "train/microgpt/kernels/adam.h"
@@ -28,7 +28,7 @@ void dots(const double* rows, size_t n_rows, const double* x, size_t n, double* 
   }
 }
 
-// y += x * scale. Not __restrict: y may be x's gradient row seen from both sides of x . x.
+// y += x * scale. Not __restrict: y and x overlap in the gradient of x . x.
 inline void add_scaled(double* y, const double* x, double scale, size_t n) {
   size_t i = 0;
   for (; i + kStep <= n; i += kStep) store(y + i, load(y + i) + load(x + i) * scale);

@@ -1,6 +1,10 @@
-// Causal attention where a vector of features holds whole heads. A pair of positions is one vector:
-// the score of a head stands in each lane of the head, so what the head weighs with it lies beside
-// it, no lane waits for another, and only pairs that may look at each other cost anything.
+// Causal attention for small heads: one vector of features holds whole heads. One vector is
+// computed for each pair of positions, and every lane of a head holds the score of that head. The
+// probabilities are thus already next to the values that they multiply, no operation waits for
+// another lane, and only pairs that may attend to each other are computed.
+//
+// Example with 8 lanes and heads of 4 features: q * k gives 8 products, and adding within each
+// group of 4 lanes gives [s0 s0 s0 s0 s1 s1 s1 s1].
 #pragma once
 
 #include "train/microgpt/fast_model.h"
@@ -17,7 +21,7 @@ inline Vector<T> swap_lanes(Vector<T> v, std::integer_sequence<int, kLane...>) {
   return __builtin_shufflevector(v, v, (kLane ^ kBy)...);
 }
 
-// In each lane the sum of the lanes of its head.
+// Returns in each lane the sum of the lanes of its head.
 template <typename T, int kHead, int kBy = 1>
 inline Vector<T> sum_of_head(Vector<T> v) {
   if constexpr (kBy < kHead) {
@@ -28,8 +32,8 @@ inline Vector<T> sum_of_head(Vector<T> v) {
   }
 }
 
-// Probabilities of pair (position, key <= position), of the vector of features that begins at
-// `feature`: position (position + 1) / 2 + key vectors behind this.
+// The probabilities of a pair (position, key <= position), for the vector of features that begins
+// at `feature`. They are position (position + 1) / 2 + key vectors after this address.
 template <typename T>
 inline T* pairs(const FastModel<T>& model, const LayerActivations<T>& layer, int64_t document,
                 int64_t feature) {
@@ -79,7 +83,7 @@ void lane_attention_forward(const FastModel<T>& model, const LayerActivations<T>
   }
 }
 
-// From model.d_attended to layer.d_qkv.
+// Computes layer.d_qkv from model.d_attended.
 template <typename T, int kHead>
 void lane_attention_backward(const FastModel<T>& model, const LayerActivations<T>& layer,
                              const FastDocument& document, int64_t index) {
@@ -132,7 +136,7 @@ inline Attention<T> lane_attention(int64_t head_dim, bool forward) {
     return forward ? lane_attention_forward<T, kHead> : lane_attention_backward<T, kHead>;
   }
   if constexpr (kHead > 1) return lane_attention<T, kHead / 2>(head_dim, forward);
-  return nullptr;  // layouts with heads in lanes have none of other sizes
+  return nullptr;  // layouts with heads in lanes have no other head sizes
 }
 
 }  // namespace limpid::LIMPID_ISA

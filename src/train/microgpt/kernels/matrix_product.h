@@ -5,7 +5,8 @@
 
 namespace limpid::LIMPID_ISA {
 
-// Element (r, k) of A is memory[r * row_stride + k * k_stride]: as it lies, or turned over.
+// The left matrix: element (r, k) of A is memory[r * row_stride + k * k_stride]. Exchanged strides
+// give the transpose.
 template <typename T>
 struct LeftMatrix {
   const T* memory;
@@ -13,7 +14,8 @@ struct LeftMatrix {
   int64_t k_stride;
 };
 
-// Whole vectors: row k is at memory + k * stride, its next vector `step` further on.
+// The right matrix, in whole vectors: row k begins at memory + k * stride; its next vector is
+// `step` further.
 template <typename T>
 struct RightMatrix {
   const T* memory;
@@ -21,22 +23,23 @@ struct RightMatrix {
   int64_t step = kLanes<T>;
 };
 
-// In panels of so many rows.
+// The right matrix in panels of `rows` rows.
 template <typename T>
 inline RightMatrix<T> in_panels(const T* memory, int64_t panel_rows) {
   return {memory, kLanes<T>, panel_rows * kLanes<T>};
 }
 
-// Sums that are kept in registers at once: twice as many vectors as rows.
+// The size of a tile, whose sums are kept in registers: twice as many vectors as rows.
 #if defined(__AVX512F__)
 inline constexpr int kMostRows = 8;
 #else
 inline constexpr int kMostRows = 4;
 #endif
 
-// A row alone is too short a chain of sums to keep the multipliers busy, so a tile has two vectors
-// of columns, or, where there is but one, a sum of the even k and one of the odd k.
-// Inlined, as are its callers: handing structs of strides on costs as much as a small tile.
+// A single row is too short a chain of additions to keep the multipliers busy. A tile therefore has
+// two vectors of columns, or, if there is only one, separate sums for even and odd k. This function
+// and its callers are inlined, because passing structs of strides costs as much as computing a
+// small tile.
 template <typename T, int kRows, int kCols, bool kBase>
 [[gnu::always_inline]] inline void product_tile(LeftMatrix<T> a, RightMatrix<T> b, const T* base,
                                                 T* c, int64_t c_stride, int64_t n_k) {
@@ -79,14 +82,14 @@ template <typename T, int kCols, bool kBase, int kRows = kMostRows>
   }
 }
 
-// C [n_rows, n_cols] from A [n_rows, n_k] and B [n_k, n_cols]; n_cols are whole vectors. `base` has
-// the strides of C; it may be C, and is null without kBase.
+// Computes C [n_rows, n_cols] from A [n_rows, n_k] and B [n_k, n_cols]. n_cols is a multiple of the
+// vector length. `base` has the strides of C and may be C; it is nullptr without kBase.
 template <typename T, bool kBase = false>
 inline void product(int64_t n_rows, int64_t n_cols, int64_t n_k, LeftMatrix<T> a, RightMatrix<T> b,
                     T* c, int64_t c_stride, const T* base = nullptr) {
   const int64_t n_tiles = (n_rows + kMostRows - 1) / kMostRows;
   for (int64_t row = 0, tile = 0; tile < n_tiles; ++tile) {
-    const int64_t n = (n_rows - row) / (n_tiles - tile);  // as equal as can be
+    const int64_t n = (n_rows - row) / (n_tiles - tile);  // tiles of nearly equal height
     const LeftMatrix<T> some{a.memory + row * a.row_stride, a.row_stride, a.k_stride};
     for (int64_t col = 0; col < n_cols;) {
       const int64_t i = row * c_stride + col;

@@ -1,4 +1,4 @@
-// Vectors of the instruction set in hand, written with the vector types of GCC and clang.
+// Vectors of the current instruction set, written with the vector types of GCC and clang.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ inline const Vector<T>& at(const T* memory) {
   return *reinterpret_cast<const Vector<T>*>(memory);
 }
 
-// Of memory on no boundary.
+// Loads from an unaligned address.
 template <typename T>
 inline Vector<T> load(const T* memory) {
   Vector<T> v;
@@ -61,7 +61,7 @@ inline void store(T* memory, Vector<T> v) {
   __builtin_memcpy(memory, &v, sizeof(v));
 }
 
-// Compiles to one instruction.
+// The compiler turns this loop into one instruction.
 template <typename T>
 inline Vector<T> root_of(Vector<T> x) {
   Vector<T> root = {};
@@ -98,13 +98,13 @@ inline T max_of_lanes(Vector<T> v) {
   }
 }
 
-// A register is made of parts of 16 bytes, and shuffles within parts are cheaper than across.
+// A register consists of parts of 16 bytes. Shuffles within the parts are cheaper than across them.
 template <typename T>
 inline constexpr int kPerPart = 16 / static_cast<int>(sizeof(T));
 template <typename T>
 inline constexpr int kParts = kLanes<T> / kPerPart<T>;
 
-// In each part the first (or the second) halves of a and b, kUnit lanes of a and of b in turn.
+// Interleaves, in each part, the first (or the second) halves of a and b, in units of kUnit lanes.
 template <typename T, int kUnit, bool kSecond, int... kLane>
 inline Vector<T> interleave(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
   constexpr auto kFrom = [](int lane) {
@@ -115,7 +115,7 @@ inline Vector<T> interleave(Vector<T> a, Vector<T> b, std::integer_sequence<int,
   return __builtin_shufflevector(a, b, (kFrom(kLane))...);
 }
 
-// Half of the parts of a, then as many of b: parts kFirst, kFirst + kStep, ...
+// Takes half of the parts of a, then as many of b: parts kFirst, kFirst + kStep, …
 template <typename T, int kFirst, int kStep, int... kLane>
 inline Vector<T> parts(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLane...>) {
   constexpr auto kFrom = [](int lane) {
@@ -127,7 +127,7 @@ inline Vector<T> parts(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLan
   return __builtin_shufflevector(a, b, (kFrom(kLane))...);
 }
 
-// Turns over the square of kPerPart lanes in each part of kPerPart rows.
+// Transposes the square of kPerPart lanes in each part of kPerPart rows.
 template <typename T>
 inline void turn_within_parts(Vector<T>* rows) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
@@ -148,7 +148,7 @@ inline void turn_within_parts(Vector<T>* rows) {
   }
 }
 
-// Turns over the square of parts in rows 0, kPerPart, 2 kPerPart, ...
+// Transposes the square of parts in rows 0, kPerPart, 2 kPerPart, …
 template <typename T>
 inline void turn_parts(Vector<T>* rows) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
@@ -169,7 +169,7 @@ inline void turn_parts(Vector<T>* rows) {
   }
 }
 
-// As many rows as lanes.
+// A square block: as many rows as a vector has lanes.
 template <typename T>
 inline void turn_block(Vector<T>* rows) {
 #pragma GCC unroll 4
@@ -178,7 +178,7 @@ inline void turn_block(Vector<T>* rows) {
   for (int i = 0; i < kPerPart<T>; ++i) turn_parts<T>(rows + i);
 }
 
-// to[c][r] = from[r][c] of a square of whole vectors.
+// to[c][r] = from[r][c] for a square of whole vectors.
 template <typename T>
 inline void turn_square(const T* from, int64_t from_stride, T* to, int64_t to_stride) {
   Vector<T> block[kLanes<T>];
@@ -189,7 +189,7 @@ inline void turn_square(const T* from, int64_t from_stride, T* to, int64_t to_st
   for (int i = 0; i < kLanes<T>; ++i) at(to + i * to_stride) = block[i];
 }
 
-// The same of `rows` and `cols`, whole vectors.
+// Like above for a matrix of `rows` by `cols`, both multiples of the vector length.
 template <typename T>
 inline void turn(const T* from, int64_t from_stride, int64_t rows, int64_t cols, T* to,
                  int64_t to_stride) {
@@ -207,14 +207,15 @@ constexpr T one_over_factorial(int n) {
   return static_cast<T>(1 / factorial);
 }
 
-// e^x for x <= 0, to about one unit in the last place: 2^n times the Taylor series of the rest,
-// which lies within half a logarithm of 2. Below kLeastExponent as at it.
+// Returns e^x for x <= 0, accurate to about one unit in the last place. Writes x = n ln 2 + r with
+// |r| <= ln 2 / 2, so that e^x = 2^n e^r; 2^n only changes the exponent bits, and e^r is a short
+// Taylor series. x below kLeastExponent gives the value for kLeastExponent.
 template <typename T>
 inline Vector<T> exp_of(Vector<T> x) {
   using Of = VectorOf<T>;
   using Bits = typename Of::Bits;
   constexpr T kLog2e = static_cast<T>(1.4426950408889634074);
-  // ln 2 in two parts, the first with few enough digits that its product with n is exact.
+  // ln 2 as a sum of two numbers. The first has so few digits that its product with n is exact.
   constexpr T kLn2High =
       sizeof(T) == 4 ? static_cast<T>(0x1.62e4p-1) : static_cast<T>(0x1.62e42fefa38p-1);
   constexpr T kLn2Low = sizeof(T) == 4 ? static_cast<T>(1.4286068203094172321e-6)
@@ -222,7 +223,7 @@ inline Vector<T> exp_of(Vector<T> x) {
   constexpr T kRound = static_cast<T>(sizeof(T) == 4 ? 0x1.8p23 : 0x1.8p52);
   const Vector<T> least = Vector<T>{} + Of::kLeastExponent;
   x = x > least ? x : least;
-  const Vector<T> shifted = x * kLog2e + kRound;  // the whole number lies in the low bits
+  const Vector<T> shifted = x * kLog2e + kRound;  // the integer n is in the low bits
   const Vector<T> n = shifted - kRound;
   const Vector<T> rest = (x - n * kLn2High) - n * kLn2Low;
   Vector<T> series = Vector<T>{} + one_over_factorial<T>(Of::kExpTerms - 1);
