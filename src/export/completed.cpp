@@ -24,12 +24,14 @@ void erase_tensor(Checkpoint& checkpoint, const std::string& name) {
   std::erase(checkpoint.tensor_order, name);
 }
 
+// Adds an f32 tensor of zeros.
 void add_zeros(Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
   checkpoint.owned.push_back(std::make_shared<Tensor>(DType::kF32, shape));
   checkpoint.tensors[name] = checkpoint.owned.back()->view();
   checkpoint.tensor_order.push_back(name);
 }
 
+// Makes a scaling that the user gave permanent: removes the mark and the table that it replaced.
 void settle_rope(Checkpoint& checkpoint) {
   const std::string mark =
       std::string(checkpoint.metadata.string("general.architecture").value_or("")) +
@@ -39,6 +41,7 @@ void settle_rope(Checkpoint& checkpoint) {
   erase_tensor(checkpoint, kRopeFactors);
 }
 
+// Replaces the table of factors by the rule of a released Llama with exactly these factors.
 void name_rope_scaling(Checkpoint& checkpoint) {
   const TensorView* factors = checkpoint.find(kRopeFactors);
   if (factors == nullptr) return;
@@ -88,6 +91,7 @@ void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::strin
   for (const std::string& name : names) erase_tensor(result, name);
 }
 
+// Gives a GPT-2 the fused attn_qkv and all biases. Zeros as biases do not change the result.
 void complete_gpt2(Checkpoint& checkpoint) {
   const int64_t n_layers = read_spec(checkpoint).n_layers;
   const auto source = std::make_shared<const Checkpoint>(checkpoint);

@@ -99,6 +99,9 @@ DType main_type(const TensorPlan& plan) {
   return static_cast<DType>(std::max_element(count, count + 3) - count);
 }
 
+// Writes a folder for transformers: config.json, generation_config.json, model.safetensors and the
+// tokenizer's files. config.json and the list of tensors are built before the first file is
+// created, so that a model that the layout cannot express leaves no partial folder.
 void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
                         const ExportOptions& options, ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -120,6 +123,7 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   write_tokenizer(folder, checkpoint, tokenizer, true, result);
 }
 
+// Writes Meta's folder: params.json, consolidated.00.pth and the tokenizer's files.
 void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
                 ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
@@ -149,6 +153,8 @@ void write_meta(const std::string& path, const Checkpoint& checkpoint, const Exp
 
 }  // namespace
 
+// The layouts differ in what they require; each branch completes the checkpoint, plans the tensors
+// and writes them.
 ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
                           const ExportOptions& options) {
   PlanOptions plan;

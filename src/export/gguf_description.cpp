@@ -37,6 +37,7 @@ std::vector<float> scores_of(const TokenizerSpec& spec) {
   return *std::move(scores);
 }
 
+// Writes tokens, types, and scores or merges.
 void set_vocabulary(Metadata& metadata, const TokenizerSpec& spec) {
   metadata.set("tokenizer.ggml.tokens", {spec.pieces, "array of string"});
   std::vector<int64_t> types;
@@ -135,6 +136,7 @@ void remark_on_tensors(const Checkpoint& checkpoint, std::vector<std::string>& r
       architecture, *unknown));
 }
 
+// Adds a remark for models that rotate only a part of each head.
 void remark_on_rope(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
   const DecoderSpec spec = read_spec(checkpoint);
   if (spec.position != PositionKind::kRope || spec.rope.n_rot == spec.head_dim) return;
@@ -167,6 +169,7 @@ void name_stops(TokenizerSpec& spec, std::vector<std::string>& remarks) {
         rest));
 }
 
+// Adds remarks on properties of the tokenizer that GGUF cannot express.
 void remark_on_tokenizer(const TokenizerSpec& spec, std::vector<std::string>& remarks) {
   if (spec.kind == TokenizerKind::kSentencePieceBpe) {
     if (spec.space_prefix == SpacePrefix::kEveryPartOnce ||

@@ -15,11 +15,14 @@ using Json = nlohmann::ordered_json;
 // Returns the shortest decimal number that rounds to this f32: 1e-05 instead of 9.99999974e-06.
 double shortest(double value) { return std::stod(fmt::format("{}", static_cast<float>(value))); }
 
+// Reads a number below <architecture>.rope.scaling.
 std::optional<double> scaling_number(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                      std::string_view name) {
   return checkpoint.metadata.number(fmt::format("{}.rope.scaling.{}", spec.architecture, name));
 }
 
+// The value of `rope_scaling` in config.json: null, linear or llama3. A table of factors without a
+// rule cannot be expressed.
 Json rope_scaling(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   if (spec.rope.scaling == "none") return nullptr;
   if (spec.rope.scaling == "linear") {
@@ -80,6 +83,7 @@ bool scales_by_head_dim(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   return spec.attention_scale == usual;
 }
 
+// config.json of GPT2LMHeadModel.
 Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   Json json;
   json["vocab_size"] = spec.vocab_size;
@@ -97,6 +101,7 @@ Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   return json;
 }
 
+// config.json of a class of the Llama family. The keys that turn biases on follow from the tensors.
 Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                   const ModelClass& model_class) {
   LIMPID_CHECK(UnsupportedError, spec.rope.n_rot == spec.head_dim,

@@ -11,6 +11,7 @@
 
 namespace limpid {
 
+// Meta's names also occur in plain state dictionaries, so they are recognised by name.
 Checkpoint to_canonical(Checkpoint checkpoint) {
   if (checkpoint.naming == Naming::kGguf) return checkpoint;
   if (checkpoint.naming == Naming::kHuggingFace) return canonical_from_hugging_face(checkpoint);

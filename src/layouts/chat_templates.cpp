@@ -19,6 +19,7 @@ std::string_view text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
+// The template named "default" is the template without a name.
 void set_template(std::string_view name, std::string_view source, Metadata& canonical) {
   std::string key = "tokenizer.chat_template";
   if (name != "default") key += "." + std::string(name);

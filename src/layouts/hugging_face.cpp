@@ -14,6 +14,7 @@
 namespace limpid {
 namespace {
 
+// The supported classes, for messages.
 std::string class_names() {
   std::string names;
   for (const ModelClass& known : model_classes())
@@ -21,6 +22,8 @@ std::string class_names() {
   return names;
 }
 
+// Finds the model class by `architectures` of config.json, or by `model_type` if there are none.
+// The two must agree.
 const ModelClass& class_of(const Checkpoint& given, SpecReader& config) {
   const std::vector<std::string>* classes = config.strings("architectures");
   const std::string type = config.string_or("model_type", "");
@@ -78,6 +81,8 @@ void read_bookkeeping(SpecReader& config) {
   }
 }
 
+// Quantised safetensors (GPTQ, AWQ, …) keep packed integers under the usual tensor names. Reading
+// them as plain matrices would give nonsense, so the configuration is checked first.
 void refuse_quantized(const Checkpoint& given) {
   constexpr std::string_view kBeginnings[] = {"config.quantization_config.",
                                               "config.compression_config."};
@@ -134,6 +139,8 @@ HuggingFaceConfig read_hugging_face_config(const Checkpoint& given) {
   return config;
 }
 
+// GPT-2 always has biases, which one tensor shows. For the Llama family, every optional tensor of
+// every block is checked.
 void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
   const ModelClass& model_class = *config.model_class;
   const NameTable& names = hugging_face_names(model_class);
@@ -154,6 +161,8 @@ void apply_parts(const HuggingFaceConfig& config, Checkpoint& canonical) {
   }
 }
 
+// The steps: configuration -> keys, generation defaults -> keys, tensor names, and the consistency
+// check.
 Checkpoint canonical_from_hugging_face(const Checkpoint& given) {
   HuggingFaceConfig config = read_hugging_face_config(given);
   read_hugging_face_defaults(given, config.canonical);

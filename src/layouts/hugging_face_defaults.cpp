@@ -15,6 +15,7 @@ namespace {
   throw FormatError(given.path, FormatError::kNoOffset, key, problem);
 }
 
+// Copies a number to general.sampling.NAME. `whole`: the key is an integer in GGUF.
 void set_number(const Checkpoint& given, const char* name, const char* ours, bool whole,
                 Metadata& canonical) {
   const std::string key = std::string("generation_config.") + name;

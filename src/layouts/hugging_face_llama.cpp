@@ -56,6 +56,8 @@ class Keys {
   std::string prefix_;
 };
 
+// The JSON reader lists keys whose value is null under "(null)". A null differs from an absent key:
+// transformers uses the class's default only for an absent key.
 bool is_null(SpecReader& config, std::string_view name) {
   const std::vector<std::string>* nulls = config.strings("(null)");
   return nulls != nullptr && std::ranges::find(*nulls, name) != nulls->end();
@@ -92,6 +94,7 @@ void check_window(SpecReader& config, const ModelClass& model_class, int64_t n_l
                             window, n_ctx));
 }
 
+// null means num_attention_heads. Some classes require the key.
 int64_t read_kv_heads(SpecReader& config, const ModelClass& model_class, int64_t n_heads) {
   const bool stated =
       config.contains("num_key_value_heads") || is_null(config, "num_key_value_heads");
@@ -100,6 +103,7 @@ int64_t read_kv_heads(SpecReader& config, const ModelClass& model_class, int64_t
   return config.size_or("num_key_value_heads", n_heads, n_heads);
 }
 
+// head_dim is explicit, or the default of the class, or hidden_size / num_attention_heads.
 int64_t read_head_dim(SpecReader& config, const ModelClass& model_class, int64_t d_model,
                       int64_t n_heads) {
   const bool is_divided = model_class.divides_null_head_dim && is_null(config, "head_dim");
@@ -113,6 +117,7 @@ int64_t read_head_dim(SpecReader& config, const ModelClass& model_class, int64_t
   return config.size_or("head_dim", d_model / n_heads, kLargestSize);
 }
 
+// Reads which biases and norms the model has, by the rules in the table of classes.
 OptionalParts read_parts(SpecReader& config, const ModelClass& model_class) {
   // A key that belongs to another class must be off: transformers does not read the key.
   for (const std::string_view key : {"attention_bias", "mlp_bias"}) {

@@ -8,6 +8,7 @@
 namespace limpid {
 namespace {
 
+// Reads `rope_type`, or the older `type`. If both are present they must agree.
 std::string read_type(SpecReader& config, const std::string& block) {
   const std::string older = config.string_or(block + "type", "");
   const std::string type = config.string_or(block + "rope_type", older);
@@ -21,6 +22,8 @@ double required_number(SpecReader& config, const std::string& name) {
   return config.positive_or(name, 1);
 }
 
+// Reads the parameters of llama3's scaling. All are required except the original context, for which
+// transformers uses max_position_embeddings.
 RopeScaling read_llama3(SpecReader& config, const std::string& block, int64_t n_ctx) {
   RopeScaling scaling;
   scaling.kind = RopeScalingKind::kLlama3;
@@ -36,6 +39,7 @@ RopeScaling read_llama3(SpecReader& config, const std::string& block, int64_t n_
 
 }  // namespace
 
+// Values in the block take precedence over the same keys at the top level.
 HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int64_t n_ctx) {
   const bool newer = config.contains("rope_parameters.rope_type") ||
                      config.contains("rope_parameters.rope_theta") ||

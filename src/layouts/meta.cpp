@@ -139,6 +139,8 @@ const TensorView& first_gate(const Checkpoint& checkpoint) {
   return *gate;
 }
 
+// params.json does not state the width of the MLP; the tensors show it. It is checked against
+// Meta's rule, because a difference means that parameters and weights belong to different models.
 void check_hidden_size(const Checkpoint& checkpoint, Params& params, int64_t d_model) {
   const int64_t rows = first_gate(checkpoint).shape[0];
   const auto stated = params.size("hidden_dim");
@@ -156,6 +158,7 @@ void check_hidden_size(const Checkpoint& checkpoint, Params& params, int64_t d_m
                           rows, expected));
 }
 
+// Translates the parameters to GGUF keys. Meta's defaults apply to absent ones.
 Metadata read_params(const Checkpoint& checkpoint) {
   Params params(checkpoint);
   Metadata metadata;

@@ -16,11 +16,13 @@ namespace {
 
 constexpr std::string_view kBlock = "{}";
 
+// Returns whether the shape is that of the buffer.
 bool is_buffer(const BufferRule& rule, const Shape& shape) {
   if (!rule.is_mask) return shape.rank() <= 1 && shape.n_elements() == 1;
   return shape.rank() == 4 && shape[0] == 1 && shape[1] == 1 && shape[2] == shape[3];
 }
 
+// Returns whether the table lists the tensor as unused, by name or as a buffer.
 bool is_left(const NameTable& table, std::string_view name, const Shape& shape) {
   const bool by_name = std::ranges::any_of(table.unused, [&](std::string_view pattern) {
     return match_name(pattern, name).has_value();
@@ -37,6 +39,8 @@ struct Match {
   bool unused = false;
 };
 
+// Tries all rules, then the unused names, then the same without each optional prefix. The recursion
+// removes several prefixes: "_orig_mod.module.transformer.h.0…".
 Match find_match(const NameTable& table, std::string_view name, const Shape& shape) {
   for (const NameRule& rule : table.rules) {
     if (const auto block = match_name(rule.theirs, name))
@@ -149,6 +153,7 @@ std::string name_of_block(std::string_view pattern, int64_t block) {
 
 namespace {
 
+// Returns the first rule for our name, which is the one used for writing.
 const NameRule* rule_of(const NameTable& table, std::string_view ours) {
   for (const NameRule& rule : table.rules) {
     if (match_name(rule.ours, ours)) return &rule;
@@ -164,6 +169,7 @@ std::optional<std::string> their_name(const NameTable& table, std::string_view o
   return name_of_block(rule->theirs, *match_name(rule->ours, ours));
 }
 
+// `source` shares the original checkpoint with the derived tensors, which read from it later.
 Checkpoint translate_names(Checkpoint given, const NameTable& table) {
   const auto source = std::make_shared<const Checkpoint>(std::move(given));
   Checkpoint result = *source;

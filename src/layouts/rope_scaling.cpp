@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 3> kNames = {"none", "linear", "llama3"};
 constexpr std::string_view kForms =
     "give none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL_CONTEXT";
 
+// `turns` is the number of full rotations of the pair within the original context.
 double llama3_divisor(const RopeScaling& scaling, double frequency) {
   const double turns =
       static_cast<double>(scaling.original_context) * frequency / (2.0 * std::numbers::pi);
@@ -76,6 +77,8 @@ std::vector<float> rope_divisors(const RopeScaling& scaling,
   return divisors;
 }
 
+// GGUF files store only the divisors. To export such a model to a layout that states the rule, the
+// divisors of each released rule are compared with them bit by bit.
 std::optional<RopeScaling> find_rope_scaling(const std::vector<float>& divisors,
                                              const std::vector<double>& frequencies) {
   // Llama 3.1 and 3.3 use 8, Llama 3.2 1B and 3B use 32.

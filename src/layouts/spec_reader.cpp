@@ -123,6 +123,8 @@ void SpecReader::require_plain_transformer(int64_t n_ctx_train) {
   refuse_the_rest();
 }
 
+// The metadata of a checkpoint contain keys of several readers; only those with this reader's
+// prefix are checked.
 void SpecReader::refuse_the_rest() const {
   for (const auto& [name, value] : checkpoint_.metadata.all()) {
     const bool ours =

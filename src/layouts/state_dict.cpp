@@ -22,6 +22,7 @@ constexpr std::array<const char*, 6> kContainers = {"state.model_args", "state.m
                                                     "state.config",     "state.args",
                                                     "state.hparams",    "state"};
 
+// Names may have prefixes, so the model is recognised by the end of a name.
 bool has_suffix(const Checkpoint& checkpoint, std::string_view suffix) {
   return std::ranges::any_of(checkpoint.tensor_order,
                              [&](const std::string& name) { return name.ends_with(suffix); });
@@ -109,6 +110,7 @@ Gpt2Config config_of_user(const Checkpoint& checkpoint) {
   return config;
 }
 
+// Asks the user for a hyper-parameter that no source states.
 [[noreturn]] void ask_for(const Checkpoint& checkpoint, std::string_view what,
                           std::string_view example) {
   throw UnsupportedError(
@@ -117,6 +119,8 @@ Gpt2Config config_of_user(const Checkpoint& checkpoint) {
                   checkpoint.path, what, example));
 }
 
+// Precedence: the user's configuration, then the file's, then the shapes; but shapes must agree
+// with both.
 Checkpoint canonical_gpt2(const Checkpoint& given) {
   Checkpoint result = translate_names(given, gpt2_names(given));
   const Gpt2Config shapes = config_of_shapes(result);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kHead = "output.weight";
 
+// Removes the output matrix from the tensors and records why it is unused.
 void leave_head(Checkpoint& checkpoint, std::string_view their_name, std::string_view why) {
   checkpoint.tensors.erase(kHead);
   checkpoint.derived.erase(kHead);

@@ -14,6 +14,7 @@
 namespace limpid {
 namespace {
 
+// The sizes of a published model, in the order of the rows below.
 struct NamedConfiguration {
   std::string_view name;
   std::string_view architecture;
@@ -71,6 +72,7 @@ constexpr auto kNames = [] {
   return names;
 }();
 
+// The GGUF keys of a row.
 Metadata keys_of(const NamedConfiguration& named) {
   Metadata keys;
   keys.set("general.architecture", {std::string(named.architecture), "string"});
@@ -117,6 +119,8 @@ Checkpoint named_configuration(std::string_view name) {
   return checkpoint;
 }
 
+// Works in two steps: the few tensors that read_spec looks at are added first; the spec then gives
+// the table of all other tensors.
 Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) {
   Checkpoint checkpoint;
   checkpoint.path = "the configuration";

@@ -38,6 +38,8 @@ class ForwardPass {
               KvStorage& kv)
       : ex_(executor), spec_(spec), weights_(weights), kv_(kv) {}
 
+  // Runs all layers. After the last layer only the rows whose logits are requested continue: in a
+  // prompt of 1,000 tokens that is usually one, and the output matrix is the largest of all.
   Activation run() {
     Activation x = embed();  // [T, d_model]
     for (int64_t layer = 0; layer < spec_.n_layers; ++layer) {
@@ -68,11 +70,13 @@ class ForwardPass {
     return x;
   }
 
+  // RMSNorm (Zhang & Sennrich 2019) or LayerNorm (Ba et al. 2016), by the spec.
   Activation norm(const Activation& x, const Weight& weight, const Weight& bias) {
     if (spec_.norm == NormKind::kLayer) return ex_.layer_norm(x, weight, bias, spec_.norm_eps);
     return ex_.rms_norm(x, weight, spec_.norm_eps);
   }
 
+  // y = x W^T + b. x [T, cols], W [rows, cols] -> y [T, rows]
   Activation project(const Activation& x, const Weight& weight, const Weight& bias) {
     std::array projections = {Projection{weight, bias, {}}};
     ex_.linear(x, projections);

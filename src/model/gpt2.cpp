@@ -46,6 +46,8 @@ class Gpt2Table {
   TensorTable take() { return std::move(table_); }
 
  private:
+  // The weights of one block. In a fused matrix [3 d, d], Q is rows 0 to d - 1, K the next d rows,
+  // V the last d rows; each is loaded as a range of rows.
   void add_block(const std::string& at, BlockWeights& b) {
     const int64_t d = spec_.d_model;
     add_norm(at + "attn_norm", b.attn_norm, b.attn_norm_bias);

@@ -42,6 +42,8 @@ void KvCache::truncate(SequenceId id, int64_t n) {
   }
 }
 
+// Takes the last free blocks first, i.e. those that were used most recently, so that short sessions
+// touch few pages of the storage.
 void KvCache::reserve(SequenceId id, int64_t n_new) {
   Sequence& sequence = at(id);
   const int64_t wanted =

@@ -11,6 +11,7 @@
 namespace limpid {
 namespace {
 
+// Reads the numbers of heads and their length, and checks that they are consistent.
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
   spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
   spec.n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, spec.n_heads);
@@ -113,6 +114,8 @@ DecoderSpec read_llama_spec(const Checkpoint& checkpoint) {
   return spec;
 }
 
+// The tensors of a model of the Llama family. Biases and norms of heads are optional: which of them
+// a model has follows from its file.
 TensorTable llama_tensor_table(const DecoderSpec& spec) {
   TensorTable table;
   table.weights = std::make_unique<DecoderWeights>();

@@ -61,6 +61,8 @@ void check_items(const KvCache& cache, std::span<const StepItem> items, int64_t 
   }
 }
 
+// Appends the tokens of an item to the inputs of a step: id, position, index of the sequence, and,
+// if the token's logits are requested, its row.
 void append_item(StepInputs& inputs, const StepItem& item, KvCache& cache, int32_t sequence_index) {
   const auto n_tokens = static_cast<int64_t>(item.tokens.size());
   const int64_t first_position = cache.length(item.sequence);
@@ -108,6 +110,9 @@ class ExecutorStep {
 
 }  // namespace
 
+// The order matters for exceptions: everything that can fail (checks, blocks, memory, the pass
+// itself) happens before `advance` counts the new positions. Until then the cache is unchanged,
+// except for reserved blocks, which UnusedBlocks gives back.
 std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items) {
   check_items(cache, items, spec_.vocab_size, n_ctx_);
   const UnusedBlocks given_back_at_the_end(cache, items);
@@ -130,6 +135,7 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   return logits_;
 }
 
+// Room only grows: a step of one token after a long prompt does not release the buffers.
 void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
   if (n_tokens <= room_tokens_ && n_outputs <= room_outputs_) return;
   const int64_t most_tokens = std::max(n_tokens, room_tokens_);

@@ -34,6 +34,7 @@ void refuse_what_is_no_model(const Checkpoint& checkpoint) {
                checkpoint.path);
 }
 
+// The family of the model, by general.architecture.
 Family family_of(const Checkpoint& checkpoint) {
   refuse_what_is_no_model(checkpoint);
   const std::optional<std::string_view> architecture =
@@ -62,6 +63,8 @@ void check_vocabulary(const Checkpoint& checkpoint, const DecoderSpec& spec) {
                                 spec.vocab_size));
 }
 
+// A tensor that the table does not list could be a part of the model that this version does not
+// compute.
 void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& table) {
   std::set<std::string_view> known(table.consumed.begin(), table.consumed.end());
   for (const TensorEntry& entry : table.entries) known.insert(entry.name);
@@ -104,6 +107,8 @@ class TensorSource {
   }
 
  private:
+  // Reads a tensor. A derived tensor is computed on the first call and kept; other tensors are
+  // views of the mapped file.
   TensorView bytes_of(const std::string& name) {
     if (const auto found = views_.find(name); found != views_.end()) return found->second;
     Tensor storage;

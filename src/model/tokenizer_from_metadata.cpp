@@ -103,6 +103,7 @@ std::vector<float> read_scores(const Keys& keys, size_t vocab_size) {
   return std::vector<float>(values->begin(), values->end());
 }
 
+// The keys of byte-level BPE: pre-tokenizer and merges.
 void read_byte_level(const Keys& keys, TokenizerSpec& spec) {
   spec.kind = TokenizerKind::kByteLevelBpe;
   const auto pre = keys.optional_string("pre");
@@ -132,6 +133,7 @@ void read_byte_level(const Keys& keys, TokenizerSpec& spec) {
   }
 }
 
+// The keys of SentencePiece BPE: scores, and the treatment of spaces.
 void read_sentence_piece(const Keys& keys, TokenizerSpec& spec) {
   spec.kind = TokenizerKind::kSentencePieceBpe;
   spec.scores = read_scores(keys, spec.pieces.size());
@@ -165,6 +167,7 @@ TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
   return spec;
 }
 
+// Reads the tokenizer from tokenizer.ggml.*.
 TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   const Keys keys(checkpoint);
   const std::string model = keys.string("model");
@@ -199,6 +202,7 @@ TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   return spec;
 }
 
+// Removes all keys and files of the checkpoint's own tokenizer.
 void erase_tokenizer(Checkpoint& checkpoint) {
   checkpoint.metadata.erase_below(kPrefix);
   std::erase_if(checkpoint.attachments,

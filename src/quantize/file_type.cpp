@@ -68,6 +68,8 @@ bool deserves_more(int64_t layer, int64_t n_layers) {
   return layer < n_layers / 8 || layer >= 7 * n_layers / 8 || (layer - n_layers / 8) % 3 == 2;
 }
 
+// The type of V. V has few rows when heads share it (grouped-query attention), so more bits cost
+// little. The numbers below are llama.cpp's.
 DType value_type(const FileType& type, const MixFacts& facts, int64_t layer) {
   const bool few_kv_heads = facts.n_kv_heads > 0 && facts.n_heads / facts.n_kv_heads >= 4;
   switch (type.mix) {
@@ -92,6 +94,7 @@ DType value_type(const FileType& type, const MixFacts& facts, int64_t layer) {
   }
 }
 
+// The type of ffn_down, whose errors go directly into the residual stream.
 DType down_type(const FileType& type, const MixFacts& facts, int64_t layer) {
   const bool first_eighth = layer < facts.n_layers / 8;
   switch (type.mix) {

@@ -28,6 +28,7 @@ void InputRecorder::linear(const Activation& x, std::span<Projection> projection
   inner().linear(x, projections);
 }
 
+// The sums are in f64, and their order is fixed: row by row, column by column.
 void InputRecorder::add_step(int64_t first_row) {
   std::vector<float> values;
   for (const Input& input : inputs_) {

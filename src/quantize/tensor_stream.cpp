@@ -46,6 +46,8 @@ TensorView as_rows(const TensorView& tensor, const PlannedTensor& planned) {
   return {tensor.dtype, Shape{tensor.shape[0], 1}, tensor.data};
 }
 
+// Returns the type of the tensor in the new file, and sets tensor.wanted to the type that the
+// mixture asked for.
 DType new_type(const PlanOptions& options, const MixFacts& facts, PlannedTensor& tensor) {
   const bool vector = !is_quantizable(tensor.name, tensor.shape);
   // f64 is never kept: no kernel computes in f64.

@@ -115,6 +115,8 @@ void ByteLevelBpe::build_rank_merges() {
   bpe_ = LinearBpe(byte_ids_, std::move(ranked));
 }
 
+// Cuts the text into pieces and encodes them in batches. While one batch is being cut, the memory
+// that the cache look-ups will read is already being fetched.
 void ByteLevelBpe::encode_text(std::string_view text, const Stretch& stretch,
                                EncodeScratch& scratch, std::vector<TokenId>& out) const {
   if (spec_.normalize_nfc && !stretch.normalized &&
@@ -173,6 +175,7 @@ void ByteLevelBpe::encode_seldom_piece(const PieceBatch& batch, const PieceBatch
   }
 }
 
+// Merges a piece that no cache knows.
 std::span<const TokenId> ByteLevelBpe::ids_of(std::string_view piece,
                                               EncodeScratch& scratch) const {
   if (has_unmergeable_pieces_) {

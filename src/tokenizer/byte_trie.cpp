@@ -106,6 +106,7 @@ class ByteTrie::Builder {
     add_block();
     return nodes_.size() - kBlock;
   }
+  // Returns whether the base is not used yet and the indices of all children are free.
   bool fits(size_t base) const {
     return !is_set(base_used_, base) &&
            std::all_of(children_.begin(), children_.end(),

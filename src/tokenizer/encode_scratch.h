@@ -47,6 +47,7 @@ class IdSink {
   std::array<TokenId, kSize> ids_;
 };
 
+// All buffers that one encode needs, including the caches of pieces.
 struct EncodeScratch {
   PieceCaches pieces;
   Merger merger;

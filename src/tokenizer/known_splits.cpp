@@ -25,6 +25,8 @@ constexpr const char* kNumeric = "";  // represents the step kNumeric, one chara
 constexpr const char* kBloom = R"( ?[^(\s|[.,!?…。，、।۔،])]+)";  // a set within the set
 constexpr const char* kFlatBloom = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
 
+// A scanner, and the regular expressions that mean the same. Files spell them in slightly different
+// ways, so a scanner can have several entries.
 struct KnownSplits {
   PreTokenizer scanner;
   bool covers_all;                      // the last expression matches at every place of a text

@@ -63,6 +63,9 @@ class LinearBpe::Builder {
     bpe_.add_origin(merge);
     keep(merge.merged, bytes);
   }
+  // The trie gives the longest token at a position of the text. shorter_ gives, for each token, the
+  // next shorter token that begins with the same bytes, so that the search never goes back to the
+  // trie for the same position.
   void build_trie() {
     std::vector<ByteTrie::Token> tokens;
     tokens.reserve(made_.size());
@@ -90,6 +93,9 @@ class LinearBpe::Builder {
   Merger merger_;
 };
 
+// A token can be formed by several merges of the list; only one of them happens when the token's
+// bytes are merged. `halves` finds it by merging the bytes once per token, with the shorter tokens
+// only (kHalves), or finds that the bytes do not end as two tokens (kOther).
 LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges) {
   TokenId last = *std::max_element(byte_ids.begin(), byte_ids.end());
   for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
@@ -139,6 +145,7 @@ LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Token
   builder.build_trie();
 }
 
+// Records the merge that forms a token, its time (see Origin), and its entry in the hash table.
 void LinearBpe::add_origin(const Merge& merge) {
   const Origin& left = origin(merge.left);
   const Origin& right = origin(merge.right);
@@ -178,6 +185,8 @@ bool LinearBpe::split_once(Pair& pair) const {
   return true;
 }
 
+// The filter rejects most pairs with one bit. An entry whose stored hash bits match may still be a
+// different pair, so the pair is compared with the origin of the token.
 MergeTable::Entry LinearBpe::find(TokenId left, TokenId right) const {
   const uint64_t hash = hash_of(left, right);
   if ((may_merge_[filter_word(hash)] & filter_bit(hash)) == 0) return {};
@@ -200,6 +209,9 @@ bool LinearBpe::merges(const Pair& pair) const {
   return made.merged >= 0 && made.rank < pair.left_ends && made.rank <= pair.right_ends;
 }
 
+// Decides whether two neighbouring tokens fit, with a cache. At each stage of the undoing, the pair
+// at the boundary must not merge; if it would, the merge crosses the boundary and the two tokens
+// are not the result of merging their bytes.
 bool LinearBpe::fit(TokenId left, TokenId right, Work& work) const {
   // Mixes the pair's number with invertible steps within n_bits bits. The high bits select the
   // cache slot. The remaining bits are stored there and identify the pair exactly.
@@ -226,6 +238,9 @@ bool LinearBpe::fit(TokenId left, TokenId right, Work& work) const {
   return (slot & kFits) != 0;
 }
 
+// The search described at LinearBpe. tokens_ is the sequence so far, and `at` is its end. Going
+// back replaces the last token by the next shorter one at the same position. work.steps_left_
+// counts bytes read by the trie, tokens tried and merges undone.
 std::span<const TokenId> LinearBpe::encode(std::string_view piece, Work& work) const {
   std::vector<TokenId>& tokens = work.tokens_;
   tokens.clear();

@@ -79,6 +79,7 @@ class NormalPieces {
   NameAutomaton automaton_;
 };
 
+// Returns "left right", the entry of a merge list.
 std::string merge_of(const TokenizerSpec& spec, const std::pair<size_t, size_t>& halves) {
   return fmt::format("{} {}", spec.pieces[halves.first], spec.pieces[halves.second]);
 }
@@ -123,6 +124,8 @@ size_t n_equal_scores(const TokenizerSpec& spec) {
   return n - static_cast<size_t>(std::unique(scores.begin(), scores.end()) - scores.begin());
 }
 
+// Walks through the list. The merges of each piece must be adjacent and must be all ways to form
+// the piece, in any order. Each piece then gets the next lower score: 0, -1, -2, …
 std::optional<std::vector<float>> merge_scores(const TokenizerSpec& spec) {
   const NormalPieces pieces(spec);
   std::vector<float> scores(spec.pieces.size(), 0.0F);

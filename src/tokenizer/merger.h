@@ -47,6 +47,10 @@ void Merger::merge(const Table& table, std::vector<TokenId>& symbols) {
   }
 }
 
+// Finds the pair of lowest rank by a linear search over ranks_ and closes the gap by moving the
+// rest. That takes O(n^2), but for short inputs it is faster than a heap, because the arrays are
+// small and the search is vectorized. std::min_element returns the first minimum, which is the
+// leftmost pair.
 template <class Table>
 void Merger::merge_short(const Table& table, std::vector<TokenId>& symbols) {
   size_t pairs = symbols.size() - 1;
@@ -78,6 +82,10 @@ void Merger::merge_short(const Table& table, std::vector<TokenId>& symbols) {
   symbols.resize(pairs + 1);
 }
 
+// Keeps the symbols in a doubly linked list (previous_, next_) over the original positions, and the
+// pairs in a heap by (rank, position), so that equal ranks give the leftmost pair first. A merge
+// changes the ranks of the two neighbouring pairs; their old heap entries stay and are skipped when
+// they come out, because their rank differs from ranks_.
 template <class Table>
 void Merger::merge_long(const Table& table, std::vector<TokenId>& symbols) {
   const auto count = static_cast<int32_t>(symbols.size());

@@ -121,6 +121,9 @@ bool normalize_nfc(std::string_view text, std::string& out) {
   return normalize_nfc(text, out, points);
 }
 
+// ASCII and other inert code points are skipped without decoding into `points`. Only a stretch
+// around code points that normalization may change is decomposed, reordered and recomposed;
+// everything else is copied as bytes. A text without such code points is not copied at all.
 bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t>& points) {
   const char* const end = text.data() + text.size();
   const char* copied = text.data();    // everything before is in `out`

@@ -18,6 +18,8 @@ struct PieceCaches {
   LongPieceCache long_pieces{15};    // 4 MiB at most
 };
 
+// A look-up in a table of several MiB often waits for main memory. Collecting a batch first and
+// prefetching all of its cache lines lets these waits overlap.
 class PieceBatch {
  public:
   struct Piece {

@@ -32,6 +32,8 @@ uint64_t ProtobufReader::read_varint() {
   fail("varint", "is longer than 64 bits");
 }
 
+// A field begins with a varint that is field number * 8 + wire type. A varint has seven bits per
+// byte, the lowest first, and the top bit says that more bytes follow: 300 is 0xAC 0x02.
 bool ProtobufReader::next() {
   if (at_ == bytes_.size()) return false;
   const uint64_t key = read_varint();

@@ -96,6 +96,7 @@ struct RegexSplitter::Step {
   [[noreturn]] void fail(int error, const Budget& budget, const char* place) const;
 };
 
+// Called by PCRE2 before every item of an expression. Stops the match when the budget is used up.
 int RegexSplitter::Step::on_callout(pcre2_callout_block* block, void* data) noexcept {
   Watch& watch = *static_cast<Watch*>(data);
   const size_t position = block->current_position;

@@ -40,6 +40,9 @@ struct Class {
   }
 };
 
+// Reads the expression from left to right and appends the translation to out_. It recognises only
+// the syntax that pre-tokenizers use, and refuses everything else by name: an expression that is
+// translated wrongly would give wrong tokens without an error.
 class Translator {
  public:
   explicit Translator(std::string_view pattern)
@@ -66,6 +69,7 @@ class Translator {
   }
   char peek() const { return p_ < end_ ? *p_ : '\0'; }
 
+  // Translates one atom, group or anchor, with its quantifiers.
   void translate_one() {
     if (out_.size() > kMostOutput) fail("too many classes");
     const size_t atom = out_.size();

@@ -163,6 +163,7 @@ void SentencePieceBpe::build_list_merges() {
   }
 }
 
+// The symbol of a character: its token, a virtual symbol, or the symbol for unknown characters.
 TokenId SentencePieceBpe::symbol_of(std::string_view character) const {
   const TokenId symbol = symbols_.find(character);
   return symbol >= 0 ? symbol : unknown_symbol_;
@@ -244,6 +245,8 @@ const char* SentencePieceBpe::find_word_end(const char* p, const char* end,
   return end;
 }
 
+// Merges a word. Within the word it also cuts between characters that are adjacent in no piece,
+// which keeps the merged stretches short.
 void SentencePieceBpe::encode_word(std::string_view word, EncodeScratch& scratch,
                                    std::vector<TokenId>& out) const {
   std::vector<TokenId>& symbols = scratch.symbols;
@@ -272,6 +275,7 @@ void SentencePieceBpe::encode_word(std::string_view word, EncodeScratch& scratch
   emit(symbols, unknown, out);
 }
 
+// Writes tokens for symbols. A symbol that is a token is its id; other symbols become byte tokens.
 void SentencePieceBpe::emit(const std::vector<TokenId>& symbols,
                             const std::vector<std::string_view>& unknown,
                             std::vector<TokenId>& out) const {
@@ -289,6 +293,7 @@ void SentencePieceBpe::emit(const std::vector<TokenId>& symbols,
   }
 }
 
+// Writes the byte tokens of a character, or the unknown token if the vocabulary has no byte tokens.
 void SentencePieceBpe::emit_bytes(std::string_view character, std::vector<TokenId>& out) const {
   if (byte_ids_[0] < 0) {
     out.push_back(*spec_.unknown);

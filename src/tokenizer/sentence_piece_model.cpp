@@ -29,12 +29,14 @@ constexpr uint32_t kCharsMap = 2, kDummyPrefix = 3, kRemoveSpaces = 4, kEscapeSp
 
 constexpr std::array<std::string_view, 5> kModelTypes = {"", "unigram", "BPE", "word", "char"};
 
+// The fields of trainer_spec that affect the ids.
 struct Trainer {
   uint64_t model_type = 1;  // unigram, the format's default
   bool space_as_suffix = false;
   int32_t unknown = 0, bos = 1, eos = 2, pad = -1;
 };
 
+// The fields of normalizer_spec.
 struct Normalizer {
   bool has_chars_map = false;
   bool dummy_prefix = true;

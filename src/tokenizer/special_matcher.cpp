@@ -100,6 +100,7 @@ void SpecialMatcher::select(Wanted&& wanted, std::vector<int32_t>& selected) con
   }
 }
 
+// controls_ is sorted by id, so each listed token is found by binary search.
 void SpecialMatcher::mark_listed(const SpecialTokens& allowed, std::vector<int32_t>& marks) const {
   marks.assign(names_.size(), 0);
   if (allowed.allow != SpecialTokens::Allow::kList) return;
@@ -125,6 +126,8 @@ const std::vector<int32_t>& SpecialMatcher::selection(const SpecialTokens& allow
   return selected;
 }
 
+// One pass from the end of the text. Every refused name that is found lies further left than the
+// one found before, so the last one found is the leftmost.
 std::optional<TokenId> SpecialMatcher::find_disallowed(std::string_view text,
                                                        const SpecialTokens& allowed) const {
   if (controls_.empty() || allowed.allow == SpecialTokens::Allow::kAll) return std::nullopt;
@@ -153,6 +156,8 @@ std::optional<TokenId> SpecialMatcher::find_disallowed(std::string_view text,
   return names_[static_cast<size_t>(leftmost)].control;
 }
 
+// Example: with strip_left and strip_right, "a <mask> b" matches " <mask> "; with single_word,
+// "<mask>s" does not match.
 bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Run& spaces,
                                 Match& match) const {
   const auto rule = std::lower_bound(

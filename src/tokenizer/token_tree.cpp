@@ -57,6 +57,8 @@ std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOption
   return ids;
 }
 
+// One pass of the automaton from the end of the text gives the longest token at every position; a
+// second pass from the start takes the tokens one after another.
 void TokenTree::encode_stretch(std::string_view text, bool at_start,
                                std::vector<TokenId>& out) const {
   const TokenizerSpec& spec = tokenizer_->spec();
@@ -84,6 +86,8 @@ void TokenTree::encode_stretch(std::string_view text, bool at_start,
   }
 }
 
+// Walks through both sequences by byte position. A token counts as equal if the other sequence has
+// the same id at the same position.
 TokenDisagreement disagreement(const Tokenizer& tokenizer, std::span<const TokenId> exact,
                                std::span<const TokenId> other) {
   TokenDisagreement result{exact.size(), other.size(), 0};

@@ -17,6 +17,9 @@ namespace limpid::microgpt {
 // 0.
 AdamStep adam_step(const Config& config, int64_t step);
 
+// A model that can be trained and sampled. There are two implementations: one graph of scalars that
+// is easy to read, and matrices with SIMD that are fast. Both compute the same function, which
+// tests check against each other.
 class Engine {
  public:
   virtual ~Engine() = default;

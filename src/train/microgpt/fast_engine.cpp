@@ -72,6 +72,7 @@ class FastEngine final : public Engine {
     }
   }
 
+  // Converts padded panels back to plain matrices in the order of Matrices.
   std::vector<double> gather(const T* numbers) const {
     std::vector<double> gathered;
     for_each_weight([&](int64_t at) { gathered.push_back(numbers[at]); });

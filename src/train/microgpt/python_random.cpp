@@ -47,6 +47,7 @@ PythonRandom::PythonRandom(int64_t seed) {
   state_[0] = 0x80000000U;
 }
 
+// Computes the next 624 numbers of the generator's recurrence.
 void PythonRandom::refill() {
   for (size_t i = 0; i < kStateSize; ++i) {
     const uint32_t joined =
@@ -68,6 +69,7 @@ uint32_t PythonRandom::next() {
 
 uint32_t PythonRandom::bits(int n_bits) { return next() >> (32 - n_bits); }
 
+// 53 random bits (27 high and 26 low) divided by 2^53, as in CPython's random_random.
 double PythonRandom::uniform() {
   const uint32_t high = bits(27);
   const uint32_t low = bits(26);

@@ -7,6 +7,8 @@
 namespace limpid::microgpt {
 namespace {
 
+// Builds the graph of one step's loss, runs it backward, and removes it again; only the parameters
+// stay.
 class ScalarEngine final : public Engine {
  public:
   ScalarEngine(const Config& config, const std::vector<double>& weights)

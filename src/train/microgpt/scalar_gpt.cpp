@@ -31,6 +31,8 @@ Row rms_norm(const Row& x) {
   return scale(x, (mean_square + kNormEpsilon).pow(-0.5));
 }
 
+// softmax(x)[i] = exp(x[i]) / sum of exp(x[j]). Subtracting the largest x from all does not change
+// the result.
 Row softmax(const Row& x) {
   Graph& graph = x.graph();
   const auto data = x.data();

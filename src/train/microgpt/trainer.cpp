@@ -73,6 +73,7 @@ double Trainer::step() {
   return loss;
 }
 
+// Draws a token from softmax(logits / temperature).
 Token Trainer::draw(std::span<const double> logits) {
   probabilities_.assign(logits.begin(), logits.end());
   const double inverse_temperature = std::pow(config_.temperature, -1.0);

@@ -10,6 +10,7 @@
 
 namespace limpid::microgpt {
 
+// Runs an engine on a dataset: shuffled documents in batches, one Adam step per batch.
 class Trainer {
  public:
   using MakeEngine =

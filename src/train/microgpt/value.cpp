@@ -71,6 +71,7 @@ Value Graph::sum(const Row& a) {
   return push(total, {Operation::kSum, static_cast<uint32_t>(a.size()), a.first(), 0, 0, 0});
 }
 
+// Sets the gradient of the loss to 1 and all others to 0, then applies the chain rule downwards.
 void Graph::backward(Value loss) {
   std::fill_n(grad_.begin(), size_, 0.0);
   grad_[loss.id()] = 1.0;

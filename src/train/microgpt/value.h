@@ -107,6 +107,7 @@ class Graph {
   Value binary(Value a, Value b, double data, double slope_a, double slope_b) {
     return push(data, {Operation::kBinary, 2, a.id(), b.id(), slope_a, slope_b});
   }
+  // A dot is one node, not 2 n - 1: a row of 16 products needs one node and one pass instead of 31.
   Value dot(const Row& a, const Row& b);
   // One dot with x for each of n_rows consecutive rows that begin at node `first`.
   Row dots(NodeId first, size_t n_rows, const Row& x);

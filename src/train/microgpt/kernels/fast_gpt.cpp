@@ -50,6 +50,7 @@ void rms_norm_backward(const FastModel<T>& model, const T* x, const T* scale, co
   }
 }
 
+// x = token embedding + position embedding, for all rows.
 template <typename T>
 void embed(const FastModel<T>& model) {
   for (int64_t d = 0; d < model.n_documents; ++d) {
@@ -64,6 +65,8 @@ void embed(const FastModel<T>& model) {
   }
 }
 
+// Selects the kernel for the head size and runs it on each document. Attention is the only step
+// that must not mix documents; all other steps treat the rows of a batch as one matrix.
 template <typename T>
 void attend(const FastModel<T>& model, const LayerActivations<T>& saved, bool forward) {
   const Attention<T> whole_heads = lane_attention<T>(model.head_dim, forward);
@@ -73,6 +76,9 @@ void attend(const FastModel<T>& model, const LayerActivations<T>& saved, bool fo
   for (int64_t d = 0; d < model.n_documents; ++d) attention(model, saved, model.documents[d], d);
 }
 
+// One layer for all rows: x -> middle = x + attention(norm(x)) -> y = middle +
+// fc2(relu(fc1(norm(middle)))). All intermediate results are kept in layer.saved for the backward
+// pass. product<T, true> adds the residual while it writes its result.
 template <typename T>
 void layer_forward(const FastModel<T>& model, const FastLayer<T>& layer, T* y) {
   const LayerActivations<T>& saved = layer.saved;

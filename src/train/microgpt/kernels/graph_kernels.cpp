@@ -35,6 +35,7 @@ inline void add_scaled(double* y, const double* x, double scale, size_t n) {
   for (; i < n; ++i) y[i] += x[i] * scale;
 }
 
+// Adds gradient * d node / d operand to the gradient of each operand.
 inline void pass_on(const GraphArrays& graph, const Node& node, double gradient) {
   double* grad = graph.grad;
   const double* data = graph.data;

@@ -41,11 +41,15 @@ inline T* pairs(const FastModel<T>& model, const LayerActivations<T>& layer, int
   return layer.probabilities + (document * model.width + feature) * n_pairs;
 }
 
+// 1 / sqrt(head_dim)
 template <typename T>
 inline T score_scale(const FastModel<T>& model) {
   return T{1} / static_cast<T>(__builtin_sqrt(static_cast<double>(model.head_dim)));
 }
 
+// For each position: scores with all keys up to it, the softmax over them, and the weighted sum of
+// the values. The largest score is subtracted before exp, so exp cannot overflow. The weighted sum
+// is divided by the total at the end.
 template <typename T, int kHead>
 void lane_attention_forward(const FastModel<T>& model, const LayerActivations<T>& layer,
                             const FastDocument& document, int64_t index) {

@@ -200,6 +200,7 @@ inline void turn(const T* from, int64_t from_stride, int64_t rows, int64_t cols,
   }
 }
 
+// 1 / n!, the coefficients of the Taylor series of e^x.
 template <typename T>
 constexpr T one_over_factorial(int n) {
   double factorial = 1;
