@@ -9,18 +9,29 @@
 namespace limpid {
 namespace {
 
-// One prompt on its way through the batch.
+// One prompt and its continuation.
 struct Row {
   Row(const Engine& engine, const GenerationOptions& options) : continuation(engine, options) {}
 
   Continuation continuation;
   SequenceId sequence = 0;
-  std::vector<TokenId> tokens;   // evaluated
-  std::vector<TokenId> pending;  // to be evaluated; logits are wanted after the last
+  std::vector<TokenId> tokens;   // evaluated tokens, whose keys and values are in the cache
+  std::vector<TokenId> pending;  // tokens to evaluate next; the last one needs logits
   int64_t n_ctx = 0;
   bool in_prompt = true;
 };
 
+// Runs all prompts together. A step of the model takes some tokens of each row: one pass over the
+// weights serves all of them, and decoding is bound by that pass. Rows begin with their prompts,
+// several tokens per step, and go on with one token per step:
+//
+//   step  row 0              row 1
+//   1     prompt [0, 300)    prompt [0, 212)      n_batch = 512 tokens
+//   2     answer token 1     prompt [212, 500)
+//   3     answer token 2     answer token 1
+//
+// A row's result does not depend on the other rows: the executor sums each output element in an
+// order that does not depend on the number of rows.
 class Batch {
  public:
   Batch(const LanguageModel& model, std::span<const std::string> prompts,
@@ -40,7 +51,7 @@ class Batch {
                                    context_needed(std::ssize(row.pending), options.n_predict));
       row.continuation.begin(row.pending);
       row.continuation.timings().n_prompt = std::ssize(row.pending);
-      // Only the room that this row can use is taken, in whole blocks.
+      // Reserve only as many positions as this row can use, in whole blocks.
       const int64_t n_free = row.n_ctx - std::ssize(row.pending);
       const int64_t n_more = options.n_predict < 0 ? n_free : std::min(options.n_predict, n_free);
       const int64_t n_used = std::ssize(row.pending) + n_more;
@@ -60,7 +71,7 @@ class Batch {
   }
 
  private:
-  // Evaluates some of what is pending and samples; false when all rows have ended.
+  // Evaluates some of the pending tokens and samples. Returns false when all rows have ended.
   bool step() {
     const auto start = std::chrono::steady_clock::now();
     for (Row& row : rows_) make_room(row);
@@ -84,7 +95,7 @@ class Batch {
     return true;
   }
 
-  // Cancels, or shifts a row's context when it is full.
+  // Ends a cancelled row, and shifts the context of a full one.
   void make_room(Row& row) {
     if (row.continuation.finished()) return;
     if (row.continuation.options().cancel.cancelled()) {
@@ -99,7 +110,8 @@ class Batch {
     if (row.continuation.finished()) give(row);
   }
 
-  // Every row that generates gets its token; prompts share what is left of n_batch, in order.
+  // Chooses the tokens of the next step. Every row that generates gets its one token; the rows that
+  // are still in their prompts share the rest of n_batch, in order.
   void plan() {
     items_.clear();
     stepped_.clear();
@@ -122,12 +134,14 @@ class Batch {
     }
   }
 
+  // Samples the row's next token. It is evaluated in the next step.
   void sample(Row& row, std::span<const float> logits) {
     row.in_prompt = false;
     if (const auto token = row.continuation.next(logits)) row.pending = {*token};
     give(row);
   }
 
+  // Passes new text of the row to the caller.
   void give(Row& row) {
     const std::string piece = row.continuation.take_text();
     if (on_text_ && !piece.empty()) on_text_(static_cast<size_t>(&row - rows_.data()), piece);
@@ -138,7 +152,7 @@ class Batch {
   std::vector<Row> rows_;
   std::unique_ptr<KvCache> cache_;
   std::vector<StepItem> items_;
-  std::vector<Row*> stepped_;  // the row of each item
+  std::vector<Row*> stepped_;  // the row of each of items_
   std::vector<float> logits_;
 };
 

@@ -10,12 +10,13 @@
 namespace limpid {
 namespace {
 
+// The order of candidates. Equal logits are ordered by id, so the order is unique.
 bool better(const Candidate& a, const Candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
-// Up to here a heap of the best beats selecting by partition: most of the vocabulary costs one
-// comparison.
+// Up to this many, a heap of the best (std::partial_sort) is faster than a partition
+// (std::nth_element): most of the vocabulary then costs one comparison each.
 constexpr int64_t kHeapSelection = 1024;
 
 }  // namespace
@@ -46,6 +47,7 @@ std::span<Candidate> Candidates::edit() {
   return items_;
 }
 
+// While no candidate has been removed or moved, a candidate's index is its id.
 Candidate* Candidates::find(TokenId id) {
   n_sorted_ = 0;
   probabilities_known_ = false;
@@ -58,6 +60,7 @@ Candidate* Candidates::find(TokenId id) {
   return found == items_.end() ? nullptr : &*found;
 }
 
+// The first n_sorted_ candidates are already the best, so only the others are looked at.
 void Candidates::sort_best(int64_t n) {
   n = std::clamp<int64_t>(n, 0, size());
   if (n <= n_sorted_) return;
@@ -109,10 +112,11 @@ float Candidates::max_logit() const {
   return best;
 }
 
+// Softmax. The largest logit is subtracted first, so that no exponential overflows.
 void Candidates::compute_probabilities() {
   if (probabilities_known_) return;
   const float max = max_logit();
-  // Not finite: nothing left, all banned, or a sampler wrote NaN or infinity.
+  // Not finite when no candidate is left, all are banned, or a sampler wrote NaN or infinity.
   LIMPID_CHECK(ArgumentError, std::isfinite(max),
                "[sampler] no token is left to choose from: bias, ignore_eos or a sampler banned "
                "all of them");
@@ -123,12 +127,14 @@ void Candidates::compute_probabilities() {
     sum += weights[i];
   }
   LIMPID_CHECK(ArgumentError, std::isfinite(sum),
-               "[sampler] a sampler made a logit NaN or infinite");
+               "[sampler] a sampler set a logit to NaN or infinity");
   for (size_t i = 0; i < items_.size(); ++i)
     items_[i].probability = static_cast<float>(weights[i] / sum);
   probabilities_known_ = true;
 }
 
+// Philox maps (position, stream) under the key `seed` to four random words. 53 bits of the first
+// two become a double in [0, 1): a double holds 53 bits exactly.
 double SamplerContext::uniform(uint32_t stream) const {
   const auto at = static_cast<uint64_t>(position());
   const auto words =

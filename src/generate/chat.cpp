@@ -21,10 +21,12 @@ TemplateInputs inputs_of(std::span<const Message> messages) {
   return inputs;
 }
 
+// Encodes a conversation with the model's own template.
 std::vector<TokenId> encode(Engine& engine, std::span<const Message> messages) {
   return encode_chat(*engine.tokenizer(), engine.chat_template(), inputs_of(messages));
 }
 
+// Whether the template itself raises an error for these messages.
 bool refuses(Engine& engine, std::span<const Message> messages) {
   try {
     encode(engine, messages);
@@ -34,7 +36,7 @@ bool refuses(Engine& engine, std::span<const Message> messages) {
   }
 }
 
-// The template takes a user message, and refuses it after a system message.
+// Whether the template accepts a user message but refuses the same after a system message.
 bool refuses_system_messages(Engine& engine) {
   const Message messages[] = {{"system", kDefaultSystemPrompt}, {"user", "Hello"}};
   return refuses(engine, messages) && !refuses(engine, std::span(messages).last(1));
@@ -42,12 +44,20 @@ bool refuses_system_messages(Engine& engine) {
 
 }  // namespace
 
+// The conversation and its session. The prompt is rendered anew for each answer; the session keeps
+// the common prefix with the tokens that it has evaluated, so a turn costs only its own tokens.
+//
+// When the context is full, the oldest turns are left out. A turn is a user message and all that
+// follows up to the next one; what precedes the first user message always stays:
+//
+//   [system] [user answer] [user answer] [user]
+//   turn_starts   1             3          5     indices into `messages`
 struct Chat::State {
   State(LanguageModel language_model, const ChatOptions& chat_options)
       : model(language_model),
         options(chat_options),
         session(std::move(language_model), chat_options.session) {
-    engine_of(model)->tokenizer();  // throws when there is none, as the next line does
+    engine_of(model)->tokenizer();  // throws when there is none; so does the next line
     engine_of(model)->chat_template();
     if (!options.system) {
       options.system = refuses_system_messages(*engine_of(model)) ? "" : kDefaultSystemPrompt;
@@ -55,6 +65,7 @@ struct Chat::State {
     clear();
   }
 
+  // Replaces the conversation. An open answer ends, and does not become a message.
   void assign(std::vector<Message> new_messages) {
     if (answering != nullptr) std::exchange(answering, nullptr)->stop();
     messages = std::move(new_messages);
@@ -67,8 +78,10 @@ struct Chat::State {
 
   // The prompt of the next answer.
   Prompt prompt() const;
-  // When the context is full after `n_sampled` tokens of an answer.
+  // A prompt that drops at least one more turn, for a context that is full after `n_sampled` tokens
+  // of an answer; nothing when only the last turn is left or it does not fit.
   std::optional<Prompt> shorter_prompt(int64_t n_sampled);
+  // The options of an answer, with a chat's own defaults.
   GenerationOptions reply_options() const;
 
   void check_idle() const {
@@ -81,12 +94,12 @@ struct Chat::State {
   ChatOptions options;
   Session session;
   std::vector<Message> messages;
-  int64_t n_dropped_messages = 0;      // that the last prompt lacked; they stay out
-  SessionStream* answering = nullptr;  // the open stream, whose answer will join the messages
+  int64_t n_dropped_messages = 0;      // missing from the last prompt; they stay out
+  SessionStream* answering = nullptr;  // the open stream; its answer will become a message
 
  private:
   std::vector<std::ptrdiff_t> turn_starts() const;
-  // How many turns the last prompt lacked.
+  // How many turns were missing from the last prompt.
   std::ptrdiff_t n_turns_dropped(std::span<const std::ptrdiff_t> turns) const {
     return std::count_if(turns.begin(), turns.end(), [&](std::ptrdiff_t start) {
       return start - turns.front() < n_dropped_messages;
@@ -97,7 +110,7 @@ struct Chat::State {
                           int64_t n_sampled) const;
 };
 
-// Where in `messages` each turn begins.
+// The index in `messages` at which each turn begins.
 std::vector<std::ptrdiff_t> Chat::State::turn_starts() const {
   std::vector<std::ptrdiff_t> starts;
   for (std::ptrdiff_t i = 0; i < std::ssize(messages); ++i) {
@@ -106,7 +119,7 @@ std::vector<std::ptrdiff_t> Chat::State::turn_starts() const {
   return starts;
 }
 
-// Without the first `n_dropped` turns.
+// The prompt without the first `n_dropped` turns.
 Prompt Chat::State::prompt_without(std::span<const std::ptrdiff_t> turns,
                                    std::ptrdiff_t n_dropped) const {
   std::vector<Message> left = messages;
@@ -121,9 +134,9 @@ Prompt Chat::State::prompt_without(std::span<const std::ptrdiff_t> turns,
   return prompt;
 }
 
-// Drops no fewer than the first `n_dropped` turns, and no more than it takes to make room for the
-// rest of an answer; but never the last one. The more turns are dropped the shorter is the prompt,
-// so their number is found by halving.
+// Drops at least the first `n_dropped` turns, and as few more as it takes to make room for the rest
+// of an answer; never the last turn. The prompt gets shorter with each turn dropped, so the number
+// is found by binary search: each try renders and encodes the conversation.
 Prompt Chat::State::prompt_with_room(std::span<const std::ptrdiff_t> turns,
                                      std::ptrdiff_t n_dropped, int64_t n_sampled) const {
   const int64_t n_ctx = session.n_ctx();
@@ -177,7 +190,7 @@ GenerationOptions Chat::State::reply_options() const {
 
 namespace {
 
-// A session's stream whose answer joins the messages when it ends, for whatever reason.
+// A session's stream whose answer becomes a message when the stream ends, for any reason.
 class ReplyStream : public TextStream::Source {
  public:
   ReplyStream(std::shared_ptr<Chat::State> chat, const Prompt& prompt)
@@ -207,7 +220,8 @@ class ReplyStream : public TextStream::Source {
     if (chat_->options.overflow == ContextPolicy::kError) return {};
     return [chat = chat_.get()](int64_t n_sampled) { return chat->shorter_prompt(n_sampled); };
   }
-  // Adds the answer once. Chat::clear takes `answering` away, and the answer is then not added.
+  // Adds the answer, once. Chat::clear and Chat::assign reset `answering`; the answer is then
+  // forgotten.
   void end() {
     if (chat_->answering != &stream_) return;
     chat_->answering = nullptr;

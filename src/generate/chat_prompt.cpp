@@ -9,11 +9,12 @@
 namespace limpid {
 namespace {
 
-// A control token holds only bytes that the template wrote, so neither a user's text nor what the
-// template makes of it can begin, end or be one. What lies between control tokens is encoded with
-// no control token allowed.
+// The renderer traces each byte to its origin: the template or the inputs. A match of a control
+// token counts only when all of its bytes come from the template. So neither a user's text, nor
+// what the template makes of it, can begin, end or be a control token. The text between two control
+// tokens is encoded with no control token allowed.
 std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedView rendered) {
-  std::vector<bool> by_template;  // of each byte
+  std::vector<bool> by_template;  // for each byte: whether the template wrote it
   rendered.for_each_run([&](std::string_view run, jinja::Origin origin) {
     by_template.insert(by_template.end(), run.size(), origin == jinja::Origin::kTemplate);
   });
@@ -33,7 +34,7 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedVi
       .for_each_match(
           text, all, [&](size_t place) { return by_template[place]; }, work,
           [&](TokenId id, size_t begin, size_t end) {
-            if (!tokenizer.is_control(id)) return;  // a user-defined token is found as in any text
+            if (!tokenizer.is_control(id)) return;  // encode() finds user-defined tokens itself
             encode_until(begin);
             ids.push_back(id);
             from = end;
@@ -42,6 +43,7 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedVi
   return ids;
 }
 
+// The text of a token, or "" without one.
 std::string piece_of(const Tokenizer& tokenizer, const std::optional<TokenId>& id) {
   return id ? tokenizer.spec().pieces[static_cast<size_t>(*id)] : "";
 }

@@ -9,11 +9,12 @@
 namespace limpid {
 namespace {
 
+// The ids that end the text, sorted: those of the options and of the model.
 std::vector<TokenId> all_stop_ids(const Tokenizer* tokenizer, const GenerationOptions& options) {
   std::vector<TokenId> ids = options.stop_ids;
   if (tokenizer != nullptr) {
     ids.insert(ids.end(), tokenizer->spec().stop_ids.begin(), tokenizer->spec().stop_ids.end());
-    // A control token never appears as text, so a stop string that spells one means the token.
+    // Control tokens are not part of the text, so a stop string that spells one means the token.
     for (const std::string& stop : options.stop) {
       const auto id = tokenizer->find(stop);
       if (id && tokenizer->is_control(*id)) ids.push_back(*id);
@@ -24,6 +25,7 @@ std::vector<TokenId> all_stop_ids(const Tokenizer* tokenizer, const GenerationOp
   return ids;
 }
 
+// Returns `options` after checking their ranges.
 const GenerationOptions& checked(const GenerationOptions& options, bool has_tokenizer) {
   LIMPID_CHECK(ArgumentError, options.n_predict >= GenerationOptions::kUntilContextIsFull,
                "[generate] n_predict is {}, must be 0 or more, -1 (until the model stops) or -2 "
@@ -59,8 +61,8 @@ void Continuation::begin(std::span<const TokenId> prompt) {
   };
   const bool at_start = std::none_of(prompt.begin(), prompt.end(), is_text);
   decoder_.emplace(tokenizer_, options_.show_special, at_start);
-  // The text goes on where the prompt ended, and its last character may lack bytes; a character has
-  // at most four.
+  // The text continues the prompt, whose last character may be incomplete. Push the last tokens, as
+  // many as a character has bytes at most, and discard their text.
   constexpr size_t kTail = 4;
   for (const TokenId id : prompt.last(std::min(prompt.size(), kTail))) {
     if (is_text(id)) decoder_->push(id);
@@ -114,8 +116,8 @@ std::optional<TokenId> Continuation::next(std::span<const float> logits) {
 void Continuation::finish(StopReason reason) {
   if (finished()) return;
   result_.stop_reason = reason;
-  // A character that lacks bytes comes with them when the sequence goes on; a text that has ended
-  // shows that it is damaged.
+  // An incomplete character at the end is completed when the sequence goes on. When the text has
+  // ended it never will be, so the decoder gives it out as damaged.
   if (decoder_ && reason == StopReason::kEndOfText) give(matcher_.push(decoder_->finish()));
   give(matcher_.finish());
 }
@@ -142,6 +144,7 @@ int64_t Continuation::n_keep() const {
   return std::max<int64_t>(wanted, has_bos ? 1 : 0);
 }
 
+// Without a limit on the answer, a third of the prompt is a guess at its length.
 int64_t context_needed(int64_t n_tokens, int64_t n_predict) {
   const int64_t n_more = n_predict < 0 ? (n_tokens + 2) / 3 : n_predict;
   return n_tokens + std::min(n_more, INT64_MAX - n_tokens);
@@ -152,7 +155,7 @@ std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep) {
   const int64_t n_dropped = (std::ssize(tokens) - n_kept) / 2;
   LIMPID_CHECK(
       ArgumentError, n_dropped > 0,
-      "[session] nothing to drop: {} of {} tokens are to be kept; lower n_keep or raise n_ctx",
+      "[session] nothing to drop: {} of {} tokens must be kept; lower n_keep or raise n_ctx",
       n_kept, tokens.size());
   std::vector<TokenId> left(tokens.begin(), tokens.begin() + n_kept);
   left.insert(left.end(), tokens.begin() + n_kept + n_dropped, tokens.end());

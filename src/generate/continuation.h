@@ -1,5 +1,5 @@
-// The part of generation that needs no model: from logits to tokens, to text, to the reason to
-// stop.
+// The part of generation that needs no model: from logits to tokens, from tokens to text, and the
+// decision to stop.
 #pragma once
 
 #include <optional>
@@ -16,36 +16,45 @@
 
 namespace limpid {
 
-// One sequence's continuation. Whoever evaluates tokens (a Session, a batch) feeds it logits:
+// The continuation of one sequence. Its owner (a Session's stream, a batch) evaluates tokens and
+// passes the logits in:
+//
 //   while (!continuation.finished()) {
 //     const auto token = continuation.next(logits);
 //     …evaluate *token, giving logits…
 //   }
+//
+// Each token takes this path: the sampler chain chooses an id; a stop id ends the text; the decoder
+// turns ids into whole UTF-8; the stop matcher holds back text that may be the start of a stop
+// string; what remains is ready for take_text().
 class Continuation {
  public:
   // Throws ArgumentError for options out of range, and for stop strings when there is no tokenizer.
   Continuation(const Engine& engine, const GenerationOptions& options);
 
-  // The sequence so far. To be called once, before the first next().
+  // Sets the sequence so far. Must be called once, before the first next().
   void begin(std::span<const TokenId> prompt);
-  // The prompt has become one of `n` tokens, which lacks so many of a chat's messages.
+  // The prompt now has `n` tokens, and lacks `n_dropped_messages` of a chat's messages. Called
+  // again when a chat shortens its prompt in the middle of an answer.
   void set_prompt(int64_t n, int64_t n_dropped_messages);
 
-  // Samples from `logits` [vocab_size] of the sequence's last token. Gives the token that was
-  // added to the text, which is to be evaluated before the next call; nothing when there is none.
+  // Samples from `logits` [vocab_size] of the sequence's last token. Returns the token that was
+  // added to the text; the caller must evaluate it before the next call. Returns nothing when the
+  // text has ended.
   std::optional<TokenId> next(std::span<const float> logits);
-  // Ends it from outside.
+  // Ends the continuation from outside.
   void finish(StopReason reason);
   bool finished() const { return result_.stop_reason != StopReason::kNone; }
 
-  // Text that became ready since the last call: whole UTF-8, and no part of a stop string.
+  // Returns the text that became ready since the last call: whole UTF-8, without any part of a stop
+  // string.
   std::string take_text();
 
-  // Before evaluating one more token of a sequence that holds `n_tokens` of `n_ctx`: false when
-  // there is room; true when the context is to be shifted. Ends the continuation, or throws
-  // ContextOverflowError, as the options say.
+  // Called before one more token is evaluated, for a sequence that holds `n_tokens` of `n_ctx`.
+  // Returns false when there is room, and true when the caller must shift the context. Otherwise
+  // ends the continuation or throws ContextOverflowError, as the options say.
   bool needs_shift(int64_t n_tokens, int64_t n_ctx);
-  // Tokens at the front that a shift keeps: n_keep, and BOS in any case.
+  // The number of tokens at the front that a shift keeps: n_keep, and BOS in any case.
   int64_t n_keep() const;
 
   const GenerationOptions& options() const { return options_; }
@@ -57,23 +66,23 @@ class Continuation {
   void give(const std::string& text);
 
   GenerationOptions options_;
-  std::shared_ptr<const Tokenizer> tokenizer_;  // or null
+  std::shared_ptr<const Tokenizer> tokenizer_;  // may be null
   std::vector<TokenId> stop_ids_;               // sorted
   SamplerChain chain_;
   StopMatcher matcher_;
   RepetitionDetector repetition_;
   std::optional<StreamDecoder> decoder_;
-  std::vector<TokenId> history_;  // grows also where a context shift shortens the sequence
+  std::vector<TokenId> history_;  // all tokens; a context shift does not shorten it
   int64_t n_prompt_ = 0;
   std::string ready_;
   GenerationResult result_;
 };
 
-// The context that holds `n_tokens` and what is to be generated after them; the number that
-// ContextOverflowError::n_needed speaks of.
+// The size of a context that holds `n_tokens` and the tokens to be generated after them; see
+// ContextOverflowError::n_needed.
 int64_t context_needed(int64_t n_tokens, int64_t n_predict);
 
-// What a context shift leaves of `tokens`: the first n_keep, and the newer half of the others.
+// The tokens that remain after a context shift: the first n_keep, and the newer half of the others.
 // Throws ArgumentError when there is nothing to drop.
 std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep);
 

@@ -16,7 +16,7 @@ namespace limpid {
 DType cache_dtype(const std::string& name) {
   if (name == "f16") return DType::kF16;
   if (name == "f32") return DType::kF32;
-  throw ArgumentError(fmt::format("no KV cache of type {}; choose f16 or f32", name));
+  throw ArgumentError(fmt::format("unknown KV cache type {}; choose f16 or f32", name));
 }
 
 std::shared_ptr<const Checkpoint> open_header(const std::string& path, const OpenOptions& options) {
@@ -94,7 +94,7 @@ std::unique_ptr<KvCache> Engine::make_cache(int64_t n_positions) {
         KvLayout{spec.n_layers, spec.n_kv_heads, spec.head_dim, n_blocks, k, v}.n_bytes();
     const uint64_t available = available_memory();
     LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
-                 "a KV cache of {} tokens needs {} MiB, and {} MiB are available: use a smaller "
+                 "a KV cache of {} tokens needs {} MiB, but {} MiB are available: use a smaller "
                  "context (OpenOptions::n_ctx) or "
                  "fewer sequences",
                  n_positions, wanted >> 20U, available >> 20U);

@@ -17,12 +17,14 @@
 
 namespace limpid {
 
+// One opened model, shared by all sessions, chats and batches that use it.
 class Engine {
  public:
-  // Throws FormatError, UnsupportedError, ArgumentError, ResourceError. A checkpoint without a
-  // tokenizer opens too; a tokenizer that is there but cannot be built exactly is an error.
+  // Opens a model: executor, checkpoint, plan of memory, tokenizer, weights. Throws FormatError,
+  // UnsupportedError, ArgumentError, ResourceError. A checkpoint without a tokenizer opens too; a
+  // tokenizer that cannot be reproduced exactly is an error.
   static std::shared_ptr<Engine> open(const std::string& path, const OpenOptions& options = {});
-  // For a model that was built elsewhere; `tokenizer` may be null.
+  // For a model that was built elsewhere. `tokenizer` may be null.
   Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer,
          OpenOptions options, MemoryPlan plan);
 
@@ -36,16 +38,18 @@ class Engine {
   bool has_tokenizer() const { return tokenizer_ != nullptr; }
   // Throws UnsupportedError when there is none.
   const std::shared_ptr<const Tokenizer>& tokenizer() const;
-  // The template's source: the options' own, else tokenizer.chat_template, or
+  // The template's source: from the options, or tokenizer.chat_template, or, with a name,
   // tokenizer.chat_template.<name>. Empty when there is none.
   std::string chat_template_source(const std::string& name = "") const;
-  // Parsed once. Throws UnsupportedError when there is none or it cannot be parsed.
+  // The template, parsed at the first call. Throws UnsupportedError when there is none or it cannot
+  // be parsed.
   const ChatTemplate& chat_template();
 
-  // A cache for `n_positions` in all, of the dtypes that the options name.
+  // A cache for `n_positions` in total, of the dtypes that the options name.
   std::unique_ptr<KvCache> make_cache(int64_t n_positions);
 
-  // Model::step, with the logits copied into `logits`. Threads that call it take turns.
+  // Runs one step of the model and copies its logits into `logits`: the model's own buffer is
+  // overwritten by the next step. When several threads call it, one runs after another.
   void step(KvCache& cache, std::span<const StepItem> items, std::vector<float>& logits);
 
  private:
@@ -58,19 +62,19 @@ class Engine {
   std::mutex step_mutex_;
 };
 
-// The engine of a handle.
+// The engine behind a handle.
 const std::shared_ptr<Engine>& engine_of(const LanguageModel& model);
 
 // The steps of Engine::open, for programs that need only some of them.
 //
-// Metadata and views of the tensors, with what the options say in place of the files' own.
+// Metadata and views of the tensors. Values of the options replace those of the files.
 std::shared_ptr<const Checkpoint> open_header(const std::string& path, const OpenOptions& options);
 // `checkpoint` itself, or what OpenOptions::quantize makes of it.
 std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
                                             const OpenOptions& options);
 std::unique_ptr<Executor> make_executor(const OpenOptions& options);
 
-// The dtype that a cache option names, "f16" or "f32"; throws ArgumentError listing these.
+// The dtype of a cache option, "f16" or "f32". Throws ArgumentError, which lists these, for others.
 DType cache_dtype(const std::string& name);
 
 }  // namespace limpid

@@ -9,7 +9,8 @@
 namespace limpid {
 namespace {
 
-// log sum_i e^logits[i], relative to the largest so that nothing overflows.
+// log sum_i e^logits[i]. The largest logit is factored out so that no exponential overflows: log
+// sum e^x = max + log sum e^(x - max). A token's log-probability is its logit minus this number.
 double log_sum_exp(std::span<const float> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;

@@ -1,4 +1,4 @@
-// How likely the model found a token in its place.
+// Log-probabilities: how likely the model found each token in its place.
 #pragma once
 
 #include <span>
@@ -8,8 +8,9 @@
 
 namespace limpid {
 
-// Of `chosen` and of the `n_best` likeliest tokens, from logits [vocab_size]; sums in f64.
-// `tokenizer` may be null, or know fewer tokens than there are logits: pieces are then empty.
+// The log-probabilities of `chosen` and of the `n_best` most likely tokens, from logits
+// [vocab_size], computed in f64. `tokenizer` may be null or know fewer tokens than there are
+// logits; the pieces of unknown tokens are empty.
 TokenLogprobs token_logprobs(std::span<const float> logits, TokenId chosen, int64_t n_best,
                              const Tokenizer* tokenizer);
 

@@ -1,4 +1,4 @@
-// Computes the plan of memory from a checkpoint's header.
+// Computes how much memory a model needs, from the header of its checkpoint.
 #pragma once
 
 #include "checkpoint/checkpoint.h"
@@ -8,11 +8,12 @@
 
 namespace limpid {
 
-// `options.n_ctx` 0 takes the model's own context, or the largest multiple of 256 of it that fits
-// beside the weights.
+// With `options.n_ctx` 0, plans for the model's own context or, if that does not fit beside the
+// weights, for the largest multiple of 256 positions that does.
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             const OpenOptions& options);
-// Throws ResourceError, with the numbers and what to reduce, when the plan does not fit.
+// Throws ResourceError when the plan does not fit. The message has the numbers and says what to
+// reduce.
 void check_memory_plan(const MemoryPlan& plan);
 
 }  // namespace limpid

@@ -7,6 +7,7 @@
 namespace limpid {
 namespace {
 
+// Reads optional settings: an absent key leaves the value as it is.
 class Reader {
  public:
   Reader(const Metadata& metadata, const std::string& path) : metadata_(metadata), path_(path) {}
@@ -51,7 +52,7 @@ SamplerOptions model_sampler_options(const Metadata& metadata, const std::string
   reader.number("xtc_threshold", options.xtc_threshold);
   reader.integer("penalty_last_n", -1, options.repeat_last_n);
   reader.number("penalty_repeat", options.repeat_penalty);
-  if (options.repeat_penalty == 0) options.repeat_penalty = 1;  // how some files write "off"
+  if (options.repeat_penalty == 0) options.repeat_penalty = 1;  // some files write 0 for "off"
   return options;
 }
 

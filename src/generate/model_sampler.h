@@ -1,4 +1,4 @@
-// The samplers that a model's publisher recommends.
+// The sampler options that a model's publisher recommends.
 #pragma once
 
 #include "checkpoint/metadata.h"
@@ -6,10 +6,11 @@
 
 namespace limpid {
 
-// SamplerOptions{} but for what general.sampling.* state (GGUF's keys; a Hugging Face folder's
-// generation_config.json is translated into them): temp, top_k, top_p, min_p, xtc_probability,
-// xtc_threshold, penalty_last_n, penalty_repeat. Throws UnsupportedError naming a key of the wrong
-// type, FormatError one that is no finite number or out of range.
+// The defaults of SamplerOptions, replaced where general.sampling.* has a value: temp, top_k,
+// top_p, min_p, xtc_probability, xtc_threshold, penalty_last_n, penalty_repeat. These keys are
+// GGUF's; a Hugging Face folder's generation_config.json is translated into them. Throws
+// UnsupportedError for a key of the wrong type, and FormatError for a number that is not finite or
+// is out of range. Both name the key.
 SamplerOptions model_sampler_options(const Metadata& metadata, const std::string& path);
 
 }  // namespace limpid

@@ -1,4 +1,6 @@
-// Philox4x32-10: random numbers as a function of a key and a counter.
+// Philox4x32-10: random numbers as a function of a key and a counter. Such a generator has no state
+// to advance: the random numbers of position 1,000 are computed directly, and a sequence gets the
+// same numbers whatever is sampled beside it.
 #pragma once
 
 #include <array>
@@ -6,8 +8,10 @@
 
 namespace limpid {
 
-// Four words for `counter` under `key`: ten rounds, constants as published (Salmon, Moraes, Dror &
-// Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", table 2 and section 3.3).
+// Four random words for `counter` under `key`. Each of ten rounds multiplies two words to 64 bits,
+// mixes the high halves with the other two words and the key, and swaps places; the key changes by
+// constants between rounds. Constants as published (Salmon, Moraes, Dror & Shaw 2011, "Parallel
+// random numbers: as easy as 1, 2, 3", table 2 and section 3.3).
 inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
                                           std::array<uint32_t, 2> key) {
   constexpr uint64_t kMultiplier0 = 0xD2511F53;

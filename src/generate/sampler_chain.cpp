@@ -11,10 +11,12 @@
 namespace limpid {
 namespace {
 
+// The stream of random numbers (SamplerContext::uniform) that draws the token.
 constexpr uint32_t kDrawStream = 0;
-// Dividing logits by less would leave the range of a float.
+// Logits divided by a smaller temperature could leave the range of a float.
 constexpr float kLeastTemperature = 1e-6F;
 
+// A sampler's name in SamplerOptions::order, and how to create it from the options.
 struct NamedSampler {
   std::string_view name;
   std::shared_ptr<Sampler> (*make)(const SamplerOptions& o);
@@ -45,7 +47,7 @@ std::string all_names() {
 }
 
 uint64_t random_seed() {
-  // 32 bits, so that it can be typed again.
+  // 32 bits, short enough for a user to type again.
   return std::random_device{}() & 0xFFFFFFFFU;
 }
 
@@ -74,15 +76,16 @@ void check_options(const SamplerOptions& o) {
                o.min_keep);
 }
 
-// Sorting needs an order, which NaN has not; a custom sampler may have written one.
+// Sorting needs an order, and NaN has none. A custom sampler may have written one.
 void check_logits(const Sampler& sampler, const Candidates& candidates) {
   for (const Candidate& c : candidates.items()) {
     LIMPID_CHECK(ArgumentError, c.logit < std::numeric_limits<float>::infinity(),
-                 "[sampler] sampler '{}' made the logit of token {} {}", sampler.name(), c.id,
+                 "[sampler] sampler '{}' set the logit of token {} to {}", sampler.name(), c.id,
                  c.logit);
   }
 }
 
+// "top_k;top_p" -> {"top_k", "top_p"}. Empty names are skipped.
 std::vector<std::string_view> split_order(std::string_view order) {
   std::vector<std::string_view> names;
   while (!order.empty()) {
@@ -129,7 +132,7 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
     const bool is_custom = custom != options.custom.end();
     auto sampler = is_custom ? *custom : make_sampler(name, options);
     LIMPID_CHECK(ArgumentError, sampler != nullptr,
-                 "[sampler] there is no sampler '{}'; there are {}", name, all_names());
+                 "[sampler] unknown sampler '{}'; the samplers are {}", name, all_names());
     if (!greedy_ || is_custom || sampler->name() == "penalties")
       samplers_.push_back(std::move(sampler));
   }
@@ -146,6 +149,9 @@ void SamplerChain::check_bias(int64_t vocab_size) const {
   }
 }
 
+// The draw: a number u in [0, 1) walks through the candidates and subtracts their probabilities;
+// the token at which it becomes negative is chosen. With probabilities 0.5, 0.3, 0.2 and u = 0.6,
+// the rest is 0.1 and then -0.2: the second token.
 TokenId SamplerChain::sample(std::span<const float> logits, std::span<const TokenId> history) {
   const SamplerContext context{history, seed_};
   candidates_.assign(logits);
@@ -168,7 +174,7 @@ TokenId SamplerChain::sample(std::span<const float> logits, std::span<const Toke
     left -= c.probability;
     if (left < 0) break;
   }
-  return last_possible;  // rounding may leave a rest: the last one gets it
+  return last_possible;  // after rounding a rest may remain; the last candidate gets it
 }
 
 }  // namespace limpid

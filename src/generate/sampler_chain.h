@@ -1,4 +1,4 @@
-// The chain that turns logits into a token.
+// The chain of samplers that turns logits into a token.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,22 @@
 
 namespace limpid {
 
+// Bias, then each sampler in order, then softmax, then one random draw. With temperature 0 the
+// chain is greedy: only bias, penalties and custom samplers run, and the best candidate is taken.
 class SamplerChain {
  public:
-  // `stop_ids` are what ignore_eos bans. Throws ArgumentError for options outside their range, an
-  // unknown name in the order, ids outside the vocabulary.
+  // `stop_ids` are the tokens that ignore_eos bans. Throws ArgumentError for options outside their
+  // range, an unknown name in the order, and ids outside the vocabulary.
   SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                std::span<const TokenId> stop_ids);
 
-  // logits [vocab_size]; `history` the whole sequence, prompt included. Throws ArgumentError for
-  // NaN or infinite logits (naming the token) and when a sampler leaves no token.
+  // Chooses a token from logits [vocab_size]. `history` is the whole sequence, prompt included.
+  // Throws ArgumentError for NaN or infinite logits (naming the token) and when a sampler leaves no
+  // token.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history);
 
   uint64_t seed() const { return seed_; }
-  // What was left at the last sample, with probabilities.
+  // The candidates that were left at the last sample, with probabilities.
   const Candidates& candidates() const { return candidates_; }
 
  private:

@@ -9,7 +9,9 @@
 namespace limpid {
 namespace {
 
-// Keskar et al. 2019, section 4.1 (repeat), and OpenAI's presence and frequency penalties.
+// Makes recent tokens less likely: Keskar et al. 2019, section 4.1 (repeat), and OpenAI's presence
+// and frequency penalties. The recent tokens are sorted, so that equal ones form runs whose lengths
+// are the counts.
 class Penalties : public Sampler {
  public:
   Penalties(int32_t last_n, float repeat, float presence, float frequency)
@@ -33,7 +35,7 @@ class Penalties : public Sampler {
 
  private:
   void penalize(Candidate& candidate, float count) const {
-    // Dividing a negative logit would reward the token.
+    // A negative logit is multiplied: dividing it would make the token more likely.
     candidate.logit = candidate.logit <= 0 ? candidate.logit * repeat_ : candidate.logit / repeat_;
     candidate.logit -= count * frequency_ + presence_;
   }
@@ -43,7 +45,8 @@ class Penalties : public Sampler {
   std::vector<TokenId> recent_;
 };
 
-// Keeps logits within n standard deviations (of all candidates, banned ones aside) below the best.
+// Keeps logits within n standard deviations below the best. Mean and deviation are those of all
+// candidates but the banned ones.
 class TopNSigma : public Sampler {
  public:
   explicit TopNSigma(float n) : n_(n) {}
@@ -71,6 +74,7 @@ class TopNSigma : public Sampler {
   float n_;
 };
 
+// Keeps the k best tokens.
 class TopK : public Sampler {
  public:
   explicit TopK(int32_t k) : k_(k) {}
@@ -83,8 +87,8 @@ class TopK : public Sampler {
   int32_t k_;
 };
 
-// Keeps the tokens whose information content is nearest to the entropy, until their probabilities
-// reach p.
+// Keeps the tokens whose information content -log p is nearest to the entropy, until their
+// probabilities exceed p. Tokens that are much more likely than expected can go too.
 class Typical : public Sampler {
  public:
   Typical(float p, int32_t min_keep) : p_(p), min_keep_(min_keep) {}
@@ -93,8 +97,8 @@ class Typical : public Sampler {
   void apply(Candidates& candidates, const SamplerContext&) override {
     if (p_ >= 1.0F) return;
     candidates.compute_probabilities();
-    // |-log p_i - H| with H = -sum_j p_j log p_j: as log p_i = logit_i - log Z, log Z cancels and
-    // no logarithm is needed: |sum_j p_j logit_j - logit_i|.
+    // The distance is |-log p_i - H| with H = -sum_j p_j log p_j. As log p_i = logit_i - log Z, the
+    // log Z cancels and no logarithm is needed: |sum_j p_j logit_j - logit_i|.
     double expected = 0;
     for (const Candidate& c : candidates.items()) {
       if (c.probability > 0) expected += static_cast<double>(c.probability) * c.logit;
@@ -119,7 +123,8 @@ class Typical : public Sampler {
   int32_t min_keep_;
 };
 
-// Keeps the fewest best tokens whose probabilities reach p.
+// Keeps the fewest best tokens whose probabilities reach p: for p = 0.9 and probabilities 0.6,
+// 0.25, 0.1, 0.05, the first three.
 class TopP : public Sampler {
  public:
   static constexpr int64_t kFirstSort = 256;
@@ -131,7 +136,7 @@ class TopP : public Sampler {
     candidates.compute_probabilities();
     double sum = 0;
     int64_t n = 0;
-    // Most of the vocabulary is never reached: sort as much as is looked at.
+    // Most of the vocabulary is never reached, so sort only as much as is needed: 256, 2048, …
     for (int64_t n_sorted = kFirstSort; n < candidates.size(); n_sorted *= 8) {
       candidates.sort_best(n_sorted);
       const int64_t end = std::min(n_sorted, candidates.size());
@@ -148,7 +153,8 @@ class TopP : public Sampler {
   int32_t min_keep_;
 };
 
-// Keeps tokens at least p times as probable as the best.
+// Keeps tokens that are at least p times as probable as the best one. The ratio of two
+// probabilities is e to the difference of their logits, so no softmax is needed.
 class MinP : public Sampler {
  public:
   MinP(float p, int32_t min_keep) : p_(p), min_keep_(min_keep) {}
@@ -175,8 +181,8 @@ class MinP : public Sampler {
   int32_t min_keep_;
 };
 
-// "Exclude top choices": with some probability drops every token above the threshold but the least
-// probable of them.
+// "Exclude top choices": with some probability, drops all tokens above the threshold except the
+// least probable of them. Tokens further down, still good, get a chance.
 class Xtc : public Sampler {
  public:
   static constexpr uint32_t kStream = 1;
@@ -204,7 +210,8 @@ class Xtc : public Sampler {
   int32_t min_keep_;
 };
 
-// Softer above 1, sharper below. At 0 and below only the best is left.
+// Divides logits by the temperature: above 1 probabilities become more equal, below 1 less. At 0
+// and below only the best candidate is left.
 class Temperature : public Sampler {
  public:
   explicit Temperature(float temperature) : temperature_(temperature) {}

@@ -1,4 +1,4 @@
-// The samplers that come with Limpid. Semantics and names are llama.cpp's.
+// The samplers that come with Limpid. Their semantics and names are llama.cpp's.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,13 @@
 
 namespace limpid {
 
-// By its name in SamplerOptions::order ("typical" and "temp" are accepted too); null for an unknown
-// name. A sampler that is switched off by its options leaves the candidates as they are.
+// Creates the sampler of that name in SamplerOptions::order ("typical" and "temp" are accepted
+// too). Returns null for an unknown name. A sampler that its options switch off leaves the
+// candidates as they are.
 std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options);
 
-// What each does with a number, and where it is from, stands at SamplerOptions
-// (limpid/sampler.hpp). `min_keep`: so many candidates are left at least.
+// SamplerOptions (limpid/sampler.hpp) documents these numbers and their sources. `min_keep` is the
+// least number of candidates that remain.
 std::shared_ptr<Sampler> make_penalties(int32_t last_n, float repeat, float presence,
                                         float frequency);
 std::shared_ptr<Sampler> make_top_n_sigma(float n);

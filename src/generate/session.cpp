@@ -78,7 +78,8 @@ int64_t Session::State::append(std::span<const TokenId> new_tokens, const Cancel
 void Session::State::append(
     std::span<const TokenId> new_tokens,
     const std::function<void(int64_t position, std::span<const float> logits)>& look) {
-  // Logits of many tokens take more room than anything else in a step.
+  // Limits the memory for logits, the largest of a step: 64 rows of a vocabulary of 128,256 are 33
+  // MB.
   constexpr size_t kMostOutputs = 64;
   check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
   evaluate_pending();
@@ -96,6 +97,8 @@ void Session::State::append(
   }
 }
 
+// Tokens that are already in the cache at the same positions need not be evaluated again. At least
+// the last token is evaluated, because its logits are needed.
 int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToken* cancel) {
   LIMPID_CHECK(ArgumentError, !wanted.empty(), "[session] the new sequence has no tokens");
   check_new(wanted, 0);
@@ -120,6 +123,8 @@ void Session::State::truncate(int64_t n) {
   logits.clear();
 }
 
+// The tokens after the kept ones move to other positions. Their keys hold rotary angles of the old
+// positions, so they are evaluated again; the result is then the same as for a fresh prompt.
 int64_t Session::State::shift(int64_t n_keep) {
   const std::vector<TokenId> left = shifted(tokens, n_keep);
   const int64_t n_dropped = std::ssize(tokens) - std::ssize(left);

@@ -1,4 +1,4 @@
-// What a Session is made of.
+// The state behind a Session.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,9 @@
 
 namespace limpid {
 
+// One sequence: its tokens, its part of a KV cache, and the logits after the last token. The
+// methods do what those of Session document. Session calls them after check_idle(); an open stream,
+// which has borrowed the session, calls them directly.
 struct Session::State {
   State(LanguageModel language_model, const SessionOptions& options);
 
@@ -23,19 +26,20 @@ struct Session::State {
   int64_t shift(int64_t n_keep);
   void evaluate_pending();
 
-  // For a stream. As long as the result exists, check_idle throws. Throws ArgumentError itself when
-  // another stream has one.
+  // Lends the session to a stream. While the result exists, check_idle throws. Throws ArgumentError
+  // when another stream has the session.
   std::shared_ptr<const void> lend();
   // Throws ArgumentError while a stream is open.
   void check_idle() const;
 
   Engine& engine() { return *engine_of(model); }
-  // Throws ArgumentError for ids outside the vocabulary; ContextOverflowError when `new_tokens`
-  // after `n_before` others do not fit, its advice counting n_predict (as in GenerationOptions)
-  // more.
+  // Throws ArgumentError for ids outside the vocabulary, and ContextOverflowError when `new_tokens`
+  // do not fit after `n_before` others. The context that the error recommends has room for
+  // n_predict (as in GenerationOptions) more.
   void check_new(std::span<const TokenId> new_tokens, int64_t n_before,
                  int64_t n_predict = 0) const;
-  // One step: logits of the wanted outputs go to `out`.
+  // Evaluates `chunk` in one step of the model, and copies the logits of the requested outputs to
+  // `out`.
   void step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
             std::vector<float>& out);
 
@@ -44,8 +48,8 @@ struct Session::State {
   std::unique_ptr<KvCache> cache;
   SequenceId sequence = 0;
   std::vector<TokenId> tokens;
-  // The last token that an answer gave out. It follows `tokens` and is evaluated when something is
-  // to follow it, so an answer's last step is not wasted where nothing does.
+  // The last token of an answer. It follows `tokens`, and is evaluated only when another token is
+  // to follow it: an answer that ends saves one step.
   std::optional<TokenId> pending;
   std::vector<float> logits;       // [vocab_size] after the last token; empty when unknown
   std::weak_ptr<const void> lent;  // alive while a stream is open

@@ -5,7 +5,7 @@
 namespace limpid {
 namespace {
 
-// Adds the time from its making to its end.
+// Adds the time from its construction to its destruction to `seconds`.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds)
@@ -59,7 +59,7 @@ void SessionStream::make_room() {
   const std::vector<TokenId>& sampled = continuation_.result().ids;
   if (auto shorter = shorten_ ? shorten_(std::ssize(sampled)) : std::nullopt) {
     continuation_.set_prompt(std::ssize(shorter->ids), shorter->n_dropped_messages);
-    const auto pending = session_->pending;  // the last of those sampled
+    const auto pending = session_->pending;  // the last sampled token, not yet evaluated
     shorter->ids.insert(shorter->ids.end(), sampled.begin(), sampled.end() - 1);
     assign(shorter->ids);
     session_->pending = pending;

@@ -1,4 +1,4 @@
-// Streams of text: what stands behind a TextStream, and the one that a Session feeds.
+// Streams of text: the interface behind TextStream, and the stream that a Session feeds.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 
 namespace limpid {
 
+// What a TextStream reads from.
 class TextStream::Source {
  public:
   virtual ~Source() = default;
@@ -18,27 +19,30 @@ class TextStream::Source {
   virtual const GenerationResult& result() const = 0;
 };
 
+// The tokens to start from.
 struct Prompt {
   std::vector<TokenId> ids;
-  int64_t n_dropped_messages = 0;  // of a chat
+  int64_t n_dropped_messages = 0;  // messages of a chat that the prompt leaves out
 };
 
-// Asked when the context is full after `n_sampled` tokens of an answer: a shorter prompt that
-// leaves room for them and more, or nothing.
+// Called when the context is full after `n_sampled` tokens of an answer. Returns a shorter prompt
+// that leaves room for them and more, or nothing.
 using ShortenPrompt = std::function<std::optional<Prompt>(int64_t n_sampled)>;
 
+// Drives a Continuation with the logits of a Session. Work is done in next(): the first call
+// evaluates the prompt, and each call evaluates tokens until some text is ready.
 class SessionStream : public TextStream::Source {
  public:
-  // Puts `prompt` in place of the session's tokens first; with an empty one it continues what is
-  // there. Throws ArgumentError when the session has an open stream, ContextOverflowError when the
-  // prompt does not fit.
+  // Replaces the session's tokens by `prompt` at the first next(); with an empty prompt, continues
+  // the tokens that are there. Throws ArgumentError when the session has an open stream,
+  // ContextOverflowError when the prompt does not fit.
   SessionStream(std::shared_ptr<Session::State> session, Prompt prompt,
                 const GenerationOptions& options, ShortenPrompt shorten = {});
 
   std::optional<std::string_view> next() override;
-  // Nothing more will come.
+  // True when next() will give nothing more.
   bool ended() const { return lease_ == nullptr; }
-  // Ends it as a CancelToken does.
+  // Ends the stream as a CancelToken does.
   void stop();
   const GenerationResult& result() const override { return continuation_.result(); }
 
@@ -46,13 +50,15 @@ class SessionStream : public TextStream::Source {
   void advance();
   void evaluate_prompt();
   void evaluate_and_sample();
-  // Puts `tokens` in place of the session's, and returns how many were there; ends when cancelled.
+  // Replaces the session's tokens by `tokens`. Returns how many were there already. Ends the
+  // continuation when it is cancelled.
   int64_t assign(std::span<const TokenId> tokens);
-  // Before one more token is evaluated: a shorter prompt, a context shift, or the end.
+  // Called before one more token is evaluated. When the context is full: takes a shorter prompt,
+  // shifts the context, or ends.
   void make_room();
 
   std::shared_ptr<Session::State> session_;
-  std::shared_ptr<const void> lease_;  // of the session; null when this has ended
+  std::shared_ptr<const void> lease_;  // holds the session; null when the stream has ended
   std::vector<TokenId> prompt_;
   ShortenPrompt shorten_;
   Continuation continuation_;

@@ -24,7 +24,7 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stop
     LIMPID_CHECK(ArgumentError, (static_cast<unsigned char>(stop[0]) & 0xC0U) != 0x80U,
                  "[generate] a stop string is not UTF-8: it begins inside a character");
   }
-  // Of occurrences that end together the longest begins first.
+  // When several occurrences end together, the longest begins first.
   std::stable_sort(stops_.begin(), stops_.end(),
                    [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
 }

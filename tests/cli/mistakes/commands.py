@@ -62,7 +62,7 @@ FLAGS = [
     asking("--quantize q4km", f"unknown type 'q4km'; the types are {TYPES}"),
     asking(
         "--samplers 'top_k;tmep'",
-        "[sampler] there is no sampler 'tmep'; there are penalties, top_n_sigma, top_k, typ_p, top_p, min_p, "
+        "[sampler] unknown sampler 'tmep'; the samplers are penalties, top_n_sigma, top_k, typ_p, top_p, min_p, "
         "xtc, temperature",
     ),
     asking(

@@ -203,7 +203,7 @@ UNSUPPORTED = [
     asking("-ngl 99", "no option -ngl: this version runs on the CPU alone; leave it out"),
     asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
     asking("--executor cuda", "no executor is called `cuda`; there are cpu and reference"),
-    asking("-ctk q8_0", "no KV cache of type q8_0; choose f16 or f32"),
+    asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(
         "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
         "instruction set `sse` is not available here; there are …scalar",
