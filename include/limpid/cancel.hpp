@@ -1,4 +1,4 @@
-// Stopping work from another thread or a signal handler.
+// Stops work from another thread or a signal handler.
 //
 //   limpid::GenerationOptions options;
 //   std::thread watchdog([cancel = options.cancel] {  // a copy means the same token
@@ -12,14 +12,15 @@
 
 namespace limpid {
 
-// Copies share one flag. It is looked at before each token and before each chunk of a prompt.
+// Copies share one flag, which Limpid checks before each token and before each chunk of a prompt.
 class CancelToken {
  public:
   CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
 
-  // Safe from any thread, and from a signal handler (lock-free, allocates nothing).
+  // May be called from any thread and from a signal handler (it is lock-free and does not
+  // allocate).
   void cancel() const noexcept { flag_->store(true, std::memory_order_relaxed); }
-  // Makes the token usable again; the next answer starts with a clean flag.
+  // Makes the token usable again for the next answer.
   void reset() const noexcept { flag_->store(false, std::memory_order_relaxed); }
   bool cancelled() const noexcept { return flag_->load(std::memory_order_relaxed); }
 

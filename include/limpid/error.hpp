@@ -1,5 +1,5 @@
-// What Limpid throws. Input or environment wrong: an exception of one of these types, with data.
-// Normal outcomes (a stop reason, a lookup that finds nothing) are values, never exceptions.
+// The exceptions of Limpid. Wrong input or a failing environment throws one of these types, with
+// data. Normal outcomes (a stop reason, a lookup that finds nothing) are values, never exceptions.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace limpid {
 
-// Base of everything the library throws on purpose. `what()` is one line that says what to do next
-// where there is something to do.
+// Base of everything that the library throws on purpose. `what()` is one line; where something can
+// be done, it says what.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A file is not what its format says: malformed, truncated, contradictory.
+// A file does not match its format: it is malformed, truncated or contradicts itself.
 class FormatError : public Error {
  public:
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
-  // `path` the file, `offset` the byte where reading stopped (kNoOffset if none), `field` the item
-  // being read, `problem` what was found and what was expected.
+  // `path` is the file, `offset` the byte where reading stopped (kNoOffset if unknown), `field` the
+  // item being read, and `problem` says what was found and what was expected.
   FormatError(std::string path, uint64_t offset, std::string field, const std::string& problem);
 
   const std::string& path() const { return path_; }
@@ -33,13 +33,13 @@ class FormatError : public Error {
   std::string field_;
 };
 
-// Shapes or dtypes that do not go together.
+// Shapes or dtypes that do not match each other.
 class ShapeError : public Error {
  public:
   using Error::Error;
 };
 
-// Well-formed, but nothing that Limpid does: an architecture, a tensor type, a configuration key.
+// Well-formed, but not supported: an architecture, a tensor type, a configuration key.
 class UnsupportedError : public Error {
  public:
   using Error::Error;
@@ -57,16 +57,17 @@ class ResourceError : public Error {
   using Error::Error;
 };
 
-// The sequence would grow past the context. All counts are in tokens.
+// The sequence would grow beyond the context. All counts are in tokens.
 class ContextOverflowError : public Error {
  public:
-  // `n_needed` as n_needed() below; 0: nothing is to be generated, so it is n_tokens.
+  // `n_needed` as in n_needed() below. 0 means that no tokens are to be generated: it is then
+  // n_tokens.
   ContextOverflowError(int64_t n_tokens, int64_t n_ctx, int64_t n_needed = 0);
-  int64_t n_tokens() const { return n_tokens_; }  // that were to be in the sequence
-  int64_t n_ctx() const { return n_ctx_; }        // that the context holds
-  // A context of so many holds the sequence and the tokens to be generated after it: n_predict of
-  // them, or, where their number has no limit, a third as many as the sequence has. Advice to use a
-  // larger context must name this number.
+  int64_t n_tokens() const { return n_tokens_; }  // length that the sequence would have
+  int64_t n_ctx() const { return n_ctx_; }        // length that the context allows
+  // The size of a context that holds the sequence and the tokens to be generated after it:
+  // n_predict of them or, when their number has no limit, a third of the sequence's length. Advice
+  // to use a larger context must name this number.
   int64_t n_needed() const { return n_needed_; }
 
  private:

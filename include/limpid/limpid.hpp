@@ -11,16 +11,16 @@
 // The headers, in the order in which an application meets them:
 //   error.hpp        what the library throws
 //   model.hpp        LanguageModel: open a checkpoint, text <-> token ids
-//   memory_plan.hpp  what opening it costs, known before anything is loaded
+//   memory_plan.hpp  how much memory a model needs, known before it is loaded
 //   chat.hpp         Chat: a conversation
 //   session.hpp      Session: one sequence of tokens, its logits, its continuation
-//   generation.hpp   how a continuation is made, where it stops, what came of it
-//   text_stream.hpp  TextStream: the text as it comes, a range of pieces
-//   sampler.hpp      the sampler chain's options; write a sampler of your own
+//   generation.hpp   options and results of a continuation
+//   text_stream.hpp  TextStream: the text as it arrives, a range of pieces
+//   sampler.hpp      the sampler chain's options; how to write a sampler of your own
 //   batch.hpp        several prompts in one pass over the weights
 //   cancel.hpp       stop from another thread
 //
-// A model may be shared by threads: its steps take turns. A Session, a Chat and a TextStream belong
+// Threads may share a model: its steps run one at a time. A Session, a Chat and a TextStream belong
 // to one thread at a time; only a CancelToken may be used from another.
 #pragma once
 

@@ -1,5 +1,5 @@
-// From logits to a token: the options of the sampler chain, and the interface for samplers of your
-// own.
+// From logits to a token: the options of the sampler chain, and the interface for your own
+// samplers.
 //
 //   class NoLongTokens : public limpid::Sampler {
 //    public:
@@ -29,25 +29,25 @@ struct Candidate {
   float probability = 0;  // valid after Candidates::compute_probabilities
 };
 
-// The tokens that may still be chosen. Starts with the whole vocabulary in order of id.
+// The tokens that may still be chosen. At first this is the whole vocabulary, in order of id. The
+// class remembers how much of it is sorted and whether probabilities are known, so that samplers in
+// a row do not repeat the work.
 class Candidates {
  public:
   Candidates() = default;
-  // Takes all of `logits` [vocab_size]. Throws ArgumentError naming the first token whose logit is
-  // NaN or infinite.
+  // Takes all of `logits` [vocab_size]. Throws ArgumentError, which names the first token whose
+  // logit is NaN or infinite.
   void assign(std::span<const float> logits);
 
   std::span<const Candidate> items() const { return items_; }
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
-  // For changing logits; order and probabilities count as unknown afterwards. -infinity bans a
-  // token.
+  // For changing logits. Order and probabilities are unknown afterwards. -infinity bans a token.
   std::span<Candidate> edit();
-  // The entry of token `id`, or null if it is gone; logits may be changed through it as with
-  // edit().
+  // The entry of token `id`, or null if it was removed. As with edit(), its logit may be changed.
   Candidate* find(TokenId id);
 
-  // Best first: by logit, then by lowest id. All of them, or the best `n` with the rest behind them
-  // in no order, or dropped (selection: what is not among the best is not sorted).
+  // Sorts, best first: by logit, then by lowest id. sort() sorts all; sort_best(n) puts the best
+  // `n` first and leaves the others unsorted behind them; keep_best(n) drops the others.
   void sort() { sort_best(size()); }
   void sort_best(int64_t n);
   void keep_best(int64_t n);
@@ -63,31 +63,32 @@ class Candidates {
     complete_ = false;
     probabilities_known_ = false;
   }
-  // Puts other candidates, or the same in another order, in place of those that are left.
+  // Replaces the candidates by others, or by the same ones in another order.
   void replace(std::vector<Candidate> items);
 
-  // Softmax over what is left (in f64, with an exponential that rounds alike on every machine).
-  // Does not reorder. Throws ArgumentError when nothing is left to choose from.
+  // Softmax over the candidates, in f64 and with an exponential that rounds alike on every machine.
+  // Does not reorder. Throws ArgumentError when no candidate is left.
   void compute_probabilities();
-  float max_logit() const;  // -infinity when nothing is left
+  float max_logit() const;  // -infinity when no candidate is left
 
  private:
   std::vector<Candidate> items_;
-  int64_t n_sorted_ = 0;   // so many at the front are the best, best first
+  int64_t n_sorted_ = 0;   // this many at the front are the best, in order
   bool complete_ = false;  // items_[id].id == id
   bool probabilities_known_ = false;
 };
 
-// What a sampler may know. `history` holds the whole sequence, prompt included; the token being
-// chosen will stand at position history.size().
+// What a sampler may use besides the logits. `history` is the whole sequence, prompt included; the
+// token being chosen gets position history.size().
 struct SamplerContext {
   std::span<const TokenId> history;
   uint64_t seed = 0;
 
   int64_t position() const { return static_cast<int64_t>(history.size()); }
-  // A number in [0, 1), a function of (seed, position, stream) alone: Philox4x32-10 (Salmon et al.
-  // 2011, "Parallel random numbers: as easy as 1, 2, 3"). So a sequence samples alike alone and in
-  // a crowd. Stream 0 draws the token; samplers of your own should take numbers from 1000 on.
+  // A number in [0, 1) that depends on (seed, position, stream) alone: Philox4x32-10 (Salmon et al.
+  // 2011, "Parallel random numbers: as easy as 1, 2, 3"). A sequence therefore samples the same
+  // tokens alone and in a batch. Stream 0 draws the token; your own samplers should use streams
+  // from 1000 on.
   double uniform(uint32_t stream) const;
 };
 
@@ -95,43 +96,47 @@ struct SamplerContext {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  // As written in SamplerOptions::order.
+  // The name in SamplerOptions::order.
   virtual std::string_view name() const = 0;
-  // Removes candidates or changes their logits. Leaving none is an error of the sampler.
+  // Removes candidates or changes their logits. At least one candidate must remain.
   virtual void apply(Candidates& candidates, const SamplerContext& context) = 0;
 };
 
+// A change of one token's logit before all samplers.
 struct LogitBias {
   TokenId id = 0;
   float bias = 0;  // added to the logit; -infinity bans the token
 };
 
-// Names and defaults of llama.cpp.
+// Names and defaults are llama.cpp's.
 struct SamplerOptions {
-  int64_t seed = -1;          // 32 or 64 bits; -1: a random one (SamplerChain::seed tells which)
+  int64_t seed = -1;          // 32 or 64 bits; -1: a random one (GenerationResult::seed has it)
   float temperature = 0.8F;   // below 1e-6: greedy, see `order`
   int32_t top_k = 40;         // 0 or less: off
   float top_p = 0.95F;        // 1: off (Holtzman et al. 2020, arXiv:1904.09751)
   float min_p = 0.05F;        // 0: off (Nguyen et al. 2024, arXiv:2407.01082)
   float typical_p = 1.0F;     // 1: off (Meister et al. 2023, arXiv:2202.00666)
   float top_n_sigma = -1.0F;  // 0 or less: off (Tang et al. 2024, arXiv:2411.07641)
-  // 0: off; the chance that all tokens above the threshold but the least are dropped.
+  // The probability that all tokens above the threshold are dropped except the least probable of
+  // them. 0: off.
   float xtc_probability = 0.0F;
   float xtc_threshold = 0.1F;   // above 0.5: off
   int32_t repeat_last_n = 64;   // tokens that the penalties look at; 0: none, -1: all
   float repeat_penalty = 1.0F;  // 1: off (Keskar et al. 2019, arXiv:1909.05858)
-  // Taken from the logit of a token that occurred, once, and as often as it did; 0: off.
+  // Subtracted from the logit of a token that occurred: the presence penalty once, the frequency
+  // penalty as many times as it did. 0: off.
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;
-  int32_t min_keep = 0;  // top_p, min_p, typ_p leave at least so many
+  int32_t min_keep = 0;  // top_p, min_p, typ_p and xtc leave at least this many
   std::vector<LogitBias> logit_bias{};
   bool ignore_eos = false;  // bans every token that would end the text
 
-  // The chain, after logit_bias. Also the names of custom samplers. With temperature 0 or less the
-  // token with the highest logit (lowest id among equals) after bias, penalties and custom samplers
-  // is taken; the samplers that only truncate are then left out.
+  // The chain that runs after logit_bias. It may also name custom samplers. With temperature 0 the
+  // chain is greedy: the token with the highest logit (of equal ones the lowest id) after bias,
+  // penalties and custom samplers is taken, and the samplers that only remove tokens do not run.
   std::string order = "penalties;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature";
-  // Run where `order` names them, those not named before all others.
+  // Custom samplers run where `order` names them; those that it does not name run before all
+  // others.
   std::vector<std::shared_ptr<Sampler>> custom{};
 };
 

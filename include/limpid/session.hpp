@@ -1,4 +1,4 @@
-// One sequence of tokens: evaluate, look at logits, continue.
+// One sequence of tokens: evaluate tokens, read logits, continue.
 //
 //   limpid::Session session(model);
 //   session.append(model.encode("Once upon a time"));
@@ -19,12 +19,12 @@
 namespace limpid {
 
 struct SessionOptions {
-  int64_t n_ctx = 0;  // tokens that it may grow to, at most the model's; 0: the model's
+  int64_t n_ctx = 0;  // most tokens of the sequence, at most the model's n_ctx; 0: that
 };
 
-// While a stream of generate() is open (it has not ended and was not dropped), what changes the
-// session throws ArgumentError; tokens() and logits() may be read between two pieces. A session
-// that was moved from may only be assigned to or destroyed.
+// While a stream of generate() is open (it has neither ended nor been dropped), methods that change
+// the session throw ArgumentError; tokens() and logits() may be read between two pieces. A
+// moved-from session may only be assigned to or destroyed.
 class Session {
  public:
   // Allocates the KV cache. Throws ResourceError, ArgumentError.
@@ -36,46 +36,47 @@ class Session {
   const LanguageModel& model() const;
   int64_t n_ctx() const;
   // The tokens whose keys and values are stored. The last token that generate() gave is missing
-  // until something follows it: append() and generate() evaluate it first; assign(), and truncate()
-  // to these tokens or fewer, forget it.
+  // until another token follows it. append() and generate() evaluate it first; assign(), and
+  // truncate() to these tokens or fewer, forget it.
   std::span<const TokenId> tokens() const;
 
-  // Evaluates `tokens` in chunks of the model's n_batch, after those that are there. Throws
+  // Evaluates `tokens` after those that are there, in chunks of the model's n_batch. Throws
   // ContextOverflowError, changing nothing, when they do not fit, and ArgumentError for ids outside
-  // the vocabulary. When `cancel` is set it stops between two chunks. Returns how many were
-  // evaluated.
+  // the vocabulary. Stops between two chunks when `cancel` is set. Returns how many were evaluated.
   int64_t append(std::span<const TokenId> tokens, const CancelToken* cancel = nullptr);
-  // As append, and calls `look(position, logits)` for each token; `logits` [vocab_size] is valid
+  // As append, and calls `look(position, logits)` for each token. `logits` [vocab_size] is valid
   // during the call.
   void append(std::span<const TokenId> tokens,
               const std::function<void(int64_t position, std::span<const float> logits)>& look);
-  // Makes the sequence equal to `tokens`: keeps the longest common prefix, evaluates the rest (at
-  // least the last token, so there are logits). Returns how many were kept.
+  // Makes the sequence equal to `tokens`: keeps the longest common prefix and evaluates the rest
+  // (at least the last token, so that there are logits). Returns how many were kept.
   int64_t assign(std::span<const TokenId> tokens, const CancelToken* cancel = nullptr);
-  // Forgets the tokens from position `n` on. The logits are gone until the next append.
+  // Removes the tokens from position `n` on. There are no logits until the next append.
   void truncate(int64_t n);
-  // Context shift: drops the older half of the tokens after the first `n_keep`, and evaluates what
-  // follows anew at its new positions. Returns how many tokens were dropped. Throws ArgumentError
-  // when there is nothing to drop.
+  // Context shift: drops the older half of the tokens after the first `n_keep`, and evaluates the
+  // tokens that follow again at their new positions. Returns how many were dropped. Throws
+  // ArgumentError when there is nothing to drop.
   int64_t shift(int64_t n_keep);
 
-  // After the last of tokens(): [vocab_size], natural-log odds up to a constant. Throws
+  // The logits after the last of tokens(): [vocab_size], natural log-odds up to a constant. Throws
   // ArgumentError when there are none. Valid until the session changes.
   std::span<const float> logits() const;
 
-  // Continues after tokens(), and after what an earlier stream gave: two answers of 5 tokens are
-  // one of 10. Throws ArgumentError when there are none, and for options out of range.
+  // Continues after tokens() and after the text of an earlier stream: two answers of 5 tokens are
+  // the same as one of 10. Throws ArgumentError when there are no tokens, and for options out of
+  // range.
   TextStream generate(const GenerationOptions& options = {});
-  // Puts `prompt` (encoded as plain text, with BOS where the model wants it) in place of what there
-  // is, reusing a common prefix, and continues it. Throws ArgumentError when `prompt` gives no
-  // tokens, ContextOverflowError when they do not fit.
+  // Replaces the sequence by `prompt` (encoded as plain text, with BOS where the model wants it),
+  // reusing a common prefix, and continues it. Throws ArgumentError when `prompt` gives no tokens,
+  // ContextOverflowError when they do not fit.
   TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
 
   struct State;  // internal
 
  private:
   friend const std::shared_ptr<State>& state_of(const Session& session);  // internal
-  std::shared_ptr<State> state_;                                          // streams have it too
+
+  std::shared_ptr<State> state_;  // shared with open streams
 };
 
 }  // namespace limpid

@@ -16,16 +16,17 @@
 
 namespace limpid {
 
-// Work is done as the stream is read: evaluating the prompt at the first piece, one or a few tokens
-// for each further piece. A piece is valid until the next is asked for. The stream is open until it
-// gives no further piece, throws or is dropped; dropping it early is the same as cancelling. It
-// keeps what it needs of its Session or Chat alive, so those may be destroyed or moved first. A
-// Session or a Chat has at most one open stream. A stream that was moved from may only be assigned
-// to or destroyed.
+// The work is done as the stream is read: the first piece evaluates the prompt, and each further
+// piece evaluates one or a few tokens. A piece is valid until the next one is read. A stream is
+// open until it has no further piece, throws or is dropped; dropping it early is the same as
+// cancelling. It keeps the parts of its Session or Chat that it needs alive, so those may be
+// destroyed or moved first. A Session or a Chat has at most one open stream. A moved-from stream
+// may only be assigned to or destroyed.
 class TextStream {
  public:
   class Source;  // internal
 
+  // Makes a stream a range of pieces for a range-based for loop.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -55,17 +56,18 @@ class TextStream {
   TextStream& operator=(TextStream&&) noexcept;
   ~TextStream();
 
-  // The next piece, never empty; nothing when the text has ended. Throws ContextOverflowError and
-  // what samplers throw; the stream has then ended, with StopReason::kNone.
+  // The next piece, which is never empty; nothing when the text has ended. Throws
+  // ContextOverflowError and what samplers throw; the stream has then ended, with
+  // StopReason::kNone.
   std::optional<std::string_view> next();
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }
 
-  // Runs to the end and tells what came of it.
+  // Runs to the end and returns the result.
   const GenerationResult& result();
-  // Runs to the end; the whole text, also what was read before.
+  // Runs to the end and returns the whole text, including the pieces already read.
   const std::string& text() { return result().text; }
-  // What there is so far, without running on.
+  // The result so far, without further work.
   const GenerationResult& so_far() const;
 
  private:
