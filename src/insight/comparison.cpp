@@ -11,18 +11,21 @@
 namespace limpid {
 namespace {
 
+// The size of a row: sqrt(mean of squares).
 double root_mean_square(std::span<const float> row) {
   double sum = 0;
   for (const float value : row) sum += static_cast<double>(value) * value;
   return std::sqrt(sum / static_cast<double>(row.size()));
 }
 
+// 0 for equal values and for two NaNs; infinite when the error is not finite.
 double relative_error(double x, double reference, double size) {
   if (x == reference || (std::isnan(x) && std::isnan(reference))) return 0;
   const double error = std::abs(x - reference) / size;
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
+// The largest error of one activation [n_rows, n_cols], and where it is.
 ActivationError compare(const Observation& mine, const Observation& reference) {
   ActivationError worst{mine.what, mine.layer, mine.n_rows, mine.n_cols, 0, 0, 0};
   const auto n_cols = static_cast<size_t>(mine.n_cols);
@@ -67,7 +70,7 @@ Comparison compare_traces(const Trace& trace, const Trace& reference) {
     if (found == by_name.end()) continue;
     const Observation& other = *found->second;
     LIMPID_CHECK(ShapeError, mine.n_rows == other.n_rows && mine.n_cols == other.n_cols,
-                 "{} is [{}, {}], and [{}, {}] in the reference: not the same model", found->first,
+                 "{} is [{}, {}], but [{}, {}] in the reference: not the same model", found->first,
                  mine.n_rows, mine.n_cols, other.n_rows, other.n_cols);
     comparison.activations.push_back(compare(mine, other));
     by_name.erase(found);

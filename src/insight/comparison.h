@@ -1,4 +1,5 @@
-// Two traces side by side: where the first departs from the second.
+// Compares two traces and finds where the first one departs from the second. The first activation
+// that departs shows which op is wrong: the activations before it agree.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +17,27 @@ struct ActivationError {
   int64_t layer = -1;
   int64_t n_rows = 0;
   int64_t n_cols = 0;
-  // The largest |x - r| of any element, divided by the root mean square of the reference's row, so
-  // that no token hides behind another's size. Infinite where either is not finite and they differ.
+  // The largest |x - r| of any element, divided by the root mean square of the reference's row.
+  // Each token is measured by its own size, so a token with large values does not hide another's
+  // error. Infinite when one of the two is not finite and they differ.
   double error = 0;
-  int64_t token = 0;  // where it is
-  int64_t element = 0;
+  int64_t token = 0;    // the row of the largest error
+  int64_t element = 0;  // and its column
 };
 
+// The errors of all activations, in the order of the computation.
 struct Comparison {
-  std::vector<ActivationError> activations;  // those that both traces have, in order
-  std::vector<std::string> missing;          // names in the reference alone
+  std::vector<ActivationError> activations;  // the activations that both traces have
+  std::vector<std::string> missing;          // names that only the reference has
 
-  // The first activation whose error is above `tolerance`.
+  // The first activation whose error is above `tolerance`; null if there is none.
   const ActivationError* first_departure(double tolerance) const;
-  // The one with the largest error.
+  // The activation with the largest error; null if there is none.
   const ActivationError* worst() const;
 };
 
-// Throws ArgumentError when the traces are of different tokens or share no activation, ShapeError
-// naming an activation of another shape.
+// Throws ArgumentError when the traces are of different tokens or share no activation, and
+// ShapeError, which names the activation, when one has another shape.
 Comparison compare_traces(const Trace& trace, const Trace& reference);
 
 }  // namespace limpid

@@ -12,7 +12,7 @@
 namespace limpid {
 namespace {
 
-constexpr double kWidth = 720;
+constexpr double kWidth = 720;  // of the page, in SVG units; the margins follow
 constexpr double kHeight = 420;
 constexpr double kLeft = 80;
 constexpr double kRight = 24;
@@ -22,7 +22,8 @@ constexpr const char* kBefore = "#7a869a";
 constexpr const char* kAfter = "#0b6bcb";
 constexpr const char* kContext = "#b3541e";
 
-// From pairs and wavelengths to places on the page.
+// Maps pairs and wavelengths to coordinates on the page, and draws what depends on them. The
+// vertical axis has whole powers of ten at both ends.
 class Chart {
  public:
   Chart(size_t n_pairs, double shortest, double longest)
@@ -39,6 +40,8 @@ class Chart {
     return kHeight - kBottom - part * (kHeight - kTop - kBottom);
   }
 
+  // A grid line and a label for each power of ten, some labels for pairs, and the names of the
+  // axes.
   std::string axes() const {
     std::string svg;
     for (double power = low_; power <= high_; ++power) {
@@ -63,6 +66,7 @@ class Chart {
                      kTop + (kHeight - kTop - kBottom) / 2);
   }
 
+  // A curve: one point for each pair.
   std::string line(const std::vector<double>& wavelengths, const char* id, const char* color,
                    const char* dashes) const {
     std::string points;
@@ -76,6 +80,7 @@ class Chart {
         id, points, color, dashes);
   }
 
+  // A horizontal line with a label.
   std::string level(double tokens, const std::string& label) const {
     return fmt::format(
         "<line x1='{0}' y1='{1:.1f}' x2='{2}' y2='{1:.1f}' stroke='{3}' stroke-dasharray='2 3'/>\n"
@@ -85,10 +90,11 @@ class Chart {
 
  private:
   size_t n_pairs_;
-  double low_;  // powers of ten
+  double low_;  // the axis goes from 10^low_ to 10^high_
   double high_;
 };
 
+// A pair with frequency f turns by f radians per token, so a full turn takes 2 pi / f tokens.
 std::vector<double> wavelengths_of(const std::vector<double>& frequencies) {
   std::vector<double> wavelengths;
   wavelengths.reserve(frequencies.size());
@@ -97,6 +103,7 @@ std::vector<double> wavelengths_of(const std::vector<double>& frequencies) {
   return wavelengths;
 }
 
+// A line of the legend.
 std::string legend(double row, const char* color, const char* dashes, const std::string& text) {
   const double y = 20 + row * 16;
   return fmt::format(

@@ -1,4 +1,4 @@
-// A picture of a rotary table.
+// A chart of a model's rotary positions.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace limpid {
 
 // An SVG chart of the wavelength of each pair of elements, in tokens on a logarithmic axis: before
-// scaling (base^(2i / n_rot)) and after. A pair whose wave is longer than the context never turns
-// once in it. Throws UnsupportedError for a model without rotary positions.
+// scaling (2 pi base^(2i / n_rot)) and after. A pair whose wavelength is longer than the context
+// never makes a full turn in it. Throws UnsupportedError for a model without rotary positions.
 std::string rope_chart(const DecoderSpec& spec);
 
 }  // namespace limpid

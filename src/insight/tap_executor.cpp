@@ -2,7 +2,7 @@
 
 namespace limpid {
 
-// Copies are handles of the inner executor and go first.
+// Copies are handles of the inner executor, so they must be destroyed first.
 TapExecutor::~TapExecutor() { copies_.clear(); }
 
 void TapExecutor::begin_step() {
@@ -14,6 +14,7 @@ void TapExecutor::observe(std::string_view what, int64_t layer, const Activation
   copies_.push_back({std::string(what), layer, inner().scale(x, 1.0F)});
 }
 
+// The step is over, so the values can be read back now.
 std::vector<Observation> TapExecutor::take() {
   std::vector<Observation> observations;
   for (const Copy& copy : copies_) {

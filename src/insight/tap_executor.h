@@ -1,5 +1,5 @@
-// An executor that shows what a forward pass computes: it passes every op on to another one and
-// keeps a copy of each activation that the decoder names.
+// An executor that shows what a forward pass computes. It passes every op on to another executor,
+// and keeps a copy of each activation that the decoder names with Executor::observe.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,31 @@
 
 namespace limpid {
 
-// One activation of a step, on the host.
+// One activation of a step, copied to the host.
 struct Observation {
   std::string what;    // "embedding", "attn_heads", "attn_residual", "ffn_residual", …
-  int64_t layer = -1;  // -1: outside the blocks
+  int64_t layer = -1;  // the block; -1: outside the blocks
   int64_t n_rows = 0;
   int64_t n_cols = 0;
   std::vector<float> values;  // [n_rows, n_cols]
 };
 
 // The results are bit for bit those of the inner executor. A copy is an op of its own (a scale by
-// 1), so nothing is read back within a step and the inner executor may be any. Copies are more than
-// the inner executor reserved memory for, so `observe` may throw ResourceError.
+// 1), so nothing is read back within a step, and the inner executor may be of any kind. The inner
+// executor did not reserve memory for the copies, so `observe` may throw ResourceError.
 class TapExecutor final : public DelegatingExecutor {
  public:
   using DelegatingExecutor::DelegatingExecutor;
   ~TapExecutor() override;
 
-  // What the last step showed, in order; empty when asked again.
+  // Returns the activations of the last step, in order, and forgets them.
   std::vector<Observation> take();
 
   void begin_step() override;
   void observe(std::string_view what, int64_t layer, const Activation& x) override;
 
  private:
+  // An activation that is still in the inner executor's memory.
   struct Copy {
     std::string what;
     int64_t layer;

@@ -6,7 +6,8 @@
 namespace limpid {
 namespace {
 
-// "blk.3.attn_q.weight" -> "attn_q", "layers.3.attention.wq.weight" -> "attention.wq".
+// The name of a matrix without its block: "blk.3.attn_q.weight" -> "attn_q",
+// "layers.3.attention.wq.weight" -> "attention.wq".
 std::string kind_of(std::string_view name) {
   const auto is_number = [](std::string_view word) {
     return !word.empty() &&
@@ -35,6 +36,8 @@ Weight TimingExecutor::load_weight(const WeightSource& source) {
   return weight;
 }
 
+// Names the call after its matrices, then counts their bytes and operations. A product of x [n, k]
+// with a weight [m, k] has n * m * k multiplications and as many additions.
 void TimingExecutor::linear(const Activation& x, std::span<Projection> projections) {
   linear_label_ = "linear";
   uint64_t n_bytes = 0;
@@ -55,6 +58,7 @@ void TimingExecutor::linear(const Activation& x, std::span<Projection> projectio
   time.n_int8_flops += n_int8_flops;
 }
 
+// Called before each op of the inner executor; leave() is called after it.
 void TimingExecutor::enter(std::string_view op) {
   if (op == "linear") op = linear_label_;
   auto found = times_.find(op);

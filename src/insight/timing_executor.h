@@ -1,5 +1,5 @@
-// An executor that measures where the time of a step goes: it passes every op on to another one and
-// adds up the wall clock by what the op works on.
+// An executor that measures where the time of a step goes. It passes every op on to another
+// executor and adds up the wall-clock time, by op and by the weights that the op uses.
 #pragma once
 
 #include <chrono>
@@ -12,23 +12,24 @@
 
 namespace limpid {
 
-// All calls of one op on the same kind of weight, the blocks of a model taken together.
+// All calls of one op on the same kind of weight. The blocks of a model are added up.
 struct OpTime {
   std::string op;       // "rms_norm", "attention", "linear attn_q, attn_k, attn_v", …
-  int64_t n_calls = 0;  // a `linear` of several projections is one
+  int64_t n_calls = 0;  // a `linear` of several projections counts once
   double seconds = 0;
-  uint64_t n_weight_bytes = 0;  // of matrices, as stored in the file; each call reads its own once
-  int64_t n_flops = 0;          // of products with matrices: 2 per weight and row
-  int64_t n_int8_flops = 0;     // of n_flops, those with quantised matrices
+  uint64_t n_weight_bytes = 0;  // of matrices, as in the file, added up over the calls
+  int64_t n_flops = 0;          // of products with matrices: 2 for each weight and row
+  int64_t n_int8_flops = 0;     // the part of n_flops with quantised matrices
 };
 
-// The results are bit for bit those of the inner executor, which has to do its work within the call
-// of an op.
+// The results are bit for bit those of the inner executor. The inner executor must do its work
+// within the call of an op, as one on the CPU does; one that only queues the work would show no
+// time.
 class TimingExecutor final : public DelegatingExecutor {
  public:
   using DelegatingExecutor::DelegatingExecutor;
 
-  // What ran since it was asked last, the longest first.
+  // Returns the times since the last call of take(), longest first.
   std::vector<OpTime> take();
 
   Weight load_weight(const WeightSource& source) override;
@@ -41,13 +42,13 @@ class TimingExecutor final : public DelegatingExecutor {
  private:
   using Clock = std::chrono::steady_clock;
   struct Matrix {
-    std::string kind;  // the name without block and suffix: "attn_q"
+    std::string kind;  // the tensor's name without block and suffix: "attn_q"
     uint64_t n_bytes;
     bool is_quantized;
   };
 
-  std::map<int32_t, Matrix> matrices_;  // by the weight's id
-  std::string linear_label_;            // of the `linear` in progress
+  std::map<int32_t, Matrix> matrices_;  // by the id of the weight
+  std::string linear_label_;            // the name of the `linear` in progress
   std::map<std::string, OpTime, std::less<>> times_;
   OpTime* current_ = nullptr;
   Clock::time_point begin_;

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kTokenIds = "token_ids";
 constexpr int64_t kMostTokens = int64_t{1} << 20;
 
+// The elements as token ids. Numbers that are not ids of any model are clamped.
 template <typename T>
 std::vector<int32_t> whole_numbers(const TensorView& tensor) {
   std::vector<int32_t> ids;
@@ -29,7 +30,7 @@ std::vector<int32_t> read_token_ids(const Checkpoint& checkpoint) {
   const auto fail = [&](const std::string& problem) {
     throw FormatError(checkpoint.path, FormatError::kNoOffset, std::string(kTokenIds), problem);
   };
-  if (tensor == nullptr) fail("is missing; this is no trace");
+  if (tensor == nullptr) fail("is missing; this is not a trace");
   if (tensor->shape.rank() != 1 || tensor->shape.n_elements() < 1 ||
       tensor->shape.n_elements() > kMostTokens) {
     fail(fmt::format("is {}, expected a list of tokens", tensor->to_string()));
@@ -42,6 +43,7 @@ std::vector<int32_t> read_token_ids(const Checkpoint& checkpoint) {
   return {};
 }
 
+// Values are compared as f32; those of an f64 trace are rounded.
 std::vector<float> read_values(const Checkpoint& checkpoint, const std::string& name) {
   Tensor storage;
   const TensorView bytes = checkpoint.read(name, storage);
@@ -55,7 +57,7 @@ std::vector<float> read_values(const Checkpoint& checkpoint, const std::string& 
   return values;
 }
 
-// "blk.3.ffn_residual" -> 3, "ffn_residual".
+// The reverse of trace_name: "blk.3.ffn_residual" -> layer 3, "ffn_residual".
 Observation named(const std::string& name) {
   Observation seen;
   seen.what = name;

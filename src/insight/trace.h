@@ -1,4 +1,5 @@
-// A trace: what a model computed, layer by layer, for some tokens. Ours, or another engine's.
+// A trace: what a model computed, layer by layer, for some tokens; computed by Limpid or by another
+// engine.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +14,22 @@
 
 namespace limpid {
 
+// The tokens, and the activations of a step that evaluates all of them.
 struct Trace {
   std::vector<int32_t> token_ids;
-  std::vector<Observation> observations;  // in the order of the computation; the last are logits
+  std::vector<Observation> observations;  // in the order of the computation; the last is the logits
 };
 
 // The name of an observation in a trace file: "blk.3.ffn_residual", "output_norm".
 std::string trace_name(const Observation& observation);
 
-// A trace file: the tensors `token_ids` [n] (whole numbers) and, named as trace_name has them, f32
-// or f64 [n, d] activations. tools/golden/make_trace.py writes such files as safetensors. Throws
-// FormatError.
+// Reads a trace file: the tensors `token_ids` [n] (whole numbers) and, under the names of
+// trace_name, activations [n, d] in f32 or f64. tools/golden/make_trace.py writes such files as
+// safetensors. Throws FormatError.
 Trace read_trace(const Checkpoint& checkpoint);
 
-// Runs the tokens, which must be within the model's vocabulary and context, in one step on
-// `executor`. What Model::load and Model::step throw.
+// Runs the tokens in one step on `executor`. They must be within the model's vocabulary and
+// context. Throws what Model::load and Model::step throw.
 Trace trace_model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor,
                   std::span<const int32_t> token_ids, const LoadOptions& options = {});
 
