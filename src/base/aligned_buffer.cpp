@@ -12,7 +12,7 @@ namespace limpid {
 
 AlignedBuffer::AlignedBuffer(uint64_t n_bytes) {
   if (n_bytes == 0) return;
-  // Pages straight from the system: aligned, zeroed, and given back whole.
+  // Pages directly from the system: aligned, zeroed, and taken only when they are first touched.
   void* data = ::mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   LIMPID_CHECK(ResourceError, data != MAP_FAILED, "cannot allocate {} bytes: {}", n_bytes,
                std::strerror(errno));

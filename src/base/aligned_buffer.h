@@ -1,4 +1,5 @@
-// Memory for tensors and packed weights: 64-byte aligned, zeroed, never resized.
+// Memory for tensors and packed weights: aligned to 64 bytes (a cache line, and the widest vector),
+// zeroed, never resized.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +8,14 @@
 
 namespace limpid {
 
+// Owns a block of memory. Moving passes the block on; nothing is copied.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
   AlignedBuffer() = default;
-  // Throws ResourceError, with the size, when the memory cannot be had. Large buffers ask for huge
-  // pages.
+  // Throws ResourceError, which names the size, when there is not enough memory. Large buffers ask
+  // for huge pages.
   explicit AlignedBuffer(uint64_t n_bytes);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;

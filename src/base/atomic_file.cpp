@@ -20,7 +20,8 @@ namespace {
 
 constinit OpenFiles temporary_files;  // all of this process
 
-// Renaming over a device or a folder would replace it, or fail after all the work.
+// A rename onto a device would replace the device, and a rename onto a folder would fail after all
+// the work.
 void check_replaceable(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return;
@@ -32,7 +33,8 @@ void check_replaceable(const std::string& path) {
 
 }  // namespace
 
-// Delegates, so that the destructor runs when what follows throws.
+// Delegates to the default constructor: the object then counts as constructed, so the destructor
+// runs when open_temporary() throws.
 AtomicFile::AtomicFile(std::string path) : AtomicFile() {
   path_ = std::move(path);
   check_replaceable(path_);
@@ -47,10 +49,10 @@ AtomicFile::~AtomicFile() {
   temporary_files.remove(this);
 }
 
-// The kernel applies the umask to 0666; mkstemp() would make a private file, and only umask(),
-// which changes the whole process, could say what to widen it to. O_EXCL opens nothing that is
-// there already, so a name may be guessed by others. The name is listed before the file is there:
-// a signal that comes between the two must not leave the file behind.
+// The kernel applies the umask to 0666. mkstemp() would create a private file, and the umask can
+// only be read by changing it for the whole process. O_EXCL never opens an existing file, so it
+// does no harm that others can guess the name. The name is listed before the file exists: a signal
+// between the two steps must not leave the file behind.
 void AtomicFile::open_temporary() {
   static std::atomic<uint64_t> n_names = 0;
   do {
@@ -63,13 +65,15 @@ void AtomicFile::open_temporary() {
 }
 
 void AtomicFile::fail(const char* what) const {
-  const char* then = errno == ENOENT   ? "; make its folder first"
+  const char* then = errno == ENOENT   ? "; create its folder first"
                      : errno == ENOSPC ? "; free some space, or write to another disk"
                                        : "";
   throw ResourceError(fmt::format("cannot {} {}: {}{}", what, path_, std::strerror(errno), then));
 }
 
-// A system call answers EFAULT where an instruction that reads the same bytes raises SIGBUS.
+// `bytes` may be in a mapped file. When that file has become shorter, an instruction that reads the
+// bytes raises SIGBUS, but a system call returns EFAULT. The error must then name the file that is
+// read, not the one that is written.
 void AtomicFile::fail_write(std::string_view bytes) const {
   const char* source = errno == EFAULT ? mapped_path_of(bytes.data()) : nullptr;
   if (source == nullptr) fail("write");

@@ -1,4 +1,4 @@
-// A file that appears under its name only when it is complete.
+// A file that gets its name only when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,25 @@
 
 namespace limpid {
 
-// Writes to a temporary file in the same folder; commit() renames it over `path`. Without commit()
-// nothing is left. A reader that has the old file open or mapped keeps the old one.
+// Writes to a temporary file in the same folder; commit() renames it to `path`. A rename is atomic:
+// at any moment `path` is the complete old file or the complete new one, also after a crash.
+// Without commit() no file remains. A reader that has the old file open or mapped keeps the old
+// one.
 class AtomicFile {
  public:
-  // Throws ResourceError when the folder cannot be written to, or `path` is a folder or a device.
+  // Throws ResourceError when the folder cannot be written to, or when `path` is a folder or a
+  // device.
   explicit AtomicFile(std::string path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
-  // Throws ResourceError, for instance when the disk is full.
+  // Appends. Throws ResourceError, for instance when the disk is full.
   void write(std::string_view bytes);
   uint64_t size() const { return size_; }  // bytes written
-  // The same anywhere in the file; write() does not notice.
+  // Overwrites bytes at `offset`. It does not move the place where write() appends.
   void write_at(uint64_t offset, std::string_view bytes);
+  // Writes everything to the disk, then renames.
   void commit();
 
  private:
@@ -36,7 +40,7 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
-// Removes the temporary file of every AtomicFile that lives, for a signal handler that ends the
+// Removes the temporary file of every AtomicFile that exists, for a signal handler that ends the
 // process. Returns whether there was one. Async-signal-safe.
 bool remove_temporary_files() noexcept;
 

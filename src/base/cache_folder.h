@@ -1,4 +1,4 @@
-// Where Limpid keeps what it can obtain or make again.
+// The folder for files that Limpid can download or compute again.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace limpid {
 
-// ${XDG_CACHE_HOME:-~/.cache}/limpid, or its folder `name`; it need not exist. Throws ResourceError
-// when neither XDG_CACHE_HOME nor HOME is set.
+// Returns ${XDG_CACHE_HOME:-~/.cache}/limpid, or the folder `name` in it. It need not exist. Throws
+// ResourceError when neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder(std::string_view name = {});
 
 }  // namespace limpid

@@ -1,4 +1,4 @@
-// Checks that stay on in every build, and assertions for bugs of our own.
+// Checks that are part of every build, and assertions for bugs in Limpid itself.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,5 +14,5 @@
     if (!(condition)) throw ErrorType(fmt::format(__VA_ARGS__)); \
   } while (false)
 
-// A bug in Limpid if it fails; never reachable from input.
+// Fails only when Limpid has a bug; no input can make it fail.
 #define LIMPID_ASSERT(condition) assert(condition)

@@ -1,4 +1,6 @@
-// Arithmetic on sizes that come from files: every result is proven to fit, or nullopt.
+// Arithmetic on sizes that come from files. Every function returns nullopt when the result does not
+// fit. A file that states 2^40 rows of 2^30 columns then causes an error, and not a small
+// allocation after an overflow.
 #pragma once
 
 #include <concepts>

@@ -9,7 +9,7 @@
 namespace limpid {
 namespace {
 
-// A key or value from the file, short enough for a message.
+// A key of the file in a form and length that suit a message.
 std::string shown(std::string_view text) {
   constexpr size_t kLongest = 60;
   std::string out;
@@ -63,7 +63,7 @@ std::optional<JsonPlace> JsonPlace::find(std::string_view key) const {
   bool seen = false;
   for (const auto& [name, value] : object()) {
     if (name != key) continue;
-    if (seen) JsonPlace(*file_, member_name(key), value).fail("is there twice");
+    if (seen) JsonPlace(*file_, member_name(key), value).fail("occurs twice");
     seen = true;
     if (!value.is_null()) found.emplace(*file_, member_name(key), value);
   }
@@ -96,7 +96,7 @@ std::vector<JsonPlace> JsonPlace::elements() const {
 void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : object()) {
     if (std::find(known.begin(), known.end(), key) == known.end())
-      JsonPlace(*file_, member_name(key), value).unsupported("is an option that is not known");
+      JsonPlace(*file_, member_name(key), value).unsupported("is an unknown option");
   }
 }
 

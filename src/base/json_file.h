@@ -1,4 +1,4 @@
-// JSON from files, read with bounds: whatever is wrong names the file and the place in it.
+// Reads JSON files. Every error names the file and the place in it ("model.merges[3]").
 #pragma once
 
 #include <simdjson.h>
@@ -13,8 +13,8 @@
 
 namespace limpid {
 
-// A place in a JSON file: an element and the path to it, "model.merges". Valid as long as its
-// JsonFile.
+// A place in a JSON file: an element and the path to it ("model.merges"). Valid as long as its
+// JsonFile. The path makes an error message possible wherever an element turns out to be wrong.
 class JsonPlace {
  public:
   JsonPlace(const std::string& file, std::string name, simdjson::dom::element element)
@@ -25,30 +25,30 @@ class JsonPlace {
   bool is_array() const { return element_.is_array(); }
   bool is_string() const { return element_.is_string(); }
 
-  // What it is; FormatError if it is anything else.
+  // The element as this type; FormatError if it has another type.
   simdjson::dom::object object() const;
   simdjson::dom::array array() const;
   std::string_view string() const;
   bool boolean() const;
   int64_t integer() const;
 
-  // The member of that key; absent, also when it is null. FormatError if this is no object or the
-  // key is there twice.
+  // The member `key`; nothing when it is absent or null. FormatError if the place is not an object
+  // or has the key twice.
   std::optional<JsonPlace> find(std::string_view key) const;
-  // The same where it must be there: FormatError otherwise.
+  // As find(), but FormatError when the member is absent or null.
   JsonPlace operator[](std::string_view key) const;
-  // The member, or `otherwise`.
+  // The member's value, or `otherwise` when it is absent or null.
   bool boolean(std::string_view key, bool otherwise) const;
   std::string_view string(std::string_view key, std::string_view otherwise) const;
   // The elements of an array, each as a place.
   std::vector<JsonPlace> elements() const;
 
-  // UnsupportedError that names any key outside `known`.
+  // Throws UnsupportedError for a key that is not in `known`, and names it.
   void allow_keys(std::initializer_list<std::string_view> known) const;
 
   const std::string& name() const { return name_; }
   const std::string& file() const { return *file_; }
-  // Throws FormatError, or UnsupportedError, that names file and place.
+  // Throws FormatError, or UnsupportedError; both name the file and the place.
   [[noreturn]] void fail(const std::string& problem) const;
   [[noreturn]] void unsupported(const std::string& problem) const;
 
@@ -60,15 +60,17 @@ class JsonPlace {
   simdjson::dom::element element_;
 };
 
-// A parsed file. Strings are UTF-8; lone surrogates, control characters and the like are refused.
+// A parsed file. Strings are UTF-8; lone surrogates, control characters and other errors are
+// refused.
 class JsonFile {
  public:
-  static constexpr size_t kMaxDepth = 64;  // arrays and objects within each other
+  static constexpr size_t kMaxDepth = 64;  // levels of arrays and objects
 
-  // `path` is for messages. Throws FormatError for what is not JSON or deeper than kMaxDepth.
+  // `path` is for messages. Throws FormatError for text that is not JSON or is nested deeper than
+  // kMaxDepth.
   JsonFile(std::string path, std::string_view bytes);
 
-  JsonPlace root() const;  // named ""
+  JsonPlace root() const;  // its name is ""
 
  private:
   std::string path_;

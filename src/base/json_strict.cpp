@@ -9,7 +9,8 @@
 namespace limpid {
 namespace {
 
-// Recursion is bounded by JsonFile::kMaxDepth.
+// Walks through the document. `name_` is the path to the current place. JsonFile::kMaxDepth bounds
+// the recursion.
 class Checker {
  public:
   explicit Checker(const std::string& path) : path_(path) {}
@@ -19,7 +20,7 @@ class Checker {
     for (const auto& [key, value] : object) {
       const size_t length = enter(key);
       if (!keys.insert(key).second)
-        throw FormatError(path_, FormatError::kNoOffset, name_, "is there twice");
+        throw FormatError(path_, FormatError::kNoOffset, name_, "occurs twice");
       check_element(value);
       name_.resize(length);
     }
@@ -35,7 +36,8 @@ class Checker {
     if (element.is_array()) check_array(element.get_array().value_unsafe());
   }
 
-  // Appends the key, fit for a message; gives what to shrink to afterwards.
+  // Appends the key to `name_`, in a form that suits a message. Returns the length to shrink to
+  // afterwards.
   size_t enter(std::string_view key) {
     constexpr size_t kLongest = 60;
     const size_t length = name_.size();

@@ -5,8 +5,8 @@
 namespace limpid {
 namespace {
 
-// Counts brackets outside strings. In a text that is not JSON the count may be wrong, but the
-// parser, which does not recurse, then ends at the first mistake.
+// Counts brackets outside strings. The count may be wrong in a text that is not JSON. That does no
+// harm: the parser does not recurse, and it stops at the first mistake.
 void check_depth(std::string_view text, const std::string& name) {
   int depth = 0;
   bool in_string = false;

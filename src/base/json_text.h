@@ -1,5 +1,5 @@
-// JSON that somebody passes in (messages, tools, lines of standard input), as a document to walk
-// and copy. Files that define a model are read with json_file.h.
+// JSON that a caller or user passes in (messages, tools, lines of standard input), as a document
+// that can be walked and copied. Files that define a model are read with json_file.h.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,12 +8,12 @@
 
 namespace limpid {
 
-// Arrays and objects within each other. nlohmann's copies and walks of documents recurse, so what
-// is nested deeper must not become one.
+// The deepest nesting. nlohmann's copies and walks of documents recurse, so deeper text must not
+// become a document.
 inline constexpr int kMaxJsonDepth = 128;
 
-// `name` is what messages call the text: a file, an option, a line. Throws ArgumentError that names
-// it and the byte where the text is not JSON, or passes kMaxJsonDepth.
+// `name` is what messages call the text: a file, an option, a line. Throws ArgumentError, which
+// names it and the byte, when the text is not JSON or is nested deeper than kMaxJsonDepth.
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& name);
 
 }  // namespace limpid

@@ -15,7 +15,7 @@
 namespace limpid {
 namespace {
 
-constinit OpenFiles maps;  // all of this process
+constinit OpenFiles maps;  // all maps of this process, for mapped_path_of
 
 // Closes a descriptor at the end of the scope.
 struct Descriptor {
@@ -28,7 +28,7 @@ struct Descriptor {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  // O_NONBLOCK: opening a FIFO must not hang; it has no effect on regular files.
+  // O_NONBLOCK, so that opening a FIFO does not wait. It has no effect on regular files.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   LIMPID_CHECK(ResourceError, file.fd >= 0, "cannot open {}: {}", path, std::strerror(errno));
   struct stat status {};

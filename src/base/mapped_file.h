@@ -1,5 +1,6 @@
-// A read-only memory map of a regular file. Tensor views point into it; whoever holds a view's
-// Checkpoint holds the map.
+// A read-only memory map of a regular file. Opening a model maps its file: the weights are read
+// when they are first used, and the pages can be shared by processes and dropped by the system.
+// Tensor views point into the map, and a view's Checkpoint keeps the map alive.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,11 @@
 
 namespace limpid {
 
+// One mapped file; the map ends with the object.
 class MappedFile {
  public:
-  // Maps the whole file. Throws ResourceError if it cannot be opened or mapped, or is no regular
-  // file.
+  // Maps the whole file. Throws ResourceError if the file cannot be opened or mapped, or is not a
+  // regular file.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
 
   MappedFile(const MappedFile&) = delete;

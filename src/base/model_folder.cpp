@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether the resolved `path` is below the resolved `folder`. "/a/model2" is not in "/a/model".
 bool lies_in(const std::string& path, const std::string& folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
@@ -36,7 +37,7 @@ void ModelFolder::check_name(std::string_view name) const {
                      name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (!plain) {
     throw FormatError(path_, FormatError::kNoOffset, printable(name),
-                      "is not a plain file name: a model's files lie in its own folder");
+                      "is not a plain file name: a model's files are in its own folder");
   }
 }
 

@@ -1,4 +1,5 @@
-// A folder that files are opened in by name, and out of which no name and no link leads.
+// A folder whose files are opened by name. Names may come from an untrusted file, so neither a name
+// nor a link can lead out of the folder.
 #pragma once
 
 #include <memory>
@@ -9,28 +10,30 @@
 
 namespace limpid {
 
+// The folder of one model.
 class ModelFolder {
  public:
-  // Throws ResourceError when it cannot be resolved.
+  // Throws ResourceError when `path` cannot be resolved.
   explicit ModelFolder(std::string path);
 
   const std::string& path() const { return path_; }
 
-  // Whether something is there under that name; a dangling link counts.
+  // Whether the folder has an entry of that name. A dangling link counts.
   bool contains(std::string_view name) const;
-  // Throws FormatError for a name with a separator, NUL, `.` or `..`.
+  // Throws FormatError for a name with a separator or NUL, and for `.` and `..`.
   void check_name(std::string_view name) const;
-  // Where `name` really lies. Links may lead to another place in the folder, and, when it is a
-  // snapshot of Hugging Face's cache (…/snapshots/REVISION), into the `blobs` beside `snapshots`.
-  // Throws FormatError as check_name does and for a link that leads
-  // elsewhere; ResourceError when there is no such file.
+  // The real path of `name`, with links resolved. A link may lead to another place in the folder.
+  // When the folder is a snapshot in Hugging Face's cache (…/snapshots/REVISION), a link may also
+  // lead into the folder `blobs` beside `snapshots`, where that cache keeps its files. Throws
+  // FormatError as check_name does and for a link that leads elsewhere; ResourceError when there is
+  // no such file.
   std::string resolve(std::string_view name) const;
   std::shared_ptr<const MappedFile> open(std::string_view name) const;
 
  private:
   std::string path_;   // as given
   std::string real_;   // with links resolved
-  std::string blobs_;  // of the cache; empty: this is no snapshot
+  std::string blobs_;  // the cache's folder of files; empty when this is not a snapshot
 };
 
 }  // namespace limpid

@@ -2,6 +2,7 @@
 
 namespace limpid {
 
+// Takes the first slot that is free, or adds a new one at the front of the list.
 void OpenFiles::add(const char* path, const void* key, size_t size) {
   Slot* slot = first_;
   while (slot != nullptr && slot->taken.exchange(true)) slot = slot->next;
@@ -13,7 +14,7 @@ void OpenFiles::add(const char* path, const void* key, size_t size) {
   }
   slot->key = key;
   slot->size = size;
-  slot->path = path;  // last: now the slot counts
+  slot->path = path;  // last: from now on the slot holds a file
 }
 
 void OpenFiles::remove(const void* key) noexcept {

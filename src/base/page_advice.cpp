@@ -7,6 +7,8 @@
 
 namespace limpid {
 
+// `part` rarely begins or ends at a page. Its neighbours are other tensors, so only the pages that
+// lie entirely in `part` are left.
 void leave_pages(std::span<const std::byte> part) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<uintptr_t>(part.data());

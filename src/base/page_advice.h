@@ -1,4 +1,4 @@
-// Advice to the system about mapped memory. Nothing depends on its being taken.
+// Advice to the system about mapped memory. Correctness does not depend on it.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace limpid {
 
-// The whole pages of `part` of a mapped file are not needed for now: they no longer count as memory
-// of this process and are read again if they are touched.
+// Tells the system that the whole pages within `part` of a mapped file are not needed for now. They
+// no longer count as memory of this process, and are read again when they are touched.
 void leave_pages(std::span<const std::byte> part);
 
 }  // namespace limpid

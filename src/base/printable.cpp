@@ -16,7 +16,7 @@ std::string printable(std::string_view text) {
       out += c;
     }
   }
-  if (!is_clean_utf8(out)) {  // also a character cut in two
+  if (!is_clean_utf8(out)) {  // also when the cut split a character
     std::string escaped;
     for (const char c : out) {
       const auto byte = static_cast<unsigned char>(c);

@@ -1,4 +1,4 @@
-// Text from files in messages of one line.
+// Makes text from files fit for messages of one line.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace limpid {
 
-// `text` from a file, fit for a one-line message: control characters escaped, long text cut.
+// `text` with control characters and invalid UTF-8 escaped ("\x0a"), cut after 100 bytes.
 std::string printable(std::string_view text);
 
 // Whether `text` is UTF-8 (RFC 3629) without NUL.

@@ -30,6 +30,8 @@ uint32_t load_big_endian(const std::byte* bytes) {
 
 }  // namespace
 
+// Mixes one block of 64 bytes into the state (FIPS 180-4, 6.2.2). The 16 words of the block are
+// expanded to 64, and each of 64 rounds mixes one of them into the eight working variables.
 void Sha256::compress(const std::byte* block) {
   std::array<uint32_t, 64> w;
   for (size_t t = 0; t < 16; ++t) w[t] = load_big_endian(block + 4 * t);
@@ -79,7 +81,7 @@ void Sha256::update(std::span<const std::byte> bytes) {
 std::string Sha256::hex() {
   const uint64_t n_bits = n_bytes_ * 8;
   std::array<std::byte, 72> padding{std::byte{0x80}};
-  // One 0x80, zeros up to 56 modulo 64, then the length in bits.
+  // The padding: 0x80, zeros up to 56 modulo 64, then the length of the message in bits.
   const size_t n_zeros = (n_pending_ < 56 ? 56 : 120) - n_pending_;
   for (size_t i = 0; i < 8; ++i) {
     padding[n_zeros + i] = static_cast<std::byte>(n_bits >> (56 - 8 * i));

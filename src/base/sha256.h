@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), fed piece by piece.
+// SHA-256 (FIPS 180-4), computed piece by piece.
 #pragma once
 
 #include <array>
@@ -9,11 +9,14 @@
 
 namespace limpid {
 
+// The digest of one message. Pieces of any size may be added; 64 bytes at a time are mixed into the
+// state, and `pending_` keeps the rest.
 class Sha256 {
  public:
-  // The next bytes of the message.
+  // Adds the next bytes of the message.
   void update(std::span<const std::byte> bytes);
-  // Lower-case hexadecimal, 64 characters. Ends the digest.
+  // Ends the message and returns the digest: 64 lower-case hexadecimal digits. The object cannot be
+  // used again.
   std::string hex();
 
  private:

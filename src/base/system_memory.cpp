@@ -8,8 +8,8 @@
 namespace limpid {
 namespace {
 
-// The number after `key` in a file of "key number" lines; without a key, the file's first word if
-// it is a number.
+// The number after `key` in a file of lines "key number". Without a key: the first word of the
+// file, if it is a number.
 std::optional<uint64_t> read_number(const std::string& path, const std::string& key = "") {
   std::ifstream file(path);
   std::string word;
@@ -28,13 +28,13 @@ std::optional<uint64_t> read_number(const std::string& path, const std::string& 
   return std::nullopt;
 }
 
-// Version 2 of control groups, as a container sees its own.
+// What the control group (version 2) of this container still allows.
 std::optional<uint64_t> control_group_rest() {
   const std::string root = "/sys/fs/cgroup/";
   const auto most = read_number(root + "memory.max");
   const auto used = read_number(root + "memory.current");
   if (!most || !used) return std::nullopt;
-  // Pages of files that nobody maps are given back when memory is needed.
+  // The system reclaims cached file pages when memory is needed, so they count as free.
   const uint64_t cached = read_number(root + "memory.stat", "inactive_file").value_or(0);
   const uint64_t held = *used > cached ? *used - cached : 0;
   return *most > held ? *most - held : 0;
@@ -53,7 +53,7 @@ uint64_t available_memory() {
 uint64_t total_memory() {
   constexpr uint64_t kKib = 1024;
   uint64_t total = read_number("/proc/meminfo", "MemTotal:").value_or(0) * kKib;
-  // The limit of the control group, version 2 or 1; "max" is no number.
+  // The control group's limit, version 2 or 1. read_number ignores "max", which means no limit.
   for (const char* path :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     if (const auto limit = read_number(path)) total = total == 0 ? *limit : std::min(total, *limit);

@@ -1,4 +1,5 @@
-// How much memory is free.
+// How much memory the system has and how much is free. A container sees the machine's numbers in
+// /proc/meminfo, but may use only what its control group allows, so both are read.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +7,11 @@
 namespace limpid {
 
 // Bytes that can be allocated without swapping: the system's estimate (MemAvailable), or what the
-// control group still allows if that is less. 0: unknown.
+// control group still allows if that is less. 0 when unknown.
 uint64_t available_memory();
 
-// Bytes that this process could have at most: the machine's, or the control group's limit if that
-// is less. 0: unknown.
+// The most bytes that this process could have: those of the machine, or the control group's limit
+// if that is less. 0 when unknown.
 uint64_t total_memory();
 
 }  // namespace limpid

@@ -20,6 +20,8 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr auto kSpinTime = std::chrono::microseconds(20);
 
+// Tells the CPU that this is a spin loop: it saves power and leaves the core to its other hardware
+// thread.
 inline void pause_cpu() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -28,8 +30,9 @@ inline void pause_cpu() {
 #endif
 }
 
-// Threads that begin while this lives take no signals: handlers run on the application's own
-// threads, so that Ctrl-C ends the read that waits there. Faults of a thread itself stay.
+// Threads that start while this object exists receive no signals. Handlers then run on the
+// application's own threads, so that Ctrl-C interrupts a read that waits there. Signals for a
+// thread's own faults stay enabled.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -68,12 +71,16 @@ int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
 
 }  // namespace
 
-// A job is a number of calls that threads claim one by one. `claims` holds the job's number and the
-// number of calls left to claim, in one word. So a thread that wakes late and still has the number
-// of an older job can claim nothing, and a thread that has claimed a call may read the job's
-// function: the job cannot end before that call does.
+// A job is a number of calls that threads claim one at a time. `claims` holds the job's number and
+// the number of calls still to claim, in one 64-bit word, and a thread claims a call by
+// decrementing it with a compare-and-swap. Job 7 with three calls begins as (7, 3); three claims
+// later it is (7, 0).
+//
+// The job's number makes late threads harmless. A thread that wakes late and still holds (7, 1)
+// fails to swap when the word is (8, 5) by now. And a thread that has claimed a call may read the
+// job's function, because the job cannot end before that call does.
 struct ThreadPool::Impl {
-  // Each on a cache line of its own: workers poll `epoch`, the caller polls `n_unfinished`.
+  // Each has its own cache line: workers poll `epoch`, the caller polls `n_unfinished`.
   alignas(64) std::atomic<int> epoch{0};  // changes when a job starts
   alignas(64) std::atomic<int> n_unfinished{0};
   alignas(64) std::atomic<uint64_t> claims{0};  // job << 32 | calls left
@@ -86,6 +93,7 @@ struct ThreadPool::Impl {
   std::exception_ptr failure;
   std::vector<std::thread> workers;
 
+  // Makes call i. Keeps the first exception for the caller of run().
   void call(int i, int thread) noexcept {
     try {
       function(context, i, thread);
@@ -95,7 +103,7 @@ struct ThreadPool::Impl {
     }
   }
 
-  // Claims and makes calls of the current job until none is left.
+  // Claims and makes calls of the current job until none is left to claim.
   void take_part(int thread) {
     uint64_t now = claims.load(std::memory_order_acquire);
     while ((now & 0xFFFF'FFFFU) != 0) {
@@ -109,6 +117,7 @@ struct ThreadPool::Impl {
     }
   }
 
+  // The loop of a worker: waits for a job, takes part in it, until the pool ends.
   void work(int thread) {
     for (int seen = 0; !stop.load(std::memory_order_relaxed);) {
       seen = wait_for_change(epoch, seen, spin);

@@ -1,4 +1,5 @@
-// Persistent threads that run one function together. The caller is thread 0.
+// Persistent threads that run one function together. The caller is thread 0. A step of a model runs
+// hundreds of small jobs; starting threads for each would take longer than the work.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,11 @@
 
 namespace limpid {
 
+// A pool runs one job at a time, for one caller.
 class ThreadPool {
  public:
-  // `n_threads` >= 1, the caller included; 0: as many as cores this process may use. Workers spin
-  // for at most about 20 us between jobs and then sleep; they never spin when there are more
+  // `n_threads` >= 1, the caller included; 0: as many as cores this process may use. Between jobs,
+  // workers spin for about 20 us at most and then sleep. They never spin when there are more
   // threads than cores.
   explicit ThreadPool(int n_threads);
   ~ThreadPool();
@@ -19,18 +21,20 @@ class ThreadPool {
 
   int size() const { return size_; }
 
-  // Calls body(i) once for each i in [0, size()) and returns when all are done. Calls run at the
-  // same time where threads are free; a thread that wakes late finds its call taken by another, so a
-  // job never waits for a thread that has no part of it. Allocates nothing. The first exception of a
-  // body is rethrown here after all have finished.
+  // Calls body(i) once for each i in [0, size()) and returns when all calls are done. Calls run at
+  // the same time when threads are free. A thread that wakes late finds that another thread has
+  // made its call, so a job never waits for a thread that does not take part in it. Allocates
+  // nothing. After all calls have finished, rethrows the first exception of a body.
   template <typename Body>
   void run(Body&& body) {
     run_calls(size_, [&](int i, int /*thread*/) { body(i); });
   }
 
-  // Splits [0, n) into contiguous ranges, several per thread, each a multiple of `grain` but the
-  // last, and calls body(begin, end, thread); calls that run at the same time differ in `thread`,
-  // which is in [0, size()). Small jobs (n <= grain) run on the caller alone.
+  // Splits [0, n) into contiguous ranges, several per thread, and calls body(begin, end, thread)
+  // for each. Every range but the last is a multiple of `grain`. Calls that run at the same time
+  // have different values of `thread`, which is in [0, size()). Small jobs (n <= grain) run on the
+  // caller alone. With n = 1,000, grain = 16 and 2 threads there are 32 ranges of 16 or 32 numbers;
+  // the last has 24.
   template <typename Body>
   void for_ranges(int64_t n, int64_t grain, Body&& body) {
     if (size_ == 1 || n <= grain) {
@@ -48,10 +52,12 @@ class ThreadPool {
   }
 
  private:
-  // Many, so that a thread that the system holds up leaves work to the others; a greater `grain`
-  // makes them fewer.
+  // Many ranges, so that a thread that the system delays leaves its work to the others. A larger
+  // `grain` gives fewer.
   static constexpr int kRangesPerThread = 16;
 
+  // Passes `body` on as a function pointer and an address, so that run_erased need not be a
+  // template and nothing is allocated.
   template <typename Body>
   void run_calls(int n_calls, Body&& body) {
     using Plain = std::remove_reference_t<Body>;

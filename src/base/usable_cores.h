@@ -1,9 +1,9 @@
-// How many cores this process may use.
+// The number of cores that this process may use.
 #pragma once
 
 namespace limpid {
 
-// At least 1; fewer than the machine has where the process is bound to some of them.
+// At least 1; fewer than the machine has when the process is bound to some of its cores.
 int usable_cores();
 
 }  // namespace limpid

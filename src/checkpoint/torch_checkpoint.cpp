@@ -206,7 +206,7 @@ class StateReader {
   }
 
   void set(uint32_t index, const std::string& key, MetadataValue value) {
-    if (checkpoint_.metadata.contains(key)) fail(index, key, "is there twice");
+    if (checkpoint_.metadata.contains(key)) fail(index, key, "occurs twice");
     checkpoint_.metadata.set(key, std::move(value));
   }
 

@@ -116,14 +116,14 @@ const std::vector<Malformed>& cases() {
        file_of(R"({"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
                R"("t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
                0),
-       "t", "is there twice"},
+       "t", "occurs twice"},
       {"FieldTwice",
        tensor_of(R"("dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8])", 8), "t.dtype",
-       "is there twice"},
+       "occurs twice"},
       {"MetadataTwice", file_of(R"({"__metadata__":{},"__metadata__":{}})", 0), "__metadata__",
-       "is there twice"},
+       "occurs twice"},
       {"MetadataKeyTwice", file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "__metadata__.a",
-       "is there twice"},
+       "occurs twice"},
       {"Deep", nested(65), "header", "deeper than 64"},
       {"VeryDeep", nested(100'000), "header", "deeper than 64"},
   };

@@ -82,7 +82,7 @@ WRITING = [
     ),
     Mistake(
         "limpid logits -m tiny.gguf -p hi -o no/such/out.npy",
-        "cannot write no/such/out.npy: No such file or directory; make its folder first",
+        "cannot write no/such/out.npy: No such file or directory; create its folder first",
     ),
     Mistake(
         "limpid quantize tiny.gguf nothing q8_0",
@@ -135,7 +135,7 @@ WRITING = [
     ),
     Mistake(
         "limpid microgpt --save no/such/x.safetensors",
-        "cannot write no/such/x.safetensors: No such file or directory; make its folder first",
+        "cannot write no/such/x.safetensors: No such file or directory; create its folder first",
     ),
     Mistake(
         "limpid microgpt --load tiny.gguf --sample-only",
