@@ -67,6 +67,7 @@ constexpr std::string_view kReadable =
 
 }  // namespace
 
+// A derived tensor must come out with the dtype and shape that the checkpoint states for it.
 TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
   const TensorView* tensor = find(name);
   LIMPID_CHECK(ArgumentError, tensor != nullptr, "{} has no tensor {}", path, name);
@@ -87,6 +88,7 @@ void check_not_shrunk(const MappedFile& file) {
                file.path(), file.size());
 }
 
+// Looks for the file whose map contains `part`.
 void leave_file(const Checkpoint& checkpoint, std::span<const std::byte> part) {
   const bool mapped = std::ranges::any_of(checkpoint.files, [part](const auto& file) {
     const std::byte* begin = file->bytes().data();

@@ -20,6 +20,7 @@ struct Magic {
   std::string_view what;  // what such a file is
   std::string_view then;  // what the user can do
 };
+// The GGML family comes first: their magic numbers are read as u32, so the letters are reversed.
 constexpr Magic kMagics[] = {
     {"lmgg", "a GGML file", kOlderThanGguf},
     {"fmgg", "a GGMF file", kOlderThanGguf},
@@ -52,6 +53,7 @@ bool starts_with_in_any_case(std::string_view text, std::string_view beginning) 
          });
 }
 
+// ASCII text: what a server answers, a README, a configuration.
 bool is_text(std::string_view bytes) {
   constexpr size_t kFewest = 8;  // fewer bytes prove nothing
   return bytes.size() >= kFewest && std::ranges::all_of(bytes.substr(0, kLookedAt), [](char c) {
@@ -68,6 +70,7 @@ std::string beginning_of(std::string_view text) {
 
 }  // namespace
 
+// Magic numbers first, then a web page (doctype or tag in any case, after blanks), then other text.
 std::string describe_foreign(std::string_view bytes) {
   for (const Magic& magic : kMagics) {
     if (bytes.starts_with(magic.bytes)) return fmt::format("{}: {}", magic.what, magic.then);

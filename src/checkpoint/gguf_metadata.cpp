@@ -30,6 +30,7 @@ const GgufTypeInfo& read_type(ByteReader& reader, const std::string& field, Gguf
   return *info;
 }
 
+// A string is a length (u64) and its bytes. The result is a view into the file.
 std::string_view read_string(ByteReader& reader, std::string_view field) {
   const uint64_t start = reader.offset();
   const auto length = reader.number<uint64_t>(field);
@@ -97,8 +98,11 @@ uint64_t read_array_length(ByteReader& reader, const std::string& field,
   return count;
 }
 
-// Reads an array: type of the elements, count, elements. Arrays may contain arrays, `depth` levels
-// down; a limit on the depth bounds the recursion.
+// Reads an array: type of the elements, count, elements. The array [1, 2] of u32 is
+//
+//   04 00 00 00  02 00 00 00 00 00 00 00  01 00 00 00  02 00 00 00
+//
+// Arrays may contain arrays, `depth` levels down; a limit on the depth bounds the recursion.
 MetadataValue read_array(ByteReader& reader, const std::string& field, int depth) {
   const uint64_t start = reader.offset();
   if (depth >= kDeepestArray) {
@@ -188,6 +192,8 @@ MetadataValue read_value(ByteReader& reader, const std::string& field, GgufType 
   return {storage(), std::string(gguf_type_info(static_cast<uint32_t>(type))->name)};
 }
 
+// general.alignment moves all tensors, so it must be right before the table is read. At least 8
+// keeps every element of every type at an address that its type allows.
 uint32_t check_alignment(const ByteReader& reader, uint64_t offset, const MetadataValue& value) {
   const std::string field = "general.alignment";
   if (value.type_name != "u32") {
@@ -216,6 +222,7 @@ std::string read_gguf_name(ByteReader& reader, const std::string& field, uint64_
   return std::string(name);
 }
 
+// Errors in a value name its key; errors in a key can only name its index.
 GgufMetadata read_gguf_metadata(ByteReader& reader, uint64_t count) {
   GgufMetadata metadata;
   metadata.alignment = kGgufDefaultAlignment;

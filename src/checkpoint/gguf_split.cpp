@@ -11,10 +11,12 @@
 namespace limpid {
 namespace {
 
+// Errors about parts have no offset: the fault is in how the files fit together.
 [[noreturn]] void fail(const std::string& path, const char* field, const std::string& problem) {
   throw FormatError(path, FormatError::kNoOffset, field, problem);
 }
 
+// A key that the file must have when its model is split.
 int64_t required_integer(const Metadata& metadata, const std::string& path, const char* key) {
   const MetadataValue* found = metadata.find(key);
   if (found == nullptr) fail(path, key, "is missing from a part of a split model");
@@ -64,6 +66,8 @@ void append_gguf_tensors(Checkpoint& checkpoint, const std::string& path,
   }
 }
 
+// The parts are opened in the order of their numbers, under names that follow from the first
+// part's. In the end the tensors of all parts must be as many as the first part says.
 void open_other_gguf_parts(Checkpoint& checkpoint) {
   const std::string first_path = checkpoint.path;
   if (!checkpoint.metadata.contains("split.count")) return;

@@ -55,6 +55,7 @@ Shape read_shape(ByteReader& reader, const std::string& label) {
   return Shape(std::span<const int64_t>(dims.data(), n_dims));
 }
 
+// An unknown number is a damaged file; a known type that Limpid does not read is a limit of Limpid.
 DType read_dtype(ByteReader& reader, const std::string& label) {
   const uint64_t start = reader.offset();
   const auto id = reader.number<uint32_t>(label + ".type");
@@ -88,6 +89,7 @@ uint64_t count_bytes(const ByteReader& reader, const Entry& entry) {
   return *n_bytes;
 }
 
+// One entry: name, dimensions, type, offset. The data are checked afterwards.
 Entry read_entry(ByteReader& reader, uint64_t index) {
   Entry entry;
   entry.tensor.info_offset = reader.offset();
@@ -128,6 +130,7 @@ uint64_t padded_end(const ByteReader& reader, const Entry& entry, uint32_t align
   return *padded;
 }
 
+// The data section begins at the first aligned byte after the table.
 uint64_t start_of_data(const ByteReader& reader, uint32_t alignment) {
   const auto start = checked_align_up(reader.offset(), alignment);
   if (!start) reader.fail(reader.offset(), "general.alignment", "the padding reaches beyond 2^64");
@@ -148,6 +151,10 @@ void check_extent(const ByteReader& reader, const Entry& last, uint64_t data_sta
 
 }  // namespace
 
+// Two passes. The first reads the table and adds up sizes: each offset must be the padded end of
+// the tensor before it. The second, when the end of the last tensor is known to be inside the file,
+// forms the pointers. Example with alignment 32: a tensor of 100 bytes has offset 0, the next one
+// 128.
 std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, uint32_t alignment,
                                           std::span<const std::byte> bytes) {
   std::vector<Entry> entries;

@@ -74,6 +74,7 @@ const GgufTypeInfo* gguf_type_info(uint32_t type) {
   return type < kTypes.size() ? &kTypes[type] : nullptr;
 }
 
+// In the order of ggml's numbers.
 std::string readable_ggml_types() {
   std::string names;
   for (const GgmlType& type : kTensorTypes) {

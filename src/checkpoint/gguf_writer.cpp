@@ -15,6 +15,7 @@
 namespace limpid {
 namespace {
 
+// The writer always uses the format's default alignment, so general.alignment need not be written.
 constexpr uint64_t kAlignment = kGgufDefaultAlignment;
 constexpr size_t kLongestTensorName = 64;
 
@@ -24,6 +25,7 @@ void put(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
+// A string is its length (u64) and its bytes.
 void put_string(std::string& out, std::string_view text) {
   put<uint64_t>(out, text.size());
   out += text;
@@ -37,11 +39,13 @@ std::optional<GgufType> type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+// Whether an integer fits the file's type.
 template <std::integral File>
 bool fits(int64_t value) {
   return std::in_range<File>(value);
 }
 
+// Whether an integer fits the GGUF type `type`.
 bool fits(GgufType type, int64_t value) {
   switch (type) {
     case GgufType::kU8:
@@ -63,6 +67,7 @@ bool fits(GgufType type, int64_t value) {
   }
 }
 
+// Two's complement: the low bytes of the number are the same for the signed and the unsigned type.
 void put_integer(std::string& out, GgufType type, int64_t value) {
   switch (type) {
     case GgufType::kU8:
@@ -94,7 +99,9 @@ void put_real(std::string& out, GgufType type, double value) {
   }
 }
 
-// The type that `type_name` names when all values fit it; otherwise `widest`.
+// The type that `type_name` names when all values fit it; otherwise `widest`. A value that was read
+// as "u32" is written as u32 again. A value with a name that GGUF does not have ("integer", from
+// JSON) becomes an i64.
 template <typename T>
 GgufType choose(std::string_view type_name, std::span<const T> values, GgufType widest) {
   const auto named = type_from_name(type_name);
@@ -156,6 +163,7 @@ class ValueWriter {
     put<uint64_t>(out_, count);
   }
 
+  // An array states the type of its elements once, so all elements must share it.
   void write_array(const MetadataValue& value) {
     constexpr std::string_view kPrefix = "array of ";
     std::string_view element = value.type_name;
@@ -239,6 +247,8 @@ void put_tensor_table(std::string& out, std::span<const NamedTensor> tensors) {
 
 }  // namespace
 
+// The head is built in memory, because it is small: metadata and the table of tensors, without
+// their data. Its size decides where the data begin.
 GgufStream::GgufStream(const std::string& path, const Metadata& metadata,
                        std::span<const NamedTensor> tensors)
     : file_(path) {

@@ -25,6 +25,7 @@ constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr uint64_t kLongestIndex = 100'000'000;
 
+// The files that the tokenizer, the chat template and the defaults of sampling are read from.
 constexpr std::array<std::string_view, 11> kAttachments = {"tokenizer.json",
                                                            "tokenizer_config.json",
                                                            "special_tokens_map.json",
@@ -129,6 +130,7 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
                                   folder.path(), kConfig, kSingle, kIndex));
 }
 
+// The settings become metadata. The other files are only mapped; their readers parse them.
 void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
   const auto read = [&](std::string_view name, const std::string& prefix) {
     const auto file = folder.open(name);

@@ -11,11 +11,13 @@ namespace {
 
 using simdjson::dom::element;
 
+// Each of these tells whether an element belongs to a kind of array.
 bool is_integer(element value) { return value.is_int64(); }
 bool is_number(element value) { return value.is_int64() || value.is_uint64() || value.is_double(); }
 bool is_string(element value) { return value.is_string(); }
 bool is_bool(element value) { return value.is_bool(); }
 
+// Converts each element with `read`, which knows its type.
 template <typename T, typename Read>
 std::vector<T> collect(simdjson::dom::array array, Read read) {
   std::vector<T> values;

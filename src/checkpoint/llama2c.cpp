@@ -72,6 +72,7 @@ std::optional<HeaderFault> find_fault(const Header& header) {
   return std::nullopt;
 }
 
+// Reads the seven numbers as they are, without judging them.
 Header read_header_items(ByteReader& reader) {
   Header header;
   for (const HeaderItem& item : kHeaderItems) {
@@ -80,6 +81,7 @@ Header read_header_items(ByteReader& reader) {
   return header;
 }
 
+// Reads the seven numbers and checks them. Each is an i32, so number i is at byte 4 * i.
 Header read_header(ByteReader& reader, bool legacy) {
   const uint64_t start = reader.offset();
   Header header = read_header_items(reader);
@@ -173,6 +175,7 @@ uint64_t expected_size(const Header& header, bool legacy) {
   return (legacy ? 28 : kV1HeaderBytes) + 4 * static_cast<uint64_t>(floats);
 }
 
+// The keys that a GGUF file of this model would have.
 void set_metadata(Metadata& metadata, const Header& header) {
   const auto set_u32 = [&](const char* key, int64_t value) { metadata.set(key, {value, "u32"}); };
   const auto set_f32 = [&](const char* key, float value) {
@@ -225,6 +228,8 @@ std::string find_tokenizer(const std::string& model_path, int64_t vocab_size) {
 
 }  // namespace
 
+// The limits on the seven numbers make a chance match unlikely: text, for example, gives numbers
+// above 2^24.
 bool looks_like_llama2c_legacy(std::span<const std::byte> bytes) {
   if (bytes.size() < 28) return false;
   ByteReader reader("", bytes);

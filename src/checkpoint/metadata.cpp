@@ -7,11 +7,13 @@
 namespace limpid {
 namespace {
 
+// "config.rope_theta is string, expected a number".
 [[noreturn]] void wrong_type(std::string_view key, const MetadataValue& value,
                              std::string_view expected) {
   throw UnsupportedError(fmt::format("{} is {}, expected {}", key, value.type_name, expected));
 }
 
+// The value if it has exactly this type; null when the key is absent.
 template <typename T>
 const T* find_as(const Metadata& metadata, std::string_view key, std::string_view expected) {
   const MetadataValue* found = metadata.find(key);

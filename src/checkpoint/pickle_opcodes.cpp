@@ -7,6 +7,7 @@
 namespace limpid {
 namespace {
 
+// An instruction and its name in CPython's pickletools, for messages.
 struct OpcodeName {
   PickleOpcode opcode;
   std::string_view name;
@@ -45,6 +46,7 @@ constexpr std::array kOpcodeNames = {
     OpcodeName{PickleOpcode::kLong1, "LONG1"},
 };
 
+// PyTorch names the dtype of a storage by a class: a Char is an i8, a Short an i16, a Long an i64.
 struct StorageName {
   std::string_view name;
   DType dtype;
@@ -71,6 +73,7 @@ std::string pickle_opcode_name(uint8_t byte) {
   return fmt::format("instruction {:#04x}", byte);
 }
 
+// Compares without building "module name", so that a long name in a file costs no memory.
 std::string_view known_pickle_global(std::string_view module, std::string_view name) {
   const auto same = [&](std::string_view known) {
     return known.size() == module.size() + 1 + name.size() && known.starts_with(module) &&

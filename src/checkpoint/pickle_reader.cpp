@@ -11,6 +11,7 @@
 namespace limpid {
 namespace {
 
+// 64 MiB, far above what the names and shapes of any model need.
 constexpr uint64_t kLargestPickle = uint64_t{1} << 26U;
 
 // Decodes the instructions and their operands; PickleStack carries them out. `place_` follows the
@@ -21,6 +22,7 @@ class Machine {
           std::span<const std::byte> bytes)
       : place_{path, name, offset}, stack_(place_), reader_(path, bytes) {}
 
+  // Runs the program to its STOP, which must be the last byte of the record.
   Pickle run() {
     if (reader_.size() > kLargestPickle)
       place_.fail(fmt::format("has {} bytes; at most {} are read", reader_.size(), kLargestPickle));
@@ -61,6 +63,8 @@ class Machine {
     return reader_.take(n, place_.record).substr(0, n - 1);
   }
 
+  // The first instruction, PROTO, states the version. torch.save writes protocol 2. Later versions
+  // add instructions, which step() refuses one by one.
   void read_protocol() {
     place_.start = reader_.offset();
     place_.opcode = number<uint8_t>();
@@ -88,6 +92,7 @@ class Machine {
     stack_.push(std::move(global));
   }
 
+  // Also None and the booleans, which are numbers with another kind.
   void push_integer(int64_t integer, PickleKind kind = PickleKind::kInteger) {
     PickleValue scalar;
     scalar.kind = kind;
@@ -114,6 +119,7 @@ class Machine {
     stack_.push(std::move(scalar));
   }
 
+  // BINUNICODE: a length (u32) and UTF-8. The value is a view into the pickle; nothing is copied.
   void push_string() {
     PickleValue text;
     text.kind = PickleKind::kString;

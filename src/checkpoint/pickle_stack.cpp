@@ -20,6 +20,7 @@ constexpr size_t kMostMarks = 1024;
 constexpr size_t kMostMemo = size_t{1} << 21U;
 constexpr uint16_t kDeepest = 64;
 
+// Keys of storages are the names of records, "0", "1", …; nothing else can reach the archive.
 bool is_digits(std::string_view text) {
   return !text.empty() && text.size() <= 9 &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -42,6 +43,7 @@ void PicklePlace::refuse(const std::string& problem) const {
 
 void PickleStack::push(PickleValue value) { push_index(add(std::move(value))); }
 
+// Lists a new value and notes which instruction made it, for errors about the value later on.
 uint32_t PickleStack::add(PickleValue value) {
   if (pickle_.values.size() >= kMostValues)
     place_.fail(fmt::format("creates value {}", kMostValues + 1));
@@ -75,6 +77,7 @@ uint32_t PickleStack::top() const {
   return stack_.back();
 }
 
+// Takes the values above the last mark, and the mark.
 std::vector<uint32_t> PickleStack::pop_to_mark() {
   if (marks_.empty()) place_.fail("there is no MARK on the stack");
   std::vector<uint32_t> items(stack_.begin() + static_cast<ptrdiff_t>(marks_.back()), stack_.end());
@@ -137,6 +140,7 @@ void PickleStack::set_item() {
 
 void PickleStack::set_items() { set_items(pop_to_mark()); }
 
+// Appends key, value, key, value, … to the dictionary below. StateReader finds repeated keys later.
 void PickleStack::set_items(std::span<const uint32_t> items) {
   if (!is(top(), PickleKind::kDict))
     place_.fail("sets an item of a value that is not a dictionary");
@@ -177,7 +181,9 @@ bool PickleStack::all_integers(uint32_t tuple) const {
          std::ranges::all_of(items, [&](uint32_t item) { return is(item, PickleKind::kInteger); });
 }
 
-// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks)
+// _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks). The first four
+// describe the tensor; the others do not matter for weights. torch_tensors.cpp checks them against
+// the storage.
 void PickleStack::push_tensor(const std::vector<uint32_t>& arguments) {
   if (arguments.size() != 6)
     place_.fail(fmt::format("_rebuild_tensor_v2 takes 6 arguments, not {}", arguments.size()));
@@ -191,6 +197,8 @@ void PickleStack::push_tensor(const std::vector<uint32_t>& arguments) {
   push_container_of(PickleKind::kTensor, std::span(arguments).first(4));
 }
 
+// A storage is not part of the pickle: the pickle has only its id, which torch.load would pass to a
+// function that loads the record. Here the id becomes a description of the storage.
 void PickleStack::push_storage() {
   const uint32_t id = pop();
   const std::vector<uint32_t> items =

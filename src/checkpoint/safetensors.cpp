@@ -30,7 +30,9 @@ struct Entry {
 };
 
 // Reads the header in three steps: its text is bounded and scanned, each entry is checked on its
-// own, then all entries are checked against the data and get their addresses.
+// own, then all entries are checked against the data and get their addresses. A file that passes
+// leaves no room for interpretation: each byte belongs to the length, the header or exactly one
+// tensor.
 class HeaderReader {
  public:
   HeaderReader(const std::string& path, std::span<const std::byte> bytes)
@@ -38,6 +40,8 @@ class HeaderReader {
         text_(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
         reader_(path, bytes) {}
 
+  // A wrong length is often the first sign that the file is something else, so the message may name
+  // that.
   SafetensorsFile read() {
     const auto length = reader_.number<uint64_t>("header.length");
     if (length > kSafetensorsLongestHeader) {
@@ -81,6 +85,8 @@ class HeaderReader {
     }
   }
 
+  // JsonFile reports places by name ("tensor 'x'.shape"). The errors of this reader also have an
+  // offset, that of the header.
   std::vector<Entry> parse(std::string_view header, std::map<std::string, std::string>& metadata) {
     try {
       const JsonFile json(path_, header);
@@ -104,6 +110,7 @@ class HeaderReader {
     }
   }
 
+  // __metadata__ may hold strings only.
   static void read_metadata(const JsonPlace& place, std::map<std::string, std::string>& metadata) {
     if (place.is_null()) return;
     for (const auto& [key, value] : place.object()) {
@@ -169,7 +176,9 @@ class HeaderReader {
     entry.tensor.view = {*dtype->dtype, Shape(dims), nullptr};
   }
 
-  // The tensors must fill the data section one after another. Gives each its address.
+  // The tensors must fill the data section one after another: sorted by offset, each begins where
+  // the one before it ends, and the last ends at the end of the file. A tensor without elements may
+  // be at any such border. Gives each tensor its address.
   void check_data(std::vector<Entry>& entries) {
     std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
     const uint64_t n_bytes = reader_.remaining();
@@ -226,6 +235,7 @@ void add_tensor(Checkpoint& checkpoint, const std::string& path, SafetensorsTens
 
 }  // namespace
 
+// A header of 4 GiB or more is not plausible; such a file is something else.
 bool looks_like_safetensors(std::span<const std::byte> bytes) {
   if (bytes.size() <= kLengthBytes || bytes[kLengthBytes] != std::byte{'{'}) return false;
   uint64_t length = 0;

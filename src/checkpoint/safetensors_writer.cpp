@@ -17,6 +17,7 @@ constexpr std::string_view kMetadataKey = "__metadata__";
 
 std::string json_string(std::string_view text) { return nlohmann::json(text).dump(); }
 
+// Names that the reader would refuse are not written.
 void check_name(std::string_view name) {
   LIMPID_CHECK(ArgumentError, !name.empty() && is_clean_utf8(name) && name != kMetadataKey,
                "[safetensors] '{}' is not a valid tensor name", printable(name));

@@ -25,6 +25,7 @@ void put(std::string& out, T value) {
 
 // ---- the pickle ---------------------------------------------------------------------------------
 
+// BINUNICODE, a length (u32), UTF-8.
 void put_text(std::string& out, std::string_view text) {
   put(out, PickleOpcode::kBinUnicode);
   put(out, static_cast<uint32_t>(text.size()));
@@ -106,6 +107,7 @@ std::string make_pickle(std::span<const TorchEntry> entries) {
   return out;
 }
 
+// Only an earlier entry of the same shape and type that has bytes of its own can be shared.
 void check_entries(std::span<const TorchEntry> entries) {
   std::unordered_set<std::string_view> names;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -134,6 +136,8 @@ uint32_t low(uint64_t value) { return needs_64(value) ? kZipIn64 : static_cast<u
 
 }  // namespace
 
+// The pickle names storages by number and states their sizes, so it can be written before their
+// bytes.
 TorchWriter::TorchWriter(const std::string& path, std::vector<TorchEntry> entries)
     : file_(path), entries_(std::move(entries)) {
   check_entries(entries_);
@@ -142,6 +146,7 @@ TorchWriter::TorchWriter(const std::string& path, std::vector<TorchEntry> entrie
   begin_next_tensor();
 }
 
+// A piece may end one tensor and begin the next, so it is cut at the borders of records.
 void TorchWriter::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     LIMPID_CHECK(ArgumentError, open_, "{} bytes more than the tensors have", bytes.size());
@@ -177,6 +182,7 @@ void TorchWriter::begin_next_tensor() {
   }
 }
 
+// Writes a small record whose content is known.
 void TorchWriter::add_record(const std::string& name, std::string_view content) {
   begin_record(name, content.size());
   file_.write(content);

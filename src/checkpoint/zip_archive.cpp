@@ -34,7 +34,8 @@ struct Entry {
 };
 
 // A number of the end record. `small` is its value there and `wide` its value in the zip64 record,
-// if there is one. The two must agree unless `small` is the sentinel for "see the zip64 record".
+// if there is one. The two must agree unless `small` is the sentinel for "see the zip64 record": an
+// archive with 70,000 records states 0xffff in the end record and 70,000 in the zip64 record.
 uint64_t agreed(const ByteReader& reader, uint64_t offset, const char* field, uint64_t small,
                 uint64_t sentinel, std::optional<uint64_t> wide) {
   if (!wide && small == sentinel)
@@ -45,13 +46,16 @@ uint64_t agreed(const ByteReader& reader, uint64_t offset, const char* field, ui
   return wide ? *wide : small;
 }
 
+// Throws FormatError unless a field of the file has the one value that is possible.
 void require(ByteReader& reader, uint64_t offset, const char* field, uint64_t value,
              uint64_t expected) {
   if (value != expected)
     reader.fail(offset, field, fmt::format("is {}, expected {}", value, expected));
 }
 
-// Reads the zip64 end record, if its locator is just before the end record.
+// Reads the zip64 end record. The three records at the end of a large archive are, in this order:
+// the zip64 end record (56 bytes), its locator (20 bytes), the end record (22 bytes). The locator
+// is recognised by its signature; without it the archive has no zip64 end record.
 std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
   if (end < kZip64LocatorBytes + kZip64EndBytes) return std::nullopt;
   const uint64_t locator = end - kZip64LocatorBytes;
@@ -151,7 +155,9 @@ std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint6
 }
 
 // Replaces each of `values` that is the zip64 sentinel by the next number of the zip64 field. The
-// field must hold exactly these numbers.
+// field must hold exactly these numbers, in the order size, compressed size, offset. A record of 5
+// GiB at offset 100 has both sizes 0xffffffff and a field of two u64; its offset fits and is not in
+// the field.
 void resolve_zip64(const ByteReader& reader, uint64_t offset,
                    const std::optional<std::string_view>& extra,
                    std::initializer_list<uint64_t*> values) {
@@ -171,6 +177,7 @@ void resolve_zip64(const ByteReader& reader, uint64_t offset,
   }
 }
 
+// Refuses what this reader does not decode: encryption, unknown flags, other compression methods.
 void check_method(const ByteReader& reader, const Entry& entry, ZipMethods methods) {
   const std::string place = fmt::format("{}: at byte {}: the record {}", reader.path(),
                                         entry.entry_offset, printable(entry.name));
@@ -190,6 +197,8 @@ void check_method(const ByteReader& reader, const Entry& entry, ZipMethods metho
                entry.method);
 }
 
+// Reads one entry of the directory: 46 bytes of numbers, then name, extra fields and a comment of
+// the lengths that these numbers state.
 Entry read_entry(ByteReader& reader, ZipMethods methods) {
   Entry entry;
   entry.entry_offset = reader.offset();
@@ -333,6 +342,11 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
 
 }  // namespace
 
+// Three passes. The first finds the directory from the end of the file. The second reads all
+// entries of the directory, which must end exactly where the directory does. The third visits the
+// records in the order of their offsets: each must begin where the one before it ends, the first at
+// byte 0, and the last must end where the directory begins. Every byte of the file then belongs to
+// one record or to the directory.
 ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> bytes,
                              ZipMethods methods) {
   ByteReader reader(path, bytes);

@@ -51,6 +51,8 @@ class Inflater {
 
 }  // namespace
 
+// A stored record is passed on as one piece, a deflated one in pieces of 1 MiB. The CRC-32 is
+// computed on the way and compared at the end.
 void ZipArchive::extract(const ZipRecord& record,
                          const std::function<void(std::span<const std::byte>)>& take) const {
   uint32_t found = 0;
