@@ -11,6 +11,8 @@ constexpr bool is_printable(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
+// Both directions as tables: byte -> code point, and code point -> byte (-1: not in the alphabet).
+// The largest code point is U+0143, because 68 bytes are mapped to U+0100 and above.
 struct Alphabet {
   std::array<char32_t, 256> code_points{};
   std::array<int16_t, 0x144> bytes{};

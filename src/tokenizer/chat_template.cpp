@@ -38,6 +38,8 @@ constexpr std::string_view kRoles[] = {"system",      "developer", "user",     "
                                        "model",       "tool",      "function", "observation",
                                        "environment", "ipython"};
 
+// A known role becomes a literal string, which counts as the template's own text. Every other value
+// is data, from which no control token can be formed.
 jinja::Value value_of(jinja::Budget& budget, const std::string& key, const ordered_json& value) {
   if (key == "role" && value.is_string()) {
     const auto& role = value.get_ref<const std::string&>();
@@ -67,6 +69,7 @@ jinja::Value message_value(jinja::Budget& budget, const ordered_json& message) {
   return make_dict(budget, std::move(entries));
 }
 
+// The variable `messages`: a list of dictionaries.
 jinja::Value messages_value(jinja::Budget& budget, const ordered_json& messages) {
   if (!messages.is_array()) throw ArgumentError("messages must be an array of objects");
   std::vector<jinja::Value> values;
@@ -81,6 +84,8 @@ jinja::Value messages_value(jinja::Budget& budget, const ordered_json& messages)
 
 }  // namespace
 
+// Keeps the template's syntax tree and the text that it was parsed from, which error messages refer
+// to.
 struct ChatTemplate::Impl {
   std::string source;      // as given
   std::string normalized;  // as parsed
@@ -135,6 +140,8 @@ std::string ChatTemplate::render(const TemplateInputs& inputs) const {
   return render_traced(inputs).bytes();
 }
 
+// Each call has its own interpreter and its own budget of steps, memory and output, so that a
+// hostile template cannot exhaust the process, and a template can be rendered by several threads.
 jinja::TracedText ChatTemplate::render_traced(const TemplateInputs& inputs) const {
   if (!inputs.extra.is_null() && !inputs.extra.is_object()) {
     throw ArgumentError("the extra variables of a chat template must be an object");

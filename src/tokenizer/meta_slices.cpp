@@ -37,6 +37,8 @@ const char* skip_characters(const char* p, const char* end, size_t count) {
 // Returns the start of the last run (of white space or of other characters) between p and `limit`,
 // as far as two neighbouring ASCII characters show it. Returns nullptr if they do not.
 const char* find_run_start_before(const char* limit, const char* p) {
+  // Searches backwards from the limit, because the last run that begins before it allows the
+  // longest jump. Ordinary text changes between words and spaces every few bytes.
   const auto is_ascii = [](char c) { return static_cast<uint8_t>(c) < 0x80; };
   for (const char* q = limit - 1; q > p; --q) {
     if (is_ascii(*q) && is_ascii(q[-1]) &&

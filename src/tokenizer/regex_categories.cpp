@@ -66,6 +66,7 @@ struct DifferentRange {
   unicode::Properties ours, theirs;
 };
 
+// Compares both tables for every code point and joins equal differences into ranges.
 std::vector<DifferentRange> find_differences() {
   constexpr unicode::Properties kAnyCategory = unicode::bit(unicode::Category(kCategories)) - 1;
   std::vector<DifferentRange> ranges;
@@ -87,6 +88,7 @@ std::vector<DifferentRange> find_differences() {
 
 }  // namespace
 
+// The differences are computed once per process; a class then selects the ranges that concern it.
 CategoryDifference compare_categories(unicode::Properties categories) {
   static const std::vector<DifferentRange> different = find_differences();
   CategoryDifference difference;

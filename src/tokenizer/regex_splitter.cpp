@@ -70,6 +70,8 @@ struct RegexSplitter::Budget {
   uint64_t left;
 };
 
+// One compiled expression. steps_of_item is the charge for each item that PCRE2 tries,
+// steps_of_byte the charge for each byte that a match advances; see Budget.
 struct RegexSplitter::Step {
   bool drop_gaps = false;
   bool contiguous = false;
@@ -108,6 +110,7 @@ int RegexSplitter::Step::on_callout(pcre2_callout_block* block, void* data) noex
   return 0;
 }
 
+// Turns PCRE2's error into a ResourceError with the expression and the position in the whole text.
 void RegexSplitter::Step::fail(int error, const Budget& budget, const char* place) const {
   const std::string name =
       fmt::format("[tokenizer] the regular expression '{}'", pattern.substr(0, 100));
@@ -121,6 +124,7 @@ void RegexSplitter::Step::fail(int error, const Budget& budget, const char* plac
       fmt::format("{} fails on this text at byte {}: {}", name, offset, message_of(error)));
 }
 
+// Matches each stretch of valid UTF-8 by itself; invalid bytes between them never match.
 template <class OnMatch>
 void RegexSplitter::Step::for_each_match(std::string_view text, Budget& budget,
                                          OnMatch&& on_match) const {
@@ -173,6 +177,7 @@ void RegexSplitter::Step::match_valid(std::string_view text, Watch& watch, pcre2
   }
 }
 
+// PCRE2_AUTO_CALLOUT makes PCRE2 call on_callout before every item of the expression.
 RegexSplitter::RegexSplitter(const std::vector<SplitStep>& steps) {
   for (const SplitStep& step : steps) {
     auto compiled = std::make_shared<Step>();
@@ -211,6 +216,10 @@ void RegexSplitter::split(std::string_view text, const Sink& sink) const {
   split_from(0, text, budget, sink);
 }
 
+// Cuts `text` with step `step_index` and passes each piece to the next step; after the last step
+// the pieces go to the sink. Without `contiguous`, the pieces are the matches and the gaps between
+// them. With `contiguous`, adjacent matches are joined, and a piece is emitted when a gap ends the
+// run. With `drop_gaps`, the gaps are not pieces.
 void RegexSplitter::split_from(size_t step_index, std::string_view text, Budget& budget,
                                const Sink& sink) const {
   if (step_index == steps_.size()) {

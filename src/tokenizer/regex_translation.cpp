@@ -121,6 +121,8 @@ class Translator {
     quantifiers(atom);
   }
 
+  // Groups without capturing, look-aheads, look-behinds, atomic groups and (?i:…) are the same in
+  // both languages. A capturing group becomes a group without capturing.
   void open_group() {
     if (depth_ == kMostDepth) fail("too many nested groups");
     for (const std::string_view kind : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"}) {
@@ -149,6 +151,9 @@ class Translator {
   }
 
   // Translates the quantifiers after an atom that began at out_[atom].
+  // Each quantifier encloses the atom in a group of its own: in Oniguruma, "x{1,3}+" repeats x{1,3}
+  // one or more times, while PCRE2 would read "+" as possessive. So "x{1,3}+" becomes
+  // "(?:(?:x{1,3})+)".
   void quantifiers(size_t atom) {
     while (p_ < end_) {
       std::string repeat;
@@ -240,6 +245,7 @@ class Translator {
     return found;
   }
 
+  // Reads an escape that denotes one character: \n, \u00E9, \x{e9}, or an escaped punctuation mark.
   char32_t escaped_character() {
     if (end_ - p_ < 2) fail("'\\' at its end");
     const char kind = p_[1];
@@ -274,6 +280,7 @@ class Translator {
     p_ += 2;
     return value;
   }
+  // Reads `least` to `most` hexadecimal digits that begin `from` bytes after p_.
   char32_t hexadecimal(int from, int least, int most) {
     const char* first = p_ + from;
     uint32_t value = 0;
@@ -339,6 +346,8 @@ class Translator {
     return set;
   }
 
+  // Every literal character is written as \x{…}, so that none of them has a meaning in PCRE2's
+  // syntax.
   void emit(char32_t c) { out_ += fmt::format("\\x{{{:x}}}", static_cast<uint32_t>(c)); }
   void emit_ranges(const CodePointSet& set) {
     for (const auto& [first, last] : set.ranges()) {

@@ -24,6 +24,7 @@ struct SpecialToken {
   TokenId id;
 };
 
+// An encoding of OpenAI: what a rank file does not contain.
 struct Encoding {
   std::string_view name;
   std::string_view sha256;  // of OpenAI's file
@@ -110,6 +111,7 @@ std::optional<size_t> parse_line(std::string_view line, std::string& token) {
   return rank;
 }
 
+// Removes the first line from `rest` and returns it without its line end ("\n" or "\r\n").
 std::string_view next_line(std::string_view& rest) {
   const size_t end = std::min(rest.find('\n'), rest.size());
   std::string_view line = rest.substr(0, end);
@@ -118,6 +120,8 @@ std::string_view next_line(std::string_view& rest) {
   return line;
 }
 
+// Reads all lines and checks that ranks and tokens are unique and that every byte is a token, so
+// that every text can be encoded.
 RankFile parse_ranks(const std::string& path, std::string_view bytes) {
   RankFile file{path, {}, 0};
   std::string token;
@@ -180,6 +184,7 @@ std::vector<std::string> llama3_specials(bool first_version) {
   return names;
 }
 
+// Writes bytes in GPT-2's alphabet, the form of the pieces in a TokenizerSpec.
 std::string spell(std::string_view bytes) {
   std::string piece;
   for (const char c : bytes)
@@ -187,6 +192,7 @@ std::string spell(std::string_view bytes) {
   return piece;
 }
 
+// Adds a control token with the given id; unused ids before it are filled with unused tokens.
 void add_special(const RankFile& file, TokenizerSpec& spec, std::string_view name, TokenId id) {
   const auto index = static_cast<size_t>(id);
   if (index >= spec.pieces.size()) {
@@ -201,6 +207,7 @@ void add_special(const RankFile& file, TokenizerSpec& spec, std::string_view nam
   spec.types[index] = TokenType::kControl;
 }
 
+// Llama 3: the special tokens follow the ranks, and each slice of the text is encoded separately.
 void set_llama3(const RankFile& file, bool first_version, TokenizerSpec& spec) {
   spec.pre_tokenizer = PreTokenizer::kLlama3;
   spec.meta_slices = true;

@@ -31,6 +31,7 @@ int byte_of_name(std::string_view name) {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
+// Checks that all ids of the spec are in the vocabulary.
 void check_ids(const TokenizerSpec& spec) {
   const auto in_range = [&](TokenId id) {
     return id >= 0 && static_cast<size_t>(id) < spec.pieces.size();
@@ -53,6 +54,7 @@ void check_ids(const TokenizerSpec& spec) {
                "[tokenizer] add_eos without an eos token");
 }
 
+// Checks everything that both kinds of tokenizers rely on. The constructors check the rest.
 void check_spec(const TokenizerSpec& spec) {
   LIMPID_CHECK(ArgumentError, !spec.pieces.empty(), "[tokenizer] the vocabulary is empty");
   LIMPID_CHECK(ArgumentError, spec.pieces.size() <= (size_t{1} << 30),
@@ -149,6 +151,8 @@ void Tokenizer::encode(std::string_view text, const EncodeOptions& options,
   if (options.add_special && spec_.add_eos) out.push_back(*spec_.eos);
 }
 
+// Cuts the text at special tokens. The callbacks receive the stretches of text and the tokens in
+// order.
 void Tokenizer::encode_slice(std::string_view text, const EncodeOptions& options,
                              EncodeScratch& scratch, std::vector<TokenId>& out) const {
   specials_.partition(
@@ -160,6 +164,8 @@ void Tokenizer::encode_slice(std::string_view text, const EncodeOptions& options
       [&](TokenId id) { out.push_back(id); });
 }
 
+// Some added tokens are searched in the normalized text (AddedTokenRule::normalized). If there are
+// any, the stretch is normalized first and cut a second time.
 void Tokenizer::encode_stretch(std::string_view text, bool at_start, const SpecialTokens& special,
                                EncodeScratch& scratch, std::vector<TokenId>& out) const {
   if (!normalized_specials_.can_match(special))
@@ -251,6 +257,8 @@ StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool sh
   strip_space_ = at_start_;
 }
 
+// pending_ holds the bytes of an incomplete sequence, at most three between calls. Example: the
+// tokens E2 82 and AC give "" and then "€".
 std::string StreamDecoder::push(TokenId id) {
   std::string_view bytes = tokenizer_->bytes_of(id, show_special_);
   if (strip_space_ && !bytes.empty()) {

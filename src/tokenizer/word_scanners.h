@@ -101,6 +101,8 @@ struct O200k {
     const char* stop;
     bool has_lower;
   };
+  // Example: "HTMLParser". U* takes "HTMLP", l+ takes "arser", so the whole is one word. For "HTML"
+  // alone no l follows; ASCII capitals are never l, so the second alternative takes the run.
   static Word find_word(const char* p, const char* end) {
     const char* after_both = nullptr;
     const char* q = p;

@@ -14,6 +14,7 @@ constexpr int64_t kMostPositions = 64;
 
 }  // namespace
 
+// Takes n numbers from the buffer, rounded up to whole cache lines.
 template <typename T>
 T* FastLayout<T>::Cursor::take(int64_t n) {
   constexpr auto kPerLine = static_cast<int64_t>(AlignedBuffer::kAlignment / sizeof(T));
@@ -22,6 +23,8 @@ T* FastLayout<T>::Cursor::take(int64_t n) {
   return taken;
 }
 
+// The same function places the numbers twice: first with a cursor without memory, which only adds
+// up the size, then with the buffer. The two can therefore not disagree.
 template <typename T>
 FastLayout<T>::FastLayout(const Shape& shape, int64_t max_documents, int64_t lanes)
     : layers_(static_cast<size_t>(shape.n_layer)) {

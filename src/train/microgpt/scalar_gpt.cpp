@@ -13,6 +13,8 @@ Row add(const Row& a, const Row& b) {
   return a.graph().since(begin);
 }
 
+// Expressions such as x[i].relu() append a node to the graph; since(begin) returns the new nodes as
+// a row.
 Row relu(const Row& x) {
   const size_t begin = x.graph().size();
   for (size_t i = 0; i < x.size(); ++i) x[i].relu();
@@ -93,6 +95,8 @@ Row ScalarGpt::attention(const Row& q, const std::vector<Row>& keys,
   return graph_.since(begin);
 }
 
+// One position of the model. The keys and values of earlier positions are kept in keys_ and
+// values_, so each call only computes the new position and attends to all positions so far.
 Row ScalarGpt::logits(Token token) {
   Row x = add(parameter_row(matrices_.wte, token), parameter_row(matrices_.wpe, position_));
   x = rms_norm(x);
@@ -116,6 +120,8 @@ Row ScalarGpt::logits(Token token) {
   return linear(matrices_.lm_head, x);
 }
 
+// The cross entropy of one prediction: 0 if the target had probability 1, log(vocab_size) for a
+// model that has learned nothing.
 Value ScalarGpt::loss(Token token, Token target) {
   return -softmax(logits(token))[static_cast<size_t>(target)].log();
 }

@@ -30,6 +30,8 @@ struct Projection {
   }
 };
 
+// Calls `visit` for every matrix of the model except the embeddings, whose gradients are sums over
+// the rows that use them.
 template <typename T, typename Visit>
 inline void for_each_projection(const FastModel<T>& model, const Visit& visit) {
   const int64_t width = model.width;
@@ -49,6 +51,8 @@ inline void for_each_projection(const FastModel<T>& model, const Visit& visit) {
   }
 }
 
+// Calls `visit` for each square of kLanes rows and one panel, the unit in which weights are
+// transposed.
 template <typename T, typename Visit>
 inline void for_each_square(const PaddedMatrix& matrix, const Visit& visit) {
   for (int64_t row = 0; row < matrix.rows; row += kLanes<T>) {
@@ -56,6 +60,7 @@ inline void for_each_square(const PaddedMatrix& matrix, const Visit& visit) {
   }
 }
 
+// Transposes all weights, for the first forward pass; later `learn` transposes what it changes.
 template <typename T>
 void turn_weights(const FastModel<T>& model) {
   for_each_projection<T>(model, [&](const Projection<T>& of) {
@@ -82,9 +87,11 @@ inline void gradient_rows(const Projection<T>& of, int64_t row, int64_t col, int
   }
 }
 
+// As many rows of the gradient as fit in registers beside x and the factors.
 template <typename T>
 inline constexpr int kRowsAtOnce = kLanes<T> < 8 ? kLanes<T> : 8;
 
+// Stores the gradients. Only Engine::gradients needs them stored; see `learn`.
 template <typename T>
 void gather_gradients(const FastModel<T>& model) {
   constexpr int kRows = kRowsAtOnce<T>;
@@ -113,6 +120,9 @@ struct SquareToTurn {
 };
 
 // Sums the gradient in registers and applies Adam at once. Padding stays 0.
+// Example: with 16 lanes, a square is 16 x 16 weights. Each of the two groups of 8 rows keeps 8
+// vectors of sums in registers, adds the product of input and derivative of every row of the batch,
+// and then updates weights and moments of these rows. The gradient is never written to memory.
 template <typename T>
 void learn(const FastModel<T>& model, const Projection<T>& projection,
            const AdamFactors<T>& factors, SquareToTurn<T>& last) {
