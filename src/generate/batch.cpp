@@ -62,6 +62,7 @@ class Batch {
     for (Row& row : rows_) row.sequence = cache_->add_sequence();
   }
 
+  // Steps until all rows have ended, and collects their results in the order of the prompts.
   std::vector<GenerationResult> run() {
     while (step()) {
     }

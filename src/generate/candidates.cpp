@@ -41,6 +41,7 @@ void Candidates::assign(std::span<const float> logits) {
   probabilities_known_ = false;
 }
 
+// Any logit may change, so nothing that was computed from them remains valid.
 std::span<Candidate> Candidates::edit() {
   n_sorted_ = 0;
   probabilities_known_ = false;

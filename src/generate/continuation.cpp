@@ -52,6 +52,8 @@ Continuation::Continuation(const Engine& engine, const GenerationOptions& option
   result_.seed = chain_.seed();
 }
 
+// Prepares the decoder. A token may end in the middle of a character, and some tokenizers drop a
+// space at the start of a text, so the decoder must know what precedes the answer.
 void Continuation::begin(std::span<const TokenId> prompt) {
   history_.assign(prompt.begin(), prompt.end());
   n_prompt_ = std::ssize(history_);
@@ -83,6 +85,8 @@ void Continuation::give(const std::string& text) {
   result_.text += text;
 }
 
+// A stop id is not part of the result; a stop string's tokens are, but not its text. n_predict
+// counts the tokens of the result.
 std::optional<TokenId> Continuation::next(std::span<const float> logits) {
   if (finished()) return std::nullopt;
   if (options_.n_predict == 0) {
@@ -137,6 +141,7 @@ bool Continuation::needs_shift(int64_t n_tokens, int64_t n_ctx) {
   return false;
 }
 
+// A model that was trained with BOS in front does badly without it, so a shift never drops it.
 int64_t Continuation::n_keep() const {
   const int64_t wanted = options_.n_keep < 0 ? n_prompt_ : options_.n_keep;
   const bool has_bos =

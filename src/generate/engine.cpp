@@ -71,6 +71,7 @@ std::string Engine::chat_template_source(const std::string& name) const {
   return std::string(checkpoint().metadata.string(key).value_or(""));
 }
 
+// Several chats may ask at the same time; the first one parses.
 const ChatTemplate& Engine::chat_template() {
   const std::lock_guard lock(template_mutex_);
   if (!template_) {
@@ -84,6 +85,8 @@ const ChatTemplate& Engine::chat_template() {
   return *template_;
 }
 
+// The memory is checked again, because other programs may have taken some since the model was
+// opened.
 std::unique_ptr<KvCache> Engine::make_cache(int64_t n_positions) {
   const DecoderSpec& spec = model_->spec();
   const DType k = cache_dtype(options_.cache_type_k);

@@ -56,6 +56,7 @@ void check_number(std::string_view option, float value, float least, float most)
                "[sampler] {} is {}, must be between {} and {}", option, value, least, most);
 }
 
+// The ranges of all options. NaN fails every comparison, so it is refused too.
 void check_options(const SamplerOptions& o) {
   constexpr float kMax = std::numeric_limits<float>::max();
   LIMPID_CHECK(ArgumentError, o.seed >= -1, "[sampler] seed is {}, must be -1 (random) or more",
@@ -107,6 +108,7 @@ std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOption
   return nullptr;
 }
 
+// A custom sampler may have the name of a built-in one, and then takes its place.
 SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                            std::span<const TokenId> stop_ids)
     : seed_(options.seed < 0 ? random_seed() : static_cast<uint64_t>(options.seed)),

@@ -87,8 +87,9 @@ class TopK : public Sampler {
   int32_t k_;
 };
 
-// Keeps the tokens whose information content -log p is nearest to the entropy, until their
-// probabilities exceed p. Tokens that are much more likely than expected can go too.
+// Keeps the tokens whose information content -log p is nearest to the entropy, the content that is
+// expected on average, until their probabilities exceed p. Tokens that are much more likely than
+// expected can go too.
 class Typical : public Sampler {
  public:
   Typical(float p, int32_t min_keep) : p_(p), min_keep_(min_keep) {}
@@ -182,7 +183,8 @@ class MinP : public Sampler {
 };
 
 // "Exclude top choices": with some probability, drops all tokens above the threshold except the
-// least probable of them. Tokens further down, still good, get a chance.
+// least probable of them. Tokens further down, still good, get a chance. For a threshold of 0.1 and
+// probabilities 0.5, 0.3, 0.15, 0.05, the first two go.
 class Xtc : public Sampler {
  public:
   static constexpr uint32_t kStream = 1;

@@ -26,6 +26,8 @@ void Session::State::check_idle() const {
                "before the session is used again");
 }
 
+// The lease is an object that only the stream owns. The session keeps a weak pointer to it, so the
+// loan ends when the stream ends or is destroyed, however that happens.
 std::shared_ptr<const void> Session::State::lend() {
   check_idle();
   auto lease = std::make_shared<char>();
@@ -56,12 +58,14 @@ void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool
   tokens.insert(tokens.end(), chunk.begin(), chunk.end());
 }
 
+// Evaluates the last token of an answer, now that another token follows it.
 void Session::State::evaluate_pending() {
   if (!pending) return;
   step({&*pending, 1}, false, true, logits);
   pending.reset();
 }
 
+// The prompt is evaluated in chunks of n_batch tokens; only the last chunk computes logits.
 int64_t Session::State::append(std::span<const TokenId> new_tokens, const CancelToken* cancel) {
   check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
   evaluate_pending();
@@ -75,6 +79,7 @@ int64_t Session::State::append(std::span<const TokenId> new_tokens, const Cancel
   return std::ssize(new_tokens);
 }
 
+// As append, with logits of every token. `look` sees them one row at a time.
 void Session::State::append(
     std::span<const TokenId> new_tokens,
     const std::function<void(int64_t position, std::span<const float> logits)>& look) {
@@ -114,6 +119,7 @@ int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToke
   return n_kept;
 }
 
+// `pending` follows the evaluated tokens, so it is forgotten when none may follow them.
 void Session::State::truncate(int64_t n) {
   LIMPID_CHECK(ArgumentError, n >= 0, "[session] cannot truncate to {} tokens", n);
   if (n <= std::ssize(tokens)) pending.reset();

@@ -23,6 +23,8 @@ class Stopwatch {
 
 }  // namespace
 
+// Borrows the session first, so that no other stream can change it, then checks that the prompt
+// fits.
 SessionStream::SessionStream(std::shared_ptr<Session::State> session, Prompt prompt,
                              const GenerationOptions& options, ShortenPrompt shorten)
     : session_(std::move(session)),
@@ -34,6 +36,7 @@ SessionStream::SessionStream(std::shared_ptr<Session::State> session, Prompt pro
   continuation_.set_prompt(std::ssize(prompt_), prompt.n_dropped_messages);
 }
 
+// Fewer tokens than asked for means that the work was cancelled in between.
 int64_t SessionStream::assign(std::span<const TokenId> tokens) {
   const int64_t n_kept = session_->assign(tokens, &continuation_.options().cancel);
   if (session_->tokens.size() < tokens.size()) continuation_.finish(StopReason::kCancelled);
@@ -53,6 +56,9 @@ void SessionStream::evaluate_prompt() {
   continuation_.begin(sequence);
 }
 
+// A full context has three ways out. A chat can shorten its prompt: the new prompt and the sampled
+// tokens replace the sequence. The options can ask for a context shift. Otherwise needs_shift()
+// ends the answer or throws.
 void SessionStream::make_room() {
   const auto n_tokens = std::ssize(session_->tokens);
   if (n_tokens < session_->n_ctx) return;
@@ -68,6 +74,7 @@ void SessionStream::make_room() {
   }
 }
 
+// One token: evaluates the last sampled one, if there is one, and samples the next from its logits.
 void SessionStream::evaluate_and_sample() {
   const Stopwatch stopwatch(continuation_.timings().generation_seconds);
   if (session_->pending) {
@@ -78,6 +85,8 @@ void SessionStream::evaluate_and_sample() {
   session_->pending = continuation_.next(session_->logits);
 }
 
+// Works until some text is ready. A token may give none, for instance when it has only a part of a
+// character or may begin a stop string.
 void SessionStream::advance() {
   if (!begun_) evaluate_prompt();
   piece_ = continuation_.take_text();
@@ -91,6 +100,7 @@ void SessionStream::advance() {
   }
 }
 
+// However the stream ends, the lease is released, so that the session can be used again.
 std::optional<std::string_view> SessionStream::next() {
   if (ended()) return std::nullopt;
   try {
