@@ -58,6 +58,7 @@ int64_t JsonPlace::integer() const {
   return value;
 }
 
+// Looks at all members, because a key may be there twice.
 std::optional<JsonPlace> JsonPlace::find(std::string_view key) const {
   std::optional<JsonPlace> found;
   bool seen = false;
@@ -100,6 +101,7 @@ void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const 
   }
 }
 
+// simdjson parses into a document owned by its parser, so the parser is kept as long as the file.
 JsonFile::JsonFile(std::string path, std::string_view bytes)
     : path_(std::move(path)), parser_(std::make_unique<simdjson::dom::parser>()) {
   const auto check = [&](simdjson::error_code error) {

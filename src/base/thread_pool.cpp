@@ -158,6 +158,8 @@ ThreadPool::ThreadPool(int n_threads) : impl_(std::make_unique<Impl>()) {
 
 ThreadPool::~ThreadPool() { impl_->join(); }
 
+// Starts a job: sets its function, its counters and, last, `claims`, with which the job becomes
+// visible to the workers. Then takes part in it, and waits for the calls of other threads.
 void ThreadPool::run_erased(void (*function)(void*, int, int), void* context, int n_calls) {
   Impl& impl = *impl_;
   if (size_ == 1) {

@@ -47,6 +47,7 @@ ActivationError compare(const Observation& mine, const Observation& reference) {
 
 }  // namespace
 
+// The comparison is negated so that a NaN would count as a departure.
 const ActivationError* Comparison::first_departure(double tolerance) const {
   const auto found = std::ranges::find_if(
       activations, [&](const ActivationError& each) { return !(each.error <= tolerance); });
@@ -58,6 +59,8 @@ const ActivationError* Comparison::worst() const {
   return found == activations.end() ? nullptr : &*found;
 }
 
+// Activations are matched by name. Those that only `trace` has are skipped: another engine may show
+// fewer. Those that only `reference` has are listed.
 Comparison compare_traces(const Trace& trace, const Trace& reference) {
   LIMPID_CHECK(ArgumentError, trace.token_ids == reference.token_ids,
                "the two traces are of different tokens ({} and {})", trace.token_ids.size(),

@@ -114,6 +114,7 @@ std::string legend(double row, const char* color, const char* dashes, const std:
 
 }  // namespace
 
+// The curve before scaling is drawn last and dashed, so that both are visible where they coincide.
 std::string rope_chart(const DecoderSpec& spec) {
   const RopeSpec& rope = spec.rope;
   LIMPID_CHECK(UnsupportedError,

@@ -5,11 +5,13 @@ namespace limpid {
 // Copies are handles of the inner executor, so they must be destroyed first.
 TapExecutor::~TapExecutor() { copies_.clear(); }
 
+// The copies of the last step would otherwise take memory that the step needs.
 void TapExecutor::begin_step() {
   copies_.clear();
   inner().begin_step();
 }
 
+// Scaling by 1 is the op that every executor has for copying an activation.
 void TapExecutor::observe(std::string_view what, int64_t layer, const Activation& x) {
   copies_.push_back({std::string(what), layer, inner().scale(x, 1.0F)});
 }

@@ -27,6 +27,7 @@ std::string kind_of(std::string_view name) {
 
 }  // namespace
 
+// Remembers name and size of each matrix, for linear() to look up by the weight's id.
 Weight TimingExecutor::load_weight(const WeightSource& source) {
   const Weight weight = DelegatingExecutor::load_weight(source);
   if (source.use != WeightUse::kVector) {

@@ -25,6 +25,7 @@ std::vector<int32_t> whole_numbers(const TensorView& tensor) {
   return ids;
 }
 
+// Other engines may write ids as i64 or i32; any other type is refused.
 std::vector<int32_t> read_token_ids(const Checkpoint& checkpoint) {
   const TensorView* tensor = checkpoint.find(kTokenIds);
   const auto fail = [&](const std::string& problem) {
@@ -78,6 +79,7 @@ std::string trace_name(const Observation& observation) {
                                : fmt::format("blk.{}.{}", observation.layer, observation.what);
 }
 
+// Every other tensor of the file is an activation with one row for each token.
 Trace read_trace(const Checkpoint& checkpoint) {
   Trace trace;
   trace.token_ids = read_token_ids(checkpoint);
@@ -100,6 +102,8 @@ Trace read_trace(const Checkpoint& checkpoint) {
   return trace;
 }
 
+// All positions ask for logits, so that the trace has them for every token. The cache is f32: a
+// cache of f16 would round keys and values, which the reference may not do.
 Trace trace_model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor,
                   std::span<const int32_t> token_ids, const LoadOptions& options) {
   auto owned = std::make_unique<TapExecutor>(std::move(executor));
