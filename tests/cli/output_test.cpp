@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/hub.h"
-#include "cli/pip_failure.h"
+#include "cli/pip_download.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {

