@@ -40,6 +40,7 @@ std::string dump_json(const nlohmann::ordered_json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// Sequences of one batch run at the same time, so their tokens add up and the longest time counts.
 void print_timings(std::span<const GenerationResult> results) {
   GenerationTimings sum;
   for (const GenerationResult& result : results) {

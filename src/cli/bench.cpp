@@ -27,6 +27,8 @@ struct BenchFlags {
   bool ops = false;
 };
 
+// Runs prompts and generations of given lengths and counts the bytes and operations that they take
+// at least. Bytes count once per step: a step of many tokens reads the weights once.
 class Benchmark {
  public:
   // `timer`: the executor that the model runs on, when ops are asked for; else null.
@@ -132,6 +134,7 @@ class Benchmark {
   SequenceId sequence_ = 0;
 };
 
+// The head of the report: model, executor, machine, and the limits of that many threads.
 BenchReport describe(const Model& model, const ModelFlags& flags) {
   const Checkpoint& checkpoint = model.checkpoint();
   BenchReport report;

@@ -46,6 +46,7 @@ double BenchResult::tokens_per_second() const {
   return sum / static_cast<double>(seconds.size());
 }
 
+// The standard deviation of a sample, with n - 1 in the denominator.
 double BenchResult::deviation() const {
   if (seconds.size() < 2) return 0;
   const double mean = tokens_per_second();
@@ -56,6 +57,7 @@ double BenchResult::deviation() const {
 
 namespace {
 
+// What a test reached per second, also as a share of what the machine can do.
 struct Rates {
   double bytes_per_second;
   double flops_per_second;
@@ -162,6 +164,7 @@ nlohmann::ordered_json to_json(const BenchReport& report, const BenchResult& res
 
 }  // namespace
 
+// One header line and one line per test, from the keys and values of the JSON.
 std::string to_csv(const BenchReport& report) {
   std::string header;
   std::string rows;

@@ -95,6 +95,7 @@ std::string choose_sampler(const std::vector<std::string>& given, const Language
                      named == nullptr ? "by the model" : fmt::format("for {}", named->name));
 }
 
+// The first lines of a conversation: model, context, sampling, and how to stop.
 std::string banner(const std::string& path, const NamedModel* named, const LanguageModel& model,
                    const std::string& sampling) {
   const std::string name = named == nullptr ? std::filesystem::path(path).filename().string()

@@ -27,6 +27,7 @@ constexpr uint64_t kEnoughToMeasure = uint64_t{1} << 30;
 // SmolLM2 with a context of 2,048 tokens takes about 300 MB.
 constexpr uint64_t kEnoughToChat = 400'000'000;
 
+// Facts about this build come from the macros that the compiler sets.
 Build look_at_build() {
   Build build;
   build.version = LIMPID_VERSION;
@@ -81,6 +82,8 @@ std::string why_not_writable(const fs::path& existing) {
   }
 }
 
+// Files and bytes below an entry of the cache. Another process may remove files meanwhile, so an
+// error ends the count quietly.
 CacheState::Entry measure_entry(const fs::directory_entry& entry) {
   CacheState::Entry measured{entry.path().filename().string()};
   const auto add = [&measured](const fs::directory_entry& file) {
@@ -100,6 +103,8 @@ CacheState::Entry measure_entry(const fs::directory_entry& entry) {
   return measured;
 }
 
+// The folder may not exist yet; then the part of its path that does exist tells whether it can be
+// made.
 CacheState look_at_cache() {
   CacheState cache;
   try {
@@ -130,6 +135,8 @@ CacheState look_at_cache() {
   return cache;
 }
 
+// A file of the right name counts only if its SHA-256 is right: a broken download looks like a
+// model.
 FirstModel look_at_model(const CacheState& cache) {
   const NamedModel& named = named_models().front();
   FirstModel model;

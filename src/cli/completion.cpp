@@ -1,7 +1,8 @@
-// `limpid completion`: scripts that let a shell complete commands, options and file names, made from
-// the declarations of all commands.
+// `limpid completion`: scripts that let a shell complete commands, options and file names, made
+// from the declarations of all commands.
 //
-// - bash calls _limpid, which leaves the completions of the current word in COMPREPLY. The script has
+// - bash calls _limpid, which leaves the completions of the current word in COMPREPLY. The script
+// has
 //   two `case` tables: the options of each command, and the values of each "command:option".
 // - zsh has _arguments, which wants a specification per option, "(-n --predict)-n[help]:N:": in
 //   parentheses the names that exclude each other, then the help, the value and its completions.
@@ -114,6 +115,7 @@ std::string zsh_argument(const Option& option, const std::string& place) {
   return lines;
 }
 
+// The line of one option.
 std::string fish_option(const std::string& command, const Option& option) {
   std::string line = fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}'", command);
   for (const std::string& spelling : spellings(option)) {
@@ -169,6 +171,8 @@ complete -F _limpid limpid
       names_of(commands), options, values);
 }
 
+// _arguments takes its specifications as words of one command, so every line but the last ends with
+// a backslash.
 std::string zsh_completion(std::span<const DeclaredCommand> commands) {
   std::string names;
   std::string arms;

@@ -58,6 +58,8 @@ int Conversation::hold(std::optional<std::string> first) {
   return was_interrupted_ ? kExitInterrupted : kExitOk;
 }
 
+// A turn is a line, a block between """, or at a terminal several lines that each end with a
+// backslash.
 std::optional<Conversation::Turn> Conversation::read_turn() {
   std::optional<std::string> text = reader_->next("> ");
   if (!text) return std::nullopt;
@@ -126,6 +128,7 @@ void Conversation::reply() {
   answer([&] { return chat_.reply(); });
 }
 
+// An answer that ends by itself needs no word; other ends are explained to the person.
 void Conversation::tell_how_it_ended(const GenerationResult& result) {
   const int64_t limit = chat_.generation().n_predict;
   const bool context_is_full =

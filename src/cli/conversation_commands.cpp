@@ -15,6 +15,7 @@
 
 namespace limpid::cli {
 
+// A row of the table from which /help is printed and turns are dispatched.
 struct Conversation::SlashCommand {
   std::string_view name;
   std::string_view argument;  // "": takes none; "[TEXT]": may be left out
@@ -67,6 +68,7 @@ std::string count(size_t n, std::string_view noun) {
 
 }  // namespace
 
+// "/word" with only letters is a command; a turn such as "/usr/bin is what?" is text.
 bool Conversation::obey(const std::string& text) {
   if (text == "exit") return leave(""), true;
   const std::string_view word = command_word(text);
@@ -110,6 +112,7 @@ std::vector<Message> Conversation::before_last_question(std::string_view command
   return messages;
 }
 
+// A seed would give the same answer again, so it is raised by one.
 void Conversation::regenerate(const std::string& /*argument*/) {
   std::vector<Message> messages = before_last_question("/regen");
   messages.push_back(chat_.messages()[messages.size()]);
@@ -162,6 +165,8 @@ void Conversation::change_system(const std::string& text) {
   print_note("(the system message is changed)");
 }
 
+// The new settings are checked by building a sampler chain from them, before they replace the old
+// ones.
 void Conversation::change_setting(const std::string& argument) {
   SamplerOptions sampler = chat_.generation().sampler;
   if (argument.empty()) {

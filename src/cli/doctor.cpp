@@ -36,6 +36,7 @@ std::string state_name(FirstModel::State state) {
   return "";
 }
 
+// Facts first, then the findings, then the verdict in one line.
 std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings) {
   const Build& build = checkup.build;
   std::string text =

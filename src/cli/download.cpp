@@ -32,6 +32,7 @@ std::string file_name_of(const std::string& url) {
 
 }  // namespace
 
+// An AtomicFile appears only when the download is complete, so a file that is there is whole.
 std::string download_once(const std::string& url) {
   LIMPID_CHECK(ArgumentError, url.starts_with("https://") || url.starts_with("http://"),
                "{} does not begin with https:// or http://", url);

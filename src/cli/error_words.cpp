@@ -24,6 +24,7 @@ std::string sufficient_context(const ContextOverflowError& error) {
   return error.n_needed() > kMost ? "" : fmt::format("-c {}", error.n_needed());
 }
 
+// The library names its own options in messages; here they get the names of the command line.
 std::string in_program_words(const std::exception& error) {
   if (const auto* overflow = dynamic_cast<const ContextOverflowError*>(&error)) {
     const std::string context = sufficient_context(*overflow);

@@ -63,6 +63,7 @@ std::string name_for_parser(std::string_view name) {
                      one_dash ? name.substr(1) : name);
 }
 
+// The parts of a declaration "-c,--ctx-size N".
 struct Declaration {
   std::string first_name;
   std::string names;  // as CLI11 takes them
@@ -144,6 +145,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return next.back();
 }
 
+// Options of llama.cpp that Limpid lacks get a reason; other names the nearest spelling, or a hint
+// where to look.
 [[noreturn]] void fail_unknown(const CLI::App& app, std::string_view command,
                                const std::string& name) {
   const std::string_view elsewhere = why_not_here(name);

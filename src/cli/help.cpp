@@ -63,6 +63,8 @@ std::string wrapped(std::string_view text, size_t indent, size_t column, size_t 
   }
 }
 
+// Two columns: names, then help that continues under itself. Names that are too long for their
+// column, and all names on a narrow terminal, get a line of their own.
 std::string help_text(const DeclaredCommand& command, size_t n_columns) {
   constexpr size_t kNames = 34;   // columns for the names of options
   constexpr size_t kNarrow = 60;  // below, help begins on a line of its own

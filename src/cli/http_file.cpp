@@ -211,6 +211,9 @@ std::string http_get(const HttpRequest& request, uint64_t most) {
   return text;
 }
 
+// Each try asks for the bytes that are missing (RFC 9110, 14.2). The answer is 206 with the rest,
+// 200 with the whole file from a server without ranges, or 416 when `path` holds something else;
+// the last two begin `path` anew. The pause doubles with each try that brought nothing.
 bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_bytes,
                 const HttpProgress& progress, int n_tries) {
   PartialFile file(path);

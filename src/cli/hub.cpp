@@ -86,6 +86,7 @@ std::vector<std::string_view> names_ending(const Hub::Listing& listing, std::str
   return names;
 }
 
+// A repository of GGUF files usually holds one model in many types, so the user must choose.
 std::vector<HubFile> choose_gguf(const std::string& repository, const Hub::Listing& listing,
                                  std::string gguf) {
   const std::vector<std::string_view> names = names_ending(listing, kGguf);
@@ -156,6 +157,8 @@ std::string gguf_of_type(const std::vector<std::string>& names, std::string_view
   return type.empty() ? first : "";
 }
 
+// safetensors count before .gguf files, and one whole file before its shards: a repository may have
+// both.
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf) {
   const bool has_safetensors = !names_ending(listing, kSafetensors).empty();

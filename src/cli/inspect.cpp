@@ -50,6 +50,7 @@ std::map<std::string, std::string> names_in_file(const Checkpoint& checkpoint) {
   return names;
 }
 
+// A file that Limpid cannot run is shown all the same, with the reason in `problem`.
 Inspection look_at(const Checkpoint& checkpoint, const OpenOptions& options) {
   Inspection inspection;
   inspection.checkpoint = &checkpoint;

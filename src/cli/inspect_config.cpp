@@ -37,6 +37,7 @@ std::string grouped(uint64_t n) {
 
 std::string grouped(int64_t n) { return grouped(static_cast<uint64_t>(n)); }
 
+// Adds a tensor to the part of the model that its name in GGUF tells.
 void count_tensor(const std::string& name, const Shape& shape, ConfigurationReport& report) {
   const int64_t n = shape.n_elements();
   const auto is = [&](std::string_view part) { return name.find(part) != std::string::npos; };
@@ -60,6 +61,8 @@ std::string times(double more, double less) { return fmt::format("{:.2f} x", mor
 
 }  // namespace
 
+// Training keeps weights, gradients of the same type, and the two moments of Adam in f32: 8 bytes a
+// parameter. With as many key-value heads as heads, K and V would grow by n_heads / n_kv_heads.
 ConfigurationReport report_configuration(const Checkpoint& checkpoint) {
   ConfigurationReport report;
   report.name = checkpoint.path;

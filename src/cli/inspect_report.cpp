@@ -28,6 +28,7 @@ double shortest(double value) {
   return std::isfinite(value) ? std::stod(text) : value;
 }
 
+// A value of the metadata with the type that JSON has for it.
 Json value_to_json(const MetadataValue& value) {
   const bool is_f32 = value.type_name.ends_with("f32");
   return std::visit(
@@ -163,6 +164,7 @@ std::string text_of_spec(const DecoderSpec& spec) {
   return text;
 }
 
+// The number in "blk.12.attn_q.weight"; nothing for a tensor outside the layers.
 std::optional<int64_t> layer_of(std::string_view name) {
   constexpr std::string_view kBlock = "blk.";
   int64_t layer = 0;

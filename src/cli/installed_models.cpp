@@ -68,6 +68,7 @@ std::vector<InstalledModel> installed_models() {
   return models;
 }
 
+// Removes marks and parts too, then the folders that became empty.
 InstalledModel remove_model(const std::string& name) {
   const NamedModel* short_name = find_named_model(name);
   LIMPID_CHECK(ArgumentError, short_name != nullptr || is_repository_name(name),

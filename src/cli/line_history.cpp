@@ -44,6 +44,7 @@ fs::path chat_history_path() {
   return folder / "limpid" / "chat_history";
 }
 
+// Loads what earlier conversations wrote. libedit keeps the newest kEntries of them.
 LineHistory::LineHistory(fs::path path) : path_(std::move(path)), history_(history_init()) {
   LIMPID_CHECK(ResourceError, history_ != nullptr, "no memory for a history of lines");
   HistEvent event;

@@ -27,6 +27,7 @@
 namespace limpid::cli {
 namespace {
 
+// Lines of a file or a pipe. A carriage return before the newline does not count.
 class PipeReader : public LineReader {
  public:
   std::optional<std::string> next(const char* /*prompt*/) override {
@@ -63,6 +64,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+// Installs the handlers and owns the pipe that they write to.
 class SignalPipe {
  public:
   SignalPipe() {
@@ -95,6 +97,7 @@ class SignalPipe {
   int ends_[2] = {-1, -1};
 };
 
+// Lines that a person edits with libedit, which gets its characters from read_key().
 class TerminalReader : public LineReader {
  public:
   TerminalReader() : out_(stdout_is_terminal() ? stdout : stderr), style_(fileno(out_)) {
@@ -287,6 +290,7 @@ class TerminalReader : public LineReader {
 
 }  // namespace
 
+// Counts as a terminal does: a character that does not fit goes to the next row as a whole.
 TextPlace place_after(std::wstring_view text, int start, int columns) {
   TextPlace place{0, start};
   for (const wchar_t character : text) {

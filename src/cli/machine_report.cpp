@@ -9,6 +9,7 @@
 
 namespace limpid::cli {
 
+// A label of ten columns, then the fact.
 std::string machine_text(const Machine& machine, const std::vector<std::string>& isas,
                          const std::string& isa, const MachineLimits& limits) {
   std::string text = fmt::format("CPU       {}, {} cores\n", machine.cpu, machine.n_cores);

@@ -43,6 +43,8 @@ int run(const Command& command, const Arguments& arguments) {
   return declared.run();
 }
 
+// The first word chooses the command. Anything else is a mistake whose answer depends on the word:
+// a file, an option, or a name that is near to a command.
 int dispatch(const Arguments& arguments) {
   if (arguments.empty()) {
     print_overview();
@@ -72,6 +74,8 @@ int dispatch(const Arguments& arguments) {
                                   suggestion.empty() ? " (limpid --help lists them)" : suggestion));
 }
 
+// Every error ends here as one line. Standard output is flushed before success is reported, so a
+// full disk is an error too.
 int run_program(const Arguments& arguments) {
   try {
     const int exit_code = dispatch(arguments);

@@ -86,6 +86,8 @@ std::vector<const Option*> shared_options(std::span<const DeclaredCommand> comma
   return first_uses;
 }
 
+// A section per command: usage, description, its own options, the names of shared ones, and
+// examples.
 std::string command_section(const DeclaredCommand& command, std::span<const Option* const> shared) {
   std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name),
                                  roff(command.usage), paragraph(command.description));

@@ -126,6 +126,7 @@ Config to_config(const MicrogptFlags& values) {
   return config;
 }
 
+// The engine and its number type. The scalar engine is a graph of f64 values and knows no other.
 Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
   const std::string& dtype = values.dtype;
   LIMPID_CHECK(ArgumentError, dtype.empty() || dtype == "f32" || dtype == "f64",
@@ -149,6 +150,8 @@ Dataset read_data(const MicrogptFlags& values) {
   return Dataset::parse(read_text(path), path);
 }
 
+// With --load the shape and the alphabet are those of the file, so options that set the shape are
+// refused.
 Trainer make_trainer(const MicrogptFlags& values) {
   Config config = to_config(values);
   const auto make_engine = to_engine(values);

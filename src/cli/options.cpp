@@ -146,6 +146,7 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
       "temperature)");
 }
 
+// Reads "1,2,3", "[1, 2, 3]" and "1 2 3" alike.
 std::vector<int64_t> parse_integers(std::string_view text, std::string_view what) {
   std::vector<int64_t> values;
   const auto is_separator = [](char c) {
@@ -176,6 +177,7 @@ std::vector<TokenId> parse_token_ids(std::string_view text, std::string_view wha
   return ids;
 }
 
+// Unknown escapes stay as they are: "\d" remains a backslash and a letter.
 std::string unescape(std::string_view text) {
   constexpr std::string_view kLetters = "nrtabfv0\\\"'";
   constexpr std::string_view kBytes{"\n\r\t\a\b\f\v\0\\\"'", 11};

@@ -68,6 +68,8 @@ void print_error(std::string_view message) {
   fmt::print(stderr, "limpid: {}\n", for_terminal(line));
 }
 
+// Fills a buffer on the stack and writes it at once: neither malloc nor stdio may be used here.
+// Characters that a terminal would obey become question marks.
 void print_error_in_handler(std::string_view path, std::string_view problem) noexcept {
   char line[4096];
   size_t n = 0;

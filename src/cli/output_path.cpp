@@ -25,6 +25,8 @@ void refuse_standard_output(const std::string& path) {
 
 void check_writable(const std::string& path) { const AtomicFile probe(path); }
 
+// Compares files and not names: a link, another spelling of a path, or the folder that holds the
+// input is the input too.
 void check_not_the_input(const std::string& path, const Checkpoint& checkpoint) {
   for (const auto& file : checkpoint.files) {
     const fs::path input(file->path());

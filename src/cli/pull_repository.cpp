@@ -42,6 +42,7 @@ bool is_here(const HubFile& file, const fs::path& target) {
   return !file.sha256.empty() && found == mark_text(file);
 }
 
+// Fetches the files of one model, each into NAME.part, which is renamed when its digest is right.
 class Puller {
  public:
   Puller(const RepositoryPull& pull, const Hub& hub, const Hub::Listing& listing, fs::path folder)
@@ -125,6 +126,7 @@ std::string repository_folder(const std::string& repository) {
   return models_directory() + "/" + repository;
 }
 
+// Looks at the files that are here first, so a model that was fetched opens without a network.
 std::string path_of_repository(const std::string& repository, const std::string& file) {
   RepositoryPull pull;
   const size_t colon = std::min(repository.find(':'), repository.size());

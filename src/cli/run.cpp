@@ -34,6 +34,7 @@ struct RunFlags {
   bool timings = true;
 };
 
+// The texts of -p, then those of -f.
 std::vector<std::string> read_prompts(const RunFlags& values) {
   std::vector<std::string> prompts = values.prompts;
   for (const std::string& file : values.files) prompts.push_back(read_text(file));
@@ -59,6 +60,7 @@ std::vector<std::string> read_prompts(const RunFlags& values) {
       error.n_ctx(), larger));
 }
 
+// Streams the answer piece by piece, unless JSON is wanted.
 GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
                          const GenerationOptions& options, bool stream) {
   Session session(model);

@@ -75,6 +75,7 @@ std::string listed(const SamplerOptions& sampler, Predicate wanted) {
 
 }  // namespace
 
+// A setting that is given twice keeps the last value, as other options do.
 void declare_settings(CLI::App& app, SamplerOptions& sampler, std::vector<std::string>& given) {
   for (const Setting& setting : kSettings) {
     const auto read_it = [&](const std::string& text) {
@@ -114,6 +115,8 @@ std::string all_settings(const SamplerOptions& sampler) {
   return listed(sampler, [](auto) { return true; });
 }
 
+// The order of precedence is: options of the user, recommendations for the model, defaults of
+// Limpid.
 std::string apply_recommended(const std::vector<std::string>& given,
                               const SamplerOptions& recommended, SamplerOptions& sampler) {
   const SamplerOptions before = sampler;

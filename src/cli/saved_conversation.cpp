@@ -21,6 +21,7 @@ std::vector<Message> read_conversation(const std::string& path) {
   return messages;
 }
 
+// A slip such as "/save model.gguf" must not destroy the file, so only a conversation is replaced.
 void write_conversation(const std::string& path, const std::vector<Message>& messages) {
   if (std::filesystem::exists(path)) {
     try {

@@ -46,6 +46,7 @@ void on_end(int /*signal*/) {
   _exit(kExitInterrupted);
 }
 
+// The first Ctrl-C asks for an end that the program carries out; the second does not wait for it.
 void on_interrupt(int /*signal*/) {
   const int n = ++n_interrupts;
   if (const CancelToken* token = token_to_cancel) token->cancel();

@@ -71,6 +71,7 @@ void declare(CLI::App& app, TemplateFlags& values) {
   declare_overrides(app, values.model);
 }
 
+// A model is needed only for its template and for the text of its BOS and EOS.
 int run(const TemplateFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.messages.empty(), "which messages? give --messages FILE");
 

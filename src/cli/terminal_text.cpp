@@ -4,6 +4,8 @@
 
 namespace limpid::cli {
 
+// Refuses what RFC 3629 refuses: overlong forms, surrogates, code points above U+10FFFF, cut
+// sequences.
 Character first_character(std::string_view text) noexcept {
   const auto byte_at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte_at(0);

@@ -107,6 +107,7 @@ std::vector<ComparedStretch> align_tokens(const TokenizedText& left, const Token
   return rows;
 }
 
+// Columns are padded by characters and not by bytes; a double-width character counts as one.
 std::string format_comparison(const TokenizedText& left, const TokenizedText& right,
                               size_t text_bytes) {
   struct Row {

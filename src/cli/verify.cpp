@@ -89,6 +89,7 @@ bool has_quantized(const Checkpoint& checkpoint) {
                              [](const auto& entry) { return is_quantized(entry.second.dtype); });
 }
 
+// Runs the tokens through the model with a tap on every activation.
 Trace trace_of(const ModelFlags& flags, const CheckpointPointer& checkpoint,
                std::span<const TokenId> ids) {
   const OpenOptions options = to_open_options(flags);
