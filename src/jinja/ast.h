@@ -1,9 +1,16 @@
 // The template as a tree. Immutable once parsed; shared by all renders.
+//
+// Each node is a plain struct, and a node of any kind is a std::variant of them, so a visitor that
+// forgets one does not compile. For example
+//
+//   {% for m in messages if m.role != 'tool' %}{{ m.content|trim }}{% endfor %}
+//
+// is a For with target Name(m), iterable Name(messages), condition Compare(kNe, Attribute(Name(m),
+// role), Literal('tool')) and a body of one Output(Filter(Attribute(Name(m), content), trim)).
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -19,6 +26,7 @@ struct Statement;
 using ExpressionPtr = std::unique_ptr<Expression>;
 using Body = std::vector<Statement>;
 
+// f(positional…, *more_positional, name=value…)
 struct CallArguments {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
@@ -127,11 +135,11 @@ void for_each_child(const ExpressionNode& expression, Visit&& visit) {
       expression);
 }
 
-// A scope's late names: Jinja decides at compile time which names are local. A name that the scope
-// assigns before it reads it (in the order of the source, loop bodies aside) is undefined until
-// then, even where an outer variable has the same name.
+// The names of a scope that are undefined until the scope assigns them, also where an outer
+// variable has the same name; scopes.cpp explains which those are.
 using LateNames = std::vector<std::string>;
 
+// Shared with the values of the macro, which may outlive the statement's scope in a namespace.
 struct MacroDefinition {
   std::string name;
   std::vector<std::string> parameters;
@@ -148,6 +156,7 @@ struct Text {
 struct Output {
   ExpressionPtr value;
 };
+// The conditions with their bodies in order; `otherwise` is empty without an else.
 struct If {
   std::vector<std::pair<ExpressionPtr, Body>> branches;
   Body otherwise;
@@ -168,6 +177,7 @@ struct SetBlock {
 struct MacroStatement {
   std::shared_ptr<MacroDefinition> macro;
 };
+// The body of a call block is a macro without a name, which the called macro sees as `caller`.
 struct CallBlock {
   ExpressionPtr call;
   std::shared_ptr<MacroDefinition> caller;

@@ -1,4 +1,9 @@
-// value.name and value[key], as the sandboxed environment resolves them.
+// value.name and value[key].
+//
+// The two differ in what comes first for a dict: d.items is the method, d['items'] the entry; each
+// then tries the other. Nothing that begins with an underscore is an attribute here, so a template
+// cannot reach for the insides of Python that a sandbox would have to guard. What does not exist is
+// undefined, and only using it is an error.
 #include <algorithm>
 
 #include "jinja/interpreter.h"
@@ -8,6 +13,7 @@ namespace limpid::jinja {
 namespace {
 
 // What changes a list or a dict exists in Python, but the sandbox refuses to call it.
+// Using such a method is an error that says so, where an unknown attribute would only be undefined.
 bool is_mutator(const Value& of, std::string_view name) {
   constexpr std::string_view kOfDicts[] = {"clear", "pop", "popitem", "setdefault", "update"};
   constexpr std::string_view kOfLists[] = {"append", "clear", "pop",    "reverse",
@@ -18,6 +24,7 @@ bool is_mutator(const Value& of, std::string_view name) {
   return (of.is(Kind::kDict) && has(kOfDicts)) || (of.is(Kind::kList) && has(kOfLists));
 }
 
+// How messages name a value: 'dict object'.
 std::string described(const Value& of) {
   if (of.is(Kind::kNone)) return "'None'";
   return fmt::format("'{} object'", python_type_name(of));
@@ -25,6 +32,7 @@ std::string described(const Value& of) {
 
 }  // namespace
 
+// The attributes of `loop`. Those that look ahead ask for the next item; the others are known.
 std::optional<Value> Interpreter::loop_attribute(LoopObject& loop, std::string_view name) {
   if (name == "index") return Value(loop.index0 + 1);
   if (name == "index0") return Value(loop.index0);

@@ -1,5 +1,5 @@
-// What a render may spend: work, memory, depth. Everything that a template can make large goes
-// through here.
+// What a render may spend: work, memory, depth. Everything that a template can make large is
+// charged here.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,6 +15,9 @@ inline constexpr const char* kNotSupported = " is not supported in chat template
 
 // A template that cannot be parsed or rendered. It never leaves the room: ChatTemplate adds line
 // and column and throws the public Error or UnsupportedError.
+// There are three kinds. kError is a mistake, such as adding a number to a text; kUnsupported is
+// something of Jinja that is left out, which the caller reports as such; kRaised is a refusal by
+// the template, which is no fault of anyone.
 class Fault : public std::exception {
  public:
   // kRaised: by the template's own raise_exception.
@@ -43,7 +46,7 @@ template <typename... Args>
 }
 
 // The limits of one render. A template comes from a stranger, and a short one can ask for hours or
-// for terabytes ({{ 'a' * 10**12 }}), so two accounts are kept:
+// for terabytes ({{ 'a' * 1000000000000 }}), so two accounts are kept:
 //   - Steps are spent and never come back. Work is charged where it happens: the walk over the tree
 //     charges statements and expressions, a builtin the bytes that it reads and writes.
 //   - Memory is held and released. Each Object adds its size when it is made and takes it back
@@ -69,6 +72,7 @@ class Budget {
   void spend_step() { spend(kUnitsPerStep); }
   void spend_bytes(size_t n) { spend(static_cast<int64_t>(n / 128) + 1); }
 
+  // For buffers that are not Objects yet.
   // Call before allocating. Throws Fault when more than max_bytes would be alive.
   void check_room(size_t bytes) const {
     if (bytes > static_cast<size_t>(max_bytes_ - bytes_alive_)) {
@@ -79,6 +83,7 @@ class Budget {
     check_room(static_cast<size_t>(bytes));
     bytes_alive_ += bytes;
   }
+  // Never fails: what was held is given back.
   void release(int64_t bytes) { bytes_alive_ -= bytes; }
 
   int64_t max_depth() const { return max_depth_; }

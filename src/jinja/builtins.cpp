@@ -8,6 +8,7 @@
 namespace limpid::jinja {
 namespace {
 
+// Tables have at most a few dozen rows, so they are searched in order.
 const Builtin* find(std::span<const Builtin> table, std::string_view name) {
   const auto row = std::find_if(table.begin(), table.end(),
                                 [&](const Builtin& builtin) { return builtin.name == name; });
@@ -40,6 +41,7 @@ bool is_left_out(const Value& of, std::string_view name) {
 
 }  // namespace
 
+// Filters lie in two tables, by what they make.
 const Builtin* find_filter(std::string_view name) {
   const Builtin* filter = find(kTextFilters, name);
   return filter != nullptr ? filter : find(kSequenceFilters, name);
@@ -52,6 +54,7 @@ const Builtin* find_global(std::string_view name) {
   return find(kGlobals, name);
 }
 
+// Only strings, dicts and loops have methods that templates use.
 const Builtin* find_method(const Value& of, std::string_view name) {
   if (is_left_out(of, name)) refuse("the method '{}' of {}", name, python_type_name(of));
   if (of.is_string()) return find(kStringMethods, name);
@@ -59,6 +62,8 @@ const Builtin* find_method(const Value& of, std::string_view name) {
   return of.is(Kind::kLoop) ? find(kLoopMethods, name) : nullptr;
 }
 
+// Positional arguments fill the parameters from the left, named ones find theirs by name, and the
+// required parameters must then be full. replace('a', new='b') binds old = 'a', new = 'b'.
 BuiltinCall::BuiltinCall(Interpreter& caller, const Builtin& builtin, const Value& on,
                          const Arguments& given)
     : interpreter(caller), budget(caller.budget()), self(on), arguments(given) {
@@ -88,6 +93,7 @@ BuiltinCall::BuiltinCall(Interpreter& caller, const Builtin& builtin, const Valu
   }
 }
 
+// As Python's index(): true and false count as 1 and 0, a float does not count.
 int64_t BuiltinCall::integer(size_t i, int64_t otherwise) const {
   if (!has_value(i)) return otherwise;
   require_defined(*bound_[i]);

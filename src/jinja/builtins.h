@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "jinja/value.h"
+#include "jinja/operators.h"
 
 namespace limpid::jinja {
 
@@ -27,6 +27,13 @@ struct Arguments {
 };
 
 // A call of a builtin, with the arguments bound to its parameters.
+// For example filter_default in text_filters.cpp, with the row
+//
+//   {"default", filter_default, {"default_value", "boolean"}},
+//
+// reads call.self, call.truth(1, false) for `boolean` and call.value_or(0, …) for `default_value`.
+// Three ways of passing exist, because Python has them: most builtins take arguments by name or by
+// position, methods of str by position only, and a few (namespace, map, select) take any.
 class BuiltinCall {
  public:
   // Throws Fault for arguments that are missing, repeated, unknown or too many.
@@ -65,6 +72,7 @@ struct Builtin {
   Passing passing = Passing::kByName;
 };
 
+// A builtin as a value: a global function, or a method with the object that it belongs to.
 struct FunctionObject : Object {
   FunctionObject(Budget* budget, const Builtin& what, const Value& on)
       : Object(budget, 0, on.depth() + 1), builtin(what), self(on) {}
@@ -82,6 +90,14 @@ const Builtin* find_method(const Value& of, std::string_view name);
 // The tables, in the files of these names.
 extern const std::span<const Builtin> kTextFilters, kSequenceFilters, kTests, kGlobals,
     kStringMethods, kDictMethods, kLoopMethods;
+
+// The operand as text, with its letters in another case.
+template <TracedText (*map)(TracedView)>
+Value in_case(BuiltinCall& call) {
+  const Value text = str_value(call.budget, call.self);
+  call.budget.check_room(4 * text.traced().memory());  // a letter may become three
+  return make_string(call.budget, map(text.traced()), text.as<StringObject>().is_markup);
+}
 
 Value filter_tojson(BuiltinCall& call);  // json_values.cpp
 Value method_format(BuiltinCall& call);  // placeholders.cpp

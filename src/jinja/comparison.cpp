@@ -8,32 +8,23 @@
 namespace limpid::jinja {
 namespace {
 
-// Exact, also where a double cannot hold the integer.
-int compare_numbers(const Value& a, const Value& b, bool& ordered) {
-  ordered = true;
+// -1, 0 or 1; nothing when one of them is not a number (NaN).
+std::optional<int> order_of_numbers(const Value& a, const Value& b) {
   if (a.is_integral() && b.is_integral()) {
     return a.integer() < b.integer() ? -1 : a.integer() > b.integer();
   }
-  const double left = a.real();
-  const double right = b.real();
-  ordered = !std::isnan(left) && !std::isnan(right);
-  if (left != right || !ordered) return left < right ? -1 : left > right;
-  if (std::abs(left) < 0x1p53 || a.kind() == b.kind()) return 0;
-  const bool a_is_float = a.is(Kind::kFloat);
-  const double real = a_is_float ? left : right;
-  const int64_t integer = a_is_float ? b.integer() : a.integer();
-  if (real >= 0x1p63) return a_is_float ? 1 : -1;
-  const auto whole = static_cast<int64_t>(real);
-  const int order = whole < integer ? -1 : whole > integer;
-  return a_is_float ? order : -order;
+  if (std::isnan(a.real()) || std::isnan(b.real())) return std::nullopt;
+  return a.real() < b.real() ? -1 : a.real() > b.real();
 }
 
+// Item by item; lists and tuples are compared only with their own kind.
 bool equal_sequences(Budget& budget, const std::vector<Value>& a, const std::vector<Value>& b) {
   return a.size() == b.size() &&
          std::equal(a.begin(), a.end(), b.begin(),
                     [&](const Value& x, const Value& y) { return equals(budget, x, y); });
 }
 
+// The order of entries does not count.
 bool equal_dicts(Budget& budget, const DictObject& a, const DictObject& b) {
   if (a.entries.size() != b.entries.size()) return false;
   return std::all_of(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
@@ -43,27 +34,20 @@ bool equal_dicts(Budget& budget, const DictObject& a, const DictObject& b) {
 }
 
 // Whether an order of -1, 0 or 1 is what a comparison asks for.
+// Called for <, <=, > and >= only.
 bool satisfies(Comparison how, int order) {
-  switch (how) {
-    case Comparison::kLt:
-      return order < 0;
-    case Comparison::kLe:
-      return order <= 0;
-    case Comparison::kGt:
-      return order > 0;
-    default:
-      return order >= 0;
-  }
+  if (how == Comparison::kLt) return order < 0;
+  if (how == Comparison::kLe) return order <= 0;
+  return how == Comparison::kGt ? order > 0 : order >= 0;
 }
 
 }  // namespace
 
+// Never throws for defined or undefined values: things of different kinds are not equal. Numbers
+// are compared across kinds, so 1 == 1.0 == true.
 bool equals(Budget& budget, const Value& a, const Value& b) {
   budget.spend(1);
-  if (a.is_number() && b.is_number()) {
-    bool ordered = false;
-    return compare_numbers(a, b, ordered) == 0 && ordered;
-  }
+  if (a.is_number() && b.is_number()) return order_of_numbers(a, b) == 0;
   if (a.kind() != b.kind()) return false;
   if (a.object() == b.object()) return true;
   switch (a.kind()) {
@@ -84,6 +68,8 @@ bool equals(Budget& budget, const Value& a, const Value& b) {
   }
 }
 
+// Lists and tuples are ordered like words in a dictionary: by the first items that differ, then by
+// length.
 bool compare(Budget& budget, Comparison how, const Value& a, const Value& b) {
   if (how == Comparison::kEq || how == Comparison::kNe)
     return equals(budget, a, b) == (how == Comparison::kEq);
@@ -93,9 +79,8 @@ bool compare(Budget& budget, Comparison how, const Value& a, const Value& b) {
   require_defined(a);
   require_defined(b);
   if (a.is_number() && b.is_number()) {
-    bool ordered = false;
-    const int order = compare_numbers(a, b, ordered);
-    return ordered && satisfies(how, order);
+    const auto order = order_of_numbers(a, b);
+    return order && satisfies(how, *order);
   }
   if (a.is_string() && b.is_string()) {
     // UTF-8 keeps the order of code points.
@@ -117,6 +102,8 @@ bool compare(Budget& budget, Comparison how, const Value& a, const Value& b) {
   return satisfies(how, left.size() < right.size() ? -1 : left.size() > right.size());
 }
 
+// A text contains its parts, a dict its keys, everything else its items. Looking into a generator
+// takes items out of it up to the one that was found, as in Python.
 bool contains(Budget& budget, const Value& container, const Value& item) {
   if (container.is_string()) {
     if (!item.is_string()) {

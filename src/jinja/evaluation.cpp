@@ -4,6 +4,7 @@
 
 namespace limpid::jinja {
 
+// at_ is set again after the operands: an error of `a + b` belongs to the operator, not to b.
 Value Interpreter::eval(const Expression& expression, const ScopePtr& scope) {
   const Level level(*this);
   budget_.spend(1);
@@ -14,6 +15,7 @@ Value Interpreter::eval(const Expression& expression, const ScopePtr& scope) {
   return value;
 }
 
+// In the order of the source, which matters for messages only: expressions change nothing.
 std::vector<Value> Interpreter::eval_all(const std::vector<ExpressionPtr>& items,
                                          const ScopePtr& scope) {
   std::vector<Value> values;
@@ -24,6 +26,7 @@ std::vector<Value> Interpreter::eval_all(const std::vector<ExpressionPtr>& items
 
 Value Interpreter::eval_node(const Literal& node, const ScopePtr&) { return node.value; }
 
+// A name may be as long as the template, so each comparison pays for it.
 Value Interpreter::eval_node(const Name& node, const ScopePtr& scope) {
   for (const Scope* where = scope.get(); where != nullptr; where = where->parent.get()) {
     budget_.spend_bytes(node.name.size());
@@ -41,6 +44,7 @@ Value Interpreter::eval_node(const NamespaceAttribute&, const ScopePtr&) {
   fail("a namespace attribute is only a target of set");
 }
 
+// (a, b) or [a, b].
 Value Interpreter::eval_node(const SequenceDisplay& node, const ScopePtr& scope) {
   auto items = eval_all(node.items, scope);
   return node.is_tuple ? make_tuple(budget_, std::move(items))
@@ -70,16 +74,20 @@ Value Interpreter::eval_node(const Binary& node, const ScopePtr& scope) {
   return binary(budget_, node.op, left, eval(*node.right, scope));
 }
 
+// The value is one of the operands, as in Python: none or 'x' is 'x'. The right one may not be
+// needed.
 Value Interpreter::eval_node(const Logic& node, const ScopePtr& scope) {
   Value left = eval(*node.left, scope);
   return is_true(left) == node.is_and ? eval(*node.right, scope) : left;
 }
 
+// `in` and `not in` are comparisons too.
 Value Interpreter::eval_node(const Compare& node, const ScopePtr& scope) {
   const Value left = eval(*node.left, scope);
   return Value(compare(budget_, node.how, left, eval(*node.right, scope)));
 }
 
+// Only one of the two is evaluated.
 Value Interpreter::eval_node(const Conditional& node, const ScopePtr& scope) {
   if (is_true(eval(*node.condition, scope))) return eval(*node.yes, scope);
   if (node.no) return eval(*node.no, scope);
@@ -103,6 +111,7 @@ Value Interpreter::eval_node(const Slice& node, const ScopePtr& scope) {
   return slice(budget_, of, start, stop, bound(node.step));
 }
 
+// From left to right, *args last.
 Arguments Interpreter::eval_arguments(const CallArguments& arguments, const ScopePtr& scope) {
   Arguments values;
   values.positional = eval_all(arguments.positional, scope);
@@ -122,6 +131,7 @@ Value Interpreter::eval_node(const Call& node, const ScopePtr& scope) {
   return call(callee, eval_arguments(node.arguments, scope));
 }
 
+// A name is looked up when the filter runs: inside of `if` it may be unknown until then.
 Value Interpreter::eval_node(const Filter& node, const ScopePtr& scope) {
   const Value operand = node.operand ? eval(*node.operand, scope) : *block_text_;
   return call_filter(node.name, operand, eval_arguments(node.arguments, scope));
@@ -143,6 +153,7 @@ Value Interpreter::run_builtin(const Builtin& builtin, const Value& self,
   return builtin.run(call);
 }
 
+// Only macros and builtins can be called.
 Value Interpreter::call(const Value& callee, const Arguments& arguments) {
   if (callee.is(Kind::kMacro)) return call_macro(callee.as<MacroObject>(), arguments);
   if (callee.is(Kind::kFunction)) {
@@ -160,6 +171,7 @@ Value Interpreter::call_filter(std::string_view name, const Value& operand,
   return run_builtin(*filter, operand, arguments);
 }
 
+// Tests may give any value; what counts is whether it is true.
 bool Interpreter::call_test(std::string_view name, const Value& operand,
                             const Arguments& arguments) {
   const auto* test = find_test(name);

@@ -4,6 +4,9 @@
 
 namespace limpid::jinja {
 
+// Every node is made here. The height of the tree is bounded, because everything that walks it
+// recurses: also a chain such as 1 + 1 + 1 + …, which the parser itself reads in a loop, is a deep
+// tree.
 ExpressionPtr ExpressionParser::make(size_t at, ExpressionNode node) {
   int height = 1;
   for_each_child(node, [&](const ExpressionPtr& child) {
@@ -18,6 +21,7 @@ ExpressionPtr ExpressionParser::expression(bool with_conditional) {
   return with_conditional ? conditional() : logic(false);
 }
 
+// 1, 2 is a tuple; (1) is not, and 1, is one.
 ExpressionPtr ExpressionParser::tuple(bool with_conditional, bool may_be_empty) {
   const size_t at = stream_.current().at;
   const auto at_end = [&] {
@@ -36,6 +40,8 @@ ExpressionPtr ExpressionParser::tuple(bool with_conditional, bool may_be_empty) 
   return make(at, std::move(display));
 }
 
+// x or ns.x or a, (b, c). A target is parsed apart from expressions, because a name in it is
+// written and not read.
 ExpressionPtr ExpressionParser::target(bool with_namespace, std::string_view end_name) {
   const size_t at = stream_.current().at;
   SequenceDisplay display{true, {}};
@@ -74,6 +80,7 @@ std::string ExpressionParser::target_name() {
   return std::move(token.text);
 }
 
+// a if b else c. Without `else` the value is undefined when b is false.
 ExpressionPtr ExpressionParser::conditional() {
   const size_t at = stream_.current().at;
   const size_t mark = unknown_mark();
@@ -87,6 +94,7 @@ ExpressionPtr ExpressionParser::conditional() {
   return yes;
 }
 
+// a or b or c, and with `is_and` a and b and c.
 ExpressionPtr ExpressionParser::logic(bool is_and) {
   const size_t at = stream_.current().at;
   const auto operand = [&] { return is_and ? negation() : logic(true); };
@@ -105,6 +113,8 @@ ExpressionPtr ExpressionParser::negation() {
   return make(at, Not{negation()});
 }
 
+// Python reads a < b < c as a < b and b < c. No template does that, so it is refused rather than
+// misread.
 ExpressionPtr ExpressionParser::comparison() {
   constexpr std::pair<std::string_view, Comparison> kSymbols[] = {
       {"==", Comparison::kEq}, {"!=", Comparison::kNe}, {"<", Comparison::kLt},
@@ -129,6 +139,7 @@ ExpressionPtr ExpressionParser::comparison() {
   return result;
 }
 
+// The operators of one level, from the left: 7 - 2 - 1 is (7 - 2) - 1.
 ExpressionPtr ExpressionParser::binary(size_t level) {
   struct Row {
     size_t level;
@@ -153,6 +164,7 @@ ExpressionPtr ExpressionParser::binary(size_t level) {
   }
 }
 
+// The operand of a minus takes attributes and calls but no filters; those apply to the negative.
 ExpressionPtr ExpressionParser::unary(bool with_filters) {
   const TokenStream::Level level(stream_);
   const size_t at = stream_.current().at;

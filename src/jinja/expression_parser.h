@@ -1,9 +1,13 @@
 // Expressions: a recursive descent over the tokens. All methods throw SyntaxFault.
+//
+// There is a method for each level of precedence, which reads operands with the method of the next
+// tighter level. From the loosest: a if b else c; or; and; not; comparisons and `in`; + and -; ~;
+// *, / and %; unary -; then filters, tests, attributes, subscripts and calls, which follow their
+// operand. So -x|int is (-x)|int, and 'a' ~ 1 + 2 is ('a' ~ 1) + 2.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "jinja/ast.h"

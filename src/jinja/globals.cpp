@@ -10,6 +10,7 @@ namespace {
 
 using Entries = std::vector<std::pair<Value, Value>>;
 
+// range(stop) or range(start, stop, step).
 Value global_range(BuiltinCall& call) {
   for (size_t i = 0; i < 3; ++i) {
     if (call.has(i) && !call.has_value(i)) fail("range needs integers");
@@ -22,6 +23,7 @@ Value global_range(BuiltinCall& call) {
 }
 
 // The entries of dict(…) and namespace(…): a mapping or pairs, then the keywords.
+// A key that comes twice gets the last value.
 Entries dict_entries(BuiltinCall& call) {
   Entries entries;
   if (call.arguments.positional.size() > 1) fail("dict expected at most 1 argument");
@@ -45,6 +47,7 @@ Entries dict_entries(BuiltinCall& call) {
 
 Value global_dict(BuiltinCall& call) { return make_dict(call.budget, dict_entries(call)); }
 
+// A namespace can be changed from inside of loops and macros: {% set ns.found = true %}.
 Value global_namespace(BuiltinCall& call) {
   auto space = std::make_shared<NamespaceObject>(&call.budget);
   call.interpreter.keep_namespace(space);
@@ -56,6 +59,7 @@ Value global_namespace(BuiltinCall& call) {
   return {Kind::kNamespace, std::move(space)};
 }
 
+// A template refuses messages with words of its own, which the caller gets as a TemplateRefusal.
 Value global_raise_exception(BuiltinCall& call) {
   throw Fault(to_str(call.budget, call[0]).bytes(), Fault::Kind::kRaised);
 }
@@ -85,6 +89,8 @@ Value global_strftime_now(BuiltinCall& call) {
 enum class Part : uint8_t { kKeys, kValues, kItems };
 
 template <Part part>
+// keys(), values() and items(). A view is made of the entries at the call, which nothing can
+// change.
 Value dict_view(BuiltinCall& call) {
   constexpr std::string_view kTypes[] = {"dict_keys", "dict_values", "dict_items"};
   const Entries& entries = call.self.as<DictObject>().entries;
@@ -100,11 +106,13 @@ Value dict_view(BuiltinCall& call) {
                                                             kTypes[static_cast<size_t>(part)])};
 }
 
+// d.get(key, default) with none as the default's default.
 Value dict_get(BuiltinCall& call) {
   const Value* found = call.self.as<DictObject>().find(call.budget, call[0]);
   return found != nullptr ? *found : call.value_or(1, Value());
 }
 
+// loop.cycle('odd', 'even') gives its arguments in turn.
 Value loop_cycle(BuiltinCall& call) {
   const auto& items = call.arguments.positional;
   if (items.empty()) fail("no items for cycling given");

@@ -16,6 +16,7 @@ void Scope::set(std::string_view name, Value value) {
   slots.add({name, std::move(value), false});
 }
 
+// A missing name is found, and found undefined; a name that is not there is looked up outside.
 void Scope::declare_missing(const LateNames& names) {
   hold_more(names.size() * NameTable<Slot>::kBytesPerRow);
   for (const auto& name : names) slots.add({name, Value(), true});
@@ -32,25 +33,21 @@ Interpreter::Interpreter(Budget& budget, int64_t max_output_bytes, int64_t now)
       now_(now),
       context_(std::make_shared<Scope>(&budget, nullptr)) {}
 
+// Breaks all cycles: namespaces may hold themselves, and a scope may hold a macro that keeps the
+// scope.
 Interpreter::~Interpreter() {
   for (const auto& space : namespaces_) space->attributes = {};
   for (const auto& scope : captured_scopes_) scope->clear();
 }
 
-void Interpreter::define(std::string_view name, Value value) {
-  context_->set(name, std::move(value));
-}
-
-void Interpreter::keep_namespace(std::shared_ptr<NamespaceObject> space) {
-  namespaces_.push_back(std::move(space));
-}
-
+// The template's own scope lies in the context, which holds what the caller defined.
 TracedText Interpreter::render(const Template& parsed) {
   const ScopePtr scope = inner_scope(context_, parsed.late_names);
   run(parsed.body, scope);
   return std::move(output_);
 }
 
+// A scope inside of `scope`, whose late names are missing until they are assigned.
 ScopePtr Interpreter::inner_scope(const ScopePtr& scope, const LateNames& late_names) {
   auto inner = std::make_shared<Scope>(&budget_, scope);
   budget_.spend(static_cast<int64_t>(late_names.size()));
@@ -73,6 +70,7 @@ Interpreter::Flow Interpreter::run_statement(const Statement& statement, const S
   return std::visit([&](const auto& node) { return run_node(node, scope); }, statement.node);
 }
 
+// The output has a limit of its own, because it leaves the interpreter and its budget.
 void Interpreter::check_output() const {
   if (out_->size() > static_cast<size_t>(max_output_bytes_)) {
     fail("the template writes more than {} bytes", max_output_bytes_);
@@ -96,6 +94,7 @@ Interpreter::Flow Interpreter::run_node(const Output& output, const ScopePtr& sc
   return Flow::kNormal;
 }
 
+// The first branch whose condition is true, in the scope around.
 Interpreter::Flow Interpreter::run_node(const If& choice, const ScopePtr& scope) {
   for (const auto& [condition, body] : choice.branches) {
     if (is_true(eval(*condition, scope))) return run(body, scope);
@@ -117,6 +116,7 @@ Interpreter::Flow Interpreter::run_node(const Set& set, const ScopePtr& scope) {
   return Flow::kNormal;
 }
 
+// The text of the body becomes the value. A break inside of it leaves the loop and assigns nothing.
 Interpreter::Flow Interpreter::run_node(const SetBlock& set, const ScopePtr& scope) {
   Flow flow = Flow::kNormal;
   TracedText text = capture(set.body, inner_scope(scope, set.late_names), flow);
@@ -124,6 +124,8 @@ Interpreter::Flow Interpreter::run_node(const SetBlock& set, const ScopePtr& sco
   return flow;
 }
 
+// {% filter upper %}…{% endfilter %}: the innermost filter has no operand in the tree and takes the
+// text from block_text_.
 Interpreter::Flow Interpreter::run_node(const FilterBlock& block, const ScopePtr& scope) {
   const ScopePtr inner = inner_scope(scope, block.late_names);
   Flow flow = Flow::kNormal;
@@ -136,10 +138,13 @@ Interpreter::Flow Interpreter::run_node(const FilterBlock& block, const ScopePtr
   return flow;
 }
 
+// Marks what the model writes itself, for training. A render only gives the body a scope.
 Interpreter::Flow Interpreter::run_node(const Generation& block, const ScopePtr& scope) {
   return run(block.body, inner_scope(scope, block.late_names));
 }
 
+// A name, an attribute of a namespace, or several of those, among which the items of the value are
+// spread.
 void Interpreter::assign(const Expression& target, const Value& value, const ScopePtr& scope) {
   if (const auto* name = std::get_if<Name>(&target.node)) {
     scope->set(name->name, value);

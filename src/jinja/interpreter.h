@@ -1,4 +1,9 @@
-// One render of a template: walks the tree with scopes, loops and macros.
+// One render of a template: walks the tree with scopes, loops and macros, and writes text.
+//
+// eval() gives the value of an expression, run() executes a body. Both dispatch over the variants
+// of ast.h to an overload for each node. Statements are in interpreter.cpp and
+// loops_and_macros.cpp, expressions in evaluation.cpp, attributes and items in attributes.cpp. An
+// error is a Fault; position() then says where the walk was.
 #pragma once
 
 #include <functional>
@@ -13,7 +18,10 @@
 
 namespace limpid::jinja {
 
-// Names of a body, a loop iteration or a macro call; looked up outwards through `parent`.
+// The names of a body, a loop iteration or a macro call. A look-up goes outwards through `parent`,
+// a write stays in its scope: that is why {% set %} inside a loop does not change what is outside,
+// and why templates use namespaces for that. Shared, because a macro keeps the scope that it was
+// defined in.
 struct Scope : Object {
   Scope(Budget* budget, std::shared_ptr<Scope> outer)
       : Object(budget, 0), parent(std::move(outer)) {}
@@ -31,6 +39,8 @@ struct Scope : Object {
 };
 using ScopePtr = std::shared_ptr<Scope>;
 
+// A macro as a value: its definition and the scope in which it was defined, where its free names
+// live.
 struct MacroObject : Object {
   MacroObject(Budget* budget, std::shared_ptr<const MacroDefinition> what, ScopePtr where)
       : Object(budget, 0), definition(std::move(what)), closure(std::move(where)) {}
@@ -65,23 +75,26 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  void define(std::string_view name,
-              Value value);  // a variable of the context; `name` must live on
+  // Defines a variable of the context; `name` must live on.
+  void define(std::string_view name, Value value) { context_->set(name, std::move(value)); }
   TracedText render(const Template& parsed);
   // Byte of the source that was evaluated last: where a Fault happened.
   size_t position() const { return at_; }
 
   Budget& budget() { return budget_; }
   int64_t now() const { return now_; }
+  // What builtins need of the interpreter: to call values, filters and tests, and to look into
+  // objects.
   Value call(const Value& callee, const Arguments& arguments);
   Value call_filter(std::string_view name, const Value& operand, const Arguments& arguments);
   bool call_test(std::string_view name, const Value& operand, const Arguments& arguments);
   Value get_attribute(const Value& of, std::string_view name);
   Value get_item(const Value& of, const Value& key);
-  void keep_namespace(std::shared_ptr<NamespaceObject> space);
+  void keep_namespace(std::shared_ptr<NamespaceObject> space) { namespaces_.push_back(space); }
   Value undefined(std::string message) { return make_undefined(budget_, std::move(message)); }
 
  private:
+  // How a body ended: at its end, or at {% break %} or {% continue %}.
   enum class Flow : uint8_t { kNormal, kBreak, kContinue };
 
   Flow run(const Body& body, const ScopePtr& scope);
@@ -129,12 +142,16 @@ class Interpreter {
   Value eval_node(const Test& node, const ScopePtr& scope);
   std::vector<Value> eval_all(const std::vector<ExpressionPtr>& items, const ScopePtr& scope);
   Arguments eval_arguments(const CallArguments& arguments, const ScopePtr& scope);
+  // Charges the texts that a builtin may read, binds its arguments and runs it.
   Value run_builtin(const Builtin& builtin, const Value& self, const Arguments& arguments);
+  // What Python's getattr() finds, methods included.
   std::optional<Value> python_attribute(const Value& of, std::string_view name);
   std::optional<Value> loop_attribute(LoopObject& loop, std::string_view name);
 
   class Level;
 
+  // The state of a render. `out_` is where output goes: to output_, or to the text that a macro or
+  // a block captures.
   Budget& budget_;
   int64_t max_output_bytes_;
   int64_t now_;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kMaxJsonDepth = 190;
 
+// Messages and tools come as JSON. Their text, keys included, is data: what a user or a tool wrote.
 Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
   using Type = nlohmann::ordered_json::value_t;
   if (depth > kMaxJsonDepth) fail("the messages are nested too deeply");
@@ -49,8 +50,13 @@ Value from_json(Budget& budget, const nlohmann::ordered_json& json, int depth) {
   }
 }
 
+// json.dumps. Prompts with tools are JSON inside of text, and a model sees every blank of it, so
+// separators, escapes and the order of keys follow Python to the byte: ", " and ": " on one line,
+// "," before a line break with `indent`, \uXXXX only with `ensure_ascii`, keys as they came unless
+// `sort_keys`.
 class JsonWriter {
  public:
+  // The arguments of tojson.
   struct Style {
     bool ascii_only = false;
     std::optional<TracedText> indent;
@@ -96,22 +102,18 @@ class JsonWriter {
     return float_repr(value);
   }
 
+  // With an indent every item has a line of its own, behind as many indents as there are brackets
+  // open.
   void newline(size_t level) {
     if (!style_.indent) return;
-    budget_.spend_bytes(level * style_.indent->size());
     own("\n");
     for (size_t i = 0; i < level; ++i) append_checked(budget_, out_, *style_.indent);
-  }
-
-  void separate() {
-    budget_.spend_bytes(style_.item_separator.size());
-    append_checked(budget_, out_, style_.item_separator);
   }
 
   void list(const std::vector<Value>& items, size_t level) {
     own("[");
     for (size_t i = 0; i < items.size(); ++i) {
-      if (i > 0) separate();
+      if (i > 0) append_checked(budget_, out_, style_.item_separator);
       newline(level + 1);
       put(items[i], level + 1);
     }
@@ -119,6 +121,7 @@ class JsonWriter {
     own("]");
   }
 
+  // A key is always a string in JSON: 1 becomes "1" and none becomes "null".
   void dict(const DictObject& dict, size_t level) {
     std::vector<std::pair<Value, Value>> entries = dict.entries;
     if (style_.sort_keys) {
@@ -129,14 +132,13 @@ class JsonWriter {
     own("{");
     bool is_first = true;
     for (const auto& [key, value] : entries) {
-      if (!std::exchange(is_first, false)) separate();
+      if (!std::exchange(is_first, false)) append_checked(budget_, out_, style_.item_separator);
       newline(level + 1);
       if (key.is_string()) {
         string(key.traced());
       } else {
         string({scalar(key), Origin::kData});
       }
-      budget_.spend_bytes(style_.key_separator.size());
       append_checked(budget_, out_, style_.key_separator);
       put(value, level + 1);
     }
@@ -144,6 +146,8 @@ class JsonWriter {
     own("}");
   }
 
+  // Writes one character of a string. Characters beyond the basic plane become two surrogates when
+  // only ASCII is allowed: U+1F600 is \ud83d\ude00.
   // `shown` is how the text writes `c`.
   void append_character(std::string& out, char32_t c, std::string_view shown) const {
     constexpr std::string_view kEscaped = "\"\\\n\r\t\f\b";

@@ -29,6 +29,7 @@ void append_in_case(std::string& out, char32_t c, Case wanted) {
   }
 }
 
+// Whether a character belongs to a word for str.title().
 bool is_cased(char32_t c) {
   const auto letter = static_cast<utf8proc_int32_t>(c);
   return utf8proc_islower(letter) != 0 || utf8proc_isupper(letter) != 0 ||
@@ -65,10 +66,13 @@ TracedText to_upper(TracedView text) {
   return map_each(text, [](char32_t, bool) { return Case::kUpper; });
 }
 
+// The first letter in title case (ǆ becomes ǅ), all others small.
 TracedText to_capitalized(TracedView text) {
   return map_each(text, [](char32_t, bool first) { return first ? Case::kTitle : Case::kLower; });
 }
 
+// A letter begins a word when what is before it has no case, so they're becomes They'Re, as in
+// Python.
 TracedText to_title(TracedView text) {
   bool in_word = false;
   return map_each(text, [&](char32_t c, bool) {

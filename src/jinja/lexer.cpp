@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "jinja/budget.h"
 #include "jinja/unicode_text.h"
@@ -11,6 +12,7 @@ namespace {
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
+// Walks once through the source. at_ is the first byte that is not yet a token.
 class Lexer {
  public:
   explicit Lexer(std::string_view source) : source_(source) {}
@@ -32,6 +34,8 @@ class Lexer {
     tokens_.push_back({kind, at, std::move(text)});
   }
 
+  // The text before a tag is emitted only when the tag is known, because its sign decides what is
+  // left of the text.
   // Everything up to the next `{%`, `{{` or `{#`, then the tag itself.
   void text_until_tag() {
     size_t open = at_;
@@ -47,9 +51,7 @@ class Lexer {
     }
     const char kind = source_[open + 1];
     size_t after = open + 2;
-    const char sign = after < source_.size() && (source_[after] == '-' || source_[after] == '+')
-                          ? source_[after++]
-                          : '\0';
+    const char sign = take_sign(after);
     emit_text(before_tag(source_.substr(at_, open - at_), sign, kind != '{'), at_);
     if (kind == '#') {
       comment(open, after);
@@ -69,6 +71,8 @@ class Lexer {
     if (!text.empty()) emit(TokenKind::kData, at, std::string(text));
   }
 
+  // A line begins at the start of the template, behind a newline of this text, or behind a tag
+  // whose newline was dropped (line_starting_).
   // What is left of the text before a tag.
   std::string_view before_tag(std::string_view text, char sign, bool may_lstrip) const {
     if (sign == '-') return strip(text, Side::kRight);
@@ -84,59 +88,63 @@ class Lexer {
   static size_t strip_left_size(std::string_view text) {
     return text.size() - strip(text, Side::kLeft).size();
   }
-  void skip_newline() {
-    if (at_ < source_.size() && source_[at_] == '\n') ++at_;
+  // The sign at `at`, which moves behind it: '-' trims the text beside the tag, '+' keeps all of
+  // it.
+  char take_sign(size_t& at) const {
+    const char c = at < source_.size() ? source_[at] : '\0';
+    if (c != '-' && c != '+') return '\0';
+    ++at;
+    return c;
+  }
+  // Goes on behind a tag that ends with `sign`: without one, a newline after the tag goes too.
+  void after_tag(size_t at, char sign) {
+    at_ = at;
+    if (sign == '-') skip_space();
+    if (sign == '\0' && starts("\n", at_)) ++at_;
   }
 
   void comment(size_t open, size_t content) {
     const size_t close = source_.find("#}", content);
     if (close == std::string_view::npos) fail(open, "missing end of comment tag");
-    at_ = close + 2;
-    const char sign = close > content ? source_[close - 1] : '\0';
-    if (sign == '-') {
-      skip_space();
-    } else if (sign != '+') {
-      skip_newline();
-    }
+    size_t sign_at = close > content ? close - 1 : close;
+    after_tag(close + 2, take_sign(sign_at));
+  }
+
+  // Where the tag that begins at `at`, behind `{%`, ends if its only word is `word`: behind the
+  // word, at the sign or at `%}`.
+  std::optional<size_t> end_of_word(size_t at, std::string_view word) const {
+    at += strip_left_size(source_.substr(at));
+    if (!starts(word, at)) return std::nullopt;
+    at += word.size();
+    return at + strip_left_size(source_.substr(at));
   }
 
   // `{% raw %}`: true when it was one. `after`: behind `{%` and its sign.
   bool raw(size_t open, size_t after) {
-    size_t at = after + strip_left_size(source_.substr(after));
-    if (!starts("raw", at)) return false;
-    at += 3;
-    at += strip_left_size(source_.substr(at));
-    const bool trims = starts("-%}", at);
-    if (!trims && !starts("%}", at)) return false;
-    at_ = at + (trims ? 3 : 2);
+    auto end = end_of_word(after, "raw");
+    if (!end || !(starts("-%}", *end) || starts("%}", *end))) return false;
+    const bool trims = take_sign(*end) == '-';
+    at_ = *end + 2;
     if (trims) skip_space();
     line_starting_ = source_[at_ - 1] == '\n';
     const size_t begin = at_;
-    for (size_t tag = begin;; ++tag) {
-      tag = source_.find("{%", tag);
-      if (tag == std::string_view::npos) fail(open, "missing end of raw directive");
-      size_t next = tag + 2;
-      const char sign = next < source_.size() && (source_[next] == '-' || source_[next] == '+')
-                            ? source_[next++]
-                            : '\0';
-      next += strip_left_size(source_.substr(next));
-      if (!starts("endraw", next)) continue;
-      next += 6;
-      next += strip_left_size(source_.substr(next));
-      const char end_sign = next < source_.size() ? source_[next] : '\0';
-      if (end_sign == '-' || end_sign == '+') ++next;
-      if (!starts("%}", next)) continue;
+    for (size_t tag = source_.find("{%", begin); tag != std::string_view::npos;
+         tag = source_.find("{%", tag + 1)) {
+      size_t word = tag + 2;
+      const char sign = take_sign(word);
+      end = end_of_word(word, "endraw");
+      if (!end) continue;
+      const char end_sign = take_sign(*end);
+      if (!starts("%}", *end)) continue;
       emit_text(before_tag(source_.substr(begin, tag - begin), sign, true), begin);
-      at_ = next + 2;
-      if (end_sign == '-') {
-        skip_space();
-      } else if (end_sign != '+') {
-        skip_newline();
-      }
+      after_tag(*end + 2, end_sign);
       return true;
     }
+    fail(open, "missing end of raw directive");
   }
 
+  // Spaces separate tokens and are dropped. Each reader below tries one kind of token at at_ and
+  // says whether it was there; operators come last and must match.
   // Tokens of an expression or a statement, up to `close`. Where the template ends first, the
   // parser names the tag that is open.
   void tag_tokens(TokenKind end_kind, std::string_view close) {
@@ -151,25 +159,25 @@ class Lexer {
     }
   }
 
+  // The end of the tag, if it is here. Brackets must be closed before: in {{ {'a': {}} }} the first
+  // }} belongs to the dicts.
   bool end(TokenKind kind, std::string_view close) {
-    const bool trims = starts("-", at_) && starts(close, at_ + 1);
-    const bool keeps = kind == TokenKind::kBlockEnd && starts("+", at_) && starts(close, at_ + 1);
-    if (!trims && !keeps && !starts(close, at_)) return false;
+    const bool is_block = kind == TokenKind::kBlockEnd;
+    size_t at = at_;
+    const char sign = take_sign(at);
+    if (!starts(close, at) || (sign == '+' && !is_block)) return false;
     emit(kind, at_, std::string(close));
-    at_ += close.size() + (trims || keeps ? 1 : 0);
-    if (trims) {
-      skip_space();
-    } else if (kind == TokenKind::kBlockEnd && !keeps) {
-      skip_newline();
-    }
+    after_tag(at + close.size(), sign == '\0' && !is_block ? '+' : sign);  // }} keeps a newline
     return true;
   }
 
+  // The end of the digits that begin at `at`, or `at` when there are none.
   size_t digits_end(size_t at) const {
     while (at < source_.size() && is_ascii_digit(source_[at])) ++at;
     return at;
   }
 
+  // Behind e3, E-5 and the like, or `at` when there is none: 1e is the number 1 and the name e.
   size_t exponent_end(size_t at) const {
     if (at >= source_.size() || (source_[at] != 'e' && source_[at] != 'E')) return at;
     size_t digits = at + 1;
@@ -199,6 +207,7 @@ class Lexer {
     return true;
   }
 
+  // A name or a word such as `if`: which of the two the parser decides.
   bool name() {
     size_t next = at_;
     if (!is_identifier_start(next_code_point(source_, next))) return false;
@@ -213,6 +222,7 @@ class Lexer {
     return true;
   }
 
+  // A string in either quotation mark, decoded. Lines may break inside.
   bool string() {
     const char quote = source_[at_];
     if (quote != '\'' && quote != '"') return false;
@@ -252,6 +262,7 @@ class Lexer {
     }
   }
 
+  // The digits of \xhh, \uhhhh or \Uhhhhhhhh; `begin` is where the escape begins.
   char32_t hex_escape(size_t begin, size_t n_digits) {
     const std::string_view digits = source_.substr(at_, n_digits);
     uint32_t value = 0;
@@ -267,6 +278,7 @@ class Lexer {
     return static_cast<char32_t>(value);
   }
 
+  // The longest operator that begins here. Brackets are matched at once, so the parser need not.
   void operator_token(std::string& open_brackets) {
     constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/",
                                                "*",  "%",  "~",  "[",  "]",  "(",  ")", "{", "}",
@@ -297,6 +309,7 @@ class Lexer {
 
 }  // namespace
 
+// A template may come from a file of Windows. What it prints does not depend on that.
 std::string normalize_newlines(std::string_view source) {
   std::string out;
   out.reserve(source.size());

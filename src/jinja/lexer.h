@@ -1,4 +1,17 @@
-// Template text -> tokens, with Jinja's white-space control (trim_blocks and lstrip_blocks on).
+// Template text -> tokens.
+//
+// A template is text with tags in it: {{ expression }}, {% statement %} and {# comment #}. Text
+// between tags becomes one kData token; a tag becomes its delimiters and the tokens between them.
+//
+// White space around tags is the hard part, because prompts are compared byte by byte. transformers
+// renders with trim_blocks and lstrip_blocks, so for statements and comments
+//
+//   - blanks between the beginning of a line and the tag go, and so does one newline behind the
+//   tag;
+//   - {%- and -%} drop all white space on their side, also for {{- and -}};
+//   - {%+ and +%} keep everything on their side.
+//
+// "  {% if x %}\nhi" gives the tokens of the tag and "hi".
 #pragma once
 
 #include <cstdint>
@@ -22,6 +35,7 @@ enum class TokenKind : uint8_t {
   kEnd,
 };
 
+// A string is decoded already; a number is not, because its kind says how to read it.
 struct Token {
   TokenKind kind;
   size_t at;         // byte in the source

@@ -1,4 +1,4 @@
-// The statements that run a body more than once.
+// The statements that run a body more than once: loops, macros and call blocks.
 #include <algorithm>
 
 #include "jinja/interpreter.h"
@@ -11,6 +11,9 @@ LoopObject::LoopObject(Budget* budget, std::vector<Value> values, Accepts condit
       items(std::move(values)),
       accepts(std::move(condition)) {}
 
+// `loop.last` and `loop.nextitem` need the item after the current one, so the loop can look one
+// item ahead. It does so only when asked: the condition of the loop may depend on what the body
+// does now.
 const Value* LoopObject::peek() {
   while (!ahead && next < items.size()) {
     Value item = std::move(items[next++]);
@@ -19,6 +22,7 @@ const Value* LoopObject::peek() {
   return ahead ? &*ahead : nullptr;
 }
 
+// The next item becomes the current one; false when there is none.
 bool LoopObject::advance() {
   if (peek() == nullptr) return false;
   ++index0;
@@ -27,6 +31,8 @@ bool LoopObject::advance() {
   return true;
 }
 
+// For a loop with a condition the length is that of the items it takes, so all are asked at once.
+// Jinja does the same.
 int64_t LoopObject::length() {
   if (accepts) {  // the condition decides about all items now
     const auto begin = items.begin() + static_cast<std::ptrdiff_t>(next);
@@ -46,6 +52,9 @@ void LoopObject::finish() {
   current = previous = Value();
 }
 
+// Each iteration has a scope of its own with `loop` and the targets; the condition runs in another
+// one, where only the targets are set. The guard `finish` drops what the loop refers to when the
+// loop is left, also by an error: `loop` may be kept in a namespace.
 Interpreter::Flow Interpreter::run_node(const For& loop, const ScopePtr& scope) {
   const Value iterable = eval(*loop.iterable, scope);
   LoopObject::Accepts accepts;
@@ -78,6 +87,7 @@ Interpreter::Flow Interpreter::run_node(const For& loop, const ScopePtr& scope) 
   return run(loop.otherwise, inner_scope(scope, loop.else_late_names));
 }
 
+// The scope is noted, so that the interpreter can empty it at its end.
 Value Interpreter::make_macro(const std::shared_ptr<const MacroDefinition>& definition,
                               const ScopePtr& scope) {
   captured_scopes_.push_back(scope);
@@ -89,6 +99,7 @@ Interpreter::Flow Interpreter::run_node(const MacroStatement& statement, const S
   return Flow::kNormal;
 }
 
+// The body becomes the macro `caller`, with the scope of the call around it.
 Interpreter::Flow Interpreter::run_node(const CallBlock& block, const ScopePtr& scope) {
   const auto& node = std::get<Call>(block.call->node);
   const Value callee = eval(*node.operand, scope);
@@ -100,6 +111,8 @@ Interpreter::Flow Interpreter::run_node(const CallBlock& block, const ScopePtr& 
   return Flow::kNormal;
 }
 
+// Unlike builtins, macros take their parameters from the template, thousands if it likes, so
+// arguments find them through the scope's table of names.
 void Interpreter::bind_macro(const MacroDefinition& macro, const Arguments& arguments,
                              const ScopePtr& scope) {
   const auto& names = macro.parameters;
@@ -123,6 +136,9 @@ void Interpreter::bind_macro(const MacroDefinition& macro, const Arguments& argu
   }
 }
 
+// A macro gives the text that its body writes. Defaults are evaluated in the scope of the call,
+// from left to right, so one may use the parameters before it. A macro may call itself; depth and
+// steps bound that.
 Value Interpreter::call_macro(const MacroObject& macro, const Arguments& arguments) {
   if (++call_depth_ > budget_.max_depth()) fail("macros call each other too deeply");
   budget_.spend_step();

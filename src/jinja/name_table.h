@@ -10,12 +10,15 @@
 
 namespace limpid::jinja {
 
-// `Row` has a member `name` that converts to std::string_view and compares with one. Few rows are
-// searched one after the other, many by hash: a look-up takes constant time on average. Pointers to
-// rows are valid until the next add.
+// `Row` has a member `name` that converts to std::string_view and compares with one. A scope or a
+// namespace mostly has a handful of names, for which comparing one by one is fastest; but a
+// template may define thousands, and then look-ups in a list would take quadratic time. So few rows
+// are searched in order, and from the ninth on there is an index by hash. Pointers to rows are
+// valid until the next add.
 template <typename Row>
 class NameTable {
  public:
+  // Up to here rows are compared one by one.
   static constexpr size_t kFew = 8;
   // What a row occupies, its entry in the index included.
   static constexpr size_t kBytesPerRow = sizeof(Row) + 6 * sizeof(void*);

@@ -1,12 +1,14 @@
 // What an operator works on: names, constants and displays, and what follows them: attributes,
 // subscripts, calls, filters and tests.
 #include <charconv>
+#include <unordered_set>
 
 #include "jinja/builtins.h"
 #include "jinja/expression_parser.h"
 
 namespace limpid::jinja {
 
+// A name, a constant, a display or something in parentheses.
 ExpressionPtr ExpressionParser::primary() {
   switch (stream_.current().kind) {
     case TokenKind::kName:
@@ -30,6 +32,7 @@ ExpressionPtr ExpressionParser::primary() {
   stream_.fail("unexpected " + TokenStream::describe(stream_.current()));
 }
 
+// Constants are not reserved in Jinja's grammar, only here: true and True are alike.
 ExpressionPtr ExpressionParser::name_or_constant() {
   Token token = stream_.take();
   const std::string_view name = token.text;
@@ -43,6 +46,7 @@ ExpressionPtr ExpressionParser::name_or_constant() {
   return make(token.at, Name{std::move(token.text)});
 }
 
+// Strings beside each other are one: 'a' 'b' is 'ab'.
 ExpressionPtr ExpressionParser::string() {
   const size_t at = stream_.current().at;
   std::string text;
@@ -101,6 +105,7 @@ ExpressionPtr ExpressionParser::postfix(ExpressionPtr operand) {
   }
 }
 
+// What may follow in any order: x|first is string, f(x)|g(y)(z).
 ExpressionPtr ExpressionParser::filters_and_tests(ExpressionPtr operand) {
   while (true) {
     if (stream_.at_operator("|")) {
@@ -115,6 +120,7 @@ ExpressionPtr ExpressionParser::filters_and_tests(ExpressionPtr operand) {
   }
 }
 
+// x.name, or x.0 for x[0].
 ExpressionPtr ExpressionParser::attribute(ExpressionPtr operand) {
   const size_t at = stream_.take().at;
   if (stream_.at(TokenKind::kName)) {
@@ -124,6 +130,7 @@ ExpressionPtr ExpressionParser::attribute(ExpressionPtr operand) {
   return make(at, Subscript{std::move(operand), number()});
 }
 
+// x[i] or x[start:stop:step] with any of the three left out.
 ExpressionPtr ExpressionParser::subscript(ExpressionPtr operand) {
   const size_t at = stream_.take().at;
   const auto bound = [&]() -> ExpressionPtr {
@@ -146,6 +153,7 @@ ExpressionPtr ExpressionParser::call(ExpressionPtr operand) {
   return make(at, Call{std::move(operand), call_arguments()});
 }
 
+// (a, *b, c=1): positional arguments, one list of more, then named ones.
 CallArguments ExpressionParser::call_arguments() {
   CallArguments arguments;
   stream_.expect_operator("(");
@@ -175,6 +183,7 @@ CallArguments ExpressionParser::call_arguments() {
   return arguments;
 }
 
+// An unknown filter is noted, not refused: see unknown_mark().
 ExpressionPtr ExpressionParser::filters(ExpressionPtr operand, bool start_inline) {
   while (start_inline || stream_.skip_operator("|")) {
     start_inline = false;
@@ -199,6 +208,7 @@ bool ExpressionParser::at_operand() const {
          stream_.at(TokenKind::kFloat) || stream_.at_operator("[") || stream_.at_operator("{");
 }
 
+// x is defined, x is not none, x is equalto 'a'.
 ExpressionPtr ExpressionParser::test(ExpressionPtr operand) {
   const size_t at = stream_.take().at;
   const bool is_negated = stream_.skip_name("not");

@@ -22,6 +22,7 @@ int64_t remainder(int64_t a, int64_t b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+// As Python's float modulo: the result is between zero and the divisor.
 double remainder(double a, double b) {
   if (b == 0) fail("float modulo");
   const double r = std::fmod(a, b);
@@ -29,9 +30,20 @@ double remainder(double a, double b) {
   return (r < 0) != (b < 0) ? r + b : r;
 }
 
-Value quotient(double a, double b) {
-  if (b == 0) fail("division by zero");
-  return Value(a / b);
+Value of_floats(BinaryOperator op, double a, double b) {
+  switch (op) {
+    case BinaryOperator::kAdd:
+      return Value(a + b);
+    case BinaryOperator::kSub:
+      return Value(a - b);
+    case BinaryOperator::kMul:
+      return Value(a * b);
+    case BinaryOperator::kMod:
+      return Value(remainder(a, b));
+    default:
+      if (b == 0) fail("division by zero");
+      return Value(a / b);
+  }
 }
 
 Value of_integers(BinaryOperator op, int64_t a, int64_t b) {
@@ -43,28 +55,14 @@ Value of_integers(BinaryOperator op, int64_t a, int64_t b) {
       return Value(checked(__builtin_sub_overflow(a, b, &r), r));
     case BinaryOperator::kMul:
       return Value(checked(__builtin_mul_overflow(a, b, &r), r));
-    case BinaryOperator::kDiv:
-      return quotient(static_cast<double>(a), static_cast<double>(b));
-    default:
+    case BinaryOperator::kMod:
       return Value(remainder(a, b));
+    default:
+      return of_floats(op, static_cast<double>(a), static_cast<double>(b));
   }
 }
 
-Value of_floats(BinaryOperator op, double a, double b) {
-  switch (op) {
-    case BinaryOperator::kAdd:
-      return Value(a + b);
-    case BinaryOperator::kSub:
-      return Value(a - b);
-    case BinaryOperator::kMul:
-      return Value(a * b);
-    case BinaryOperator::kDiv:
-      return quotient(a, b);
-    default:
-      return Value(remainder(a, b));
-  }
-}
-
+// 'ab' * 3 and [1] * 3. The size is known before anything is made, so it is checked first.
 Value repeat(Budget& budget, const Value& sequence, int64_t times) {
   const size_t count = times > 0 ? static_cast<size_t>(times) : 0;
   const auto check = [&](size_t size) {
@@ -93,6 +91,7 @@ Value repeat(Budget& budget, const Value& sequence, int64_t times) {
                                   : make_tuple(budget, std::move(out));
 }
 
+// a + b of two texts or two sequences of one kind.
 Value concatenate(Budget& budget, const Value& a, const Value& b) {
   if (a.is_string()) {
     const auto& left = a.as<StringObject>();
@@ -126,6 +125,8 @@ void require_defined(const Value& value) {
   if (value.is_undefined()) throw Fault(value.as<UndefinedObject>().message);
 }
 
+// Numbers come first, then what Python defines for texts and sequences. Everything else is an error
+// that names the operator and both types, as Python's does.
 Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b) {
   if (op == BinaryOperator::kConcat) {
     TracedText text = to_str(budget, a);
@@ -160,6 +161,8 @@ Value negate(const Value& value) {
   return Value(checked(__builtin_sub_overflow(int64_t{0}, value.integer(), &r), r));
 }
 
+// None, zero and what is empty are false; values without a length, such as macros and generators,
+// are true.
 bool is_true(const Value& value) {
   if (value.is(Kind::kNone)) return false;
   if (value.is_number()) return value.real() != 0;

@@ -9,15 +9,20 @@
 
 namespace limpid::jinja {
 
+// The operators of expressions; + and - as signs are apart, and `and`, `or` and `not` need no
+// values.
 enum class BinaryOperator : uint8_t { kAdd, kSub, kMul, kDiv, kMod, kConcat };
 enum class Comparison : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kIn, kNotIn };
 
+// Truth, equality and order.
 bool is_true(const Value& value);
 bool equals(Budget& budget, const Value& a, const Value& b);
 // Throws Fault when Python has no order between the two.
 bool compare(Budget& budget, Comparison how, const Value& a, const Value& b);
 bool contains(Budget& budget, const Value& container, const Value& item);
 
+// Arithmetic, and `+`, `*`, `~` and `%` of texts and sequences. Throws Fault for operands that do
+// not fit and for integers beyond 64 bits.
 Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b);
 Value negate(const Value& value);
 
@@ -34,7 +39,7 @@ Value slice(Budget& budget, const Value& of, const Value& start, const Value& st
 TracedText to_str(Budget& budget, const Value& value);  // str()
 TracedText repr(Budget& budget, const Value& value);    // repr()
 void append_str(Budget& budget, TracedText& out, const Value& value);
-// Appends, unless `out` would need more memory than the budget has left.
+// Appends and pays for it, unless `out` would need more memory than the budget has left.
 void append_checked(Budget& budget, TracedText& out, TracedView part);
 std::string float_repr(double value);
 // str(), without a copy when it is one already.

@@ -5,12 +5,13 @@
 #include <unordered_set>
 
 #include "jinja/expression_parser.h"
-#include "jinja/scopes.h"
 #include "jinja/token_stream.h"
 
 namespace limpid::jinja {
 namespace {
 
+// Statements, by the name of their tag. Expressions inside of tags are read by an ExpressionParser
+// over the same tokens.
 class Parser {
  public:
   Parser(std::string_view source, int64_t max_depth)
@@ -69,6 +70,7 @@ class Parser {
   }
 
   // A body with a scope of its own, its end tag taken.
+  // Filters and tests that are unknown in it are refused when it ends.
   Body scoped_block(std::string_view end) {
     const size_t mark = expressions_.unknown_mark();
     Body statements = block({end});
@@ -77,6 +79,7 @@ class Parser {
     return statements;
   }
 
+  // One statement, from the name of its tag up to the %} of its last tag, which body() takes.
   Statement statement() {
     const Token tag = stream_.expect(TokenKind::kName, "the name of a tag");
     const std::string_view name = tag.text;
@@ -98,6 +101,7 @@ class Parser {
     throw SyntaxFault{tag.at, "tag '" + tag.text + "'" + kNotSupported};
   }
 
+  // if, any number of elif, else. A tag that ends one branch begins the next.
   If parse_if() {
     // Inside `if` a filter may be unknown until it runs.
     const size_t mark = expressions_.unknown_mark();
@@ -117,6 +121,8 @@ class Parser {
     return choice;
   }
 
+  // The name `loop` exists in the body and in `else`, and may not be assigned there. break and
+  // continue are only allowed in the body.
   For parse_for() {
     For loop;
     {
@@ -141,6 +147,7 @@ class Parser {
     return loop;
   }
 
+  // {% set x = 1 %}, {% set ns.x = 1 %}, {% set a, b = pair %}, or {% set x %}text{% endset %}.
   Statement parse_set(size_t at) {
     ExpressionPtr target = expressions_.target(true);
     if (stream_.skip_operator("=")) return {at, Set{std::move(target), expressions_.tuple()}};
@@ -148,6 +155,7 @@ class Parser {
     return {at, SetBlock{std::move(target), {}, scoped_block("endset")}};
   }
 
+  // (a, b=1): the parameters of a macro, or of the body that a call block passes.
   void parse_signature(MacroDefinition& macro) {
     stream_.expect_operator("(");
     std::unordered_set<std::string> names;
@@ -166,6 +174,8 @@ class Parser {
     stream_.take();
   }
 
+  // Jinja gives a macro the argument `caller` only if its body reads that name, so the body's reads
+  // are counted.
   void parse_macro_body(MacroDefinition& macro, std::string_view end) {
     const LoopGuard outside(*this, in_loop_, false);
     const bool was_in_macro = std::exchange(expressions_.inside_macro, true);
@@ -175,6 +185,7 @@ class Parser {
     expressions_.inside_macro = was_in_macro;
   }
 
+  // {% macro name(a, b=1) %}body{% endmacro %}
   MacroStatement parse_macro() {
     auto macro = std::make_shared<MacroDefinition>();
     macro->name = expressions_.target_name();
@@ -185,6 +196,8 @@ class Parser {
     return {std::move(macro)};
   }
 
+  // {% call(x) m(1) %}body{% endcall %} calls m with one more argument, `caller`: a macro made of
+  // the body.
   CallBlock parse_call() {
     auto caller = std::make_shared<MacroDefinition>();
     caller->name = "caller";
@@ -197,6 +210,7 @@ class Parser {
     return {std::move(call), std::move(caller)};
   }
 
+  // {% filter upper %}body{% endfilter %}
   FilterBlock parse_filter() {
     const size_t mark = expressions_.unknown_mark();
     ExpressionPtr filter = expressions_.filters(nullptr, true);

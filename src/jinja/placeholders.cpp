@@ -14,6 +14,8 @@ TracedText integer_text(Budget& budget, const Value& value) {
 }
 
 // The value of {}, {0} or {name}. `n_automatic` counts the empty names so far.
+// As in Python, {} and {0} may not fail silently: an argument that is not there is an error that
+// names it.
 const Value& placeholder_value(const Arguments& arguments, std::string_view name,
                                size_t& n_automatic) {
   size_t index = 0;
@@ -33,6 +35,7 @@ const Value& placeholder_value(const Arguments& arguments, std::string_view name
 
 }  // namespace
 
+// The values are the items of a tuple, or one value: '%s' % x and '%s %s' % (x, y).
 TracedText format_percent(Budget& budget, TracedView text, const Value& values) {
   const std::string_view bytes = text.bytes();
   const bool is_tuple = values.is(Kind::kTuple);
@@ -65,6 +68,8 @@ TracedText format_percent(Budget& budget, TracedView text, const Value& values) 
   return out;
 }
 
+// {} takes the arguments in their order, {0} and {name} choose one. Literal text keeps its origins,
+// and what a placeholder becomes has those of its value.
 Value method_format(BuiltinCall& call) {
   const TracedView text = call.self.traced();
   const std::string_view bytes = text.bytes();

@@ -9,6 +9,8 @@ namespace limpid::jinja {
 namespace {
 
 // What repr() writes for one character; `shown` is how the text itself writes it.
+// Python escapes what cannot be seen: \\n for a newline, \\xa0 for a blank that does not break, the
+// letter itself for é.
 void append_character_repr(std::string& out, char32_t c, std::string_view shown, char32_t quote) {
   constexpr std::string_view kEscaped = "\n\r\t\\";
   constexpr std::string_view kLetters = "nrt\\";
@@ -44,6 +46,9 @@ void append_string_repr(TracedText& out, TracedView text) {
   out.append(quote, Origin::kData);
 }
 
+// Writes values as Python's repr() does: {{ message }} prints a dict, and models were trained on
+// such prompts, so quotation marks, blanks and escapes have to be Python's. Strings keep the
+// origins of their bytes; everything that the printer adds counts as data.
 class Printer {
  public:
   Printer(Budget& budget, TracedText& out) : budget_(budget), out_(out) {}
@@ -108,6 +113,7 @@ class Printer {
   TracedText& out_;
 };
 
+// range(0, 3), or range(0, 9, 3).
 std::string range_repr(const RangeObject& range) {
   const std::string step = range.step == 1 ? "" : fmt::format(", {}", range.step);
   return fmt::format("range({}, {}{})", range.start, range.stop, step);
@@ -132,9 +138,12 @@ std::string float_repr(double value) {
 
 void append_checked(Budget& budget, TracedText& out, TracedView part) {
   budget.check_room(out.memory() + part.memory() + sizeof(size_t));
+  budget.spend_bytes(part.size());
   out.append(part);
 }
 
+// str() is repr() for everything but strings and undefined values, which print as they are and as
+// nothing.
 void append_str(Budget& budget, TracedText& out, const Value& value) {
   const auto put = [&out](std::string_view own) { out.append(own, Origin::kData); };
   switch (value.kind()) {
@@ -149,7 +158,6 @@ void append_str(Budget& budget, TracedText& out, const Value& value) {
     case Kind::kFloat:
       return put(float_repr(value.real()));
     case Kind::kString:
-      budget.spend_bytes(value.text().size());
       return append_checked(budget, out, value.traced());
     case Kind::kRange:
       return put(range_repr(value.as<RangeObject>()));
@@ -164,6 +172,7 @@ void append_str(Budget& budget, TracedText& out, const Value& value) {
   }
 }
 
+// The text of a value as a new text; append_str writes to an existing one.
 TracedText to_str(Budget& budget, const Value& value) {
   TracedText out;
   append_str(budget, out, value);
@@ -180,6 +189,7 @@ Value str_value(Budget& budget, const Value& value) {
   return value.is_string() ? value : make_string(budget, to_str(budget, value));
 }
 
+// The five characters that markupsafe escapes, with its entities.
 TracedText escape_html(TracedView text) {
   constexpr std::string_view kCharacters = "&<>\"'";
   constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};

@@ -1,18 +1,37 @@
-#include "jinja/scopes.h"
-
+// Which names of a scope are undefined until the scope assigns them.
+//
+// Jinja compiles a template to Python functions and decides, before it runs, where each name lives.
+// The rule shows in this template, where x is 1 outside:
+//
+//   {% for i in [1, 2] %}{{ x }}{% set x = i %}{{ x }}{% endfor %}
+//   {% macro m() %}{% for j in [1] %}{{ x }}{% endfor %}{% set x = 2 %}{% endmacro %}
+//
+// The loop reads x before it assigns it, so x begins each iteration as the outer one, and the loop
+// writes 1112. In the macro, the scope of m assigns x and reads it nowhere itself, so x is a local
+// name of m from its beginning: the inner loop finds it undefined, not 1. Such names are the
+// scope's late names. A template cannot be rendered as transformers renders it without this rule.
+//
+// Two walks find them. ScopeVisitor collects the reads and writes of one scope in the order of the
+// source; then `descend` does the same for each scope inside it, which sees the names of the scopes
+// around.
 #include <initializer_list>
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "jinja/parser.h"
+
 namespace limpid::jinja {
 namespace {
 
-// Where a scope finds a name when it begins.
+// Where a scope finds a name when it begins: it is a parameter, a variable of the context (or a
+// global function), a name of a scope around, or not there yet, which makes it a late name.
 enum class Source : uint8_t { kParameter, kContext, kOuterScope, kNowhere };
 
 // The names of a scope, or what a branch of an `if` adds to them. A branch sees the names of its
 // base and holds its own only, so each name is moved once for each `if` around it.
+// For {% if a %}{% set x = 1 %}{% endif %} the branch stores x, but the scope cannot be sure of it,
+// so x is not late there: before and after the branch a read of x finds what is outside.
 struct Symbols {
   const Symbols* outer = nullptr;  // the scope around
   const Symbols* base = nullptr;   // of a branch
@@ -35,9 +54,12 @@ struct Symbols {
     stores.insert(name);
     sources[name] = Source::kParameter;
   }
+  // A read decides where a name comes from, unless an earlier read or write did.
   void load(std::string_view name) {
     if (!knows(name)) sources[name] = Source::kContext;
   }
+  // A name that is assigned first is the scope's own. It begins as what a scope around has, or as
+  // nothing.
   void store(std::string_view name) {
     stores.insert(name);
     if (!has(name)) sources[name] = outside(name, Source::kNowhere);
@@ -67,6 +89,7 @@ struct Symbols {
 };
 
 // Notes the names that expressions read and targets write.
+// Order matters between reads and writes, so callers read a value before they write its target.
 class NameVisitor {
  public:
   explicit NameVisitor(Symbols& symbols) : symbols_(symbols) {}
@@ -137,6 +160,7 @@ class ScopeVisitor {
 // Goes into the scopes inside `body`, whose own scope has the names `outer`.
 void descend(Body& body, const Symbols& outer);
 
+// Finds the late names of the scope that has `body`, and those of the scopes inside.
 void analyse(Symbols& symbols, Body& body, LateNames& late_names) {
   ScopeVisitor(symbols).visit(body);
   late_names = symbols.late_names();
@@ -160,6 +184,8 @@ void descend_into(For& loop, const Symbols& outer) {
   analyse(otherwise, loop.otherwise, loop.else_late_names);
 }
 
+// A branch is not a scope: its names belong to the scope around, but bodies inside it may be
+// scopes.
 void descend_into(If& choice, const Symbols& outer) {
   for (auto& [condition, body] : choice.branches) descend(body, outer);
   descend(choice.otherwise, outer);

@@ -14,6 +14,7 @@ using Values = std::vector<Value>;
 
 // The part of an item that filters look at: attribute="a.b.0" reads names and indices in turn, none
 // gives the item itself. `otherwise`, unless none, replaces what is undefined.
+// Texts may be compared without regard to case, by their lower case.
 class ItemLookup {
  public:
   ItemLookup(Interpreter& interpreter, const Value& attribute, bool ignore_case = false,
@@ -49,6 +50,7 @@ class ItemLookup {
   Value otherwise_;
 };
 
+// A loop knows its length too, though only its attribute does the counting.
 Value filter_length(BuiltinCall& call) {
   if (call.self.is(Kind::kLoop)) return call.interpreter.get_attribute(call.self, "length");
   const auto length = length_of(call.self);
@@ -56,6 +58,7 @@ Value filter_length(BuiltinCall& call) {
   return Value(*length);
 }
 
+// A generator gives up its first item only; the rest stays in it.
 Value filter_first(BuiltinCall& call) {
   Value first;
   if (call.self.is(Kind::kGenerator)) {
@@ -80,10 +83,12 @@ Value filter_last(BuiltinCall& call) {
                        : items.front();
 }
 
+// list() of a text is its characters, of a dict its keys.
 Value filter_list(BuiltinCall& call) {
   return make_list(call.budget, to_vector(call.budget, call.self));
 }
 
+// Like the method, but undefined gives no pairs instead of an error.
 Value filter_items(BuiltinCall& call) {
   if (call.self.is_undefined()) return make_generator(call.budget, {});
   if (!call.self.is(Kind::kDict)) fail("can only get item pairs from a mapping");
@@ -91,6 +96,7 @@ Value filter_items(BuiltinCall& call) {
   return make_generator(call.budget, to_vector(call.budget, items));
 }
 
+// Items become text as str() makes it; a separator has the origins of its own bytes.
 Value filter_join(BuiltinCall& call) {
   Budget& budget = call.budget;
   const TracedText separator = call.has(0) ? to_str(budget, call[0]) : TracedText();
@@ -104,6 +110,7 @@ Value filter_join(BuiltinCall& call) {
   return make_string(budget, std::move(out));
 }
 
+// A text gives a text, a sequence a generator, a generator (which Python cannot reverse) a list.
 Value filter_reverse(BuiltinCall& call) {
   if (call.self.is_string()) {
     return slice(call.budget, call.self, Value(), Value(), Value(int64_t{-1}));
@@ -125,6 +132,8 @@ Value sorted(BuiltinCall& call, std::vector<std::pair<Value, Value>> keyed, bool
   return make_list(call.budget, std::move(values));
 }
 
+// Upper and lower case are alike unless case_sensitive is given; an attribute sorts by a part of
+// the items.
 Value filter_sort(BuiltinCall& call) {
   const Value attribute = call.value_or(2, Value());
   if (attribute.is_string() && attribute.text().find(',') != std::string_view::npos) {
@@ -136,6 +145,7 @@ Value filter_sort(BuiltinCall& call) {
   return sorted(call, std::move(keyed), call.truth(0, false));
 }
 
+// Pairs of key and value, sorted by key or by value. Many templates print tools so.
 Value filter_dictsort(BuiltinCall& call) {
   require_defined(call.self);
   if (!call.self.is(Kind::kDict)) fail("dictsort needs a mapping");
@@ -150,6 +160,7 @@ Value filter_dictsort(BuiltinCall& call) {
 }
 
 template <Comparison better>
+// min and max: the first of the best items.
 Value extreme(BuiltinCall& call) {
   const ItemLookup lookup(call.interpreter, call.value_or(1, Value()), !call.truth(0, false));
   std::optional<Value> best;
@@ -163,6 +174,8 @@ Value extreme(BuiltinCall& call) {
   return best ? *best : call.interpreter.undefined("no aggregated item, sequence was empty");
 }
 
+// The first item of each key, in their order. Keys are found by hash, so n items take about n
+// steps.
 Value filter_unique(BuiltinCall& call) {
   const ItemLookup lookup(call.interpreter, call.value_or(1, Value()), !call.truth(0, false));
   std::unordered_multimap<size_t, Value> seen;
@@ -181,6 +194,7 @@ Value filter_unique(BuiltinCall& call) {
 }
 
 // Takes the name of a filter or a test from the front of `arguments`; what follows are its own.
+// Names of filters and tests are values here, so a wrong one is found only when it runs.
 std::string take_name(Arguments& arguments) {
   if (!arguments.positional[0].is_string()) fail("the name of a filter or test must be a string");
   std::string name(arguments.positional[0].text());

@@ -27,6 +27,9 @@ int64_t slice_bound(const Value& value, int64_t otherwise, int64_t length, bool 
   return std::min(index, backwards ? length - 1 : length);
 }
 
+// Python's slice.indices(): a missing bound is the end in the direction of the step, a negative one
+// counts from the back, and one outside is moved to the nearest end. So messages[::-1] has start =
+// length - 1, step = -1, count = length.
 Stretch stretch(const Value& start, const Value& stop, const Value& step, int64_t length) {
   int64_t by = step.is(Kind::kNone) ? 1 : slice_index(step);
   if (by == 0) fail("slice step cannot be zero");
@@ -40,6 +43,8 @@ Stretch stretch(const Value& start, const Value& stop, const Value& step, int64_
   return {first, by, span <= 0 ? 0 : (span - 1) / stride + 1};
 }
 
+// Indices count characters and UTF-8 has characters of several sizes. A plain slice walks to its
+// two ends; one with a step first notes where every character begins.
 Value slice_text(Budget& budget, const Value& of, const Stretch& taken) {
   const bool is_markup = of.as<StringObject>().is_markup;
   const std::string_view text = of.text();
@@ -63,6 +68,7 @@ Value slice_text(Budget& budget, const Value& of, const Stretch& taken) {
   return make_string(budget, std::move(out), is_markup);
 }
 
+// A string for each character, each with the origin that it had in the text.
 std::vector<Value> characters(Budget& budget, const Value& string) {
   std::vector<Value> items;
   const std::string_view text = string.text();
@@ -77,6 +83,8 @@ std::vector<Value> characters(Budget& budget, const Value& string) {
 
 }  // namespace
 
+// Undefined has the length 0, so that `{% for x in nothing %}` runs no time and is no error, as in
+// Jinja.
 std::optional<int64_t> length_of(const Value& value) {
   if (value.is_undefined()) return 0;
   if (value.is_string()) return value.as<StringObject>().length;
@@ -89,6 +97,8 @@ bool is_iterable(const Value& value) {
   return value.is(Kind::kGenerator) || length_of(value).has_value();
 }
 
+// Copies share the items' objects. Their room is checked first, since a template may ask for many
+// copies of one list.
 std::vector<Value> to_vector(Budget& budget, const Value& value) {
   if (value.is_string()) return characters(budget, value);
   if (!is_iterable(value)) fail("'{}' object is not iterable", python_type_name(value));
@@ -109,6 +119,8 @@ std::vector<Value> to_vector(Budget& budget, const Value& value) {
   return items;
 }
 
+// Texts give texts, lists lists, tuples tuples, and a range a range, as in Python. Views of dicts
+// and generators have no positions, so they cannot be sliced.
 Value slice(Budget& budget, const Value& of, const Value& start, const Value& stop,
             const Value& step) {
   require_defined(of);

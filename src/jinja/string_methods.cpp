@@ -1,4 +1,5 @@
-// Methods of str.
+// Methods of str. They take their arguments by position, as in Python, and a string marked as safe
+// stays so.
 #include <algorithm>
 
 #include "jinja/builtins.h"
@@ -8,19 +9,15 @@
 namespace limpid::jinja {
 namespace {
 
-template <TracedText (*map)(TracedView)>
-Value mapped(BuiltinCall& call) {
-  call.budget.check_room(4 * call.self.traced().memory());
-  return call.text(map(call.self.traced()));
-}
-
 template <Side side>
+// strip, lstrip and rstrip: of white space, or of a set of characters.
 Value stripped(BuiltinCall& call) {
   std::optional<std::string_view> characters;
   if (call.has_value(0)) characters = call.string(0);
   return call.part(strip(call.self.text(), side, characters));
 }
 
+// split() at runs of white space, split(separator) at each separator; at most `maxsplit` times.
 Value method_split(BuiltinCall& call) {
   const std::string_view text = call.self.text();
   const int64_t limit = call.integer(1, -1);
@@ -64,6 +61,7 @@ Value affix(BuiltinCall& call) {
   return Value(std::any_of(candidates.begin(), candidates.end(), matches));
 }
 
+// In a text that is marked as safe, what is put in is escaped; it might come from a user.
 Value method_replace(BuiltinCall& call) {
   const std::string_view old = call.string(0);
   call.string(1);
@@ -72,6 +70,7 @@ Value method_replace(BuiltinCall& call) {
   return call.text(replace_text(call.budget, call.self.traced(), old, with, call.integer(2, -1)));
 }
 
+// Unlike the filter, the method takes only strings.
 Value method_join(BuiltinCall& call) {
   require_defined(call[0]);
   TracedText out;
@@ -80,7 +79,6 @@ Value method_join(BuiltinCall& call) {
     if (!item.is_string()) {
       fail("sequence item: expected str instance, {} found", python_type_name(item));
     }
-    call.budget.spend_bytes(item.text().size() + call.self.text().size());
     if (!std::exchange(is_first, false)) append_checked(call.budget, out, call.self.traced());
     append_checked(call.budget, out, item.traced());
   }
@@ -89,19 +87,19 @@ Value method_join(BuiltinCall& call) {
 
 constexpr auto kByPosition = Builtin::Passing::kByPosition;
 constexpr Builtin kTable[] = {
-    {"capitalize", mapped<to_capitalized>},
+    {"capitalize", in_case<to_capitalized>},
     {"endswith", affix<true>, {"suffix", "start", "end"}, 1, kByPosition},
     {"format", method_format, {}, 0, Builtin::Passing::kAny},
     {"join", method_join, {"iterable"}, 1, kByPosition},
-    {"lower", mapped<to_lower>},
+    {"lower", in_case<to_lower>},
     {"lstrip", stripped<Side::kLeft>, {"chars"}, 0, kByPosition},
     {"replace", method_replace, {"old", "new", "count"}, 2, kByPosition},
     {"rstrip", stripped<Side::kRight>, {"chars"}, 0, kByPosition},
     {"split", method_split, {"sep", "maxsplit"}},
     {"startswith", affix<false>, {"prefix", "start", "end"}, 1, kByPosition},
     {"strip", stripped<Side::kBoth>, {"chars"}, 0, kByPosition},
-    {"title", mapped<to_title>},
-    {"upper", mapped<to_upper>},
+    {"title", in_case<to_title>},
+    {"upper", in_case<to_upper>},
 };
 
 }  // namespace

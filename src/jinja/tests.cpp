@@ -1,4 +1,6 @@
-// What may follow `is`.
+// What may follow `is`. A test has the operand as its value and gives true or false; `x is not
+// defined` is the parser's business. Comparisons are tests too, because select and selectattr take
+// the name of a test: selectattr('role', 'equalto', 'user').
 #include "jinja/builtins.h"
 #include "jinja/operators.h"
 
@@ -19,11 +21,13 @@ Value comparing(BuiltinCall& call) {
 }
 
 template <int64_t wanted>
+// even and odd.
 Value remainder_of_two(BuiltinCall& call) {
   const Value rest = binary(call.budget, BinaryOperator::kMod, call.self, Value(int64_t{2}));
   return Value(rest.is_number() && rest.real() == static_cast<double>(wanted));
 }
 
+// Whether Python could take its length and its items by index: texts and dicts count.
 constexpr Predicate kIsSequence = [](const Value& v) {
   return v.is_string() || (v.is_sequence() && !v.is(Kind::kDictView)) || v.is(Kind::kDict) ||
          v.is_undefined();

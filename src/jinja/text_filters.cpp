@@ -1,4 +1,4 @@
-// Filters that make text.
+// Filters that make text. Each takes the str() of its operand: {{ 5|trim }} is legal and gives '5'.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -11,6 +11,7 @@ namespace limpid::jinja {
 namespace {
 
 // The operand as text (markupsafe.soft_str) and whether it stays marked as safe.
+// Filters take anything and work on its text; a string is taken as it is, without a copy.
 struct Operand {
   explicit Operand(const BuiltinCall& call)
       : value(str_value(call.budget, call.self)),
@@ -21,18 +22,13 @@ struct Operand {
   const bool is_markup;
 };
 
-template <TracedText (*map)(TracedView)>
-Value mapped(BuiltinCall& call) {
-  const Operand operand(call);
-  call.budget.check_room(4 * operand.text.memory());
-  return make_string(call.budget, map(operand.text), operand.is_markup);
-}
-
+// After such a character the filter `title` begins a word.
 bool begins_word(char32_t c) {
   return c == '-' || c == '(' || c == '{' || c == '[' || c == '<' || is_space(c);
 }
 
 // The filter `title` is not the method: a word begins after white space, a bracket or a hyphen.
+// 'foo-bar (baz)' becomes 'Foo-Bar (Baz)'.
 TracedText title_of(TracedView traced) {
   const std::string_view text = traced.bytes();
   TracedText out;
@@ -53,6 +49,7 @@ Value filter_string(BuiltinCall& call) { return Operand(call).value; }
 // then escapes what is added to it (markupsafe.Markup).
 Value filter_safe(BuiltinCall& call) { return make_string(call.budget, Operand(call).text, true); }
 
+// escape leaves a text alone that is already safe.
 Value filter_escape(BuiltinCall& call) {
   const Operand operand(call);
   if (operand.is_markup) return operand.value;
@@ -60,6 +57,7 @@ Value filter_escape(BuiltinCall& call) {
   return make_string(call.budget, escape_html(operand.text), true);
 }
 
+// White space at both ends, or the given characters.
 Value filter_trim(BuiltinCall& call) {
   const Operand operand(call);
   std::optional<std::string_view> characters;
@@ -68,6 +66,7 @@ Value filter_trim(BuiltinCall& call) {
   return make_string(call.budget, operand.text.part(kept), operand.is_markup);
 }
 
+// Unlike the method, the filter turns all its arguments into text first.
 Value filter_replace(BuiltinCall& call) {
   const TracedText text = to_str(call.budget, call.self);
   const TracedText old = to_str(call.budget, call[0]);
@@ -76,6 +75,9 @@ Value filter_replace(BuiltinCall& call) {
                      replace_text(call.budget, text, old.bytes(), with, call.integer(2, -1)));
 }
 
+// Indents all lines but the first, and empty lines only when asked: indent(2, first=true,
+// blank=true). A newline is added before the lines are split, as in Jinja, so a text that ends in a
+// newline keeps its last, empty line.
 Value filter_indent(BuiltinCall& call) {
   require_defined(call.self);
   if (!call.self.is_string()) fail("the indent filter needs a string");
@@ -85,7 +87,6 @@ Value filter_indent(BuiltinCall& call) {
   text.append("\n", Origin::kData);
   const auto lines = split_lines(text.bytes());
   budget.check_room(text.size() + lines.size() * sizeof(std::string_view));
-  budget.spend_bytes(text.size() + lines.size() * indent.size());
   TracedText out = call.truth(1, false) ? indent : TracedText();
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) {
@@ -97,6 +98,7 @@ Value filter_indent(BuiltinCall& call) {
   return call.text(std::move(out));
 }
 
+// '%s: %s'|format(a, b)
 Value filter_format(BuiltinCall& call) {
   if (!call.arguments.named.empty()) refuse("the filter 'format' with keyword arguments");
   const Value values = make_tuple(call.budget, call.arguments.positional);
@@ -113,6 +115,8 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
+// int(): a number in decimal digits, else a decimal fraction without what follows the point, else
+// the default.
 Value filter_int(BuiltinCall& call) {
   require_defined(call.self);
   if (call.has(1)) refuse("the filter 'int' with a base");
@@ -132,13 +136,14 @@ Value filter_int(BuiltinCall& call) {
   return Value(static_cast<int64_t>(*real));
 }
 
+// default(x) replaces what is undefined; default(x, true) also what is false, such as '' and none.
 Value filter_default(BuiltinCall& call) {
   const bool is_missing = call.self.is_undefined() || (call.truth(1, false) && !is_true(call.self));
   return is_missing ? call.value_or(0, make_string(call.budget, TracedText())) : call.self;
 }
 
 constexpr Builtin kTable[] = {
-    {"capitalize", mapped<to_capitalized>},
+    {"capitalize", in_case<to_capitalized>},
     {"d", filter_default, {"default_value", "boolean"}},
     {"default", filter_default, {"default_value", "boolean"}},
     {"e", filter_escape},
@@ -146,14 +151,14 @@ constexpr Builtin kTable[] = {
     {"format", filter_format, {}, 0, Builtin::Passing::kAny},
     {"indent", filter_indent, {"width", "first", "blank"}},
     {"int", filter_int, {"default", "base"}},
-    {"lower", mapped<to_lower>},
+    {"lower", in_case<to_lower>},
     {"replace", filter_replace, {"old", "new", "count"}, 2},
     {"safe", filter_safe},
     {"string", filter_string},
-    {"title", mapped<title_of>},
+    {"title", in_case<title_of>},
     {"tojson", filter_tojson, {"ensure_ascii", "indent", "separators", "sort_keys"}},
     {"trim", filter_trim, {"chars"}},
-    {"upper", mapped<to_upper>},
+    {"upper", in_case<to_upper>},
 };
 
 }  // namespace
@@ -167,6 +172,8 @@ TracedText indentation(const BuiltinCall& call, size_t i, int64_t otherwise) {
   return {std::string(static_cast<size_t>(width), ' '), Origin::kData};
 }
 
+// Searches in the text as it was: what is put in is not searched again. `from` is where the next
+// search begins and `kept` how far the text has been copied; they differ only for an empty `old`.
 TracedText replace_text(Budget& budget, TracedView text, std::string_view old, TracedView with,
                         int64_t count) {
   const std::string_view bytes = text.bytes();

@@ -1,4 +1,6 @@
-// What both halves of the parser share: the tokens and how deeply the parser is nested.
+// What the parsers of statements and of expressions share: the tokens and how deeply the parsers
+// are nested. at_… asks about the current token, skip_… takes it if it is the wanted one, expect_…
+// takes it or fails with both what was expected and what is there.
 #pragma once
 
 #include <string>
@@ -17,6 +19,7 @@ class TokenStream {
       : tokens_(std::move(tokens)), max_depth_(max_depth) {}
 
   const Token& current() const { return tokens_[position_]; }
+  // The token after the current one.
   const Token& look() const {
     return tokens_[position_ + 1 < tokens_.size() ? position_ + 1 : position_];
   }
@@ -54,6 +57,7 @@ class TokenStream {
   [[noreturn]] void fail_expected(std::string_view what) const {
     fail("expected " + std::string(what) + ", got " + describe(current()));
   }
+  // How messages name a token.
   static std::string describe(const Token& token) {
     switch (token.kind) {
       case TokenKind::kEnd:
@@ -67,7 +71,8 @@ class TokenStream {
     }
   }
 
-  // Counts a level of nesting while it lives.
+  // Counts a level of nesting while it lives. The parser calls itself for every bracket and every
+  // block, so a template of 20,000 brackets would overflow the stack without this.
   class Level {
    public:
     explicit Level(TokenStream& stream) : stream_(stream) {

@@ -5,6 +5,8 @@
 
 namespace limpid::jinja {
 
+// Flips ascend, so a binary search finds the origin of a byte: an even number of flips before it
+// means the origin of the first byte, an odd number the other one.
 size_t TracedText::flips_until(size_t at) const {
   if (flips_.empty()) return 0;
   return static_cast<size_t>(std::upper_bound(flips_.begin(), flips_.end(), at) - flips_.begin());
@@ -24,6 +26,8 @@ size_t TracedView::offset_of(std::string_view cut) const {
   return static_cast<size_t>(cut.data() - text_->bytes_.data());
 }
 
+// Flips inside the view count; one exactly at its first byte does not, because the part begins with
+// that origin.
 size_t TracedView::memory() const {
   if (text_ == nullptr || bytes_.empty()) return bytes_.size();
   const size_t begin = offset_of(bytes_);

@@ -1,4 +1,19 @@
-// Text that knows who wrote each of its bytes.
+// Text that knows where each of its bytes comes from.
+//
+// A chat template joins two kinds of text: its own, which may spell control tokens such as
+// <|im_end|>, and data, which is whatever a user typed. Once both are one string nobody can tell
+// them apart, and a user who types <|im_end|> ends the turn. So every string of the interpreter
+// carries the origin of its bytes through all filters, slices and joins:
+//
+//   template   <|im_start|>user\n{{ m.content }}<|im_end|>
+//   rendered   <|im_start|>user\n Hi <|im_end|> you <|im_end|>
+//   origin     tttttttttttttttttt dddddddddddddddddd tttttttttt
+//
+// The tokenizer then takes a name for a control token only if all of its bytes are the template's;
+// the <|im_end|> of the user is plain text.
+//
+// A text stores its origins as the places where the origin flips. Most strings have one origin, so
+// most texts have no flips, and a text of n runs costs n - 1 numbers.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +31,8 @@ namespace limpid::jinja {
 // all kTemplate count as such.
 enum class Origin : uint8_t { kTemplate, kData };
 
+// A control token cannot be made of pieces of both origins either: '<|' + role + '|>' counts only
+// because chat_template.cpp declares the usual roles to be the template's.
 class TracedText;
 
 // A part of a text, or plain bytes of one origin. Valid as long as the bytes that it shows.
@@ -27,9 +44,12 @@ class TracedView {
   std::string_view bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
   size_t memory() const;  // of the part as a text of its own
+  // A builtin cuts pieces out of bytes() with std::string_view alone (find, substr, split) and asks
+  // here for the origins of a piece. The address of the piece says where it lies, so no positions
+  // are passed along.
   // The part that `cut` shows, a view cut out of bytes(). Bytes from elsewhere count as data.
   TracedView part(std::string_view cut) const;
-  // Whose all bytes of `cut` are, a view cut out of bytes(): data if any byte is.
+  // The one origin of all bytes of `cut`, a view cut out of bytes(): data if any byte is data.
   Origin origin(std::string_view cut) const;
   Origin origin() const { return origin(bytes_); }
   // Calls run(string_view, Origin) for each stretch of one origin, in order.
@@ -45,7 +65,8 @@ class TracedView {
   Origin origin_ = Origin::kData;
 };
 
-// Whoever makes a text has to say where its bytes come from: there is no conversion from a string.
+// A text that owns its bytes. There is no conversion from a string, so code that makes a text has
+// to say where the bytes come from.
 class TracedText {
  public:
   TracedText() = default;

@@ -16,6 +16,7 @@ bool is_letter(utf8proc_category_t c) {
   return c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO;
 }
 
+// How many bytes a character has, by its first byte (RFC 3629); 0 for a byte that begins none.
 int sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xC2 && lead <= 0xDF) return 2;
@@ -26,6 +27,7 @@ int sequence_length(unsigned char lead) {
 
 }  // namespace
 
+// Overlong forms, surrogates and cut sequences are not UTF-8: their first byte counts alone.
 char32_t next_code_point(std::string_view text, size_t& at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const int length = sequence_length(byte(at));
@@ -44,6 +46,8 @@ char32_t next_code_point(std::string_view text, size_t& at) {
   return value;
 }
 
+// Goes back over continuation bytes and reads forward again: only if that ends at `at` do the bytes
+// make one character.
 size_t previous_code_point(std::string_view text, size_t at) {
   size_t start = at - 1;
   while (start > 0 && at - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) {
@@ -54,6 +58,7 @@ size_t previous_code_point(std::string_view text, size_t at) {
   return end == at ? start : at - 1;
 }
 
+// Encodes one code point as UTF-8.
 void append_code_point(std::string& out, char32_t c) {
   const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
   if (c < 0x80) {
@@ -73,6 +78,8 @@ void append_hex(std::string& out, char32_t value, int n_digits) {
   for (int shift = 4 * (n_digits - 1); shift >= 0; shift -= 4) out += kDigits[value >> shift & 0xF];
 }
 
+// Every string counts its characters when it is made, so ASCII, the common case, takes eight bytes
+// at a time.
 int64_t count_code_points(std::string_view text) {
   int64_t n = 0;
   for (size_t at = 0; at < text.size();) {
@@ -91,6 +98,7 @@ int64_t count_code_points(std::string_view text) {
   return n;
 }
 
+// Walks from the front: an index in the middle of a long text is not free, and slices pay for it.
 size_t byte_offset(std::string_view text, int64_t index) {
   size_t at = 0;
   for (int64_t i = 0; i < index && at < text.size(); ++i) next_code_point(text, at);
@@ -103,6 +111,8 @@ bool is_space(char32_t c) {
          c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
+// str.isprintable(): everything but separators (other than the blank), control characters, and code
+// points that are unassigned or private.
 bool is_printable(char32_t c) {
   const utf8proc_category_t kind = category(c);
   const bool is_separator = kind >= UTF8PROC_CATEGORY_ZS && kind <= UTF8PROC_CATEGORY_ZP;
@@ -110,6 +120,8 @@ bool is_printable(char32_t c) {
   return c == ' ' || (!is_separator && !is_other);
 }
 
+// Names may have letters of all alphabets, as in Python; digits and marks may follow the first
+// letter.
 bool is_identifier_start(char32_t c) {
   return c == '_' || is_letter(category(c)) || category(c) == UTF8PROC_CATEGORY_NL;
 }
@@ -120,6 +132,7 @@ bool is_identifier_part(char32_t c) {
          kind == UTF8PROC_CATEGORY_MC || kind == UTF8PROC_CATEGORY_PC;
 }
 
+// `characters` is a set, not a suffix: 'xyabc'.lstrip('yx') is 'abc'.
 std::string_view strip(std::string_view text, Side side,
                        std::optional<std::string_view> characters) {
   std::u32string set;
@@ -146,6 +159,7 @@ std::string_view strip(std::string_view text, Side side,
   return text.substr(begin, end - begin);
 }
 
+// memmem takes linear time; std::string_view::find may take the product of both lengths.
 size_t find_text(std::string_view text, std::string_view part, size_t from) {
   if (from > text.size()) return std::string_view::npos;
   if (part.empty()) return from;
@@ -154,6 +168,7 @@ size_t find_text(std::string_view text, std::string_view part, size_t from) {
              : std::string_view::npos;
 }
 
+// Pieces between separators, empty ones included: 'a,,b' has three.
 std::vector<std::string_view> split_text(std::string_view text, std::string_view separator,
                                          int64_t limit) {
   std::vector<std::string_view> pieces;
@@ -168,6 +183,7 @@ std::vector<std::string_view> split_text(std::string_view text, std::string_view
   return pieces;
 }
 
+// Runs of white space separate, and none is left at either end: ' a  b '.split() is ['a', 'b'].
 std::vector<std::string_view> split_space(std::string_view text, int64_t limit) {
   std::vector<std::string_view> pieces;
   std::string_view rest = strip(text, Side::kLeft);
@@ -186,6 +202,8 @@ std::vector<std::string_view> split_space(std::string_view text, int64_t limit) 
   return pieces;
 }
 
+// str.splitlines(): besides \n, \r and \r\n it knows vertical tabs, form feeds, and Unicode's
+// separators of lines and paragraphs.
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   size_t begin = 0;

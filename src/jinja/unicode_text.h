@@ -16,6 +16,7 @@ namespace limpid::jinja {
 char32_t next_code_point(std::string_view text, size_t& at);
 // Start of the code point that ends before byte `at` (`at` > 0).
 size_t previous_code_point(std::string_view text, size_t at);
+// Encodes a code point as UTF-8 at the end of `out`.
 void append_code_point(std::string& out, char32_t code_point);
 void append_hex(std::string& out, char32_t value, int n_digits);  // lower case, with zeros before
 int64_t count_code_points(std::string_view text);
@@ -34,10 +35,13 @@ TracedText to_title(TracedView text);  // str.title: words begin after what has 
 TracedText to_capitalized(TracedView text);
 
 // `characters` empty: white space. Keeps the bytes between.
+// Removes characters from one end or both. The result is a view of `text`, so its origins can be
+// asked.
 enum class Side : uint8_t { kLeft, kRight, kBoth };
 std::string_view strip(std::string_view text, Side side,
                        std::optional<std::string_view> characters = {});
 
+// Templates search texts of any length, so no search may take quadratic time.
 // Position in bytes or npos; linear time whatever the texts.
 size_t find_text(std::string_view text, std::string_view part, size_t from = 0);
 

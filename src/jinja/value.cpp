@@ -12,14 +12,16 @@ namespace {
 
 constexpr size_t kObjectBytes = 128;  // an object's own size and its share of the allocator
 constexpr int kMaxValueDepth = 200;
-constexpr size_t kIndexedDictSize = 16;
 
+// The depth of a value that holds `items`.
 int depth_over(const std::vector<Value>& items) {
   int depth = 0;
   for (const auto& item : items) depth = std::max(depth, item.depth());
   return depth + 1;
 }
 
+// A range holds its items, as a list does. The sandbox of transformers allows 100,000, so that is
+// affordable, and loops, slices and filters need no case for ranges.
 std::vector<Value> range_items(Budget* budget, int64_t start, int64_t stop, int64_t step) {
   if (step == 0) fail("range() arg 3 must not be zero");
   constexpr uint64_t kMaxRange = 100000;  // the sandbox's
@@ -51,6 +53,7 @@ Object::Object(Budget* budget, size_t bytes, int depth) : budget_(budget), depth
   }
 }
 
+// For objects that grow: scopes, namespaces and generators.
 void Object::hold_more(size_t bytes) {
   if (budget_ == nullptr) return;
   budget_->hold(static_cast<int64_t>(bytes));
@@ -72,6 +75,7 @@ SequenceObject::SequenceObject(Budget* budget, std::vector<Value> values)
 RangeObject::RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by)
     : SequenceObject(budget, range_items(budget, from, to, by)), start(from), stop(to), step(by) {}
 
+// The items move out: each is given once.
 bool GeneratorObject::next(Value& out) {
   if (compute_) {
     items_ = std::exchange(compute_, nullptr)();
@@ -82,46 +86,37 @@ bool GeneratorObject::next(Value& out) {
   return true;
 }
 
-DictObject::DictObject(Budget* budget, std::vector<std::pair<Value, Value>> unique, int depth)
-    : Object(budget, unique.size() * 3 * sizeof(Value), depth), entries(std::move(unique)) {
-  if (entries.size() < kIndexedDictSize) return;
-  for (size_t i = 0; i < entries.size(); ++i) index_.emplace(hash_of(entries[i].first), i);
-}
+DictObject::DictObject(Budget& budget, Entries unique, Index index, int depth)
+    : Object(&budget, unique.size() * 4 * sizeof(Value), depth),
+      entries(std::move(unique)),
+      index_(std::move(index)) {}
 
-std::shared_ptr<DictObject> DictObject::create(Budget& budget,
-                                               std::vector<std::pair<Value, Value>> entries) {
-  std::vector<std::pair<Value, Value>> unique;
-  std::unordered_multimap<size_t, size_t> seen;
+// As in Python, a key that comes again keeps its place and gets the new value.
+std::shared_ptr<DictObject> DictObject::create(Budget& budget, Entries entries) {
+  Entries unique;
+  Index index;
   int depth = 0;
-  for (auto& entry : entries) {
-    Value& key = entry.first;
-    Value& value = entry.second;
+  for (auto& [key, value] : entries) {
     budget.spend(1);
     const size_t hash = hash_of(key);
     depth = std::max({depth, key.depth(), value.depth()});
-    const auto [first, last] = seen.equal_range(hash);
-    const auto same = std::find_if(first, last, [&](const auto& row) {
-      return equals(budget, unique[row.second].first, key);
-    });
+    const auto [first, last] = index.equal_range(hash);
+    auto same = first;
+    while (same != last && !equals(budget, unique[same->second].first, key)) ++same;
     if (same != last) {
       unique[same->second].second = std::move(value);
     } else {
-      seen.emplace(hash, unique.size());
+      index.emplace(hash, unique.size());
       unique.emplace_back(std::move(key), std::move(value));
     }
   }
-  return std::shared_ptr<DictObject>(new DictObject(&budget, std::move(unique), depth + 1));
+  return std::shared_ptr<DictObject>(
+      new DictObject(budget, std::move(unique), std::move(index), depth + 1));
 }
 
 // The value of the entry whose hash is `hash` and whose key `matches`, or null.
 template <typename Matches>
 const Value* DictObject::find_entry(size_t hash, Matches&& matches) const {
-  if (index_.empty()) {
-    for (const auto& [key, value] : entries) {
-      if (matches(key)) return &value;
-    }
-    return nullptr;
-  }
   const auto [first, last] = index_.equal_range(hash);
   for (auto row = first; row != last; ++row) {
     const auto& [key, value] = entries[row->second];
@@ -142,6 +137,7 @@ const Value* DictObject::find(std::string_view key) const {
                     [&](const Value& other) { return other.is_string() && other.text() == key; });
 }
 
+// Names with an underscore are refused as the sandbox of transformers refuses them.
 void NamespaceObject::set(std::string_view name, Value value) {
   if (name.starts_with('_')) fail("attributes of a namespace cannot begin with an underscore");
   if (Attribute* known = attributes.find(name)) {
@@ -167,6 +163,7 @@ Value make_literal_string(std::string text) {
                              nullptr, TracedText(std::move(text), Origin::kTemplate), false)};
 }
 
+// The message may quote names of the template, so it is paid for.
 Value make_undefined(Budget& budget, std::string message) {
   budget.spend_bytes(message.size());
   return {Kind::kUndefined, std::make_shared<UndefinedObject>(&budget, std::move(message))};
@@ -207,6 +204,7 @@ std::string_view python_type_name(const Value& value) {
   return kNames[static_cast<size_t>(value.kind())];
 }
 
+// Equal values must have equal hashes: 1, 1.0 and true are one key, so all numbers hash as doubles.
 size_t hash_of(const Value& value) {
   switch (value.kind()) {
     case Kind::kNone:

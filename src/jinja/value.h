@@ -1,4 +1,11 @@
-// The values that a template computes with: Python's, as far as templates can tell.
+// The values that a template computes with. They behave as Python's do, because templates are
+// written for Python: `1 == true`, an integer has 64 bits here and an error beyond them, a dict
+// keeps the order of its keys, and what is not there is a value of its own (undefined) that only
+// some uses refuse.
+//
+// A Value is 32 bytes: a kind, a number or nothing, and a shared pointer to an Object for
+// everything else. Values never change, so copying one shares its object. The one exception is a
+// namespace, which exists in Jinja to be changed.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +24,7 @@
 
 namespace limpid::jinja {
 
+// In the order of the names in python_type_name().
 enum class Kind : uint8_t {
   kNone,
   kUndefined,
@@ -36,8 +44,9 @@ enum class Kind : uint8_t {
   kMacro,
 };
 
-// What a value refers to. Accounts its bytes with the budget and knows how deep it is nested, so
-// that no walk over values (and no destructor) recurses further than the limit.
+// What a value refers to. An object accounts its bytes with the budget while it lives. It also
+// knows how deeply values are nested below it, and refuses to be made beyond a limit, so walks over
+// values (printing, comparing, destroying) need no guard of their own against deep recursion.
 class Object {
  public:
   virtual ~Object() {
@@ -48,7 +57,7 @@ class Object {
   int depth() const { return depth_; }
 
  protected:
-  // `budget` null: a constant of the template, accounted by nobody.
+  // `budget` null: a constant of the template, which outlives the render and is not accounted.
   Object(Budget* budget, size_t bytes, int depth = 1);
   void hold_more(size_t bytes);
 
@@ -58,6 +67,9 @@ class Object {
   int depth_;
 };
 
+// Only `kind` says which member counts: integer() for booleans and integers, real() for all
+// numbers, as<T>() for the object of the kinds that have one. There is no check; callers look at
+// the kind first.
 class Value {
  public:
   Value() = default;  // none
@@ -98,6 +110,8 @@ class Value {
   std::shared_ptr<Object> object_;
 };
 
+// A text with its origins. Its length in characters is counted once, because indices, slices and
+// `length` ask for it often.
 struct StringObject : Object {
   StringObject(Budget* budget, TracedText traced, bool markup);
   const TracedText text;
@@ -105,6 +119,8 @@ struct StringObject : Object {
   const bool is_markup;  // already escaped for HTML (markupsafe.Markup)
 };
 
+// What a name or an attribute that does not exist gives. Tests and `default` accept it, it prints
+// as nothing, and other uses throw `message`, so an error names what was missing.
 struct UndefinedObject : Object {
   UndefinedObject(Budget* budget, std::string text)
       : Object(budget, text.size()), message(std::move(text)) {}
@@ -123,6 +139,7 @@ struct DictViewObject : SequenceObject {  // what keys(), values() and items() r
   const std::string_view type_name;
 };
 
+// range(start, stop, step), which prints as it was made.
 struct RangeObject : SequenceObject {
   RangeObject(Budget* budget, int64_t from, int64_t to, int64_t by);
   const int64_t start, stop, step;
@@ -145,24 +162,24 @@ class GeneratorObject : public Object {
 
 // Keys in the order of insertion. Any hashable value is a key; 1, 1.0 and true are the same.
 struct DictObject : Object {
-  explicit DictObject(Budget* budget) : Object(budget, 0) {}
-  static std::shared_ptr<DictObject> create(Budget& budget,
-                                            std::vector<std::pair<Value, Value>> entries);
+  using Entries = std::vector<std::pair<Value, Value>>;
+  static std::shared_ptr<DictObject> create(Budget& budget, Entries entries);
+  // Null when there is no such key. The second is for keys that are text, which need no Value.
   const Value* find(Budget& budget, const Value& key) const;  // throws Fault: not hashable
   const Value* find(std::string_view key) const;
 
-  std::vector<std::pair<Value, Value>> entries;
+  const Entries entries;
 
  private:
-  friend struct NamespaceObject;
-  DictObject(Budget* budget, std::vector<std::pair<Value, Value>> unique, int depth);
+  using Index = std::unordered_multimap<size_t, size_t>;  // hash -> position
+  DictObject(Budget& budget, Entries unique, Index index, int depth);
   template <typename Matches>
   const Value* find_entry(size_t hash, Matches&& matches) const;
-  std::unordered_multimap<size_t, size_t> index_;  // hash -> position; only when there are many
+  const Index index_;
 };
 
-// The only thing a template can change. The render empties all of them at its end, so cycles do not
-// leak.
+// The only value that a template can change. So every cycle of references goes through a namespace
+// (or a scope that a macro keeps); the interpreter empties them at its end, and no memory leaks.
 struct NamespaceObject : Object {
   explicit NamespaceObject(Budget* budget) : Object(budget, 0) {}
   struct Attribute {
@@ -173,6 +190,8 @@ struct NamespaceObject : Object {
   NameTable<Attribute> attributes;
 };
 
+// Values with an object of their own. Each is accounted with the budget and throws Fault when there
+// is no room left for it.
 Value make_string(Budget& budget, TracedText text, bool is_markup = false);
 Value make_string(Budget& budget, TracedView part, bool is_markup = false);
 // A string literal of the template.
