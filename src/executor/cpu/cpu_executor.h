@@ -99,6 +99,7 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
+  const bool row_by_row_ = reads_row_by_row();
   ThreadPool pool_;
   StepInputs inputs_;
   ActivationArena arena_;

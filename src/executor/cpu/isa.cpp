@@ -1,5 +1,6 @@
 #include "executor/cpu/isa.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -72,6 +73,29 @@ const std::vector<Isa>& detected() {
 }
 
 }  // namespace
+
+// Several rows at once with prefetching suit most CPUs. On AMD Zen 4 (EPYC, model 17) one row after
+// another without it is faster: F16 of 2,048 columns by 1.5 on one thread and by 1.2 to 1.3 on two,
+// F32 by 1.2 to 1.4 and by about 1 (medians of 60 pairs each, other programs running beside). Zen 4
+// is these models of family 25.
+bool reads_row_by_row() {
+#if defined(__x86_64__)
+  struct ModelRange {
+    unsigned first, last;
+  };
+  constexpr ModelRange kZen4[] = {{0x10, 0x1F}, {0x60, 0x7F}, {0xA0, 0xAF}};
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return false;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  const unsigned family = ((a >> 8) & 0xF) + ((a >> 20) & 0xFF);
+  const unsigned model = ((a >> 4) & 0xF) | ((a >> 12) & 0xF0);
+  return family == 25 && std::ranges::any_of(kZen4, [model](const ModelRange& range) {
+           return range.first <= model && model <= range.last;
+         });
+#else
+  return false;
+#endif
+}
 
 const Isa& choose_isa(std::string_view name) {
   if (name.empty()) {

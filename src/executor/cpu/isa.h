@@ -13,6 +13,10 @@ struct Isa {
   const Kernels* kernels;
 };
 
+// How this CPU reads a matrix of floats fastest for one token: true for one row after another
+// without software prefetching, false for several rows at once with it. The bits are the same.
+bool reads_row_by_row();
+
 // By name; "" means LIMPID_ISA of the environment, and without it the best that this CPU has.
 // Throws ArgumentError, listing what there is, for a name that is unknown or that this CPU lacks.
 const Isa& choose_isa(std::string_view name);

@@ -123,6 +123,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   task.y_stride = projection.weight.rows;
   task.bias = bias;
   task.scratch = linear_scratch(thread);
+  task.row_by_row = row_by_row_;
   const auto linear = weight.tensor.dtype == DType::kF16    ? kernels_.linear_f16
                       : weight.tensor.dtype == DType::kBF16 ? kernels_.linear_bf16
                                                             : kernels_.linear_f32;

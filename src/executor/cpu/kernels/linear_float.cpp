@@ -4,7 +4,9 @@
 // 16, … by fused multiply-add in order of k (lanes beyond the last column add 0 * 0), then the
 // lanes are folded, then the bias is added. So the three paths below differ in what they load when,
 // and never in a bit of the result:
-//  - one token: a few rows at a time, straight from the file's map. Memory is the limit.
+//  - one token: straight from the file's map, and memory is the limit. A few rows at a time, with
+//    prefetching, or one row after another without it (task.row_by_row): CPUs differ in what they
+//    read faster.
 //  - up to kPanelTokens tokens: tiles of kRows rows x kTokens tokens, whose sums stay in registers.
 //    A row that was loaded meets kTokens tokens.
 //  - more tokens: a panel of rows is copied into half a MiB of scratch, in the order in which tiles
@@ -98,7 +100,7 @@ LIMPID_INLINE F32x16 load_last(const float* x, int64_t n) {
 }
 
 // kR rows as the file has them, kT tokens.
-template <class W, int kR, int kT>
+template <class W, int kR, int kT, bool kPrefetch = true>
 void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
   const int64_t cols = task.cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight) + row * cols;
@@ -112,7 +114,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
   int64_t k = 0;
   const auto* ahead = w + kR * cols + kAheadBytes / sizeof(typename W::Element);
   for (; k + kLanes <= cols; k += kLanes, ahead += kR * kLanes) {
-    prefetch_lines<kR * kLanes * sizeof(typename W::Element)>(ahead);
+    if constexpr (kPrefetch) prefetch_lines<kR * kLanes * sizeof(typename W::Element)>(ahead);
     F32x16 rows[kR];
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) rows[r] = W::load(w + r * cols + k);
@@ -147,7 +149,9 @@ LIMPID_INLINE void direct_tokens(const FloatLinearTask& task, int64_t row, int64
 template <class W>
 void linear_direct(const FloatLinearTask& task) {
   int64_t row = task.row_begin;
-  if (task.n_tokens == 1) {
+  if (task.n_tokens == 1 && task.row_by_row) {
+    for (; row < task.row_end; ++row) direct_tile<W, 1, 1, false>(task, row, 0);
+  } else if (task.n_tokens == 1) {
     for (; row + kRowsOfOneToken <= task.row_end; row += kRowsOfOneToken) {
       direct_tile<W, kRowsOfOneToken, 1>(task, row, 0);
     }

@@ -1,0 +1,53 @@
+// One token may read a matrix of floats in two ways (isa.h: reads_row_by_row); both give the same
+// bits, on every instruction set, whichever of them this CPU prefers.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "executor/cpu/isa.h"
+#include "executor/executors.h"
+#include "executor/op_cases.h"
+
+namespace limpid {
+namespace {
+
+class LinearFloat : public testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(Isa, LinearFloat, testing::ValuesIn(available_isas()),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(LinearFloat, GivesTheSameBitsRowByRow) {
+  const Kernels& kernels = *choose_isa(GetParam()).kernels;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const auto linear = dtype == DType::kF16    ? kernels.linear_f16
+                        : dtype == DType::kBF16 ? kernels.linear_bf16
+                                                : kernels.linear_f32;
+    for (const int64_t cols : {1, 15, 16, 100, 2060}) {
+      constexpr int64_t kRows = 22;
+      const Tensor weight = random_tensor(dtype, kRows, cols, 1);
+      const std::vector<float> x = random_values(cols, 2), bias = random_values(kRows, 3);
+      std::vector<float> scratch(kLinearScratch);
+      std::vector<float> y[2];
+      for (const bool row_by_row : {false, true}) {
+        y[row_by_row].resize(kRows);
+        FloatLinearTask task;
+        task.weight = weight.view().data;
+        task.cols = cols;
+        task.row_end = kRows;
+        task.interleaved_head_dim = 2;
+        task.x = x.data();
+        task.n_tokens = 1;
+        task.y = y[row_by_row].data();
+        task.y_stride = kRows;
+        task.bias = bias.data();
+        task.scratch = scratch.data();
+        task.row_by_row = row_by_row;
+        linear(task);
+      }
+      EXPECT_EQ(y[0], y[1]) << dtype_info(dtype).name << ", " << cols << " columns";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace limpid
