@@ -66,8 +66,8 @@ size_t tokens_per_step(const DecoderSpec& spec) {
   return std::max<size_t>(kMostCopies / bytes, 16);
 }
 
-// Computes the mean of each column, and the variance averaged over the columns: the mean of x^2 less
-// the square of the mean.
+// Computes the mean of each column, and the variance averaged over the columns: the mean of x^2
+// less the square of the mean.
 InputMean mean_of(const InputRecorder::Sums& sums) {
   const auto n = static_cast<double>(sums.n_rows);
   const auto n_cols = static_cast<double>(sums.values.size());
