@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kRopeFactors = "rope_freqs.weight";
 
+// Removes a tensor from all lists of the checkpoint.
 void erase_tensor(Checkpoint& checkpoint, const std::string& name) {
   checkpoint.tensors.erase(name);
   checkpoint.derived.erase(name);
@@ -122,6 +123,8 @@ Checkpoint with_named_scaling(Checkpoint canonical) {
   return canonical;
 }
 
+// Example: a LlamaForCausalLM with `attention_bias` has biases for Q, K, V and the output. A model
+// with only the first three gets zeros for the fourth.
 Checkpoint completed_for_class(Checkpoint canonical, const ModelClass& model_class) {
   if (model_class.family == Family::kGpt2) return canonical;  // nothing is missing
   const TensorTable table = tensor_table(canonical, read_spec(canonical));

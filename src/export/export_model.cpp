@@ -85,6 +85,7 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
   }
 }
 
+// The name of a type in torch, for config.json.
 std::string torch_name(DType dtype) {
   if (dtype == DType::kF16) return "float16";
   return dtype == DType::kBF16 ? "bfloat16" : "float32";

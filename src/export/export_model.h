@@ -14,12 +14,14 @@
 
 namespace limpid {
 
+// The layouts that can be written.
 enum class Layout : uint8_t {
   kGguf,         // one file
   kHuggingFace,  // config.json, model.safetensors, the tokenizer's files
   kMeta,         // params.json, consolidated.00.pth, the tokenizer's files
 };
 
+// Options of export_model.
 struct ExportOptions {
   Layout layout = Layout::kGguf;
   // The type of the matrices. nullptr: keep the types. Outside GGUF only f32, f16 and bf16.
@@ -28,6 +30,7 @@ struct ExportOptions {
   WriteOptions write{};
 };
 
+// The result of export_model: the types and sizes of the tensors, and what the user should know.
 struct ExportResult {
   TensorPlan plan;
   // What the new layout could not express, one sentence each.

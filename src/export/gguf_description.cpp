@@ -99,6 +99,7 @@ void round_reals(Metadata& metadata) {
 
 // Adds remarks on keys that other readers of GGUF ignore.
 void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& remarks) {
+  // A key of Limpid's own, and what other programs do instead of what it says.
   struct OwnKey {
     const char* key;
     const char* instead;
@@ -210,6 +211,8 @@ void set_tokenizer_keys(Metadata& metadata, const TokenizerSpec& spec) {
   metadata.set("tokenizer.ggml.add_eos_token", {spec.add_eos, "bool"});
 }
 
+// The steps: complete the tensors, convert the tokenizer, convert what GGUF has no keys for, and
+// collect remarks.
 GgufDescription described_for_gguf(const Checkpoint& canonical) {
   GgufDescription description{completed(canonical), {}};
   Checkpoint& described = description.checkpoint;

@@ -9,6 +9,7 @@
 
 namespace limpid {
 
+// A checkpoint ready to be written, and remarks on it.
 struct GgufDescription {
   Checkpoint checkpoint;
   // Sentences about behaviour of Limpid that other readers of the file will not reproduce.

@@ -59,6 +59,7 @@ void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec
   }
 }
 
+// The name of GPT-2's activation in transformers.
 std::string activation_name(MlpKind mlp) {
   switch (mlp) {
     case MlpKind::kGeluErf:
@@ -132,6 +133,7 @@ Json llama_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
 
 }  // namespace
 
+// The class, the keys of the family, then the keys that all families have.
 std::string hugging_face_config(const Checkpoint& checkpoint, const DecoderSpec& spec,
                                 const TokenizerSpec* tokenizer, const std::string& dtype) {
   const ModelClass& model_class = *find_model_class(spec.architecture);
@@ -182,6 +184,8 @@ std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& 
   return json.dump(2) + "\n";
 }
 
+// params.json contains fewer values than the model has: a model with biases, head norms or another
+// feature that Meta's code does not have is refused.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   LIMPID_CHECK(UnsupportedError,
                spec.architecture == "llama" && spec.head_dim * spec.n_heads == spec.d_model &&

@@ -8,6 +8,7 @@
 
 namespace limpid {
 
+// The rotary part of config.json.
 struct HuggingFaceRope {
   int64_t n_rot = 0;
   double base = 10000;

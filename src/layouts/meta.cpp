@@ -98,8 +98,7 @@ class Params {
   void refuse_the_rest() const {
     for (const auto& [name, value] : checkpoint_.metadata.all()) {
       LIMPID_CHECK(UnsupportedError, !name.starts_with(prefix_) || asked_.contains(name),
-                   "{}: the parameter {} may change the result and Limpid does not know it",
-                   checkpoint_.path, name);
+                   "{}: unknown parameter {}, which may change the result", checkpoint_.path, name);
     }
   }
 

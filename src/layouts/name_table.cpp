@@ -183,9 +183,8 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
       continue;
     }
     if (match.rule == nullptr) {
-      throw UnsupportedError(
-          fmt::format("{}: the tensor {} {} may change the result and Limpid does not know it",
-                      source->path, name, source->find(name)->to_string()));
+      throw UnsupportedError(fmt::format("{}: unknown tensor {} {}, which may change the result",
+                                         source->path, name, source->find(name)->to_string()));
     }
     if (result.tensors.contains(match.ours)) {
       throw FormatError(source->path, FormatError::kNoOffset, name,

@@ -36,6 +36,7 @@ struct BufferRule {
   bool is_mask = true;  // [1, 1, n, n] of any type; otherwise a single number
 };
 
+// The names of one layout.
 struct NameTable {
   std::span<const NameRule> rules;
   // Tensors that the layout's files contain and the model does not use: mask buffers, tables of

@@ -29,6 +29,7 @@ enum class RopeScalingKind : uint8_t {
   kLlama3,  // only the slow pairs (Grattafiori et al. 2024, arXiv:2407.21783, and Meta's code)
 };
 
+// One of the rules above, with its parameters.
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
   double factor = 1.0;

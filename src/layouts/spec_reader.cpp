@@ -130,8 +130,7 @@ void SpecReader::refuse_the_rest() const {
     const bool ours =
         name.starts_with(prefix_) && name.size() > prefix_.size() && name[prefix_.size()] == '.';
     LIMPID_CHECK(UnsupportedError, !ours || asked_.contains(name),
-                 "{}: the key {} may change the result and Limpid does not know it",
-                 checkpoint_.path, name);
+                 "{}: unknown key {}, which may change the result", checkpoint_.path, name);
   }
 }
 

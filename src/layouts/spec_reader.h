@@ -17,6 +17,8 @@ namespace limpid {
 inline constexpr int64_t kLargestSize = int64_t{1} << 24;
 inline constexpr int64_t kMostLayers = 4096;
 
+// Reads keys with one prefix. The functions with "or" return a fallback for an absent key, and all
+// functions throw FormatError for a value of the wrong type or range.
 class SpecReader {
  public:
   // Reads keys named `prefix` + "." + name.

@@ -19,6 +19,8 @@ struct BlockWeights {
   Weight b_gate, b_up, b_down;
 };
 
+// All weights of a model as handles of an executor. Shapes are [rows, cols] = [outputs, inputs]: wq
+// is [n_heads * head_dim, d_model], w_down is [d_model, d_ff].
 struct DecoderWeights {
   Weight token_embedding, position_embedding;
   std::vector<BlockWeights> blocks;

@@ -9,7 +9,10 @@
 
 namespace limpid {
 
+// RMSNorm divides by the root mean square; LayerNorm first subtracts the mean, and has biases.
 enum class NormKind : uint8_t { kRms, kLayer };
+// Rotary embedding of q and k in every layer, or a learned vector that is added to the token
+// embedding.
 enum class PositionKind : uint8_t { kRope, kLearned };
 // The MLP: gated (kSwiGlu, three matrices), or two matrices with one function between them.
 enum class MlpKind : uint8_t { kSwiGlu, kGeluTanh, kGeluErf, kRelu, kSilu };
@@ -23,6 +26,9 @@ struct RopeSpec {
   std::vector<double> inverse_frequencies;  // [n_rot / 2]
 };
 
+// The description of one model, read from its keys. Example, Llama 3.2 1B: 16 layers, d_model 2048,
+// 32 heads and 8 KV heads of 64, d_ff 8192, vocab_size 128256, n_ctx_train 131072, tied embeddings;
+// norm, position and MLP are the defaults below.
 struct DecoderSpec {
   std::string architecture;  // "llama", "gpt2", …
   int64_t n_layers = 0;

@@ -15,6 +15,7 @@
 
 namespace limpid {
 
+// Options of Model::load.
 struct LoadOptions {
   int64_t n_ctx = 0;  // length of the longest sequence (rope table); 0: as trained
   // Called from time to time with the bytes loaded so far and the total. Returning false cancels
@@ -34,6 +35,8 @@ struct StepItem {
   Outputs outputs = Outputs::kLast;
 };
 
+// Owns the checkpoint, the executor with its weights, and the spec. A model has no state of its own
+// between steps; everything about a conversation is in a KvCache. One step runs at a time.
 class Model {
  public:
   // Throws UnsupportedError (architecture, or a key or tensor that would change the result),

@@ -70,8 +70,8 @@ void refuse_unknown_tensors(const Checkpoint& checkpoint, const TensorTable& tab
   for (const TensorEntry& entry : table.entries) known.insert(entry.name);
   for (const auto& [name, tensor] : checkpoint.tensors) {
     LIMPID_CHECK(UnsupportedError, known.contains(name),
-                 "{}: the tensor {} {} may change the result and Limpid does not know it",
-                 checkpoint.path, name, tensor.to_string());
+                 "{}: unknown tensor {} {}, which may change the result", checkpoint.path, name,
+                 tensor.to_string());
   }
 }
 

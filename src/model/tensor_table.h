@@ -17,6 +17,7 @@ struct RowRange {
   int64_t n_rows = 0;  // 0: all of them
 };
 
+// One weight: the tensor that it comes from, its expected shape, and its place in DecoderWeights.
 struct TensorEntry {
   std::string name;  // in the checkpoint
   Shape shape;       // of the whole tensor: [rows, cols] or [cols]

@@ -28,6 +28,7 @@
 
 namespace limpid {
 
+// The input of one matrix.
 struct InputMean {
   std::vector<float> mean;  // of each column
   float variance = 0;       // about the mean, on average over the columns

@@ -13,6 +13,7 @@
 
 namespace limpid {
 
+// Options of all writers of models.
 struct WriteOptions {
   int n_threads = 0;  // 0: one per core
   // Receives the bytes of the source that are done, and the total; returning false cancels

@@ -44,6 +44,7 @@ struct Normalizer {
   bool escape_spaces = true;
 };
 
+// One piece: its text, score and type.
 void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
   std::string_view piece;
   float score = 0;
@@ -61,6 +62,8 @@ void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
   spec.types.push_back(static_cast<TokenType>(type));
 }
 
+// Fields that do not affect the ids are skipped; unknown fields are skipped too, as Protocol
+// Buffers define.
 Trainer read_trainer(ProtobufReader reader) {
   Trainer trainer;
   while (reader.next()) {
@@ -113,6 +116,7 @@ Normalizer read_normalizer(ProtobufReader reader) {
   return normalizer;
 }
 
+// Refuses models whose ids this implementation would not reproduce.
 void refuse_others(const std::string& path, const Trainer& trainer, const Normalizer& normalizer,
                    const TokenizerSpec& spec) {
   const auto refuse = [&](const std::string& what) { throw UnsupportedError(path + ": " + what); };

@@ -33,6 +33,8 @@ constexpr std::string_view kStopNames[] = {
 
 }  // namespace
 
+// One pass collects the stop names. "<|end|>" is removed afterwards if other names show that it
+// only ends a message.
 std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec) {
   std::vector<TokenId> stops;
   bool has_return = false, has_call = false, has_flush = false;

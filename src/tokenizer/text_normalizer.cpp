@@ -4,6 +4,7 @@
 
 namespace limpid {
 
+// NFC applies to byte-level BPE; the rest to SentencePiece BPE.
 std::string_view normalize_text(const TokenizerSpec& spec, std::string_view text,
                                 std::string& buffer) {
   constexpr std::string_view kSpaceMark = "\xE2\x96\x81";

@@ -8,6 +8,7 @@
 namespace limpid {
 namespace {
 
+// Whether SentencePiece's rule adds a space before this stretch.
 bool puts_space(SpacePrefix prefix, std::string_view text, bool at_start) {
   switch (prefix) {
     case SpacePrefix::kNone:

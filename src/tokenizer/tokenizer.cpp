@@ -223,6 +223,8 @@ std::string_view Tokenizer::bytes_of(TokenId id, bool show_special) const {
   return std::string_view(bytes_).substr(begin, byte_ends_[index] - begin);
 }
 
+// SentencePiece tokens begin with a space for each word, so a decoded text begins with the space
+// that encoding added; it is removed.
 std::string Tokenizer::decode(std::span<const TokenId> ids, bool show_special) const {
   std::string text;
   for (const TokenId id : ids) text += bytes_of(id, show_special);

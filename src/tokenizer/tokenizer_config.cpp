@@ -27,6 +27,7 @@ std::optional<bool> read_flag(const JsonPlace& root, std::string_view key) {
   return place->boolean();
 }
 
+// An entry of "added_tokens_decoder": the key is the id, the value has the name and flags.
 TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view key) {
   TokenizerConfig::Token token;
   int32_t id = -1;
@@ -74,6 +75,7 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
     spec.types[index] = token.special ? TokenType::kControl : TokenType::kUserDefined;
 }
 
+// Added tokens within the vocabulary only set flags; those after it extend the vocabulary.
 void apply_added_tokens(const TokenizerConfig& config, TokenizerSpec& spec) {
   std::unordered_set<std::string> names;
   std::unordered_set<TokenId> ids;

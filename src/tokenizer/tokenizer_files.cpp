@@ -39,6 +39,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+// Adds a file to `files` under its usual name, if the folder contains it.
 void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_view prefix,
                   std::string_view name) {
   const std::string file_name = fmt::format("{}{}", prefix, name);
@@ -118,6 +119,7 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
 
 }  // namespace
 
+// A folder is searched by usual names; a single file by its prefix.
 TokenizerFiles find_tokenizer_files(const std::string& path) {
   TokenizerFiles files;
   std::error_code ignored;

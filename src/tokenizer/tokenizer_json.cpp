@@ -112,6 +112,8 @@ void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec
   }
 }
 
+// The token that the post-processor puts at one end of every text. Its name and its id must agree
+// with the vocabulary.
 std::optional<TokenId> frame_token(const JsonPlace& root, const TokenizerSpec& spec,
                                    const std::optional<std::string>& name, TokenId id) {
   if (!name) return std::nullopt;

@@ -16,6 +16,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kSpaceMark = "\xE2\x96\x81";  // U+2581
 
+// One step of a pre-tokenizer: "Digits", or "Split" with a regular expression.
 Json split_step(const SplitStep& step) {
   if (step.kind == SplitStep::Kind::kNumeric) {
     return {{"type", "Digits"}, {"individual_digits", true}};
@@ -26,6 +27,8 @@ Json split_step(const SplitStep& step) {
           {"invert", false}};
 }
 
+// All steps, then "ByteLevel" without an expression of its own, which only maps bytes to the
+// alphabet.
 Json pre_tokenizer(const TokenizerSpec& spec) {
   std::vector<SplitStep> steps = spec.splits;
   if (steps.empty()) steps = find_splits(spec.pre_tokenizer);
@@ -50,6 +53,7 @@ Json added_token(const TokenizerSpec& spec, size_t id, const AddedTokenRule& rul
           {"special", spec.types[id] != TokenType::kUserDefined}};
 }
 
+// Control, unknown and user-defined tokens with their flags.
 Json added_tokens(const TokenizerSpec& spec) {
   std::unordered_map<size_t, AddedTokenRule> rules;
   for (const AddedTokenRule& rule : spec.added_rules) rules[static_cast<size_t>(rule.id)] = rule;
@@ -106,6 +110,8 @@ Json space_normalizer(const TokenizerSpec& spec) {
   return {{"type", "Sequence"}, {"normalizers", {prepend, std::move(replace)}}};
 }
 
+// The inverse of the normalizer: U+2581 to space, byte tokens to bytes, and without the first
+// space.
 Json sentence_piece_decoder(const TokenizerSpec& spec) {
   Json steps = {
       {{"type", "Replace"}, {"pattern", {{"String", kSpaceMark}}}, {"content", " "}},
@@ -128,6 +134,7 @@ void check_sentence_piece(const TokenizerSpec& spec) {
                "tokenizer.json cannot express a SentencePiece vocabulary without byte tokens");
 }
 
+// Vocabulary and merges. The vocabulary lists every piece with its id.
 Json model(const TokenizerSpec& spec) {
   Json vocabulary = Json::object();
   for (size_t id = 0; id < spec.pieces.size(); ++id) {

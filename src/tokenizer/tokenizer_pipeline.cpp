@@ -44,6 +44,7 @@ Pattern read_pattern(const JsonPlace& component) {
   return {std::string(pattern["String"].string()), false};
 }
 
+// Refuses a string option with any other value.
 void expect(const JsonPlace& component, std::string_view key, std::string_view wanted) {
   const JsonPlace value = component[key];
   if (value.string() != wanted)
@@ -59,12 +60,14 @@ void expect_replacement(const JsonPlace& component, std::string_view from, std::
   expect(component, "content", to);
 }
 
+// The effect of all normalizers together.
 struct Normalizer {
   bool nfc = false;
   bool prepends = false;
   bool replaces = false;  // replaces " " by U+2581
 };
 
+// Recognises NFC, and SentencePiece's pair of Prepend and Replace; refuses all others.
 Normalizer read_normalizer(const JsonPlace& root) {
   Normalizer normalizer;
   for (const JsonPlace& part : parts_of(root.find("normalizer"), "normalizers")) {
@@ -113,6 +116,7 @@ SplitStep read_split(const JsonPlace& part) {
   return step;
 }
 
+// Metaspace replaces spaces by U+2581 and adds one by its scheme: "always", "first" or "never".
 SpacePrefix read_metaspace(const JsonPlace& part) {
   part.allow_keys(
       {"type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"});
@@ -125,12 +129,15 @@ SpacePrefix read_metaspace(const JsonPlace& part) {
   return SpacePrefix::kNone;
 }
 
+// The effect of all pre-tokenizers together.
 struct PreTokenization {
   std::vector<SplitStep> steps;
   bool byte_level = false;
   std::optional<SpacePrefix> metaspace;
 };
 
+// Steps are collected until "ByteLevel" or "Metaspace", which must be the last one. The caller
+// looks for a hand-written scanner for the collected steps.
 PreTokenization read_pre_tokenizer(const JsonPlace& root) {
   PreTokenization found;
   for (const JsonPlace& part : parts_of(root.find("pre_tokenizer"), "pretokenizers")) {
@@ -245,6 +252,7 @@ TokenizerPipeline read_tokenizer_pipeline(const JsonPlace& root) {
 
 namespace {
 
+// TemplateProcessing: at most one token before and one after the text "A". "pair" is not used.
 void read_template(const JsonPlace& part, TextFrame& frame) {
   part.allow_keys({"type", "single", "pair", "special_tokens"});
   bool text_seen = false;

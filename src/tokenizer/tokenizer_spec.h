@@ -23,6 +23,7 @@ enum class TokenType : uint8_t {
   kByte = 6
 };
 
+// The two algorithms.
 enum class TokenizerKind : uint8_t {
   kByteLevelBpe,  // GPT-2's: bytes shown as printable code points, ranked merges, a pre-tokenizer
   kSentencePieceBpe,  // Llama 2's: scores, U+2581 for space, byte fallback
@@ -61,6 +62,8 @@ struct SplitStep {
   bool contiguous = false;  // join adjacent matches into one piece
 };
 
+// Readers of all formats produce this structure, and writers of all formats consume it, so that n
+// readers and m writers do not need n * m conversions.
 struct TokenizerSpec {
   TokenizerKind kind = TokenizerKind::kByteLevelBpe;
   PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;  // byte-level BPE only

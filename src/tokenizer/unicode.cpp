@@ -74,6 +74,7 @@ void append_utf8(char32_t value, std::string& out) {
   }
 }
 
+// Looks back from the end for a lead byte whose sequence is not complete yet.
 size_t complete_prefix(std::string_view text) {
   const char* const end = text.data() + text.size();
   // Only the last three bytes can begin an incomplete sequence.
@@ -87,6 +88,8 @@ size_t complete_prefix(std::string_view text) {
   return text.size();
 }
 
+// A maximal ill-formed part is the longest beginning of a well-formed sequence, or a single byte.
+// Example: E2 82 41 is one U+FFFD and "A"; FF FF is two U+FFFD.
 std::string replace_invalid(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -60,6 +60,7 @@ constexpr Properties kSymbol = bit(kSm) | bit(kSc) | bit(kSk) | bit(kSo);
 // category Cn and a length of one byte.
 constexpr char32_t kInvalidByte = 0x110000;
 
+// A decoded code point and its length.
 struct CodePoint {
   char32_t value;
   uint32_t size;  // in bytes
@@ -90,6 +91,7 @@ inline CodePoint decode(const char* p, const char* end) {
 // Appends `value` as UTF-8, or an invalid byte as itself.
 void append_utf8(char32_t value, std::string& out);
 
+// Looks up the two-stage table.
 inline Properties properties_of(char32_t value) {
   if (value >= kInvalidByte) return bit(kCn);
   const uint8_t packed = kProperties[kPropertyBlock[value >> 7] * 128U + (value & 127U)];

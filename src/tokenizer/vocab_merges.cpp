@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 
+// Reads the lines "left right". A first line "#version…" and empty lines are skipped.
 std::vector<std::string> parse_merges(const std::string& path, std::string_view text) {
   std::vector<std::string> merges;
   std::string_view rest = text;

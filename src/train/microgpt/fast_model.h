@@ -63,6 +63,7 @@ struct AttentionScratch {
   T* masked;   // [positions, width] rows with only the features of one head
 };
 
+// A document of the current batch.
 struct FastDocument {
   const Token* tokens;
   int64_t n;      // positions with a target: token i predicts token i + 1

@@ -21,6 +21,7 @@ enum class Operation : uint8_t {
   kScatteredDot,  // the second operand is listed in `terms` from `right` on
 };
 
+// A node of the graph: its operation and its operands.
 struct Node {
   Operation operation;
   uint32_t n_terms;
@@ -38,6 +39,7 @@ struct GraphArrays {
   double* grad;
 };
 
+// Pointers to the loops, compiled for one instruction set.
 struct GraphKernels {
   // y[r] = sum over i of rows[r * n + i] * x[i], added in lanes.
   void (*dots)(const double* rows, size_t n_rows, const double* x, size_t n, double* y);

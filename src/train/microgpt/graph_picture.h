@@ -8,6 +8,7 @@
 
 namespace limpid::microgpt {
 
+// A value to draw, with its label and position.
 struct NamedValue {
   Value value;
   std::string text;  // how it was computed

@@ -21,6 +21,7 @@ LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
 namespace microgpt {
 namespace {
 
+// The kernels of one instruction set.
 struct KernelSet {
   std::string_view isa;
   const FastKernels<float>* of_float;

@@ -10,6 +10,7 @@
 
 namespace limpid::microgpt {
 
+// Everything that a file stores about a model.
 struct SavedModel {
   Shape shape;
   Alphabet alphabet;

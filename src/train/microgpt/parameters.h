@@ -21,6 +21,7 @@ struct Matrix {
   int64_t row(int64_t r) const { return offset + r * cols; }
 };
 
+// The matrices of one layer.
 struct LayerMatrices {
   Matrix attn_wq, attn_wk, attn_wv, attn_wo;  // [n_embd, n_embd]
   Matrix mlp_fc1;                             // [4 n_embd, n_embd]

@@ -76,6 +76,8 @@ double PythonRandom::uniform() {
   return (high * 0x1p26 + low) * 0x1p-53;
 }
 
+// Box-Muller: with u and v uniform, sqrt(-2 log(1 - u)) cos(2 pi v) and the same with sin are two
+// independent normal numbers.
 double PythonRandom::gauss(double mean, double deviation) {
   double z = 0;
   if (kept_gauss_) {
@@ -97,6 +99,7 @@ uint32_t PythonRandom::below(uint32_t bound) {
   return drawn;
 }
 
+// Draws from the cumulative weights, like random.choices.
 size_t PythonRandom::choice(std::span<const double> weights) {
   double total = 0;
   for (const double weight : weights) total += weight;

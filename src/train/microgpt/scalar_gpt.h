@@ -9,6 +9,7 @@
 
 namespace limpid::microgpt {
 
+// The forward pass as an expression of Values. Its derivative comes from the graph.
 class ScalarGpt {
  public:
   // The first nodes of `graph` are the parameters, in the order of `matrices`. The object keeps

@@ -60,6 +60,7 @@ void Trainer::encode_documents() {
   }
 }
 
+// Takes the next batch_size documents in order, wrapping around at the end of the data.
 double Trainer::step() {
   LIMPID_CHECK(ArgumentError, !encoded_.empty(), "there is no data to learn from");
   batch_.resize(static_cast<size_t>(config_.batch_size));
@@ -100,6 +101,7 @@ Token Trainer::draw(std::span<const double> logits) {
   return static_cast<Token>(probabilities_.size() - 1);
 }
 
+// Starts with BOS and feeds each drawn token back, until BOS is drawn again or the context is full.
 std::string Trainer::sample() {
   std::string text;
   logits_.resize(static_cast<size_t>(alphabet_.vocab_size()));

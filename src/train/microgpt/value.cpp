@@ -5,6 +5,7 @@
 namespace limpid::microgpt {
 namespace {
 
+// Python's sum(): from left to right, one rounding for each addition.
 double dot_in_order(const double* a, const double* b, size_t n) {
   double total = 0;
   for (size_t i = 0; i < n; ++i) total += a[i] * b[i];
@@ -13,6 +14,7 @@ double dot_in_order(const double* a, const double* b, size_t n) {
 
 }  // namespace
 
+// Doubles the arrays, to at least 4,096 nodes.
 void Graph::grow() {
   constexpr size_t kFirst = 4096;
   const size_t capacity = std::max(kFirst, 2 * data_.size());
@@ -30,6 +32,7 @@ void Graph::reset() {
 
 Value Graph::dot(const Row& a, const Row& b) { return dots(a.first(), 1, b)[0]; }
 
+// Computes all dots (with one kernel call, unless in Python's order) and appends a node for each.
 Row Graph::dots(NodeId first, size_t n_rows, const Row& x) {
   while (size_ + n_rows > data_.size()) grow();
   const size_t n = x.size();

@@ -66,6 +66,8 @@ inline void pass_on(const GraphArrays& graph, const Node& node, double gradient)
   }
 }
 
+// One pass downwards over the nodes. Operands are always below their node, so a node's gradient is
+// complete when the pass reaches it.
 void backward(const GraphArrays& graph, size_t first, size_t loss) {
   for (size_t i = loss + 1; i-- > first;) {
     const double gradient = graph.grad[i];
