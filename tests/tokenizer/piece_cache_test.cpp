@@ -99,7 +99,7 @@ TEST(PieceCacheTest, KeysDoNotDependOnWhatStandsBehind) {
   }
 }
 
-// What look_up saw may have moved before its turn comes: then the piece is no longer known.
+// An entry that look_up found may move before it is used; then the piece is no longer known.
 TEST(PieceBatchTest, AnEntryThatMovedIsNotTaken) {
   PieceCaches caches{ShortPieceCache(0), LongPieceCache(0)};
   const std::string text = "abcdefgh";

@@ -41,7 +41,7 @@ std::string rank_file(const std::vector<std::string>& tokens) {
 }
 
 TEST(RankFile, MergesByRankAndLeftmostOfEquals) {
-  // "aaa" can be made of aa+a and a+aa; both have its rank.
+  // "aaa" can be formed from aa+a and a+aa; both have its rank.
   const std::string file = rank_file({"aa", "aaa", "ab", "aab"});
   const auto tokenizer = Tokenizer::create(read_tiktoken("t", file, "llama3"));
   const auto ids = [&](std::string_view text) {

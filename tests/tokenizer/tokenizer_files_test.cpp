@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The small byte-level vocabulary as two files; "<|endoftext|>" behind its normal pieces.
+// The small byte-level vocabulary as two files; "<|endoftext|>" follows its normal pieces.
 std::string vocab_text(const TokenizerSpec& spec) {
   Json vocab;
   size_t n_normal = 0;

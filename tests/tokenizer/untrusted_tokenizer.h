@@ -19,7 +19,7 @@ namespace limpid {
 
 enum class TokenizerVerdict { kAccepted, kRefused, kBroken };
 
-// The first byte chooses the reader; behind a NUL byte stands a tokenizer_config.json, if any.
+// The first byte selects the reader; a NUL byte may be followed by a tokenizer_config.json.
 inline TokenizerSpec read_untrusted_tokenizer(std::string_view input) {
   const char kind = input.front();
   input.remove_prefix(1);

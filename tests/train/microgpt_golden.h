@@ -15,7 +15,7 @@ inline std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// Lines "step loss [...]" and, behind a line "samples", one sample a line.
+// Lines "step loss [...]" and, after a line "samples", one sample per line.
 struct Golden {
   std::vector<double> losses;
   std::vector<std::string> samples;

@@ -94,8 +94,8 @@ TEST(Value, DotWithScatteredValues) {
   });
 }
 
-// A row whose nodes are made of each other and shared by several dots: each passes its gradient on
-// once, when it is complete.
+// A row whose nodes depend on each other and are shared by several dots: each passes its gradient
+// on once, when it is complete.
 TEST(Value, SharedNodesPassOnOnce) {
   expect_gradients({0.4, -0.7, 1.2, 0.9}, [](Graph& graph, const Row& x) {
     const size_t begin = graph.size();
@@ -129,7 +129,7 @@ TEST(Value, NodesThatTheLossDoesNotUseGetNoGradient) {
   EXPECT_EQ(unused.grad(), 0.0);
 }
 
-// A dead ReLU passes nothing on, and what lies behind it keeps its other gradients.
+// A dead ReLU passes nothing on, and the nodes below it keep their other gradients.
 TEST(Value, ZeroGradientsEndWithTheirNode) {
   Graph graph;
   for (const double leaf : {0.5, -2.0, 3.0}) graph.leaf(leaf);

@@ -111,7 +111,7 @@ def make_gguf_files(folder: pathlib.Path) -> None:
     write_gguf(folder / "half-00001-of-00002.gguf", "llama", split)
     split["split.no"] = 1
     write_gguf(folder / "rest-00002-of-00002.gguf", "llama", split)
-    # The type of a tensor stands behind its name and its two dimensions.
+    # The type of a tensor follows its name and its two dimensions.
     name = struct.pack("<Q", 17) + b"token_embd.weight" + struct.pack("<I", 2)
     at = tiny.index(name) + len(name) + 16
     (folder / "iq1_s.gguf").write_bytes(tiny[:at] + struct.pack("<I", IQ1_S) + tiny[at + 4 :])

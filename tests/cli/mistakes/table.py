@@ -1,7 +1,7 @@
 """What newcomers type, and the one line that answers it.
 
 Each command runs in a folder with the files of broken_models.py. An answer is the whole of standard error
-without its "limpid: "; … in it stands for anything.
+without its "limpid: "; … matches anything.
 """
 
 from mistakes.commands import COMMANDS, FLAGS, PULLING, WHICH_MODEL
