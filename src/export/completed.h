@@ -1,4 +1,7 @@
 // Adds tensors to a canonical checkpoint that other programs require.
+//
+// Example: Limpid runs a nanoGPT without biases as it is. OpenAI's GPT-2 format has no way to say
+// "no biases", so an exported file contains biases of zero.
 #pragma once
 
 #include "checkpoint/checkpoint.h"

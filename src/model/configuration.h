@@ -25,7 +25,8 @@ Checkpoint named_configuration(std::string_view name);
 Checkpoint configuration_of_files(const std::string& path);
 
 // Like named_configuration, for canonical keys, which must include <architecture>.vocab_size.
-// Throws the errors of read_spec.
+// Throws the errors of read_spec. Example: named_configuration("llama-3.2-1b") has
+// token_embd.weight [128256, 2048] and no output.weight, because its embeddings are tied.
 Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts);
 
 }  // namespace limpid

@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Reads config.json; the tensors follow from its keys.
 Checkpoint of_hugging_face(Checkpoint given) {
   given.naming = Naming::kHuggingFace;
   const HuggingFaceConfig config = read_hugging_face_config(given);

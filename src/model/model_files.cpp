@@ -6,6 +6,7 @@
 
 namespace limpid {
 
+// The replacements are applied after the translation, so that they are the same for every layout.
 Checkpoint open_model_files(const ModelFiles& files) {
   const TokenizerFiles tokenizer = find_tokenizer_files(files.tokenizer_path);
   const bool is_replaced = has_tokenizer(tokenizer);

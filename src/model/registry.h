@@ -1,4 +1,8 @@
 // Turns a checkpoint's names and keys into a DecoderSpec and loaded weights.
+//
+// Loading has three steps. read_spec reads the keys of one family into a DecoderSpec. tensor_table
+// lists the expected tensors for that spec. load_weights checks the shapes and hands the tensors to
+// the executor, which decides how to store them.
 #pragma once
 
 #include <cstdint>

@@ -77,6 +77,7 @@ class Keys {
   const Metadata& metadata_;
 };
 
+// Types of the tokens; without the key, all are normal.
 std::vector<TokenType> read_types(const Keys& keys, size_t vocab_size) {
   std::vector<TokenType> types(vocab_size, TokenType::kNormal);
   if (!keys.contains("token_type")) return types;
@@ -94,6 +95,7 @@ std::vector<TokenType> read_types(const Keys& keys, size_t vocab_size) {
   return types;
 }
 
+// Scores, one per token.
 std::vector<float> read_scores(const Keys& keys, size_t vocab_size) {
   const auto values = keys.numbers("scores");
   if (!values) keys.fail("scores", "is missing; a SentencePiece vocabulary needs scores");

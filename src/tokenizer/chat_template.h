@@ -38,7 +38,10 @@ class TemplateRefusal : public Error {
   using Error::Error;
 };
 
-// A parsed template. It is immutable and can be rendered by many threads at once.
+// A parsed template. It is immutable and can be rendered by many threads at once. Example of a
+// template and its result for one user message "Hi":
+//   {% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}
+//   <|user|>Hi<|end|>
 class ChatTemplate {
  public:
   // Throws UnsupportedError, with line and column, for syntax that the interpreter does not

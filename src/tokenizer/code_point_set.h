@@ -12,7 +12,7 @@
 namespace limpid::unicode {
 
 // Stored as ascending ranges [first, last] that neither overlap nor touch. Surrogates are never in
-// a set.
+// a set. Example: adding a-c, x and then d gives the ranges [a, d] and [x, x].
 class CodePointSet {
  public:
   CodePointSet() = default;

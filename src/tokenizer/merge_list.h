@@ -1,4 +1,8 @@
 // Converts between a list of merges and the other merge orders (ranks, scores).
+//
+// Example: ranks for the pieces a, b, c, ab (rank 3), bc (4), abc (5), where the ids are the ranks.
+// The list is "a b", "b c", then both ways to form abc in the order of the ids of their parts: "a
+// bc", "ab c".
 #pragma once
 
 #include <optional>

@@ -108,9 +108,8 @@ class PieceCache {
     }
     return nullptr;
   }
-  // Stores the ids of a key that find does not know, if the ids are few and small enough.
-  // A new entry takes a free place in the first line, or replaces the oldest entry of the second
-  // line.
+  // Stores the ids of a key that find does not know, if the ids are few and small enough. A new
+  // entry takes a free place in the first line, or replaces the oldest entry of the second line.
   void insert(const Key& key, std::span<const TokenId> ids) {
     if (ids.size() > kMaxIds) return;
     Entry entry(key, {});

@@ -27,6 +27,8 @@ inline uint64_t hash_bytes(const char* p, size_t size) {
 }
 
 // Open addressing, at most half full. The strings are stored elsewhere and must outlive the table.
+// Strings are compared only if the filter has their bit and their 64-bit hashes are equal, so
+// failed look-ups almost never read a string.
 class PieceTable {
  public:
   // Reserves room for `count` strings. The table grows if there are more.

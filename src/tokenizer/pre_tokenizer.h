@@ -1,5 +1,10 @@
 // Cuts a text into pieces; byte-level BPE merges only within a piece. Each model family has its own
 // regular expressions, which are written by hand as scanners (docs/tokenizers.md lists them).
+//
+// Example with GPT-2's expression:
+//   "I've 2 dogs.  Yes" -> "I" | "'ve" | " 2" | " dogs" | "." | " " | " Yes"
+// A word takes one space before it. Of two spaces, the first is a piece of its own: `\s+(?!\S)`
+// takes all spaces except the last, which is left for the word.
 #pragma once
 
 #include <cstdint>

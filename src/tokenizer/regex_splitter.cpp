@@ -57,7 +57,9 @@ size_t highest_minimum(std::string_view expression) {
 // however long it is. PCRE2 therefore calls back before every item of an expression. Each call is
 // charged with the bytes that matching advanced since the previous call, and with what the item may
 // read before it fails without another call: its required repetitions, or the characters of a
-// look-behind. Classes are searched range by range, so large expressions are charged more.
+// look-behind. Classes are searched range by range, so large expressions are charged more. Example
+// of a text that needs the budget: `(a+)+b` on 30 times "a" makes a backtracking engine try 2^30
+// ways to divide the letters.
 struct RegexSplitter::Budget {
   static constexpr uint64_t kSteps = 20'000;
   static constexpr uint64_t kStepsPerByte = 256;  // real tokenizers take 5 to 20

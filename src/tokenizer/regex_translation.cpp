@@ -150,10 +150,9 @@ class Translator {
     out_ += kind;
   }
 
-  // Translates the quantifiers after an atom that began at out_[atom].
-  // Each quantifier encloses the atom in a group of its own: in Oniguruma, "x{1,3}+" repeats x{1,3}
-  // one or more times, while PCRE2 would read "+" as possessive. So "x{1,3}+" becomes
-  // "(?:(?:x{1,3})+)".
+  // Translates the quantifiers after an atom that began at out_[atom]. Each quantifier encloses the
+  // atom in a group of its own: in Oniguruma, "x{1,3}+" repeats x{1,3} one or more times, while
+  // PCRE2 would read "+" as possessive. So "x{1,3}+" becomes "(?:(?:x{1,3})+)".
   void quantifiers(size_t atom) {
     while (p_ < end_) {
       std::string repeat;

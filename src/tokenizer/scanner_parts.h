@@ -97,7 +97,10 @@ const char* match_contraction(const char* p, const char* end) {
   }
 }
 
-// `\s+(?!\S)|\s+`, after `\s*[\r\n]+` if kLines: white space begins at `p`.
+// `\s+(?!\S)|\s+`, after `\s*[\r\n]+` if kLines: white space begins at `p`. Example: for "a  \n b"
+// at the first space, with kLines: `\s*[\r\n]+` takes "  \n", and the last space stays for " b".
+// For "a   b": `\s+(?!\S)` takes two of the three spaces. For "a b": the only space matches `\s+`,
+// unless an earlier alternative has joined it with b.
 template <bool kLines>
 const char* match_space(const char* p, const char* end) {
   const char* q = p;

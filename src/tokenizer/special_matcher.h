@@ -125,6 +125,9 @@ void SpecialMatcher::partition(std::string_view text, const SpecialTokens& allow
   if (from < text.size()) on_text(text.substr(from));
 }
 
+// Matches are needed from left to right, but the automaton reads from right to left. The text is
+// therefore processed in windows: `find` collects the names that begin in a window, and the loop
+// takes them in reverse order, skipping those that begin inside an earlier match.
 template <class MayHold, class OnMatch>
 void SpecialMatcher::for_each_match(std::string_view text, const SpecialTokens& allowed,
                                     MayHold&& may_hold, Work& work, OnMatch&& on_match) const {
@@ -150,6 +153,8 @@ void SpecialMatcher::for_each_match(std::string_view text, const SpecialTokens& 
   }
 }
 
+// A name that begins in the window may end after it, so reading starts one name length behind the
+// end of the window. Names that begin there belong to the next window and are ignored here.
 template <class MayHold>
 void SpecialMatcher::find(std::string_view text, size_t begin, size_t end,
                           const SpecialTokens& allowed, MayHold& may_hold,

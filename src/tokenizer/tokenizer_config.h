@@ -34,7 +34,8 @@ void add_special_tokens_map(const std::string& path, std::string_view bytes,
                             TokenizerConfig& config);
 
 // Decides whether BOS and EOS are added. A tokenizer.json contains this itself (kOfFile), and
-// `transformers` then ignores the configuration.
+// `transformers` then ignores the configuration. The frame of a text is what encoding adds around
+// it, usually BOS before it.
 enum class FrameRule : uint8_t { kOfFile, kOfConfig };
 
 // Applies the configuration to the spec, as `transformers` does: bos, eos, pad and unk; added

@@ -1,4 +1,8 @@
 // Reads the components of a tokenizer.json around its model, as far as Limpid supports them.
+//
+// The components of Llama 3's file, for example: no normalizer; the pre-tokenizers Split (the
+// regular expression) and ByteLevel (without an expression); the decoder ByteLevel; the
+// post-processor TemplateProcessing with <|begin_of_text|> before the text.
 #pragma once
 
 #include <optional>

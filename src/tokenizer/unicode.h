@@ -1,4 +1,11 @@
 // UTF-8 and the properties of code points, as far as tokenizers need them.
+//
+// UTF-8 writes a code point in one to four bytes:
+//   U+0000 to U+007F      0xxxxxxx
+//   U+0080 to U+07FF      110xxxxx 10xxxxxx
+//   U+0800 to U+FFFF      1110xxxx 10xxxxxx 10xxxxxx     without the surrogates D800 to DFFF
+//   U+10000 to U+10FFFF   11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
+// A byte sequence is valid only if it is the shortest one for its code point.
 #pragma once
 
 #include <cstdint>

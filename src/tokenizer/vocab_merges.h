@@ -17,6 +17,7 @@ TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_v
 
 // Reads only the merges. Ids 0 to 255 are the bytes in the order of GPT-2's alphabet, followed by
 // the result of each merge and by <|endoftext|>. OpenAI numbered its vocabulary in this way.
+// Example: GPT-2's first merge is "Ġ t", so id 256 is " t".
 TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges);
 
 }  // namespace limpid

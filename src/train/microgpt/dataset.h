@@ -35,6 +35,7 @@ class Alphabet {
   std::u32string characters_;
 };
 
+// The documents of a file. The trainer shuffles them once and then reads them in order.
 class Dataset {
  public:
   // Reads lines of UTF-8 `text`, removes white space around them, and skips empty lines. `name` is

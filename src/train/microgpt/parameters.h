@@ -28,6 +28,8 @@ struct LayerMatrices {
   Matrix mlp_fc2;                             // [n_embd, 4 n_embd]
 };
 
+// Example: 27 tokens, block_size 8, n_embd 16, one layer: wte 432 + wpe 128 + lm_head 432 + 4 * 256
+// for attention + 2 * 1,024 for the MLP = 4,064 parameters.
 struct Matrices {
   // Throws ArgumentError for an invalid shape, or when the node ids cannot count the model's
   // parameters.

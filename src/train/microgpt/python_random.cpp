@@ -58,6 +58,7 @@ void PythonRandom::refill() {
   position_ = 0;
 }
 
+// Tempering: four invertible shifts and masks that make the bits of a state word look independent.
 uint32_t PythonRandom::next() {
   if (position_ == kStateSize) refill();
   uint32_t y = state_[position_++];
@@ -92,6 +93,8 @@ double PythonRandom::gauss(double mean, double deviation) {
   return mean + z * deviation;
 }
 
+// Rejection makes all results equally likely: for bound 5, 3 bits are drawn until the number is
+// below 5.
 uint32_t PythonRandom::below(uint32_t bound) {
   const int n_bits = std::bit_width(bound);
   uint32_t drawn = bits(n_bits);

@@ -49,7 +49,8 @@ class Value {
   NodeId id_;
 };
 
-// Values whose nodes are consecutive, so that SIMD can load them.
+// Values whose nodes are consecutive, so that SIMD can load them. Example: a vector of 16 numbers
+// is a row with one first id and a size, instead of 16 handles.
 class Row {
  public:
   size_t size() const { return size_; }

@@ -109,8 +109,8 @@ inline void attention_forward(const FastModel<T>& model, const LayerActivations<
   }
 }
 
-// Computes d loss / d scores from d loss / d probabilities, both [n, positions], in place.
-// For p = softmax(s): d s = p (d p - sum of p d p), where the sum is over the keys of one position.
+// Computes d loss / d scores from d loss / d probabilities, both [n, positions], in place. For p =
+// softmax(s): d s = p (d p - sum of p d p), where the sum is over the keys of one position.
 template <typename T>
 inline void softmax_backward(const T* probabilities, T* gradient, int64_t n, int64_t stride,
                              T scale) {
@@ -127,9 +127,9 @@ inline void softmax_backward(const T* probabilities, T* gradient, int64_t n, int
   }
 }
 
-// Computes layer.d_qkv from model.d_attended.
-// Per head: d p = V d_attended^T; d v = P d_attended; d s by softmax_backward; d q = d s^T K; d k =
-// d s Q. The parts 0, 1 and 2 of d_qkv are those of q, k and v.
+// Computes layer.d_qkv from model.d_attended. Per head: d p = V d_attended^T; d v = P d_attended; d
+// s by softmax_backward; d q = d s^T K; d k = d s Q. The parts 0, 1 and 2 of d_qkv are those of q,
+// k and v.
 template <typename T>
 inline void attention_backward(const FastModel<T>& model, const LayerActivations<T>& layer,
                                const FastDocument& document, int64_t index) {

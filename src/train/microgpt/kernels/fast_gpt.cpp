@@ -11,9 +11,8 @@ namespace {
 using microgpt::FastKernels;
 using microgpt::Token;
 
-// y = x / sqrt(mean(x^2) + 1e-5) for each row. The factor is stored in `scale`.
-// The padding of a row is 0 and adds nothing to the squares; the mean divides by n_embd, not by the
-// width.
+// y = x / sqrt(mean(x^2) + 1e-5) for each row. The factor is stored in `scale`. The padding of a
+// row is 0 and adds nothing to the squares; the mean divides by n_embd, not by the width.
 template <typename T>
 void rms_norm(const FastModel<T>& model, const T* x, T* y, T* scale) {
   const int64_t width = model.width;
@@ -124,8 +123,8 @@ struct RowLoss {
   double above;
 };
 
-// Replaces logits by `weight` times the gradient of their cross entropy.
-// For a row z with target t: p = softmax(z), loss = -log p[t] and d loss / d z = p - onehot(t).
+// Replaces logits by `weight` times the gradient of their cross entropy. For a row z with target t:
+// p = softmax(z), loss = -log p[t] and d loss / d z = p - onehot(t).
 template <typename T>
 RowLoss cross_entropy(const FastModel<T>& model, T* logits, Token target, T weight) {
   Vector<T> largest = at(logits) + at(model.logit_mask);

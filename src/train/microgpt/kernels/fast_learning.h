@@ -119,10 +119,10 @@ struct SquareToTurn {
   }
 };
 
-// Sums the gradient in registers and applies Adam at once. Padding stays 0.
-// Example: with 16 lanes, a square is 16 x 16 weights. Each of the two groups of 8 rows keeps 8
-// vectors of sums in registers, adds the product of input and derivative of every row of the batch,
-// and then updates weights and moments of these rows. The gradient is never written to memory.
+// Sums the gradient in registers and applies Adam at once. Padding stays 0. Example: with 16 lanes,
+// a square is 16 x 16 weights. Each of the two groups of 8 rows keeps 8 vectors of sums in
+// registers, adds the product of input and derivative of every row of the batch, and then updates
+// weights and moments of these rows. The gradient is never written to memory.
 template <typename T>
 void learn(const FastModel<T>& model, const Projection<T>& projection,
            const AdamFactors<T>& factors, SquareToTurn<T>& last) {

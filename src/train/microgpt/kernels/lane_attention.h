@@ -33,7 +33,8 @@ inline Vector<T> sum_of_head(Vector<T> v) {
 }
 
 // The probabilities of a pair (position, key <= position), for the vector of features that begins
-// at `feature`. They are position (position + 1) / 2 + key vectors after this address.
+// at `feature`. They are position (position + 1) / 2 + key vectors after this address. Position p
+// has p + 1 keys, so positions 0 to p - 1 take 1 + 2 + … + p = p (p + 1) / 2 vectors.
 template <typename T>
 inline T* pairs(const FastModel<T>& model, const LayerActivations<T>& layer, int64_t document,
                 int64_t feature) {

@@ -1,4 +1,8 @@
 // C = A B, or C = base + A B, for the shapes of a small transformer.
+//
+// A tile of C stays in registers while k runs over the inner dimension: for each k, one vector (or
+// two) of B is loaded and multiplied by one number of A per row. With AVX2 a tile is 4 rows by 2
+// vectors: 8 sums, which are independent of each other and hide the latency of the multiply-adds.
 #pragma once
 
 #include "train/microgpt/kernels/vectors.h"

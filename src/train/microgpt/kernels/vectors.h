@@ -127,7 +127,10 @@ inline Vector<T> parts(Vector<T> a, Vector<T> b, std::integer_sequence<int, kLan
   return __builtin_shufflevector(a, b, (kFrom(kLane))...);
 }
 
-// Transposes the square of kPerPart lanes in each part of kPerPart rows.
+// Transposes the square of kPerPart lanes in each part of kPerPart rows. Example with rows a, b, c,
+// d of 4 lanes, as two rounds of interleaving:
+//   a0 b0 a1 b1 | a2 b2 a3 b3 | c0 d0 c1 d1 | c2 d2 c3 d3     units of one lane
+//   a0 b0 c0 d0 | a1 b1 c1 d1 | a2 b2 c2 d2 | a3 b3 c3 d3     units of two lanes
 template <typename T>
 inline void turn_within_parts(Vector<T>* rows) {
   constexpr auto kAll = std::make_integer_sequence<int, kLanes<T>>();
@@ -169,7 +172,9 @@ inline void turn_parts(Vector<T>* rows) {
   }
 }
 
-// A square block: as many rows as a vector has lanes.
+// A square block: as many rows as a vector has lanes. First transposes within the parts, then
+// exchanges whole parts. Example with 8 lanes: 4 x 4 squares are transposed in each half of each
+// group of 4 rows, then the off-diagonal squares are exchanged.
 template <typename T>
 inline void turn_block(Vector<T>* rows) {
 #pragma GCC unroll 4
