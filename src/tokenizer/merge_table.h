@@ -9,9 +9,10 @@
 
 namespace limpid {
 
-// Maps (left, right) to (rank, merged). Lower ranks merge first. Open addressing, at most half
-// full. Open addressing: an entry is stored at the slot of its hash or, if that is occupied, at the
-// next free slot. A look-up stops at the first free slot. At most half of the slots are used, so a
+// Maps (left, right) to (rank, merged). Lower ranks merge first.
+//
+// Open addressing: an entry is stored at the slot of its hash or, if that is occupied, at the next
+// free slot. A look-up stops at the first free slot. At most half of the slots are used, so a
 // successful look-up reads about 1.5 slots on average (Knuth, The Art of Computer Programming 3,
 // section 6.4).
 class MergeTable {
