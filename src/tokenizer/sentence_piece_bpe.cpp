@@ -155,7 +155,7 @@ void SentencePieceBpe::build_list_merges() {
         symbols_.find(std::string(merge.substr(0, space)).append(merge.substr(space + 1)));
     const auto is_piece = [&](TokenId symbol) { return symbol >= 0 && symbol < vocab_size(); };
     LIMPID_CHECK(ArgumentError, is_piece(left) && is_piece(right) && is_piece(merged),
-                 "[tokenizer] merges[{}] contains a piece that is not in the vocabulary, or of a "
+                 "[tokenizer] merges[{}] contains a piece that is not in the vocabulary, or a "
                  "special token",
                  i);
     LIMPID_CHECK(ArgumentError, merges_.insert(left, right, static_cast<uint32_t>(i), merged),
