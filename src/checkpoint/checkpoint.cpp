@@ -75,7 +75,7 @@ TensorView Checkpoint::read(std::string_view name, Tensor& storage) const {
   if (found == derived.end()) return *tensor;
   storage = found->second.make();
   LIMPID_CHECK(ShapeError, storage.dtype() == tensor->dtype && storage.shape() == tensor->shape,
-               "[checkpoint] {} was made as {}, expected {}", name, storage.view().to_string(),
+               "[checkpoint] {} was derived as {}, expected {}", name, storage.view().to_string(),
                tensor->to_string());
   return storage.view();
 }

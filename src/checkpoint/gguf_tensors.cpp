@@ -47,7 +47,7 @@ Shape read_shape(ByteReader& reader, const std::string& label) {
     }
     const auto product = checked_mul(n_elements, dim);
     if (!product || *product > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      reader.fail(dim_offset, field, fmt::format("{} makes too many elements", dim));
+      reader.fail(dim_offset, field, fmt::format("{} gives too many elements", dim));
     }
     n_elements = *product;
     dims[n_dims - 1 - i] = static_cast<int64_t>(dim);
@@ -180,7 +180,7 @@ std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, ui
     // check_extent proved this for all tensors; here it is proved again where a pointer is formed.
     const uint64_t begin = data_start + entry.offset;
     if (begin > bytes.size() || entry.n_bytes > bytes.size() - begin) {
-      reader.fail(entry.offset_offset, entry.label + ".data", "lies outside the file");
+      reader.fail(entry.offset_offset, entry.label + ".data", "is outside the file");
     }
     entry.tensor.view.data = bytes.data() + begin;
     tensors.push_back(std::move(entry.tensor));

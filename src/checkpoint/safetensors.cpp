@@ -155,11 +155,11 @@ class HeaderReader {
       dims.push_back(static_cast<int64_t>(size(dim)));
       const auto product = checked_mul(n_elements, static_cast<uint64_t>(dims.back()));
       if (!product || *product > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-        dim.fail("makes too many elements");
+        dim.fail("gives too many elements");
       n_elements = *product;
     }
     const auto n_bits = checked_mul<uint64_t>(n_elements, dtype->bits);
-    if (!n_bits) shape_place.fail("makes more than 2^64 bits");
+    if (!n_bits) shape_place.fail("gives more than 2^64 bits");
     if (*n_bits % 8 != 0) shape_place.fail(fmt::format("of {} ends within a byte", dtype->name));
     if (*n_bits / 8 != entry.end - entry.begin) {
       place["data_offsets"].fail(fmt::format("hold {} bytes, but dtype and shape need {}",

@@ -46,7 +46,7 @@ const ZipRecord& find_pickle(const std::string& path, const ZipArchive& zip) {
   for (const ZipRecord& record : zip.records()) {
     if (!record.name.starts_with(root)) {
       throw FormatError(path, record.header_offset, printable(record.name),
-                        fmt::format("lies outside the folder {}", printable(root)));
+                        fmt::format("is outside the folder {}", printable(root)));
     }
     const std::string_view name = record.name.substr(root.size());
     if (name == "constants.pkl" || name.starts_with("code/")) {
@@ -112,18 +112,16 @@ class StateReader {
     return key.kind == PickleKind::kString ? std::string(key.text) : std::to_string(key.integer);
   }
 
-  // Calls `visit` with key (an integer as its digits) and value of each item. A key that is there
-  // twice is an error: readers differ in which one they take.
-  template <typename Visit>
   // Calls `visit` with the key (an integer as its digits) and the value of each item. A repeated
   // key is an error because readers differ in which of the two items they use. Values are shared,
   // so dictionaries in a small pickle can refer to each other along exponentially many paths;
   // `n_visited_` bounds the work.
+  template <typename Visit>
   void for_items(uint32_t dict, const Visit& visit) {
     const std::vector<uint32_t>& items = pickle_.at(dict).items;
     n_visited_ += items.size();
     if (n_visited_ > 8 * pickle_.values.size() + 1024)
-      fail(dict, "the checkpoint", "refers to the same dictionaries over and over");
+      fail(dict, "the checkpoint", "refers to the same dictionaries too often");
     std::unordered_set<std::string> seen;
     for (size_t i = 0; i < items.size(); i += 2) {
       const std::string name = name_of_key(items[i]);
@@ -166,10 +164,11 @@ class StateReader {
               [&](const std::string& name, uint32_t) { names.push_back(printable(name)); });
     if (names.size() > kShown) names.resize(kShown);
     fail(pickle_.root, "the checkpoint",
-         fmt::format("holds no state dictionary; tensors are looked for in it and below {}; there "
-                     "are {}",
-                     fmt::join(kWrappers, ", "),
-                     names.empty() ? "no keys" : fmt::format("{}", fmt::join(names, ", "))));
+         fmt::format(
+             "holds no state dictionary; Limpid looks for tensors in it and below {}, and found "
+             "{}",
+             fmt::join(kWrappers, ", "),
+             names.empty() ? "no keys" : fmt::format("{}", fmt::join(names, ", "))));
   }
 
   void add_tensors() {

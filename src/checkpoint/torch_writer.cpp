@@ -112,7 +112,7 @@ void check_entries(std::span<const TorchEntry> entries) {
   std::unordered_set<std::string_view> names;
   for (size_t i = 0; i < entries.size(); ++i) {
     const TorchEntry& entry = entries[i];
-    LIMPID_CHECK(ArgumentError, !entry.name.empty(), "a tensor without a name");
+    LIMPID_CHECK(ArgumentError, !entry.name.empty(), "a tensor has no name");
     LIMPID_CHECK(ArgumentError, names.insert(entry.name).second, "two tensors are named '{}'",
                  entry.name);
     LIMPID_CHECK(UnsupportedError, pickle_storage_name(entry.dtype).has_value(),

@@ -141,11 +141,11 @@ std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint6
   std::optional<std::string_view> found;
   while (fields.remaining() > 0) {
     const uint64_t at = offset + fields.offset();
-    if (fields.remaining() < 4) reader.fail(at, "extra field", "is cut short");
+    if (fields.remaining() < 4) reader.fail(at, "extra field", "is truncated");
     const auto id = fields.number<uint16_t>("extra field.id");
     const auto n = fields.number<uint16_t>("extra field.size");
     if (n > fields.remaining())
-      reader.fail(at, "extra field.size", fmt::format("{} leaves the extra fields", n));
+      reader.fail(at, "extra field.size", fmt::format("{} reaches beyond the extra fields", n));
     const std::string_view content = fields.take(n, "extra field");
     if (id != kZip64ExtraId) continue;
     if (found) reader.fail(at, "extra field", "is a second zip64 field");
@@ -265,10 +265,10 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uin
   const bool open = (entry.flags & kZipHasDescriptor) != 0;
   if (!(open && crc == 0)) require(reader, at + 14, "local header.crc32", crc, entry.crc32);
   if (open && compressed == 0 && size == 0) {
-    // torch.save may put the sizes and the offset of a large record here although nothing asks for
-    // them; what is there must be true.
+    // torch.save may write the sizes and the offset of a large record here although nothing
+    // requires them. They must be right.
     const std::string_view numbers = extra.value_or(std::string_view());
-    if (numbers.size() % 8 != 0) reader.fail(at, "local header.zip64 field", "is cut short");
+    if (numbers.size() % 8 != 0) reader.fail(at, "local header.zip64 field", "is truncated");
     for (size_t i = 0; i < numbers.size(); i += 8) {
       uint64_t number = 0;
       std::memcpy(&number, numbers.data() + i, sizeof(number));

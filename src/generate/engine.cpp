@@ -59,7 +59,7 @@ Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> to
 
 const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
-               "{} carries no tokenizer: put tokenizer.json beside the weights, name one with "
+               "{} has no tokenizer: put tokenizer.json beside the weights, name one with "
                "OpenOptions::tokenizer_path, or work with token ids",
                checkpoint().path);
   return tokenizer_;
@@ -76,10 +76,9 @@ const ChatTemplate& Engine::chat_template() {
   const std::lock_guard lock(template_mutex_);
   if (!template_) {
     std::string source = chat_template_source();
-    LIMPID_CHECK(
-        UnsupportedError, !source.empty(),
-        "{} carries no chat template: give one, or continue plain text instead of chatting",
-        checkpoint().path);
+    LIMPID_CHECK(UnsupportedError, !source.empty(),
+                 "{} has no chat template: give one, or continue plain text instead of chatting",
+                 checkpoint().path);
     template_.emplace(std::move(source));
   }
   return *template_;

@@ -95,7 +95,7 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
 void check_memory_plan(const MemoryPlan& plan) {
   if (plan.available == 0 || plan.allocated() <= plan.available) return;
   throw ResourceError(fmt::format(
-      "the model needs {} of memory (weights {}, KV cache of {} tokens {}, activations {}), and {} "
+      "the model needs {} of memory (weights {}, KV cache of {} tokens {}, activations {}), but {} "
       "are available: use a smaller context (OpenOptions::n_ctx), a smaller batch "
       "(OpenOptions::n_batch), or a "
       "model of fewer bits",

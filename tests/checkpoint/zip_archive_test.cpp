@@ -201,8 +201,8 @@ const std::vector<Spoilt>& cases() {
        "neither the size nor the offset"},
       {"ExtraFieldLeavesItsPlace",
        [](auto& z) { z.records[2].entry.extra = number(uint16_t{7}) + number(uint16_t{100}); },
-       "leaves the extra fields"},
-      {"ExtraFieldCut", [](auto& z) { z.records[2].local.extra = "FB"; }, "is cut short"},
+       "reaches beyond the extra fields"},
+      {"ExtraFieldCut", [](auto& z) { z.records[2].local.extra = "FB"; }, "is truncated"},
       {"CrcOfThePickle",
        [](auto& z) {
          z.records[0].entry.crc32 = 0x12345678;

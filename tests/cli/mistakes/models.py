@@ -173,12 +173,12 @@ DAMAGED = [
     ),
     running(
         "no_tokenizer",
-        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with "
+        "no_tokenizer has no tokenizer: put tokenizer.json beside the weights, name one with "
         "--tokenizer, or work with token ids",
     ),
     Mistake(
         "limpid chat -m no_tokenizer -p hi",
-        "no_tokenizer carries no tokenizer: put tokenizer.json beside the weights, name one with "
+        "no_tokenizer has no tokenizer: put tokenizer.json beside the weights, name one with "
         "--tokenizer, or work with token ids",
     ),
 ]

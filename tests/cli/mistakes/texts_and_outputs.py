@@ -20,7 +20,7 @@ TEXT = [
     asking(
         "-c 100000000000",
         "the model needs 30517579.2 MiB of memory (weights 0.0 MiB, KV cache of 100000000000 tokens "
-        "30517578.1 MiB, activations 1.1 MiB), and … MiB are available: use a smaller context (-c), a "
+        "30517578.1 MiB, activations 1.1 MiB), but … MiB are available: use a smaller context (-c), a "
         "smaller batch (-b), or a model of fewer bits",
     ),
     Mistake(
