@@ -17,7 +17,7 @@ inline constexpr const char* kNotSupported = " is not supported in chat template
 // and column and throws the public Error or UnsupportedError.
 // There are three kinds. kError is a mistake, such as adding a number to a text; kUnsupported is
 // something of Jinja that is left out, which the caller reports as such; kRaised is a refusal by
-// the template, which is no fault of anyone.
+// the template, which is not a mistake.
 class Fault : public std::exception {
  public:
   // kRaised: by the template's own raise_exception.

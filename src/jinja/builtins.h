@@ -80,7 +80,7 @@ struct FunctionObject : Object {
   const Value self;
 };
 
-// All null when there is no such builtin. The methods of str, dict and loop that Jinja has and this
+// Null when the name is unknown. The methods of str, dict and loop that Jinja has and this
 // interpreter has not throw a Fault that names them.
 const Builtin* find_filter(std::string_view name);
 const Builtin* find_test(std::string_view name);

@@ -4,7 +4,8 @@
 
 namespace limpid::jinja {
 
-// at_ is set again after the operands: an error of `a + b` belongs to the operator, not to b.
+// at_ is set again at the end: an error of an operator is reported where its last operand begins,
+// not somewhere inside of that operand.
 Value Interpreter::eval(const Expression& expression, const ScopePtr& scope) {
   const Level level(*this);
   budget_.spend(1);

@@ -102,7 +102,7 @@ class JsonWriter {
     return float_repr(value);
   }
 
-  // With an indent every item has a line of its own, behind as many indents as there are brackets
+  // With an indent every item has a line of its own, after as many indents as there are brackets
   // open.
   void newline(size_t level) {
     if (!style_.indent) return;

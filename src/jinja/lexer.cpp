@@ -71,7 +71,7 @@ class Lexer {
     if (!text.empty()) emit(TokenKind::kData, at, std::string(text));
   }
 
-  // A line begins at the start of the template, behind a newline of this text, or behind a tag
+  // A line begins at the start of the template, after a newline of this text, or after a tag
   // whose newline was dropped (line_starting_).
   // What is left of the text before a tag.
   std::string_view before_tag(std::string_view text, char sign, bool may_lstrip) const {
@@ -88,7 +88,7 @@ class Lexer {
   static size_t strip_left_size(std::string_view text) {
     return text.size() - strip(text, Side::kLeft).size();
   }
-  // The sign at `at`, which moves behind it: '-' trims the text beside the tag, '+' keeps all of
+  // The sign at `at`, which moves past it: '-' trims the text beside the tag, '+' keeps all of
   // it.
   char take_sign(size_t& at) const {
     const char c = at < source_.size() ? source_[at] : '\0';
@@ -96,7 +96,7 @@ class Lexer {
     ++at;
     return c;
   }
-  // Goes on behind a tag that ends with `sign`: without one, a newline after the tag goes too.
+  // Goes on after a tag that ends with `sign`: without one, a newline after the tag goes too.
   void after_tag(size_t at, char sign) {
     at_ = at;
     if (sign == '-') skip_space();
@@ -110,7 +110,7 @@ class Lexer {
     after_tag(close + 2, take_sign(sign_at));
   }
 
-  // Where the tag that begins at `at`, behind `{%`, ends if its only word is `word`: behind the
+  // Where the tag that begins at `at`, past `{%`, ends if its only word is `word`: past the
   // word, at the sign or at `%}`.
   std::optional<size_t> end_of_word(size_t at, std::string_view word) const {
     at += strip_left_size(source_.substr(at));
@@ -119,7 +119,7 @@ class Lexer {
     return at + strip_left_size(source_.substr(at));
   }
 
-  // `{% raw %}`: true when it was one. `after`: behind `{%` and its sign.
+  // `{% raw %}`: true when it was one. `after`: just past `{%` and its sign.
   bool raw(size_t open, size_t after) {
     auto end = end_of_word(after, "raw");
     if (!end || !(starts("-%}", *end) || starts("%}", *end))) return false;

@@ -83,8 +83,8 @@ std::vector<Value> characters(Budget& budget, const Value& string) {
 
 }  // namespace
 
-// Undefined has the length 0, so that `{% for x in nothing %}` runs no time and is no error, as in
-// Jinja.
+// Undefined has the length 0, so that `{% for x in nothing %}` is not an error and runs not once,
+// as in Jinja.
 std::optional<int64_t> length_of(const Value& value) {
   if (value.is_undefined()) return 0;
   if (value.is_string()) return value.as<StringObject>().length;

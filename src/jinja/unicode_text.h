@@ -12,7 +12,7 @@
 
 namespace limpid::jinja {
 
-// Reads the code point at byte `at` and moves `at` behind it. `at` must be inside `text`.
+// Reads the code point at byte `at` and moves `at` past it. `at` must be inside `text`.
 char32_t next_code_point(std::string_view text, size_t& at);
 // Start of the code point that ends before byte `at` (`at` > 0).
 size_t previous_code_point(std::string_view text, size_t at);

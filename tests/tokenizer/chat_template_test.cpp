@@ -130,6 +130,14 @@ TEST_F(ChatTemplateTest, ErrorsSayWhere) {
   EXPECT_EQ(message_of("a\n  {{ raise_exception('Roles must alternate') }}"),
             "Roles must alternate (chat template, line 2, column 22)");
   EXPECT_NE(message_of("x\ny {% nonsense %}").find("line 2, column 6"), std::string::npos);
+  EXPECT_EQ(
+      message_of("a\n{{ messages|xmlattr }}"),
+      "filter 'xmlattr' is not supported in chat templates (chat template, line 2, column 13)");
+  EXPECT_EQ(message_of("{% if true %}{{ 'a'.zfill(3) }}{% endif %}"),
+            "the method 'zfill' of str is not supported in chat templates (chat template, line 1, "
+            "column 17)");
+  EXPECT_EQ(message_of("{% with %}{% endwith %}"),
+            "tag 'with' is not supported in chat templates (chat template, line 1, column 4)");
   EXPECT_THROW(ChatTemplate("{% if x %}"), UnsupportedError);
   EXPECT_THROW(ChatTemplate("{{ x|no_such_filter }}"), UnsupportedError);
   EXPECT_THROW(ChatTemplate("{{ 'a'|pprint }}").render(inputs), UnsupportedError);
