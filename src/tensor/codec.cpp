@@ -1,3 +1,5 @@
+// Rows of any type to f32 and back. Half precision is converted with integers and selects, without
+// branches, so that loops over rows vectorise on any CPU and give the same bits on each.
 #include "tensor/codec.h"
 
 #include <algorithm>

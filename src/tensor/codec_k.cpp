@@ -1,4 +1,10 @@
 // The 256-element K formats: Q2_K, Q3_K, Q4_K, Q5_K, Q6_K.
+//
+// A group of 16 or 32 elements has an integer scale (and minimum), under one scale of the block in
+// half precision: x = d * scale[g] * q - dmin * minimum[g]. A byte has bits of elements that are
+// far apart, so that a mask and a shift of a run of bytes give a run of elements: of two bits each,
+// byte l of a run of 32 has elements l, l + 32, l + 64 and l + 96; of four bits each, l and l + 32
+// (in Q6_K, of a run of 64, l and l + 64). Hence the shifts below, which depend on the group.
 #include "tensor/block_codec.h"
 #include "tensor/codec.h"
 

@@ -1,4 +1,8 @@
 // The 32-element formats: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0.
+//
+// Byte j of the nibbles holds element j in its low half and element j + 16 in its high half, so
+// that one mask and one shift of 16 bytes give 32 elements in order. The fifth bits of the Q5
+// formats are a word of 32 bits, element i in bit i.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -1,3 +1,5 @@
+// Rows block by block: `drift` is carried along a row (quantize_drift.h), all else is a block's
+// own.
 #include "tensor/quantize_row.h"
 
 #include <cstring>

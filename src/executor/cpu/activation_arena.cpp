@@ -1,3 +1,6 @@
+// First fit over a list of free ranges, sorted by address. A step takes and gives the same sizes in
+// the same order as the step before, so it gets the same addresses. The lists have room for all
+// that can be free, so that `give` allocates nothing.
 #include "executor/cpu/activation_arena.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,12 @@
+// Weights, activations and steps of the CPU executor; its ops have files of their own.
+//
+// Where a weight lies after load_weight:
+//   a vector (norm, bias)                  decoded to f32, in half-split order
+//   a matrix of a quantised type           packed (packed_weight.h), a copy
+//   a matrix of F32, F16 or BF16           in the file's map, not copied
+//   a matrix of another plain type         decoded to f32
+//   an embedding table                     in the file's map; `embed` decodes the rows it needs
+// A tied embedding of a quantised type is packed for the head and stays in the map for `embed`.
 #include "executor/cpu/cpu_executor.h"
 
 #include <algorithm>

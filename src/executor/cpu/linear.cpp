@@ -1,4 +1,10 @@
-// Linear layers: the rows of all projections of one input are shared out in one go.
+// Linear layers: the rows of all projections of one input are shared out together.
+//
+// Q, K and V are one call, and so are gate and up. So x is quantised (or packed) once, and threads
+// wake up once. The unit of work is a group of 16 rows. The groups of all projections are numbered
+// through, and a thread claims a range of them, which may begin in one projection and end in the
+// next: the small matrices of K and V leave no thread idle. Llama 3.2 1B has 128 groups of Q and 32
+// each of K and V.
 #include <algorithm>
 
 #include "base/check.h"

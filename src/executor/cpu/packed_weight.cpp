@@ -1,3 +1,8 @@
+// Packing: rows of file blocks become the interleaved superblocks of quantized_linear.h.
+//
+// A row is taken apart superblock by superblock (block_codes.h). Then its scales, minima and codes
+// are scattered to the row's place within the group: with four bytes of every 64, from 4 r on, for
+// row r. Threads share out the groups, and one thread writes a whole group.
 #include "executor/cpu/packed_weight.h"
 
 #include <cstring>

@@ -1,3 +1,5 @@
+// Mean, variance and result in three passes. The variance is of the differences to the mean, not
+// mean(x^2) - mean(x)^2, which would cancel.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 

@@ -1,4 +1,13 @@
 // f32 activations to int8, in the tiles that linear_quantized reads.
+//
+// 16 neighbouring columns of a token (half a block) share a scale: with amax the largest magnitude,
+// q = x * 127 / amax, rounded to the nearest even, and x is about q * (amax / 127). Example: of
+// (0.5, -2, 1, 0, …) with amax 2, q is (32, -127, 64, 0, …).
+//
+// A record has more than codes and scales: all that the product needs of a token and that does not
+// depend on the row of the weight. Formats with a minimum add minimum * scale * sum(q); formats
+// whose codes are less 8, 32 or 128 begin their integer sum at -8, -32 or -128 times sum(q).
+// Computed here once, they are read by thousands of rows.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 

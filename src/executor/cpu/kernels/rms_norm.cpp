@@ -1,3 +1,4 @@
+// The mean of squares and then the scaled row: two passes over a row, which stays in the L1 cache.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 

@@ -1,3 +1,5 @@
+// Half-split pairs: element i turns with element i + n_rot / 2, so both are runs of lanes and
+// nothing is shuffled.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/lanes-inl.h"
 
