@@ -11,8 +11,8 @@ DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 # `Class::member`, which the documents tell people to look for.
 MEMBER = re.compile(r"`([A-Z]\w+)::(\w+)[`(]")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:h|hpp|cpp|py|sh|md|txt|cmake))`")
-# What a reader may type: lines that are indented or fenced, and what stands between back quotes.
-BLOCK = re.compile(r"^(?: {4,}\S.*\n)+|^```sh\n[^`]*^```", re.MULTILINE)
+# What a reader may type: fenced blocks, and text between back quotes.
+BLOCK = re.compile(r"^```(?:sh)?\n[^`]*^```", re.MULTILINE)
 QUOTED = re.compile(r"`(make|tools/build\.sh) ([^`]*)`")
 MAKE = re.compile(r"^ *make((?: [a-z][a-z0-9-]*)+)", re.MULTILINE)
 BUILD = re.compile(r"(tools/build\.sh|cmake --build --preset|cmake --preset) (\w[\w-]*)")
