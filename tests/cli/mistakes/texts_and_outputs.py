@@ -104,7 +104,9 @@ WRITING = [
         "limpid quantize tiny.gguf",
         "give the model, the file to write and a type: limpid quantize IN OUT TYPE",
     ),
-    Mistake("limpid quantize tiny.gguf out.gguf q4km", f"unknown type 'q4km'; the types are {TYPES}"),
+    Mistake(
+        "limpid quantize tiny.gguf out.gguf q4km", f"unknown type 'q4km'; the types are {TYPES}"
+    ),
     Mistake(
         "limpid quantize tiny.gguf out.gguf q2_k --imatrix story.txt",
         "story.txt: at byte 0: number of entries: is 1701015119; this is not an importance matrix",
