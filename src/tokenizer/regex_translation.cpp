@@ -26,16 +26,14 @@ struct Class {
   Properties categories = 0;
   CodePointSet characters;
   bool negated = false;
-
-  // Adds a nested class.
-  void add(const Class& other) {
-    if (other.negated) {
-      CodePointSet all(other.categories);
-      all.add(other.characters);
+  void add(const Class& nested) {
+    if (nested.negated) {
+      CodePointSet all(nested.categories);
+      all.add(nested.characters);
       characters.add(all.complement());
     } else {
-      categories |= other.categories;
-      characters.add(other.characters);
+      categories |= nested.categories;
+      characters.add(nested.characters);
     }
   }
 };
