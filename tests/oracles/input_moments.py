@@ -60,7 +60,9 @@ def tokens_of(tokenizer: pathlib.Path, text: str) -> list[int]:
 
 def text_of_the_program() -> str:
     """What `limpid quantize` runs the model on, out of its source."""
-    source = (limpid_program.ROOT / "src" / "model" / "input_means.cpp").read_text(encoding="utf-8")
+    source = (limpid_program.ROOT / "src" / "quantize" / "input_means.cpp").read_text(
+        encoding="utf-8"
+    )
     literal = re.search(r'kText =\n((?:\s*".*"\n?)+);', source)
     # These literals have the escapes of JSON.
     return "".join(json.loads(line) for line in literal[1].split("\n"))
