@@ -48,7 +48,7 @@ class BuiltinCall {
   bool has(size_t i) const { return bound_[i] != nullptr; }
   bool has_value(size_t i) const { return has(i) && !bound_[i]->is(Kind::kNone); }
   const Value& operator[](size_t i) const { return *bound_[i]; }  // only when has(i)
-  Value value_or(size_t i, Value otherwise) const { return has(i) ? *bound_[i] : otherwise; }
+  Value value_or(size_t i, const Value& otherwise) const { return has(i) ? *bound_[i] : otherwise; }
   // The same with a type: a Fault when the argument has another one.
   int64_t integer(size_t i, int64_t otherwise) const;  // `otherwise` also for none
   bool truth(size_t i, bool otherwise) const;

@@ -90,7 +90,9 @@ class Interpreter {
   bool call_test(std::string_view name, const Value& operand, const Arguments& arguments);
   Value get_attribute(const Value& of, std::string_view name);
   Value get_item(const Value& of, const Value& key);
-  void keep_namespace(std::shared_ptr<NamespaceObject> space) { namespaces_.push_back(space); }
+  void keep_namespace(std::shared_ptr<NamespaceObject> space) {
+    namespaces_.push_back(std::move(space));
+  }
   Value undefined(std::string message) { return make_undefined(budget_, std::move(message)); }
 
  private:

@@ -39,6 +39,7 @@ class TracedText;
 class TracedView {
  public:
   TracedView(std::string_view bytes, Origin origin) : bytes_(bytes), origin_(origin) {}
+  // Implicit, as std::string_view is of a std::string. NOLINTNEXTLINE(google-explicit-constructor)
   TracedView(const TracedText& text);
 
   std::string_view bytes() const { return bytes_; }

@@ -78,6 +78,7 @@ struct AttentionState {
 
 // The kernels of one instruction set, as pointers.
 struct Kernels {
+// A type and a name cannot be in parentheses. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define LIMPID_KERNEL(result, name, parameters) result(*name) parameters;
 #include "executor/cpu/kernel_list.h"
 };
