@@ -17,6 +17,7 @@ else
 fi
 echo "-- testing $directory"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/lsan_suppressions.txt:print_suppressions=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
 ctest --test-dir "$directory" --output-on-failure --no-tests=error -j "$jobs" --output-junit "$results" \
