@@ -168,6 +168,8 @@ struct Projection {
   Activation y;  // result, [x.rows, weight.rows]
 };
 
+class GradientOps;
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -202,6 +204,9 @@ class Executor {
   // Gives an activation a name, for executors that show what a step computes (a tap, a trace);
   // others ignore it. layer -1: outside the blocks.
   virtual void observe(std::string_view /*what*/, int64_t /*layer*/, const Activation& /*x*/) {}
+
+  // The backward formulas of the ops, for training; null when the executor has none.
+  virtual GradientOps* gradient_ops() { return nullptr; }
 
   // -- after end_step --
   // Copies an activation to the host; out.size() == rows * cols.

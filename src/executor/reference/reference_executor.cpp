@@ -4,13 +4,18 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "executor/reference/reference_gradients.h"
 #include "tensor/codec.h"
 
 namespace limpid {
 
 ReferenceExecutor::ReferenceExecutor(const ExecutorOptions& options,
                                      std::pmr::memory_resource* memory)
-    : pool_(options.n_threads), memory_(memory) {}
+    : pool_(options.n_threads),
+      memory_(memory),
+      gradients_(std::make_unique<ReferenceGradients>(*this)) {}
+
+ReferenceExecutor::~ReferenceExecutor() = default;
 
 std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options) {
   return std::make_unique<ReferenceExecutor>(options);

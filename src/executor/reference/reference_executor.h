@@ -30,6 +30,7 @@ class ReferenceExecutor final : public Executor {
   // Activations and KV caches come from `memory`, so that a test can hide them from the host.
   explicit ReferenceExecutor(const ExecutorOptions& options = {},
                              std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
+  ~ReferenceExecutor() override;
 
   std::string_view name() const override { return "reference"; }
 
@@ -48,11 +49,14 @@ class ReferenceExecutor final : public Executor {
 
   void read(const Activation& x, std::span<float> out) override;
 
+  GradientOps* gradient_ops() override { return gradients_.get(); }
+
   // For executors that wrap this one.
   reference::Rows rows(const Activation& x);
   const WeightSource& weight(const Weight& handle) const { return weights_[handle.id].source; }
 
  private:
+  friend class ReferenceGradients;
   struct LoadedWeight {
     WeightSource source;
     StoredRows rows;
@@ -81,6 +85,7 @@ class ReferenceExecutor final : public Executor {
   std::vector<LoadedWeight> weights_;
   std::vector<RopeTableData> rope_tables_;
   std::vector<Buffer> buffers_;
+  std::unique_ptr<GradientOps> gradients_;
 };
 
 }  // namespace limpid

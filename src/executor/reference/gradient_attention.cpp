@@ -1,0 +1,84 @@
+// Backward of rope and of attention over whole sequences.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "executor/reference/reference_gradients.h"
+
+namespace limpid {
+
+Activation ReferenceGradients::rope(const RopeTable& table, int64_t head_dim,
+                                    const Activation& dy) {
+  const ReferenceExecutor::RopeTableData& data = ex_.rope_tables_[static_cast<size_t>(table.id)];
+  const int64_t half = table.n_rot / 2;
+  Activation dx = ex_.allocate(dy.rows(), dy.cols());
+  for (int64_t t = 0; t < dy.rows(); ++t) {
+    const double* cos = data.cos.data() + ex_.inputs().positions[t] * half;
+    const double* sin = data.sin.data() + ex_.inputs().positions[t] * half;
+    for (int64_t at = 0; at < dy.cols(); at += head_dim) {
+      const std::span<const float> from = ex_.rows(dy)[t].subspan(at, head_dim);
+      const std::span<float> to = ex_.rows(dx)[t].subspan(at, head_dim);
+      std::ranges::copy(from, to.begin());
+      for (int64_t i = 0; i < half; ++i) {
+        to[i] = static_cast<float>(from[i] * cos[i] + from[i + half] * sin[i]);
+        to[i + half] = static_cast<float>(from[i + half] * cos[i] - from[i] * sin[i]);
+      }
+    }
+  }
+  return dx;
+}
+
+AttentionGradients ReferenceGradients::attention(const Activation& q, const Activation& k,
+                                                 const Activation& v, const Activation& y,
+                                                 const AttentionShape& shape,
+                                                 const Activation& dy) {
+  const StepInputs& inputs = ex_.inputs();
+  const int64_t d = shape.head_dim;
+  const int64_t group = shape.n_heads / shape.n_kv_heads;
+  const auto n_q = static_cast<size_t>(q.rows() * q.cols());
+  const auto n_k = static_cast<size_t>(k.rows() * k.cols());
+  std::vector<double> dq(n_q, 0.0);
+  std::vector<double> dk(n_k, 0.0);
+  std::vector<double> dv(n_k, 0.0);
+  const auto dot = [&](std::span<const float> a, std::span<const float> b) {
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
+    return sum;
+  };
+  std::vector<double> p;
+  for (int64_t t = 0; t < q.rows(); ++t) {
+    const int64_t first = t - inputs.positions[t];  // the row of the sequence's position 0
+    LIMPID_CHECK(ShapeError, first >= 0 && inputs.sequences[first] == inputs.sequences[t],
+                 "[attention] row {} is position {}: the sequence is not whole in this step", t,
+                 inputs.positions[t]);
+    for (int64_t h = 0; h < shape.n_heads; ++h) {
+      const int64_t kv = h / group * d;
+      const auto q_t = ex_.rows(q)[t].subspan(h * d, d);
+      const auto dy_t = ex_.rows(dy)[t].subspan(h * d, d);
+      p.clear();
+      for (int64_t j = first; j <= t; ++j)
+        p.push_back(dot(q_t, ex_.rows(k)[j].subspan(kv, d)) * shape.scale);
+      const double largest = std::ranges::max(p);
+      double total = 0;
+      for (double& score : p) total += score = std::exp(score - largest);
+      const double along_y = dot(dy_t, ex_.rows(y)[t].subspan(h * d, d));
+      for (int64_t j = first; j <= t; ++j) {
+        const double p_j = p[j - first] / total;
+        const double ds = p_j * (dot(dy_t, ex_.rows(v)[j].subspan(kv, d)) - along_y) * shape.scale;
+        for (int64_t i = 0; i < d; ++i) {
+          dv[j * k.cols() + kv + i] += p_j * dy_t[i];
+          dk[j * k.cols() + kv + i] += ds * q_t[i];
+          dq[t * q.cols() + h * d + i] += ds * ex_.rows(k)[j][kv + i];
+        }
+      }
+    }
+  }
+  AttentionGradients result{ex_.allocate(q.rows(), q.cols()), ex_.allocate(k.rows(), k.cols()),
+                            ex_.allocate(k.rows(), k.cols())};
+  std::ranges::copy(dq, ex_.rows(result.dq).data);
+  std::ranges::copy(dk, ex_.rows(result.dk).data);
+  std::ranges::copy(dv, ex_.rows(result.dv).data);
+  return result;
+}
+
+}  // namespace limpid

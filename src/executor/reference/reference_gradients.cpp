@@ -1,0 +1,73 @@
+// Weights and their gradients; the backward ops have files of their own.
+#include "executor/reference/reference_gradients.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+// Where row (of a matrix) or element (of a vector) `i` of the file lies in half-split order.
+int64_t half_split(const WeightSource& source, int64_t i) {
+  return source.row_order == RowOrder::kHalfSplit
+             ? i
+             : half_split_row(i, source.head_dim, source.head_dim);
+}
+
+}  // namespace
+
+void ReferenceGradients::keep_gradient(const Weight& weight, std::span<float> gradient) {
+  const WeightSource& source = ex_.weight(weight);
+  LIMPID_CHECK(ShapeError, std::ssize(gradient) == source.tensor.shape.n_elements(),
+               "[keep_gradient] {} elements for {} {}", gradient.size(), source.name,
+               source.tensor.to_string());
+  LIMPID_CHECK(UnsupportedError, !is_quantized(source.tensor.dtype),
+               "{} is {}: a quantised tensor has no gradient", source.name,
+               source.tensor.to_string());
+  gradients_.resize(std::max(gradients_.size(), static_cast<size_t>(weight.id) + 1));
+  gradients_[static_cast<size_t>(weight.id)] = gradient;
+}
+
+bool ReferenceGradients::keeps_gradient(const Weight& weight) const {
+  const auto id = static_cast<size_t>(weight.id);
+  return weight && id < gradients_.size() && !gradients_[id].empty();
+}
+
+void ReferenceGradients::refresh(const Weight& weight) {
+  ReferenceExecutor::LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
+  if (!loaded.vector.empty()) loaded.vector = decode_vector(loaded.source);
+}
+
+std::vector<float> ReferenceGradients::matrix(const Weight& weight) const {
+  const ReferenceExecutor::LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
+  std::vector<float> values(static_cast<size_t>(weight.rows * weight.cols));
+  for (int64_t r = 0; r < weight.rows; ++r) {
+    decode_row(loaded.source.tensor.dtype, loaded.rows.row(r),
+               {values.data() + half_split(loaded.source, r) * weight.cols,
+                static_cast<size_t>(weight.cols)});
+  }
+  return values;
+}
+
+ReferenceGradients::Sums::Sums(ReferenceGradients& owner, const Weight& weight) {
+  if (!owner.keeps_gradient(weight)) return;
+  gradient_ = owner.gradients_[static_cast<size_t>(weight.id)];
+  source_ = &owner.ex_.weight(weight);
+  cols_ = weight.cols;
+  sums_.assign(gradient_.size(), 0.0);
+}
+
+ReferenceGradients::Sums::~Sums() {
+  if (sums_.empty()) return;
+  // The elements of a vector are put in order as the rows of a matrix are.
+  const int64_t width = source_->use == WeightUse::kVector ? 1 : cols_;
+  const auto n_rows = std::ssize(sums_) / width;
+  for (int64_t r = 0; r < n_rows; ++r) {
+    const double* from = sums_.data() + half_split(*source_, r) * width;
+    for (int64_t i = 0; i < width; ++i) gradient_[r * width + i] += static_cast<float>(from[i]);
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,24 @@
+// The tokens of one step of training.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace limpid {
+
+// Whole sequences, one after another ("ragged"): no padding, and no sequence attends to another.
+struct Batch {
+  std::vector<int32_t> token_ids;  // [n_tokens]
+  std::vector<int32_t> targets;    // [n_tokens], the token that follows; kNoTarget: not learned
+  std::vector<int64_t> lengths;    // [n_sequences], each > 0; their sum is n_tokens
+
+  static constexpr int32_t kNoTarget = -1;
+  int64_t n_tokens() const { return static_cast<int64_t>(token_ids.size()); }
+  int64_t n_targets() const {
+    int64_t n = 0;
+    for (const int32_t target : targets) n += target == kNoTarget ? 0 : 1;
+    return n;
+  }
+};
+
+}  // namespace limpid

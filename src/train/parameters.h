@@ -1,0 +1,32 @@
+// The tensors of a model that learns: values in f32, each with memory for its gradient.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "tensor/tensor.h"
+
+namespace limpid {
+
+struct Parameter {
+  std::string name;               // as in the checkpoint: "blk.0.attn_q.weight"
+  std::shared_ptr<Tensor> value;  // f32, shared with the checkpoint
+  Tensor gradient;                // the same shape; empty when it does not learn
+  bool learns = true;
+
+  // Weight decay applies to matrices only, and not to norms and biases (Loshchilov & Hutter 2019;
+  // the convention of GPT-2 and its successors).
+  bool decays() const { return value->shape().rank() > 1; }
+};
+
+// A copy of a checkpoint whose tensors are f32 tensors in memory, in the checkpoint's order.
+// Everything else (configuration, tokenizer) is shared. Throws ResourceError.
+std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint);
+
+// One parameter for each tensor of such a copy.
+std::vector<Parameter> make_parameters(const Checkpoint& checkpoint);
+
+}  // namespace limpid

@@ -1,0 +1,99 @@
+// Automatic differentiation in reverse mode (Griewank & Walther 2008, chapter 3) over the ops of
+// an executor.
+//
+// A tape wraps an executor. In the forward pass it passes every op on, keeps the operands that the
+// backward formula of the op needs, and writes the op down. `backward` walks the list from its end:
+// each op turns the gradient of its result into gradients of its operands, which are added up where
+// a value was used more than once, and into gradients of its weights. The decoder knows nothing of
+// it: the forward pass of training is the forward pass of inference.
+//
+//   Tape tape(make_cpu_executor());
+//   const DecoderWeights weights = load_weights(checkpoint, spec, tape);
+//   tape.gradients().keep_gradient(weight, memory);             // for each weight that learns
+//   tape.begin_step();
+//   const Activation logits = forward(tape, spec, weights, kv);  // kv: one layer, f32
+//   tape.cross_entropy(logits, targets, losses);
+//   tape.backward();
+//   tape.end_step();
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/delegating_executor.h"
+#include "executor/gradient_ops.h"
+
+namespace limpid {
+
+class Tape final : public DelegatingExecutor {
+ public:
+  // Throws UnsupportedError when the executor has no backward formulas.
+  explicit Tape(std::unique_ptr<Executor> inner);
+
+  GradientOps& gradients() { return *gradients_; }
+
+  Weight load_weight(const WeightSource& source) override;
+  // Every weight with the tensor that it was loaded from.
+  struct LoadedWeight {
+    Weight handle;
+    TensorView tensor;
+    bool is_head = false;
+  };
+  std::span<const LoadedWeight> weights() const { return weights_; }
+
+  void begin_step() override;  // the list is empty again
+
+  // The loss of each row of `logits`, the result of the last op of the forward pass, in nats. With
+  // `want_gradients` it also begins the backward pass: the gradient of sum(factor * loss). The
+  // logits themselves are never computed (GradientOps::cross_entropy), unless they are read.
+  void cross_entropy(const Activation& logits, std::span<const LossTarget> targets,
+                     std::span<double> losses, bool want_gradients = true);
+  // Adds the gradient of every weight that keeps one, and forgets the step. Handles of activations
+  // must not outlive the step.
+  void backward();
+
+#define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
+#include "executor/op_list.h"
+
+  void observe(std::string_view what, int64_t layer, const Activation& x) override;
+  void read(const Activation& x, std::span<float> out) override;
+
+ private:
+  using Gradient = std::shared_ptr<const Activation>;
+  // A value of the forward pass.
+  struct Node {
+    Activation value;               // empty once nobody needs it
+    Gradient gradient;              // so far
+    bool needs_gradient = false;    // something that it was computed from learns
+    bool needed_backwards = false;  // a backward formula reads the value
+  };
+  // An output head whose product waits for the loss.
+  struct Head {
+    int32_t x = -1;
+    int32_t y = -1;
+    Weight weight;
+  };
+
+  void release(int32_t id) noexcept override;
+  Activation keep(Activation value, bool needs_gradient);
+  const Activation& value(const Activation& x) const;
+  // The same, kept until the backward pass.
+  int32_t keep_for_backward(const Activation& x);
+  bool needs_gradient(const Activation& x) const;
+  bool learns(const Weight& weight) const { return gradients_->keeps_gradient(weight); }
+  void add_gradient(int32_t id, Gradient gradient);
+  void add_gradient(int32_t id, Activation gradient);
+  // Writes an op down; `backward` gets the gradient of the result `y`.
+  void record(const Activation& y, std::function<void(const Gradient& dy)> backward);
+  Activation multiply_head(const Activation& x, const Projection& head);
+
+  GradientOps* gradients_;
+  std::vector<LoadedWeight> weights_;  // by id
+  std::vector<Node> nodes_;
+  std::vector<std::function<void()>> record_;
+  Head head_;
+};
+
+}  // namespace limpid

@@ -1,0 +1,130 @@
+#include "train/training_model.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "model/registry.h"
+
+namespace limpid {
+namespace {
+
+int64_t n_kv_blocks(int64_t length) { return (length + kKvBlock - 1) / kKvBlock; }
+
+// Begins a step; its end is reached whatever happens.
+class Step {
+ public:
+  explicit Step(Executor& executor) : executor_(executor) { executor_.begin_step(); }
+  ~Step() { executor_.end_step(); }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+ private:
+  Executor& executor_;
+};
+
+}  // namespace
+
+TrainingModel::TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
+                             const std::function<bool(std::string_view name)>& learns)
+    : checkpoint_(copy_to_f32(checkpoint)),
+      spec_(read_spec(*checkpoint_)),
+      tape_(std::move(executor)),
+      weights_(load_weights(*checkpoint_, spec_, tape_)),
+      parameters_(make_parameters(*checkpoint_)) {
+  if (spec_.position == PositionKind::kRope)
+    weights_.rope = tape_.load_rope(spec_.rope.inverse_frequencies, spec_.n_ctx_train, 1.0);
+  for (Parameter& parameter : parameters_) {
+    parameter.learns = !learns || learns(parameter.name);
+    if (parameter.learns) parameter.gradient = Tensor(DType::kF32, parameter.value->shape());
+  }
+  keep_gradients();
+}
+
+// A weight may be some rows of a tensor (GPT-2 keeps Q, K and V in one), so it is found by the
+// address of its values.
+void TrainingModel::keep_gradients() {
+  for (const Tape::LoadedWeight& weight : tape_.weights()) {
+    const float* values = weight.tensor.f32();
+    for (Parameter& parameter : parameters_) {
+      const std::span<float> all = parameter.value->f32();
+      if (!parameter.learns || values < all.data() || values >= all.data() + all.size()) continue;
+      tape_.gradients().keep_gradient(
+          weight.handle,
+          parameter.gradient.f32().subspan(values - all.data(), weight.tensor.shape.n_elements()));
+    }
+  }
+}
+
+void TrainingModel::zero_gradients() {
+  for (Parameter& parameter : parameters_) std::ranges::fill(parameter.gradient.f32(), 0.0F);
+}
+
+void TrainingModel::refresh() {
+  for (const Tape::LoadedWeight& weight : tape_.weights()) tape_.gradients().refresh(weight.handle);
+}
+
+void TrainingModel::check(const Batch& batch) const {
+  LIMPID_CHECK(ArgumentError, batch.n_targets() > 0, "a batch without a token to predict");
+  LIMPID_CHECK(
+      ArgumentError,
+      std::accumulate(batch.lengths.begin(), batch.lengths.end(), int64_t{0}) == batch.n_tokens() &&
+          batch.targets.size() == batch.token_ids.size(),
+      "a batch of {} tokens with {} targets, whose sequences have other lengths", batch.n_tokens(),
+      batch.targets.size());
+  for (const int64_t length : batch.lengths) {
+    LIMPID_CHECK(ArgumentError, length > 0 && length <= spec_.n_ctx_train,
+                 "a sequence of {} tokens; the model has {} positions", length, spec_.n_ctx_train);
+  }
+  const auto known = [&](int32_t id) { return id >= 0 && id < spec_.vocab_size; };
+  for (size_t t = 0; t < batch.token_ids.size(); ++t) {
+    const int32_t target = batch.targets[t];
+    LIMPID_CHECK(ArgumentError,
+                 known(batch.token_ids[t]) && (target == Batch::kNoTarget || known(target)),
+                 "token {} followed by {} is outside the vocabulary of {}", batch.token_ids[t],
+                 target, spec_.vocab_size);
+  }
+}
+
+void TrainingModel::set_inputs(const Batch& batch) {
+  StepInputs& inputs = tape_.inputs();
+  inputs.clear();
+  inputs.token_ids = batch.token_ids;
+  inputs.block_table_begin.push_back(0);
+  for (size_t s = 0; s < batch.lengths.size(); ++s) {
+    for (int64_t i = 0; i < batch.lengths[s]; ++i) {
+      inputs.positions.push_back(static_cast<int32_t>(i));
+      inputs.sequences.push_back(static_cast<int32_t>(s));
+    }
+    for (int64_t block = 0; block < n_kv_blocks(batch.lengths[s]); ++block)
+      inputs.block_table.push_back(static_cast<int32_t>(inputs.block_table.size()));
+    inputs.block_table_begin.push_back(static_cast<int32_t>(inputs.block_table.size()));
+  }
+  for (size_t t = 0; t < batch.targets.size(); ++t) {
+    if (batch.targets[t] != Batch::kNoTarget) inputs.output_rows.push_back(static_cast<int32_t>(t));
+  }
+}
+
+void TrainingModel::reserve_kv(int64_t n_blocks) {
+  if (kv_ != nullptr && kv_->layout().n_blocks >= n_blocks) return;
+  kv_ =
+      tape_.allocate_kv({1, spec_.n_kv_heads, spec_.head_dim, n_blocks, DType::kF32, DType::kF32});
+}
+
+std::span<const double> TrainingModel::run(const Batch& batch, float factor, bool want_gradients) {
+  check(batch);
+  set_inputs(batch);
+  reserve_kv(static_cast<int64_t>(tape_.inputs().block_table.size()));
+  targets_.clear();
+  for (const int32_t target : batch.targets) {
+    if (target != Batch::kNoTarget) targets_.push_back({target, factor});
+  }
+  losses_.assign(targets_.size(), 0.0);
+  const Step step(tape_);
+  const Activation logits = forward(tape_, spec_, weights_, *kv_);
+  tape_.cross_entropy(logits, targets_, losses_, want_gradients);
+  if (want_gradients) tape_.backward();
+  return losses_;
+}
+
+}  // namespace limpid

@@ -1,0 +1,58 @@
+// A model with the tape around its executor: losses and gradients of batches.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/decoder.h"
+#include "model/decoder_spec.h"
+#include "train/batch.h"
+#include "train/parameters.h"
+#include "train/tape.h"
+
+namespace limpid {
+
+class TrainingModel {
+ public:
+  // Copies the checkpoint's tensors to f32. `learns` says by name which of them learn; by default
+  // all. `executor` must offer gradient ops. Throws as Model::load does, UnsupportedError.
+  TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
+                const std::function<bool(std::string_view name)>& learns = {});
+
+  const DecoderSpec& spec() const { return spec_; }
+  // With the values as they are now; for export and for generation.
+  const Checkpoint& checkpoint() const { return *checkpoint_; }
+  std::span<Parameter> parameters() { return parameters_; }
+
+  // The losses of the batch's targets, in nats, in their order. Throws ArgumentError for tokens
+  // outside the vocabulary, sequences longer than the model's positions, a batch without targets.
+  std::span<const double> losses(const Batch& batch) { return run(batch, 0, false); }
+  // The same, and adds the gradient of factor * sum(losses) to every parameter's gradient.
+  std::span<const double> losses_and_gradients(const Batch& batch, float factor) {
+    return run(batch, factor, true);
+  }
+  void zero_gradients();
+  // After the values were changed: every copy that the executor keeps is renewed.
+  void refresh();
+
+ private:
+  std::span<const double> run(const Batch& batch, float factor, bool want_gradients);
+  void check(const Batch& batch) const;
+  void set_inputs(const Batch& batch);
+  void reserve_kv(int64_t n_blocks);
+  void keep_gradients();
+
+  std::shared_ptr<Checkpoint> checkpoint_;
+  DecoderSpec spec_;
+  Tape tape_;
+  DecoderWeights weights_;
+  std::vector<Parameter> parameters_;
+  std::unique_ptr<KvStorage> kv_;  // one layer: every layer uses it in turn
+  std::vector<LossTarget> targets_;
+  std::vector<double> losses_;
+};
+
+}  // namespace limpid

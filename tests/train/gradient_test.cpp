@@ -1,0 +1,128 @@
+// Gradients of whole models: the reference executor's beside finite differences of the loss, every
+// other executor's beside the reference executor's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "executor/executors.h"
+#include "model/tiny_checkpoint.h"
+#include "train/training_model.h"
+
+namespace limpid {
+namespace {
+
+struct Family {
+  std::string name;
+  testing::TinyShape shape;
+};
+
+// `llama` stores interleaved rows of Q and K; `qwen3` half-split ones, with a norm of each head.
+std::vector<Family> families() {
+  testing::TinyShape llama;
+  llama.n_layers = 2;
+  llama.d_model = 24;
+  llama.n_heads = 4;
+  llama.n_kv_heads = 2;
+  llama.head_dim = 6;
+  llama.d_ff = 20;
+  llama.vocab_size = 19;
+  llama.n_ctx = 128;
+  testing::TinyShape untied = llama;
+  untied.tied = false;
+  untied.biases = true;
+  testing::TinyShape qwen3 = llama;
+  qwen3.architecture = "qwen3";
+  qwen3.qk_norm = true;
+  testing::TinyShape gpt2 = testing::tiny_gpt2_shape();
+  gpt2.n_layers = 2;
+  gpt2.d_model = 20;
+  gpt2.n_heads = gpt2.n_kv_heads = 2;
+  gpt2.head_dim = 10;
+  gpt2.d_ff = 36;
+  gpt2.vocab_size = 19;
+  gpt2.n_ctx = 128;
+  return {{"llama", llama}, {"llama_untied_biases", untied}, {"qwen3", qwen3}, {"gpt2", gpt2}};
+}
+
+// Three sequences, one of them longer than a KV block, some tokens without a target.
+Batch ragged_batch(int64_t vocab_size) {
+  Batch batch;
+  for (const int64_t length : {5, 70, 1}) {
+    batch.lengths.push_back(length);
+    for (int64_t i = 0; i < length; ++i) {
+      const int64_t t = batch.n_tokens();
+      batch.token_ids.push_back(static_cast<int32_t>((t * t + 3 * t) % vocab_size));
+      batch.targets.push_back(t % 7 == 3 ? Batch::kNoTarget
+                                         : static_cast<int32_t>((t * 5 + 1) % vocab_size));
+    }
+  }
+  return batch;
+}
+
+double total(std::span<const double> losses) {
+  double sum = 0;
+  for (const double loss : losses) sum += loss;
+  return sum;
+}
+
+class Gradients : public ::testing::TestWithParam<Family> {};
+
+TEST_P(Gradients, OfTheReferenceAgreeWithFiniteDifferences) {
+  const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
+  TrainingModel model(*checkpoint, make_reference_executor({.n_threads = 1}));
+  const Batch batch = ragged_batch(GetParam().shape.vocab_size);
+  const float factor = 1.0F / static_cast<float>(batch.n_targets());
+  model.losses_and_gradients(batch, factor);
+  for (Parameter& parameter : model.parameters()) {
+    const std::span<float> values = parameter.value->f32();
+    const std::span<const float> gradient = parameter.gradient.f32();
+    double largest = 0;
+    for (const float g : gradient) largest = std::max(largest, std::abs(static_cast<double>(g)));
+    EXPECT_GT(largest, 0) << parameter.name;
+    for (size_t at = 0; at < values.size(); at += 1 + values.size() / 4) {
+      const float original = values[at];
+      const float h = 4e-3F;
+      values[at] = original + h;
+      const double width_above = values[at];
+      model.refresh();
+      const double above = total(model.losses(batch));
+      values[at] = original - h;
+      const double width_below = values[at];
+      model.refresh();
+      const double below = total(model.losses(batch));
+      values[at] = original;
+      model.refresh();
+      EXPECT_NEAR((above - below) * factor / (width_above - width_below), gradient[at],
+                  2e-3 * largest + 2e-5)
+          << parameter.name << " at " << at;
+    }
+  }
+}
+
+TEST_P(Gradients, AddUp) {
+  const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
+  TrainingModel model(*checkpoint, make_reference_executor({.n_threads = 1}));
+  const Batch batch = ragged_batch(GetParam().shape.vocab_size);
+  model.losses_and_gradients(batch, 0.25F);
+  std::vector<float> once;
+  for (const Parameter& p : model.parameters())
+    once.insert(once.end(), p.gradient.f32().begin(), p.gradient.f32().end());
+  model.losses_and_gradients(batch, 0.25F);
+  size_t i = 0;
+  for (const Parameter& p : model.parameters()) {
+    for (const float twice : p.gradient.f32()) {
+      ASSERT_NEAR(twice, 2 * once[i], 1e-6 + 1e-6 * std::abs(twice)) << p.name;
+      ++i;
+    }
+  }
+  model.zero_gradients();
+  for (const Parameter& p : model.parameters()) {
+    for (const float zero : p.gradient.f32()) ASSERT_EQ(zero, 0) << p.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Gradients, ::testing::ValuesIn(families()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace limpid
