@@ -41,7 +41,19 @@ std::vector<Family> families() {
   gpt2.d_ff = 36;
   gpt2.vocab_size = 19;
   gpt2.n_ctx = 128;
-  return {{"llama", llama}, {"llama_untied_biases", untied}, {"qwen3", qwen3}, {"gpt2", gpt2}};
+  testing::TinyShape wide = testing::tiny_gpt2_shape();  // more than one panel in each direction
+  wide.d_model = 80;
+  wide.n_heads = wide.n_kv_heads = 2;
+  wide.head_dim = 40;
+  wide.d_ff = 800;
+  wide.vocab_size = 300;
+  wide.n_ctx = 128;
+  wide.n_layers = 1;
+  return {{"llama", llama},
+          {"llama_untied_biases", untied},
+          {"qwen3", qwen3},
+          {"gpt2", gpt2},
+          {"gpt2_wide", wide}};
 }
 
 // Three sequences, one of them longer than a KV block, some tokens without a target.
@@ -118,6 +130,54 @@ TEST_P(Gradients, AddUp) {
   model.zero_gradients();
   for (const Parameter& p : model.parameters()) {
     for (const float zero : p.gradient.f32()) ASSERT_EQ(zero, 0) << p.name;
+  }
+}
+
+// All gradients of a batch, one parameter after another, and the losses.
+struct Result {
+  std::vector<std::vector<float>> gradients;
+  std::vector<double> losses;
+  bool operator==(const Result&) const = default;
+};
+
+Result gradients_of(const testing::TinyShape& shape, std::unique_ptr<Executor> executor) {
+  const auto checkpoint = testing::tiny_checkpoint(shape);
+  TrainingModel model(*checkpoint, std::move(executor));
+  const Batch batch = ragged_batch(shape.vocab_size);
+  const auto losses = model.losses_and_gradients(batch, 0.01F);
+  Result result;
+  result.losses.assign(losses.begin(), losses.end());
+  for (const Parameter& p : model.parameters())
+    result.gradients.emplace_back(p.gradient.f32().begin(), p.gradient.f32().end());
+  return result;
+}
+
+TEST_P(Gradients, OfTheCpuAgreeWithTheReference) {
+  const Result expected = gradients_of(GetParam().shape, make_reference_executor({.n_threads = 1}));
+  const Result actual = gradients_of(GetParam().shape, make_cpu_executor({.n_threads = 1}));
+  const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
+  for (size_t i = 0; i < expected.losses.size(); ++i)
+    EXPECT_NEAR(actual.losses[i], expected.losses[i], 1e-5) << i;
+  for (size_t p = 0; p < expected.gradients.size(); ++p) {
+    float largest = 0;
+    float difference = 0;
+    for (size_t i = 0; i < expected.gradients[p].size(); ++i) {
+      largest = std::max(largest, std::abs(expected.gradients[p][i]));
+      difference =
+          std::max(difference, std::abs(actual.gradients[p][i] - expected.gradients[p][i]));
+    }
+    EXPECT_LE(difference, 1e-5F * largest) << checkpoint->tensor_order[p];
+  }
+}
+
+TEST_P(Gradients, AreTheSameBitsForAnyThreadsAndInstructionSet) {
+  const Result expected = gradients_of(GetParam().shape, make_cpu_executor({.n_threads = 1}));
+  for (const std::string_view isa : available_isas()) {
+    for (const int n_threads : {1, 2, 5}) {
+      EXPECT_TRUE(expected ==
+                  gradients_of(GetParam().shape, make_cpu_executor({n_threads, std::string(isa)})))
+          << isa << " with " << n_threads << " threads";
+    }
   }
 }
 

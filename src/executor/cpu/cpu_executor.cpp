@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "executor/cpu/cpu_gradients.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -27,7 +28,10 @@ CpuExecutor::CpuExecutor(const ExecutorOptions& options)
     : isa_(choose_isa(options.isa)),
       kernels_(*isa_.kernels),
       pool_(options.n_threads),
-      linear_scratch_(static_cast<uint64_t>(pool_.size()) * kLinearScratch * sizeof(float)) {}
+      linear_scratch_(static_cast<uint64_t>(pool_.size()) * kLinearScratch * sizeof(float)),
+      gradients_(std::make_unique<CpuGradients>(*this)) {}
+
+CpuExecutor::~CpuExecutor() = default;
 
 std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options) {
   return std::make_unique<CpuExecutor>(options);

@@ -22,6 +22,7 @@ class CpuExecutor final : public Executor {
  public:
   // Throws ArgumentError for an instruction set that is not there or a bad number of threads.
   explicit CpuExecutor(const ExecutorOptions& options);
+  ~CpuExecutor() override;
 
   std::string_view name() const override { return "cpu"; }
   std::string_view isa() const { return isa_.name; }
@@ -40,6 +41,7 @@ class CpuExecutor final : public Executor {
 #define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/op_list.h"
 
+  GradientOps* gradient_ops() override { return gradients_.get(); }
   void read(const Activation& x, std::span<float> out) override;
 
   // For tests of the contract: where an activation lies, and how often the arena grew.
@@ -47,10 +49,11 @@ class CpuExecutor final : public Executor {
   const ActivationArena& arena() const { return arena_; }
 
  private:
+  friend class CpuGradients;
   struct LoadedWeight {
     std::string name;
     WeightUse use;
-    TensorView tensor;                 // dtype and shape of `rows`
+    TensorView tensor;                 // dtype and shape of `rows`; of a vector, the file's
     StoredRows rows;                   // in the file, or in `decoded`
     Tensor decoded;                    // of a plain type that no kernel reads
     PackedWeight packed;               // of a quantised type
@@ -112,6 +115,7 @@ class CpuExecutor final : public Executor {
   AlignedBuffer attention_scratch_;   // [threads, attention_floats_]
   AlignedBuffer attention_partials_;  // of attend_split, for any number of its tasks
   int64_t attention_floats_ = 0;
+  std::unique_ptr<GradientOps> gradients_;
 };
 
 }  // namespace limpid

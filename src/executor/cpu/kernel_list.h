@@ -69,6 +69,46 @@ LIMPID_KERNEL(void, scale_elements, (const float* x, float factor, int64_t n, fl
 LIMPID_KERNEL(void, unary, (UnaryKind kind, const float* x, int64_t n, float* y))
 LIMPID_KERNEL(void, swiglu, (const float* gate, const float* up, int64_t n, float* y))
 
+// ---- gradients ----------------------------------------------------------------------------------
+
+// A matrix as multiply_packed reads its left operand: tiles of as many rows as a register tile
+// has, each [depth][rows of a tile], rows beyond the last one 0.
+LIMPID_KERNEL(void, pack_left, (const PackTask& task))
+
+// y[m, j] = sum_k left[m, k] right[k, j]: lanes along j, and each element one chain of
+// multiply-adds in order of k.
+LIMPID_KERNEL(void, multiply_packed, (const MultiplyTask& task))
+
+// sums[j] += sum_t x[t, j], in order of t, for columns [begin, end).
+LIMPID_KERNEL(void, add_rows,
+              (const float* x, int64_t n_rows, int64_t cols, int64_t begin, int64_t end,
+               float* sums))
+
+// dx of rms_norm and of layer_norm (`centred`), with the statistics of each row for
+// norm_weight_gradient.
+LIMPID_KERNEL(void, norm_gradient, (const NormGradientTask& task))
+// dweight[j] += sum_t dy[t, j] * (x[t, j] - mean[t]) * inverse_root[t], for columns [begin, end).
+LIMPID_KERNEL(void, norm_weight_gradient,
+              (const NormGradientTask& task, int64_t begin, int64_t end, float* dweight))
+
+// The rotation by the opposite angle, otherwise as `rope`.
+LIMPID_KERNEL(void, rope_gradient,
+              (const float* dy, const float* cos, const float* sin, int64_t n_heads,
+               int64_t head_dim, int64_t n_rot, float* dx))
+
+// One sequence and one KV head with the query heads that share it.
+LIMPID_KERNEL(void, attention_gradient, (const AttentionGradientTask& task))
+
+LIMPID_KERNEL(void, unary_gradient,
+              (UnaryKind kind, const float* x, const float* dy, int64_t n, float* dx))
+LIMPID_KERNEL(void, swiglu_gradient,
+              (const float* gate, const float* up, const float* dy, int64_t n, float* dgate,
+               float* dup))
+
+// Replaces logits [n] by exp(logit - largest) * factor / sum, and returns largest and sum, of which
+// log(sum) + largest is log(sum_v exp(logit_v)).
+LIMPID_KERNEL(SoftmaxSums, softmax, (float* logits, int64_t n, float factor))
+
 // ---- limits of the machine ----------------------------------------------------------------------
 
 // Independent multiply-adds on registers. Return how many they did; their time is the caller's to

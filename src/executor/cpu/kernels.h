@@ -76,6 +76,99 @@ struct AttentionState {
   float* accumulator = nullptr;  // [n, padded_head_dim]
 };
 
+// The left operand of a product: element (m, k) is x[m * stride + k], or x[k * stride + m] when
+// `transposed`.
+struct PackTask {
+  const float* x = nullptr;
+  int64_t stride = 0;
+  int64_t rows = 0;
+  int64_t depth = 0;
+  bool transposed = false;
+  // > 0: the index that runs within a row of x counts rows of a weight whose heads of this many are
+  // interleaved pairs, while x has them half-split.
+  int64_t interleaved_head_dim = 0;
+  int64_t row_begin = 0;  // a multiple of kLeftRowGrain
+  int64_t row_end = 0;
+  float* packed = nullptr;  // packed_left_floats(rows, depth)
+};
+// Rows that a thread packs or multiplies together: whole tiles of every instruction set.
+inline constexpr int64_t kLeftRowGrain = 24;
+constexpr int64_t packed_left_floats(int64_t rows, int64_t depth) {
+  return (rows + kLeftRowGrain - 1) / kLeftRowGrain * kLeftRowGrain * depth;
+}
+
+// Rows [row_begin, row_end) and columns [col_begin, col_end) of y = left * right.
+struct MultiplyTask {
+  const float* left = nullptr;  // as pack_left writes it
+  int64_t depth = 0;
+  const float* right = nullptr;  // [depth, right_stride]
+  int64_t right_stride = 0;
+  int64_t cols = 0;
+  float* y = nullptr;  // [rows, y_stride]
+  int64_t y_stride = 0;
+  bool add = false;       // to what y has; otherwise y is overwritten
+  int64_t rows = 0;       // of left and y
+  int64_t row_begin = 0;  // a multiple of kLeftRowGrain
+  int64_t row_end = 0;
+  int64_t col_begin = 0;  // a multiple of kRightColGrain
+  int64_t col_end = 0;
+  float* scratch = nullptr;  // of this thread, kMultiplyScratch floats
+};
+inline constexpr int64_t kRightColGrain = 32;
+// A panel of the right operand, 32 KiB: it stays in the L1 cache.
+inline constexpr int64_t kMultiplyDepth = 256;
+inline constexpr int64_t kMultiplyScratch = kMultiplyDepth * kRightColGrain;
+
+// n_rows rows of `cols` elements.
+struct NormGradientTask {
+  const float* x = nullptr;
+  const float* dy = nullptr;
+  const float* weight = nullptr;  // [cols]
+  int64_t n_rows = 0;
+  int64_t cols = 0;
+  float eps = 0;
+  bool centred = false;  // layer_norm
+  float* dx = nullptr;
+  float* mean = nullptr;          // [n_rows], 0 unless centred
+  float* inverse_root = nullptr;  // [n_rows]
+};
+
+// Pointers are to the first token of the sequence and the first column of the head(s).
+struct AttentionGradientTask {
+  const float* q = nullptr;  // [n_tokens, q_stride], as y, dy, dq
+  const float* k = nullptr;  // [n_tokens, kv_stride], as v, dk, dv
+  const float* v = nullptr;
+  const float* y = nullptr;
+  const float* dy = nullptr;
+  float* dq = nullptr;
+  float* dk = nullptr;
+  float* dv = nullptr;
+  int64_t n_tokens = 0;
+  int64_t q_stride = 0;
+  int64_t kv_stride = 0;
+  int64_t head_dim = 0;
+  int64_t group = 0;  // query heads
+  float scale = 0;
+  float* scratch = nullptr;  // attention_gradient_floats(n_tokens, head_dim)
+};
+inline constexpr int64_t kGradientQueries = 48;  // queries that go through the keys together
+inline constexpr int64_t kGradientKeys = 96;
+[[gnu::always_inline]] constexpr int64_t padded_keys(int64_t n_tokens) {
+  return (n_tokens + kGradientKeys - 1) / kGradientKeys * kGradientKeys;
+}
+// K and V transposed, the queries and their dy transposed, one strip of probabilities, two blocks
+// of score gradients.
+constexpr int64_t attention_gradient_floats(int64_t n_tokens, int64_t head_dim) {
+  return 2 * head_dim * padded_keys(n_tokens) + 2 * head_dim * kGradientQueries +
+         kGradientQueries * padded_keys(n_tokens) + 2 * kGradientQueries * kGradientKeys +
+         kGradientQueries;
+}
+
+struct SoftmaxSums {
+  float largest = 0;
+  float sum = 0;
+};
+
 // The kernels of one instruction set, as pointers.
 struct Kernels {
 // A type and a name cannot be in parentheses. NOLINTNEXTLINE(bugprone-macro-parentheses)

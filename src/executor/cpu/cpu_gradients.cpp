@@ -1,0 +1,37 @@
+// Weights and their gradients; the backward ops have files of their own.
+#include "executor/cpu/cpu_gradients.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+
+void CpuGradients::keep_gradient(const Weight& weight, std::span<float> gradient) {
+  const LoadedWeight& source = loaded(weight);
+  LIMPID_CHECK(ShapeError, std::ssize(gradient) == source.tensor.shape.n_elements(),
+               "[keep_gradient] {} elements for {} {}", gradient.size(), source.name,
+               source.tensor.to_string());
+  LIMPID_CHECK(
+      UnsupportedError, source.tensor.dtype == DType::kF32 && source.rows.ranges().size() <= 1,
+      "{} is {}: only f32 tensors have a gradient", source.name, source.tensor.to_string());
+  gradients_.resize(std::max(gradients_.size(), static_cast<size_t>(weight.id) + 1));
+  gradients_[static_cast<size_t>(weight.id)] = gradient;
+}
+
+std::span<float> CpuGradients::gradient(const Weight& weight) const {
+  const auto id = static_cast<size_t>(weight.id);
+  return weight && id < gradients_.size() ? gradients_[id] : std::span<float>{};
+}
+
+void CpuGradients::refresh(const Weight& weight) {
+  LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
+  if (loaded.use != WeightUse::kVector) return;  // matrices of f32 are read where they are
+  const RowOrder order =
+      loaded.interleaved_head_dim > 0 ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
+  loaded.vector =
+      decode_vector({loaded.name, loaded.tensor, loaded.use, order, loaded.interleaved_head_dim});
+}
+
+}  // namespace limpid

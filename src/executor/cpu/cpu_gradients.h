@@ -1,0 +1,101 @@
+// The backward ops of the CPU executor. Threads share the rows or columns of a result, and one
+// element is always summed by one thread in one order, so no result depends on their number. A
+// backward op has the file gradient_NAME.cpp beside its forward op.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "executor/cpu/cpu_executor.h"
+#include "executor/gradient_ops.h"
+
+namespace limpid {
+
+class CpuGradients final : public GradientOps {
+ public:
+  explicit CpuGradients(CpuExecutor& executor) : ex_(executor) {}
+
+  void keep_gradient(const Weight& weight, std::span<float> gradient) override;
+  bool keeps_gradient(const Weight& weight) const override { return !gradient(weight).empty(); }
+  void refresh(const Weight& weight) override;
+
+  void embed(const Weight& table, const Activation& dy) override;
+  void embed_positions(const Weight& table, const Activation& dy) override;
+  Activation rms_norm(const Activation& x, const Weight& weight, float eps,
+                      const Activation& dy) override;
+  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
+                        const Activation& dy) override;
+  Activation linear(const Activation& x, std::span<const ProjectionGradient> projections,
+                    bool want_dx) override;
+  Activation rope(const RopeTable& table, int64_t head_dim, const Activation& dy) override;
+  AttentionGradients attention(const Activation& q, const Activation& k, const Activation& v,
+                               const Activation& y, const AttentionShape& shape,
+                               const Activation& dy) override;
+  SwigluGradients swiglu(const Activation& gate, const Activation& up,
+                         const Activation& dy) override;
+  Activation unary(UnaryKind kind, const Activation& x, const Activation& dy) override;
+  Activation select_outputs(const Activation& dy) override;
+  Activation cross_entropy(const Activation& x, const Weight& head,
+                           std::span<const LossTarget> targets, std::span<double> losses,
+                           bool want_gradients) override;
+
+ private:
+  using LoadedWeight = CpuExecutor::LoadedWeight;
+  // A product y = left * right of matrices in plain rows.
+  struct Product {
+    PackTask left;  // but for its range and memory
+    const float* right = nullptr;
+    int64_t right_stride = 0;
+    int64_t cols = 0;
+    float* y = nullptr;  // [left.rows, cols]
+    bool add = false;
+  };
+
+  const LoadedWeight& loaded(const Weight& weight) const {
+    return ex_.weights_[static_cast<size_t>(weight.id)];
+  }
+  std::span<float> gradient(const Weight& weight) const;
+  Activation like(const Activation& x) { return ex_.allocate(x.rows(), x.cols()); }
+  float* data(const Activation& x) { return ex_.data(x); }
+  void multiply(const Product& product);
+  // dx [n_tokens, weight.cols] = (or +=) dy W.
+  void add_dx(const Weight& weight, const Activation& dy, const Activation& dx, bool add);
+  // dW += dy^T x.
+  void add_dweight(const Weight& weight, const Activation& x, const Activation& dy);
+  // db += the sum of dy's rows.
+  void add_dvector(const Weight& vector, const Activation& dy);
+  // Calls body(gradient, begin, end) for ranges of the columns of a vector that learns, with memory
+  // in half-split order.
+  template <class Body>
+  void for_vector(const Weight& vector, Body&& body);
+  void scatter(const Weight& table, std::span<const int32_t> ids, const Activation& dy);
+  Activation norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
+                  const Activation& dy, bool centred);
+
+  CpuExecutor& ex_;
+  std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
+};
+
+// Interleaved pairs (row_order.h) are computed in memory of their own and put in order at the end.
+template <class Body>
+void CpuGradients::for_vector(const Weight& vector, Body&& body) {
+  constexpr int64_t kColumns = 64;
+  const std::span<float> stored = gradient(vector);
+  if (stored.empty()) return;
+  const int64_t pairs_of = loaded(vector).interleaved_head_dim;
+  const Activation moved = ex_.allocate(1, pairs_of > 0 ? std::ssize(stored) : 1);
+  float* sums = stored.data();
+  if (pairs_of > 0) {
+    sums = data(moved);
+    for (int64_t i = 0; i < std::ssize(stored); ++i)
+      sums[half_split_row(i, pairs_of, pairs_of)] = stored[i];
+  }
+  ex_.pool_.for_ranges(std::ssize(stored), kColumns,
+                       [&](int64_t begin, int64_t end, int /*thread*/) { body(sums, begin, end); });
+  if (pairs_of > 0) {
+    for (int64_t i = 0; i < std::ssize(stored); ++i)
+      stored[i] = sums[half_split_row(i, pairs_of, pairs_of)];
+  }
+}
+
+}  // namespace limpid

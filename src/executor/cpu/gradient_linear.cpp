@@ -1,0 +1,132 @@
+// Backward of `linear`, and the output head with its loss.
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "executor/cpu/cpu_gradients.h"
+
+namespace limpid {
+namespace {
+
+// Rows of the head's input whose logits are held at once: 64 rows of Llama 3's 128,256 logits take
+// 33 MB. The bits of dW depend on it.
+constexpr int64_t kLossRows = 64;
+// Rows of y that one thread computes at a time: their part of the left operand stays in its caches.
+constexpr int64_t kRowsAtOnce = 768;
+static_assert(kRowsAtOnce % kLeftRowGrain == 0);
+
+}  // namespace
+
+// The left operand is packed by all threads together. Then they share y as blocks of kRowsAtOnce
+// rows times kRightColGrain columns, block of rows by block of rows.
+void CpuGradients::multiply(const Product& product) {
+  PackTask pack = product.left;
+  const Activation packed = ex_.allocate(1, packed_left_floats(pack.rows, pack.depth));
+  pack.packed = data(packed);
+  ex_.pool_.for_ranges(pack.rows, kLeftRowGrain, [&](int64_t begin, int64_t end, int /*thread*/) {
+    PackTask part = pack;
+    part.row_begin = begin;
+    part.row_end = end;
+    ex_.kernels_.pack_left(part);
+  });
+  const int64_t n_panels = (product.cols + kRightColGrain - 1) / kRightColGrain;
+  const int64_t n_blocks = (pack.rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  MultiplyTask all{pack.packed,  pack.depth, product.right, product.right_stride,
+                   product.cols, product.y,  product.cols,  product.add};
+  all.rows = pack.rows;
+  ex_.pool_.for_ranges(n_blocks * n_panels, 1, [&](int64_t begin, int64_t end, int thread) {
+    MultiplyTask task = all;
+    task.scratch = ex_.linear_scratch(thread);
+    while (begin < end) {
+      const int64_t block = begin / n_panels;
+      const int64_t last = std::min(end, (block + 1) * n_panels);
+      task.row_begin = block * kRowsAtOnce;
+      task.row_end = std::min(pack.rows, task.row_begin + kRowsAtOnce);
+      task.col_begin = (begin - block * n_panels) * kRightColGrain;
+      task.col_end = std::min(product.cols, (last - block * n_panels) * kRightColGrain);
+      ex_.kernels_.multiply_packed(task);
+      begin = last;
+    }
+  });
+}
+
+void CpuGradients::add_dx(const Weight& weight, const Activation& dy, const Activation& dx,
+                          bool add) {
+  const LoadedWeight& w = loaded(weight);
+  Product product;
+  product.left = {data(dy), dy.cols(), dy.rows(), weight.rows, false, w.interleaved_head_dim};
+  product.right = w.tensor.f32();
+  product.right_stride = product.cols = weight.cols;
+  product.y = data(dx);
+  product.add = add;
+  multiply(product);
+}
+
+void CpuGradients::add_dweight(const Weight& weight, const Activation& x, const Activation& dy) {
+  const std::span<float> sums = gradient(weight);
+  if (sums.empty()) return;
+  Product product;
+  product.left = {data(dy),  dy.cols(), weight.rows,
+                  dy.rows(), true,      loaded(weight).interleaved_head_dim};
+  product.right = data(x);
+  product.right_stride = product.cols = weight.cols;
+  product.y = sums.data();
+  product.add = true;
+  multiply(product);
+}
+
+void CpuGradients::add_dvector(const Weight& vector, const Activation& dy) {
+  for_vector(vector, [&](float* sums, int64_t begin, int64_t end) {
+    ex_.kernels_.add_rows(data(dy), dy.rows(), dy.cols(), begin, end, sums);
+  });
+}
+
+Activation CpuGradients::linear(const Activation& x,
+                                std::span<const ProjectionGradient> projections, bool want_dx) {
+  for (const ProjectionGradient& p : projections) {
+    add_dweight(p.weight, x, *p.dy);
+    add_dvector(p.bias, *p.dy);
+  }
+  if (!want_dx) return {};
+  Activation dx = ex_.allocate(projections[0].dy->rows(), projections[0].weight.cols);
+  for (size_t p = 0; p < projections.size(); ++p)
+    add_dx(projections[p].weight, *projections[p].dy, dx, p > 0);
+  return dx;
+}
+
+Activation CpuGradients::cross_entropy(const Activation& x, const Weight& head,
+                                       std::span<const LossTarget> targets,
+                                       std::span<double> losses, bool want_gradients) {
+  LIMPID_CHECK(ShapeError, std::ssize(targets) == x.rows() && losses.size() == targets.size(),
+               "[cross_entropy] {} targets and {} losses for {} rows", targets.size(),
+               losses.size(), x.rows());
+  Activation dx;
+  if (want_gradients) dx = like(x);
+  for (int64_t first = 0; first < x.rows(); first += kLossRows) {
+    const int64_t n = std::min(kLossRows, x.rows() - first);
+    const Activation rows = ex_.allocate(n, x.cols());
+    std::copy_n(data(x) + first * x.cols(), n * x.cols(), data(rows));
+    Projection projection{head, {}, {}};
+    ex_.linear(rows, {&projection, 1});
+    float* logits = data(projection.y);
+    ex_.pool_.for_ranges(n, 1, [&](int64_t begin, int64_t end, int /*thread*/) {
+      for (int64_t t = begin; t < end; ++t) {
+        const auto [token, factor] = targets[static_cast<size_t>(first + t)];
+        float* row = logits + t * head.rows;
+        const float logit = row[token];
+        const SoftmaxSums sums = ex_.kernels_.softmax(row, head.rows, factor);
+        row[token] -= factor;
+        losses[static_cast<size_t>(first + t)] =
+            std::log(static_cast<double>(sums.sum)) + sums.largest - logit;
+      }
+    });
+    if (!want_gradients) continue;
+    add_dweight(head, rows, projection.y);
+    const Activation part = ex_.allocate(n, x.cols());
+    add_dx(head, projection.y, part, false);
+    std::copy_n(data(part), n * x.cols(), data(dx) + first * x.cols());
+  }
+  return dx;
+}
+
+}  // namespace limpid

@@ -1,0 +1,139 @@
+// Backward of attention over one whole sequence, for one KV head.
+//
+// The probabilities are computed again, for kGradientQueries queries at a time: a strip [queries,
+// keys] is the most that is ever held of the [T, T] matrix. In terms of matrices, for one strip
+// with S = scale Q K^T and P = softmax(S), each row up to its own position:
+//   dP = dY V^T     dS = P * (dP - D)     D[i] = dy[i] . y[i]
+//   dV += P^T dY    dK += scale dS^T Q    dQ = scale dS K
+// (Dao et al. 2022, arXiv:2205.14135, algorithm 4.) K and V are transposed once, so that every one
+// of the five products has its right operand in rows.
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/kernels/math-inl.h"
+#include "executor/cpu/kernels/product_tile-inl.h"
+
+namespace limpid::LIMPID_ISA {
+namespace {
+
+// to [cols, to_step] = the transpose of from [rows, from_step]; columns from `rows` to to_rows are
+// 0.
+void transpose(const float* from, int64_t from_step, int64_t rows, int64_t cols, float* to,
+               int64_t to_step, int64_t to_rows) {
+  for (int64_t j = 0; j < cols; ++j) {
+    for (int64_t i = 0; i < to_rows; ++i)
+      to[j * to_step + i] = i < rows ? from[i * from_step + j] : 0.0F;
+  }
+}
+
+float dot(const float* a, const float* b, int64_t n) {
+  F32x16 sum = zero();
+  for (int64_t i = 0; i < n; i += kLanes) sum = fma(load_at(a, i, n), load_at(b, i, n), sum);
+  return reduce_add(sum);
+}
+
+struct Strip {
+  const AttentionGradientTask& task;
+  int64_t n_keys;        // padded_keys(n_tokens)
+  float* keys;           // K transposed, [head_dim, n_keys]
+  float* values;         // V transposed
+  float* queries;        // of the strip, transposed, [head_dim, kGradientQueries]
+  float* dys;            // the same of dy
+  float* probabilities;  // [kGradientQueries, n_keys]
+  float* dscores;        // [kGradientQueries, kGradientKeys]
+  float* dscores_transposed;
+  float* along_y;  // [kGradientQueries], D
+};
+
+// Row i of the strip sees n keys: softmax(scale * s) over them, 0 up to `end`.
+void softmax_row(float* row, int64_t n, int64_t end, float scale) {
+  for (int64_t j = 0; j < n; j += kLanes)
+    store_at(mul(load_at(row, j, n), broadcast(scale)), row, j, n);
+  for (int64_t j = n; j < end; ++j) row[j] = 0;
+  softmax(row, n, 1.0F);
+}
+
+// The scores of queries [first, first + n) with all keys that one of them sees, as probabilities.
+void compute_probabilities(const Strip& s, int64_t first, int64_t n) {
+  const int64_t n_visible = first + n;
+  const int64_t end = (n_visible + kTileCols - 1) / kTileCols * kTileCols;  // <= n_keys
+  multiply_block({s.queries, kGradientQueries, s.keys, s.n_keys, s.task.head_dim, s.probabilities,
+                  s.n_keys, n, end, false});
+  for (int64_t i = 0; i < n; ++i)
+    softmax_row(s.probabilities + i * s.n_keys, first + i + 1, end, s.task.scale);
+}
+
+// dscores = P * (dP - D) * scale for the keys from `key`, and its transpose.
+void compute_dscores(const Strip& s, int64_t n, int64_t key, int64_t n_block) {
+  const int64_t end = (n_block + kTileCols - 1) / kTileCols * kTileCols;
+  multiply_block({s.dys, kGradientQueries, s.values + key, s.n_keys, s.task.head_dim, s.dscores,
+                  kGradientKeys, n, end, false});
+  for (int64_t i = 0; i < n; ++i) {
+    const float* p = s.probabilities + i * s.n_keys + key;
+    float* row = s.dscores + i * kGradientKeys;
+    for (int64_t j = 0; j < n_block; j += kLanes) {
+      const F32x16 difference = sub(load(row + j), broadcast(s.along_y[i]));
+      store_at(mul(mul(load_at(p, j, n_block), difference), broadcast(s.task.scale)), row, j,
+               n_block);
+    }
+  }
+  transpose(s.dscores, kGradientKeys, n, n_block, s.dscores_transposed, kGradientQueries, n);
+}
+
+// Queries [first, first + n) of one head, whose q, y, dy and dq begin `offset` columns on.
+void strip_gradient(const Strip& s, int64_t offset, int64_t first, int64_t n) {
+  const AttentionGradientTask& task = s.task;
+  const int64_t d = task.head_dim;
+  const int64_t at = first * task.q_stride + offset;
+  transpose(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
+  transpose(task.dy + at, task.q_stride, n, d, s.dys, kGradientQueries, kGradientQueries);
+  for (int64_t i = 0; i < n; ++i)
+    s.along_y[i] = dot(task.dy + at + i * task.q_stride, task.y + at + i * task.q_stride, d);
+  compute_probabilities(s, first, n);
+  for (int64_t key = 0; key < first + n; key += kGradientKeys) {
+    const int64_t n_block = first + n - key < kGradientKeys ? first + n - key : kGradientKeys;
+    compute_dscores(s, n, key, n_block);
+    const int64_t kv = key * task.kv_stride;
+    multiply_block({s.probabilities + key, s.n_keys, task.dy + at, task.q_stride, n, task.dv + kv,
+                    task.kv_stride, n_block, d, true});
+    multiply_block({s.dscores, kGradientKeys, task.q + at, task.q_stride, n, task.dk + kv,
+                    task.kv_stride, n_block, d, true});
+    multiply_block({s.dscores_transposed, kGradientQueries, task.k + kv, task.kv_stride, n_block,
+                    task.dq + at, task.q_stride, n, d, key > 0});
+  }
+}
+
+void zero_rows(float* x, int64_t n_rows, int64_t stride, int64_t cols) {
+  for (int64_t t = 0; t < n_rows; ++t) {
+    for (int64_t i = 0; i < cols; ++i) x[t * stride + i] = 0;
+  }
+}
+
+}  // namespace
+
+void attention_gradient(const AttentionGradientTask& task) {
+  const int64_t n_keys = padded_keys(task.n_tokens);
+  const int64_t d = task.head_dim;
+  float* free = task.scratch;
+  const auto take = [&](int64_t n) { return (free += n) - n; };
+  Strip s{task,
+          n_keys,
+          take(d * n_keys),
+          take(d * n_keys),
+          take(d * kGradientQueries),
+          take(d * kGradientQueries),
+          take(kGradientQueries * n_keys),
+          take(kGradientQueries * kGradientKeys),
+          take(kGradientQueries * kGradientKeys),
+          take(kGradientQueries)};
+  transpose(task.k, task.kv_stride, task.n_tokens, d, s.keys, n_keys, n_keys);
+  transpose(task.v, task.kv_stride, task.n_tokens, d, s.values, n_keys, n_keys);
+  zero_rows(task.dk, task.n_tokens, task.kv_stride, d);
+  zero_rows(task.dv, task.n_tokens, task.kv_stride, d);
+  for (int64_t head = 0; head < task.group; ++head) {
+    for (int64_t first = 0; first < task.n_tokens; first += kGradientQueries) {
+      const int64_t left = task.n_tokens - first;
+      strip_gradient(s, head * d, first, left < kGradientQueries ? left : kGradientQueries);
+    }
+  }
+}
+
+}  // namespace limpid::LIMPID_ISA

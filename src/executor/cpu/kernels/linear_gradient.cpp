@@ -1,0 +1,75 @@
+// The products of the backward pass of `linear`: dx = dy W and dW = dy^T x.
+//
+// Both have a right operand that lies in rows (W, x), so one kernel serves them. The left operand
+// (dy, or dy transposed) is packed once for all threads, in tiles that are read as one stream. Of
+// the right operand a thread copies a panel of kMultiplyDepth rows and one tile's columns at a time
+// into the L1 cache, and all tiles of the left operand meet it there (Goto & van de Geijn 2008).
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/kernels/product_tile-inl.h"
+#include "tensor/row_order.h"
+
+namespace limpid::LIMPID_ISA {
+namespace {
+
+static_assert(kLeftRowGrain % kTileRows == 0 && kRightColGrain % kTileCols == 0);
+
+// Rows [k, k + depth) of the columns from `col`, [depth][kTileCols], 0 beyond the last column.
+void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
+  const float* from = task.right + k * task.right_stride + col;
+  float* to = task.scratch;
+  const int64_t n = task.cols - col;
+  for (int64_t i = 0; i < depth; ++i, from += task.right_stride, to += kTileCols) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kTileVectors; ++v)
+      store(n >= kTileCols ? load(from + v * kLanes)
+                           : load_partial(from + v * kLanes, n - v * kLanes),
+            to + v * kLanes);
+  }
+}
+
+}  // namespace
+
+void pack_left(const PackTask& task) {
+  for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
+    float* to = task.packed + row * task.depth;
+    const int64_t n = task.rows - row < kTileRows ? task.rows - row : kTileRows;
+    for (int64_t k = 0; k < task.depth; ++k, to += kTileRows) {
+      const auto column = [&](int64_t i) {
+        return task.interleaved_head_dim == 0
+                   ? i
+                   : half_split_row(i, task.interleaved_head_dim, task.interleaved_head_dim);
+      };
+      for (int64_t m = 0; m < kTileRows; ++m) {
+        to[m] = m >= n            ? 0.0F
+                : task.transposed ? task.x[k * task.stride + column(row + m)]
+                                  : task.x[(row + m) * task.stride + column(k)];
+      }
+    }
+  }
+}
+
+void multiply_packed(const MultiplyTask& task) {
+  for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
+    const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
+    for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
+      copy_panel(task, k, depth, col);
+      for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
+        multiply_tile({task.left + row * task.depth + k * kTileRows, kTileRows, task.scratch,
+                       kTileCols, depth, task.y + row * task.y_stride + col, task.y_stride,
+                       task.row_end - row < kTileRows ? task.row_end - row : kTileRows,
+                       task.cols - col, task.add || k > 0});
+      }
+    }
+  }
+}
+
+void add_rows(const float* x, int64_t n_rows, int64_t cols, int64_t begin, int64_t end,
+              float* sums) {
+  for (int64_t j = begin; j < end; j += kLanes) {
+    F32x16 sum = load_at(sums, j, end);
+    for (int64_t t = 0; t < n_rows; ++t) sum = add(sum, load_at(x + t * cols, j, end));
+    store_at(sum, sums, j, end);
+  }
+}
+
+}  // namespace limpid::LIMPID_ISA

@@ -1,0 +1,105 @@
+// Backward of the functions of one element, and the softmax of the loss.
+#include "executor/cpu/kernels.h"
+#include "executor/cpu/kernels/math-inl.h"
+
+namespace limpid::LIMPID_ISA {
+namespace {
+
+LIMPID_INLINE F32x16 logistic(F32x16 x) {
+  return div(broadcast(1.0F), add(broadcast(1.0F), exp(negate(x))));
+}
+
+// s + x s (1 - s)
+LIMPID_INLINE F32x16 silu_derivative(F32x16 x) {
+  const F32x16 s = logistic(x);
+  return fma(mul(x, s), sub(broadcast(1.0F), s), s);
+}
+
+// gelu_tanh is x s(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): s + x s (1 - s) 2u'. Far out x s
+// would be infinity * 0; |x| <= 15 loses nothing, since s is 0 or 1 there.
+LIMPID_INLINE F32x16 gelu_tanh_derivative(F32x16 x) {
+  x = min(broadcast(15.0F), max(broadcast(-15.0F), x));
+  const F32x16 square = mul(x, x);
+  const F32x16 root = broadcast(1.5957691216F);  // 2 sqrt(2/pi)
+  const F32x16 s = logistic(mul(root, fma(mul(square, broadcast(0.044715F)), x, x)));
+  const F32x16 slope = mul(root, fma(square, broadcast(0.134145F), broadcast(1.0F)));
+  return fma(mul(mul(x, s), sub(broadcast(1.0F), s)), slope, s);
+}
+
+// Phi(x) + x e^(-x^2 / 2) / sqrt(2 pi)
+LIMPID_INLINE F32x16 gelu_erf_derivative(F32x16 x) {
+  const F32x16 tail = normal_tail(min(broadcast(15.0F), abs(x)));
+  const F32x16 phi = select_less(x, zero(), tail, sub(broadcast(1.0F), tail));
+  const F32x16 near = min(broadcast(15.0F), max(broadcast(-15.0F), x));
+  const F32x16 density = mul(exp(mul(mul(near, near), broadcast(-0.5F))), broadcast(0.3989422804F));
+  return fma(near, density, phi);
+}
+
+LIMPID_INLINE F32x16 relu_derivative(F32x16 x) {
+  return select_less(zero(), x, broadcast(1.0F), zero());
+}
+
+template <class Function>
+LIMPID_INLINE void times_derivative(const float* x, const float* dy, int64_t n, float* dx,
+                                    Function derivative) {
+  for (int64_t i = 0; i < n; i += kLanes)
+    store_at(mul(load_at(dy, i, n), derivative(load_at(x, i, n))), dx, i, n);
+}
+
+}  // namespace
+
+void unary_gradient(UnaryKind kind, const float* x, const float* dy, int64_t n, float* dx) {
+  switch (kind) {
+    case UnaryKind::kSilu:
+      return times_derivative(
+          x, dy, n, dx, [](F32x16 v) __attribute__((always_inline)) { return silu_derivative(v); });
+    case UnaryKind::kGeluTanh:
+      return times_derivative(
+          x, dy, n, dx,
+          [](F32x16 v) __attribute__((always_inline)) { return gelu_tanh_derivative(v); });
+    case UnaryKind::kGeluErf:
+      return times_derivative(
+          x, dy, n, dx,
+          [](F32x16 v) __attribute__((always_inline)) { return gelu_erf_derivative(v); });
+    case UnaryKind::kRelu:
+      return times_derivative(
+          x, dy, n, dx, [](F32x16 v) __attribute__((always_inline)) { return relu_derivative(v); });
+  }
+}
+
+void swiglu_gradient(const float* gate, const float* up, const float* dy, int64_t n, float* dgate,
+                     float* dup) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const F32x16 g = load_at(gate, i, n);
+    const F32x16 d = load_at(dy, i, n);
+    store_at(mul(mul(d, load_at(up, i, n)), silu_derivative(g)), dgate, i, n);
+    store_at(mul(d, silu(g)), dup, i, n);
+  }
+}
+
+// A sum of 128,256 numbers in one chain for each lane would lose half of the digits of f32 that the
+// loss is printed with; chains of kChain are summed instead.
+SoftmaxSums softmax(float* logits, int64_t n, float factor) {
+  constexpr int64_t kChain = 64 * kLanes;
+  F32x16 largest_lanes = broadcast(logits[0]);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) largest_lanes = max(load(logits + i), largest_lanes);
+  float largest = reduce_max(largest_lanes);
+  for (; i < n; ++i) largest = logits[i] > largest ? logits[i] : largest;
+  F32x16 total = zero();
+  for (int64_t begin = 0; begin < n; begin += kChain) {
+    const int64_t end = begin + kChain < n ? begin + kChain : n;
+    F32x16 sum = zero();
+    for (i = begin; i < end; i += kLanes) {
+      store_at(exp(sub(load_at(logits, i, end), broadcast(largest))), logits, i, end);
+      sum = add(sum, load_at(logits, i, end));  // lanes beyond the end are 0
+    }
+    total = add(total, sum);
+  }
+  const float sum = reduce_add(total);
+  const F32x16 share = broadcast(factor / sum);
+  for (i = 0; i < n; i += kLanes) store_at(mul(load_at(logits, i, n), share), logits, i, n);
+  return {largest, sum};
+}
+
+}  // namespace limpid::LIMPID_ISA
