@@ -28,7 +28,7 @@ ABOVE = {
     "quantize": ("model",),
     "export": ("quantize",),
     "generate": ("quantize",),
-    "train": ("generate",),
+    "train": ("generate", "export"),
     "insight": ("generate",),
     "server": ("generate", "insight"),
     "cli": ("train", "insight", "export", "server"),

@@ -54,6 +54,7 @@ Command quantize_command();
 Command run_command();
 Command template_command();
 Command tokenize_command();
+Command train_command();
 Command verify_command();
 
 // All of them, in the order of `limpid --help`.

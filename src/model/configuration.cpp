@@ -60,6 +60,8 @@ constexpr std::array kNamed = {
                        1e6},
     NamedConfiguration{"qwen3-0.6b", "qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 40960, true, 1e6},
     NamedConfiguration{"qwen3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, false, 1e6},
+    NamedConfiguration{"nanogpt-char-cpu", "gpt2", 4, 128, 4, 4, 32, 512, 65, 64, true},
+    NamedConfiguration{"gpt2-124m", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
     NamedConfiguration{"gpt2", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
     NamedConfiguration{"gpt2-medium", "gpt2", 24, 1024, 16, 16, 64, 4096, 50257, 1024, true},
     NamedConfiguration{"gpt2-large", "gpt2", 36, 1280, 20, 20, 64, 5120, 50257, 1024, true},

@@ -1,5 +1,7 @@
 #include "train/parameters.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "tensor/codec.h"
 
@@ -9,7 +11,7 @@ std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint) {
   auto copy = std::make_shared<Checkpoint>(checkpoint);
   copy->derived.clear();
   copy->owned.clear();
-  for (const std::string& name : checkpoint.tensor_order) {
+  for (auto& [name, view] : copy->tensors) {
     Tensor storage;
     const TensorView source = checkpoint.read(name, storage);
     auto value = std::make_shared<Tensor>(DType::kF32, source.shape);
@@ -17,18 +19,21 @@ std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint) {
       decode_row(source.dtype, source.row(r),
                  value->f32().subspan(r * source.shape.cols(), source.shape.cols()));
     }
-    copy->tensors[name] = value->view();
+    view = value->view();
     copy->owned.push_back(std::move(value));
   }
   return copy;
 }
 
 std::vector<Parameter> make_parameters(const Checkpoint& checkpoint) {
-  LIMPID_CHECK(ArgumentError, checkpoint.owned.size() == checkpoint.tensor_order.size(),
-               "{}: not a copy in memory", checkpoint.path);
   std::vector<Parameter> parameters;
-  for (size_t i = 0; i < checkpoint.owned.size(); ++i)
-    parameters.push_back({checkpoint.tensor_order[i], checkpoint.owned[i], {}, true});
+  for (const auto& [name, view] : checkpoint.tensors) {
+    const auto owner = std::ranges::find_if(
+        checkpoint.owned, [&](const auto& tensor) { return tensor->data() == view.data; });
+    LIMPID_CHECK(ArgumentError, owner != checkpoint.owned.end(), "{}: {} is not in memory",
+                 checkpoint.path, name);
+    parameters.push_back({name, *owner, {}, true});
+  }
   return parameters;
 }
 

@@ -22,11 +22,11 @@ struct Parameter {
   bool decays() const { return value->shape().rank() > 1; }
 };
 
-// A copy of a checkpoint whose tensors are f32 tensors in memory, in the checkpoint's order.
-// Everything else (configuration, tokenizer) is shared. Throws ResourceError.
+// A copy of a checkpoint whose tensors are f32 tensors in memory. Everything else (configuration,
+// tokenizer) is shared. Throws ResourceError.
 std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint);
 
-// One parameter for each tensor of such a copy.
+// One parameter for each tensor of such a copy, in order of their names.
 std::vector<Parameter> make_parameters(const Checkpoint& checkpoint);
 
 }  // namespace limpid

@@ -239,6 +239,7 @@ void Tape::cross_entropy(const Activation& logits, std::span<const LossTarget> t
 }
 
 void Tape::observe(std::string_view what, int64_t layer, const Activation& x) {
+  if (observer_) observer_(what, layer, x);
   if (x.id() != head_.y) inner().observe(what, layer, value(x));
 }
 

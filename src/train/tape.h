@@ -57,6 +57,9 @@ class Tape final : public DelegatingExecutor {
 #define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/op_list.h"
 
+  // What the decoder names goes to the observer, if there is one, and to the inner executor.
+  using Observer = std::function<void(std::string_view what, int64_t layer, const Activation& x)>;
+  void set_observer(Observer observer) { observer_ = std::move(observer); }
   void observe(std::string_view what, int64_t layer, const Activation& x) override;
   void read(const Activation& x, std::span<float> out) override;
 
@@ -94,6 +97,7 @@ class Tape final : public DelegatingExecutor {
   std::vector<Node> nodes_;
   std::vector<std::function<void()>> record_;
   Head head_;
+  Observer observer_;
 };
 
 }  // namespace limpid

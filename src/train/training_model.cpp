@@ -1,6 +1,9 @@
 #include "train/training_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/check.h"
@@ -125,6 +128,32 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
   tape_.cross_entropy(logits, targets_, losses_, want_gradients);
   if (want_gradients) tape_.backward();
   return losses_;
+}
+
+std::string TrainingModel::find_non_finite(const Batch& batch) {
+  const auto has_one = [](std::span<const float> values) {
+    return !std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
+  };
+  std::string found;
+  const auto report = [&](std::string place) {
+    if (found.empty()) found = std::move(place);
+  };
+  for (const Parameter& parameter : parameters_) {
+    if (has_one(parameter.value->f32())) report(parameter.name);
+  }
+  std::vector<float> values;
+  tape_.set_observer([&](std::string_view what, int64_t layer, const Activation& x) {
+    values.resize(static_cast<size_t>(x.rows() * x.cols()));
+    tape_.read(x, values);
+    if (has_one(values))
+      report(layer < 0 ? std::string(what) : fmt::format("{} of layer {}", what, layer));
+  });
+  losses(batch);
+  tape_.set_observer({});
+  for (const Parameter& parameter : parameters_) {
+    if (has_one(parameter.gradient.f32())) report("the gradient of " + parameter.name);
+  }
+  return found;
 }
 
 }  // namespace limpid

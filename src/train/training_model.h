@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,9 @@ class TrainingModel {
   std::span<const double> losses_and_gradients(const Batch& batch, float factor) {
     return run(batch, factor, true);
   }
+  // Where a number that is not finite appears first in the forward pass, or else in which
+  // parameter or gradient: "ffn_residual of layer 3". Empty when all are finite.
+  std::string find_non_finite(const Batch& batch);
   void zero_gradients();
   // After the values were changed: every copy that the executor keeps is renewed.
   void refresh();

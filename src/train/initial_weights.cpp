@@ -1,0 +1,74 @@
+#include "train/initial_weights.h"
+
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "base/check.h"
+#include "generate/philox.h"
+#include "model/registry.h"
+
+namespace limpid {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+// FNV-1a (Fowler, Noll & Vo), so that each tensor has random numbers of its own.
+uint64_t hash_of(std::string_view name) {
+  uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3;
+  return hash;
+}
+
+// Two numbers from a normal distribution, of four random words (Box & Muller 1958).
+std::array<double, 2> normal_pair(const std::array<uint32_t, 4>& words) {
+  const auto unit = [](uint32_t high, uint32_t low) {  // in (0, 1), 53 bits
+    const uint64_t bits = (uint64_t{high} << 21U) ^ (low >> 11U);
+    return (static_cast<double>(bits) + 0.5) * 0x1p-53;
+  };
+  const double radius = std::sqrt(-2.0 * std::log(unit(words[0], words[1])));
+  const double angle = 2.0 * std::numbers::pi * unit(words[2], words[3]);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+void fill_normal(std::span<float> values, double deviation, uint64_t seed, uint64_t stream) {
+  const std::array<uint32_t, 2> key = {static_cast<uint32_t>(seed),
+                                       static_cast<uint32_t>(seed >> 32U)};
+  for (size_t i = 0; i < values.size(); i += 2) {
+    const uint64_t pair = i / 2;
+    const auto normal = normal_pair(
+        philox4x32({static_cast<uint32_t>(pair), static_cast<uint32_t>(pair >> 32U),
+                    static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32U)},
+                   key));
+    for (size_t j = i; j < std::min(i + 2, values.size()); ++j)
+      values[j] = static_cast<float>(normal[j - i] * deviation);
+  }
+}
+
+bool adds_to_residual(std::string_view name) {
+  return name.ends_with("attn_output.weight") || name.ends_with("ffn_down.weight");
+}
+
+}  // namespace
+
+std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed) {
+  auto filled = std::make_shared<Checkpoint>(shapes);
+  const double residual_deviation =
+      kDeviation / std::sqrt(2.0 * static_cast<double>(read_spec(shapes).n_layers));
+  filled->derived.clear();
+  filled->owned.clear();
+  for (auto& [name, view] : filled->tensors) {
+    auto tensor = std::make_shared<Tensor>(DType::kF32, view.shape);
+    if (view.shape.rank() > 1) {
+      fill_normal(tensor->f32(), adds_to_residual(name) ? residual_deviation : kDeviation, seed,
+                  hash_of(name));
+    } else if (name.ends_with(".weight")) {
+      std::ranges::fill(tensor->f32(), 1.0F);
+    }
+    view = tensor->view();
+    filled->owned.push_back(std::move(tensor));
+  }
+  return filled;
+}
+
+}  // namespace limpid

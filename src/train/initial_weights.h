@@ -1,0 +1,18 @@
+// Random weights of a model that begins to learn.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "checkpoint/checkpoint.h"
+
+namespace limpid {
+
+// A checkpoint of names and shapes (model/configuration.h) with f32 tensors in memory, filled as
+// GPT-2's were (Radford et al. 2019, section 2.3): matrices and embeddings from a normal
+// distribution of deviation 0.02, those that add to the residual stream from one of
+// 0.02 / sqrt(2 n_layers), norms 1, biases 0. The numbers depend on the seed, the tensor's name and
+// the element only. Throws ResourceError.
+std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed);
+
+}  // namespace limpid

@@ -1,0 +1,111 @@
+#include "train/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "executor/cpu/isa.h"
+#include "executor/cpu/isa_list.h"
+
+namespace limpid {
+
+#define LIMPID_DECLARE(isa)                          \
+  namespace isa_##isa {                              \
+    extern const OptimizerKernels kOptimizerKernels; \
+  }
+LIMPID_FOR_EACH_ISA(LIMPID_DECLARE)
+#undef LIMPID_DECLARE
+
+const OptimizerKernels& optimizer_kernels(const char* isa) {
+  struct Entry {
+    std::string_view isa;
+    const OptimizerKernels* kernels;
+  };
+#define LIMPID_ENTRY(isa) Entry{#isa, &isa_##isa::kOptimizerKernels},
+  static constexpr Entry kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
+#undef LIMPID_ENTRY
+  return *std::ranges::find(kEntries, choose_isa(isa).name, &Entry::isa)->kernels;
+}
+
+namespace {
+
+constexpr int64_t kElementsPerRange = 1 << 15;
+
+}  // namespace
+
+Optimizer::Optimizer(const OptimizerOptions& options, std::span<Parameter> parameters)
+    : options_(options), kernels_(optimizer_kernels()) {
+  for (Parameter& parameter : parameters) {
+    if (!parameter.learns) continue;
+    const Shape& shape = parameter.value->shape();
+    slots_.push_back({&parameter, Tensor(DType::kF32, shape), {}});
+    if (options.kind == OptimizerKind::kAdamw) slots_.back().second = Tensor(DType::kF32, shape);
+  }
+}
+
+double Optimizer::gradient_norm(ThreadPool& pool) const {
+  double total = 0;
+  std::vector<float> blocks;
+  for (const Slot& slot : slots_) {
+    const std::span<const float> gradient = slot.parameter->gradient.f32();
+    blocks.resize((gradient.size() + kSquaresAtOnce - 1) / kSquaresAtOnce);
+    pool.for_ranges(std::ssize(blocks), 8, [&](int64_t begin, int64_t end, int /*thread*/) {
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t at = b * kSquaresAtOnce;
+        const int64_t n = std::min(kSquaresAtOnce, std::ssize(gradient) - at);
+        blocks[static_cast<size_t>(b)] = kernels_.sum_of_squares(gradient.data() + at, n);
+      }
+    });
+    for (const float block : blocks) total += block;
+  }
+  return std::sqrt(total);
+}
+
+void Optimizer::step(double learning_rate, double norm, ThreadPool& pool) {
+  ++n_steps_;
+  const bool clipped = options_.clip > 0 && norm > options_.clip;
+  const auto gradient_scale = static_cast<float>(clipped ? options_.clip / norm : 1.0);
+  for (Slot& slot : slots_) {
+    pool.for_ranges(slot.parameter->value->shape().n_elements(), kElementsPerRange,
+                    [&](int64_t begin, int64_t end, int /*thread*/) {
+                      update(slot, learning_rate, gradient_scale, begin, end);
+                    });
+  }
+}
+
+void Optimizer::update(Slot& slot, double learning_rate, float gradient_scale, int64_t begin,
+                       int64_t end) {
+  float* w = slot.parameter->value->f32().data() + begin;
+  const float* g = slot.parameter->gradient.f32().data() + begin;
+  float* m = slot.first.f32().data() + begin;
+  const double weight_decay = slot.parameter->decays() ? options_.weight_decay : 0.0;
+  const auto decay = static_cast<float>(1.0 - learning_rate * weight_decay);
+  if (options_.kind == OptimizerKind::kSgd) {
+    kernels_.sgd(w, g, m, end - begin,
+                 {gradient_scale, static_cast<float>(options_.beta1),
+                  static_cast<float>(learning_rate), decay});
+    return;
+  }
+  const auto t = static_cast<double>(n_steps_);
+  AdamwStep step;
+  step.gradient_scale = gradient_scale;
+  step.beta1 = static_cast<float>(options_.beta1);
+  step.beta2 = static_cast<float>(options_.beta2);
+  step.step_size = static_cast<float>(learning_rate / (1.0 - std::pow(options_.beta1, t)));
+  step.second_unbiasing = static_cast<float>(1.0 / (1.0 - std::pow(options_.beta2, t)));
+  step.epsilon = static_cast<float>(options_.epsilon);
+  step.decay = decay;
+  kernels_.adamw(w, g, m, slot.second.f32().data() + begin, end - begin, step);
+}
+
+std::vector<StateTensor> Optimizer::state() {
+  std::vector<StateTensor> state;
+  for (Slot& slot : slots_) {
+    state.push_back({"first." + slot.parameter->name, &slot.first});
+    if (options_.kind == OptimizerKind::kAdamw)
+      state.push_back({"second." + slot.parameter->name, &slot.second});
+  }
+  return state;
+}
+
+}  // namespace limpid

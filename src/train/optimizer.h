@@ -1,0 +1,63 @@
+// Optimizers: how gradients change the weights.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "train/optimizer_kernels.h"
+#include "train/parameters.h"
+
+namespace limpid {
+
+enum class OptimizerKind : uint8_t { kAdamw, kSgd };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kAdamw;
+  double beta1 = 0.9;  // SGD: the momentum
+  double beta2 = 0.95;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;  // of matrices; norms and biases do not decay
+  double clip = 1.0;          // largest norm of all gradients together; 0: no limit
+};
+
+// A tensor of the optimizer's state, for checkpoints.
+struct StateTensor {
+  std::string name;  // "first.blk.0.attn_q.weight"
+  Tensor* tensor;
+};
+
+// Keeps its state (running means) beside the parameters that learn, in their order. Results have
+// the same bits for any number of threads.
+class Optimizer {
+ public:
+  // The parameters must outlive the optimizer.
+  Optimizer(const OptimizerOptions& options, std::span<Parameter> parameters);
+
+  // The norm of all gradients together, in f64: sqrt of the sum of squares, summed in blocks of
+  // kSquaresAtOnce elements in order.
+  double gradient_norm(ThreadPool& pool) const;
+  // Changes every parameter that learns. `norm` is gradient_norm's result, for clipping.
+  void step(double learning_rate, double norm, ThreadPool& pool);
+
+  int64_t n_steps() const { return n_steps_; }
+  void set_n_steps(int64_t n) { n_steps_ = n; }  // of a run that goes on
+  std::vector<StateTensor> state();
+
+ private:
+  struct Slot {
+    Parameter* parameter;
+    Tensor first;   // running mean of gradients
+    Tensor second;  // of their squares; AdamW only
+  };
+  void update(Slot& slot, double learning_rate, float gradient_scale, int64_t begin, int64_t end);
+
+  OptimizerOptions options_;
+  const OptimizerKernels& kernels_;
+  std::vector<Slot> slots_;
+  int64_t n_steps_ = 0;
+};
+
+}  // namespace limpid

@@ -1,0 +1,171 @@
+#include "train/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "base/atomic_file.h"
+#include "base/check.h"
+#include "export/export_model.h"
+
+namespace limpid {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSettings = "run.json";
+constexpr const char* kLog = "log.jsonl";
+constexpr std::string_view kStepPrefix = "step-";
+constexpr std::string_view kUnfinished = ".unfinished-";
+
+void write_file(const fs::path& path, std::string_view content) {
+  AtomicFile file(path.string());
+  file.write(content);
+  file.commit();
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  LIMPID_CHECK(ResourceError, in.good() || in.eof(), "cannot read {}", path.string());
+  return std::move(text).str();
+}
+
+// Locks the folder for this process, until the descriptor is closed.
+int lock_folder(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  LIMPID_CHECK(ResourceError, descriptor >= 0, "cannot open the folder {}: {}", path,
+               std::strerror(errno));
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    ::close(descriptor);
+    throw ArgumentError(fmt::format("another process is training in {}", path));
+  }
+  return descriptor;
+}
+
+// Makes the entries of a folder durable: a rename is on the disk only then.
+void sync_folder(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+// By number of updates.
+std::map<int64_t, std::string> saved_steps(const std::string& path) {
+  std::map<int64_t, std::string> steps;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kStepPrefix)) continue;
+    int64_t n = -1;
+    const char* digits = name.data() + kStepPrefix.size();
+    const char* end = name.data() + name.size();
+    if (std::from_chars(digits, end, n).ptr == end && n >= 0) steps[n] = entry.path().string();
+  }
+  return steps;
+}
+
+void remove_unfinished(const std::string& path) {
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
+  }
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::string path, RunSettings settings, int lock)
+    : path_(std::move(path)), settings_(std::move(settings)), lock_(lock) {}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      settings_(std::move(other.settings_)),
+      lock_(std::exchange(other.lock_, -1)) {}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+RunFolder RunFolder::create(const std::string& path, const RunSettings& settings) {
+  LIMPID_CHECK(ArgumentError, !fs::exists(fs::path(path) / kSettings),
+               "{} holds a run already; resume it, or name another folder", path);
+  std::error_code error;
+  fs::create_directories(path, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
+  RunFolder folder(path, settings, lock_folder(path));
+  write_file(fs::path(path) / kSettings, settings.to_json());
+  return folder;
+}
+
+RunFolder RunFolder::open(const std::string& path) {
+  const fs::path file = fs::path(path) / kSettings;
+  LIMPID_CHECK(ArgumentError, fs::exists(file), "{} is not the folder of a run: it has no {}", path,
+               kSettings);
+  const int lock = lock_folder(path);
+  RunFolder folder(path, {}, lock);
+  folder.settings_ = RunSettings::from_json(read_file(file), file.string());
+  remove_unfinished(path);
+  return folder;
+}
+
+std::optional<RunFolder::SavedStep> RunFolder::newest() const {
+  const auto steps = saved_steps(path_);
+  if (steps.empty()) return std::nullopt;
+  return SavedStep{steps.rbegin()->second, steps.rbegin()->first};
+}
+
+void RunFolder::save(Trainer& trainer) {
+  const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
+  const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
+  fs::remove_all(unfinished);
+  ExportOptions options;
+  options.layout = Layout::kHuggingFace;
+  export_model(unfinished.string(), trainer.model().checkpoint(), options);
+  trainer.save_state((unfinished / kStateFile).string());
+  sync_folder(unfinished.string());
+  const fs::path finished = fs::path(path_) / name;
+  fs::remove_all(finished);
+  std::error_code error;
+  fs::rename(unfinished, finished, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot rename {}: {}", unfinished.string(), error.message());
+  sync_folder(path_);
+  auto steps = saved_steps(path_);
+  while (std::ssize(steps) > settings_.keep) {
+    fs::remove_all(steps.begin()->second);
+    steps.erase(steps.begin());
+  }
+}
+
+void RunFolder::log(std::string_view json_line) {
+  const std::string file = (fs::path(path_) / kLog).string();
+  std::ofstream out(file, std::ios::binary | std::ios::app);
+  out << json_line << '\n';
+  out.flush();
+  LIMPID_CHECK(ResourceError, out.good(), "cannot write {}: is the disk full?", file);
+}
+
+void RunFolder::rewind_log(int64_t n_updates) {
+  const fs::path file = fs::path(path_) / kLog;
+  if (!fs::exists(file)) return;
+  std::istringstream lines(read_file(file));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    // A line that a crash cut short is not JSON.
+    if (json.is_object() && json.value("step", n_updates) < n_updates) kept += line + "\n";
+  }
+  write_file(file, kept);
+}
+
+}  // namespace limpid

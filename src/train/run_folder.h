@@ -1,0 +1,56 @@
+// The folder of a run: run.json (its settings), log.jsonl, and checkpoints step-000100/, each a
+// Hugging Face folder with training_state.safetensors beside the weights.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "train/run_settings.h"
+#include "train/trainer.h"
+
+namespace limpid {
+
+// Of a checkpoint, beside the weights.
+inline constexpr const char* kStateFile = "training_state.safetensors";
+
+// One process works in a folder at a time. At any moment, also after a crash, the folder holds
+// complete checkpoints only.
+class RunFolder {
+ public:
+  // Makes the folder of a new run. Throws ArgumentError when it holds a run already, ResourceError.
+  static RunFolder create(const std::string& path, const RunSettings& settings);
+  // Opens the folder of a run that goes on. Throws ArgumentError when there is none or another
+  // process works in it, FormatError.
+  static RunFolder open(const std::string& path);
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder& operator=(RunFolder&&) = delete;
+  ~RunFolder();
+
+  const std::string& path() const { return path_; }
+  const RunSettings& settings() const { return settings_; }
+  // The newest checkpoint's folder and number of updates; nothing before the first one.
+  struct SavedStep {
+    std::string path;
+    int64_t n_updates;
+  };
+  std::optional<SavedStep> newest() const;
+
+  // Writes a checkpoint under a temporary name, syncs and renames it, and removes the oldest ones
+  // beyond settings().keep. Throws ResourceError.
+  void save(Trainer& trainer);
+  // Appends an object to log.jsonl.
+  void log(std::string_view json_line);
+  // Drops the lines of log.jsonl from step `n_updates` on: they will be written again.
+  void rewind_log(int64_t n_updates);
+
+ private:
+  RunFolder(std::string path, RunSettings settings, int lock);
+
+  std::string path_;
+  RunSettings settings_;
+  int lock_ = -1;  // descriptor
+};
+
+}  // namespace limpid

@@ -1,0 +1,133 @@
+#include "train/run_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+
+namespace limpid {
+namespace {
+
+constexpr int64_t kLongestDefault = 1024;
+
+constexpr std::array kPresets = {std::string_view("shakespeare-char")};
+
+template <typename Kind>
+struct Named {
+  std::string_view name;
+  Kind kind;
+};
+constexpr std::array kSchedules = {
+    Named{"constant", ScheduleKind::kConstant}, Named{"linear", ScheduleKind::kLinear},
+    Named{"cosine", ScheduleKind::kCosine}, Named{"wsd", ScheduleKind::kWsd}};
+constexpr std::array kOptimizers = {Named{"adamw", OptimizerKind::kAdamw},
+                                    Named{"sgd", OptimizerKind::kSgd}};
+
+template <typename Kinds>
+auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
+  for (const auto& known : kinds) {
+    if (known.name == name) return known.kind;
+  }
+  std::vector<std::string_view> names;
+  for (const auto& known : kinds) names.push_back(known.name);
+  throw ArgumentError(
+      fmt::format("unknown {} '{}'; choose one of {}", what, name, fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+std::string RunSettings::to_json() const {
+  nlohmann::ordered_json json;
+  for_each(*this, [&](const char* name, const auto& value, auto&&...) { json[name] = value; });
+  return json.dump(2) + "\n";
+}
+
+RunSettings RunSettings::from_json(const std::string& text, const std::string& path) {
+  RunSettings settings;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    for_each(settings, [&](const char* name, auto& value, auto&&...) {
+      value = json.at(name).get<std::remove_reference_t<decltype(value)>>();
+    });
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(path, FormatError::kNoOffset, "settings", error.what());
+  }
+  return settings;
+}
+
+void RunSettings::check() const {
+  const auto at_least = [](const char* name, auto value, auto least) {
+    LIMPID_CHECK(ArgumentError, value >= least, "{} is {}; it must be at least {}", name, value,
+                 least);
+  };
+  LIMPID_CHECK(ArgumentError, model.empty() != config.empty(),
+               "name either a model that goes on learning or the configuration of a new one");
+  LIMPID_CHECK(ArgumentError, !data.empty(), "no data to learn from");
+  LIMPID_CHECK(ArgumentError, model.empty() || tokenizer.empty(),
+               "a model that goes on learning keeps its own tokenizer");
+  at_least("steps", steps, 0);
+  at_least("batch-size", batch_size, 1);
+  at_least("seq-len", seq_len, 0);
+  at_least("grad-accum", grad_accum, 1);
+  at_least("lr", lr, 0.0);
+  at_least("min-lr", min_lr, 0.0);
+  at_least("warmup", warmup, 0);
+  at_least("weight-decay", weight_decay, 0.0);
+  at_least("clip", clip, 0.0);
+  at_least("eval-every", eval_every, 0);
+  at_least("eval-windows", eval_windows, 0);
+  at_least("sample-every", sample_every, 0);
+  at_least("save-every", save_every, 0);
+  at_least("keep", keep, 1);
+  for (const double beta : {beta1, beta2}) {
+    LIMPID_CHECK(ArgumentError, beta >= 0 && beta < 1, "a beta is {}; it must be in [0, 1)", beta);
+  }
+  kind_of(kSchedules, "schedule", schedule);
+  kind_of(kOptimizers, "optimizer", optimizer);
+}
+
+TrainingOptions RunSettings::training_options(int64_t n_positions, int n_threads) const {
+  LIMPID_CHECK(ArgumentError, seq_len <= n_positions,
+               "sequences of {} tokens are longer than the model's {} positions", seq_len,
+               n_positions);
+  TrainingOptions options;
+  options.batch_size = batch_size;
+  options.seq_len = seq_len > 0 ? seq_len : std::min(n_positions, kLongestDefault);
+  options.grad_accum = grad_accum;
+  options.seed = static_cast<uint64_t>(seed);
+  options.schedule = {kind_of(kSchedules, "schedule", schedule), lr, min_lr, warmup, steps};
+  options.optimizer.kind = kind_of(kOptimizers, "optimizer", optimizer);
+  options.optimizer.beta1 = beta1;
+  options.optimizer.beta2 = beta2;
+  options.optimizer.weight_decay = weight_decay;
+  options.optimizer.clip = clip;
+  options.eval_windows = eval_windows;
+  options.n_threads = n_threads;
+  return options;
+}
+
+std::span<const std::string_view> run_preset_names() { return kPresets; }
+
+// nanoGPT's recipe for a CPU (config/train_shakespeare_char.py with the options of its README).
+RunSettings run_preset(std::string_view name) {
+  LIMPID_CHECK(ArgumentError, std::ranges::find(kPresets, name) != kPresets.end(),
+               "unknown preset '{}'; choose one of {}", name, fmt::join(kPresets, ", "));
+  RunSettings s;
+  s.config = "nanogpt-char-cpu";
+  s.tokenizer = "chars";
+  s.data = {"tinyshakespeare"};  // carried by the program
+  s.steps = 2000;
+  s.batch_size = 12;
+  s.seq_len = 64;
+  s.lr = 1e-3;
+  s.min_lr = 1e-4;
+  s.warmup = 100;
+  s.beta2 = 0.99;
+  return s;
+}
+
+}  // namespace limpid

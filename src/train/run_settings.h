@@ -1,0 +1,91 @@
+// Everything that a run of training was asked to do, as a user states it. A run keeps its settings
+// in its folder, so that it can be resumed without repeating them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace limpid {
+
+struct RunSettings {
+  // What learns: a model that goes on (`model`), or a configuration that begins anew.
+  std::string model;
+  std::string config;     // a name (configuration_names, or one of ours) or a config.json
+  std::string tokenizer;  // a file or folder, "bytes" or "chars"; "": the model's own
+  std::vector<std::string> data;
+  std::string val = "0.1";  // a file, or a share of the data
+  int64_t steps = 1000;
+  int64_t batch_size = 12;
+  int64_t seq_len = 0;  // 0: the model's positions, 1,024 at most
+  int64_t grad_accum = 1;
+  double lr = 3e-4;
+  double min_lr = 0;
+  int64_t warmup = 0;
+  std::string schedule = "cosine";
+  std::string optimizer = "adamw";
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double weight_decay = 0.1;
+  double clip = 1.0;
+  int64_t seed = 1337;
+  int64_t eval_every = 250;  // 0: at the end only
+  int64_t eval_windows = 0;  // 0: all of the held-out data
+  int64_t sample_every = 0;  // 0: never
+  int64_t save_every = 0;    // 0: at the end only
+  int64_t keep = 2;          // checkpoints
+
+  // Calls visit(name, member, placeholder, help) for each member.
+  template <typename Settings, typename Visit>
+  static void for_each(Settings& s, Visit&& visit);
+
+  // JSON with a key for each member.
+  std::string to_json() const;
+  // Throws FormatError with `path`.
+  static RunSettings from_json(const std::string& text, const std::string& path);
+
+  // Throws ArgumentError for values that contradict each other or are out of range.
+  void check() const;
+  // Of a model with so many positions.
+  TrainingOptions training_options(int64_t n_positions, int n_threads) const;
+};
+
+// Names of settings that are ready to use, and those settings. Throws ArgumentError for an unknown
+// name.
+std::span<const std::string_view> run_preset_names();
+RunSettings run_preset(std::string_view name);
+
+template <typename Settings, typename Visit>
+void RunSettings::for_each(Settings& s, Visit&& visit) {
+  visit("model", s.model, "MODEL", "the model that goes on learning");
+  visit("config", s.config, "NAME|FILE", "a new model: a name, or a config.json");
+  visit("tokenizer", s.tokenizer, "FILE|bytes|chars", "of a new model [the config's own folder]");
+  visit("data", s.data, "FILE", "text to learn from; may be given several times");
+  visit("val", s.val, "FILE|SHARE",
+        "held-out text, or the share of the data that is held out [0.1]");
+  visit("steps", s.steps, "N", "updates of the weights [1000]");
+  visit("batch-size", s.batch_size, "N", "sequences in a step [12]");
+  visit("seq-len", s.seq_len, "N", "tokens of a sequence [the model's positions, at most 1024]");
+  visit("grad-accum", s.grad_accum, "N", "batches whose gradients make one step [1]");
+  visit("lr", s.lr, "X", "the largest learning rate [3e-4]");
+  visit("min-lr", s.min_lr, "X", "the learning rate at the end [0]");
+  visit("warmup", s.warmup, "N", "steps in which the learning rate rises [0]");
+  visit("schedule", s.schedule, "NAME", "constant, linear, cosine or wsd [cosine]");
+  visit("optimizer", s.optimizer, "NAME", "adamw or sgd [adamw]");
+  visit("beta1", s.beta1, "X", "decay of the mean of gradients; of sgd the momentum [0.9]");
+  visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
+  visit("weight-decay", s.weight_decay, "X", "of matrices; norms and biases have none [0.1]");
+  visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit [1]");
+  visit("seed", s.seed, "N", "of all random numbers [1337]");
+  visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]");
+  visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]");
+  visit("sample-every", s.sample_every, "N", "steps between samples of text; 0: none [0]");
+  visit("save-every", s.save_every, "N", "steps between checkpoints; 0: at the end only [0]");
+  visit("keep", s.keep, "N", "checkpoints that are kept [2]");
+}
+
+}  // namespace limpid

@@ -1,0 +1,31 @@
+#include "train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace limpid {
+
+double Schedule::at(int64_t step) const {
+  if (step < n_warmup)
+    return largest * static_cast<double>(step + 1) / static_cast<double>(n_warmup + 1);
+  const auto decay_begin =
+      kind == ScheduleKind::kWsd
+          ? std::max(n_warmup, n_steps - static_cast<int64_t>(std::llround(
+                                             decay_share * static_cast<double>(n_steps))))
+          : n_warmup;
+  const auto length = static_cast<double>(std::max<int64_t>(1, n_steps - decay_begin));
+  const double done = std::clamp(static_cast<double>(step - decay_begin) / length, 0.0, 1.0);
+  switch (kind) {
+    case ScheduleKind::kConstant:
+      return largest;
+    case ScheduleKind::kCosine:
+      return smallest + 0.5 * (1.0 + std::cos(std::numbers::pi * done)) * (largest - smallest);
+    case ScheduleKind::kLinear:
+    case ScheduleKind::kWsd:
+      return largest + done * (smallest - largest);
+  }
+  return largest;
+}
+
+}  // namespace limpid

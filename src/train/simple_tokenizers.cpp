@@ -1,0 +1,74 @@
+#include "train/simple_tokenizers.h"
+
+#include <set>
+#include <string>
+
+#include "base/check.h"
+#include "base/printable.h"
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/unicode.h"
+
+namespace limpid {
+namespace {
+
+// The bytes as vocabulary files write them.
+std::string spelling_of(std::string_view bytes) {
+  std::string spelling;
+  for (const char byte : bytes)
+    unicode::append_utf8(byte_alphabet::code_point_of(static_cast<uint8_t>(byte)), spelling);
+  return spelling;
+}
+
+void add_piece(TokenizerSpec& spec, std::string piece, TokenType type = TokenType::kNormal) {
+  spec.pieces.push_back(std::move(piece));
+  spec.types.push_back(type);
+}
+
+// The length in bytes of the character that begins with `first`.
+size_t length_of(char first) {
+  const auto byte = static_cast<uint8_t>(first);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+}  // namespace
+
+TokenizerSpec byte_tokenizer() {
+  TokenizerSpec spec;
+  for (int byte = 0; byte < 256; ++byte)
+    add_piece(spec, spelling_of(std::string(1, static_cast<char>(byte))));
+  spec.eos = 256;
+  spec.stop_ids = {256};
+  add_piece(spec, "<|endoftext|>", TokenType::kControl);
+  return spec;
+}
+
+TokenizerSpec character_tokenizer(std::string_view text) {
+  LIMPID_CHECK(ArgumentError, is_clean_utf8(text), "the text is not UTF-8");
+  std::set<std::string_view> characters;  // UTF-8 sorts as code points do
+  for (size_t i = 0; i < text.size(); i += length_of(text[i]))
+    characters.insert(text.substr(i, length_of(text[i])));
+  // Beginnings of characters of several bytes, and the bytes that follow: what merges need.
+  std::set<std::string_view> parts;
+  std::vector<std::string> merges[3];  // of 2, 3 and 4 bytes, in this order
+  std::set<std::string_view> merged;
+  for (const std::string_view character : characters) {
+    for (size_t n = 2; n <= character.size(); ++n) {
+      const std::string_view left = character.substr(0, n - 1);
+      const std::string_view right = character.substr(n - 1, 1);
+      parts.insert(left);
+      parts.insert(right);
+      if (merged.insert(character.substr(0, n)).second)
+        merges[n - 2].push_back(spelling_of(left) + " " + spelling_of(right));
+    }
+  }
+  TokenizerSpec spec;
+  for (const std::string_view character : characters) add_piece(spec, spelling_of(character));
+  for (const std::string_view part : parts) {
+    if (!characters.contains(part)) add_piece(spec, spelling_of(part));
+  }
+  for (const auto& of_length : merges)
+    spec.merges.insert(spec.merges.end(), of_length.begin(), of_length.end());
+  return spec;
+}
+
+}  // namespace limpid

@@ -1,0 +1,135 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
+
+namespace limpid {
+namespace {
+
+constexpr const char* kStateFormat = "limpid training state";
+
+double sum_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
+                 const TrainingOptions& options, TokenDocuments documents, TokenDocuments held_out)
+    : options_(options),
+      documents_(std::move(documents)),
+      held_out_(std::move(held_out)),
+      model_(checkpoint, std::move(executor)),
+      sampler_(documents_, options.seq_len, options.seed),
+      pool_(options.n_threads),
+      optimizer_(options.optimizer, model_.parameters()) {
+  if (has_held_out()) held_out_sampler_.emplace(held_out_, options.seq_len, options.seed);
+}
+
+// The gradients of micro-batches are added up as they are, and divided by the number of targets in
+// all of them: the mean over the step's targets, whatever their number in each.
+StepReport Trainer::step() {
+  std::vector<Batch> batches;
+  int64_t n_targets = 0;
+  for (int64_t i = 0; i < options_.grad_accum; ++i) {
+    batches.push_back(sampler_.next(options_.batch_size));
+    n_targets += batches.back().n_targets();
+    n_tokens_ += batches.back().n_tokens();
+  }
+  model_.zero_gradients();
+  double loss = 0;
+  const float factor = 1.0F / static_cast<float>(n_targets);
+  for (const Batch& batch : batches) {
+    if (batch.n_targets() > 0) loss += sum_of(model_.losses_and_gradients(batch, factor));
+  }
+  StepReport report{n_updates(), loss / static_cast<double>(n_targets),
+                    options_.schedule.at(n_updates()), optimizer_.gradient_norm(pool_), n_tokens_};
+  if (!std::isfinite(report.loss) || !std::isfinite(report.grad_norm))
+    fail_diverged(batches.front(), report.loss, report.grad_norm);
+  if (n_updates() < options_.schedule.n_steps) {
+    optimizer_.step(report.lr, report.grad_norm, pool_);
+    model_.refresh();
+  }
+  return report;
+}
+
+void Trainer::fail_diverged(const Batch& batch, double loss, double norm) {
+  const std::string place = model_.find_non_finite(batch);
+  throw DivergedError(fmt::format(
+      "training diverged at step {}: the loss is {}, the norm of the gradient {}{}; lower the "
+      "learning rate, or continue from the last checkpoint with a longer warm-up",
+      n_updates(), loss, norm, place.empty() ? "" : fmt::format(", first in {}", place)));
+}
+
+double Trainer::held_out_loss() {
+  const int64_t n_all = held_out_sampler_->windows_per_epoch();
+  const int64_t n = options_.eval_windows > 0 ? std::min(options_.eval_windows, n_all) : n_all;
+  double loss = 0;
+  int64_t n_targets = 0;
+  for (int64_t first = 0; first < n; first += options_.batch_size) {
+    Batch batch;
+    // Windows are spread over all of the held-out data.
+    for (int64_t i = first; i < std::min(n, first + options_.batch_size); ++i)
+      held_out_sampler_->append_window(i * n_all / n, batch);
+    if (batch.n_targets() == 0) continue;
+    loss += sum_of(model_.losses(batch));
+    n_targets += batch.n_targets();
+  }
+  return loss / static_cast<double>(n_targets);
+}
+
+// ---- state --------------------------------------------------------------------------------------
+
+void Trainer::save_state(const std::string& path) {
+  std::vector<NamedTensor> tensors;
+  for (const StateTensor& state : optimizer_.state())
+    tensors.push_back({state.name, *state.tensor});
+  write_safetensors(path,
+                    {{"format", kStateFormat},
+                     {"updates", std::to_string(n_updates())},
+                     {"position", std::to_string(sampler_.position())},
+                     {"tokens", std::to_string(n_tokens_)}},
+                    tensors);
+}
+
+void Trainer::load_state(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  const SafetensorsFile saved = parse_safetensors(path, file->bytes());
+  const auto fail = [&](const std::string& field, const std::string& problem) {
+    throw FormatError(path, FormatError::kNoOffset, field, problem);
+  };
+  const auto count = [&](const char* name) {
+    const auto found = saved.metadata.find(name);
+    int64_t value = -1;
+    if (found != saved.metadata.end())
+      std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
+    if (value < 0) fail(name, "is missing or not a number; the file is not a training state");
+    return value;
+  };
+  std::map<std::string_view, TensorView> by_name;
+  for (const SafetensorsTensor& tensor : saved.tensors) by_name[tensor.name] = tensor.view;
+  for (const StateTensor& state : optimizer_.state()) {
+    const auto found = by_name.find(state.name);
+    if (found == by_name.end()) fail(state.name, "is missing; the state is of another run");
+    const TensorView wanted = *state.tensor;
+    if (found->second.dtype != wanted.dtype || found->second.shape != wanted.shape) {
+      fail(state.name, fmt::format("is {}, expected {}; the state is of another model",
+                                   found->second.to_string(), wanted.to_string()));
+    }
+    std::copy_n(found->second.data, wanted.n_bytes(), state.tensor->data());
+  }
+  optimizer_.set_n_steps(count("updates"));
+  sampler_.set_position(count("position"));
+  n_tokens_ = count("tokens");
+}
+
+}  // namespace limpid

@@ -1,0 +1,82 @@
+// The loop of training: batches, gradients, updates, held-out losses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "limpid/error.hpp"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+#include "train/token_documents.h"
+#include "train/training_model.h"
+
+namespace limpid {
+
+// The loss or a gradient is not finite. The message names the step and what was not finite first.
+class DivergedError : public Error {
+ public:
+  using Error::Error;
+};
+
+struct TrainingOptions {
+  int64_t batch_size = 12;  // windows in a step and micro-batch
+  int64_t seq_len = 64;
+  int64_t grad_accum = 1;  // micro-batches whose gradients are added up before an update
+  uint64_t seed = 1337;
+  Schedule schedule;
+  OptimizerOptions optimizer;
+  int64_t eval_windows = 0;  // of the held-out data; 0: all of them
+  int n_threads = 0;
+};
+
+// What one step measured. Step s is the loss after s updates, so step 0 is before the first one.
+struct StepReport {
+  int64_t step = 0;
+  double loss = 0;       // mean over the step's targets, nats
+  double lr = 0;         // of the update that follows
+  double grad_norm = 0;  // before clipping
+  int64_t n_tokens = 0;  // of all steps so far, this one included
+};
+
+class Trainer {
+ public:
+  // `held_out` may have no tokens. Throws as TrainingModel and BatchSampler do.
+  Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
+          const TrainingOptions& options, TokenDocuments documents, TokenDocuments held_out);
+
+  // Losses and gradients of the next batch, then an update, except after the last step of the
+  // schedule. Throws DivergedError; the weights are then as they were.
+  StepReport step();
+  int64_t n_updates() const { return optimizer_.n_steps(); }
+  int64_t n_tokens_seen() const { return n_tokens_; }
+  bool has_held_out() const { return held_out_.n_tokens() > options_.seq_len; }
+  // The mean loss over held-out windows, nats.
+  double held_out_loss();
+
+  TrainingModel& model() { return model_; }
+  const TrainingOptions& options() const { return options_; }
+  const BatchSampler& sampler() const { return sampler_; }
+
+  // Everything that a step depends on, besides the weights and the data: `save_state` writes one
+  // file, `load_state` reads it. Throws FormatError when it belongs to another model.
+  void save_state(const std::string& path);
+  void load_state(const std::string& path);
+
+ private:
+  [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
+
+  TrainingOptions options_;
+  TokenDocuments documents_;
+  TokenDocuments held_out_;
+  TrainingModel model_;
+  BatchSampler sampler_;
+  std::optional<BatchSampler> held_out_sampler_;
+  ThreadPool pool_;
+  Optimizer optimizer_;
+  int64_t n_tokens_ = 0;
+};
+
+}  // namespace limpid

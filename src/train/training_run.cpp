@@ -1,0 +1,187 @@
+#include "train/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "executor/executors.h"
+#include "model/configuration.h"
+#include "model/model_files.h"
+#include "model/registry.h"
+#include "model/tokenizer_from_metadata.h"
+#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_json_writer.h"
+#include "train/initial_weights.h"
+#include "train/simple_tokenizers.h"
+
+namespace limpid {
+
+namespace training {
+std::string_view shakespeare_text();  // data/tinyshakespeare.txt, embedded
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of the text that the program carries.
+constexpr std::string_view kShakespeare = "tinyshakespeare";
+
+// The files of the data, kept open.
+class Texts {
+ public:
+  explicit Texts(std::span<const std::string> paths) {
+    for (const std::string& path : paths) {
+      if (path == kShakespeare) {
+        texts_.push_back(training::shakespeare_text());
+      } else {
+        files_.push_back(MappedFile::open(path));
+        const auto bytes = files_.back()->bytes();
+        texts_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      }
+      LIMPID_CHECK(ArgumentError, !texts_.back().empty(), "{} is empty", path);
+      const size_t nul = texts_.back().find('\0');
+      LIMPID_CHECK(ArgumentError, nul == std::string_view::npos,
+                   "{} is not text: it has a zero byte at {}", path, nul);
+    }
+  }
+  std::span<const std::string_view> all() const { return texts_; }
+
+ private:
+  std::vector<std::shared_ptr<const MappedFile>> files_;
+  std::vector<std::string_view> texts_;
+};
+
+TokenDocuments read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer) {
+  const Texts texts(paths);
+  TokenDocuments documents;
+  for (const std::string_view text : texts.all()) append_document(documents, text, tokenizer);
+  return documents;
+}
+
+// The tokenizer's files. A tokenizer that is made here is written to the run's folder.
+TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
+  const std::string& wanted = settings.tokenizer;
+  if (wanted != "bytes" && wanted != "chars") {
+    const std::string path = wanted.empty() ? settings.config : wanted;
+    TokenizerFiles files = find_tokenizer_files(path);
+    LIMPID_CHECK(ArgumentError, has_tokenizer(files),
+                 "{} has no tokenizer; name one, or use `bytes` or `chars`", path);
+    return files;
+  }
+  const std::string path = (fs::path(folder) / "tokenizer.json").string();
+  if (!fs::exists(path)) {
+    std::string text;
+    if (wanted == "chars") {
+      const Texts data(settings.data);
+      for (const std::string_view part : data.all()) text += part;
+    }
+    AtomicFile file(path);
+    file.write(
+        write_tokenizer_json(wanted == "bytes" ? byte_tokenizer() : character_tokenizer(text)));
+    file.commit();
+  }
+  return find_tokenizer_files(path);
+}
+
+// As many rows in the embedding as the tokenizer has tokens.
+void set_vocab_size(Checkpoint& shapes, int64_t n) {
+  const std::string architecture(shapes.metadata.string("general.architecture").value_or(""));
+  shapes.metadata.set(architecture + ".vocab_size", {n, "u32"});
+  for (const char* name : {"token_embd.weight", "output.weight"}) {
+    if (const auto found = shapes.tensors.find(name); found != shapes.tensors.end())
+      found->second.shape = Shape{n, found->second.shape.cols()};
+  }
+}
+
+std::shared_ptr<const Checkpoint> new_model(const RunSettings& settings,
+                                            const std::string& folder) {
+  const auto names = configuration_names();
+  Checkpoint shapes = std::ranges::find(names, settings.config) != names.end()
+                          ? named_configuration(settings.config)
+                          : configuration_of_files(settings.config);
+  replace_tokenizer(shapes, tokenizer_files(settings, folder));
+  set_vocab_size(shapes, tokenizer_from(shapes)->vocab_size());
+  return with_initial_weights(shapes, static_cast<uint64_t>(settings.seed));
+}
+
+// A share of the data, or a file of its own.
+TokenDocuments read_held_out(const RunSettings& settings, TokenDocuments& documents,
+                             const Tokenizer& tokenizer) {
+  double share = 0;
+  const char* end = settings.val.data() + settings.val.size();
+  const auto parsed = std::from_chars(settings.val.data(), end, share);
+  if (parsed.ec != std::errc() || parsed.ptr != end)
+    return read_documents({&settings.val, 1}, tokenizer);
+  LIMPID_CHECK(ArgumentError, share >= 0 && share < 1,
+               "the share of held-out data is {}; it must be in [0, 1)", share);
+  return split_off(documents, share);
+}
+
+}  // namespace
+
+std::string to_json_line(const RunReport& report) {
+  nlohmann::ordered_json json{
+      {"step", report.step.step},       {"loss", report.step.loss},
+      {"lr", report.step.lr},           {"grad_norm", report.step.grad_norm},
+      {"tokens", report.step.n_tokens}, {"tokens_per_second", report.tokens_per_second}};
+  if (report.val_loss) json["val_loss"] = *report.val_loss;
+  return json.dump();
+}
+
+TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options) : folder_(std::move(folder)) {
+  const RunSettings& settings = folder_.settings();
+  settings.check();
+  const auto saved = folder_.newest();
+  const std::shared_ptr<const Checkpoint> checkpoint =
+      saved || !settings.model.empty()
+          ? std::make_shared<Checkpoint>(open_model_files({saved ? saved->path : settings.model}))
+          : new_model(settings, folder_.path());
+  tokenizer_ = tokenizer_from(*checkpoint);
+  TokenDocuments documents = read_documents(settings.data, *tokenizer_);
+  TokenDocuments held_out = read_held_out(settings, documents, *tokenizer_);
+  const int64_t n_positions = read_spec(*checkpoint).n_ctx_train;
+  const TrainingOptions training = settings.training_options(n_positions, options.n_threads);
+  trainer_ = std::make_unique<Trainer>(
+      *checkpoint, make_executor(options.executor, {.n_threads = options.n_threads}), training,
+      std::move(documents), std::move(held_out));
+  if (saved) trainer_->load_state((fs::path(saved->path) / kStateFile).string());
+  saved_at_ = saved ? saved->n_updates : -1;
+  folder_.rewind_log(trainer_->n_updates());
+}
+
+RunReport TrainingRun::step() {
+  const RunSettings& settings = folder_.settings();
+  const auto due = [&](int64_t every) {
+    const int64_t n = trainer_->n_updates();
+    return (every > 0 && n % every == 0) || n == settings.steps;
+  };
+  RunReport report;
+  if (due(settings.eval_every) && trainer_->has_held_out())
+    report.val_loss = trainer_->held_out_loss();
+  if (due(settings.save_every) && (trainer_->n_updates() > 0 || settings.steps == 0)) save();
+  finished_ = trainer_->n_updates() == settings.steps;
+  const auto begin = std::chrono::steady_clock::now();
+  const int64_t n_tokens_before = trainer_->n_tokens_seen();
+  report.step = trainer_->step();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  report.tokens_per_second =
+      static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds.count();
+  folder_.log(to_json_line(report));
+  return report;
+}
+
+void TrainingRun::save() {
+  if (saved_at_ == trainer_->n_updates()) return;
+  folder_.save(*trainer_);
+  saved_at_ = trainer_->n_updates();
+}
+
+}  // namespace limpid

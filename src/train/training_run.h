@@ -1,0 +1,60 @@
+// A run of training from its settings: data, tokenizer, model, loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tokenizer/tokenizer.h"
+#include "train/run_folder.h"
+#include "train/trainer.h"
+
+namespace limpid {
+
+struct RunOptions {
+  std::string executor = "cpu";
+  int n_threads = 0;
+  // Called while data is tokenized, with the bytes so far and in all. False cancels.
+  std::function<bool(uint64_t done, uint64_t total)> progress{};
+};
+
+// What a step measured, and the held-out loss where it was due.
+struct RunReport {
+  StepReport step;
+  std::optional<double> val_loss;
+  double tokens_per_second = 0;
+};
+// The report as log.jsonl has it.
+std::string to_json_line(const RunReport& report);
+
+// A run in its folder. The folder's settings decide everything; a folder that has checkpoints goes
+// on from the newest one, and gives the losses and weights that it would have given without the
+// interruption, to the bit.
+class TrainingRun {
+ public:
+  // Reads the data and builds or opens the model. Throws ArgumentError, FormatError,
+  // UnsupportedError, ResourceError.
+  TrainingRun(RunFolder folder, const RunOptions& options);
+
+  Trainer& trainer() { return *trainer_; }
+  const RunFolder& folder() const { return folder_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  bool finished() const { return finished_; }
+
+  // One step, logged; a held-out loss and a checkpoint where they are due. The last step measures
+  // the finished model and changes nothing. Throws DivergedError, ResourceError.
+  RunReport step();
+  // A checkpoint now, unless this step has one.
+  void save();
+
+ private:
+  RunFolder folder_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<Trainer> trainer_;
+  int64_t saved_at_ = -1;
+  bool finished_ = false;
+};
+
+}  // namespace limpid

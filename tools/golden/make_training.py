@@ -1,0 +1,94 @@
+"""Writes tests/data/training: gradients and twenty steps of AdamW of tiny models, computed by torch in f64.
+
+For each model a folder MODEL (as transformers writes it), a folder MODEL/gradients (the same configuration, and as
+"weights" the gradients of the mean loss of the first batch, so that a reader of models puts them into the order of its
+own tensors), and steps.json: the batches, and the loss before each update.
+"""
+
+import json
+import pathlib
+import shutil
+
+import torch
+import transformers
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests" / "data" / "training"
+N_STEPS = 20
+LENGTHS = (12, 7)  # of the sequences of a batch
+LEARNING_RATE, BETAS, EPSILON, WEIGHT_DECAY, CLIP = 1e-2, (0.9, 0.95), 1e-8, 0.1, 1.0
+
+LLAMA = dict(
+    vocab_size=29, hidden_size=24, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=64, head_dim=6,
+)  # fmt: skip
+SCALED = dict(
+    rope_theta=100.0, rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+    original_max_position_embeddings=16,
+)  # fmt: skip
+MODELS = {
+    "gpt2": transformers.GPT2Config(
+        vocab_size=29, n_embd=20, n_layer=2, n_head=2, n_positions=32, attn_pdrop=0, embd_pdrop=0, resid_pdrop=0
+    ),
+    "llama_tied": transformers.LlamaConfig(**LLAMA, tie_word_embeddings=True, rope_parameters=SCALED),
+    "llama_untied": transformers.LlamaConfig(**LLAMA, tie_word_embeddings=False),
+    "qwen3": transformers.Qwen3Config(**LLAMA, tie_word_embeddings=True),
+}
+
+
+def loss_of(model, batch) -> torch.Tensor:
+    """The mean over all predicted tokens of all sequences, each of which stands alone."""
+    losses = []
+    for ids in batch:
+        logits = model(torch.tensor([ids])).logits[0, :-1]
+        losses.append(torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="none"))
+    return torch.cat(losses).mean()
+
+
+def save(model, folder: pathlib.Path) -> None:
+    model.save_pretrained(folder)
+    for extra in folder.glob("generation_config.json"):
+        extra.unlink()
+
+
+def make(name: str, config) -> None:
+    torch.manual_seed(7)
+    config.bos_token_id = config.eos_token_id = config.pad_token_id = None
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().train()
+    with torch.no_grad():  # larger than usual, so that no gradient is tiny
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3 + (1.0 if parameter.dim() == 1 else 0.0))
+    save(model, FOLDER / name)
+    model = model.double()
+    batches = [[torch.randint(29, (n,)).tolist() for n in LENGTHS] for _ in range(N_STEPS)]
+
+    loss_of(model, batches[0]).backward()
+    gradients = transformers.AutoModelForCausalLM.from_config(config).float()
+    with torch.no_grad():
+        for target, source in zip(gradients.parameters(), model.parameters(), strict=True):
+            target.copy_(source.grad)
+    save(gradients, FOLDER / name / "gradients")
+
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
+            {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
+        ],
+        lr=LEARNING_RATE,
+        betas=BETAS,
+        eps=EPSILON,
+    )
+    losses, norms = [], []
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = loss_of(model, batch)
+        loss.backward()
+        norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)))
+        optimizer.step()
+        losses.append(loss.item())
+    (FOLDER / name / "steps.json").write_text(json.dumps({"batches": batches, "losses": losses, "norms": norms}))
+
+
+if __name__ == "__main__":
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    for name, config in MODELS.items():
+        make(name, config)
