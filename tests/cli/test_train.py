@@ -1,0 +1,197 @@
+"""`limpid train`: runs that end, that are stopped and killed, and what users get wrong."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import limpid_program
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": True,
+}
+TEXT = "The cat sat on the mat. The dog sat on the log. " * 40
+
+
+class Training(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.config = self.folder / "config.json"
+        self.config.write_text(json.dumps(CONFIG))
+        self.data = self.folder / "text.txt"
+        self.data.write_text(TEXT)
+
+    def command(self, out: str, *options: object) -> list[str]:
+        return [
+            "train", "--config", self.config, "--tokenizer", "chars", "--data", self.data, "--batch-size", "4",
+            "--seq-len", "32", "--lr", "1e-2", "--steps", "30", "--eval-every", "10", "--out", self.folder / out,
+            *options,
+        ]  # fmt: skip
+
+    def fine(self, *arguments: object) -> str:
+        code, out, err = limpid_program.outcome(*arguments)
+        self.assertEqual(code, 0, err)
+        return out
+
+    def mistake(self, *arguments: object) -> str:
+        code, _, err = limpid_program.outcome(*arguments)
+        self.assertEqual(code, 1, err)
+        self.assertEqual(err.count("\n"), 1, err)
+        return err
+
+    def log(self, out: str) -> list[dict]:
+        """The lines of log.jsonl, without the times."""
+        lines = [json.loads(line) for line in (self.folder / out / "log.jsonl").read_text().splitlines()]
+        return [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
+
+    def weights(self, out: str) -> bytes:
+        return (self.folder / out / "step-000030" / "model.safetensors").read_bytes()
+
+
+class Runs(Training):
+    def test_a_run_learns_and_its_checkpoint_speaks(self):
+        self.fine(*self.command("a"))
+        log = self.log("a")
+        self.assertEqual([line["step"] for line in log], list(range(31)))
+        keys = {"step", "loss", "lr", "grad_norm", "tokens"}
+        self.assertEqual(set(log[1]), keys)
+        self.assertEqual([line["step"] for line in log if "val_loss" in line], [0, 10, 20, 30])
+        self.assertLess(log[-1]["val_loss"], log[0]["val_loss"] - 1)
+        saved = self.folder / "a" / "step-000030"
+        text = self.fine("run", "-m", saved, "-p", "The cat", "-n", "8", "--temp", "0")
+        self.assertGreater(len(text), 4)
+        gguf = self.folder / "small.gguf"
+        self.fine("convert", saved, gguf)
+        self.assertEqual(self.fine("run", "-m", gguf, "-p", "The cat", "-n", "8", "--temp", "0"), text)
+
+    def test_threads_and_instruction_sets_change_no_bit(self):
+        self.fine(*self.command("one", "-t", "1"))
+        self.fine(*self.command("three", "-t", "3"))
+        self.assertEqual(self.log("three"), self.log("one"))
+        self.assertEqual(self.weights("three"), self.weights("one"))
+        code, _, err = limpid_program.outcome(*self.command("scalar"), env={"LIMPID_ISA": "scalar"})
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.weights("scalar"), self.weights("one"))
+
+    def test_accumulated_batches_are_one_large_batch(self):
+        self.fine(*self.command("large", "--batch-size", "8", "--steps", "3"))
+        self.fine(*self.command("parts", "--grad-accum", "2", "--steps", "3"))
+        for large, parts in zip(self.log("large"), self.log("parts"), strict=True):
+            self.assertAlmostEqual(large["loss"], parts["loss"], delta=1e-4)
+            self.assertEqual(large["tokens"], parts["tokens"])
+
+    def test_a_checkpoint_goes_on_as_a_model(self):
+        self.fine(*self.command("a", "--optimizer", "sgd", "--steps", "5"))
+        model = self.folder / "a" / "step-000005"
+        self.fine("train", "-m", model, "--data", self.data, "--steps", "2", "--seq-len", "32", "--out", self.folder / "b")
+        self.assertLess(self.log("b")[0]["loss"], self.log("a")[0]["loss"])
+
+    def test_json(self):
+        out = self.fine(*self.command("a", "--json", "--steps", "2"))
+        self.assertEqual([json.loads(line)["step"] for line in out.splitlines()], [0, 1, 2])
+
+
+class Interruptions(Training):
+    def start(self, *arguments: object) -> subprocess.Popen:
+        return subprocess.Popen(
+            [str(limpid_program.PROGRAM), *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+
+    def wait_for_step(self, out: str, step: int) -> None:
+        log = self.folder / out / "log.jsonl"
+        until = time.monotonic() + 60
+        while not log.exists() or log.read_text().count("\n") <= step:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.005)
+
+    def test_killed_and_resumed_is_the_same_run(self):
+        self.fine(*self.command("whole", "--save-every", "3"))
+        for kill_at in (4, 9, 20):
+            out = f"killed-{kill_at}"
+            process = self.start(*self.command(out, "--save-every", "3"))
+            self.wait_for_step(out, kill_at)
+            process.kill()
+            process.communicate()
+            self.fine("train", "--resume", self.folder / out)
+            self.assertEqual(self.log(out), self.log("whole"))
+            self.assertEqual(self.weights(out), self.weights("whole"))
+            self.assertEqual(len(list((self.folder / out).glob("step-*"))), 2)
+
+    def test_control_c_saves(self):
+        self.fine(*self.command("whole"))
+        process = self.start(*self.command("stopped"))
+        self.wait_for_step("stopped", 5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("the run ended before the signal came")
+        self.assertEqual(process.returncode, 130)
+        self.assertIn(b"--resume", err)
+        self.fine("train", "--resume", self.folder / "stopped")
+        self.assertEqual(self.log("stopped"), self.log("whole"))
+        self.assertEqual(self.weights("stopped"), self.weights("whole"))
+
+    def test_one_process_works_in_a_folder(self):
+        process = self.start(*self.command("a", "--steps", "100000"))
+        self.wait_for_step("a", 1)
+        self.assertIn("another process", self.mistake("train", "--resume", self.folder / "a"))
+        process.kill()
+        process.communicate()
+
+
+class Mistakes(Training):
+    def test_data(self):
+        empty = self.folder / "empty.txt"
+        empty.touch()
+        self.assertIn("empty.txt is empty", self.mistake(*self.command("a", "--data", empty)))
+        binary = self.folder / "binary.txt"
+        binary.write_bytes(b"text\0more")
+        self.assertIn("zero byte at 4", self.mistake(*self.command("b", "--data", binary)))
+        short = self.folder / "short.txt"
+        short.write_text("too short")
+        err = self.mistake("train", "--config", self.config, "--tokenizer", "chars", "--data", short, "--out", self.folder / "c")
+        self.assertIn("the data has", err)
+        self.assertIn("no-such-file", self.mistake(*self.command("d", "--data", self.folder / "no-such-file")))
+
+    def test_settings(self):
+        self.assertIn("positions", self.mistake(*self.command("a", "--seq-len", "65")))
+        self.assertIn("unknown schedule 'sine'", self.mistake(*self.command("b", "--schedule", "sine")))
+        self.assertIn("unknown preset", self.mistake("train", "--preset", "none"))
+        self.assertIn("no data", self.mistake("train", "--config", self.config, "--tokenizer", "bytes"))
+        self.assertIn("either a model", self.mistake("train", "--data", self.data))
+        self.assertIn("has no tokenizer", self.mistake("train", "--config", self.config, "--data", self.data))
+
+    def test_folders(self):
+        self.fine(*self.command("a", "--steps", "1"))
+        self.assertIn("holds a run already", self.mistake(*self.command("a")))
+        self.assertIn("leave the other settings out", self.mistake("train", "--resume", self.folder / "a", "--steps", "9"))
+        self.assertIn("not the folder of a run", self.mistake("train", "--resume", self.folder))
+        if os.geteuid() != 0:
+            self.folder.chmod(0o500)
+            self.addCleanup(self.folder.chmod, 0o700)
+            self.assertIn("cannot make the folder", self.mistake(*self.command("new")))
+
+    def test_divergence_names_the_place_and_keeps_the_checkpoint(self):
+        err = self.mistake(*self.command("a", "--lr", "1e30", "--clip", "0", "--optimizer", "sgd", "--save-every", "1"))
+        self.assertRegex(err, r"diverged at step \d+: .*first in ")
+        self.assertTrue(list((self.folder / "a").glob("step-*")))
+
+
+if __name__ == "__main__":
+    unittest.main()

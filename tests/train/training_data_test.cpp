@@ -1,0 +1,157 @@
+// Tokenizers that need no training, documents, windows and schedules.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "limpid/error.hpp"
+#include "tokenizer/tokenizer.h"
+#include "train/schedule.h"
+#include "train/simple_tokenizers.h"
+#include "train/token_documents.h"
+
+namespace limpid {
+namespace {
+
+TEST(CharacterTokenizer, HasTheCharactersInOrderOfTheirCodePoints) {
+  const auto tokenizer = Tokenizer::create(character_tokenizer("hello world\n"));
+  EXPECT_EQ(tokenizer->vocab_size(), 9);  // "\n dehlorw"
+  EXPECT_EQ(tokenizer->encode("\n dehlorw"), (std::vector<TokenId>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("low hero")), "low hero");
+}
+
+TEST(CharacterTokenizer, MergesCharactersOfSeveralBytes) {
+  const std::string text = "aé€😀ü";
+  const auto tokenizer = Tokenizer::create(character_tokenizer(text));
+  const std::vector<TokenId> ids = tokenizer->encode("aéü€😀");
+  EXPECT_EQ(ids, (std::vector<TokenId>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("ü😀€ éa")), "ü😀€éa");  // no token for the space
+  EXPECT_THROW(character_tokenizer("\xFF"), ArgumentError);
+}
+
+TEST(ByteTokenizer, HasEveryByteAndAnEnd) {
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  std::string bytes(256, '\0');
+  std::iota(bytes.begin(), bytes.end(), '\0');
+  std::vector<TokenId> ids = tokenizer->encode(bytes);
+  EXPECT_EQ(tokenizer->decode(ids), bytes);
+  std::ranges::sort(ids);
+  EXPECT_EQ(ids.size(), 256U);
+  EXPECT_EQ(ids.front(), 0);
+  EXPECT_EQ(ids.back(), 255);
+  TokenDocuments documents;
+  append_document(documents, "ab", *tokenizer);
+  append_document(documents, "c", *tokenizer);
+  EXPECT_EQ(documents.ids, (std::vector<int32_t>{'a', 'b', 256, 'c', 256}));
+  EXPECT_EQ(documents.begins, (std::vector<int64_t>{0, 3}));
+}
+
+// `lengths` documents; token t is t.
+TokenDocuments numbered(const std::vector<int64_t>& lengths) {
+  TokenDocuments documents;
+  for (const int64_t length : lengths) {
+    documents.begins.push_back(documents.n_tokens());
+    for (int64_t i = 0; i < length; ++i)
+      documents.ids.push_back(static_cast<int32_t>(documents.ids.size()));
+  }
+  return documents;
+}
+
+TEST(HeldOut, IsTheLastDocumentsOrAPartOfTheOnlyOne) {
+  TokenDocuments documents = numbered({10, 10, 10, 10});
+  const TokenDocuments held_out = split_off(documents, 0.25);
+  EXPECT_EQ(documents.n_tokens(), 30);
+  EXPECT_EQ(documents.begins, (std::vector<int64_t>{0, 10, 20}));
+  EXPECT_EQ(held_out.ids.front(), 30);
+  EXPECT_EQ(held_out.begins, (std::vector<int64_t>{0}));
+
+  TokenDocuments one = numbered({100});
+  const TokenDocuments end = split_off(one, 0.1);
+  EXPECT_EQ(one.n_tokens(), 90);
+  EXPECT_EQ(end.n_tokens(), 10);
+  EXPECT_EQ(end.begins, (std::vector<int64_t>{0}));
+
+  TokenDocuments all = numbered({5, 5});
+  EXPECT_EQ(split_off(all, 0).n_tokens(), 0);
+  EXPECT_EQ(all.n_tokens(), 10);
+}
+
+TEST(Batches, HaveEachWindowOfAnEpochOnce) {
+  const TokenDocuments documents = numbered({1007});
+  BatchSampler sampler(documents, 10, 3);
+  ASSERT_EQ(sampler.windows_per_epoch(), 100);
+  std::vector<int32_t> seen = sampler.next(100).token_ids;
+  EXPECT_FALSE(std::ranges::is_sorted(seen));
+  std::ranges::sort(seen);
+  for (size_t i = 1; i < seen.size(); ++i) EXPECT_EQ(seen[i], seen[i - 1] + 1);
+  EXPECT_NE(sampler.next(100).token_ids, BatchSampler(documents, 10, 3).next(100).token_ids);
+}
+
+TEST(Batches, DependOnSeedAndPositionOnly) {
+  const TokenDocuments documents = numbered({503});
+  BatchSampler one(documents, 10, 3);
+  one.next(70);
+  const Batch expected = one.next(5);
+  BatchSampler other(documents, 10, 3);
+  other.set_position(70);
+  EXPECT_EQ(other.next(5).token_ids, expected.token_ids);
+  BatchSampler seeded(documents, 10, 4);
+  seeded.set_position(70);
+  EXPECT_NE(seeded.next(5).token_ids, expected.token_ids);
+}
+
+TEST(Batches, NeverCrossDocuments) {
+  const std::set<int32_t> kLast = {6, 7, 37, 49, 53};
+  TokenDocuments documents = numbered({7, 1, 30, 12, 4});
+  BatchSampler sampler(documents, 8, 1);
+  const Batch batch = sampler.next(3 * sampler.windows_per_epoch());
+  int64_t t = 0;
+  for (const int64_t length : batch.lengths) {
+    for (int64_t i = 0; i < length; ++i, ++t) {
+      const int32_t id = batch.token_ids[t];
+      const bool ends = kLast.contains(id);
+      EXPECT_EQ(batch.targets[t], ends ? Batch::kNoTarget : id + 1);
+      if (i > 0) EXPECT_EQ(id, batch.token_ids[t - 1] + 1);
+      if (ends) EXPECT_EQ(i, length - 1);
+    }
+  }
+  EXPECT_EQ(t, batch.n_tokens());
+}
+
+TEST(Batches, LearnOnlyWhatIsMarked) {
+  TokenDocuments documents = numbered({11});
+  documents.learned.assign(11, 0);
+  documents.learned[4] = 1;
+  const Batch batch = BatchSampler(documents, 10, 1).next(1);
+  EXPECT_EQ(batch.n_targets(), 1);
+  EXPECT_EQ(batch.targets[3], 4);
+}
+
+TEST(Batches, NeedMoreTokensThanASequence) {
+  const TokenDocuments documents = numbered({10});
+  EXPECT_THROW(BatchSampler(documents, 10, 1), ArgumentError);
+  EXPECT_EQ(BatchSampler(documents, 9, 1).windows_per_epoch(), 1);
+}
+
+TEST(Schedules, RiseAndFall) {
+  Schedule schedule{ScheduleKind::kCosine, 1.0, 0.1, 10, 110};
+  EXPECT_NEAR(schedule.at(0), 1.0 / 11, 1e-12);
+  EXPECT_NEAR(schedule.at(9), 10.0 / 11, 1e-12);
+  EXPECT_NEAR(schedule.at(10), 1.0, 1e-12);
+  EXPECT_NEAR(schedule.at(60), 0.55, 1e-12);
+  EXPECT_NEAR(schedule.at(110), 0.1, 1e-12);
+  schedule.kind = ScheduleKind::kLinear;
+  EXPECT_NEAR(schedule.at(60), 0.55, 1e-12);
+  EXPECT_NEAR(schedule.at(35), 0.775, 1e-12);
+  schedule.kind = ScheduleKind::kConstant;
+  EXPECT_EQ(schedule.at(110), 1.0);
+  schedule.kind = ScheduleKind::kWsd;  // the last fifth, 22 steps, falls
+  EXPECT_EQ(schedule.at(88), 1.0);
+  EXPECT_NEAR(schedule.at(99), 0.55, 1e-12);
+  EXPECT_NEAR(schedule.at(110), 0.1, 1e-12);
+}
+
+}  // namespace
+}  // namespace limpid
