@@ -10,6 +10,8 @@
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "export/export_model.h"
+#include "generate/engine.h"
+#include "model/merge_adapters.h"
 
 namespace limpid::cli {
 namespace {
@@ -78,7 +80,9 @@ int run(const ConvertFlags& values) {
   options.allow_requantize = values.allow_requantize;
   options.write.n_threads = std::max(values.model.options.n_threads, 0);
   options.write.calibrate = !values.no_calibrate;
-  const auto checkpoint = open_header(values.model);
+  auto checkpoint = with_adapters(open_header(values.model), values.model.options);
+  if (!values.model.options.lora.empty())
+    checkpoint = std::make_shared<const Checkpoint>(merge_adapters(*checkpoint));
   refuse_standard_output(values.out);
   check_not_the_input(values.out, *checkpoint);
   check_no_other_model(values.out, options.layout);

@@ -61,7 +61,7 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   ProgressBar bar("loading");
   OpenOptions options = to_open_options(flags);
   options.progress = bar.of_bytes();
-  checkpoint = quantized(std::move(checkpoint), options);
+  checkpoint = with_adapters(quantized(std::move(checkpoint), options), options);
   auto executor = make_executor(options);
   if (wrap) executor = wrap(std::move(executor));
   auto model =

@@ -65,6 +65,8 @@ void declare_overrides(CLI::App& app, ModelFlags& values) {
              "hyper-parameters of a bare state dictionary, as JSON: a file, or the text itself");
   add_option(app, "--rope-scaling TEXT", values.options.rope_scaling,
              "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
+  add_option(app, "--lora DIR[=SCALE]", values.options.lora,
+             "an adapter in PEFT's layout; may be given several times");
 }
 
 void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {

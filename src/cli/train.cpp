@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "train/training_run.h"
@@ -70,6 +71,7 @@ RunSettings settings_of(const TrainFlags& values) {
   const auto is_data = [](const auto& setting) { return setting.first == "data"; };
   if (std::ranges::any_of(values.settings, is_data)) settings.data.clear();  // not the preset's
   for (const auto& [name, text] : values.settings) set(settings, name, text);
+  if (!settings.model.empty()) settings.model = resolve_model(settings.model);
   return settings;
 }
 

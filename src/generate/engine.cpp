@@ -6,6 +6,7 @@
 #include "base/system_memory.h"
 #include "executor/executors.h"
 #include "generate/memory_plan.h"
+#include "layouts/lora_adapter.h"
 #include "model/model_files.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
@@ -32,13 +33,21 @@ std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> ch
                               quantized_cache_folder(), {options.n_threads, options.progress}));
 }
 
+std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint> checkpoint,
+                                                const OpenOptions& options) {
+  if (options.lora.empty()) return checkpoint;
+  auto adapted = std::make_shared<Checkpoint>(*checkpoint);
+  add_lora_adapters(*adapted, options.lora);
+  return adapted;
+}
+
 std::unique_ptr<Executor> make_executor(const OpenOptions& options) {
   return make_executor(options.executor, {options.n_threads, options.isa});
 }
 
 std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {
   auto executor = make_executor(options);  // cheap, so its errors come first
-  auto checkpoint = quantized(open_header(path, options), options);
+  auto checkpoint = with_adapters(quantized(open_header(path, options), options), options);
   const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
   if (options.check_memory) check_memory_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;

@@ -69,6 +69,9 @@ const std::shared_ptr<Engine>& engine_of(const LanguageModel& model);
 //
 // Metadata and views of the tensors. Values of the options replace those of the files.
 std::shared_ptr<const Checkpoint> open_header(const std::string& path, const OpenOptions& options);
+// `checkpoint` itself, or one with the adapters of OpenOptions::lora.
+std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint> checkpoint,
+                                                const OpenOptions& options);
 // `checkpoint` itself, or what OpenOptions::quantize makes of it.
 std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
                                             const OpenOptions& options);

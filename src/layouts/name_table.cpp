@@ -169,6 +169,11 @@ std::optional<std::string> their_name(const NameTable& table, std::string_view o
   return name_of_block(rule->theirs, *match_name(rule->ours, ours));
 }
 
+std::optional<std::string> our_name(const NameTable& table, std::string_view theirs) {
+  Match match = find_match(table, theirs, {});
+  return match.rule == nullptr ? std::nullopt : std::optional(std::move(match.ours));
+}
+
 // `source` shares the original checkpoint with the derived tensors, which read from it later.
 Checkpoint translate_names(Checkpoint given, const NameTable& table) {
   const auto source = std::make_shared<const Checkpoint>(std::move(given));

@@ -57,6 +57,10 @@ std::string name_of_block(std::string_view pattern, int64_t block);
 // if the table has no such tensor.
 std::optional<std::string> their_name(const NameTable& table, std::string_view ours);
 
+// The inverse: our name for the layout's tensor `theirs`, which may have optional prefixes. Returns
+// nothing for a tensor that the table does not list.
+std::optional<std::string> our_name(const NameTable& table, std::string_view theirs);
+
 // Renames every tensor to our vocabulary and applies its transform. A transposition is only
 // recorded (Checkpoint::derived) and computed when the tensor is read. Tensors that the table lists
 // as unused go to Checkpoint::unused_tensors. Throws UnsupportedError for a tensor that the table

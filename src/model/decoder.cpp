@@ -76,10 +76,27 @@ class ForwardPass {
     return ex_.rms_norm(x, weight, spec_.norm_eps);
   }
 
-  // y = x W^T + b. x [T, cols], W [rows, cols] -> y [T, rows]
+  // y = x W^T + b for each projection, and the low-rank updates of W. x [T, cols], W [rows, cols]
+  // -> y [T, rows]
+  void linear(const Activation& x, std::span<Projection> projections) {
+    ex_.linear(x, projections);
+    if (weights_.updates.empty()) return;
+    for (Projection& p : projections) {
+      const auto updates = weights_.updates.find(p.weight.id);
+      if (updates == weights_.updates.end()) continue;
+      for (const LowRankUpdate& update : updates->second) p.y = ex_.add(p.y, low_rank(x, update));
+    }
+  }
+
+  // scale * (x A^T) B^T
+  Activation low_rank(const Activation& x, const LowRankUpdate& update) {
+    const Activation product = project(project(x, update.a, {}), update.b, {});
+    return ex_.scale(product, update.scale);
+  }
+
   Activation project(const Activation& x, const Weight& weight, const Weight& bias) {
     std::array projections = {Projection{weight, bias, {}}};
-    ex_.linear(x, projections);
+    linear(x, projections);
     return std::move(projections[0].y);
   }
 
@@ -87,7 +104,7 @@ class ForwardPass {
   Activation attention(const Activation& x, const BlockWeights& w, int64_t layer) {
     std::array qkv = {Projection{w.wq, w.bq, {}}, Projection{w.wk, w.bk, {}},
                       Projection{w.wv, w.bv, {}}};
-    ex_.linear(x, qkv);
+    linear(x, qkv);
     Activation q = std::move(qkv[0].y);        // [T, n_heads * head_dim]
     Activation k = std::move(qkv[1].y);        // [T, n_kv_heads * head_dim]
     const Activation v = std::move(qkv[2].y);  // [T, n_kv_heads * head_dim]
@@ -119,7 +136,7 @@ class ForwardPass {
                      w.b_down);
     }
     std::array gate_up = {Projection{w.w_gate, w.b_gate, {}}, Projection{w.w_up, w.b_up, {}}};
-    ex_.linear(x, gate_up);
+    linear(x, gate_up);
     return project(ex_.swiglu(gate_up[0].y, gate_up[1].y), w.w_down, w.b_down);
   }
 

@@ -1,6 +1,7 @@
 // The decoder-only transformer. All model families share this one forward pass.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "executor/executor.h"
@@ -19,6 +20,13 @@ struct BlockWeights {
   Weight b_gate, b_up, b_down;
 };
 
+// A low-rank update of a projection (Hu et al. 2021, arXiv:2106.09685): y += scale * (x A^T) B^T.
+struct LowRankUpdate {
+  Weight a;  // [rank, inputs]
+  Weight b;  // [outputs, rank]
+  float scale = 1;
+};
+
 // All weights of a model as handles of an executor. Shapes are [rows, cols] = [outputs, inputs]: wq
 // is [n_heads * head_dim, d_model], w_down is [d_model, d_ff].
 struct DecoderWeights {
@@ -27,6 +35,7 @@ struct DecoderWeights {
   Weight output_norm, output_norm_bias;
   Weight output;  // equals token_embedding when tied
   RopeTable rope;
+  std::map<int32_t, std::vector<LowRankUpdate>> updates;  // by the id of the weight
   std::vector<Tensor> derived;  // joined or transposed tensors; the executor reads their memory
 };
 

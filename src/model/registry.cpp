@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "layouts/lora_adapter.h"
 #include "layouts/model_classes.h"
 #include "model/gpt2.h"
 #include "model/llama.h"
@@ -152,9 +153,36 @@ DecoderSpec read_spec(const Checkpoint& checkpoint) {
   return spec;
 }
 
+namespace {
+
+// Adds the two matrices of every adapter of every projection. An adapter of a matrix of which a
+// weight takes some rows (Q of a fused QKV) shares A and takes the same rows of B.
+void add_adapters(const Checkpoint& checkpoint, TensorTable& table) {
+  const int64_t n_adapters = n_lora_adapters(checkpoint);
+  const std::vector<TensorEntry> bases = table.entries;
+  for (const TensorEntry& base : bases) {
+    for (int64_t i = 0; i < n_adapters && base.use == WeightUse::kProjection; ++i) {
+      const LoraNames names = lora_names(base.name, i);
+      const TensorView* a = checkpoint.find(names.a);
+      if (a == nullptr) continue;
+      const auto scale = checkpoint.metadata.number(lora_scale_key(i)).value_or(1.0);
+      AdapterEntry& adapter =
+          table.adapters.emplace_back(base.place, LowRankUpdate{{}, {}, static_cast<float>(scale)});
+      const int64_t rank = a->shape.rows();
+      table.entries.push_back({names.a, Shape{rank, base.shape.cols()}, &adapter.update.a});
+      table.entries.push_back({names.b, Shape{base.shape.rows(), rank}, &adapter.update.b});
+      table.entries.back().rows = base.rows;
+    }
+  }
+}
+
+}  // namespace
+
 TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec) {
-  return family_of(checkpoint) == Family::kGpt2 ? gpt2_tensor_table(checkpoint, spec)
-                                                : llama_tensor_table(spec);
+  TensorTable table = family_of(checkpoint) == Family::kGpt2 ? gpt2_tensor_table(checkpoint, spec)
+                                                             : llama_tensor_table(spec);
+  add_adapters(checkpoint, table);
+  return table;
 }
 
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,
@@ -175,6 +203,8 @@ DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spe
                  checkpoint.path);
   }
   if (spec.tied_embeddings) table.weights->output = table.weights->token_embedding;
+  for (const AdapterEntry& adapter : table.adapters)
+    table.weights->updates[adapter.base->id].push_back(adapter.update);
   return std::move(*table.weights);
 }
 

@@ -2,6 +2,7 @@
 // table is the only difference between families when weights are loaded.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,12 +29,19 @@ struct TensorEntry {
   RowRange rows{};  // the rows that this weight uses, e.g. Q of a fused QKV matrix (not copied)
 };
 
-// Entries point into `weights`. `consumed` lists tensors that the model may contain and that need
-// no loading.
+// An adapter of the weight at `base`.
+struct AdapterEntry {
+  const Weight* base;
+  LowRankUpdate update;
+};
+
+// Entries point into `weights` and `adapters`. `consumed` lists tensors that the model may contain
+// and that need no loading.
 struct TensorTable {
   std::unique_ptr<DecoderWeights> weights;
   std::vector<TensorEntry> entries;
   std::vector<std::string> consumed;
+  std::deque<AdapterEntry> adapters;  // addresses stay
 };
 
 }  // namespace limpid

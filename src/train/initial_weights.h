@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "checkpoint/checkpoint.h"
 
@@ -14,5 +16,8 @@ namespace limpid {
 // 0.02 / sqrt(2 n_layers), norms 1, biases 0. The numbers depend on the seed, the tensor's name and
 // the element only. Throws ResourceError.
 std::shared_ptr<Checkpoint> with_initial_weights(const Checkpoint& shapes, uint64_t seed);
+
+// Numbers that are uniform in [-bound, bound). They depend on the seed, the name and the element.
+void fill_uniform(std::span<float> values, double bound, uint64_t seed, std::string_view name);
 
 }  // namespace limpid

@@ -18,6 +18,7 @@
 #include "base/atomic_file.h"
 #include "base/check.h"
 #include "export/export_model.h"
+#include "export/lora_export.h"
 
 namespace limpid {
 namespace {
@@ -129,9 +130,13 @@ void RunFolder::save(Trainer& trainer) {
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
   const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished);
-  ExportOptions options;
-  options.layout = Layout::kHuggingFace;
-  export_model(unfinished.string(), trainer.model().checkpoint(), options);
+  if (settings_.lora > 0) {
+    export_lora_adapter(unfinished.string(), trainer.model().checkpoint(), 0, settings_.model);
+  } else {
+    ExportOptions options;
+    options.layout = Layout::kHuggingFace;
+    export_model(unfinished.string(), trainer.model().checkpoint(), options);
+  }
   trainer.save_state((unfinished / kStateFile).string());
   sync_folder(unfinished.string());
   const fs::path finished = fs::path(path_) / name;

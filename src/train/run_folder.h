@@ -1,5 +1,5 @@
 // The folder of a run: run.json (its settings), log.jsonl, and checkpoints step-000100/, each a
-// Hugging Face folder with training_state.safetensors beside the weights.
+// Hugging Face folder, or an adapter in PEFT's layout, with training_state.safetensors beside it.
 #pragma once
 
 #include <cstdint>

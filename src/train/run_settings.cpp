@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/check.h"
+#include "layouts/lora_adapter.h"
 
 namespace limpid {
 namespace {
@@ -78,6 +80,9 @@ void RunSettings::check() const {
   at_least("warmup", warmup, 0);
   at_least("weight-decay", weight_decay, 0.0);
   at_least("clip", clip, 0.0);
+  at_least("lora", lora, 0);
+  LIMPID_CHECK(ArgumentError, lora == 0 || !model.empty(),
+               "an adapter needs a model that it belongs to, not a new configuration");
   at_least("eval-every", eval_every, 0);
   at_least("eval-windows", eval_windows, 0);
   at_least("sample-every", sample_every, 0);
@@ -107,6 +112,17 @@ TrainingOptions RunSettings::training_options(int64_t n_positions, int n_threads
   options.optimizer.clip = clip;
   options.eval_windows = eval_windows;
   options.n_threads = n_threads;
+  if (lora > 0) {
+    options.learns = is_lora_tensor;
+  } else if (!freeze.empty()) {
+    options.learns = [list = freeze](std::string_view name) {
+      std::istringstream parts(list);
+      for (std::string part; std::getline(parts, part, ',');) {
+        if (!part.empty() && name.find(part) != std::string_view::npos) return false;
+      }
+      return true;
+    };
+  }
   return options;
 }
 

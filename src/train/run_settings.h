@@ -32,6 +32,10 @@ struct RunSettings {
   double beta2 = 0.95;
   double weight_decay = 0.1;
   double clip = 1.0;
+  int64_t lora = 0;  // rank of an adapter that learns instead of the model; 0: none
+  double lora_alpha = 16;
+  std::string lora_targets;  // names of PEFT's modules; "": see new_adapter.h
+  std::string freeze;        // parts of names between commas: tensors that do not learn
   int64_t seed = 1337;
   int64_t eval_every = 250;  // 0: at the end only
   int64_t eval_windows = 0;  // 0: all of the held-out data
@@ -80,6 +84,11 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
   visit("weight-decay", s.weight_decay, "X", "of matrices; norms and biases have none [0.1]");
   visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit [1]");
+  visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
+  visit("lora-alpha", s.lora_alpha, "X", "the adapter counts X / RANK [16]");
+  visit("lora-targets", s.lora_targets, "LIST", "modules that it changes [q_proj,v_proj; c_attn]");
+  visit("freeze", s.freeze, "LIST",
+        "parts of names of tensors that do not learn (token_embd,blk.0.)");
   visit("seed", s.seed, "N", "of all random numbers [1337]");
   visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]");
   visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]");

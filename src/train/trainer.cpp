@@ -28,7 +28,7 @@ Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executo
     : options_(options),
       documents_(std::move(documents)),
       held_out_(std::move(held_out)),
-      model_(checkpoint, std::move(executor)),
+      model_(checkpoint, std::move(executor), options.learns),
       sampler_(documents_, options.seq_len, options.seed),
       pool_(options.n_threads),
       optimizer_(options.optimizer, model_.parameters()) {

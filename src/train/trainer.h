@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/thread_pool.h"
 #include "limpid/error.hpp"
@@ -28,7 +30,8 @@ struct TrainingOptions {
   uint64_t seed = 1337;
   Schedule schedule;
   OptimizerOptions optimizer;
-  int64_t eval_windows = 0;  // of the held-out data; 0: all of them
+  std::function<bool(std::string_view name)> learns{};  // which tensors learn; empty: all
+  int64_t eval_windows = 0;                             // of the held-out data; 0: all of them
   int n_threads = 0;
 };
 

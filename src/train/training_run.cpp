@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "executor/executors.h"
+#include "layouts/lora_adapter.h"
 #include "model/configuration.h"
 #include "model/model_files.h"
 #include "model/registry.h"
@@ -19,6 +20,7 @@
 #include "tokenizer/tokenizer_files.h"
 #include "tokenizer/tokenizer_json_writer.h"
 #include "train/initial_weights.h"
+#include "train/new_adapter.h"
 #include "train/simple_tokenizers.h"
 
 namespace limpid {
@@ -112,6 +114,25 @@ std::shared_ptr<const Checkpoint> new_model(const RunSettings& settings,
   return with_initial_weights(shapes, static_cast<uint64_t>(settings.seed));
 }
 
+// The newest checkpoint, or what the run begins with. Of an adapter a checkpoint has only the
+// adapter.
+std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
+                                               const std::optional<RunFolder::SavedStep>& saved) {
+  const RunSettings& settings = folder.settings();
+  if (settings.lora > 0) {
+    auto adapted = std::make_shared<Checkpoint>(open_model_files({settings.model}));
+    if (saved) {
+      add_lora_adapter(*adapted, saved->path);
+    } else {
+      add_new_adapter(*adapted, settings.lora, settings.lora_alpha, settings.lora_targets,
+                      static_cast<uint64_t>(settings.seed));
+    }
+    return adapted;
+  }
+  if (!saved && settings.model.empty()) return new_model(settings, folder.path());
+  return std::make_shared<Checkpoint>(open_model_files({saved ? saved->path : settings.model}));
+}
+
 // A share of the data, or a file of its own.
 TokenDocuments read_held_out(const RunSettings& settings, TokenDocuments& documents,
                              const Tokenizer& tokenizer) {
@@ -140,10 +161,7 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options) : folder_(
   const RunSettings& settings = folder_.settings();
   settings.check();
   const auto saved = folder_.newest();
-  const std::shared_ptr<const Checkpoint> checkpoint =
-      saved || !settings.model.empty()
-          ? std::make_shared<Checkpoint>(open_model_files({saved ? saved->path : settings.model}))
-          : new_model(settings, folder_.path());
+  const std::shared_ptr<const Checkpoint> checkpoint = open_or_make(folder_, saved);
   tokenizer_ = tokenizer_from(*checkpoint);
   TokenDocuments documents = read_documents(settings.data, *tokenizer_);
   TokenDocuments held_out = read_held_out(settings, documents, *tokenizer_);

@@ -1,0 +1,55 @@
+#include "export/lora_export.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/atomic_file.h"
+#include "base/check.h"
+#include "checkpoint/safetensors_writer.h"
+#include "layouts/lora_adapter.h"
+
+namespace limpid {
+
+void export_lora_adapter(const std::string& path, const Checkpoint& canonical, int64_t number,
+                         const std::string& base_model) {
+  std::vector<NamedTensor> tensors;
+  std::set<std::string> targets;
+  std::vector<Tensor> storage(canonical.tensors.size());
+  size_t n_read = 0;
+  int64_t rank = 0;
+  for (const auto& [name, view] : canonical.tensors) {
+    const LoraNames names = lora_names(name, number);
+    if (canonical.find(names.a) == nullptr) continue;
+    rank = canonical.find(names.a)->shape.rows();
+    const std::string module = peft_module_name(canonical, name);
+    targets.insert(peft_target(canonical, name));
+    tensors.push_back({module + ".lora_A.weight", canonical.read(names.a, storage[n_read++])});
+    tensors.push_back({module + ".lora_B.weight", canonical.read(names.b, storage[n_read++])});
+  }
+  LIMPID_CHECK(ArgumentError, !tensors.empty(), "{} has no adapter {}", canonical.path, number);
+  const double scale = canonical.metadata.number(lora_scale_key(number)).value_or(1.0);
+  const bool is_gpt2 = canonical.metadata.string("general.architecture") == "gpt2";
+  const nlohmann::ordered_json config{{"peft_type", "LORA"},
+                                      {"task_type", "CAUSAL_LM"},
+                                      {"base_model_name_or_path", base_model},
+                                      {"r", rank},
+                                      {"lora_alpha", scale * static_cast<double>(rank)},
+                                      {"lora_dropout", 0.0},
+                                      {"target_modules", targets},
+                                      {"bias", "none"},
+                                      {"fan_in_fan_out", is_gpt2},  // GPT-2 stores [in, out]
+                                      {"use_rslora", false},
+                                      {"inference_mode", true}};
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
+  const std::filesystem::path folder(path);
+  write_safetensors((folder / "adapter_model.safetensors").string(), {{"format", "pt"}}, tensors);
+  AtomicFile file((folder / "adapter_config.json").string());
+  file.write(config.dump(2) + "\n");
+  file.commit();
+}
+
+}  // namespace limpid

@@ -1,0 +1,203 @@
+#include "layouts/lora_adapter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "base/check.h"
+#include "base/model_folder.h"
+#include "base/printable.h"
+#include "checkpoint/json_metadata.h"
+#include "checkpoint/safetensors.h"
+#include "layouts/hugging_face.h"
+#include "layouts/model_classes.h"
+#include "layouts/name_table.h"
+#include "layouts/spec_reader.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::string_view kPrefix = "base_model.model.";
+constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kA = ".lora_A.weight";
+constexpr std::string_view kB = ".lora_B.weight";
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+const NameTable& names_of(const Checkpoint& canonical) {
+  const std::string_view architecture =
+      canonical.metadata.string("general.architecture").value_or("");
+  const ModelClass* model_class = find_model_class(architecture);
+  LIMPID_CHECK(UnsupportedError, model_class != nullptr, "{}: no names of adapters for `{}`",
+               canonical.path, architecture);
+  return hugging_face_names(*model_class);
+}
+
+constexpr const char* kConfigFile = "adapter_config.json";
+constexpr const char* kTensorFile = "adapter_model.safetensors";
+// Keys that say how the adapter was made or is used, and not what it computes.
+constexpr std::array kBookkeeping = {"auto_mapping",
+                                     "base_model_name_or_path",
+                                     "inference_mode",
+                                     "init_lora_weights",
+                                     "lora_dropout",
+                                     "peft_version",
+                                     "revision",
+                                     "task_type",
+                                     "target_modules",
+                                     "fan_in_fan_out",
+                                     "qalora_group_size",
+                                     "layers_pattern",
+                                     "layers_to_transform",
+                                     "eva_config",
+                                     "corda_config",
+                                     "loftq_config",
+                                     "megatron_core",
+                                     "ensure_weight_tying",
+                                     "(null)"};
+constexpr std::array kNeutral = {"use_dora", "use_qalora", "lora_bias", "alora_invocation_tokens"};
+
+// The rank and the scale that PEFT gives an adapter: alpha / r, or alpha / sqrt(r) (Kalajdzievski
+// 2023, arXiv:2312.03732). Every key is read or refused.
+struct LoraConfig {
+  int64_t rank;
+  double scale;
+};
+
+LoraConfig read_config(const std::string& path, std::string_view json) {
+  Checkpoint given;
+  given.path = path;
+  add_json(path, json, "adapter.", given.metadata);
+  SpecReader config(given, "adapter");
+  const std::string type = config.string_or("peft_type", "LORA");
+  if (type != "LORA") config.refuse("peft_type", fmt::format("is `{}`, not LORA", printable(type)));
+  const std::string bias = config.string_or("bias", "none");
+  if (bias != "none")
+    config.refuse("bias", fmt::format("is `{}`; only `none` is supported", printable(bias)));
+  const int64_t r = config.required_size("r", kLargestSize);
+  const double alpha = config.positive_or("lora_alpha", 8);
+  const bool by_root = config.flag_or("use_rslora", false);
+  for (const char* name : kNeutral) config.require_neutral(name, 0);
+  for (const char* name : kBookkeeping) {
+    config.ignore(name);
+    config.ignore_all_below(name);
+  }
+  config.refuse_the_rest();
+  const auto rank = static_cast<double>(r);
+  return {r, alpha / (by_root ? std::sqrt(rank) : rank)};
+}
+
+// The canonical name of the tensor that "base_model.model.X.lora_A.weight" changes, or of X.lora_B.
+std::string target_of(const Checkpoint& canonical, const std::string& file, std::string_view name,
+                      std::string_view suffix) {
+  std::optional<std::string> target;
+  if (name.starts_with(kPrefix) && name.ends_with(suffix)) {
+    const std::string_view module =
+        name.substr(kPrefix.size(), name.size() - kPrefix.size() - suffix.size());
+    target = our_name(names_of(canonical), std::string(module) + std::string(kWeight));
+  }
+  if (!target || canonical.find(*target) == nullptr) {
+    throw FormatError(file, FormatError::kNoOffset, std::string(name),
+                      fmt::format("belongs to no matrix of {}; is the adapter of another model?",
+                                  canonical.path));
+  }
+  return *target;
+}
+
+}  // namespace
+
+std::string lora_scale_key(int64_t adapter) { return fmt::format("lora.{}.scale", adapter); }
+
+int64_t n_lora_adapters(const Checkpoint& canonical) {
+  int64_t n = 0;
+  while (canonical.metadata.contains(lora_scale_key(n))) ++n;
+  return n;
+}
+
+LoraNames lora_names(std::string_view tensor, int64_t adapter) {
+  return {fmt::format("{}.lora_a.{}", tensor, adapter),
+          fmt::format("{}.lora_b.{}", tensor, adapter)};
+}
+
+void add_lora_adapter(Checkpoint& canonical, const std::string& path, double scale) {
+  const ModelFolder folder(path);
+  const auto config_file = folder.open(kConfigFile);
+  const LoraConfig config =
+      read_config((std::filesystem::path(path) / kConfigFile).string(), text_of(*config_file));
+  const std::string file = (std::filesystem::path(path) / kTensorFile).string();
+  const Checkpoint given = open_safetensors(folder.resolve(kTensorFile));
+  const int64_t number = n_lora_adapters(canonical);
+  for (const std::string& name : given.tensor_order) {
+    const bool is_a = name.ends_with(kA);
+    const std::string target = target_of(canonical, file, name, is_a ? kA : kB);
+    const Shape& whole = canonical.find(target)->shape;
+    const LoraNames names = lora_names(target, number);
+    const TensorView& tensor = *given.find(name);
+    const Shape wanted = is_a ? Shape{config.rank, whole.cols()} : Shape{whole.rows(), config.rank};
+    if (tensor.shape != wanted || !is_float(tensor.dtype)) {
+      throw FormatError(file, FormatError::kNoOffset, name,
+                        fmt::format("is {}, expected floats {}; is the adapter of another model?",
+                                    tensor.to_string(), wanted.to_string()));
+    }
+    const std::string& ours = is_a ? names.a : names.b;
+    canonical.tensors[ours] = tensor;
+    canonical.tensor_order.push_back(ours);
+    if (const auto made = given.derived.find(name); made != given.derived.end())
+      canonical.derived[ours] = made->second;
+  }
+  canonical.files.insert(canonical.files.end(), given.files.begin(), given.files.end());
+  canonical.metadata.set(lora_scale_key(number), {config.scale * scale, "f64"});
+  for (const auto& [name, tensor] : canonical.tensors) {
+    const LoraNames names = lora_names(name, number);
+    const bool has_a = canonical.find(names.a) != nullptr;
+    if (has_a == (canonical.find(names.b) != nullptr)) continue;
+    throw FormatError(file, FormatError::kNoOffset, has_a ? names.a : names.b,
+                      "is one of the two matrices of an adapter; the other one is missing");
+  }
+}
+
+void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapters) {
+  for (const std::string& text : adapters) {
+    const size_t equals = text.rfind('=');
+    double scale = 1;
+    std::string path = text;
+    if (equals != std::string::npos) {
+      const char* end = text.data() + text.size();
+      const auto read = std::from_chars(text.data() + equals + 1, end, scale);
+      const bool is_scale = read.ec == std::errc() && read.ptr == end && std::isfinite(scale);
+      if (is_scale) path = text.substr(0, equals);
+    }
+    add_lora_adapter(canonical, path, scale);
+  }
+}
+
+std::string peft_module_name(const Checkpoint& canonical, std::string_view tensor) {
+  std::string name = their_name(names_of(canonical), tensor).value_or(std::string(tensor));
+  if (name.ends_with(kWeight)) name.resize(name.size() - kWeight.size());
+  const bool is_gpt2 = canonical.metadata.string("general.architecture") == "gpt2";
+  return std::string(kPrefix) + (is_gpt2 ? "transformer." : "") + name;
+}
+
+std::string peft_target(const Checkpoint& canonical, std::string_view tensor) {
+  const std::string module = peft_module_name(canonical, tensor);
+  return module.substr(module.rfind('.') + 1);
+}
+
+bool is_lora_tensor(std::string_view name) {
+  return name.find(".lora_a.") != std::string_view::npos ||
+         name.find(".lora_b.") != std::string_view::npos;
+}
+
+}  // namespace limpid

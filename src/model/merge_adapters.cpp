@@ -1,0 +1,67 @@
+#include "model/merge_adapters.h"
+
+#include <memory>
+#include <vector>
+
+#include "layouts/lora_adapter.h"
+#include "model/registry.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+// W + scale B A. `head_dim` > 0: the rows of W are interleaved pairs, those of B half-split. The
+// products are summed in f64 and rounded once.
+Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t head_dim) {
+  Tensor storage;
+  const TensorView base = source.read(name, storage);
+  const std::vector<float> w = decode(base);
+  std::vector<double> sums(w.begin(), w.end());
+  const int64_t cols = base.shape.cols();
+  for (int64_t i = 0; i < n_lora_adapters(source); ++i) {
+    const LoraNames names = lora_names(name, i);
+    if (source.find(names.a) == nullptr) continue;
+    Tensor storage_a;
+    Tensor storage_b;
+    const std::vector<float> a = decode(source.read(names.a, storage_a));
+    const std::vector<float> b = decode(source.read(names.b, storage_b));
+    const double scale = source.metadata.number(lora_scale_key(i)).value_or(1.0);
+    const int64_t rank = std::ssize(a) / cols;
+    for (int64_t row = 0; row < base.shape.rows(); ++row) {
+      const int64_t b_row = head_dim > 0 ? half_split_row(row, head_dim, head_dim) : row;
+      for (int64_t r = 0; r < rank; ++r) {
+        const double factor = scale * b[b_row * rank + r];
+        for (int64_t col = 0; col < cols; ++col)
+          sums[row * cols + col] += factor * a[r * cols + col];
+      }
+    }
+  }
+  const std::vector<float> rounded(sums.begin(), sums.end());
+  return Tensor::of(base.shape, rounded);
+}
+
+}  // namespace
+
+Checkpoint merge_adapters(const Checkpoint& canonical) {
+  const auto source = std::make_shared<const Checkpoint>(canonical);
+  const DecoderSpec spec = read_spec(canonical);
+  Checkpoint merged = canonical;
+  merged.metadata.erase_below("lora.");
+  std::erase_if(merged.tensors, [](const auto& entry) { return is_lora_tensor(entry.first); });
+  std::erase_if(merged.tensor_order, is_lora_tensor);
+  for (const TensorEntry& entry : tensor_table(canonical, spec).entries) {
+    const std::string& name = entry.name;
+    bool adapted = false;
+    for (int64_t i = 0; i < n_lora_adapters(canonical); ++i)
+      adapted = adapted || canonical.find(lora_names(name, i).a) != nullptr;
+    if (!adapted) continue;
+    const int64_t head_dim = entry.row_order == RowOrder::kInterleavedPairs ? spec.head_dim : 0;
+    merged.tensors[name] = {DType::kF32, entry.shape, nullptr};
+    merged.derived[name] = {"merged with an adapter", [source, name, head_dim] {
+                              return merged_matrix(*source, name, head_dim);
+                            }};
+  }
+  return merged;
+}
+
+}  // namespace limpid

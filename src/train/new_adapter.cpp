@@ -1,0 +1,59 @@
+#include "train/new_adapter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "base/check.h"
+#include "layouts/lora_adapter.h"
+#include "model/registry.h"
+#include "train/initial_weights.h"
+
+namespace limpid {
+namespace {
+
+void add_tensor(Checkpoint& canonical, const std::string& name, Tensor tensor) {
+  canonical.owned.push_back(std::make_shared<Tensor>(std::move(tensor)));
+  canonical.tensors[name] = *canonical.owned.back();
+  canonical.tensor_order.push_back(name);
+}
+
+std::set<std::string> names_in(const std::string& list) {
+  std::set<std::string> names;
+  std::istringstream in(list);
+  for (std::string name; std::getline(in, name, ',');) names.insert(name);
+  return names;
+}
+
+}  // namespace
+
+void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const std::string& targets,
+                     uint64_t seed) {
+  const bool is_gpt2 = canonical.metadata.string("general.architecture") == "gpt2";
+  const std::set<std::string> wanted = names_in(!targets.empty() ? targets
+                                                : is_gpt2        ? "c_attn"
+                                                                 : "q_proj,v_proj");
+  const int64_t number = n_lora_adapters(canonical);
+  std::set<std::string> known;
+  for (const TensorEntry& entry : tensor_table(canonical, read_spec(canonical)).entries) {
+    if (entry.use != WeightUse::kProjection || is_lora_tensor(entry.name)) continue;
+    const std::string target = peft_target(canonical, entry.name);
+    known.insert(target);
+    const LoraNames names = lora_names(entry.name, number);
+    if (!wanted.contains(target) || canonical.find(names.a) != nullptr) continue;
+    Tensor a(DType::kF32, Shape{rank, entry.shape.cols()});
+    fill_uniform(a.f32(), 1.0 / std::sqrt(static_cast<double>(entry.shape.cols())), seed, names.a);
+    add_tensor(canonical, names.a, std::move(a));
+    add_tensor(canonical, names.b, Tensor(DType::kF32, Shape{entry.shape.rows(), rank}));
+  }
+  for (const std::string& name : wanted) {
+    LIMPID_CHECK(ArgumentError, known.contains(name),
+                 "the model has no module '{}'; choose among {}", name, fmt::join(known, ", "));
+  }
+  canonical.metadata.set(lora_scale_key(number), {alpha / static_cast<double>(rank), "f64"});
+}
+
+}  // namespace limpid
