@@ -59,9 +59,7 @@ class Candidates {
   void remove_if(Predicate predicate) {
     const bool sorted = n_sorted_ == size();
     std::erase_if(items_, predicate);
-    n_sorted_ = sorted ? size() : 0;
-    complete_ = false;
-    probabilities_known_ = false;
+    set_removed(sorted ? size() : 0);
   }
   // Replaces the candidates by others, or by the same ones in another order.
   void replace(std::vector<Candidate> items);
@@ -72,6 +70,12 @@ class Candidates {
   float max_logit() const;  // -infinity when no candidate is left
 
  private:
+  // Candidates are gone; this many of those that remain are sorted.
+  void set_removed(int64_t n_sorted) {
+    n_sorted_ = n_sorted;
+    complete_ = probabilities_known_ = false;
+  }
+
   std::vector<Candidate> items_;
   int64_t n_sorted_ = 0;   // this many at the front are the best, in order
   bool complete_ = false;  // items_[id].id == id

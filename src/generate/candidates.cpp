@@ -29,8 +29,7 @@ void Candidates::assign(std::span<const float> logits) {
     all_finite &= std::isfinite(logits[i]);
   }
   if (!all_finite) {
-    const auto bad =
-        std::find_if_not(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+    const auto bad = std::ranges::find_if_not(logits, [](float x) { return std::isfinite(x); });
     throw ArgumentError(fmt::format(
         "[sampler] the logit of token {} is {}: the model's weights or the logits given "
         "are damaged",
@@ -50,14 +49,9 @@ std::span<Candidate> Candidates::edit() {
 
 // While no candidate has been removed or moved, a candidate's index is its id.
 Candidate* Candidates::find(TokenId id) {
-  n_sorted_ = 0;
-  probabilities_known_ = false;
-  if (complete_) {
-    return id >= 0 && static_cast<size_t>(id) < items_.size() ? &items_[static_cast<size_t>(id)]
-                                                              : nullptr;
-  }
-  const auto found =
-      std::find_if(items_.begin(), items_.end(), [id](const Candidate& c) { return c.id == id; });
+  edit();
+  if (complete_) return id >= 0 && id < size() ? &items_[static_cast<size_t>(id)] : nullptr;
+  const auto found = std::ranges::find(items_, id, &Candidate::id);
   return found == items_.end() ? nullptr : &*found;
 }
 
@@ -85,25 +79,19 @@ void Candidates::keep_best(int64_t n) {
 void Candidates::keep_first(int64_t n) {
   if (n >= size()) return;
   items_.resize(static_cast<size_t>(std::max<int64_t>(n, 0)));
-  n_sorted_ = std::min(n_sorted_, size());
-  complete_ = false;
-  probabilities_known_ = false;
+  set_removed(std::min(n_sorted_, size()));
 }
 
 void Candidates::drop_first(int64_t n) {
   n = std::clamp<int64_t>(n, 0, size());
   if (n == 0) return;
   items_.erase(items_.begin(), items_.begin() + n);
-  n_sorted_ = std::max<int64_t>(n_sorted_ - n, 0);
-  complete_ = false;
-  probabilities_known_ = false;
+  set_removed(std::max<int64_t>(n_sorted_ - n, 0));
 }
 
 void Candidates::replace(std::vector<Candidate> items) {
   items_ = std::move(items);
-  n_sorted_ = 0;
-  complete_ = false;
-  probabilities_known_ = false;
+  set_removed(0);
 }
 
 float Candidates::max_logit() const {

@@ -77,12 +77,34 @@ struct Chat::State {
   }
 
   // The prompt of the next answer.
-  Prompt prompt() const;
+  Prompt prompt() const {
+    const auto turns = turn_starts();
+    if (options.overflow == ContextPolicy::kError) return prompt_without(turns, 0);
+    return prompt_with_room(turns, n_turns_dropped(turns), 0);
+  }
+
   // A prompt that drops at least one more turn, for a context that is full after `n_sampled` tokens
   // of an answer; nothing when only the last turn is left or it does not fit.
-  std::optional<Prompt> shorter_prompt(int64_t n_sampled);
+  std::optional<Prompt> shorter_prompt(int64_t n_sampled) {
+    const auto turns = turn_starts();
+    const std::ptrdiff_t n_dropped = n_turns_dropped(turns) + 1;
+    if (n_dropped >= std::ssize(turns)) return std::nullopt;
+    Prompt prompt = prompt_with_room(turns, n_dropped, n_sampled);
+    if (std::ssize(prompt.ids) + n_sampled > session.n_ctx()) return std::nullopt;
+    n_dropped_messages = prompt.n_dropped_messages;
+    return prompt;
+  }
+
   // The options of an answer, with a chat's own defaults.
-  GenerationOptions reply_options() const;
+  GenerationOptions reply_options() const {
+    GenerationOptions reply = options.generation;
+    reply.stop_at_repetition = reply.stop_at_repetition.value_or(true);
+    const bool drops = options.overflow == ContextPolicy::kDropOldestTurns;
+    if (drops && reply.n_predict == GenerationOptions::kUnlimited) {
+      reply.n_predict = GenerationOptions::kUntilContextIsFull;
+    }
+    return reply;
+  }
 
   void check_idle() const {
     LIMPID_CHECK(ArgumentError, answering == nullptr,
@@ -98,95 +120,64 @@ struct Chat::State {
   SessionStream* answering = nullptr;  // the open stream; its answer will become a message
 
  private:
-  std::vector<std::ptrdiff_t> turn_starts() const;
+  // The index in `messages` at which each turn begins.
+  std::vector<std::ptrdiff_t> turn_starts() const {
+    std::vector<std::ptrdiff_t> starts;
+    for (std::ptrdiff_t i = 0; i < std::ssize(messages); ++i) {
+      if (messages[static_cast<size_t>(i)].role == "user") starts.push_back(i);
+    }
+    return starts;
+  }
+
   // How many turns were missing from the last prompt.
   std::ptrdiff_t n_turns_dropped(std::span<const std::ptrdiff_t> turns) const {
     return std::count_if(turns.begin(), turns.end(), [&](std::ptrdiff_t start) {
       return start - turns.front() < n_dropped_messages;
     });
   }
-  Prompt prompt_without(std::span<const std::ptrdiff_t> turns, std::ptrdiff_t n_dropped) const;
-  Prompt prompt_with_room(std::span<const std::ptrdiff_t> turns, std::ptrdiff_t n_dropped,
-                          int64_t n_sampled) const;
-};
 
-// The index in `messages` at which each turn begins.
-std::vector<std::ptrdiff_t> Chat::State::turn_starts() const {
-  std::vector<std::ptrdiff_t> starts;
-  for (std::ptrdiff_t i = 0; i < std::ssize(messages); ++i) {
-    if (messages[static_cast<size_t>(i)].role == "user") starts.push_back(i);
-  }
-  return starts;
-}
-
-// The prompt without the first `n_dropped` turns.
-Prompt Chat::State::prompt_without(std::span<const std::ptrdiff_t> turns,
-                                   std::ptrdiff_t n_dropped) const {
-  std::vector<Message> left = messages;
-  Prompt prompt;
-  if (n_dropped > 0) {
-    const auto first = turns.front();
-    const auto end = turns[static_cast<size_t>(n_dropped)];
-    left.erase(left.begin() + first, left.begin() + end);
-    prompt.n_dropped_messages = end - first;
-  }
-  prompt.ids = encode(*engine_of(model), left);
-  return prompt;
-}
-
-// Drops at least the first `n_dropped` turns, and as few more as it takes to make room for the rest
-// of an answer; never the last turn. The prompt gets shorter with each turn dropped, so the number
-// is found by binary search: each try renders and encodes the conversation.
-Prompt Chat::State::prompt_with_room(std::span<const std::ptrdiff_t> turns,
-                                     std::ptrdiff_t n_dropped, int64_t n_sampled) const {
-  const int64_t n_ctx = session.n_ctx();
-  const int64_t n_predict = options.generation.n_predict;
-  const int64_t room = std::min(n_predict < 0 ? n_ctx : n_predict - n_sampled, n_ctx / 4);
-  const auto has_room = [&](const Prompt& prompt) {
-    return std::ssize(prompt.ids) + n_sampled + room <= n_ctx;
-  };
-  Prompt prompt = prompt_without(turns, n_dropped);
-  std::ptrdiff_t most = std::ssize(turns) - 1;
-  if (n_dropped >= most || has_room(prompt)) return prompt;
-  prompt = prompt_without(turns, most);
-  for (std::ptrdiff_t fewest = n_dropped + 1; fewest < most;) {
-    const std::ptrdiff_t middle = fewest + (most - fewest) / 2;
-    Prompt tried = prompt_without(turns, middle);
-    if (has_room(tried)) {
-      most = middle;
-      prompt = std::move(tried);
-    } else {
-      fewest = middle + 1;
+  // The prompt without the first `n_dropped` turns.
+  Prompt prompt_without(std::span<const std::ptrdiff_t> turns, std::ptrdiff_t n_dropped) const {
+    std::vector<Message> left = messages;
+    Prompt prompt;
+    if (n_dropped > 0) {
+      const auto first = turns.front();
+      const auto end = turns[static_cast<size_t>(n_dropped)];
+      left.erase(left.begin() + first, left.begin() + end);
+      prompt.n_dropped_messages = end - first;
     }
+    prompt.ids = encode(*engine_of(model), left);
+    return prompt;
   }
-  return prompt;
-}
 
-Prompt Chat::State::prompt() const {
-  const auto turns = turn_starts();
-  if (options.overflow == ContextPolicy::kError) return prompt_without(turns, 0);
-  return prompt_with_room(turns, n_turns_dropped(turns), 0);
-}
-
-std::optional<Prompt> Chat::State::shorter_prompt(int64_t n_sampled) {
-  const auto turns = turn_starts();
-  const std::ptrdiff_t n_dropped = n_turns_dropped(turns) + 1;
-  if (n_dropped >= std::ssize(turns)) return std::nullopt;
-  Prompt prompt = prompt_with_room(turns, n_dropped, n_sampled);
-  if (std::ssize(prompt.ids) + n_sampled > session.n_ctx()) return std::nullopt;
-  n_dropped_messages = prompt.n_dropped_messages;
-  return prompt;
-}
-
-GenerationOptions Chat::State::reply_options() const {
-  GenerationOptions reply = options.generation;
-  reply.stop_at_repetition = reply.stop_at_repetition.value_or(true);
-  const bool drops = options.overflow == ContextPolicy::kDropOldestTurns;
-  if (drops && reply.n_predict == GenerationOptions::kUnlimited) {
-    reply.n_predict = GenerationOptions::kUntilContextIsFull;
+  // Drops at least the first `n_dropped` turns, and as few more as it takes to make room for the
+  // rest of an answer; never the last turn. The prompt gets shorter with each turn dropped, so the
+  // number is found by binary search: each try renders and encodes the conversation.
+  Prompt prompt_with_room(std::span<const std::ptrdiff_t> turns, std::ptrdiff_t n_dropped,
+                          int64_t n_sampled) const {
+    const int64_t n_ctx = session.n_ctx();
+    const int64_t n_predict = options.generation.n_predict;
+    const int64_t room = std::min(n_predict < 0 ? n_ctx : n_predict - n_sampled, n_ctx / 4);
+    const auto has_room = [&](const Prompt& prompt) {
+      return std::ssize(prompt.ids) + n_sampled + room <= n_ctx;
+    };
+    Prompt prompt = prompt_without(turns, n_dropped);
+    std::ptrdiff_t most = std::ssize(turns) - 1;
+    if (n_dropped >= most || has_room(prompt)) return prompt;
+    prompt = prompt_without(turns, most);
+    for (std::ptrdiff_t fewest = n_dropped + 1; fewest < most;) {
+      const std::ptrdiff_t middle = fewest + (most - fewest) / 2;
+      Prompt tried = prompt_without(turns, middle);
+      if (has_room(tried)) {
+        most = middle;
+        prompt = std::move(tried);
+      } else {
+        fewest = middle + 1;
+      }
+    }
+    return prompt;
   }
-  return reply;
-}
+};
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "generate/continuation.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -168,21 +169,9 @@ std::vector<TokenId> shifted(std::span<const TokenId> tokens, int64_t n_keep) {
 }
 
 const char* to_string(StopReason reason) {
-  switch (reason) {
-    case StopReason::kNone:
-      return "none";
-    case StopReason::kEndOfText:
-      return "end_of_text";
-    case StopReason::kStopString:
-      return "stop_string";
-    case StopReason::kLength:
-      return "length";
-    case StopReason::kCancelled:
-      return "cancelled";
-    case StopReason::kRepetition:
-      return "repetition";
-  }
-  return "none";
+  constexpr std::array kNames = {"none",   "end_of_text", "stop_string",
+                                 "length", "cancelled",   "repetition"};
+  return kNames.at(static_cast<size_t>(reason));
 }
 
 }  // namespace limpid

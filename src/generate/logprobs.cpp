@@ -7,18 +7,15 @@
 #include "generate/portable_exp.h"
 
 namespace limpid {
-namespace {
 
-// log sum_i e^logits[i]. The largest logit is factored out so that no exponential overflows: log
-// sum e^x = max + log sum e^(x - max). A token's log-probability is its logit minus this number.
+// The largest logit is factored out so that no exponential overflows: log sum e^x = max + log sum
+// e^(x - max).
 double log_sum_exp(std::span<const float> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += portable_exp(static_cast<double>(logit) - largest);
   return largest + std::log(sum);
 }
-
-}  // namespace
 
 TokenLogprobs token_logprobs(std::span<const float> logits, TokenId chosen, int64_t n_best,
                              const Tokenizer* tokenizer) {
@@ -36,11 +33,8 @@ TokenLogprobs token_logprobs(std::span<const float> logits, TokenId chosen, int6
   std::vector<TokenId> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
   const auto end = ids.begin() + std::min<std::ptrdiff_t>(n_best, std::ssize(ids));
-  std::partial_sort(ids.begin(), end, ids.end(), [&](TokenId a, TokenId b) {
-    const float x = logits[static_cast<size_t>(a)];
-    const float y = logits[static_cast<size_t>(b)];
-    return x > y || (x == y && a < b);
-  });
+  std::ranges::partial_sort(
+      ids, end, {}, [&](TokenId id) { return std::pair(-logits[static_cast<size_t>(id)], id); });
   for (auto id = ids.begin(); id != end; ++id) result.best.push_back(describe(*id));
   return result;
 }

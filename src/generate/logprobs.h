@@ -8,6 +8,9 @@
 
 namespace limpid {
 
+// log sum_i e^logits[i], in f64. A token's log-probability is its logit minus this number.
+double log_sum_exp(std::span<const float> logits);
+
 // The log-probabilities of `chosen` and of the `n_best` most likely tokens, from logits
 // [vocab_size], computed in f64. `tokenizer` may be null or know fewer tokens than there are
 // logits; the pieces of unknown tokens are empty.

@@ -1,57 +1,45 @@
 #include "generate/model_sampler.h"
 
-#include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 
 namespace limpid {
 namespace {
 
-// Reads optional settings: an absent key leaves the value as it is.
-class Reader {
- public:
-  Reader(const Metadata& metadata, const std::string& path) : metadata_(metadata), path_(path) {}
-
-  void number(const char* name, float& value) const {
-    const std::string key = full(name);
-    const std::optional<double> found = metadata_.number(key);
-    if (!found) return;
-    const auto rounded = static_cast<float>(*found);
-    if (!std::isfinite(rounded) || rounded < 0) fail(key, fmt::format("is {}", *found));
-    value = rounded;
-  }
-
-  void integer(const char* name, int32_t least, int32_t& value) const {
-    const std::string key = full(name);
-    const std::optional<int64_t> found = metadata_.integer(key);
-    if (!found) return;
-    if (*found < least || *found > INT32_MAX) fail(key, fmt::format("is {}", *found));
-    value = static_cast<int32_t>(*found);
-  }
-
- private:
-  static std::string full(const char* name) { return std::string("general.sampling.") + name; }
-  [[noreturn]] void fail(const std::string& key, const std::string& problem) const {
-    throw FormatError(path_, FormatError::kNoOffset, key, problem + ", out of range");
-  }
-
-  const Metadata& metadata_;
-  const std::string& path_;
-};
+// Reads an optional setting: an absent key leaves `value` as it is.
+template <typename Number>
+void read(const Metadata& metadata, const std::string& path, const char* name, int least,
+          Number& value) {
+  const std::string key = std::string("general.sampling.") + name;
+  const auto found = [&] {
+    if constexpr (std::is_integral_v<Number>)
+      return metadata.integer(key);
+    else
+      return metadata.number(key);
+  }();
+  if (!found) return;
+  // A NaN fails both comparisons.
+  const bool fits = *found >= least && *found <= std::numeric_limits<Number>::max();
+  if (!fits)
+    throw FormatError(path, FormatError::kNoOffset, key,
+                      fmt::format("is {}, out of range", *found));
+  value = static_cast<Number>(*found);
+}
 
 }  // namespace
 
 SamplerOptions model_sampler_options(const Metadata& metadata, const std::string& path) {
   SamplerOptions options;
-  const Reader reader(metadata, path);
-  reader.number("temp", options.temperature);
-  reader.integer("top_k", 0, options.top_k);
-  reader.number("top_p", options.top_p);
-  reader.number("min_p", options.min_p);
-  reader.number("xtc_probability", options.xtc_probability);
-  reader.number("xtc_threshold", options.xtc_threshold);
-  reader.integer("penalty_last_n", -1, options.repeat_last_n);
-  reader.number("penalty_repeat", options.repeat_penalty);
+  read(metadata, path, "temp", 0, options.temperature);
+  read(metadata, path, "top_k", 0, options.top_k);
+  read(metadata, path, "top_p", 0, options.top_p);
+  read(metadata, path, "min_p", 0, options.min_p);
+  read(metadata, path, "xtc_probability", 0, options.xtc_probability);
+  read(metadata, path, "xtc_threshold", 0, options.xtc_threshold);
+  read(metadata, path, "penalty_last_n", -1, options.repeat_last_n);
+  read(metadata, path, "penalty_repeat", 0, options.repeat_penalty);
   if (options.repeat_penalty == 0) options.repeat_penalty = 1;  // some files write 0 for "off"
   return options;
 }

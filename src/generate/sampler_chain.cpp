@@ -16,36 +16,6 @@ constexpr uint32_t kDrawStream = 0;
 // Logits divided by a smaller temperature could leave the range of a float.
 constexpr float kLeastTemperature = 1e-6F;
 
-// A sampler's name in SamplerOptions::order, and how to create it from the options.
-struct NamedSampler {
-  std::string_view name;
-  std::shared_ptr<Sampler> (*make)(const SamplerOptions& o);
-};
-
-constexpr NamedSampler kSamplers[] = {
-    {"penalties",
-     [](const SamplerOptions& o) {
-       return make_penalties(o.repeat_last_n, o.repeat_penalty, o.presence_penalty,
-                             o.frequency_penalty);
-     }},
-    {"top_n_sigma", [](const SamplerOptions& o) { return make_top_n_sigma(o.top_n_sigma); }},
-    {"top_k", [](const SamplerOptions& o) { return make_top_k(o.top_k); }},
-    {"typ_p", [](const SamplerOptions& o) { return make_typical(o.typical_p, o.min_keep); }},
-    {"top_p", [](const SamplerOptions& o) { return make_top_p(o.top_p, o.min_keep); }},
-    {"min_p", [](const SamplerOptions& o) { return make_min_p(o.min_p, o.min_keep); }},
-    {"xtc",
-     [](const SamplerOptions& o) {
-       return make_xtc(o.xtc_probability, o.xtc_threshold, o.min_keep);
-     }},
-    {"temperature", [](const SamplerOptions& o) { return make_temperature(o.temperature); }},
-};
-
-std::string all_names() {
-  std::string names;
-  for (const auto& s : kSamplers) names += fmt::format("{}{}", names.empty() ? "" : ", ", s.name);
-  return names;
-}
-
 uint64_t random_seed() {
   // 32 bits, short enough for a user to type again.
   return std::random_device{}() & 0xFFFFFFFFU;
@@ -99,15 +69,6 @@ std::vector<std::string_view> split_order(std::string_view order) {
 
 }  // namespace
 
-std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options) {
-  if (name == "typical") name = "typ_p";
-  if (name == "temp") name = "temperature";
-  for (const auto& s : kSamplers) {
-    if (s.name == name) return s.make(options);
-  }
-  return nullptr;
-}
-
 // A custom sampler may have the name of a built-in one, and then takes its place.
 SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
                            std::span<const TokenId> stop_ids)
@@ -124,17 +85,12 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
   const auto names = split_order(options.order);
   for (const auto& custom : options.custom) {
     LIMPID_CHECK(ArgumentError, custom != nullptr, "[sampler] a custom sampler is null");
-    if (std::find(names.begin(), names.end(), custom->name()) == names.end())
-      samplers_.push_back(custom);
+    if (std::ranges::find(names, custom->name()) == names.end()) samplers_.push_back(custom);
   }
   for (const auto name : names) {
-    const auto custom =
-        std::find_if(options.custom.begin(), options.custom.end(),
-                     [name](const auto& sampler) { return sampler->name() == name; });
+    const auto custom = std::ranges::find(options.custom, name, &Sampler::name);
     const bool is_custom = custom != options.custom.end();
     auto sampler = is_custom ? *custom : make_sampler(name, options);
-    LIMPID_CHECK(ArgumentError, sampler != nullptr,
-                 "[sampler] unknown sampler '{}'; the samplers are {}", name, all_names());
     if (!greedy_ || is_custom || sampler->name() == "penalties")
       samplers_.push_back(std::move(sampler));
   }

@@ -20,16 +20,17 @@ Session::State::State(LanguageModel language_model, const SessionOptions& option
   sequence = cache->add_sequence();
 }
 
-void Session::State::check_idle() const {
+Session::State& Session::State::idle() {
   LIMPID_CHECK(ArgumentError, lent.expired(),
                "[session] a stream of this session is still open: read it to its end or drop it "
                "before the session is used again");
+  return *this;
 }
 
 // The lease is an object that only the stream owns. The session keeps a weak pointer to it, so the
 // loan ends when the stream ends or is destroyed, however that happens.
 std::shared_ptr<const void> Session::State::lend() {
-  check_idle();
+  idle();
   auto lease = std::make_shared<char>();
   lent = lease;
   return lease;
@@ -46,14 +47,9 @@ void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_be
     throw ContextOverflowError(n_after, n_ctx, context_needed(n_after, n_predict));
 }
 
-void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
+void Session::State::step(std::span<const TokenId> chunk, StepItem::Outputs outputs,
                           std::vector<float>& out) {
-  StepItem item;
-  item.sequence = sequence;
-  item.tokens = chunk;
-  item.outputs = all_outputs   ? StepItem::Outputs::kAll
-                 : last_output ? StepItem::Outputs::kLast
-                               : StepItem::Outputs::kNone;
+  const StepItem item{sequence, chunk, outputs};
   engine().step(*cache, {&item, 1}, out);
   tokens.insert(tokens.end(), chunk.begin(), chunk.end());
 }
@@ -61,45 +57,38 @@ void Session::State::step(std::span<const TokenId> chunk, bool all_outputs, bool
 // Evaluates the last token of an answer, now that another token follows it.
 void Session::State::evaluate_pending() {
   if (!pending) return;
-  step({&*pending, 1}, false, true, logits);
+  step({&*pending, 1}, StepItem::Outputs::kLast, logits);
   pending.reset();
 }
 
-// The prompt is evaluated in chunks of n_batch tokens; only the last chunk computes logits.
-int64_t Session::State::append(std::span<const TokenId> new_tokens, const CancelToken* cancel) {
-  check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
-  evaluate_pending();
-  const auto n_batch = static_cast<size_t>(engine().options().n_batch);
-  for (size_t done = 0; done < new_tokens.size();) {
-    if (cancel != nullptr && cancel->cancelled()) return static_cast<int64_t>(done);
-    const auto chunk = new_tokens.subspan(done, std::min(n_batch, new_tokens.size() - done));
-    done += chunk.size();
-    step(chunk, false, done == new_tokens.size(), logits);
-  }
-  return std::ssize(new_tokens);
-}
-
-// As append, with logits of every token. `look` sees them one row at a time.
-void Session::State::append(
-    std::span<const TokenId> new_tokens,
-    const std::function<void(int64_t position, std::span<const float> logits)>& look) {
-  // Limits the memory for logits, the largest of a step: 64 rows of a vocabulary of 128,256 are 33
-  // MB.
+// The tokens are evaluated in chunks of n_batch. With `look`, each token gets its logits, and the
+// chunks are small: logits are the largest memory of a step, 33 MB for 64 rows of a vocabulary of
+// 128,256. Without it, only the last chunk computes logits.
+int64_t Session::State::append(std::span<const TokenId> new_tokens, const CancelToken* cancel,
+                               const LookAtLogits& look) {
   constexpr size_t kMostOutputs = 64;
   check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
   evaluate_pending();
-  const auto n_chunk = std::min(kMostOutputs, static_cast<size_t>(engine().options().n_batch));
+  const auto n_batch = static_cast<size_t>(engine().options().n_batch);
+  const size_t n_chunk = look ? std::min(kMostOutputs, n_batch) : n_batch;
   const auto vocab_size = static_cast<size_t>(model.vocab_size());
   std::vector<float> rows;
-  for (size_t done = 0; done < new_tokens.size(); done += n_chunk) {
+  for (size_t done = 0; done < new_tokens.size();) {
+    if (cancel != nullptr && cancel->cancelled()) return static_cast<int64_t>(done);
     const int64_t first = std::ssize(tokens);
     const auto chunk = new_tokens.subspan(done, std::min(n_chunk, new_tokens.size() - done));
-    step(chunk, true, true, rows);
+    done += chunk.size();
+    const bool is_last = done == new_tokens.size();
+    const auto outputs = look      ? StepItem::Outputs::kAll
+                         : is_last ? StepItem::Outputs::kLast
+                                   : StepItem::Outputs::kNone;
+    step(chunk, outputs, look ? rows : logits);
+    if (!look) continue;
     logits.assign(rows.end() - static_cast<std::ptrdiff_t>(vocab_size), rows.end());
-    for (size_t i = 0; i < chunk.size(); ++i) {
+    for (size_t i = 0; i < chunk.size(); ++i)
       look(first + static_cast<int64_t>(i), std::span(rows).subspan(i * vocab_size, vocab_size));
-    }
   }
+  return std::ssize(new_tokens);
 }
 
 // Tokens that are already in the cache at the same positions need not be evaluated again. At least
@@ -152,27 +141,18 @@ int64_t Session::n_ctx() const { return state_->n_ctx; }
 std::span<const TokenId> Session::tokens() const { return state_->tokens; }
 
 int64_t Session::append(std::span<const TokenId> tokens, const CancelToken* cancel) {
-  state_->check_idle();
-  return state_->append(tokens, cancel);
+  return state_->idle().append(tokens, cancel);
 }
 void Session::append(
     std::span<const TokenId> tokens,
     const std::function<void(int64_t position, std::span<const float> logits)>& look) {
-  state_->check_idle();
-  state_->append(tokens, look);
+  state_->idle().append(tokens, nullptr, look);
 }
 int64_t Session::assign(std::span<const TokenId> tokens, const CancelToken* cancel) {
-  state_->check_idle();
-  return state_->assign(tokens, cancel);
+  return state_->idle().assign(tokens, cancel);
 }
-void Session::truncate(int64_t n) {
-  state_->check_idle();
-  state_->truncate(n);
-}
-int64_t Session::shift(int64_t n_keep) {
-  state_->check_idle();
-  return state_->shift(n_keep);
-}
+void Session::truncate(int64_t n) { state_->idle().truncate(n); }
+int64_t Session::shift(int64_t n_keep) { return state_->idle().shift(n_keep); }
 
 std::span<const float> Session::logits() const {
   LIMPID_CHECK(

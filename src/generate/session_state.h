@@ -13,24 +13,25 @@
 namespace limpid {
 
 // One sequence: its tokens, its part of a KV cache, and the logits after the last token. The
-// methods do what those of Session document. Session calls them after check_idle(); an open stream,
+// methods do what those of Session document. Session calls them through idle(); an open stream,
 // which has borrowed the session, calls them directly.
 struct Session::State {
   State(LanguageModel language_model, const SessionOptions& options);
 
-  int64_t append(std::span<const TokenId> new_tokens, const CancelToken* cancel);
-  void append(std::span<const TokenId> new_tokens,
-              const std::function<void(int64_t position, std::span<const float> logits)>& look);
+  using LookAtLogits = std::function<void(int64_t position, std::span<const float> logits)>;
+
+  int64_t append(std::span<const TokenId> new_tokens, const CancelToken* cancel,
+                 const LookAtLogits& look = {});
   int64_t assign(std::span<const TokenId> wanted, const CancelToken* cancel);
   void truncate(int64_t n);
   int64_t shift(int64_t n_keep);
   void evaluate_pending();
 
-  // Lends the session to a stream. While the result exists, check_idle throws. Throws ArgumentError
+  // Lends the session to a stream. While the result exists, idle() throws. Throws ArgumentError
   // when another stream has the session.
   std::shared_ptr<const void> lend();
-  // Throws ArgumentError while a stream is open.
-  void check_idle() const;
+  // This state. Throws ArgumentError while a stream is open.
+  State& idle();
 
   Engine& engine() { return *engine_of(model); }
   // Throws ArgumentError for ids outside the vocabulary, and ContextOverflowError when `new_tokens`
@@ -38,10 +39,8 @@ struct Session::State {
   // n_predict (as in GenerationOptions) more.
   void check_new(std::span<const TokenId> new_tokens, int64_t n_before,
                  int64_t n_predict = 0) const;
-  // Evaluates `chunk` in one step of the model, and copies the logits of the requested outputs to
-  // `out`.
-  void step(std::span<const TokenId> chunk, bool all_outputs, bool last_output,
-            std::vector<float>& out);
+  // Evaluates `chunk` in one step of the model, and copies the logits of `outputs` to `out`.
+  void step(std::span<const TokenId> chunk, StepItem::Outputs outputs, std::vector<float>& out);
 
   LanguageModel model;
   int64_t n_ctx = 0;
