@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include "base/check.h"
 #include "layouts/name_table.h"
@@ -68,73 +69,42 @@ bool deserves_more(int64_t layer, int64_t n_layers) {
   return layer < n_layers / 8 || layer >= 7 * n_layers / 8 || (layer - n_layers / 8) % 3 == 2;
 }
 
+bool is_iq4(DType dtype) { return dtype == DType::kIQ4_NL || dtype == DType::kIQ4_XS; }
+
 // The type of V. V has few rows when heads share it (grouped-query attention), so more bits cost
 // little. The numbers below are llama.cpp's.
 DType value_type(const FileType& type, const MixFacts& facts, int64_t layer) {
+  using enum FileMix;
   const bool few_kv_heads = facts.n_kv_heads > 0 && facts.n_heads / facts.n_kv_heads >= 4;
-  switch (type.mix) {
-    case FileMix::kQ2_K:
-      return few_kv_heads ? DType::kQ4_K : DType::kQ3_K;
-    case FileMix::kQ3_K_M:
-      return layer < 2 ? DType::kQ5_K : DType::kQ4_K;
-    case FileMix::kQ3_K_L:
-      return DType::kQ5_K;
-    case FileMix::kQ4_K_S:
-      return layer < 4 ? DType::kQ5_K : DType::kQ4_K;
-    case FileMix::kQ4_K_M:
-    case FileMix::kQ5_K_M:
-      return deserves_more(layer, facts.n_layers) ? DType::kQ6_K : type.dtype;
-    case FileMix::kPlain:
-      if ((type.dtype == DType::kIQ4_NL || type.dtype == DType::kIQ4_XS) && few_kv_heads) {
-        return DType::kQ5_K;
-      }
-      return type.dtype;
-    default:
-      return type.dtype;
-  }
+  const bool is_medium = type.mix == kQ4_K_M || type.mix == kQ5_K_M;
+  if (type.mix == kQ2_K) return few_kv_heads ? DType::kQ4_K : DType::kQ3_K;
+  if (type.mix == kQ3_K_M) return layer < 2 ? DType::kQ5_K : DType::kQ4_K;
+  if (type.mix == kQ3_K_L) return DType::kQ5_K;
+  if (type.mix == kQ4_K_S) return layer < 4 ? DType::kQ5_K : DType::kQ4_K;
+  if (is_medium && deserves_more(layer, facts.n_layers)) return DType::kQ6_K;
+  return is_iq4(type.dtype) && few_kv_heads ? DType::kQ5_K : type.dtype;
 }
 
 // The type of ffn_down, whose errors go directly into the residual stream.
 DType down_type(const FileType& type, const MixFacts& facts, int64_t layer) {
+  using enum FileMix;
   const bool first_eighth = layer < facts.n_layers / 8;
-  switch (type.mix) {
-    case FileMix::kQ2_K:
-      return DType::kQ3_K;
-    case FileMix::kQ3_K_M:
-      return layer < facts.n_layers / 16 ? DType::kQ5_K : DType::kQ4_K;
-    case FileMix::kQ3_K_L:
-      return DType::kQ5_K;
-    case FileMix::kQ4_K_S:
-      return first_eighth ? DType::kQ5_K : DType::kQ4_K;
-    case FileMix::kQ4_K_M:
-    case FileMix::kQ5_K_M:
-      return deserves_more(layer, facts.n_layers) ? DType::kQ6_K : type.dtype;
-    case FileMix::kPlain:
-      break;
-    default:
-      return type.dtype;
-  }
-  if (!first_eighth) return type.dtype;
-  if (facts.has_importance) {
-    if (type.dtype == DType::kQ4_0) return DType::kQ4_1;
-    if (type.dtype == DType::kQ5_0) return DType::kQ5_1;
-  } else if (type.dtype == DType::kIQ4_NL || type.dtype == DType::kIQ4_XS) {
-    return DType::kQ5_K;
-  }
-  return type.dtype;
+  const bool is_medium = type.mix == kQ4_K_M || type.mix == kQ5_K_M;
+  if (type.mix == kQ2_K) return DType::kQ3_K;
+  if (type.mix == kQ3_K_M) return layer < facts.n_layers / 16 ? DType::kQ5_K : DType::kQ4_K;
+  if (type.mix == kQ3_K_L) return DType::kQ5_K;
+  if (type.mix == kQ4_K_S) return first_eighth ? DType::kQ5_K : DType::kQ4_K;
+  if (is_medium && deserves_more(layer, facts.n_layers)) return DType::kQ6_K;
+  if (type.mix != kPlain || !first_eighth) return type.dtype;
+  if (!facts.has_importance) return is_iq4(type.dtype) ? DType::kQ5_K : type.dtype;
+  if (type.dtype == DType::kQ4_0) return DType::kQ4_1;
+  return type.dtype == DType::kQ5_0 ? DType::kQ5_1 : type.dtype;
 }
 
 DType attention_output_type(const FileType& type) {
-  switch (type.mix) {
-    case FileMix::kQ2_K:
-      return DType::kQ3_K;
-    case FileMix::kQ3_K_M:
-      return DType::kQ4_K;
-    case FileMix::kQ3_K_L:
-      return DType::kQ5_K;
-    default:
-      return type.dtype;
-  }
+  if (type.mix == FileMix::kQ2_K) return DType::kQ3_K;
+  if (type.mix == FileMix::kQ3_K_M) return DType::kQ4_K;
+  return type.mix == FileMix::kQ3_K_L ? DType::kQ5_K : type.dtype;
 }
 
 // The type of the output matrix. An error there changes the choice of every token, so it has at
@@ -145,32 +115,36 @@ DType output_type(const FileType& type, int64_t n_cols) {
 }
 
 // Returns a type with blocks of 32 and about as many bits, for rows that blocks of 256 do not
-// divide.
+// divide; f16 for rows that neither divides.
 DType fallback(DType dtype, int64_t n_cols) {
+  constexpr std::pair<DType, DType> kSmallerBlocks[] = {
+      {DType::kIQ4_XS, DType::kIQ4_NL}, {DType::kQ2_K, DType::kQ4_0}, {DType::kQ3_K, DType::kQ4_0},
+      {DType::kQ4_K, DType::kQ5_0},     {DType::kQ5_K, DType::kQ5_1}, {DType::kQ6_K, DType::kQ8_0},
+  };
   const auto divides = [n_cols](DType d) { return n_cols % dtype_info(d).block_size == 0; };
   if (divides(dtype)) return dtype;
-  DType smaller_block = DType::kF16;
-  switch (dtype) {
-    case DType::kIQ4_XS:
-      smaller_block = DType::kIQ4_NL;
-      break;
-    case DType::kQ2_K:
-    case DType::kQ3_K:
-      smaller_block = DType::kQ4_0;
-      break;
-    case DType::kQ4_K:
-      smaller_block = DType::kQ5_0;
-      break;
-    case DType::kQ5_K:
-      smaller_block = DType::kQ5_1;
-      break;
-    case DType::kQ6_K:
-      smaller_block = DType::kQ8_0;
-      break;
-    default:
-      break;
-  }
-  return divides(smaller_block) ? smaller_block : DType::kF16;
+  const auto* smaller = std::ranges::find(kSmallerBlocks, dtype, &std::pair<DType, DType>::first);
+  return smaller != std::end(kSmallerBlocks) && divides(smaller->second) ? smaller->second
+                                                                         : DType::kF16;
+}
+
+// The type that the mixture chooses for the tensor of that name.
+DType wanted_type(const FileType& type, const MixFacts& facts, std::string_view name,
+                  int64_t n_cols) {
+  if (!is_quantized(type.dtype)) return type.dtype;
+  const auto [part, layer] = place_of(name);
+  const bool is_output =
+      part == Part::kOutput || (part == Part::kEmbedding && facts.tied_embeddings);
+  if (is_output) return output_type(type, n_cols);
+  if (part == Part::kDown) return down_type(type, facts, layer);
+  if (part == Part::kAttentionOutput) return attention_output_type(type);
+  if (part != Part::kValue) return type.dtype;
+  const DType wanted = value_type(type, facts, layer);
+  // With 80 layers (Llama 2 and 3 70B), eight heads share each row of V, so more bits cost little
+  // and gain much.
+  const bool gains_much =
+      facts.n_layers == 80 && (wanted == DType::kQ3_K || wanted == DType::kQ4_K);
+  return gains_much ? DType::kQ5_K : wanted;
 }
 
 }  // namespace
@@ -187,7 +161,6 @@ const FileType& file_type_from_name(std::string_view name) {
 
 std::vector<std::string> file_type_list() {
   std::vector<std::string> names;
-  names.reserve(std::size(kFileTypes));
   for (const FileType& type : kFileTypes) names.emplace_back(type.name);
   return names;
 }
@@ -202,36 +175,8 @@ bool is_quantizable(std::string_view name, const Shape& shape) {
 
 MixedType mixed_type(const FileType& type, const MixFacts& facts, std::string_view name,
                      const Shape& shape) {
-  const int64_t n_cols = shape.cols();
-  DType wanted = type.dtype;
-  if (is_quantized(type.dtype)) {
-    const Place place = place_of(name);
-    switch (place.part) {
-      case Part::kOutput:
-        wanted = output_type(type, n_cols);
-        break;
-      case Part::kEmbedding:
-        if (facts.tied_embeddings) wanted = output_type(type, n_cols);
-        break;
-      case Part::kValue:
-        wanted = value_type(type, facts, place.layer);
-        // With 80 layers (Llama 2 and 3 70B), eight heads share each row of V, so more bits cost
-        // little and gain much.
-        if (facts.n_layers == 80 && (wanted == DType::kQ3_K || wanted == DType::kQ4_K)) {
-          wanted = DType::kQ5_K;
-        }
-        break;
-      case Part::kDown:
-        wanted = down_type(type, facts, place.layer);
-        break;
-      case Part::kAttentionOutput:
-        wanted = attention_output_type(type);
-        break;
-      case Part::kOther:
-        break;
-    }
-  }
-  return {wanted, fallback(wanted, n_cols)};
+  const DType wanted = wanted_type(type, facts, name, shape.cols());
+  return {wanted, fallback(wanted, shape.cols())};
 }
 
 }  // namespace limpid

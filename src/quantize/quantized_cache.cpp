@@ -45,10 +45,6 @@ class Hash {
     add(values.size());
     for (const auto& value : values) add(value);
   }
-  void add(const std::vector<bool>& values) {
-    add(values.size());
-    for (const bool value : values) add(value);
-  }
   void add(const MetadataValue& value) {
     add(value.value.index());
     std::visit([this](const auto& held) { add(held); }, value.value);

@@ -24,7 +24,6 @@ std::string quantized_cache_folder();
 // content and of its inode in nanoseconds, and a hash of its first and last 64 KiB and of 64 pages
 // between them. Writing to a file, replacing it or restoring an old version changes the inode's
 // time, which no program can set. The hash is for file systems that do not keep such times.
-// program can set; the hash is for file systems that keep no such times.
 std::string source_identity(const Checkpoint& checkpoint, const FileType& file_type,
                             const WriteOptions& options);
 

@@ -157,7 +157,6 @@ TensorPlan plan_tensors(const Checkpoint& checkpoint, const PlanOptions& options
     }
     plan.bytes_before += stored.n_bytes();
     plan.bytes_after += tensor_bytes(tensor.to, tensor.shape);
-    plan.n_fallbacks += tensor.wanted == tensor.to ? 0 : 1;
     plan.tensors.push_back(std::move(tensor));
   }
   return plan;

@@ -41,7 +41,6 @@ struct TensorPlan {
   std::vector<PlannedTensor> tensors;  // in file order
   uint64_t bytes_before = 0;
   uint64_t bytes_after = 0;
-  int64_t n_fallbacks = 0;  // tensors whose type is not the wanted one
 };
 
 struct PlanOptions {
