@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/output.h"
-
 namespace limpid::cli {
 namespace {
 
@@ -16,12 +14,10 @@ double per_second(int64_t n, double seconds) {
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const GenerationResult& result) {
+Json to_json(const GenerationResult& result) {
   const GenerationTimings& timings = result.timings;
-  nlohmann::ordered_json json;
-  json["text"] = result.text;
-  json["ids"] = result.ids;
-  json["stop_reason"] = to_string(result.stop_reason);
+  Json json = {
+      {"text", result.text}, {"ids", result.ids}, {"stop_reason", to_string(result.stop_reason)}};
   if (result.stop_reason == StopReason::kStopString) json["stop_string"] = result.stop_string;
   if (result.stop_id) json["stop_id"] = *result.stop_id;
   json["seed"] = result.seed;
@@ -36,10 +32,7 @@ nlohmann::ordered_json to_json(const GenerationResult& result) {
   return json;
 }
 
-std::string dump_json(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
+// "prompt 3 tokens, … tokens/s; answer 6 tokens, … tokens/s"
 // Sequences of one batch run at the same time, so their tokens add up and the longest time counts.
 void print_timings(std::span<const GenerationResult> results) {
   GenerationTimings sum;

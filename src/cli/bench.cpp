@@ -1,17 +1,10 @@
 // `limpid bench`: tokens per second of prompts and of generation, beside the limits of the machine.
 #include "cli/bench.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <random>
 
-#include "base/check.h"
 #include "cli/command.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "executor/cpu/isa.h"
 #include "generate/engine.h"
 
 namespace limpid::cli {
@@ -40,50 +33,33 @@ class Benchmark {
         v_dtype_(cache_dtype(flags.options.cache_type_v)),
         cost_(cost_of(model.checkpoint(), model.spec(), k_dtype_, v_dtype_)) {}
 
-  // A prompt of n tokens at once; logits of the last.
-  BenchResult prompt(int64_t n, int64_t depth, int64_t n_repetitions) {
-    BenchResult result = start(fmt::format("pp{}", n), depth);
-    result.n_prompt = n;
-    const int64_t n_steps = (n + n_batch_ - 1) / n_batch_;
-    const double positions = attended(n, depth);
-    result.n_bytes =
-        n_steps * static_cast<double>(cost_.weight_bytes - cost_.head_bytes) +
-        static_cast<double>(cost_.head_bytes) +
-        static_cast<double>(cost_.kv_bytes_per_position) * static_cast<double>(depth + n);
-    result.n_flops = static_cast<double>(n) * cost_.weight_flops + cost_.head_flops +
-                     FlopCount{.f32 = positions * static_cast<double>(cost_.kv_flops_per_position)};
-    measure(result, n_repetitions, [this](std::span<const int32_t> ids) { append(ids); });
-    return result;
-  }
-
-  // n tokens one after another.
-  BenchResult generate(int64_t n, int64_t depth, int64_t n_repetitions) {
-    BenchResult result = start(fmt::format("tg{}", n), depth);
-    result.n_generated = n;
-    const double positions = attended(n, depth);
-    result.n_bytes = static_cast<double>(n) * static_cast<double>(cost_.weight_bytes) +
-                     positions * static_cast<double>(cost_.kv_bytes_per_position);
-    result.n_flops = static_cast<double>(n) * (cost_.weight_flops + cost_.head_flops) +
-                     FlopCount{.f32 = positions * static_cast<double>(cost_.kv_flops_per_position)};
-    measure(result, n_repetitions, [this](std::span<const int32_t> ids) {
-      for (size_t i = 0; i < ids.size(); ++i) step(ids.subspan(i, 1), StepItem::Outputs::kLast);
-    });
+  // Measures n tokens after `depth` others: a prompt at once, with logits of the last, or generated
+  // tokens one after another. A step reads the weights once, and the head where logits are wanted.
+  BenchResult run(bool is_prompt, int64_t n, int64_t depth, int64_t n_repetitions) {
+    BenchResult result;
+    result.test = fmt::format("{}{}", is_prompt ? "pp" : "tg", n);
+    if (depth > 0) result.test += fmt::format(" @ d{}", depth);
+    result.depth = depth;
+    (is_prompt ? result.n_prompt : result.n_generated) = n;
+    const auto n_tokens = static_cast<double>(n);
+    const auto before = static_cast<double>(depth);
+    // Token i attends to depth + i positions. A prompt reads each position of the cache once.
+    const double n_attended = n_tokens * (before + (n_tokens + 1) / 2);
+    const double n_positions_read = is_prompt ? before + n_tokens : n_attended;
+    const double n_steps =
+        is_prompt ? static_cast<double>((n + n_batch_ - 1) / n_batch_) : n_tokens;
+    const double n_heads = is_prompt ? 1 : n_tokens;
+    result.n_bytes = n_steps * static_cast<double>(cost_.weight_bytes - cost_.head_bytes) +
+                     n_heads * static_cast<double>(cost_.head_bytes) +
+                     n_positions_read * static_cast<double>(cost_.kv_bytes_per_position);
+    result.n_flops =
+        n_tokens * cost_.weight_flops + n_heads * cost_.head_flops +
+        FlopCount{.f32 = n_attended * static_cast<double>(cost_.kv_flops_per_position)};
+    measure(result, n_repetitions);
     return result;
   }
 
  private:
-  // Positions that n tokens after `depth` others attend to, in all.
-  static double attended(int64_t n, int64_t depth) {
-    return static_cast<double>(n) * (static_cast<double>(depth) + static_cast<double>(n + 1) / 2.0);
-  }
-
-  static BenchResult start(std::string name, int64_t depth) {
-    BenchResult result;
-    result.test = depth > 0 ? fmt::format("{} @ d{}", name, depth) : std::move(name);
-    result.depth = depth;
-    return result;
-  }
-
   void step(std::span<const int32_t> ids, StepItem::Outputs outputs) {
     const StepItem item{sequence_, ids, outputs};
     model_.step(*cache_, {&item, 1});
@@ -98,8 +74,7 @@ class Benchmark {
   }
 
   // Once for warmth, then the repetitions; each begins with the cache at `depth`.
-  template <typename Body>
-  void measure(BenchResult& result, int64_t n_repetitions, Body body) {
+  void measure(BenchResult& result, int64_t n_repetitions) {
     const int64_t n_positions = result.depth + result.n_tokens();
     if (n_positions > model_.n_ctx()) throw ContextOverflowError(n_positions, model_.n_ctx());
     cache_ = model_.make_cache(n_positions, k_dtype_, v_dtype_);
@@ -110,13 +85,16 @@ class Benchmark {
     std::vector<int32_t> ids(static_cast<size_t>(n_positions));
     for (int32_t& id : ids) id = any_id(random);
     const auto depth = static_cast<size_t>(result.depth);
-    if (depth > 0) append(std::span<const int32_t>(ids).first(depth));
+    if (depth > 0) append(std::span(ids).first(depth));
+    const std::span<const int32_t> tokens = std::span(ids).subspan(depth);
     ProgressBar bar(result.test);
     for (int64_t i = 0; i <= n_repetitions; ++i) {
       cache_->truncate(sequence_, result.depth);
       if (timer_ != nullptr && i == 1) timer_->take();  // what came before
       const Stopwatch watch;
-      body(std::span<const int32_t>(ids).subspan(depth));
+      if (result.n_prompt > 0) append(tokens);
+      for (int64_t t = 0; t < result.n_generated; ++t)
+        step(tokens.subspan(static_cast<size_t>(t), 1), StepItem::Outputs::kLast);
       const double seconds = watch.seconds();
       if (i > 0) result.seconds.push_back(seconds);
       bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n_repetitions + 1));
@@ -146,8 +124,8 @@ BenchReport describe(const Model& model, const ModelFlags& flags) {
   }
   const OpenOptions& options = flags.options;
   report.executor = options.executor;
-  report.isa = options.executor == "cpu" ? std::string(choose_isa("").name) : "none";
   report.machine = look_at_machine();
+  if (options.executor != "cpu") report.machine.isa = "none";
   report.limits =
       measure_limits(options.n_threads > 0 ? options.n_threads : report.machine.n_cores);
   return report;
@@ -197,11 +175,11 @@ int run(const BenchFlags& values) {
   BenchReport report = describe(*model, values.model);
   Benchmark benchmark(*model, values.model, timer);
   for (const int64_t depth : depths) {
-    for (const int64_t n : prompts) {
-      if (n > 0) report.results.push_back(benchmark.prompt(n, depth, values.n_repetitions));
-    }
-    for (const int64_t n : lengths) {
-      if (n > 0) report.results.push_back(benchmark.generate(n, depth, values.n_repetitions));
+    for (const bool is_prompt : {true, false}) {
+      for (const int64_t n : is_prompt ? prompts : lengths) {
+        if (n == 0) continue;
+        report.results.push_back(benchmark.run(is_prompt, n, depth, values.n_repetitions));
+      }
     }
   }
   write_out(values.output == "md"    ? to_markdown(report)

@@ -59,7 +59,6 @@ struct BenchReport {
   uint64_t n_bytes = 0;  // of the tensors
   int64_t n_parameters = 0;
   std::string executor;
-  std::string isa;
   Machine machine;
   MachineLimits limits;
   std::vector<BenchResult> results;

@@ -4,10 +4,17 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "cli/answer.h"
 #include "cli/bench.h"
 #include "cli/output.h"
 
+// The figures of a test, from one repetition of `n` tokens in `s` seconds:
+//   tokens/s           n / s; mean and deviation over the repetitions
+//   GB/s               bytes that must be read at least, over the mean of s
+//   of read limit      that, over what reading an array reaches on this machine
+//   of compute limit   the time that the operations would take at the limits of their
+//                      instructions, over the mean of s
+// A program that decodes cannot exceed 100 % of the read limit: every weight is read for each
+// token.
 namespace limpid::cli {
 
 // Decoding reads every weight once per token and multiplies it once, so the bytes of the weights
@@ -40,6 +47,7 @@ double BenchResult::mean_seconds() const {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
+// The mean of the rates, not the rate of the mean time: as llama-bench does, so that both compare.
 double BenchResult::tokens_per_second() const {
   double sum = 0;
   for (const double s : seconds) sum += static_cast<double>(n_tokens()) / s;
@@ -111,6 +119,7 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
 
 }  // namespace
 
+// A table as llama-bench prints it, with a column for each limit beside the rate that it bounds.
 std::string to_markdown(const BenchReport& report) {
   std::string text = fmt::format(
       "{}, {} cores; {} executor, {}, {} threads\n"
@@ -118,7 +127,7 @@ std::string to_markdown(const BenchReport& report) {
       "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
       "of compute limit |\n"
       "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
-      report.machine.cpu, report.machine.n_cores, report.executor, report.isa,
+      report.machine.cpu, report.machine.n_cores, report.executor, report.machine.isa,
       report.limits.n_threads, report.limits.read_bytes_per_second / 1e9,
       report.limits.f32_flops_per_second / 1e9, report.limits.int8_flops_per_second / 1e9);
   for (const BenchResult& result : report.results) {
@@ -138,14 +147,14 @@ std::string to_markdown(const BenchReport& report) {
 namespace {
 
 // Names as in llama-bench, so that scripts written for it read this too.
-nlohmann::ordered_json to_json(const BenchReport& report, const BenchResult& result) {
+Json to_json(const BenchReport& report, const BenchResult& result) {
   const Rates rates = rates_of(result, report.limits);
   return {{"model_type", report.model},
           {"model_size", report.n_bytes},
           {"model_n_params", report.n_parameters},
           {"cpu_info", report.machine.cpu},
           {"executor", report.executor},
-          {"isa", report.isa},
+          {"isa", report.machine.isa},
           {"n_threads", report.limits.n_threads},
           {"n_prompt", result.n_prompt},
           {"n_gen", result.n_generated},
@@ -171,7 +180,7 @@ std::string to_csv(const BenchReport& report) {
   for (const BenchResult& result : report.results) {
     header.clear();
     std::string row;
-    const nlohmann::ordered_json json = to_json(report, result);
+    const Json json = to_json(report, result);
     for (const auto& [key, value] : json.items()) {
       header += (header.empty() ? "" : ",") + key;
       row += (row.empty() ? "" : ",") + dump_json(value);
@@ -181,11 +190,12 @@ std::string to_csv(const BenchReport& report) {
   return header + "\n" + rows;
 }
 
+// As the CSV, and also what has no place in a table: the time of each repetition, and of each op.
 std::string to_json_text(const BenchReport& report) {
-  auto array = nlohmann::ordered_json::array();
+  auto array = Json::array();
   for (const BenchResult& result : report.results) {
     array.push_back(to_json(report, result));
-    array.back()["samples_ns"] = nlohmann::ordered_json::array();
+    array.back()["samples_ns"] = Json::array();
     for (const double seconds : result.seconds) {
       array.back()["samples_ns"].push_back(std::llround(seconds * 1e9));
     }

@@ -2,18 +2,13 @@
 #include "limpid/chat.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "base/check.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/model_path.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "cli/sampler_settings.h"
 #include "cli/signals.h"
 #include "generate/engine.h"
@@ -55,6 +50,12 @@ void declare(CLI::App& app, ChatFlags& values) {
 
 bool stdin_is_closed() { return fcntl(STDIN_FILENO, F_GETFD) < 0; }
 
+// `limpid chat -p 'What does it do?' < square.c` sends one message:
+//
+//   int square(int x) { return x * x; }
+//
+//   What does it do?
+//
 // The text of -f, or of a pipe when -p asks a question about it, followed by the text of -p.
 // Nothing when neither option was given.
 std::optional<std::string> first_message(const ChatFlags& values) {
@@ -82,6 +83,9 @@ std::optional<std::string> system_message(const ChatFlags& values) {
   return values.escape ? unescape(*values.system) : *values.system;
 }
 
+// For SmolLM2, `--temp 0.5` alone gives temp 0.5 (the user), repeat-penalty 1.1 (tried with
+// Limpid), and top-k 40 (the default).
+//
 // Takes the recommended settings that no option gave, and says where they come from. Those of a
 // model that `pull` knows were tried with Limpid, so they count before the file's own.
 std::string choose_sampler(const std::vector<std::string>& given, const LanguageModel& model,

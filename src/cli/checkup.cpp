@@ -1,7 +1,6 @@
 #include "cli/checkup.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +12,6 @@
 #include "base/sha256.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "executor/cpu/isa.h"
-#include "executor/executors.h"
 #include "limpid/error.hpp"
 
 namespace limpid::cli {
@@ -50,6 +47,7 @@ Build look_at_build() {
   return build;
 }
 
+// The files of sysfs hold one word, "performance\n" for instance. "" where there is no such file.
 std::string first_word(const char* path) {
   std::ifstream file(path);
   std::string word;
@@ -57,6 +55,7 @@ std::string first_word(const char* path) {
   return word;
 }
 
+// Two numbers, the quota and the period. In a container with two cores of eight it reads
 // "200000 100000": microseconds of processor time in each period; "max" where nothing is bound.
 double look_at_quota() {
   std::ifstream file("/sys/fs/cgroup/cpu.max");
@@ -82,27 +81,6 @@ std::string why_not_writable(const fs::path& existing) {
   }
 }
 
-// Files and bytes below an entry of the cache. Another process may remove files meanwhile, so an
-// error ends the count quietly.
-CacheState::Entry measure_entry(const fs::directory_entry& entry) {
-  CacheState::Entry measured{entry.path().filename().string()};
-  const auto add = [&measured](const fs::directory_entry& file) {
-    std::error_code gone;
-    if (!file.is_regular_file(gone)) return;
-    ++measured.n_files;
-    const uint64_t size = file.file_size(gone);
-    if (!gone) measured.n_bytes += size;
-  };
-  add(entry);
-  std::error_code error;
-  if (entry.is_symlink(error)) return measured;
-  for (fs::recursive_directory_iterator it(entry.path(), error), end; !error && it != end;
-       it.increment(error)) {
-    add(*it);
-  }
-  return measured;
-}
-
 // The folder may not exist yet; then the part of its path that does exist tells whether it can be
 // made.
 CacheState look_at_cache() {
@@ -116,20 +94,20 @@ CacheState look_at_cache() {
   const fs::path existing = existing_part(cache.path);
   cache.problem = why_not_writable(existing);
   std::error_code error;
-  CacheState::Entry loose{"files beside them"};
+  CacheState::Entry loose{"files beside them", {}};
   for (fs::directory_iterator it(cache.path, error), end; !error && it != end;
        it.increment(error)) {
     std::error_code gone;
-    const CacheState::Entry entry = measure_entry(*it);
     if (it->is_directory(gone)) {
-      cache.entries.push_back(entry);
+      const FolderSize size = it->is_symlink(gone) ? FolderSize{} : size_of_folder(it->path());
+      cache.entries.push_back({it->path().filename().string(), size});
     } else {
-      loose.n_files += entry.n_files;
-      loose.n_bytes += entry.n_bytes;
+      ++loose.size.n_files;
+      loose.size.n_bytes += size_of_file(it->path());
     }
   }
   std::ranges::sort(cache.entries, {}, &CacheState::Entry::name);
-  if (loose.n_files > 0) cache.entries.push_back(loose);
+  if (loose.size.n_files > 0) cache.entries.push_back(loose);
   const fs::space_info space = fs::space(existing, error);
   if (!error) cache.free_bytes = space.available;
   return cache;
@@ -145,105 +123,73 @@ FirstModel look_at_model(const CacheState& cache) {
   model.path = (fs::path(models_directory()) / named.file_name()).string();
   std::error_code absent;
   if (!fs::exists(model.path, absent)) return model;
-  model.state = FirstModel::State::kDamaged;
+  model.state = "damaged";
   try {
-    if (sha256_of_file(model.path) == named.sha256) model.state = FirstModel::State::kVerified;
+    if (sha256_of_file(model.path) == named.sha256) model.state = "verified";
   } catch (const ResourceError&) {  // may not be read: as good as damaged
   }
   return model;
 }
 
-// Turns facts into findings. Each method looks at one subject and notes at most what the user can
-// do about it.
-class Judge {
- public:
-  explicit Judge(const Checkup& checkup) : checkup_(checkup) {}
+// What makes answers slower than they could be.
+void judge_speed(const Checkup& checkup, std::vector<Finding>& findings) {
+  const auto note = [&](std::string text) { findings.push_back({false, std::move(text)}); };
+  const Machine& machine = checkup.machine;
+  if (checkup.build.is_sanitised)
+    note("built with sanitizers, many times slower; for use: cmake --preset release");
+  else if (!checkup.build.is_optimised)
+    note("built without optimisation, many times slower; for use: cmake --preset release");
+  if (machine.isas.front() == "scalar")
+    note("this CPU has none of the instruction sets with kernels of their own: answers are slow");
+  else if (machine.isa != machine.isas.front())
+    note(fmt::format("kernels for {} run, and {} would be faster: unset LIMPID_ISA", machine.isa,
+                     machine.isas.front()));
+  if (checkup.governor == "powersave")
+    note(
+        "the clock's governor is powersave: faster with `cpupower frequency-set -g performance` "
+        "(as root)");
+  const double quota = checkup.cpu_quota;
+  if (quota > 0 && quota < machine.n_cores)
+    note(fmt::format(
+        "this container is granted {:.1f} of {} cores: -t {} is faster than the default", quota,
+        machine.n_cores, std::max(1, static_cast<int>(std::lround(quota)))));
+}
 
-  std::vector<Finding> findings() {
-    build();
-    processor();
-    memory();
-    cache();
-    model();
-    std::stable_partition(findings_.begin(), findings_.end(),
-                          [](const Finding& finding) { return finding.is_problem; });
-    return std::move(findings_);
-  }
-
- private:
-  void problem(std::string text) { findings_.push_back({true, std::move(text)}); }
-  void note(std::string text) { findings_.push_back({false, std::move(text)}); }
-
-  void build() {
-    const Build& build = checkup_.build;
-    if (build.is_sanitised)
-      note("built with sanitizers, many times slower; for use: cmake --preset release");
-    else if (!build.is_optimised)
-      note("built without optimisation, many times slower; for use: cmake --preset release");
-  }
-
-  void processor() {
-    const Machine& machine = checkup_.machine;
-    if (checkup_.isas.front() == "scalar")
-      note("this CPU has none of the instruction sets with kernels of their own: answers are slow");
-    else if (checkup_.isa != checkup_.isas.front())
-      note(fmt::format("kernels for {} run, and {} would be faster: unset LIMPID_ISA", checkup_.isa,
-                       checkup_.isas.front()));
-    if (checkup_.governor == "powersave")
-      note(
-          "the clock's governor is powersave: faster with `cpupower frequency-set -g performance` "
-          "(as root)");
-    const double quota = checkup_.cpu_quota;
-    if (quota > 0 && quota < machine.n_cores)
-      note(fmt::format(
-          "this container is granted {:.1f} of {} cores: -t {} is faster than the default", quota,
-          machine.n_cores, std::max(1, static_cast<int>(std::lround(quota)))));
-  }
-
-  void memory() {
-    const uint64_t available = checkup_.machine.available_bytes;
-    if (available > 0 && available < kEnoughToChat)
-      problem(
-          fmt::format("{} of memory are available, and {} needs {}: close other programs, or "
-                      "raise the container's limit",
-                      format_bytes(available), checkup_.model.name, format_bytes(kEnoughToChat)));
-  }
-
-  void cache() {
-    const CacheState& cache = checkup_.cache;
-    if (!cache.problem.empty())
-      problem(cache.path.empty()
-                  ? cache.problem
-                  : fmt::format("{}: make it writable, or set XDG_CACHE_HOME to a folder that is",
-                                cache.problem));
-    else if (const NamedModel& first = named_models().front();
-             checkup_.model.state == FirstModel::State::kAbsent &&
-             cache.free_bytes < first.n_bytes + first.package_bytes)
-      problem(fmt::format("{} are free at {}, and pulling {} needs {}: free some space",
-                          format_bytes(cache.free_bytes), cache.path, first.name,
-                          format_bytes(first.n_bytes + first.package_bytes)));
-  }
-
-  void model() {
-    const FirstModel& model = checkup_.model;
-    if (model.state == FirstModel::State::kAbsent)
-      note(fmt::format("no model yet: limpid pull {}", model.name));
-    if (model.state == FirstModel::State::kDamaged)
-      problem(fmt::format("{} is damaged; get it again: limpid pull {}", model.path, model.name));
-  }
-
-  const Checkup& checkup_;
-  std::vector<Finding> findings_;
-};
+// Whether memory, disk and model suffice for a first chat.
+void judge_first_chat(const Checkup& checkup, std::vector<Finding>& findings) {
+  const auto problem = [&](std::string text) { findings.push_back({true, std::move(text)}); };
+  const uint64_t available = checkup.machine.available_bytes;
+  const CacheState& cache = checkup.cache;
+  const FirstModel& model = checkup.model;
+  if (available > 0 && available < kEnoughToChat)
+    problem(
+        fmt::format("{} of memory are available, and {} needs {}: close other programs, or "
+                    "raise the container's limit",
+                    format_bytes(available), model.name, format_bytes(kEnoughToChat)));
+  const NamedModel& first = named_models().front();
+  const uint64_t needed = first.n_bytes + first.package_bytes;
+  if (!cache.problem.empty())
+    problem(cache.path.empty()
+                ? cache.problem
+                : fmt::format("{}: make it writable, or set XDG_CACHE_HOME to a folder that is",
+                              cache.problem));
+  else if (model.state == "absent" && cache.free_bytes < needed)
+    problem(fmt::format("{} are free at {}, and pulling {} needs {}: free some space",
+                        format_bytes(cache.free_bytes), cache.path, first.name,
+                        format_bytes(needed)));
+  if (model.state == "damaged")
+    problem(fmt::format("{} is damaged; get it again: limpid pull {}", model.path, model.name));
+  if (model.state == "absent")
+    findings.push_back({false, fmt::format("no model yet: limpid pull {}", model.name)});
+}
 
 }  // namespace
 
+// Looking changes nothing: no folder is made, and the probe of the cache leaves no file.
 Checkup check_up(bool measure) {
   Checkup checkup;
   checkup.build = look_at_build();
   checkup.machine = look_at_machine();
-  for (const std::string_view isa : available_isas()) checkup.isas.emplace_back(isa);
-  checkup.isa = choose_isa("").name;
   checkup.governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   checkup.cpu_quota = look_at_quota();
   const uint64_t available = checkup.machine.available_bytes;
@@ -254,6 +200,12 @@ Checkup check_up(bool measure) {
   return checkup;
 }
 
-std::vector<Finding> judge(const Checkup& checkup) { return Judge(checkup).findings(); }
+std::vector<Finding> judge(const Checkup& checkup) {
+  std::vector<Finding> findings;
+  judge_speed(checkup, findings);
+  judge_first_chat(checkup, findings);
+  std::ranges::stable_partition(findings, &Finding::is_problem);
+  return findings;
+}
 
 }  // namespace limpid::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/output_path.h"
 
 namespace limpid::cli {
 
@@ -20,8 +21,7 @@ struct Build {
 struct CacheState {
   struct Entry {
     std::string name;  // a folder in the cache
-    uint64_t n_files = 0;
-    uint64_t n_bytes = 0;
+    FolderSize size;
   };
   std::string path;
   std::string problem;  // why nothing can be written to it, or ""
@@ -31,20 +31,17 @@ struct CacheState {
 
 // The model that `limpid pull` and `make chat` begin with.
 struct FirstModel {
-  enum class State : uint8_t { kAbsent, kVerified, kDamaged };
   std::string name;
   std::string path;
-  State state = State::kAbsent;
+  std::string state = "absent";  // or "verified", "damaged"
 };
 
 struct Checkup {
   Build build;
   Machine machine;
-  std::vector<std::string> isas;  // compiled in and possible here, best first
-  std::string isa;                // whose kernels run
-  std::string governor;           // of the first core's clock; "": not to be seen
-  double cpu_quota = 0;           // cores that the control group grants; 0: all
-  MachineLimits limits;           // n_threads is 0 where they were not measured
+  std::string governor;  // of the first core's clock; "": not to be seen
+  double cpu_quota = 0;  // cores that the control group grants; 0: all
+  MachineLimits limits;  // n_threads is 0 where they were not measured
   CacheState cache;
   FirstModel model;
 };

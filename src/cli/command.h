@@ -1,5 +1,8 @@
 // The subcommands. Each declares what it accepts on a CLI::App, apart from running, so that help,
 // completion and the manual page can look at the declarations of all commands.
+//
+// The file of a command includes this header, which brings what nearly all of them use: options,
+// opening a model, output, and checks.
 #pragma once
 
 #include <functional>
@@ -8,7 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "cli/flags.h"
+#include "cli/open_model.h"
+#include "cli/options.h"
+#include "cli/output.h"
 
 namespace limpid::cli {
 
@@ -56,6 +63,10 @@ Command template_command();
 Command tokenize_command();
 Command train_command();
 Command verify_command();
+
+// Prints what may stand in the place of the last of `words`, for the scripts of `limpid
+// completion`.
+void print_suggestions(const Arguments& words);
 
 // All of them, in the order of `limpid --help`.
 const std::vector<Command>& commands();

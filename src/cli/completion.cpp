@@ -1,247 +1,108 @@
-// `limpid completion`: scripts that let a shell complete commands, options and file names, made
-// from the declarations of all commands.
+// `limpid completion`: scripts that let a shell complete commands, options, values and file names.
 //
-// - bash calls _limpid, which leaves the completions of the current word in COMPREPLY. The script
-// has
-//   two `case` tables: the options of each command, and the values of each "command:option".
-// - zsh has _arguments, which wants a specification per option, "(-n --predict)-n[help]:N:": in
-//   parentheses the names that exclude each other, then the help, the value and its completions.
-// - fish wants one `complete` line per option, with the command as its condition.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
+// A script knows nothing about the options. At each TAB it asks the program,
+//   limpid __complete run -m smo
+// with the words up to the cursor, and gets what may stand in the place of the last one: a line
+// "smollm2<TAB>help" for each word, and a line ":files" where names of files may stand too. So the
+// three shells share one mechanism, and a script never falls behind the program.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 
-#include "base/check.h"
 #include "cli/help.h"
-#include "cli/output.h"
 
 namespace limpid::cli {
 namespace {
 
 using Option = CLI::Option;
 
+constexpr std::string_view kBash = R"(# bash completion for limpid; made by `limpid completion bash`
+_limpid() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [[ $line == :files ]]; then
+      mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+      compopt -o filenames 2>/dev/null
+    else
+      COMPREPLY+=("${line%%$'\t'*}")
+    fi
+  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _limpid limpid
+)";
+
+// _describe wants "word:help", with a backslash before a colon of the word.
+constexpr std::string_view kZsh = R"(#compdef limpid
+# zsh completion for limpid; made by `limpid completion zsh`
+_limpid() {
+  local line word files
+  local -a described
+  for line in "${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    if [[ $line == :files ]]; then
+      files=yes
+    elif [[ -n $line ]]; then
+      word=${line%%$'\t'*}
+      described+=("${word//:/\\:}:${line#*$'\t'}")
+    fi
+  done
+  (( $#described )) && _describe 'limpid' described
+  [[ -z $files ]] || _files
+}
+if [[ $funcstack[1] == _limpid ]]; then _limpid "$@"; else compdef _limpid limpid; fi
+)";
+
+constexpr std::string_view kFish = R"(# fish completion for limpid; made by `limpid completion fish`
+function __limpid_complete
+  set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  for line in ($words[1] __complete $words[2..-1] "$current" 2>/dev/null)
+    if test "$line" = ":files"
+      __fish_complete_path "$current"
+    else
+      echo $line
+    end
+  end
+end
+complete -c limpid -f -a '(__limpid_complete)'
+)";
+
 // Whether the option's value is a file or folder.
 bool names_a_file(const Option& option) {
-  constexpr std::array<std::string_view, 9> kPlaces = {
-      "FILE", "FOLDER", "IN", "OUT", "MODEL2", "PATH", "NAME|PATH", "MODEL", "model"};
-  return std::ranges::find(kPlaces, placeholder(option)) != kPlaces.end();
+  constexpr std::string_view kPlaces[] = {"FILE", "FOLDER",    "IN",    "OUT",  "MODEL2",
+                                          "PATH", "NAME|PATH", "MODEL", "model"};
+  return std::ranges::find(kPlaces, placeholder(option)) != std::end(kPlaces);
 }
 
-// The first clause of a help text: a menu has room for no more.
-std::string short_help(const Option& option) {
-  const std::string& help = option.get_description();
-  return help.substr(0, std::min(help.find('\n'), help.find("; ")));
-}
+// Words, each with its help, that begin as the last word on the command line does.
+class Suggestions {
+ public:
+  explicit Suggestions(std::string_view begun) : begun_(begun) {}
 
-// `text` with a backslash before each of `special`.
-std::string escaped(std::string_view text, std::string_view special) {
-  std::string out;
-  for (const char c : text) {
-    if (special.find(c) != std::string_view::npos) out += '\\';
-    out += c;
+  void add(std::string_view word, std::string_view help = {}) {
+    if (word.starts_with(begun_)) write_out(fmt::format("{}\t{}\n", word, help));
   }
-  return out;
-}
-
-// For single quotes of bash and zsh, which know no escapes inside.
-std::string in_single_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-std::vector<std::string> spellings_of(const DeclaredCommand& command) {
-  std::vector<std::string> all = {"-h", "--help"};
-  for (const Option* option : options_of(command)) {
-    const std::vector<std::string> names = spellings(*option);
-    all.insert(all.end(), names.begin(), names.end());
+  // The values of an option or of a position.
+  void add_values(const Option& option) {
+    for (const std::string& value : likely_values(option)) add(value);
+    if (names_a_file(option)) write_out(":files\n");
   }
-  return all;
-}
-
-// The likely values of arguments without an option before them.
-std::vector<std::string> positions_of(const DeclaredCommand& command) {
-  std::vector<std::string> all;
-  for (const Option* option : options_of(command)) {
-    if (!spellings(*option).empty()) continue;
-    const std::vector<std::string> values = likely_values(*option);
-    all.insert(all.end(), values.begin(), values.end());
+  // The names of an option. The first clause of its help: a menu has room for no more.
+  void add_names(const Option& option) {
+    const std::string& help = option.get_description();
+    for (const std::string& name : spellings(option)) add(name, help.substr(0, help.find("; ")));
   }
-  return all;
-}
 
-std::string names_of(std::span<const DeclaredCommand> commands) {
-  std::string names;
-  for (const DeclaredCommand& command : commands) names += command.name + " ";
-  return names + "help";
-}
-
-// The arms of bash's `case $command:$previous`.
-std::string bash_values(const DeclaredCommand& command) {
-  std::string arms;
-  for (const Option* option : options_of(command)) {
-    if (spellings(*option).empty() || placeholder(*option).empty()) continue;
-    std::vector<std::string> patterns;
-    for (const std::string& spelling : spellings(*option))
-      patterns.push_back(command.name + ":" + spelling);
-    arms += fmt::format("    {}) values={} files={} ;;\n", fmt::join(patterns, "|"),
-                        in_single_quotes(fmt::format("{}", fmt::join(likely_values(*option), " "))),
-                        names_a_file(*option) ? "yes" : "");
-  }
-  return arms;
-}
-
-// A specification for zsh's _arguments; `place` counts the positions: "1".
-std::string zsh_argument(const Option& option, const std::string& place) {
-  const auto value = [&option] {
-    const std::string what = escaped(placeholder(option), ":[]");
-    const std::vector<std::string> values = likely_values(option);
-    if (!values.empty() && !names_a_file(option))
-      return fmt::format(":{}:({})", what, fmt::join(values, " "));
-    return fmt::format(":{}:{}", what, names_a_file(option) ? "_files" : "");
-  };
-  const std::string help = escaped(short_help(option), "[]:\\");
-  const std::vector<std::string> names = spellings(option);
-  if (names.empty()) return fmt::format("    {}\n", in_single_quotes(place + value()));
-  std::string lines;
-  for (const std::string& name : names) {
-    lines += fmt::format(
-        "    {}\n", in_single_quotes(fmt::format("({}){}[{}]{}", fmt::join(names, " "), name, help,
-                                                 placeholder(option).empty() ? "" : value())));
-  }
-  return lines;
-}
-
-// The line of one option.
-std::string fish_option(const std::string& command, const Option& option) {
-  std::string line = fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}'", command);
-  for (const std::string& spelling : spellings(option)) {
-    const bool is_long = spelling.starts_with("--");
-    // -s: one letter; -o: several letters after one dash.
-    const char* kind = is_long ? "-l" : spelling.size() == 2 ? "-s" : "-o";
-    line += fmt::format(" {} {}", kind, spelling.substr(is_long ? 2 : 1));
-  }
-  const bool is_file = names_a_file(option);
-  if (!placeholder(option).empty() && !spellings(option).empty()) line += is_file ? " -r" : " -x";
-  if (is_file) line += " -F";
-  const std::vector<std::string> values = likely_values(option);
-  if (!values.empty()) line += fmt::format(" -a '{}'", fmt::join(values, " "));
-  return line + fmt::format(" -d '{}'\n", escaped(short_help(option), "'\\"));
-}
-
-std::string bash_completion(std::span<const DeclaredCommand> commands) {
-  std::string options;
-  std::string values;
-  for (const DeclaredCommand& command : commands) {
-    options +=
-        fmt::format("    {}) options='{}' positions='{}' ;;\n", command.name,
-                    fmt::join(spellings_of(command), " "), fmt::join(positions_of(command), " "));
-    values += bash_values(command);
-  }
-  return fmt::format(
-      R"(# bash completion for limpid; made by `limpid completion bash`
-_limpid() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD - 1]}}
-  local command=${{COMP_WORDS[1]}} options='' positions='' values='' files=''
-  COMPREPLY=()
-  if [[ $COMP_CWORD -eq 1 || ($COMP_CWORD -eq 2 && $command == help) ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- "$current")
-    return
-  fi
-  case $command in
-{}  esac
-  case $command:$previous in
-{}    *) values=$positions files=yes ;;
-  esac
-  if [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
-    return
-  fi
-  mapfile -t COMPREPLY < <(
-    compgen -W "$values" -- "$current"
-    [[ -z $files ]] || compgen -f -- "$current"
-  )
-  [[ -z $files ]] || compopt -o filenames 2>/dev/null
-}}
-complete -F _limpid limpid
-)",
-      names_of(commands), options, values);
-}
-
-// _arguments takes its specifications as words of one command, so every line but the last ends with
-// a backslash.
-std::string zsh_completion(std::span<const DeclaredCommand> commands) {
-  std::string names;
-  std::string arms;
-  for (const DeclaredCommand& command : commands) {
-    names += fmt::format("    {}\n",
-                         in_single_quotes(command.name + ":" + escaped(command.summary, ":")));
-    std::string arguments;
-    int n_positions = 0;
-    for (const Option* option : options_of(command)) {
-      n_positions += spellings(*option).empty() ? 1 : 0;
-      arguments += zsh_argument(*option, std::to_string(n_positions));
-    }
-    if (n_positions == 0 && !arguments.empty()) arguments += "    '*:file:_files'\n";
-    arms += fmt::format(
-        "  {})\n    _arguments \\\n    '(- *)'{{-h,--help}}'[options and examples]' \\\n",
-        command.name);
-    std::string_view rest = arguments;
-    while (!rest.empty()) {
-      const size_t end = rest.find('\n');
-      arms += fmt::format("{}{}", rest.substr(0, end), end + 1 < rest.size() ? " \\\n" : "\n");
-      rest.remove_prefix(end + 1);
-    }
-    if (arguments.empty()) arms += "    && return 0\n";
-    arms += "    ;;\n";
-  }
-  return fmt::format(
-      R"(#compdef limpid
-# zsh completion for limpid; made by `limpid completion zsh`
-_limpid() {{
-  local -a commands=(
-{}  )
-  if (( CURRENT == 2 )); then
-    _describe -t commands 'command of limpid' commands
-    return
-  fi
-  local command=$words[2]
-  shift words
-  (( CURRENT-- ))
-  case $command in
-{}  esac
-}}
-if [[ $funcstack[1] == _limpid ]]; then _limpid "$@"; else compdef _limpid limpid; fi
-)",
-      names, arms);
-}
-
-std::string fish_completion(std::span<const DeclaredCommand> commands) {
-  std::string script = "# fish completion for limpid; made by `limpid completion fish`\n";
-  script += "complete -c limpid -f\n";
-  for (const DeclaredCommand& command : commands) {
-    script += fmt::format("complete -c limpid -n __fish_use_subcommand -a {} -d '{}'\n",
-                          command.name, escaped(command.summary, "'\\"));
-    const std::vector<const Option*> options = options_of(command);
-    for (const Option* option : options) script += fish_option(command.name, *option);
-    if (std::ranges::any_of(options, [](const Option* each) { return names_a_file(*each); }))
-      script +=
-          fmt::format("complete -c limpid -n '__fish_seen_subcommand_from {}' -F\n", command.name);
-  }
-  return script;
-}
+ private:
+  std::string_view begun_;
+};
 
 Run declare_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
   suggest(add_option(app, "shell SHELL", *shell, "bash, zsh or fish"), {"bash", "zsh", "fish"});
   return [shell] {
-    const auto commands = declared_commands();
-    if (*shell == "bash") return write_out(bash_completion(commands)), kExitOk;
-    if (*shell == "zsh") return write_out(zsh_completion(commands)), kExitOk;
-    if (*shell == "fish") return write_out(fish_completion(commands)), kExitOk;
+    if (*shell == "bash") return write_out(kBash), kExitOk;
+    if (*shell == "zsh") return write_out(kZsh), kExitOk;
+    if (*shell == "fish") return write_out(kFish), kExitOk;
     throw ArgumentError(
         shell->empty() ? "for which shell? limpid completion bash, zsh or fish"
                        : fmt::format("no completion for {}; there are bash, zsh and fish", *shell));
@@ -250,12 +111,40 @@ Run declare_completion(CLI::App& app) {
 
 }  // namespace
 
+// What stands before the last word decides: nothing, an option that wants a value, or anything
+// else.
+void print_suggestions(const Arguments& words) {
+  const std::string current = words.empty() ? "" : words.back();
+  Suggestions suggestions(current);
+  if (words.size() <= 1 || (words.size() == 2 && words[0] == "help")) {
+    for (const Command& command : commands()) suggestions.add(command.name, command.summary);
+    for (const char* word : {"help", "--help", "--version"}) suggestions.add(word);
+    return;
+  }
+  const auto command = std::ranges::find(commands(), words[0], &Command::name);
+  if (command == commands().end()) return;
+  const DeclaredCommand declared(*command);
+  const Option* before = find_option(*declared.app, words[words.size() - 2]);
+  if (before != nullptr && !spellings(*before).empty() && !placeholder(*before).empty())
+    return suggestions.add_values(*before);
+  if (current.starts_with('-')) {
+    for (const char* name : {"-h", "--help"}) suggestions.add(name, "options and examples");
+    for (const Option* option : options_of(declared)) suggestions.add_names(*option);
+    return;
+  }
+  for (const Option* option : options_of(declared)) {
+    if (!spellings(*option).empty()) continue;
+    for (const std::string& value : likely_values(*option)) suggestions.add(value);
+  }
+  write_out(":files\n");
+}
+
 Command completion_command() {
   return {"completion",
           "words after TAB, for bash, zsh or fish",
           "completion SHELL",
           "Prints a script with which bash, zsh or fish completes commands, options and file "
-          "names.\n`cmake --install` puts it where the shell looks.",
+          "names. `cmake --install` puts it where the shell looks.",
           "limpid completion bash > limpid.bash && source limpid.bash\n"
           "limpid completion zsh > _limpid\n"
           "limpid completion fish > limpid.fish",

@@ -1,15 +1,16 @@
+// What Ctrl-C does depends on where it comes:
+//   during an answer         the answer ends, the conversation goes on
+//   at the prompt            a note; a second one leaves
+//   twice during an answer   the program ends at once (cli/signals.h)
+//   without a terminal       the answer ends and the program with it, exit code 130
 #include "cli/conversation.h"
-
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/check.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
-#include "cli/output.h"
 
 namespace limpid::cli {
 namespace {
@@ -91,6 +92,7 @@ std::optional<std::string> Conversation::read_block(std::string text) {
   return text;
 }
 
+// An empty line is no turn: it would only cost an answer.
 void Conversation::take(const Turn& turn) {
   if (turn.text.empty()) return;
   try {

@@ -11,7 +11,6 @@
 
 #include "cli/line_reader.h"
 #include "cli/signals.h"
-#include "cli/terminal_style.h"
 #include "limpid/chat.hpp"
 
 namespace limpid::cli {

@@ -2,14 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json_file.h"
 #include "cli/conversation.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "cli/sampler_settings.h"
-#include "cli/saved_conversation.h"
 #include "generate/engine.h"
 #include "generate/sampler_chain.h"
 
@@ -50,6 +52,7 @@ std::string_view command_word(std::string_view text) {
   return is_command ? word : "";
 }
 
+// Without blanks at both ends.
 std::string_view trimmed(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
   const size_t end = text.find_last_not_of(" \t\n");
@@ -58,8 +61,43 @@ std::string_view trimmed(std::string_view text) {
 
 // `path` with a leading ~/ replaced, as a shell would have done.
 std::string with_home(const std::string& path) {
-  const char* home = std::getenv("HOME");
-  return home != nullptr && path.starts_with("~/") ? home + path.substr(1) : path;
+  const std::string home = environment("HOME");
+  return !home.empty() && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
+//   [
+//    {"role": "system", "content": "You are a helpful assistant."},
+//    {"role": "user", "content": "What is the capital of France?"},
+//    {"role": "assistant", "content": "The capital of France is Paris."}
+//   ]
+//
+// A conversation as a file: the JSON array of {"role", "content"} that `limpid template --messages`
+// reads too.
+std::vector<Message> read_conversation(const std::string& path) {
+  const JsonFile file(path, read_text(path));
+  std::vector<Message> messages;
+  for (const JsonPlace& message : file.root().elements()) {
+    messages.push_back({std::string(message["role"].string()),  //
+                        std::string(message["content"].string())});
+  }
+  return messages;
+}
+
+// A slip such as "/save model.gguf" must not destroy the file, so only a conversation is replaced.
+void write_conversation(const std::string& path, const std::vector<Message>& messages) {
+  if (std::filesystem::exists(path)) {
+    try {
+      read_conversation(path);
+    } catch (const FormatError&) {
+      throw ArgumentError(
+          fmt::format("{} exists and is not a conversation; choose another name", path));
+    }
+  }
+  auto json = Json::array();
+  for (const Message& message : messages) {
+    json.push_back({{"role", message.role}, {"content", message.content}});
+  }
+  write_text(path, dump_json(json, 1) + "\n");
 }
 
 std::string count(size_t n, std::string_view noun) {
@@ -125,6 +163,7 @@ void Conversation::regenerate(const std::string& /*argument*/) {
   reply();
 }
 
+// Only the first line of the question is shown again: a file may have been a part of it.
 void Conversation::undo(const std::string& /*argument*/) {
   std::vector<Message> messages = before_last_question("/undo");
   const std::string question = chat_.messages()[messages.size()].content;
@@ -153,6 +192,7 @@ void Conversation::load(const std::string& path) {
   print_note(fmt::format("({} from {})", count(n_messages, "message"), path));
 }
 
+// The answers that were given under the old message stay in the conversation.
 void Conversation::change_system(const std::string& text) {
   std::vector<Message> messages = chat_.messages();
   if (text.empty()) {

@@ -1,14 +1,17 @@
-// `limpid convert`: a model in another layout.
-#include <fmt/format.h>
-
+// `limpid convert` and `limpid quantize`: a model in another layout, or in fewer bits. Both are one
+// job, export_model(): quantize always writes GGUF, and must be told a type.
+//
+// What happens in a run of either:
+//   open the header   names, shapes and types, no weights
+//   plan              a new type and row order for each tensor; --dry-run ends here
+//   calibrate         below eight bits the model reads a short text
+//   write             tensor by tensor, into a file that gets its name when it is complete
 #include <filesystem>
+#include <map>
 
-#include "base/check.h"
 #include "cli/command.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "cli/output_path.h"
+#include "cli/signals.h"
 #include "export/export_model.h"
 #include "generate/engine.h"
 #include "model/merge_adapters.h"
@@ -19,23 +22,21 @@ namespace {
 struct ConvertFlags {
   ModelFlags model;
   std::string out;
-  std::string layout;
-  std::string dtype;
+  std::string layout;      // of convert
+  std::string importance;  // of quantize
+  std::string type;
   bool allow_requantize = false;
   bool no_calibrate = false;
+  bool dry_run = false;
 };
 
-void declare(CLI::App& app, ConvertFlags& values) {
+void declare_files(CLI::App& app, ConvertFlags& values, std::string_view out) {
   add_option(app, "in IN", values.model.model,
              "a model: a file, a folder as downloaded, or a name");
-  add_option(app, "out OUT", values.out, "the file or folder to write");
-  suggest(add_option(app, "--to LAYOUT", values.layout,
-                     "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)"),
-          {"gguf", "safetensors", "pth"});
-  suggest(add_option(app, "--dtype TYPE", values.dtype,
-                     "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
-                     "quantize (default: what they are)"),
-          file_type_list());
+  add_option(app, "out OUT", values.out, std::string(out));
+}
+
+void declare_rest(CLI::App& app, ConvertFlags& values) {
   add_option(app, "--tokenizer FILE", values.model.options.tokenizer_path,
              "a tokenizer that does not lie beside the model");
   declare_overrides(app, values.model);
@@ -44,6 +45,27 @@ void declare(CLI::App& app, ConvertFlags& values) {
   add_switch(app, "--no-calibrate", values.no_calibrate,
              "do not run the model over a short text first to learn what its matrices meet");
   declare_threads(app, values.model);
+}
+
+void declare_convert(CLI::App& app, ConvertFlags& values) {
+  declare_files(app, values, "the file or folder to write");
+  suggest(add_option(app, "--to LAYOUT", values.layout,
+                     "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)"),
+          {"gguf", "safetensors", "pth"});
+  suggest(add_option(app, "--dtype TYPE", values.type,
+                     "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
+                     "quantize (default: what they are)"),
+          file_type_list());
+  declare_rest(app, values);
+}
+
+void declare_quantize(CLI::App& app, ConvertFlags& values) {
+  declare_files(app, values, "the file to write");
+  suggest(add_option(app, "type TYPE", values.type, "what to write"), file_type_list());
+  add_option(app, "--imatrix FILE", values.importance,
+             "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
+  add_switch(app, "--dry-run", values.dry_run, "say what every tensor would become, write nothing");
+  declare_rest(app, values);
 }
 
 // What --to says, or GGUF when OUT ends so.
@@ -60,8 +82,11 @@ Layout layout_of(const ConvertFlags& values) {
                           : fmt::format("--to {}: there are gguf, safetensors and pth", name));
 }
 
-// A folder that describes another model already would describe both afterwards.
-void check_no_other_model(const std::string& out, Layout layout) {
+// Before a model is read for minutes: a place where it cannot be written, or must not be. A folder
+// that describes another model already would describe both afterwards.
+void check_out(const std::string& out, Layout layout, const Checkpoint& checkpoint) {
+  refuse_standard_output(out);
+  check_not_the_input(out, checkpoint);
   if (layout == Layout::kGguf) return;
   const auto found =
       std::filesystem::path(out) / (layout == Layout::kHuggingFace ? "config.json" : "params.json");
@@ -71,35 +96,81 @@ void check_no_other_model(const std::string& out, Layout layout) {
                found.string());
 }
 
-int run(const ConvertFlags& values) {
-  LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
-               "give the model and where to write it: limpid convert IN OUT");
-  ExportOptions options;
-  options.layout = layout_of(values);
-  if (!values.dtype.empty()) options.file_type = &file_type_from_name(values.dtype);
+// K types hold blocks of 256 weights. A tensor whose rows are not a multiple of that gets a type of
+// blocks of 32 instead, and the user is told: a line for each pair of types, since a small model
+// may have hundreds of such tensors. --dry-run lists them all.
+void report_fallbacks(const TensorPlan& plan) {
+  std::map<std::tuple<DType, DType, int64_t>, int> counts;  // by type wanted, type used, row length
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.wanted != tensor.to) ++counts[{tensor.wanted, tensor.to, tensor.shape.cols()}];
+  }
+  for (const auto& [fallback, n] : counts) {
+    const auto& [wanted, used, n_cols] = fallback;
+    print_log(fmt::format(
+        "{} {}: rows of {} are not a multiple of the block size of {}: {} instead", n,
+        n == 1 ? "tensor" : "tensors", n_cols, dtype_info(wanted).name, dtype_info(used).name));
+  }
+}
+
+// Of the whole file: Q4_K_M is more than Q4_K's 4.5 bits, because some of its tensors are Q6_K.
+double bits_per_weight(const TensorPlan& plan) {
+  int64_t n = 0;
+  for (const PlannedTensor& tensor : plan.tensors) n += tensor.shape.n_elements();
+  return 8.0 * static_cast<double>(plan.bytes_after) / static_cast<double>(n);
+}
+
+// Writes the model, with progress on a terminal. Afterwards the remarks, and a line with the sizes.
+int write(const ConvertFlags& values, ExportOptions options, const char* doing) {
+  if (!values.type.empty()) options.file_type = &file_type_from_name(values.type);
+  if (!values.importance.empty()) options.importance = Importance::open(values.importance);
   options.allow_requantize = values.allow_requantize;
   options.write.n_threads = std::max(values.model.options.n_threads, 0);
   options.write.calibrate = !values.no_calibrate;
+  options.on_plan = [&](const TensorPlan& plan) {
+    report_fallbacks(plan);
+    for (const PlannedTensor& tensor : plan.tensors) {
+      if (!values.dry_run) break;
+      write_out(fmt::format("{:28} {:18} {} -> {}\n", tensor.name, tensor.shape.to_string(),
+                            dtype_info(tensor.from).name, dtype_info(tensor.to).name));
+    }
+    return !values.dry_run;
+  };
   auto checkpoint = with_adapters(open_header(values.model), values.model.options);
   if (!values.model.options.lora.empty())
     checkpoint = std::make_shared<const Checkpoint>(merge_adapters(*checkpoint));
-  refuse_standard_output(values.out);
-  check_not_the_input(values.out, *checkpoint);
-  check_no_other_model(values.out, options.layout);
-  ProgressBar bar("converting");
-  options.write.progress = bar.of_bytes();
-  options.write.calibration_progress = [&bar](uint64_t done, uint64_t total) {
-    bar.show(done, total, fmt::format("{} of {} tokens read before", done, total));
+  if (!values.dry_run) check_out(values.out, options.layout, *checkpoint);
+  ProgressBar calibration("calibrating");
+  options.write.calibration_progress = [&calibration](uint64_t done, uint64_t total) {
+    calibration.show(done, total, fmt::format("{} of {} tokens", done, total));
     return true;
   };
+  ProgressBar bar(doing);
+  options.write.progress = bar.of_bytes();
+  const NewFolder folder(values.out);
   const Stopwatch watch;
   const ExportResult result = export_model(values.out, *checkpoint, options);
+  if (values.dry_run) return kExitOk;
+  calibration.wipe();
   bar.wipe();
   for (const std::string& remark : result.remarks) print_log(remark);
-  print_log(fmt::format("{}: {} from {} in {:.1f} s", values.out,
-                        format_bytes(result.plan.bytes_after),
-                        format_bytes(result.plan.bytes_before), watch.seconds()));
+  const TensorPlan& plan = result.plan;
+  print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,
+                        format_bytes(plan.bytes_after), bits_per_weight(plan),
+                        format_bytes(plan.bytes_before), watch.seconds()));
   return kExitOk;
+}
+
+int convert(const ConvertFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
+               "give the model and where to write it: limpid convert IN OUT");
+  return write(values, {.layout = layout_of(values)}, "converting");
+}
+
+int quantize(const ConvertFlags& values) {
+  LIMPID_CHECK(ArgumentError,
+               !values.model.model.empty() && !values.out.empty() && !values.type.empty(),
+               "give the model, the file to write and a type: limpid quantize IN OUT TYPE");
+  return write(values, {.layout = Layout::kGguf}, "quantising");
 }
 
 }  // namespace
@@ -108,12 +179,26 @@ Command convert_command() {
   return {"convert",
           "a model in another layout",
           "convert IN OUT [options]",
-          "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a "
-          "folder, as --to says.\nOne piece of one tensor is in memory at a time.",
+          "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a folder, "
+          "as --to says. One piece of one tensor is in memory at a time.",
           "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
           "limpid convert model.gguf folder/ --to safetensors\n"
           "limpid convert SmolLM2-135M/ folder/ --to pth",
-          bind<ConvertFlags, declare, run>};
+          bind<ConvertFlags, declare_convert, convert>};
+}
+
+Command quantize_command() {
+  return {"quantize",
+          "a model in fewer bits",
+          "quantize IN OUT TYPE [options]",
+          "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
+          "follows llama.cpp's mixtures; scales are searched for. Below eight bits, the model "
+          "reads a short text first, so that errors of rounding do not fall along what its "
+          "matrices meet. TYPE is one of " +
+              file_type_names() + ".",
+          "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
+          "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf",
+          bind<ConvertFlags, declare_quantize, quantize>};
 }
 
 }  // namespace limpid::cli

@@ -1,17 +1,13 @@
 // `limpid detokenize`: token ids to text.
-#include <fmt/format.h>
-
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/check.h"
-#include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 
+// Ids come as they may lie in a file or a shell: "19556,905", "[19556, 905]", or one a line. The
+// output has no newline at the end that the text does not have, except on a terminal, whose prompt
+// would follow in the same line.
 namespace limpid::cli {
 namespace {
 
@@ -42,7 +38,7 @@ int run(const DetokenizeFlags& values) {
     int64_t n_lines = 0;
     for (std::string line; std::getline(std::cin, line);) {
       const auto tokens = parse_token_ids(line, fmt::format("line {}", ++n_lines));
-      write_out(dump_json(tokenizer->decode(tokens, values.special)) + "\n");
+      write_json(tokenizer->decode(tokens, values.special));
       flush_out();
     }
     return kExitOk;

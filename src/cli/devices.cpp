@@ -2,10 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/machine_report.h"
-#include "cli/output.h"
-#include "executor/cpu/isa.h"
-#include "executor/executors.h"
+#include "cli/machine.h"
 
 namespace limpid::cli {
 
@@ -23,13 +20,9 @@ void declare(CLI::App& app, DevicesFlags& values) {
 
 int run(const DevicesFlags& values) {
   const Machine machine = look_at_machine();
-  const std::string isa(choose_isa("").name);
-  const auto available = available_isas();
-  const std::vector<std::string> isas(available.begin(), available.end());
-  MachineLimits limits;
-  if (values.measure) limits = measure_limits(machine.n_cores);
-  write_out(values.json ? machine_json(machine, isas, isa, limits).dump(2) + "\n"
-                        : machine_text(machine, isas, isa, limits));
+  const MachineLimits limits = values.measure ? measure_limits(machine.n_cores) : MachineLimits{};
+  write_out(values.json ? machine_json(machine, limits).dump(2) + "\n"
+                        : machine_text(machine, limits));
   return kExitOk;
 }
 

@@ -1,47 +1,29 @@
 // `limpid doctor`: whether Limpid can work on this machine, and what would make it work better.
-#include <fmt/format.h>
-
+//
+//   limpid    0.1.0, Release, GCC 12.2.0
+//   CPU       AMD EPYC, 2 cores
+//   …
+//   cache     /home/you/.cache/limpid, writable, 60.00 GB free
+//             models                98.4 MB, 1 file
+//   model     smollm2, verified: /home/you/.cache/limpid/models/SmolLM2-135M-Instruct.Q4_1.gguf
+//
+//   healthy
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/checkup.h"
 #include "cli/command.h"
-#include "cli/machine_report.h"
-#include "cli/output.h"
+#include "cli/machine.h"
 
 namespace limpid::cli {
 namespace {
-
-std::string state_text(const FirstModel& model) {
-  switch (model.state) {
-    case FirstModel::State::kAbsent:
-      return fmt::format("{} is not here", model.name);
-    case FirstModel::State::kVerified:
-      return fmt::format("{}, verified: {}", model.name, model.path);
-    case FirstModel::State::kDamaged:
-      return fmt::format("{}, damaged: {}", model.name, model.path);
-  }
-  return "";
-}
-
-std::string state_name(FirstModel::State state) {
-  switch (state) {
-    case FirstModel::State::kAbsent:
-      return "absent";
-    case FirstModel::State::kVerified:
-      return "verified";
-    case FirstModel::State::kDamaged:
-      return "damaged";
-  }
-  return "";
-}
 
 // Facts first, then the findings, then the verdict in one line.
 std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings) {
   const Build& build = checkup.build;
   std::string text =
       fmt::format("limpid    {}, {}, {}\n", build.version, build.type, build.compiler);
-  text += machine_text(checkup.machine, checkup.isas, checkup.isa, checkup.limits);
+  text += machine_text(checkup.machine, checkup.limits);
   if (checkup.limits.n_threads == 0) text += "limits    not measured\n";
   if (!checkup.governor.empty()) text += fmt::format("governor  {}\n", checkup.governor);
   const CacheState& cache = checkup.cache;
@@ -49,10 +31,14 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
                       cache.problem.empty() ? "writable" : "not writable",
                       format_bytes(cache.free_bytes));
   for (const CacheState::Entry& entry : cache.entries) {
-    text += fmt::format("          {:18} {:>10}, {} {}\n", entry.name, format_bytes(entry.n_bytes),
-                        entry.n_files, entry.n_files == 1 ? "file" : "files");
+    const auto [n_files, n_bytes] = entry.size;
+    text += fmt::format("          {:18} {:>10}, {} {}\n", entry.name, format_bytes(n_bytes),
+                        n_files, n_files == 1 ? "file" : "files");
   }
-  text += fmt::format("model     {}\n\n", state_text(checkup.model));
+  const FirstModel& model = checkup.model;
+  text += model.state == "absent"
+              ? fmt::format("model     {} is not here\n\n", model.name)
+              : fmt::format("model     {}, {}: {}\n\n", model.name, model.state, model.path);
   for (const Finding& finding : findings)
     text += fmt::format("{}: {}\n", finding.is_problem ? "problem" : "note", finding.text);
   const auto n_problems = std::ranges::count_if(findings, &Finding::is_problem);
@@ -62,35 +48,31 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
   return text;
 }
 
-nlohmann::ordered_json to_json(const Checkup& checkup, const std::vector<Finding>& findings) {
-  nlohmann::ordered_json json;
-  json["healthy"] = std::ranges::none_of(findings, &Finding::is_problem);
-  json["findings"] = nlohmann::ordered_json::array();
-  for (const Finding& finding : findings) {
-    json["findings"].push_back(
-        {{"kind", finding.is_problem ? "problem" : "note"}, {"text", finding.text}});
-  }
-  const Build& build = checkup.build;
-  json["build"] = {{"version", build.version},
-                   {"type", build.type},
-                   {"compiler", build.compiler},
-                   {"optimised", build.is_optimised},
-                   {"sanitised", build.is_sanitised}};
-  json["machine"] = machine_json(checkup.machine, checkup.isas, checkup.isa, checkup.limits);
-  json["machine"]["governor"] = checkup.governor;
-  json["machine"]["cpu_quota"] = checkup.cpu_quota;
-  const CacheState& cache = checkup.cache;
-  json["cache"] = {{"path", cache.path},
-                   {"writable", cache.problem.empty()},
-                   {"free_bytes", cache.free_bytes},
-                   {"entries", nlohmann::ordered_json::array()}};
-  for (const CacheState::Entry& entry : cache.entries) {
+// Names that scripts may rely on: healthy, findings, build, machine, cache, model.
+Json to_json(const Checkup& checkup, const std::vector<Finding>& findings) {
+  const auto& [build, machine, governor, cpu_quota, limits, cache, model] = checkup;
+  Json json = {{"healthy", std::ranges::none_of(findings, &Finding::is_problem)},
+               {"findings", Json::array()},
+               {"build",
+                {{"version", build.version},
+                 {"type", build.type},
+                 {"compiler", build.compiler},
+                 {"optimised", build.is_optimised},
+                 {"sanitised", build.is_sanitised}}},
+               {"machine", machine_json(machine, limits)},
+               {"cache",
+                {{"path", cache.path},
+                 {"writable", cache.problem.empty()},
+                 {"free_bytes", cache.free_bytes},
+                 {"entries", Json::array()}}},
+               {"model", {{"name", model.name}, {"path", model.path}, {"state", model.state}}}};
+  json["machine"].update({{"governor", governor}, {"cpu_quota", cpu_quota}});
+  for (const auto& [is_problem, text] : findings)
+    json["findings"].push_back({{"kind", is_problem ? "problem" : "note"}, {"text", text}});
+  for (const auto& [name, size] : cache.entries) {
     json["cache"]["entries"].push_back(
-        {{"name", entry.name}, {"files", entry.n_files}, {"bytes", entry.n_bytes}});
+        {{"name", name}, {"files", size.n_files}, {"bytes", size.n_bytes}});
   }
-  json["model"] = {{"name", checkup.model.name},
-                   {"path", checkup.model.path},
-                   {"state", state_name(checkup.model.state)}};
   return json;
 }
 

@@ -1,3 +1,5 @@
+// "use a smaller context (OpenOptions::n_ctx)" becomes "use a smaller context (-c)": the library
+// does not know what a program calls its options.
 #include "cli/error_words.h"
 
 #include <fmt/format.h>
@@ -19,6 +21,7 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
 
 }  // namespace
 
+// Advice must work when it is followed, so no context is recommended that no model could have.
 std::string sufficient_context(const ContextOverflowError& error) {
   constexpr int64_t kMost = 1 << 24;  // tokens; ten times what any model was trained for
   return error.n_needed() > kMost ? "" : fmt::format("-c {}", error.n_needed());

@@ -1,3 +1,11 @@
+// The grammar of a command line, of which CLI11 understands a part:
+//   -n 5   -n5   -n=5   --predict 5   --predict=5     one option, however its value is attached
+//   -ctk f32   -st                                    one dash and several letters
+//   --context-shift   --no-context-shift              a switch and its negation
+//   -p -st                                            "-st" is the value of -p, not an option
+//   -                                                 standard input, where the command has -f
+// prepare() rewrites a line into the part that CLI11 understands. Values are read here, because the
+// errors must name the option as the user wrote it: "--predict 'ten': is not a whole number".
 #include "cli/flags.h"
 
 #include <fmt/format.h>
@@ -5,14 +13,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <span>
 
 #include "base/check.h"
 #include "cli/help.h"
@@ -20,7 +27,7 @@
 namespace limpid::cli {
 namespace {
 
-// Options of llama.cpp's programs, by what becomes of them here.
+// Options of llama.cpp's programs that Limpid lacks, and why.
 constexpr std::string_view kOfGpus[] = {"-ngl",           "--gpu-layers", "--n-gpu-layers", "-dev",
                                         "--device",       "-sm",          "--split-mode",   "-ts",
                                         "--tensor-split", "-mg",          "--main-gpu",     "-nkvo",
@@ -30,20 +37,13 @@ constexpr std::string_view kAlwaysSo[] = {
     "-cnv",    "--conversation",     "-i",        "--interactive", "--simple-io", "-co",
     "--color", "--no-display-prompt"};
 
-struct Reason {
-  std::span<const std::string_view> options;
-  std::string_view why;
-};
-constexpr std::array kReasons = {
-    Reason{kOfGpus, "this version runs on the CPU alone; leave it out"},
-    Reason{kAlwaysSo, "there is nothing to switch here; leave it out"},
-};
-
 // Why Limpid lacks an option that users of llama.cpp type out of habit, or "".
 std::string_view why_not_here(std::string_view option) {
-  for (const Reason& reason : kReasons) {
-    if (std::ranges::find(reason.options, option) != reason.options.end()) return reason.why;
-  }
+  const auto is_option = [option](std::string_view each) { return each == option; };
+  if (std::ranges::any_of(kOfGpus, is_option))
+    return "this version runs on the CPU alone; leave it out";
+  if (std::ranges::any_of(kAlwaysSo, is_option))
+    return "there is nothing to switch here; leave it out";
   return "";
 }
 
@@ -78,45 +78,6 @@ struct Declaration {
   }
 };
 
-// Declares an option whose texts are read by `read`, which gives the problem with one, or "". CLI11
-// gives the texts as they are: its own conversions read "010" as octal, "{}" as an empty list, and
-// take a number that is too large for its largest value.
-template <typename Read>
-CLI::Option* add_read(CLI::App& app, std::string_view text, bool takes_all, const std::string& help,
-                      std::string_view env, Read read) {
-  const Declaration declaration(text);
-  const CLI::callback_t callback = [name = declaration.first_name,
-                                    read](const CLI::results_t& texts) {
-    for (const std::string& each : texts) {
-      const std::string problem = read(each);
-      if (!problem.empty()) throw BadValue{name, problem};
-    }
-    return true;
-  };
-  using Policy = CLI::MultiOptionPolicy;
-  return app.add_option(declaration.names, callback, help)
-      ->type_name(declaration.placeholder)
-      ->allow_extra_args(false)
-      ->multi_option_policy(takes_all ? Policy::TakeAll : Policy::TakeLast)
-      ->envname(std::string(env));
-}
-
-template <typename T>
-std::string read_into(const std::string& text, const Range& range, T& value) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return read_number(text, range, value);
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return value = text, "";
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    return value.push_back(text), "";
-  } else {
-    typename T::value_type read{};  // of std::optional
-    const std::string problem = read_into(text, range, read);
-    if (problem.empty()) value = read;
-    return problem;
-  }
-}
-
 // CLI11 has its own words for "true"; the environment of llama.cpp also says "enabled".
 std::string as_switch(const std::string& word) {
   if (word == "enabled") return "true";
@@ -149,8 +110,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 // where to look.
 [[noreturn]] void fail_unknown(const CLI::App& app, std::string_view command,
                                const std::string& name) {
-  const std::string_view elsewhere = why_not_here(name);
-  if (!elsewhere.empty()) throw ArgumentError(fmt::format("no option {}: {}", name, elsewhere));
+  const std::string_view reason = why_not_here(name);
+  LIMPID_CHECK(ArgumentError, reason.empty(), "no option {}: {}", name, reason);
   std::vector<std::string> names = {"-h", "--help"};
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string> more = spellings(*option);
@@ -220,64 +181,54 @@ void group(CLI::App& app, std::string_view title) {
   app.option_defaults()->group(std::string(title));
 }
 
-std::string outside(double number, const Range& range) {
-  if (number >= range.least && number <= range.most) return "";
-  if (std::isinf(range.most)) return fmt::format("must be at least {}", range.least);
-  if (std::isinf(range.least)) return fmt::format("must be at most {}", range.most);
-  return fmt::format("must be in [{}, {}]", range.least, range.most);
-}
-
-template <typename T>
-std::string read_number(const std::string& text, const Range& range, T& value) {
+template <typename Number>
+std::string read_value(const std::string& text, const Range& range, Number& value) {
   const char* end = text.data() + text.size();
-  T number{};
+  Number number{};
   const auto [after, error] = std::from_chars(text.data(), end, number);
-  const bool is_whole = std::is_integral_v<T>;
   if (after != end || error == std::errc::invalid_argument)
-    return fmt::format("'{}': is not a {}", text, is_whole ? "whole number" : "number");
+    return fmt::format("'{}': is not a {}", text,
+                       std::is_integral_v<Number> ? "whole number" : "number");
   if (error != std::errc()) return fmt::format("'{}': is too large", text);
-  const std::string problem = outside(static_cast<double>(number), range);
-  if (problem.empty()) value = number;
-  return problem.empty() ? "" : fmt::format("{}: {}", text, problem);
+  const auto wide = static_cast<double>(number);
+  if (wide >= range.least && wide <= range.most) return value = number, "";
+  if (std::isinf(range.most)) return fmt::format("{}: must be at least {}", text, range.least);
+  if (std::isinf(range.least)) return fmt::format("{}: must be at most {}", text, range.most);
+  return fmt::format("{}: must be in [{}, {}]", text, range.least, range.most);
+}
+template std::string read_value(const std::string&, const Range&, int&);
+template std::string read_value(const std::string&, const Range&, int64_t&);
+template std::string read_value(const std::string&, const Range&, float&);
+template std::string read_value(const std::string&, const Range&, double&);
+
+std::string read_value(const std::string& text, const Range& /*range*/, std::string& value) {
+  return value = text, "";
 }
 
-template <typename T>
-CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, const Range& range,
-                        std::string help, std::string_view env) {
-  return add_read(
-      app, declaration, std::is_same_v<T, std::vector<std::string>>, help, env,
-      [&value, range](const std::string& text) { return read_into(text, range, value); });
+std::string read_value(const std::string& text, const Range& /*range*/,
+                       std::vector<std::string>& value) {
+  return value.push_back(text), "";
 }
 
-template <typename T>
-CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, std::string help,
-                        std::string_view env) {
-  return add_option(app, declaration, value, Range{}, std::move(help), env);
-}
-
-#define LIMPID_ADD_OPTION(T)                                                                   \
-  template CLI::Option* add_option(CLI::App&, std::string_view, T&, std::string,               \
-                                   std::string_view);                                          \
-  template CLI::Option* add_option(CLI::App&, std::string_view, T&, const Range&, std::string, \
-                                   std::string_view)
-LIMPID_ADD_OPTION(std::string);
-LIMPID_ADD_OPTION(std::vector<std::string>);
-LIMPID_ADD_OPTION(int);
-LIMPID_ADD_OPTION(int64_t);
-LIMPID_ADD_OPTION(float);
-LIMPID_ADD_OPTION(double);
-LIMPID_ADD_OPTION(std::optional<std::string>);
-LIMPID_ADD_OPTION(std::optional<int64_t>);
-LIMPID_ADD_OPTION(std::optional<double>);
-#undef LIMPID_ADD_OPTION
-template std::string read_number(const std::string&, const Range&, int&);
-template std::string read_number(const std::string&, const Range&, int64_t&);
-template std::string read_number(const std::string&, const Range&, float&);
-
-CLI::Option* add_list(CLI::App& app, std::string_view declaration,
+// CLI11 gives the texts as they are: its own conversions read "010" as octal, "{}" as an empty
+// list, and take a number that is too large for its largest value.
+CLI::Option* add_list(CLI::App& app, std::string_view text,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env) {
-  return add_read(app, declaration, true, help, env, std::move(read));
+  const Declaration declaration(text);
+  const CLI::callback_t callback = [name = declaration.first_name,
+                                    read = std::move(read)](const CLI::results_t& texts) {
+    for (const std::string& each : texts) {
+      const std::string problem = read(each);
+      if (!problem.empty()) throw BadValue{name, problem};
+    }
+    return true;
+  };
+  return app.add_option(declaration.names, callback, std::move(help))
+      ->type_name(declaration.placeholder)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->envname(std::string(env));
 }
 
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
@@ -291,11 +242,14 @@ CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value
 
 CLI::Option* add_optional_text(CLI::App& app, std::string_view declaration, bool& given,
                                std::string& value, std::string help) {
-  return add_read(app, declaration, false, help, "",
-                  [&](const std::string& text) { return given = true, value = text, ""; })
+  const auto read = [&](const std::string& text) { return given = true, value = text, ""; };
+  return add_list(app, declaration, read, std::move(help))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->expected(0, 1);
 }
 
+// CLI11 shows a validator's description in its own help, which Limpid does not use. So a validator
+// that accepts everything carries the likely values from here to the completion.
 void suggest(CLI::Option* option, const std::vector<std::string>& values) {
   const auto accept = [](std::string&) { return std::string(); };
   option->check(CLI::Validator(accept, fmt::format("{}", fmt::join(values, " "))));
@@ -305,11 +259,18 @@ CLI::Option* find_option(const CLI::App& app, std::string_view name) {
   return const_cast<CLI::App&>(app).get_option_no_throw(name_for_parser(name));
 }
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 bool asks_for_help(const Arguments& arguments) {
   return std::ranges::any_of(arguments,
                              [](const auto& word) { return word == "-h" || word == "--help"; });
 }
 
+// The words of CLI11's own errors are kept only where it knows more than prepare(): "--single-turn"
+// with a value that is neither true nor false.
 void parse(CLI::App& app, std::string_view command, const Arguments& arguments) {
   Prepared prepared = prepare(app, command, arguments);
   std::ranges::reverse(prepared.words);  // CLI11 takes them from the back
@@ -332,19 +293,12 @@ void parse(CLI::App& app, std::string_view command, const Arguments& arguments) 
 
 // A short word must be nearer than a long one: "-n" is not a typo of "-p".
 std::string nearest(std::string_view word, const std::vector<std::string>& choices) {
-  std::string best;
+  const auto distance = [word](const std::string& choice) { return edit_distance(word, choice); };
   const size_t limit = word.size() <= 2   ? 0
                        : word.size() <= 4 ? 1
                                           : std::max<size_t>(2, word.size() / 3);
-  size_t best_distance = limit + 1;
-  for (const std::string& choice : choices) {
-    const size_t distance = edit_distance(word, choice);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = choice;
-    }
-  }
-  return best;
+  const auto best = std::ranges::min_element(choices, {}, distance);
+  return best == choices.end() || distance(*best) > limit ? "" : *best;
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& choices) {

@@ -6,8 +6,10 @@
 
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -22,33 +24,45 @@ using Arguments = std::vector<std::string>;
 // Heading in the help for the options that are declared next.
 void group(CLI::App& app, std::string_view title);
 
-// Declares an option "-c,--ctx-size N": names between commas, then a placeholder for the value. A
-// name without dashes makes the option a positional argument too. `env` names an environment
-// variable that counts when the option is not on the command line. An option that is given twice
-// takes its last value; a vector takes all of them. T is std::string, std::vector<std::string>, an
-// integer or floating-point type, or std::optional of a string or number.
-template <typename T>
-CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, std::string help,
-                        std::string_view env = {});
-
 struct Range {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };
-// "", or the problem with a number that is outside of `range`.
-std::string outside(double number, const Range& range);
-// Reads a number in `range` into `value`. Gives the problem with `text`, or "".
-template <typename T>
-std::string read_number(const std::string& text, const Range& range, T& value);
-template <typename T>
-CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, const Range& range,
-                        std::string help, std::string_view env = {});
 
-// An option that may be given several times; `read` is called with each of its texts and gives the
-// problem with it, or "".
+// Reads the text that was given for a value, into the value; a vector gets one more. Gives the
+// problem with the text ("'x': is not a number", "7: must be in [0, 5]"), or "". Number: int,
+// int64_t, float, double.
+template <typename Number>
+std::string read_value(const std::string& text, const Range& range, Number& value);
+std::string read_value(const std::string& text, const Range& range, std::string& value);
+std::string read_value(const std::string& text, const Range& range,
+                       std::vector<std::string>& value);
+template <typename T>
+std::string read_value(const std::string& text, const Range& range, std::optional<T>& value) {
+  return read_value(text, range, value.emplace());
+}
+
+// Declares an option "-c,--ctx-size N": names between commas, then a placeholder for the value. A
+// name without dashes makes the option a positional argument too. `env` names an environment
+// variable that counts when the option is not on the command line. `read` is called with the text
+// of each time that the option is given, and gives the problem with it, or "".
 CLI::Option* add_list(CLI::App& app, std::string_view declaration,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env = {});
+
+// Declares an option that sets `value`, which has one of the types of read_value. An option that is
+// given twice takes its last value; a vector takes all of them.
+template <typename T>
+CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, const Range& range,
+                        std::string help, std::string_view env = {}) {
+  const auto read = [&value, range](const auto& text) { return read_value(text, range, value); };
+  return add_list(app, declaration, read, std::move(help), env);
+}
+template <typename T>
+CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, std::string help,
+                        std::string_view env = {}) {
+  return add_option(app, declaration, value, Range{}, std::move(help), env);
+}
 
 // An option that takes no value; "!--no-x" among its names is the negation.
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
@@ -61,6 +75,9 @@ void suggest(CLI::Option* option, const std::vector<std::string>& values);
 
 // The option of that name ("-c", "--ctx-size"), or null.
 CLI::Option* find_option(const CLI::App& app, std::string_view name);
+
+// The value of an environment variable; "" where it is not set.
+std::string environment(const char* name);
 
 // Whether -h or --help is among the arguments.
 bool asks_for_help(const Arguments& arguments);

@@ -1,6 +1,15 @@
+// The help of a command, on a terminal of 80 columns:
+//
+//   usage: limpid tokenize -m FILE [-p TEXT | -f FILE | -] [options]
+//
+//   Text to token ids. Reads standard input unless -p or -f is given. …
+//
+//   options:
+//     -p, --prompt TEXT               the text
+//     --special [LIST]                parse control tokens in the text: all, or
+//                                     the names in LIST
 #include "cli/help.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +17,30 @@
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      chat_command(),       run_command(),        inspect_command(), tokenize_command(),
+      detokenize_command(), template_command(),   logits_command(),  verify_command(),
+      perplexity_command(), bench_command(),      convert_command(), quantize_command(),
+      train_command(),      microgpt_command(),   pull_command(),    devices_command(),
+      doctor_command(),     completion_command(), man_command(),
+  };
+  return all;
+}
+
+DeclaredCommand::DeclaredCommand(const Command& command)
+    : Command(command), app(std::make_shared<CLI::App>()) {
+  app->set_help_flag();  // none: asks_for_help() looks for it
+  group(*app, "options");
+  run = declare(*app);
+}
+
+std::vector<DeclaredCommand> declared_commands() {
+  std::vector<DeclaredCommand> declared;
+  for (const Command& command : commands()) declared.emplace_back(command);
+  return declared;
+}
 
 std::vector<const CLI::Option*> options_of(const DeclaredCommand& command) {
   return std::as_const(*command.app).get_options();
@@ -41,6 +74,7 @@ std::string shown(const CLI::Option& option) {
   return names + (names.empty() || value.empty() ? "" : " ") + value;
 }
 
+// Line breaks of `text` count as blanks, so a text may be written in lines of any length.
 std::string wrapped(std::string_view text, size_t indent, size_t column, size_t n_columns) {
   std::string out;
   while (true) {

@@ -1,3 +1,10 @@
+// A download that broke off after 1,000 of 5,000 bytes goes on like this:
+//
+//   GET /model.gguf HTTP/1.1            HTTP/1.1 206 Partial Content
+//   Range: bytes=1000-                  Content-Range: bytes 1000-4999/5000
+//
+// A server that knows no ranges answers 200 with all 5,000 bytes, and one that has fewer than 1,000
+// answers 416. Both mean: begin anew.
 #include "cli/http_file.h"
 
 #include <curl/curl.h>
@@ -20,6 +27,7 @@
 namespace limpid::cli {
 namespace {
 
+// Times after which a connection counts as broken. A slow one that still delivers bytes is not.
 constexpr long kConnectSeconds = 20;
 constexpr long kSlowSeconds = 30;  // without a byte
 constexpr long kOk = 200;

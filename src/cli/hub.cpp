@@ -1,13 +1,18 @@
+// Two addresses of the hub are enough:
+//   ENDPOINT/api/models/ORGANISATION/MODEL/revision/main?blobs=true    the list of files, as JSON
+//   ENDPOINT/ORGANISATION/MODEL/resolve/COMMIT/model.safetensors       a file
+// The list names the commit that `main` is now. Files are fetched from that commit, so a change of
+// the repository in between cannot mix two versions.
 #include "cli/hub.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "base/check.h"
 #include "base/json_file.h"
+#include "cli/flags.h"
 #include "cli/http_file.h"
 
 namespace limpid::cli {
@@ -41,11 +46,7 @@ bool is_plain_name(std::string_view name) {
          std::ranges::all_of(name, is_plain);
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
+// The digest is compared later, so a wrong form would only look like a damaged file.
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && std::ranges::all_of(text, [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -86,6 +87,7 @@ std::vector<std::string_view> names_ending(const Hub::Listing& listing, std::str
   return names;
 }
 
+// Example: of "model-Q4_K_M.gguf" and "model-Q8_0.gguf", --file says which.
 // A repository of GGUF files usually holds one model in many types, so the user must choose.
 std::vector<HubFile> choose_gguf(const std::string& repository, const Hub::Listing& listing,
                                  std::string gguf) {
@@ -140,6 +142,8 @@ std::string Hub::url_of(const std::string& repository, const std::string& revisi
   return fmt::format("{}/{}/resolve/{}/{}", endpoint_, repository, revision, file);
 }
 
+// Names that it has to tell apart: "Qwen3-0.6B-Q8_0.gguf", "qwen3-0.6b-q8_0.gguf", and in
+// repositories of models that see, "mmproj-Qwen3-F16.gguf".
 std::string gguf_of_type(const std::vector<std::string>& names, std::string_view type) {
   constexpr std::string_view kUsual = "q4_k_m";
   const auto lower = [](std::string_view text) {

@@ -1,40 +1,29 @@
-// The facts that `limpid inspect` shows of a checkpoint.
+// The reports of `limpid inspect`. A report is a JSON document, which --json prints as it is; the
+// text for people is made from the same document.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 
 #include "checkpoint/checkpoint.h"
-#include "limpid/memory_plan.hpp"
+#include "cli/output.h"
+#include "limpid/model.hpp"
 #include "model/decoder_spec.h"
 
 namespace limpid::cli {
 
-struct TypeTotal {
-  int64_t n_tensors = 0;
-  int64_t n_elements = 0;
-  uint64_t n_bytes = 0;
-};
-
-struct Inspection {
-  const Checkpoint* checkpoint = nullptr;
-  std::map<std::string, std::string> names_in_file;  // by Limpid's name, where it is another
-  std::map<std::string, TypeTotal> totals;           // by name of type
-  TypeTotal all;
-  uint64_t n_file_bytes = 0;
-  std::optional<DecoderSpec> spec;  // absent when Limpid cannot run it
-  std::optional<MemoryPlan> plan;
-  std::string problem;  // why there is no spec or plan; empty when there are both
-};
-
 // The architecture and its sizes: n_layers, d_model, …
-nlohmann::ordered_json sizes_to_json(const DecoderSpec& spec);
-// Everything, arrays in full.
-nlohmann::ordered_json to_json(const Inspection& inspection);
-// For people: arrays shortened.
-std::string to_text(const Inspection& inspection);
+Json sizes_to_json(const DecoderSpec& spec);
+std::string sizes_text(const Json& sizes);
+
+// What is in a checkpoint, and the memory that it takes to run it. A checkpoint that Limpid cannot
+// run is reported all the same: "model" or "memory_plan" is null, and "problem" says why.
+Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options);
+// Arrays and long texts shortened.
+std::string checkpoint_text(const Json& report);
+
+// What follows from a model's sizes alone: parameters, and memory for weights, training and KV
+// cache. The tensors of `checkpoint` need no data (model/configuration.h).
+Json inspect_configuration(const Checkpoint& checkpoint);
+std::string configuration_text(const Json& report);
 
 }  // namespace limpid::cli

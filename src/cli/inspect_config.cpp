@@ -1,18 +1,13 @@
-#include "cli/inspect_config.h"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
-#include "cli/output.h"
 #include "model/registry.h"
 
 namespace limpid::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // In a quantised file vectors stay f32, and rows that are not a multiple of the block size are f16.
 uint64_t bytes_as(DType dtype, const Checkpoint& checkpoint) {
@@ -27,128 +22,96 @@ uint64_t bytes_as(DType dtype, const Checkpoint& checkpoint) {
   return n_bytes;
 }
 
-// 8030261248 -> "8,030,261,248"
-std::string grouped(uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
+// The part of the model that a tensor's name in GGUF tells.
+const char* part_of(std::string_view name) {
+  const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
+  if (has("_embd.")) return "embedding";
+  if (name.starts_with("output.")) return "output";
+  if (has("attn_norm") || has("ffn_norm") || has("output_norm")) return "norms";
+  return has(".attn_") ? "attention" : "feed_forward";
 }
-
-std::string grouped(int64_t n) { return grouped(static_cast<uint64_t>(n)); }
-
-// Adds a tensor to the part of the model that its name in GGUF tells.
-void count_tensor(const std::string& name, const Shape& shape, ConfigurationReport& report) {
-  const int64_t n = shape.n_elements();
-  const auto is = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  report.n_parameters += n;
-  if (is("_embd.")) {
-    report.n_embedding += n;
-  } else if (name.starts_with("output.")) {
-    report.n_output += n;
-  } else if (is("attn_norm") || is("ffn_norm") || is("output_norm")) {
-    report.n_norms += n;
-  } else if (is(".attn_")) {
-    const bool is_kv = is(".attn_k.") || is(".attn_v.");
-    report.n_attention += n;
-    report.n_attention_full += is_kv ? n / report.spec.n_kv_heads * report.spec.n_heads : n;
-  } else {
-    report.n_feed_forward += n;
-  }
-}
-
-std::string times(double more, double less) { return fmt::format("{:.2f} x", more / less); }
 
 }  // namespace
 
 // Training keeps weights, gradients of the same type, and the two moments of Adam in f32: 8 bytes a
-// parameter. With as many key-value heads as heads, K and V would grow by n_heads / n_kv_heads.
-ConfigurationReport report_configuration(const Checkpoint& checkpoint) {
-  ConfigurationReport report;
-  report.name = checkpoint.path;
-  report.spec = read_spec(checkpoint);
-  for (const auto& [name, tensor] : checkpoint.tensors) count_tensor(name, tensor.shape, report);
-  const DecoderSpec& spec = report.spec;
-  constexpr int64_t kHalf = 2;
+// parameter. "…_full" is what the model would have with as many key-value heads as heads: K and V
+// would grow by n_heads / n_kv_heads. Llama 3 8B, with 32 heads and 8 key-value heads of 128 in 32
+// layers, keeps 2 * 8 * 128 * 32 = 65,536 numbers of f16 a token: 128 KiB, and 512 KiB in full.
+Json inspect_configuration(const Checkpoint& checkpoint) {
+  const DecoderSpec spec = read_spec(checkpoint);
+  int64_t n_parameters = 0;
+  int64_t n_attention_full = 0;
+  Json parts = {
+      {"embedding", 0}, {"output", 0}, {"attention", 0}, {"feed_forward", 0}, {"norms", 0}};
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    const int64_t n = tensor.shape.n_elements();
+    const std::string part = part_of(name);
+    n_parameters += n;
+    parts[part] = parts[part].get<int64_t>() + n;
+    const bool is_kv = name.find(".attn_k.") != name.npos || name.find(".attn_v.") != name.npos;
+    if (part == "attention") n_attention_full += is_kv ? n / spec.n_kv_heads * spec.n_heads : n;
+  }
+  constexpr int64_t kHalf = 2;  // bytes of f16
   const auto kv_bytes = [&](int64_t n_heads) {
-    return static_cast<uint64_t>(spec.n_layers * 2 * n_heads * spec.head_dim * kHalf);
+    return spec.n_layers * 2 * n_heads * spec.head_dim * kHalf;
   };
-  report.kv_bytes_per_token = kv_bytes(spec.n_kv_heads);
-  report.kv_bytes_per_token_full = kv_bytes(spec.n_heads);
+  Json json = {{"name", checkpoint.path}};
+  json.update(sizes_to_json(spec));
+  json.update({{"tied_embeddings", spec.tied_embeddings},
+               {"parameters", n_parameters},
+               {"parameters_of", parts},
+               {"attention_parameters_full", n_attention_full},
+               {"kv_bytes_per_token", kv_bytes(spec.n_kv_heads)},
+               {"kv_bytes_per_token_full", kv_bytes(spec.n_heads)},
+               {"kv_bytes", kv_bytes(spec.n_kv_heads) * spec.n_ctx_train},
+               {"kv_bytes_full", kv_bytes(spec.n_heads) * spec.n_ctx_train},
+               {"memory", Json::object()}});
   constexpr std::array kTypes = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
                                  DType::kQ6_K, DType::kQ4_K, DType::kQ4_0};
   for (const DType dtype : kTypes) {
-    TypeMemory memory{std::string(dtype_info(dtype).name), bytes_as(dtype, checkpoint), 0};
-    if (!is_quantized(dtype))
-      memory.training = 2 * memory.weights + 8 * static_cast<uint64_t>(report.n_parameters);
-    report.memory.push_back(std::move(memory));
-  }
-  return report;
-}
-
-Json to_json(const ConfigurationReport& report) {
-  const DecoderSpec& spec = report.spec;
-  const auto n_ctx = static_cast<uint64_t>(spec.n_ctx_train);
-  Json json = {{"name", report.name}};
-  json.update(sizes_to_json(spec));
-  json.update({{"tied_embeddings", spec.tied_embeddings},
-               {"parameters", report.n_parameters},
-               {"parameters_of",
-                {{"embedding", report.n_embedding},
-                 {"output", report.n_output},
-                 {"attention", report.n_attention},
-                 {"feed_forward", report.n_feed_forward},
-                 {"norms", report.n_norms}}},
-               {"attention_parameters_full", report.n_attention_full},
-               {"kv_bytes_per_token", report.kv_bytes_per_token},
-               {"kv_bytes_per_token_full", report.kv_bytes_per_token_full},
-               {"kv_bytes", report.kv_bytes_per_token * n_ctx},
-               {"kv_bytes_full", report.kv_bytes_per_token_full * n_ctx},
-               {"memory", Json::object()}});
-  for (const TypeMemory& memory : report.memory) {
-    json["memory"][memory.type] = {
-        {"weights", memory.weights},
-        {"training", memory.training == 0 ? Json() : Json(memory.training)}};
+    const uint64_t weights = bytes_as(dtype, checkpoint);
+    const uint64_t training = 2 * weights + 8 * static_cast<uint64_t>(n_parameters);
+    json["memory"][std::string(dtype_info(dtype).name)] = {
+        {"weights", weights}, {"training", is_quantized(dtype) ? Json() : Json(training)}};
   }
   return json;
 }
 
-std::string to_text(const ConfigurationReport& report) {
-  const DecoderSpec& spec = report.spec;
-  std::string text = fmt::format(
-      "{} ({})\n  {} layers, width {}, {} heads, {} key-value heads of {}, feed-forward {}, "
-      "vocabulary {}, context {}\n\nparameters {:>19}\n",
-      report.name, spec.architecture, spec.n_layers, spec.d_model, spec.n_heads, spec.n_kv_heads,
-      spec.head_dim, spec.d_ff, spec.vocab_size, spec.n_ctx_train, grouped(report.n_parameters));
-  const auto part = [&](const char* name, const std::string& value) {
-    text += fmt::format("  {:14} {:>13}\n", name, value);
-  };
-  part("embedding", grouped(report.n_embedding));
-  part("output", spec.tied_embeddings ? "tied" : grouped(report.n_output));
-  part("attention", grouped(report.n_attention));
-  part("feed-forward", grouped(report.n_feed_forward));
-  part("norms", grouped(report.n_norms));
-
+std::string configuration_text(const Json& report) {
+  const auto number = [&](const char* key) { return report.at(key).get<int64_t>(); };
+  const auto grouped = [](const Json& n) { return fmt::group_digits(n.get<uint64_t>()); };
+  std::string text = fmt::format("{} ({})\n  {}, context {}\n\nparameters {:>19}\n",
+                                 report.at("name").get<std::string>(),
+                                 report.at("architecture").get<std::string>(), sizes_text(report),
+                                 number("n_ctx_train"), grouped(report.at("parameters")));
+  for (const auto& [part, n] : report.at("parameters_of").items()) {
+    const bool is_tied = part == "output" && report.at("tied_embeddings").get<bool>();
+    text += fmt::format("  {:14} {:>13}\n", part == "feed_forward" ? "feed-forward" : part,
+                        is_tied ? "tied" : fmt::format("{}", grouped(n)));
+  }
   text += fmt::format("\n{:8} {:>12}   {}\n", "memory", "weights",
                       "with gradients, and Adam's moments in f32");
-  for (const TypeMemory& memory : report.memory) {
-    text += fmt::format("  {:6} {:>12}", memory.type, format_bytes(memory.weights));
-    if (memory.training > 0) text += "   " + format_bytes(memory.training);
-    text += '\n';
+  for (const auto& [type, memory] : report.at("memory").items()) {
+    text += fmt::format("  {:6} {:>12}", type, format_bytes(memory.at("weights")));
+    const Json& training = memory.at("training");
+    text += (training.is_null() ? "" : "   " + format_bytes(training)) + "\n";
   }
-  const auto n_ctx = static_cast<uint64_t>(spec.n_ctx_train);
-  const auto kv = static_cast<double>(report.kv_bytes_per_token);
-  const auto kv_full = static_cast<double>(report.kv_bytes_per_token_full);
-  text += fmt::format(
-      "\nbeside full multi-head attention ({} key-value heads)\n"
-      "  attention parameters {}, full {} ({})\n"
-      "  KV cache in f16: {} bytes a token, full {} ({}); at {} tokens {}, full {}\n",
-      spec.n_heads, grouped(report.n_attention), grouped(report.n_attention_full),
-      times(static_cast<double>(report.n_attention_full), static_cast<double>(report.n_attention)),
-      grouped(report.kv_bytes_per_token), grouped(report.kv_bytes_per_token_full),
-      times(kv_full, kv), spec.n_ctx_train, format_bytes(report.kv_bytes_per_token * n_ctx),
-      format_bytes(report.kv_bytes_per_token_full * n_ctx));
-  return text;
+  // 1.5 times as many: "1.50 x"
+  const auto times = [&](const Json& more, const Json& less) {
+    return fmt::format("{:.2f} x", more.get<double>() / less.get<double>());
+  };
+  const Json& attention = report.at("parameters_of").at("attention");
+  const Json& attention_full = report.at("attention_parameters_full");
+  const Json& kv = report.at("kv_bytes_per_token");
+  const Json& kv_full = report.at("kv_bytes_per_token_full");
+  return text + fmt::format(
+                    "\nbeside full multi-head attention ({} key-value heads)\n"
+                    "  attention parameters {}, full {} ({})\n"
+                    "  KV cache in f16: {} bytes a token, full {} ({}); at {} tokens {}, full {}\n",
+                    number("n_heads"), grouped(attention), grouped(attention_full),
+                    times(attention_full, attention), grouped(kv), grouped(kv_full),
+                    times(kv_full, kv), number("n_ctx_train"), format_bytes(report.at("kv_bytes")),
+                    format_bytes(report.at("kv_bytes_full")));
 }
 
 }  // namespace limpid::cli

@@ -1,3 +1,13 @@
+// The report of a checkpoint as JSON, in short:
+//
+//   {"path": "tiny.gguf", "format": "gguf", "files": 1, "file_bytes": …, "parameters": …,
+//    "metadata": {"llama.block_count": {"type": "u32", "value": 2}, …},
+//    "types": {"f16": {"tensors": …, "weights": …, "bytes": …}},
+//    "tensors": [{"name": "blk.0.attn_q.weight", "name_in_file": "…", "type": "f16",
+//                 "shape": [64, 64], "bytes": …, "made": null}, …],
+//    "left": [], "model": {"n_layers": 2, …, "rope": {…}}, "memory_plan": {"n_ctx": …, …}}
+//
+// Numbers that were f32 in the file are written as the shortest decimal that names that f32.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,17 +16,17 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "cli/answer.h"
+#include "base/check.h"
 #include "cli/inspect.h"
-#include "cli/output.h"
+#include "generate/memory_plan.h"
+#include "model/registry.h"
 
 namespace limpid::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Text for people shortens arrays and long strings; JSON for programs has everything.
 constexpr size_t kShownItems = 6;
@@ -51,6 +61,7 @@ Json value_to_json(const MetadataValue& value) {
       value.value);
 }
 
+// ["a", "b", "c", "d", "e", "f"], … (49152 items)
 std::string short_text(const Json& json) {
   if (!json.is_array()) {
     const std::string text = dump_json(json);
@@ -68,12 +79,6 @@ std::string short_text(const Json& json) {
                      cut ? fmt::format(" ({} items)", json.size()) : "");
 }
 
-double bits_per_weight(const TypeTotal& total) {
-  return total.n_elements == 0
-             ? 0
-             : 8.0 * static_cast<double>(total.n_bytes) / static_cast<double>(total.n_elements);
-}
-
 const char* name_of(PositionKind kind) { return kind == PositionKind::kRope ? "rope" : "learned"; }
 const char* name_of(NormKind kind) { return kind == NormKind::kRms ? "rms" : "layer"; }
 const char* name_of(MlpKind kind) {
@@ -81,6 +86,7 @@ const char* name_of(MlpKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+// The frequencies are those after scaling, so that a scaling which was read and never used shows.
 Json rope_to_json(const DecoderSpec& spec) {
   return {{"n_rot", spec.rope.n_rot},
           {"base", spec.rope.base},
@@ -104,12 +110,6 @@ Json spec_to_json(const DecoderSpec& spec) {
   return json;
 }
 
-// null for a tensor that lies in the file as it is.
-Json how_made(const Checkpoint& checkpoint, const std::string& name) {
-  const auto made = checkpoint.derived.find(name);
-  return made == checkpoint.derived.end() ? Json() : Json(made->second.how);
-}
-
 Json plan_to_json(const MemoryPlan& plan) {
   return {{"n_ctx", plan.n_ctx},
           {"n_ctx_train", plan.n_ctx_train},
@@ -120,48 +120,6 @@ Json plan_to_json(const MemoryPlan& plan) {
           {"activations", plan.activations},
           {"allocated", plan.allocated()},
           {"available", plan.available}};
-}
-
-std::string text_of_types(const Inspection& inspection) {
-  std::string text = "\nmemory per type\n";
-  const auto line = [&](const std::string& name, const TypeTotal& total) {
-    text += fmt::format("  {:8} {:5} tensors {:>15} weights {:>10}  {:.2f} bits each\n", name,
-                        total.n_tensors, total.n_elements, format_bytes(total.n_bytes),
-                        bits_per_weight(total));
-  };
-  for (const auto& [name, total] : inspection.totals) line(name, total);
-  line("all", inspection.all);
-  return text;
-}
-
-std::string text_of_spec(const DecoderSpec& spec) {
-  std::string text = fmt::format(
-      "\nmodel\n  {} layers, width {}, {} heads, {} key-value heads of {}, feed-forward {}, "
-      "vocabulary {}\n"
-      "  {} norm (eps {:g}), {} positions, {} feed-forward, trained for {} tokens\n"
-      "  embeddings {}\n",
-      spec.n_layers, spec.d_model, spec.n_heads, spec.n_kv_heads, spec.head_dim, spec.d_ff,
-      spec.vocab_size, name_of(spec.norm), spec.norm_eps, name_of(spec.position), name_of(spec.mlp),
-      spec.n_ctx_train,
-      spec.tied_embeddings ? "tied: token_embd.weight is the output matrix too" : "untied");
-  if (spec.position != PositionKind::kRope || spec.rope.inverse_frequencies.empty()) return text;
-  const RopeSpec& rope = spec.rope;
-  text += fmt::format(
-      "\nrotary table\n  {} of {} elements of a head, base {:g}, scaling {} (factor {:g}), rows of "
-      "Q "
-      "and K {}\n  {:>5} {:>14} {:>16}\n",
-      rope.n_rot, spec.head_dim, rope.base, rope.scaling, rope.scaling_factor,
-      spec.row_order == RowOrder::kInterleavedPairs ? "interleaved" : "half-split", "pair",
-      "frequency", "wavelength");
-  const size_t n = rope.inverse_frequencies.size();
-  for (size_t i = 0; i < n; ++i) {
-    const bool shown = i < 3 || i + 3 >= n || i == n / 2;
-    if (!shown) continue;
-    const double frequency = rope.inverse_frequencies[i];
-    text += fmt::format("  {:5} {:14.8g} {:10.1f} tokens\n", i, frequency,
-                        2 * std::numbers::pi / frequency);
-  }
-  return text;
 }
 
 // The number in "blk.12.attn_q.weight"; nothing for a tensor outside the layers.
@@ -193,45 +151,156 @@ std::vector<std::string> tensors_by_layer(const Checkpoint& checkpoint) {
   return names;
 }
 
-const std::string& name_in_file(const Inspection& inspection, const std::string& name) {
-  const auto found = inspection.names_in_file.find(name);
-  return found == inspection.names_in_file.end() ? name : found->second;
+// The names that the file has for the tensors of `checkpoint`, found by the place of their bytes. A
+// tensor that is made of others has no such name.
+std::map<std::string, std::string> names_in_file(const Checkpoint& checkpoint) {
+  using Place = std::pair<std::string, ptrdiff_t>;  // file, offset
+  const auto place_of = [](const Checkpoint& holder, const TensorView& tensor) {
+    for (const auto& file : holder.files) {
+      const auto* begin = file->bytes().data();
+      const auto* data = static_cast<const std::byte*>(tensor.data);
+      if (data >= begin && data < begin + file->size()) return Place(file->path(), data - begin);
+    }
+    return Place();
+  };
+  const Checkpoint given = open_checkpoint(checkpoint.path);
+  std::map<Place, std::string> theirs;
+  for (const auto& [name, tensor] : given.tensors) theirs[place_of(given, tensor)] = name;
+  theirs.erase(Place());
+  std::map<std::string, std::string> names;
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    const auto found = theirs.find(place_of(checkpoint, tensor));
+    if (found != theirs.end() && found->second != name) names[name] = found->second;
+  }
+  return names;
 }
 
-std::string text_of_tensors(const Inspection& inspection) {
-  const Checkpoint& checkpoint = *inspection.checkpoint;
+// A file of the mixture Q4_K_M has tensors of three types: Q4_K, Q6_K, and F32 for the vectors.
+Json types_to_json(const Checkpoint& checkpoint) {
+  std::map<std::string_view, std::array<uint64_t, 3>> totals;  // tensors, weights, bytes; by type
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    auto& [n_tensors, n_weights, n_bytes] = totals[dtype_info(tensor.dtype).name];
+    n_tensors += 1;
+    n_weights += static_cast<uint64_t>(tensor.shape.n_elements());
+    n_bytes += tensor.n_bytes();
+  }
+  Json types = Json::object();
+  for (const auto& [type, total] : totals) {
+    types[std::string(type)] = {{"tensors", total[0]}, {"weights", total[1]}, {"bytes", total[2]}};
+  }
+  return types;
+}
+
+// "made" is null for a tensor that lies in the file as it is.
+Json tensors_to_json(const Checkpoint& checkpoint) {
+  const bool has_own_names = checkpoint.format.starts_with("gguf");
+  const auto in_file =
+      has_own_names ? std::map<std::string, std::string>() : names_in_file(checkpoint);
+  Json tensors = Json::array();
+  for (const std::string& name : tensors_by_layer(checkpoint)) {
+    const TensorView& tensor = *checkpoint.find(name);
+    const auto dims = tensor.shape.dims();
+    const auto theirs = in_file.find(name);
+    const auto made = checkpoint.derived.find(name);
+    tensors.push_back(
+        {{"name", name},
+         {"name_in_file", theirs == in_file.end() ? name : theirs->second},
+         {"type", dtype_info(tensor.dtype).name},
+         {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
+         {"bytes", tensor.n_bytes()},
+         {"made", made == checkpoint.derived.end() ? Json() : Json(made->second.how)}});
+  }
+  return tensors;
+}
+
+// 4.5 for Q4_K: 144 bytes hold 256 weights.
+double bits_per_weight(const Json& n_bytes, const Json& n_weights) {
+  return n_weights == 0 ? 0 : 8 * n_bytes.get<double>() / n_weights.get<double>();
+}
+
+// A JSON value in a text: strings without quotes.
+std::string plain(const Json& json) {
+  return json.is_string() ? json.get<std::string>() : dump_json(json);
+}
+
+std::string text_of_tensors(const Json& report) {
   std::string text = "\ntensors\n";
   size_t width = 0;
-  const std::vector<std::string> names = tensors_by_layer(checkpoint);
-  for (const std::string& name : names)
-    width = std::max(width, name_in_file(inspection, name).size());
-  for (const std::string& name : names) {
-    const TensorView* tensor = checkpoint.find(name);
-    const std::string& shown = name_in_file(inspection, name);
-    const auto made = checkpoint.derived.find(name);
-    text += fmt::format("  {:{}} {:7} {:18} {:>10}{}{}\n", shown, width,
-                        dtype_info(tensor->dtype).name, tensor->shape.to_string(),
-                        format_bytes(tensor->n_bytes()), shown == name ? "" : "  as " + name,
-                        made == checkpoint.derived.end() ? "" : "  made: " + made->second.how);
+  for (const Json& tensor : report["tensors"])
+    width = std::max(width, plain(tensor["name_in_file"]).size());
+  for (const Json& tensor : report["tensors"]) {
+    const bool renamed = tensor["name"] != tensor["name_in_file"];
+    text +=
+        fmt::format("  {:{}} {:7} {:18} {:>10}{}{}\n", plain(tensor["name_in_file"]), width,
+                    plain(tensor["type"]), short_text(tensor["shape"]),
+                    format_bytes(tensor["bytes"]), renamed ? "  as " + plain(tensor["name"]) : "",
+                    tensor["made"].is_null() ? "" : "  made: " + plain(tensor["made"]));
   }
-  if (checkpoint.unused_tensors.empty()) return text;
-  text += "\ntensors that the model does not use\n";
-  for (const std::string& name : checkpoint.unused_tensors) text += fmt::format("  {}\n", name);
+  if (!report["left"].empty()) text += "\ntensors that the model does not use\n";
+  for (const Json& name : report["left"]) text += fmt::format("  {}\n", plain(name));
+  text += "\nmemory per type\n";
+  const auto line = [&](const std::string& name, const Json& n_tensors, const Json& n_weights,
+                        const Json& n_bytes) {
+    text += fmt::format("  {:8} {:>5} tensors {:>15} weights {:>10}  {:.2f} bits each\n", name,
+                        plain(n_tensors), plain(n_weights), format_bytes(n_bytes),
+                        bits_per_weight(n_bytes, n_weights));
+  };
+  for (const auto& [name, total] : report["types"].items())
+    line(name, total["tensors"], total["weights"], total["bytes"]);
+  line("all", report["tensors"].size(), report["parameters"], report["tensor_bytes"]);
   return text;
 }
 
-std::string text_of_plan(const MemoryPlan& plan) {
-  std::string text = fmt::format("\nmemory to run it, context {}{}\n", plan.n_ctx,
-                                 plan.n_ctx_reduced ? " (reduced to fit; -c N sets it)" : "");
-  const auto line = [&](const char* name, uint64_t n_bytes, const char* note) {
-    text += fmt::format("  {:18} {:>10}  {}\n", name, format_bytes(n_bytes), note);
+// Of the rotary table only the first, the middle and the last pairs: pair i of a head turns by
+// position * frequency[i], so it repeats every 2 pi / frequency[i] tokens, its wavelength.
+std::string text_of_model(const Json& model) {
+  const bool tied = model["tied_embeddings"].get<bool>();
+  std::string text = fmt::format(
+      "\nmodel\n  {}\n  {} norm (eps {:g}), {} positions, {} feed-forward, trained for {} tokens\n"
+      "  embeddings {}\n",
+      sizes_text(model), plain(model["norm"]), model["norm_eps"].get<double>(),
+      plain(model["position"]), plain(model["mlp"]), plain(model["n_ctx_train"]),
+      tied ? "tied: token_embd.weight is the output matrix too" : "untied");
+  const Json& rope = model["rope"];
+  if (rope.is_null() || rope["inverse_frequencies"].empty()) return text;
+  text += fmt::format(
+      "\nrotary table\n  {} of {} elements of a head, base {:g}, scaling {} (factor {:g}), rows of "
+      "Q and K {}\n  {:>5} {:>14} {:>16}\n",
+      plain(rope["n_rot"]), plain(model["head_dim"]), rope["base"].get<double>(),
+      plain(rope["scaling"]), rope["scaling_factor"].get<double>(),
+      rope["interleaved_rows"].get<bool>() ? "interleaved" : "half-split", "pair", "frequency",
+      "wavelength");
+  const auto frequencies = rope["inverse_frequencies"].get<std::vector<double>>();
+  const size_t n = frequencies.size();
+  for (size_t i = 0; i < n; ++i) {
+    const bool shown = i < 3 || i + 3 >= n || i == n / 2;
+    if (!shown) continue;
+    text += fmt::format("  {:5} {:14.8g} {:10.1f} tokens\n", i, frequencies[i],
+                        2 * std::numbers::pi / frequencies[i]);
+  }
+  return text;
+}
+
+// What is mapped from the file is not counted as allocated: the system may drop those pages.
+std::string text_of_plan(const Json& plan) {
+  struct Line {
+    const char* label;
+    const char* key;
+    const char* note;
   };
-  line("weights in file", plan.weights_in_file, "mapped, not allocated");
-  line("weights packed", plan.weights_packed, "");
-  line("KV cache", plan.kv_cache, "");
-  line("activations", plan.activations, "");
-  line("allocated", plan.allocated(), "packed weights, cache, activations");
-  if (plan.available > 0) line("available now", plan.available, "");
+  constexpr Line kLines[] = {{"weights in file", "weights_in_file", "mapped, not allocated"},
+                             {"weights packed", "weights_packed", ""},
+                             {"KV cache", "kv_cache", ""},
+                             {"activations", "activations", ""},
+                             {"allocated", "allocated", "packed weights, cache, activations"},
+                             {"available now", "available", ""}};
+  const bool reduced = plan["n_ctx_reduced"].get<bool>();
+  std::string text = fmt::format("\nmemory to run it, context {}{}\n", plain(plan["n_ctx"]),
+                                 reduced ? " (reduced to fit; -c N sets it)" : "");
+  for (const auto& [label, key, note] : kLines) {
+    const bool unknown = std::string_view(key) == "available" && plan[key] == 0;
+    if (!unknown) text += fmt::format("  {:18} {:>10}  {}\n", label, format_bytes(plan[key]), note);
+  }
   return text;
 }
 
@@ -249,62 +318,68 @@ Json sizes_to_json(const DecoderSpec& spec) {
           {"n_ctx_train", spec.n_ctx_train}};
 }
 
-Json to_json(const Inspection& inspection) {
-  const Checkpoint& checkpoint = *inspection.checkpoint;
-  Json json;
-  json["path"] = checkpoint.path;
-  json["format"] = checkpoint.format;
-  json["file_bytes"] = inspection.n_file_bytes;
-  json["parameters"] = inspection.all.n_elements;
-  json["tensor_bytes"] = inspection.all.n_bytes;
-  json["bits_per_weight"] = bits_per_weight(inspection.all);
-  json["metadata"] = Json::object();
-  for (const auto& [key, value] : checkpoint.metadata.all()) {
-    json["metadata"][key] = {{"type", value.type_name}, {"value", value_to_json(value)}};
-  }
-  json["types"] = Json::object();
-  for (const auto& [name, total] : inspection.totals) {
-    json["types"][name] = {
-        {"tensors", total.n_tensors}, {"weights", total.n_elements}, {"bytes", total.n_bytes}};
-  }
-  json["tensors"] = Json::array();
-  for (const std::string& name : tensors_by_layer(checkpoint)) {
-    const TensorView& tensor = *checkpoint.find(name);
-    const auto dims = tensor.shape.dims();
-    json["tensors"].push_back({{"name", name},
-                               {"name_in_file", name_in_file(inspection, name)},
-                               {"type", dtype_info(tensor.dtype).name},
-                               {"shape", std::vector<int64_t>(dims.begin(), dims.end())},
-                               {"bytes", tensor.n_bytes()},
-                               {"made", how_made(checkpoint, name)}});
-  }
-  json["left"] = checkpoint.unused_tensors;
-  json["model"] = inspection.spec ? spec_to_json(*inspection.spec) : Json();
-  const auto chat_template = checkpoint.metadata.string("tokenizer.chat_template");
-  json["chat_template"] = chat_template ? Json(std::string(*chat_template)) : Json();
-  json["memory_plan"] = inspection.plan ? plan_to_json(*inspection.plan) : Json();
-  json["problem"] = inspection.problem.empty() ? Json() : Json(inspection.problem);
-  return json;
+std::string sizes_text(const Json& sizes) {
+  return fmt::format(
+      "{} layers, width {}, {} heads, {} key-value heads of {}, feed-forward {}, vocabulary {}",
+      plain(sizes["n_layers"]), plain(sizes["d_model"]), plain(sizes["n_heads"]),
+      plain(sizes["n_kv_heads"]), plain(sizes["head_dim"]), plain(sizes["d_ff"]),
+      plain(sizes["vocab_size"]));
 }
 
-std::string to_text(const Inspection& inspection) {
-  const Checkpoint& checkpoint = *inspection.checkpoint;
-  std::string text =
-      fmt::format("{}\n  {}, {} in {} file{}, {} parameters, {:.2f} bits each\n", checkpoint.path,
-                  checkpoint.format, format_bytes(inspection.n_file_bytes), checkpoint.files.size(),
-                  checkpoint.files.size() == 1 ? "" : "s", inspection.all.n_elements,
-                  bits_per_weight(inspection.all));
-  text += "\nmetadata\n";
-  for (const auto& [key, value] : checkpoint.metadata.all()) {
-    text += fmt::format("  {} ({}) = {}\n", key, value.type_name, short_text(value_to_json(value)));
+Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options) {
+  uint64_t n_file_bytes = 0;
+  uint64_t n_bytes = 0;
+  int64_t n_weights = 0;
+  for (const auto& file : checkpoint.files) n_file_bytes += file->size();
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    n_bytes += tensor.n_bytes();
+    n_weights += tensor.shape.n_elements();
   }
-  if (!checkpoint.tensors.empty()) text += text_of_tensors(inspection) + text_of_types(inspection);
-  if (inspection.spec) text += text_of_spec(*inspection.spec);
-  if (const auto chat_template = checkpoint.metadata.string("tokenizer.chat_template")) {
-    text += fmt::format("\nchat template\n{}\n", *chat_template);
+  const auto chat_template = checkpoint.metadata.string("tokenizer.chat_template");
+  Json report = {{"path", checkpoint.path},
+                 {"format", checkpoint.format},
+                 {"files", checkpoint.files.size()},
+                 {"file_bytes", n_file_bytes},
+                 {"parameters", n_weights},
+                 {"tensor_bytes", n_bytes},
+                 {"bits_per_weight", bits_per_weight(n_bytes, n_weights)},
+                 {"metadata", Json::object()},
+                 {"types", types_to_json(checkpoint)},
+                 {"tensors", tensors_to_json(checkpoint)},
+                 {"left", checkpoint.unused_tensors},
+                 {"model", Json()},
+                 {"chat_template", chat_template ? Json(std::string(*chat_template)) : Json()},
+                 {"memory_plan", Json()},
+                 {"problem", Json()}};
+  for (const auto& [key, value] : checkpoint.metadata.all())
+    report["metadata"][key] = {{"type", value.type_name}, {"value", value_to_json(value)}};
+  try {
+    LIMPID_CHECK(UnsupportedError, !checkpoint.tensors.empty(),
+                 "a vocabulary alone: there are no tensors to run");
+    const DecoderSpec spec = read_spec(checkpoint);
+    report["model"] = spec_to_json(spec);
+    report["memory_plan"] = plan_to_json(make_memory_plan(checkpoint, spec, options));
+  } catch (const Error& error) {
+    report["problem"] = error.what();
   }
-  if (inspection.plan) text += text_of_plan(*inspection.plan);
-  if (!inspection.problem.empty()) text += fmt::format("\nnot runnable: {}\n", inspection.problem);
+  return report;
+}
+
+std::string checkpoint_text(const Json& report) {
+  std::string text = fmt::format(
+      "{}\n  {}, {} in {} file{}, {} parameters, {:.2f} bits each\n\nmetadata\n",
+      plain(report["path"]), plain(report["format"]), format_bytes(report["file_bytes"]),
+      plain(report["files"]), report["files"] == 1 ? "" : "s", plain(report["parameters"]),
+      report["bits_per_weight"].get<double>());
+  for (const auto& [key, entry] : report["metadata"].items())
+    text += fmt::format("  {} ({}) = {}\n", key, plain(entry["type"]), short_text(entry["value"]));
+  if (!report["tensors"].empty()) text += text_of_tensors(report);
+  if (!report["model"].is_null()) text += text_of_model(report["model"]);
+  if (!report["chat_template"].is_null())
+    text += fmt::format("\nchat template\n{}\n", plain(report["chat_template"]));
+  if (!report["memory_plan"].is_null()) text += text_of_plan(report["memory_plan"]);
+  if (!report["problem"].is_null())
+    text += fmt::format("\nnot runnable: {}\n", plain(report["problem"]));
   return text;
 }
 

@@ -6,26 +6,15 @@
 #include "base/check.h"
 #include "cli/hub.h"
 #include "cli/model_path.h"
+#include "cli/output_path.h"
 #include "cli/pull_repository.h"
 
+// A folder counts as a repository that was pulled when a mark or a partial file of pull lies in it.
+// A folder that a user put there by hand has neither, and is left alone.
 namespace limpid::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent)) paths.push_back(entry.path());
-  std::ranges::sort(paths);
-  return paths;
-}
-
-uint64_t size_of(const fs::path& path) {
-  std::error_code absent;
-  const uint64_t size = fs::file_size(path, absent);
-  return absent ? 0 : size;
-}
 
 // The files that pull leaves in a repository's folder: complete ones, their marks, and partial
 // ones.
@@ -40,14 +29,15 @@ std::vector<fs::path> pulled_files(const fs::path& folder) {
   return files;
 }
 
+// Whether or not it is here; then its size is 0.
 InstalledModel named(const NamedModel& model) {
   const fs::path path = fs::path(models_directory()) / model.file_name();
-  return {std::string(model.name), path.string(), size_of(path)};
+  return {std::string(model.name), path.string(), size_of_file(path)};
 }
 
 InstalledModel repository(const std::string& name) {
   InstalledModel model{name, repository_folder(name), 0};
-  for (const fs::path& path : pulled_files(model.path)) model.n_bytes += size_of(path);
+  for (const fs::path& path : pulled_files(model.path)) model.n_bytes += size_of_file(path);
   return model;
 }
 

@@ -4,11 +4,14 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "base/check.h"
+#include "cli/flags.h"
+#include "cli/output.h"
 
+// The file is libedit's: a line "_HiStOrY_V2_", then an entry a line, the oldest first. Characters
+// that would break a line are written as backslash and three octal digits: a space is \040.
 namespace limpid::cli {
 
 namespace fs = std::filesystem;
@@ -19,25 +22,18 @@ constexpr int kEntries = 1000;
 constexpr size_t kLongestInFile = 1 << 16;   // bytes of an entry
 constexpr uintmax_t kLargestFile = 1 << 20;  // bytes; a larger one is written anew
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 struct EndHistory {
   void operator()(History* history) const { history_end(history); }
 };
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
+// XDG_STATE_HOME is for what should outlive a session and need not be backed up (XDG Base Directory
+// Specification 0.8).
 fs::path chat_history_path() {
-  fs::path folder = variable("XDG_STATE_HOME");
+  fs::path folder = environment("XDG_STATE_HOME");
   if (folder.empty()) {
-    const fs::path home = variable("HOME");
+    const fs::path home = environment("HOME");
     if (home.empty()) return {};
     folder = home / ".local" / "state";
   }
@@ -81,7 +77,7 @@ void LineHistory::append_to_file(const std::string& entry) const {
       open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (descriptor < 0) return;
   fchmod(descriptor, S_IRUSR | S_IWUSR);
-  const std::unique_ptr<std::FILE, CloseFile> file(fdopen(descriptor, "a"));
+  const OpenFile file(fdopen(descriptor, "a"));
   const std::unique_ptr<History, EndHistory> one(history_init());
   if (file == nullptr || one == nullptr) return;
   std::fseek(file.get(), 0, SEEK_END);  // libedit begins an empty file with its signature

@@ -22,8 +22,14 @@
 #include "cli/line_history.h"
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "cli/terminal_style.h"
 
+// The way of a key:
+//
+//   terminal -> read_key() -> libedit, which edits the line -> el_gets() -> next()
+//   Ctrl-C, window size, Ctrl-Z -> handler -> pipe -> read_key(), between two keys
+//
+// libedit asks for a key and waits, so all that may happen meanwhile has to reach it through
+// read_key(): that function polls the terminal and the pipe together.
 namespace limpid::cli {
 namespace {
 
@@ -53,16 +59,13 @@ constexpr wchar_t kUncounted = L'\1';
 // signal just before poll() would not end it.
 std::atomic<int> signal_pipe = -1;
 
+// Saves errno: the handler may run between a failed call and the look at its reason.
 void on_signal(int signal) {
   const int error = errno;
   const char byte = signal == SIGWINCH ? 'w' : 'c';
   [[maybe_unused]] const ssize_t written = write(signal_pipe, &byte, 1);
   errno = error;
 }
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 // Installs the handlers and owns the pipe that they write to.
 class SignalPipe {
@@ -250,7 +253,7 @@ class TerminalReader : public LineReader {
   }
 
   void draw_into_nothing() {
-    const std::unique_ptr<std::FILE, CloseFile> nothing(std::fopen("/dev/null", "w"));
+    const OpenFile nothing(std::fopen("/dev/null", "w"));
     if (nothing == nullptr) return;
     el_set(edit_, EL_SETFP, 1, nothing.get());
     el_resize(edit_);

@@ -1,15 +1,15 @@
 // `limpid logits`: the model's raw outputs, for comparisons.
-#include <fmt/format.h>
-
+//
+// The tokens are evaluated in chunks of -b. Logits are computed only where rows are wanted, since
+// the output matrix is the largest of a small model: for --positions -1 of 1,000 tokens with -b
+// 512,
+//   tokens [0, 512)      no logits
+//   tokens [512, 1000)   logits of the last
 #include <algorithm>
 #include <numeric>
 
-#include "base/check.h"
 #include "cli/command.h"
 #include "cli/npy_file.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "cli/output_path.h"
 #include "generate/engine.h"
 #include "model/tokenizer_from_metadata.h"

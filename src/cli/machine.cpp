@@ -1,19 +1,25 @@
 #include "cli/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
 #include "base/system_memory.h"
 #include "base/usable_cores.h"
+#include "cli/output.h"
+#include "executor/cpu/isa.h"
+#include "executor/executors.h"
 
 namespace limpid::cli {
 namespace {
 
+// A line of it: "model name\t: AMD EPYC". ARM has no model name, but "CPU implementer\t: 0x41".
 // The value of the first line "key : value" of /proc/cpuinfo.
 std::string proc_field(const char* file, std::string_view key) {
   std::ifstream stream(file);
@@ -38,13 +44,14 @@ std::vector<std::string> kernel_features() {
                            proc_field("/proc/cpuinfo", "Features"));
   std::vector<std::string> found;
   for (std::string word; words >> word;) {
-    if (std::find(kWanted.begin(), kWanted.end(), word) != kWanted.end()) found.push_back(word);
+    if (std::ranges::find(kWanted, word) != kWanted.end()) found.push_back(word);
   }
   return found;
 }
 
 }  // namespace
 
+// Of a container, what it may use: the cores of its affinity mask, the memory of its control group.
 Machine look_at_machine() {
   Machine machine;
   machine.cpu = proc_field("/proc/cpuinfo", "model name");
@@ -52,9 +59,48 @@ Machine look_at_machine() {
   if (machine.cpu.empty()) machine.cpu = "unknown CPU";
   machine.n_cores = usable_cores();
   machine.features = kernel_features();
+  for (const std::string_view isa : available_isas()) machine.isas.emplace_back(isa);
+  machine.isa = choose_isa("").name;
   machine.memory_bytes = total_memory();
   machine.available_bytes = available_memory();
   return machine;
+}
+
+// A label of ten columns, then the fact.
+std::string machine_text(const Machine& machine, const MachineLimits& limits) {
+  std::string text = fmt::format(
+      "CPU       {}, {} cores\n"
+      "features  {}\n"
+      "kernels   {} (chosen: {}; LIMPID_ISA=NAME for another)\n"
+      "memory    {}, {} available\n"
+      "GPUs      none used: no GPU executor in this version\n",
+      machine.cpu, machine.n_cores, fmt::join(machine.features, " "), fmt::join(machine.isas, ", "),
+      machine.isa, format_bytes(machine.memory_bytes), format_bytes(machine.available_bytes));
+  if (limits.n_threads > 0) {
+    text += fmt::format(
+        "limits    {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8, {} threads\n",
+        limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
+        limits.int8_flops_per_second / 1e9, limits.n_threads);
+  }
+  return text;
+}
+
+Json machine_json(const Machine& machine, const MachineLimits& limits) {
+  Json json = {{"cpu", machine.cpu},
+               {"cores", machine.n_cores},
+               {"features", machine.features},
+               {"isas", machine.isas},
+               {"isa", machine.isa},
+               {"memory_bytes", machine.memory_bytes},
+               {"available_bytes", machine.available_bytes},
+               {"gpus", Json::array()}};
+  if (limits.n_threads > 0) {
+    json["limits"] = {{"threads", limits.n_threads},
+                      {"read_bytes_per_second", limits.read_bytes_per_second},
+                      {"f32_flops_per_second", limits.f32_flops_per_second},
+                      {"int8_flops_per_second", limits.int8_flops_per_second}};
+  }
+  return json;
 }
 
 }  // namespace limpid::cli

@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/output.h"
+
 namespace limpid::cli {
 
 struct Machine {
   std::string cpu;                    // as the CPU names itself
   int n_cores = 0;                    // this process may use
   std::vector<std::string> features;  // those that matter to kernels
+  std::vector<std::string> isas;      // kernels compiled in and possible here, best first
+  std::string isa;                    // whose kernels run
   uint64_t memory_bytes = 0;          // the smaller of the machine's and the control group's limit
   uint64_t available_bytes = 0;
 };
@@ -32,5 +36,10 @@ struct MachineLimits {
 
 // In about a second. Throws ResourceError without memory for the array.
 MachineLimits measure_limits(int n_threads);
+
+// What `limpid devices` and `limpid doctor` print: lines of a label and what belongs to it, or the
+// same as JSON. Limits of no threads were not measured, and are left out.
+std::string machine_text(const Machine& machine, const MachineLimits& limits);
+Json machine_json(const Machine& machine, const MachineLimits& limits);
 
 }  // namespace limpid::cli

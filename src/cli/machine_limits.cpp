@@ -7,13 +7,13 @@
 // nothing left to gain, and one that passes 100 % has found a way that is missing here.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "executor/cpu/isa.h"
 
 namespace limpid::cli {
@@ -23,12 +23,6 @@ constexpr uint64_t kReadBytes = uint64_t{512} << 20;  // beyond any cache of tod
 constexpr int kReadPasses = 4;
 constexpr int kPeakPasses = 6;
 constexpr double kPeakSeconds = 0.01;  // of one pass, at least
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Runs body(thread) on n threads that start together; gives the seconds until the last is done.
 template <typename Body>
@@ -45,10 +39,10 @@ double timed_together(int n_threads, Body body) {
     });
   }
   while (n_ready.load() < n_threads) std::this_thread::yield();
-  const auto start = Clock::now();
+  const Stopwatch watch;
   go.store(true, std::memory_order_release);
   for (std::thread& thread : threads) thread.join();
-  return seconds_since(start);
+  return watch.seconds();
 }
 
 // Bytes a second, of the best way to read: one, two or four streams per thread, with software
@@ -91,6 +85,8 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 
 }  // namespace
 
+// Weights of four bits are unpacked before the product, those of eight are not; the better of both
+// kernels is the limit for int8.
 MachineLimits measure_limits(int n_threads) {
   const Kernels& kernels = *choose_isa("").kernels;
   return {.n_threads = n_threads,

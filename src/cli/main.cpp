@@ -1,5 +1,9 @@
 // `limpid`: finds the subcommand, runs it, and turns an exception into one line and an exit code.
-#include <fmt/format.h>
+//
+// Every command ends here, whatever happened to it:
+//   0    all was done as asked
+//   1    an error, told in one line on stderr, or a comparison that departs
+//   130  Ctrl-C, SIGTERM or SIGHUP
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -8,11 +12,9 @@
 #include <exception>
 #include <filesystem>
 
-#include "base/check.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
 #include "cli/help.h"
-#include "cli/output.h"
 #include "cli/signals.h"
 #include "limpid/error.hpp"
 
@@ -20,6 +22,7 @@ namespace limpid::cli {
 
 namespace {
 
+// The order of commands() is that in which a new user needs them: chat first.
 void print_overview() {
   write_out("usage: limpid COMMAND [options]\n\n");
   for (const Command& command : commands()) {
@@ -57,6 +60,8 @@ int dispatch(const Arguments& arguments) {
     write_out("limpid " LIMPID_VERSION "\n");
     return kExitOk;
   }
+  if (word == "__complete")
+    return print_suggestions({arguments.begin() + 1, arguments.end()}), kExitOk;
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == word) return run(command, {arguments.begin() + 1, arguments.end()});
@@ -83,6 +88,9 @@ int run_program(const Arguments& arguments) {
     return exit_code;
   } catch (const std::bad_alloc&) {
     print_error("out of memory; a smaller context (-c) or batch (-b) needs less");
+  } catch (const Interrupted& interrupted) {
+    print_error(interrupted.what());
+    return kExitInterrupted;
   } catch (const std::exception& error) {
     print_error(in_program_words(error));
   }

@@ -1,5 +1,4 @@
 // `limpid man`: the manual page, in the language of groff (man(7), man-pages(7)).
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -7,7 +6,6 @@
 #include <map>
 
 #include "cli/help.h"
-#include "cli/output.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
@@ -16,44 +14,35 @@ namespace {
 using Option = CLI::Option;
 
 // `text` written so that groff prints it unchanged: it would read hyphens, backslashes, quotes and
-// a leading dot as markup.
+// a leading dot as markup. So "-c" becomes a backslash before "-c".
 std::string roff(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kEscapes[] = {
+      {'\\', "\\e"}, {'-', "\\-"}, {'\'', "\\(aq"}, {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"},
+  };
   std::string out;
   for (bool line_begins = true; !text.empty(); line_begins = out.back() == '\n') {
     const auto [n_bytes, code, is_valid] = first_character(text);
     const char c = text.front();
     text.remove_prefix(n_bytes);
     if (line_begins && (c == '.' || c == '\'')) out += "\\&";
+    const auto* escape = std::ranges::find(kEscapes, c, &std::pair<char, std::string_view>::first);
     if (code >= 0x80)
       out += fmt::format("\\[u{:04X}]", code);
-    else if (c == '\\')
-      out += "\\e";
-    else if (c == '-')
-      out += "\\-";
-    else if (c == '\'')
-      out += "\\(aq";
-    else if (c == '`')
-      out += "\\(ga";
-    else if (c == '^')
-      out += "\\(ha";
-    else if (c == '~')
-      out += "\\(ti";
+    else if (escape != std::end(kEscapes))
+      out += escape->second;
     else
       out += c;
   }
   return out;
 }
 
-// A help text, whose line breaks are for --help.
-std::string paragraph(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool blank = c == ' ' || c == '\n';
-    if (!blank || out.empty() || out.back() != ' ') out += blank ? ' ' : c;
-  }
-  return roff(out);
-}
+// A help text, whose line breaks are for --help, in one line.
+std::string paragraph(std::string_view text) { return roff(wrapped(text, 0, 0, text.npos)); }
 
+//   .TP
+//   \fB\-t\fR, \fB\-\-threads\fR \fIN\fR
+//   threads (default: as many as cores)
+// .TP begins an item with a hanging paragraph; \fB, \fI and \fR switch to bold, italic, roman.
 std::string option_item(const Option& option) {
   std::string names;
   for (const std::string& spelling : spellings(option))
@@ -66,40 +55,29 @@ std::string option_item(const Option& option) {
   return fmt::format(".TP\n{}\n{}{}\n", names, paragraph(option.get_description()), env);
 }
 
-std::string longest_name(const Option& option) {
-  return std::ranges::max(spellings(option), {}, &std::string::size);
-}
-
-// The options that several commands declare in the same words, in order. The page explains them
-// once; two options are the same if their items on the page are.
-std::vector<const Option*> shared_options(std::span<const DeclaredCommand> commands) {
-  std::map<std::string, int> n_uses;
-  std::vector<const Option*> first_uses;
-  for (const DeclaredCommand& command : commands) {
-    for (const Option* option : options_of(command)) {
-      const bool is_first = ++n_uses[option_item(*option)] == 1;
-      if (is_first && !spellings(*option).empty()) first_uses.push_back(option);
-    }
-  }
-  std::erase_if(first_uses,
-                [&](const Option* option) { return n_uses[option_item(*option)] == 1; });
-  return first_uses;
-}
+// How many commands declare each option in the same words, by its item on the page. What several
+// have is explained once, under SHARED OPTIONS.
+using UseCounts = std::map<std::string, int>;
 
 // A section per command: usage, description, its own options, the names of shared ones, and
-// examples.
-std::string command_section(const DeclaredCommand& command, std::span<const Option* const> shared) {
+// examples. Adds the items of shared options that `explained` lacks.
+std::string command_section(const DeclaredCommand& command, const UseCounts& n_uses,
+                            std::vector<std::string>& explained) {
   std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name),
                                  roff(command.usage), paragraph(command.description));
-  std::string also;
+  std::vector<std::string> also;
   for (const Option* option : options_of(command)) {
     const std::string item = option_item(*option);
-    if (std::ranges::any_of(shared, [&](const Option* each) { return option_item(*each) == item; }))
-      also += fmt::format("{}\\fB{}\\fR", also.empty() ? "" : ", ", roff(longest_name(*option)));
-    else
+    if (n_uses.at(item) == 1 || spellings(*option).empty()) {
       page += item;
+      continue;
+    }
+    const std::string name = std::ranges::max(spellings(*option), {}, &std::string::size);
+    also.push_back(fmt::format("\\fB{}\\fR", roff(name)));
+    if (std::ranges::find(explained, item) == explained.end()) explained.push_back(item);
   }
-  if (!also.empty()) page += fmt::format(".PP\nAlso, as under SHARED OPTIONS: {}\n", also);
+  if (!also.empty())
+    page += fmt::format(".PP\nAlso, as under SHARED OPTIONS: {}\n", fmt::join(also, ", "));
   page += ".PP\nExamples:\n.PP\n.EX\n";
   for (const std::string& example : CLI::detail::split(command.examples, '\n'))
     page += roff("  " + example) + "\n";
@@ -138,11 +116,14 @@ std::string manual_page(std::span<const DeclaredCommand> commands) {
                 "llama2.c) and runs it on the CPU."),
       paragraph("Data goes to standard output; logs, progress and timings go to standard error. An "
                 "error is one line that says what to do. Ctrl-C stops an answer."));
+  UseCounts n_uses;
+  for (const DeclaredCommand& command : commands) {
+    for (const Option* option : options_of(command)) ++n_uses[option_item(*option)];
+  }
+  std::vector<std::string> shared;
   page += ".SH COMMANDS\n";
-  const std::vector<const Option*> shared = shared_options(commands);
-  for (const DeclaredCommand& command : commands) page += command_section(command, shared);
-  page += ".SH SHARED OPTIONS\n";
-  for (const Option* option : shared) page += option_item(*option);
+  for (const DeclaredCommand& command : commands) page += command_section(command, n_uses, shared);
+  page += fmt::format(".SH SHARED OPTIONS\n{}", fmt::join(shared, ""));
   page += environment_section(commands);
   page +=
       ".SH FILES\n.TP\n.I \\(ti/.cache/limpid\nmodels that were pulled and what was made of them; "

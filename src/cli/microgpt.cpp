@@ -1,16 +1,17 @@
 // `limpid microgpt`: trains the smallest complete language model, and lets it speak.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/check.h"
+#include "base/atomic_file.h"
+#include "base/cache_folder.h"
+#include "base/sha256.h"
 #include "cli/command.h"
-#include "cli/download.h"
-#include "cli/output.h"
+#include "cli/http_file.h"
 #include "cli/output_path.h"
 #include "cli/signals.h"
 #include "train/microgpt/graph_picture.h"
@@ -20,18 +21,14 @@
 namespace limpid::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using microgpt::Config;
 using microgpt::Dataset;
+using microgpt::Shape;
 using microgpt::Trainer;
 
-constexpr const char* kExamples =
-    "limpid microgpt\n"
-    "limpid microgpt --n_embd 32 --n_layer 2 --n_head 4 --block_size 16 --num_steps 5000\n"
-    "limpid microgpt --python-rng\n"
-    "limpid microgpt --engine fast --n_embd 128 --n_layer 5 --batch_size 8 --save big.safetensors\n"
-    "limpid microgpt --load big.safetensors --sample-only --temperature 0.8";
-
-// A change of the preset's numbers that an option asks for.
+// A change of the preset's numbers that an option asks for. The preset itself is known only when
+// all options are.
 struct Change {
   std::string option;
   std::function<void(Config&)> apply;
@@ -52,49 +49,39 @@ struct MicrogptFlags {
   std::vector<Change> changes;
 };
 
-// Declares an option that sets the number to which `member` points.
-template <typename Number>
+// Declares an option that sets a number of the configuration, or of its shape.
+template <typename Owner, typename Number>
 void add_number(CLI::App& app, MicrogptFlags& values, const std::string& declaration,
-                Number& (*member)(Config&), std::string help) {
+                Number Owner::*member, std::string help) {
   const std::string name = declaration.substr(0, declaration.find(' '));
   const auto read = [&values, member, name](const std::string& text) {
     Number number{};
-    std::string problem = read_number(text, {}, number);
-    if (problem.empty())
-      values.changes.push_back({name, [=](Config& config) { member(config) = number; }});
+    std::string problem = read_value(text, {}, number);
+    if (!problem.empty()) return problem;
+    values.changes.push_back({name, [=](Config& config) {
+                                if constexpr (std::is_same_v<Owner, Shape>)
+                                  config.shape.*member = number;
+                                else
+                                  config.*member = number;
+                              }});
     return problem;
   };
   add_list(app, declaration, read, std::move(help));
 }
 
 void declare(CLI::App& app, MicrogptFlags& values) {
-  const auto count = [&](const char* names, int64_t& (*member)(Config&), const char* help) {
-    add_number(app, values, names, member, help);
-  };
-  const auto real = [&](const char* names, double& (*member)(Config&), const char* help) {
-    add_number(app, values, names, member, help);
-  };
   group(app, "model");
-  count(
-      "--n_embd N", [](Config & c) -> auto& { return c.shape.n_embd; }, "width [16]");
-  count(
-      "--n_layer N", [](Config & c) -> auto& { return c.shape.n_layer; }, "transformer layers [1]");
-  count(
-      "--n_head N", [](Config & c) -> auto& { return c.shape.n_head; }, "attention heads [4]");
-  count(
-      "--block_size N", [](Config & c) -> auto& { return c.shape.block_size; },
-      "context, in tokens [8; python: 16]");
+  add_number(app, values, "--n_embd N", &Shape::n_embd, "width [16]");
+  add_number(app, values, "--n_layer N", &Shape::n_layer, "transformer layers [1]");
+  add_number(app, values, "--n_head N", &Shape::n_head, "attention heads [4]");
+  add_number(app, values, "--block_size N", &Shape::block_size,
+             "context, in tokens [8; python: 16]");
   group(app, "training");
-  count(
-      "--num_steps N", [](Config & c) -> auto& { return c.num_steps; },
-      "steps [10000; python: 1000]");
-  real(
-      "--learning_rate X", [](Config & c) -> auto& { return c.learning_rate; },
-      "at step 1; falls to 0 [0.01]");
-  count(
-      "--batch_size B", [](Config & c) -> auto& { return c.batch_size; }, "documents a step [1]");
-  count(
-      "--seed N", [](Config & c) -> auto& { return c.seed; }, "of all random numbers [42]");
+  add_number(app, values, "--num_steps N", &Config::num_steps, "steps [10000; python: 1000]");
+  add_number(app, values, "--learning_rate X", &Config::learning_rate,
+             "at step 1; falls to 0 [0.01]");
+  add_number(app, values, "--batch_size B", &Config::batch_size, "documents a step [1]");
+  add_number(app, values, "--seed N", &Config::seed, "of all random numbers [42]");
   add_option(app, "--data FILE", values.data, "documents, one a line [32,033 names]");
   add_option(app, "--input_url URL", values.input_url, "the same, fetched once and kept");
   add_option(app, "--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");
@@ -107,17 +94,16 @@ void declare(CLI::App& app, MicrogptFlags& values) {
   add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
   group(app, "samples");
   add_switch(app, "--sample-only", values.sample_only, "no training; wants --load");
-  count(
-      "--samples N", [](Config & c) -> auto& { return c.samples; }, "how many at the end [20]");
-  real(
-      "--temperature X", [](Config & c) -> auto& { return c.temperature; },
-      "low: careful, high: wild [0.5]");
+  add_number(app, values, "--samples N", &Config::samples, "how many at the end [20]");
+  add_number(app, values, "--temperature X", &Config::temperature,
+             "low: careful, high: wild [0.5]");
   group(app, "output");
   add_option(app, "--graph FILE", values.graph, "draw a small graph of Values (SVG), and no more");
   add_switch(app, "--json", values.json,
              "an object a step (step, loss) and a sample, for machines");
 }
 
+// First the preset, then what the options change of it, in whatever order they were given.
 Config to_config(const MicrogptFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.python_rng || values.preset.value_or("python") == "python",
                "--python-rng repeats the Python; it goes with --preset python only");
@@ -126,6 +112,8 @@ Config to_config(const MicrogptFlags& values) {
   return config;
 }
 
+// `scalar` builds a node for each addition and multiplication of numbers, as the originals do;
+// `fast` does the same sums on whole matrices.
 // The engine and its number type. The scalar engine is a graph of f64 values and knows no other.
 Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
   const std::string& dtype = values.dtype;
@@ -141,6 +129,39 @@ Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
   return microgpt::make_fast_engine<float>;
 }
 
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+
+// One name per address; the end of the address stays readable.
+std::string file_name_of(const std::string& url) {
+  Sha256 digest;
+  digest.update(std::as_bytes(std::span(url)));
+  std::string name;
+  for (const char c : url.substr(url.rfind('/') + 1)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
+    name += plain ? c : '_';
+  }
+  constexpr size_t kDigits = 12;
+  constexpr size_t kLongest = 64;
+  return digest.hex().substr(0, kDigits) + "-" + name.substr(0, kLongest);
+}
+
+// The path of a copy of `url` in the cache. It is fetched the first time and kept.
+// An AtomicFile appears only when the download is complete, so a file that is there is whole.
+std::string download_once(const std::string& url) {
+  LIMPID_CHECK(ArgumentError, url.starts_with("https://") || url.starts_with("http://"),
+               "{} does not begin with https:// or http://", url);
+  const fs::path folder = cache_folder("data");
+  const fs::path path = folder / file_name_of(url);
+  if (!fs::exists(path)) {
+    fs::create_directories(folder);
+    AtomicFile file(path);
+    http_get({url, {}}, kMaxBytes, [&](std::string_view part) { file.write(part); });
+    file.commit();
+  }
+  return path;
+}
+
+// Without an option, the names that are built into the library.
 Dataset read_data(const MicrogptFlags& values) {
   LIMPID_CHECK(ArgumentError, values.data.empty() || values.input_url.empty(),
                "give one of --data and --input_url");
@@ -188,14 +209,12 @@ void report_step(const Trainer& trainer, double loss, bool json, bool on_termina
   const int64_t step = trainer.steps_done();
   const Config& config = trainer.config();
   const bool due = step % config.steps_between_lines == 0 || step == config.num_steps;
-  if (on_terminal && (json || due)) bar.wipe();
-  if (json) {
-    write_out(fmt::format("{{\"step\":{},\"loss\":{}}}\n", step,
-                          std::isfinite(loss) ? fmt::format("{:.17g}", loss) : "null"));
-  } else if (due) {
-    write_out(fmt::format("step {:4} / {:4} | loss {:.4f}\n", step, config.num_steps, loss));
-  }
-  if (on_terminal && (json || due)) flush_out();
+  if (!json && !due) return;
+  if (on_terminal) bar.wipe();
+  write_out(json ? fmt::format("{{\"step\":{},\"loss\":{}}}\n", step,
+                               std::isfinite(loss) ? fmt::format("{:.17g}", loss) : "null")
+                 : fmt::format("step {:4} / {:4} | loss {:.4f}\n", step, config.num_steps, loss));
+  if (on_terminal) flush_out();
 }
 
 // False when Ctrl-C ended it early.
@@ -220,11 +239,8 @@ void print_samples(Trainer& trainer, bool json) {
   if (!json) write_out("\n--- inference (new, hallucinated names) ---\n");
   for (int64_t i = 1; i <= trainer.config().samples; ++i) {
     const std::string text = trainer.sample();
-    if (json) {
-      write_out(nlohmann::ordered_json{{"sample", i}, {"text", text}}.dump() + "\n");
-    } else {
-      write_out(fmt::format("sample {:2}: {}\n", i, text));
-    }
+    write_out(json ? Json{{"sample", i}, {"text", text}}.dump() + "\n"
+                   : fmt::format("sample {:2}: {}\n", i, text));
   }
 }
 
@@ -255,7 +271,12 @@ Command microgpt_command() {
           "the smallest language model that learns",
           "microgpt [options]",
           "Trains the smallest complete language model on names, then lets it make up new ones.",
-          kExamples,
+          "limpid microgpt\n"
+          "limpid microgpt --n_embd 32 --n_layer 2 --n_head 4 --block_size 16 --num_steps 5000\n"
+          "limpid microgpt --python-rng\n"
+          "limpid microgpt --engine fast --n_embd 128 --n_layer 5 --batch_size 8 --save "
+          "big.safetensors\n"
+          "limpid microgpt --load big.safetensors --sample-only --temperature 0.8",
           bind<MicrogptFlags, declare, run>};
 }
 

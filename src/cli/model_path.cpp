@@ -1,7 +1,12 @@
+// What -m may mean, with the cache at ~/.cache/limpid/models:
+//   -m dir/model.gguf       that path
+//   -m smollm2              SmolLM2-135M-Instruct.Q4_1.gguf in the cache, after `pull smollm2`
+//   -m Qwen/Qwen3-0.6B      the folder Qwen/Qwen3-0.6B in the cache, after `pull Qwen/Qwen3-0.6B`
 #include "cli/model_path.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -9,6 +14,7 @@
 #include "base/check.h"
 #include "cli/flags.h"
 #include "cli/hub.h"
+#include "cli/output_path.h"
 #include "cli/pull_repository.h"
 
 namespace limpid::cli {
@@ -26,20 +32,23 @@ std::span<const NamedModel> named_models() {
   return kModels;
 }
 
-const NamedModel* find_named_model(std::string_view name) {
-  for (const NamedModel& model : named_models()) {
-    if (model.name == name) return &model;
-  }
-  return nullptr;
+std::vector<std::string> short_names() {
+  std::vector<std::string> names;
+  for (const NamedModel& model : named_models()) names.emplace_back(model.name);
+  return names;
 }
 
+const NamedModel* find_named_model(std::string_view name) {
+  const auto models = named_models();
+  const auto found = std::ranges::find(models, name, &NamedModel::name);
+  return found == models.end() ? nullptr : &*found;
+}
+
+// The digest would be certain, but the whole file would be read at each start of a chat.
 const NamedModel* named_model_at(const std::string& path) {
-  std::error_code absent;
   for (const NamedModel& model : named_models()) {
-    if (fs::path(path).filename() == model.file_name() &&
-        fs::file_size(path, absent) == model.n_bytes) {
-      return &model;
-    }
+    const bool same_name = fs::path(path).filename() == model.file_name();
+    if (same_name && size_of_file(path) == model.n_bytes) return &model;
   }
   return nullptr;
 }
@@ -54,28 +63,25 @@ std::string find_pulled(const std::string& repository) {
   std::error_code absent;
   if (fs::exists(folder / "config.json", absent)) return folder;
   std::string found;
-  for (const auto& entry : fs::directory_iterator(folder, absent)) {
-    if (entry.path().extension() != ".gguf") continue;
+  for (const fs::path& path : entries_of(folder)) {
+    if (path.extension() != ".gguf") continue;
     LIMPID_CHECK(ArgumentError, found.empty(), "{} holds several models: {} and {}; name the file",
-                 folder.string(), found, entry.path().filename().string());
-    found = entry.path();
+                 folder.string(), found, path.filename().string());
+    found = path;
   }
   return found;
 }
 
 // The short name or the file in the same folder whose spelling is nearest to `model`, or "".
 std::string near(const std::string& model) {
-  std::vector<std::string> choices;
-  for (const NamedModel& named : named_models()) choices.emplace_back(named.name);
-  std::string name = nearest(model, choices);
+  std::string name = nearest(model, short_names());
   if (!name.empty()) return name;
-  choices.clear();
+  std::vector<std::string> choices;
   // Compared without the ending, which would make all files of a kind look alike.
   const fs::path path(model);
   const fs::path folder = path.parent_path();
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, absent)) {
-    if (entry.path().extension() == path.extension()) choices.push_back(entry.path().stem());
+  for (const fs::path& entry : entries_of(folder.empty() ? "." : folder)) {
+    if (entry.extension() == path.extension()) choices.push_back(entry.stem());
   }
   const std::string stem = nearest(path.stem().string(), choices);
   return stem.empty() ? "" : (folder / (stem + path.extension().string())).string();
@@ -104,13 +110,12 @@ std::string resolve_model(const std::string& model) {
         "no model at {}; if it is a repository of the hub, run: limpid pull {}", model, model);
   }
   const std::string suggestion = near(model);
+  LIMPID_CHECK(ArgumentError, suggestion.empty(), "no model at {}; did you mean {}?", model,
+               suggestion);
   throw ArgumentError(
-      suggestion.empty()
-          ? fmt::format(
-                "no model at {}: there is no such file; check the path, or run `limpid pull "
-                "smollm2` and give -m smollm2",
-                model)
-          : fmt::format("no model at {}; did you mean {}?", model, suggestion));
+      fmt::format("no model at {}: there is no such file; check the path, or run `limpid pull "
+                  "smollm2` and give -m smollm2",
+                  model));
 }
 
 }  // namespace limpid::cli

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace limpid::cli {
 
@@ -25,6 +26,7 @@ struct NamedModel {
 };
 
 std::span<const NamedModel> named_models();
+std::vector<std::string> short_names();
 // Null for an unknown name.
 const NamedModel* find_named_model(std::string_view name);
 // The one whose file lies at `path`, by the name and size of the file; null for others.

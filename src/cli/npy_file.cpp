@@ -41,6 +41,7 @@ NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols) : n_cols_(n_c
   }
 }
 
+// Row r begins at header + r * n_cols * 4 bytes.
 // A file is written at the row's place; standard output cannot seek, so its rows wait until the
 // end.
 void NpyFile::write_row(int64_t row, std::span<const float> values) {
@@ -53,6 +54,7 @@ void NpyFile::write_row(int64_t row, std::span<const float> values) {
                   {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
+// Only now the file gets its name. A program that waits for it never sees an incomplete array.
 void NpyFile::finish() {
   if (file_) return file_->commit();
   write_out(header_);

@@ -1,3 +1,10 @@
+// From what the user names to a model that runs:
+//   -m NAME or -hf REPO  ->  a path           model_path(), which may fetch it
+//   path  ->  a checkpoint's header           open_header(): metadata, names, views of the tensors
+//   header  ->  weights in an executor        load_weights_only(), or with everything around them
+//                                             LanguageModel::open()
+// A command stops at the first step that gives what it needs: inspect at the header, logits at the
+// weights, chat at the end.
 #include "cli/open_model.h"
 
 #include <fmt/format.h>
@@ -15,6 +22,7 @@
 namespace limpid::cli {
 namespace {
 
+// With -v: what was opened, and how long that took.
 void log_opened(const Model& model, double seconds) {
   const DecoderSpec& spec = model.spec();
   print_log(

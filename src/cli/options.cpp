@@ -1,3 +1,5 @@
+// Options that several commands share. A value on the command line counts before one in the
+// environment (LLAMA_ARG_…, llama.cpp's names), and that before the default in the struct.
 #include "cli/options.h"
 
 #include <fmt/format.h>
@@ -20,36 +22,27 @@ namespace {
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr Range kThreads{-kUnbounded, 4096};
 
-// Reads "15043+1.5" or "15043-inf". Gives the problem with `text`, or "".
+// Reads "15043+1.5" or "15043-inf": an id, a sign, and a number. Gives the problem, or "".
 std::string read_logit_bias(const std::string& text, std::vector<LogitBias>& biases) {
-  LogitBias bias;
-  const char* end = text.data() + text.size();
-  const auto id = std::from_chars(text.data(), end, bias.id);
-  const bool signed_number =
-      id.ec == std::errc() && id.ptr < end && (*id.ptr == '+' || *id.ptr == '-');
-  if (signed_number) {
-    const std::string_view rest(id.ptr + 1, static_cast<size_t>(end - id.ptr - 1));
-    const float sign = *id.ptr == '-' ? -1.0F : 1.0F;
-    float size = std::numeric_limits<float>::infinity();
-    const auto number = std::from_chars(id.ptr + 1, end, size);
-    if ((number.ec == std::errc() && number.ptr == end) || rest == "inf") {
-      bias.bias = sign * size;
-      biases.push_back(bias);
-      return "";
-    }
-  }
-  return text + ": give a token id, a sign and a number, as in 15043+1.5 or 15043-inf";
+  const size_t sign = std::min(text.find_first_of("+-"), text.size());
+  const std::string size = text.substr(std::min(sign + 1, text.size()));
+  LogitBias bias{0, std::numeric_limits<float>::infinity()};
+  const bool readable = read_value(text.substr(0, sign), {}, bias.id).empty() &&
+                        (size == "inf" || read_value(size, {}, bias.bias).empty());
+  if (!readable)
+    return text + ": give a token id, a sign and a number, as in 15043+1.5 or 15043-inf";
+  if (text[sign] == '-') bias.bias = -bias.bias;
+  biases.push_back(bias);
+  return "";
 }
 
 }  // namespace
 
 void declare_model_path(CLI::App& app, ModelFlags& values) {
   group(app, "model");
-  CLI::Option* model = add_option(app, "-m,--model,model FILE", values.model,
-                                  "model file, or a name that pull knows", "LLAMA_ARG_MODEL");
-  std::vector<std::string> names;
-  for (const NamedModel& named : named_models()) names.emplace_back(named.name);
-  suggest(model, names);
+  suggest(add_option(app, "-m,--model,model FILE", values.model,
+                     "model file, or a name that pull knows", "LLAMA_ARG_MODEL"),
+          short_names());
   add_option(app, "-hf,-hfr,--hf-repo REPO", values.repository,
              "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the "
              "first time; after a colon the type of its .gguf (q4_k_m)",
@@ -69,6 +62,7 @@ void declare_overrides(CLI::App& app, ModelFlags& values) {
              "an adapter in PEFT's layout; may be given several times");
 }
 
+// Up to 4,096, so that a slip of the finger does not start a million threads.
 void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {
   add_option(app, "-t,--threads N", values.options.n_threads, kThreads,
              "threads (default: as many as cores)", env);
@@ -103,6 +97,8 @@ void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_def
   add_switch(app, "-v,--verbose", values.verbose, "say on stderr what is being done");
 }
 
+// llama.cpp splits a batch (-b) into parts that are computed at once (-ub). Here a step is one
+// part, so the smaller of the two numbers counts. A negative -t means all cores, as there.
 OpenOptions to_open_options(const ModelFlags& values) {
   OpenOptions options = values.options;
   LIMPID_CHECK(
@@ -150,22 +146,15 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
 
 // Reads "1,2,3", "[1, 2, 3]" and "1 2 3" alike.
 std::vector<int64_t> parse_integers(std::string_view text, std::string_view what) {
+  constexpr std::string_view kSeparators = ",[] \n\t\r";
   std::vector<int64_t> values;
-  const auto is_separator = [](char c) {
-    return c == ',' || c == '[' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r';
-  };
-  const char* at = text.data();
-  const char* end = at + text.size();
   while (true) {
-    while (at < end && is_separator(*at)) ++at;
-    if (at == end) return values;
-    int64_t value = 0;
-    const auto [after, error] = std::from_chars(at, end, value);
-    LIMPID_CHECK(ArgumentError, error == std::errc() && (after == end || is_separator(*after)),
-                 "{}: '{}' is not a whole number", what,
-                 std::string_view(at, std::min<size_t>(static_cast<size_t>(end - at), 20)));
-    values.push_back(value);
-    at = after;
+    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
+    if (text.empty()) return values;
+    const std::string word(text.substr(0, text.find_first_of(kSeparators)));
+    LIMPID_CHECK(ArgumentError, read_value(word, {}, values.emplace_back()).empty(),
+                 "{}: '{}' is not a whole number", what, text.substr(0, 20));
+    text.remove_prefix(word.size());
   }
 }
 
@@ -191,13 +180,13 @@ std::string unescape(std::string_view text) {
     }
     const char letter = text[i + 1];
     const size_t known = kLetters.find(letter);
+    const char* hex = text.data() + i + 2;
     int byte = 0;
     if (known != std::string_view::npos) {
       result += kBytes[known];
       ++i;
     } else if (letter == 'x' && i + 3 < text.size() &&
-               std::from_chars(text.data() + i + 2, text.data() + i + 4, byte, 16).ptr ==
-                   text.data() + i + 4) {
+               std::from_chars(hex, hex + 2, byte, 16).ptr == hex + 2) {
       result += static_cast<char>(byte);
       i += 3;
     } else {

@@ -1,3 +1,6 @@
+// Standard output carries what was asked for and nothing else, so that it can be piped; bars, notes
+// and errors go to standard error. What a terminal would obey is escaped on the way, but a file or
+// a pipe gets every byte as it is.
 #include "cli/output.h"
 
 #include <fmt/format.h>
@@ -12,19 +15,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "cli/flags.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
 namespace {
 
 std::atomic<bool> bar_is_drawn = false;  // of a ProgressBar
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 // Holds Ctrl-C back from this thread for a moment: a write that it interrupts fails, and what stdio
 // had kept is lost.
@@ -62,6 +62,13 @@ void flush_out() {
                std::strerror(errno));
 }
 
+std::string dump_json(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void write_json(const Json& json, int indent) { write_out(dump_json(json, indent) + "\n"); }
+
+// One line, so that scripts and logs can take a line as an error.
 void print_error(std::string_view message) {
   std::string line(message);
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -93,10 +100,22 @@ void print_log(std::string_view message, std::string_view style) {
   fmt::print(stderr, "{}{}{}\n", style, for_terminal(message), style.empty() ? "" : "\x1b[0m");
 }
 
+bool terminal_has_escapes() {
+  const std::string term = environment("TERM");
+  return !term.empty() && term != "dumb";
+}
+
+TerminalStyle::TerminalStyle(int descriptor)
+    : styled_(isatty(descriptor) != 0 && terminal_has_escapes() &&
+              environment("NO_COLOR").empty()) {}
+
+void print_note(std::string_view text) { print_log(text, TerminalStyle(STDERR_FILENO).note()); }
+
 bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
 
+// 98362432 -> "98.4 MB"
 std::string format_bytes(uint64_t n_bytes) {
   const auto value = static_cast<double>(n_bytes);
   if (value >= 1e9) return fmt::format("{:.2f} GB", value / 1e9);
@@ -109,8 +128,7 @@ std::string read_text(const std::string& path) {
   const bool from_stdin = path == "-";
   LIMPID_CHECK(ResourceError, from_stdin || !std::filesystem::is_directory(path),
                "{} is a folder, not a file", path);
-  std::unique_ptr<std::FILE, CloseFile> opened;
-  if (!from_stdin) opened.reset(std::fopen(path.c_str(), "rb"));
+  const OpenFile opened(from_stdin ? nullptr : std::fopen(path.c_str(), "rb"));
   std::FILE* file = from_stdin ? stdin : opened.get();
   LIMPID_CHECK(ResourceError, file != nullptr, "cannot open {}: {}", path, std::strerror(errno));
   std::string text;
@@ -122,6 +140,7 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+// Asked anew each time: the window may have changed its size.
 size_t terminal_columns(int descriptor) {
   constexpr size_t kUsual = 80;
   winsize size{};
@@ -129,6 +148,12 @@ size_t terminal_columns(int descriptor) {
   return known ? size.ws_col : kUsual;
 }
 
+// The same line on terminals that get narrower:
+//   downloading [############..................]  40% 1.2 GB of 3.0 GB
+//   downloading [####......]  40% 1.2 GB of 3.0 GB
+//   downloading [######..........]  40%
+//   downloading  40%
+//
 // "loading [####......]  40% 1.2 GB of 3.0 GB": the bar takes the columns that title, percentage
 // and note leave. Where fewer than five cells are left, the note goes, then the bar.
 std::string progress_line(std::string_view title, double share, std::string_view note,
@@ -159,6 +184,8 @@ ProgressBar::ProgressBar(std::string title)
 
 ProgressBar::~ProgressBar() { wipe(); }
 
+// "\r" goes back to the beginning of the line, and "\x1b[K" erases what is left of an older, longer
+// one.
 void ProgressBar::show(uint64_t done, uint64_t total, std::string_view note) {
   if (!live_ || total == 0) return;
   if (drawn_ && since_drawn_.seconds() < 0.1) return;

@@ -4,7 +4,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -15,12 +18,40 @@ namespace limpid::cli {
 void write_out(std::string_view data);
 void flush_out();
 
+// Keys stay in the order in which they are added.
+using Json = nlohmann::ordered_json;
+// In one line, or indented by so many blanks a level. Bytes that are not UTF-8 become U+FFFD.
+std::string dump_json(const Json& json, int indent = -1);
+// The same on stdout, and a newline.
+void write_json(const Json& json, int indent = -1);
+
 // "limpid: …" on stderr, in one line: newlines in `message` become blanks.
 void print_error(std::string_view message);
 // The same with `path` and then `problem`, for a signal handler. Async-signal-safe.
 void print_error_in_handler(std::string_view path, std::string_view problem) noexcept;
 // A line of log on stderr. `style` is an escape sequence for the line, or "".
 void print_log(std::string_view message, std::string_view style = {});
+
+// How text looks on a person's terminal: escape sequences (ECMA-48, SGR), or "" where nothing may
+// be styled. That is where `descriptor` is not a terminal, NO_COLOR is set and not empty
+// (no-color.org), or TERM is unset or `dumb`.
+class TerminalStyle {
+ public:
+  explicit TerminalStyle(int descriptor);
+
+  [[nodiscard]] std::string_view question() const { return styled_ ? "\x1b[1;36m" : ""; }
+  [[nodiscard]] std::string_view reset() const { return styled_ ? "\x1b[0m" : ""; }
+  [[nodiscard]] std::string_view note() const { return styled_ ? "\x1b[2m" : ""; }
+
+ private:
+  bool styled_;
+};
+
+// Whether TERM names a terminal that understands escape sequences.
+bool terminal_has_escapes();
+
+// A line on stderr about the conversation, not part of it.
+void print_note(std::string_view text);
 
 bool stdin_is_terminal();
 bool stdout_is_terminal();
@@ -31,6 +62,11 @@ size_t terminal_columns(int descriptor);
 
 // "1.2 GB", decimal as disks and bandwidths are counted.
 std::string format_bytes(uint64_t n_bytes);
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
 
 // A file's bytes; "-" is stdin. Throws ResourceError.
 std::string read_text(const std::string& path);

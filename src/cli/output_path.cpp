@@ -1,5 +1,6 @@
 #include "cli/output_path.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -25,6 +26,35 @@ void refuse_standard_output(const std::string& path) {
 
 void check_writable(const std::string& path) { const AtomicFile probe(path); }
 
+// Another process may remove or move a file between the listing and the look.
+FolderSize size_of_folder(const fs::path& folder) {
+  FolderSize size;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;
+    if (!it->is_regular_file(gone)) continue;
+    ++size.n_files;
+    size.n_bytes += size_of_file(it->path());
+  }
+  return size;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(folder, absent)) paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+uint64_t size_of_file(const fs::path& path) {
+  std::error_code absent;
+  const uint64_t size = fs::file_size(path, absent);
+  return absent ? 0 : size;
+}
+
+// `limpid convert model/ model/` would overwrite the weights while it reads them.
 // Compares files and not names: a link, another spelling of a path, or the folder that holds the
 // input is the input too.
 void check_not_the_input(const std::string& path, const Checkpoint& checkpoint) {

@@ -1,8 +1,11 @@
-// Checks of the place where a command will write, made before the work begins.
+// Places on the disk: checks of where a command will write, made before the work begins, and sizes.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 
@@ -16,6 +19,17 @@ void refuse_standard_output(const std::string& path);
 
 // Throws ResourceError when a file at `path` cannot be written. Leaves no file.
 void check_writable(const std::string& path);
+
+// How much lies in a folder and the folders in it. Files that go meanwhile are not counted.
+struct FolderSize {
+  uint64_t n_files = 0;
+  uint64_t n_bytes = 0;
+};
+FolderSize size_of_folder(const std::filesystem::path& folder);
+// What lies in a folder, by name; nothing where there is no such folder.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
+// 0 for a file that is not there.
+uint64_t size_of_file(const std::filesystem::path& path);
 
 // Throws ArgumentError when writing the file or folder `path` would replace a file that
 // `checkpoint` is read from.

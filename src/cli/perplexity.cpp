@@ -1,18 +1,12 @@
 // `limpid perplexity`: how well a model predicts a text, counted as llama.cpp's perplexity counts
 // it.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "base/thread_pool.h"
-#include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "generate/engine.h"
+#include "generate/logprobs.h"
 #include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
@@ -38,16 +32,12 @@ struct Estimate {
   }
 };
 
-// -log softmax(logits)[id] = log(sum_i exp(logits[i])) - logits[id], in f64. The largest logit is
-// subtracted first, so that no exponential overflows.
-double negative_log_likelihood(std::span<const float> logits, TokenId id) {
-  float largest = logits.front();
-  for (const float logit : logits) largest = std::max(largest, logit);
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - largest));
-  return std::log(sum) - static_cast<double>(logits[static_cast<size_t>(id)] - largest);
-}
-
+// With n_ctx = 8, for the tokens t0 t1 t2 …:
+//
+//   chunk 0   t0 t1 t2 t3 | t4  t5  t6  t7     t4, …, t6 predict t5, …, t7
+//   chunk 1   t8 t9 …     | t12 t13 t14 t15    t12, …, t14 predict t13, …, t15
+//             context       counted
+//
 // The text's tokens in chunks of n_ctx that do not overlap. The first half of each is context only;
 // where the tokenizer adds BOS, it replaces a chunk's first token.
 class Evaluation {
@@ -91,25 +81,28 @@ class Evaluation {
  private:
   static size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
-  // The prediction from the last token of a chunk is not counted.
+  // Adds the predictions of n chunks. That from the last token of a chunk is not counted: the next
+  // token belongs to another chunk.
   void add_rows(std::span<const float> logits, int64_t begin, int64_t n, Estimate& estimate) {
-    const int64_t n_rows = n_ctx_ - first_;
+    const int64_t n_counted = n_ctx_ - first_ - 1;  // of each chunk
     const auto vocab_size = size_of(model_.spec().vocab_size);
-    std::vector<double> nll(size_of(n * n_rows));
-    pool_->for_ranges(n * n_rows, 1, [&](int64_t from, int64_t to, int /*thread*/) {
-      for (int64_t row = from; row < to; ++row) {
-        if (row % n_rows == n_rows - 1) continue;
-        const int64_t target = (begin + row / n_rows) * n_ctx_ + first_ + row % n_rows + 1;
-        nll[size_of(row)] = negative_log_likelihood(
-            logits.subspan(size_of(row) * vocab_size, vocab_size), ids_[size_of(target)]);
+    std::vector<double> nll(size_of(n * n_counted));
+    pool_->for_ranges(n * n_counted, 1, [&](int64_t from, int64_t to, int /*thread*/) {
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t chunk = i / n_counted;
+        const int64_t place = i % n_counted;
+        const size_t row = size_of(chunk * (n_counted + 1) + place);
+        const auto scores = logits.subspan(row * vocab_size, vocab_size);
+        const TokenId next = ids_[size_of((begin + chunk) * n_ctx_ + first_ + place + 1)];
+        // -log softmax(scores)[next]
+        nll[size_of(i)] = log_sum_exp(scores) - scores[size_of(next)];
       }
     });
-    for (size_t row = 0; row < nll.size(); ++row) {
-      if (row % size_of(n_rows) == size_of(n_rows) - 1) continue;
-      estimate.nll += nll[row];
-      estimate.nll_squared += nll[row] * nll[row];
-      estimate.n += 1;
+    for (const double each : nll) {
+      estimate.nll += each;
+      estimate.nll_squared += each * each;
     }
+    estimate.n += n * n_counted;
   }
 
   Model& model_;
@@ -138,6 +131,7 @@ void declare(CLI::App& app, PerplexityFlags& values) {
   declare_model(app, values.model, std::to_string(kDefaultContext));
 }
 
+// A terminal as standard input would wait for a whole text to be typed, so that is an error.
 std::string text_of(const PerplexityFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.file || !values.prompt, "give one of -f and -p");
   LIMPID_CHECK(ArgumentError, values.file || values.prompt || !stdin_is_terminal(),
@@ -186,14 +180,14 @@ int run(PerplexityFlags& values) {
   const Estimate estimate = estimate_over(evaluation, n_chunks);
   const double seconds = watch.seconds();
   if (values.json) {
-    const nlohmann::ordered_json document = {{"perplexity", estimate.perplexity()},
-                                             {"error", estimate.error()},
-                                             {"chunks", n_chunks},
-                                             {"n_ctx", n_ctx},
-                                             {"n_predicted", estimate.n},
-                                             {"n_tokens", n_ids},
-                                             {"seconds", seconds}};
-    write_out(dump_json(document) + "\n");
+    const Json document = {{"perplexity", estimate.perplexity()},
+                           {"error", estimate.error()},
+                           {"chunks", n_chunks},
+                           {"n_ctx", n_ctx},
+                           {"n_predicted", estimate.n},
+                           {"n_tokens", n_ids},
+                           {"seconds", seconds}};
+    write_json(document);
   } else {
     write_out(fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", estimate.perplexity(),
                           estimate.error()));

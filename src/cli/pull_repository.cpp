@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
@@ -14,18 +13,18 @@
 #include "cli/hub.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "cli/signals.h"
 
+// The life of a file:
+//   model.safetensors.part        what came so far; the next call goes on behind it
+//   model.safetensors             complete, with the SHA-256 that the hub names
+//   model.safetensors.verified    "SIZE SHA-256", so that a later call need not
+//                                 read the file again to know it
 namespace limpid::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-uint64_t size_of(const fs::path& path) {
-  std::error_code absent;
-  const uint64_t size = fs::file_size(path, absent);
-  return absent ? 0 : size;
-}
 
 // The mark of a verified file: a line beside it with its size and SHA-256.
 fs::path mark_of(const fs::path& target) { return target.string() + kMarkEnding; }
@@ -34,8 +33,9 @@ std::string mark_text(const HubFile& file) {
   return fmt::format("{} {}\n", file.n_bytes, file.sha256.empty() ? "-" : file.sha256);
 }
 
+// By the mark, without reading gigabytes to compute the digest again.
 bool is_here(const HubFile& file, const fs::path& target) {
-  if (size_of(target) != file.n_bytes || !fs::exists(target)) return false;
+  if (size_of_file(target) != file.n_bytes || !fs::exists(target)) return false;
   std::ifstream mark(mark_of(target));
   const std::string found((std::istreambuf_iterator<char>(mark)), {});
   // A small file without a checksum is fetched again: it may have changed without its size.
@@ -50,25 +50,22 @@ class Puller {
     interrupt_.take_sigterm_too();
   }
 
-  // False when Ctrl-C ended it.
-  bool run(const std::vector<HubFile>& files) {
-    total_ = std::accumulate(files.begin(), files.end(), uint64_t{0},
-                             [](uint64_t sum, const HubFile& file) { return sum + file.n_bytes; });
+  void run(const std::vector<HubFile>& files) {
+    for (const HubFile& file : files) total_ += file.n_bytes;
     for (const HubFile& file : files) {
-      if (!is_here(file, folder_ / file.name) && !fetch(file)) return false;
+      if (!is_here(file, folder_ / file.name)) fetch(file);
       done_ += file.n_bytes;
     }
     bar_.wipe();
-    return true;
   }
 
   uint64_t n_fetched() const { return n_fetched_; }
 
  private:
-  bool fetch(const HubFile& file) {
+  void fetch(const HubFile& file) {
     const fs::path target = folder_ / file.name;
     const fs::path part = target.string() + kPartialEnding;
-    const uint64_t kept = size_of(part);
+    const uint64_t kept = size_of_file(part);
     if (kept > 0 && file.sha256.empty()) fs::remove(part);
     const HttpRequest request{hub_.url_of(pull_.repository, listing_.revision, file.name),
                               hub_.token()};
@@ -78,14 +75,15 @@ class Puller {
           fmt::format("{}: {} of {}", file.name, format_bytes(done_ + n), format_bytes(total_)));
       return !interrupt_.interrupted();
     });
-    if (!complete) return false;
+    LIMPID_CHECK(
+        Interrupted, complete, "stopped; what came is kept, {} goes on",
+        pull_.type ? "the same command" : fmt::format("`limpid pull {}`", pull_.repository));
     verify(file, part);
     fs::rename(part, target);
     AtomicFile mark(mark_of(target));  // replaces a link instead of writing where it leads
     mark.write(mark_text(file));
     mark.commit();
     n_fetched_ += file.n_bytes;
-    return true;
   }
 
   static void verify(const HubFile& file, const fs::path& part) {
@@ -111,7 +109,7 @@ class Puller {
 
 // The files of a model that `pull` asks for.
 std::vector<HubFile> wanted_files(const RepositoryPull& pull, const Hub::Listing& listing) {
-  if (!pull.type) return choose_files(pull.repository, listing, pull.file);
+  if (!pull.type || !pull.file.empty()) return choose_files(pull.repository, listing, pull.file);
   std::vector<std::string> names;
   for (const HubFile& file : listing.files) names.push_back(file.name);
   const std::string gguf = gguf_of_type(names, *pull.type);
@@ -137,18 +135,13 @@ std::string path_of_repository(const std::string& repository, const std::string&
   const fs::path folder = repository_folder(pull.repository);
   std::vector<std::string> names;
   std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(folder, absent))
-    names.push_back(entry.path().filename().string());
-  std::ranges::sort(names);
+  for (const fs::path& path : entries_of(folder)) names.push_back(path.filename().string());
   const std::string gguf = file.empty() ? gguf_of_type(names, type) : file;
   if (!gguf.empty() && fs::exists(folder / gguf, absent)) return folder / gguf;
   if (file.empty() && type.empty() && fs::exists(folder / "config.json", absent)) return folder;
   pull.file = file;
-  if (file.empty()) pull.type = type;
-  std::string path = pull_repository(pull);
-  LIMPID_CHECK(ResourceError, !path.empty(),
-               "stopped; what came is kept, the same command goes on");
-  return path;
+  pull.type = type;
+  return pull_repository(pull);
 }
 
 std::string pull_repository(const RepositoryPull& pull) {
@@ -158,7 +151,7 @@ std::string pull_repository(const RepositoryPull& pull) {
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
   fs::create_directories(folder);
   Puller puller(pull, hub, listing, folder);
-  if (!puller.run(files)) return {};
+  puller.run(files);
   print_log(fmt::format("{} at {}: {} files, {} fetched", pull.repository, listing.revision,
                         files.size(), format_bytes(puller.n_fetched())));
   return files.size() == 1 ? (folder / files.front().name).string() : folder.string();

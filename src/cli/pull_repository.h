@@ -24,12 +24,12 @@ struct RepositoryPull {
 std::string repository_folder(const std::string& repository);
 
 // The path of the repository "ORGANISATION/MODEL[:TYPE]", for -m. It is fetched if it is not here.
-// `file` is a .gguf of it, "": gguf_of_type's. Throws as pull_repository does, and ResourceError
-// when Ctrl-C ended it.
+// `file` is a .gguf of it, "": gguf_of_type's. Throws as pull_repository does.
 std::string path_of_repository(const std::string& repository, const std::string& file);
 
-// Fetches the files that are not here yet. Returns the path for -m, or "" when Ctrl-C ended it; the
-// bytes that came are kept for the next time. Throws ArgumentError, ResourceError, FormatError.
+// Fetches the files that are not here yet. Returns the path for -m. Throws Interrupted when Ctrl-C
+// ended it; the bytes that came are kept for the next time. Throws ArgumentError, ResourceError,
+// FormatError.
 std::string pull_repository(const RepositoryPull& pull);
 
 }  // namespace limpid::cli

@@ -1,17 +1,11 @@
 // `limpid run`: plain continuation of a text, or of several in one batch.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/check.h"
 #include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/error_words.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "cli/sampler_settings.h"
 #include "cli/signals.h"
 #include "limpid/batch.hpp"
@@ -60,6 +54,7 @@ std::vector<std::string> read_prompts(const RunFlags& values) {
       error.n_ctx(), larger));
 }
 
+// A prompt alone streams; several run as one batch, and their texts are printed when all are done.
 // Streams the answer piece by piece, unless JSON is wanted.
 GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
                          const GenerationOptions& options, bool stream) {
@@ -79,22 +74,22 @@ GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
   return text.result();
 }
 
-nlohmann::ordered_json token_to_json(const TokenLogprob& token) {
-  nlohmann::ordered_json json;
-  json["token"] = token.piece;
-  json["id"] = token.id;
-  json["logprob"] = std::isfinite(token.logprob) ? nlohmann::ordered_json(token.logprob)
-                                                 : nlohmann::ordered_json(kLeastLogprob);
-  json["bytes"] = std::vector<uint8_t>(token.piece.begin(), token.piece.end());
-  return json;
+// A token may be a part of a character, so its bytes stand beside it.
+Json token_to_json(const TokenLogprob& token) {
+  return {{"token", token.piece},
+          {"id", token.id},
+          {"logprob", std::isfinite(token.logprob) ? token.logprob : kLeastLogprob},
+          {"bytes", std::vector<uint8_t>(token.piece.begin(), token.piece.end())}};
 }
 
+// {"content": [{"token": " a", "id": 253, "logprob": …, "bytes": [32, 97],
+//               "top_logprobs": [{"token": " a", …}, …]}, …]}
 // The format of OpenAI's API: content[], each entry with its top_logprobs[].
-nlohmann::ordered_json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
-  auto content = nlohmann::ordered_json::array();
+Json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
+  auto content = Json::array();
   for (const TokenLogprobs& token : logprobs) {
-    nlohmann::ordered_json entry = token_to_json(token.chosen);
-    entry["top_logprobs"] = nlohmann::ordered_json::array();
+    Json entry = token_to_json(token.chosen);
+    entry["top_logprobs"] = Json::array();
     for (const TokenLogprob& other : token.best)
       entry["top_logprobs"].push_back(token_to_json(other));
     content.push_back(std::move(entry));
@@ -104,16 +99,14 @@ nlohmann::ordered_json logprobs_to_json(std::span<const TokenLogprobs> logprobs)
 
 void print_json(std::span<const std::string> prompts, std::span<const GenerationResult> results,
                 bool with_logprobs) {
-  auto document = nlohmann::ordered_json::array();
+  auto document = Json::array();
   for (size_t i = 0; i < results.size(); ++i) {
-    nlohmann::ordered_json entry;
-    entry["prompt"] = prompts[i];
+    Json entry = {{"prompt", prompts[i]}};
     entry.update(to_json(results[i]));
     if (with_logprobs) entry["logprobs"] = logprobs_to_json(results[i].logprobs);
     document.push_back(std::move(entry));
   }
-  if (document.size() == 1) document = nlohmann::ordered_json(document.front());
-  write_out(dump_json(document) + "\n");
+  write_json(document.size() == 1 ? document.front() : document);
 }
 
 void declare(CLI::App& app, RunFlags& values) {

@@ -1,3 +1,5 @@
+// One table makes the options of the command line (--top-p 0.9), the commands of a chat
+// (/set top-p 0.9), the list that /set shows, and the settings that `pull` knows for a model.
 #include "cli/sampler_settings.h"
 
 #include <fmt/format.h>
@@ -54,7 +56,7 @@ constexpr Setting kSettings[] = {
 //
 // Gives the problem with `text`, or "".
 std::string read(const Setting& setting, const std::string& text, SamplerOptions& sampler) {
-  return std::visit([&](auto member) { return read_number(text, setting.range, sampler.*member); },
+  return std::visit([&](auto member) { return read_value(text, setting.range, sampler.*member); },
                     setting.member);
 }
 
@@ -98,6 +100,7 @@ void set_sampler(std::string_view name, std::string_view value, SamplerOptions& 
   throw ArgumentError(fmt::format("no setting '{}'{}", name, did_you_mean(name, names)));
 }
 
+// "temp 0, repeat-penalty 1.1" -> set_sampler("temp", "0"), set_sampler("repeat-penalty", "1.1")
 void set_samplers(std::string_view list, SamplerOptions& sampler) {
   while (!list.empty()) {
     const std::string_view entry = list.substr(0, list.find(", "));

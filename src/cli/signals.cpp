@@ -1,3 +1,10 @@
+//   signal            while an InterruptGuard lives            otherwise
+//   SIGINT            cancels its token; a second one ends     ends the program
+//   SIGTERM           as SIGINT, if take_sigterm_too()         ends the program
+//   SIGHUP            ends the program                         ends the program
+//   SIGBUS            a mapped file was truncated: ends the program with its name
+// To end the program is to remove temporary files and a new folder, restore the terminal, say so in
+// one line, and exit.
 #include "cli/signals.h"
 
 #include <termios.h>
@@ -12,7 +19,6 @@
 #include "base/atomic_file.h"
 #include "base/mapped_path.h"
 #include "cli/command.h"
-#include "cli/output.h"
 
 namespace limpid::cli {
 namespace {
@@ -22,6 +28,7 @@ std::atomic<int> n_interrupts = 0;
 std::atomic<const CancelToken*> token_to_cancel = nullptr;  // of the InterruptGuard that lives
 std::atomic<int> interrupt_pipe = -1;
 std::atomic<const char*> farewell = nullptr;
+std::atomic<const char*> new_folder = nullptr;  // of the NewFolder that lives
 static_assert(std::atomic<int>::is_always_lock_free &&
               std::atomic<const CancelToken*>::is_always_lock_free);
 std::atomic_flag is_leaving;
@@ -37,6 +44,7 @@ struct sigaction termination_before {};
 bool clean_up() {
   while (is_leaving.test_and_set()) pause();  // another thread ends the program already
   const bool had_files = remove_temporary_files();
+  if (const char* path = new_folder) rmdir(path);  // refused unless it is empty
   restore_terminal();
   return had_files;
 }
@@ -94,6 +102,8 @@ void handle_signals() {
   sigaction(SIGBUS, &action, &bus_error_before);
 }
 
+// The terminal is remembered here and not at the start of the program: libedit changes it only
+// while a guard lives.
 InterruptGuard::InterruptGuard(CancelToken cancel) : cancel_(std::move(cancel)) {
   n_interrupts = 0;
   have_terminal = tcgetattr(STDIN_FILENO, &terminal_at_start) == 0;
@@ -117,6 +127,19 @@ void InterruptGuard::clear() {
   cancel_.reset();
 }
 
+// The folder itself is made by the library, once it knows that the model can be written.
+NewFolder::NewFolder(std::string path) : path_(std::move(path)) {
+  if (access(path_.c_str(), F_OK) == 0) path_.clear();
+  new_folder = path_.empty() ? nullptr : path_.c_str();
+}
+
+NewFolder::~NewFolder() {
+  new_folder = nullptr;
+  if (!path_.empty()) rmdir(path_.c_str());
+}
+
+// termios has what stty shows: echo, whole lines or single keys. What was set by escape sequences
+// (bracketed paste) it does not know; that is the farewell's part.
 void restore_terminal() noexcept {
   if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
   [[maybe_unused]] ssize_t written = 0;

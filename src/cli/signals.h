@@ -2,6 +2,9 @@
 // terminal and leaves no unfinished file.
 #pragma once
 
+#include <stdexcept>
+#include <string>
+
 #include "limpid/cancel.hpp"
 
 namespace limpid::cli {
@@ -14,6 +17,12 @@ namespace limpid::cli {
 // Temporary files are removed and the terminal is restored first. A signal that is ignored when the
 // program starts (nohup) stays ignored.
 void handle_signals();
+
+// Work that Ctrl-C ended. main() prints what() and exits with 130.
+class Interrupted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 // While one lives (one at a time), Ctrl-C sets its cancel token instead of ending the program. A
 // second Ctrl-C before clear() ends the program.
@@ -32,6 +41,19 @@ class InterruptGuard {
 
  private:
   CancelToken cancel_;
+};
+
+// While one lives (one at a time), a folder that was not there and becomes `path` is for output of
+// this program. If it is still empty at the end, or when a signal ends the program, it is removed.
+class NewFolder {
+ public:
+  explicit NewFolder(std::string path);
+  ~NewFolder();
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+ private:
+  std::string path_;  // "" for a folder that was there
 };
 
 // Restores the terminal to its state when the last InterruptGuard began, and writes the farewell.

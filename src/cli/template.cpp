@@ -1,21 +1,17 @@
 // `limpid template`: a chat template, rendered.
-#include <fmt/format.h>
-
+//
+// What `limpid chat` sends to the model, without a model having to run: to see why an answer is
+// odd, or to test a template. The inputs are those that transformers gives to a template: messages,
+// tools, add_generation_prompt, bos_token, eos_token, strftime_now, and any others by name.
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "base/json_text.h"
 #include "cli/command.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "model/tokenizer_from_metadata.h"
 #include "tokenizer/chat_template.h"
 
 namespace limpid::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TemplateFlags {
   ModelFlags model;

@@ -4,6 +4,11 @@
 
 namespace limpid::cli {
 
+// The forms of UTF-8, by the first byte; x are the bits of the code point:
+//   0xxxxxxx                                one byte, ASCII
+//   110xxxxx 10xxxxxx                       two, from U+0080
+//   1110xxxx 10xxxxxx 10xxxxxx              three, from U+0800
+//   11110xxx 10xxxxxx 10xxxxxx 10xxxxxx     four, from U+10000
 // Refuses what RFC 3629 refuses: overlong forms, surrogates, code points above U+10FFFF, cut
 // sequences.
 Character first_character(std::string_view text) noexcept {
@@ -24,6 +29,7 @@ Character first_character(std::string_view text) noexcept {
   return {n, code, true};
 }
 
+// The C1 controls U+0080 to U+009F matter too: some terminals take U+009B for ESC [.
 bool is_harmless(const Character& character) noexcept {
   const uint32_t code = character.code;
   const bool is_control =
@@ -32,6 +38,7 @@ bool is_harmless(const Character& character) noexcept {
   return character.is_valid && !is_control && !reorders;
 }
 
+// A model or a file that says "\x1b[2J" would clear the screen; here it shows as \u001b[2J.
 std::string for_terminal(std::string_view text) {
   std::string out;
   while (!text.empty()) {

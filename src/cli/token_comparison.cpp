@@ -5,8 +5,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/answer.h"
+#include "cli/output.h"
+#include "cli/terminal_text.h"
 
+// Two tokenizers cut "unlocked" differently, and " it" alike:
+//
+//   one.gguf                      | two.gguf
+//   ID "un"  ID "locked"          ≠ ID "un"  ID "lock"  ID "ed"
+//   ID " it"                      | ID " it"
+//   3 tokens, 3.67 bytes each     | 4 tokens, 2.75 bytes each
+//
+// A row is the shortest stretch of the text at whose ends both have a boundary.
 namespace limpid::cli {
 namespace {
 
@@ -33,10 +42,9 @@ class Side {
   }
   // Adds the tokens outside the text: BOS or EOS.
   void take_frame(bool before, std::vector<TokenId>& out) const {
-    const size_t from = before ? 0 : end_;
-    const size_t to = before ? begin_ : text_.ids.size();
-    out.insert(out.end(), text_.ids.begin() + static_cast<std::ptrdiff_t>(from),
-               text_.ids.begin() + static_cast<std::ptrdiff_t>(to));
+    const std::span<const TokenId> ids(text_.ids);
+    const auto frame = before ? ids.first(begin_) : ids.subspan(end_);
+    out.insert(out.end(), frame.begin(), frame.end());
   }
 
  private:
@@ -56,24 +64,19 @@ void add_frame(const Side& left, const Side& right, bool before,
 std::string cell_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
   std::string cell;
   for (const TokenId id : ids) {
-    const nlohmann::ordered_json piece = std::string(tokenizer.bytes_of(id, true));
+    const Json piece = std::string(tokenizer.bytes_of(id, true));
     cell += fmt::format("{}{} {}", cell.empty() ? "" : "  ", id, dump_json(piece));
   }
   return cell;
 }
 
-size_t width_of(std::string_view cell) {
-  return static_cast<size_t>(std::count_if(
-      cell.begin(), cell.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
-}
-
 std::string summary_of(const TokenizedText& text, size_t text_bytes) {
+  const auto n = static_cast<double>(text.ids.size());
   return fmt::format("{} tokens, {:.2f} bytes each", text.ids.size(),
-                     text.ids.empty()
-                         ? 0.0
-                         : static_cast<double>(text_bytes) / static_cast<double>(text.ids.size()));
+                     n > 0 ? static_cast<double>(text_bytes) / n : 0.0);
 }
 
+// Whether both sides have the same pieces.
 bool cuts_alike(const TokenizedText& left, const TokenizedText& right, const ComparedStretch& row) {
   if (row.left.size() != row.right.size()) return false;
   // With one token each, both have the same stretch. BOS and EOS count as equal under any name.
@@ -122,10 +125,10 @@ std::string format_comparison(const TokenizedText& left, const TokenizedText& ri
   rows.push_back({summary_of(left, text_bytes), summary_of(right, text_bytes), true});
   constexpr size_t kWidest = 60;  // a longer cell pushes its neighbour aside
   size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, std::min(width_of(row.left), kWidest));
+  for (const Row& row : rows) width = std::max(width, std::min(n_characters(row.left), kWidest));
   std::string out;
   for (const Row& row : rows) {
-    const size_t used = std::min(width_of(row.left), width);
+    const size_t used = std::min(n_characters(row.left), width);
     out += fmt::format("{}{:{}} {} {}\n", row.left, "", width - used, row.alike ? "|" : "≠",
                        row.right);
   }

@@ -1,17 +1,20 @@
 // `limpid tokenize`: text to token ids.
-#include <fmt/format.h>
+//
+// The same text in each format of the output:
+//   --ids      [19556, 905]
+//   --pieces   19556<TAB>"Hello"      a line for each token
+//   --count    2
+//   --json     {"count":2,"ids":[19556,905],"pieces":["Hello"," world"]}
+//   --jsonl    in: "Hello world"      out: [19556, 905]
+// --jsonl answers each line at once, so another program can keep it running and ask it.
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "base/json_text.h"
-#include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/open_model.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "cli/token_comparison.h"
 #include "tokenizer/token_tree.h"
 
@@ -42,28 +45,27 @@ SpecialTokens allowed_tokens(const TokenizeFlags& values, const Tokenizer& token
   SpecialTokens special;
   special.refuse_others = values.refuse_special;
   if (!values.special) return special;
-  special.allow =
-      values.special_list.empty() ? SpecialTokens::Allow::kAll : SpecialTokens::Allow::kList;
-  std::string_view rest = values.special_list;
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view name = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    std::optional<TokenId> id = tokenizer.find(name);
-    const bool is_number = name.find_first_not_of("0123456789") == std::string_view::npos;
-    if (!id && is_number && !name.empty()) id = parse_token_ids(name, "--special").front();
-    LIMPID_CHECK(ArgumentError, id && *id < tokenizer.vocab_size() && tokenizer.is_control(*id),
+  special.allow = SpecialTokens::Allow::kAll;
+  if (values.special_list.empty()) return special;
+  special.allow = SpecialTokens::Allow::kList;
+  for (const std::string& name : CLI::detail::split(values.special_list, ',')) {
+    TokenId number = -1;
+    const bool is_number = read_value(name, Range{.least = 0}, number).empty();
+    const TokenId id = tokenizer.find(name).value_or(is_number ? number : -1);
+    LIMPID_CHECK(ArgumentError, id >= 0 && id < tokenizer.vocab_size() && tokenizer.is_control(id),
                  "--special: the model has no control token '{}'", name);
-    special.list.push_back(*id);
+    special.list.push_back(id);
   }
   return special;
 }
 
+// A JSON array, which detokenize and parse_token_ids() read too.
 std::string to_line(std::span<const TokenId> ids) {
   return fmt::format("[{}]\n", fmt::join(ids, ", "));
 }
 
-nlohmann::ordered_json piece_of(const Tokenizer& tokenizer, TokenId id) {
+// The bytes of a token, which may be a part of a character: JSON shows U+FFFD for such bytes.
+Json piece_of(const Tokenizer& tokenizer, TokenId id) {
   return std::string(tokenizer.bytes_of(id, true));
 }
 
@@ -71,18 +73,14 @@ nlohmann::ordered_json piece_of(const Tokenizer& tokenizer, TokenId id) {
 void print_ids(const Tokenizer& tokenizer, std::span<const TokenId> ids,
                const TokenizeFlags& values) {
   if (values.json) {
-    nlohmann::ordered_json json;
-    json["count"] = ids.size();
-    json["ids"] = ids;
-    json["pieces"] = nlohmann::ordered_json::array();
+    Json json = {{"count", ids.size()}, {"ids", ids}, {"pieces", Json::array()}};
     for (const TokenId id : ids) json["pieces"].push_back(piece_of(tokenizer, id));
-    write_out(dump_json(json) + "\n");
+    write_json(json);
   } else if (values.count) {
     write_out(fmt::format("{}\n", ids.size()));
   } else if (values.pieces) {
-    for (const TokenId id : ids) {
+    for (const TokenId id : ids)
       write_out(fmt::format("{}\t{}\n", id, dump_json(piece_of(tokenizer, id))));
-    }
   } else {
     write_out(to_line(ids));
   }
@@ -201,12 +199,9 @@ void declare(CLI::App& app, TokenizeFlags& values) {
 void check_flags(const TokenizeFlags& values, bool from_stdin) {
   LIMPID_CHECK(ArgumentError, !values.prompt || !values.file, "give one of -p and -f");
   LIMPID_CHECK(ArgumentError, !values.jsonl || from_stdin, "--jsonl reads standard input");
-  LIMPID_CHECK(ArgumentError,
-               int{values.ids} + int{values.pieces} + int{values.count} + int{values.json} <= 1,
-               "give one of --ids, --pieces, --count and --json");
-  LIMPID_CHECK(ArgumentError,
-               values.compare.empty() ||
-                   !(values.ids || values.pieces || values.count || values.json || values.jsonl),
+  const int n_outputs = values.ids + values.pieces + values.count + values.json;
+  LIMPID_CHECK(ArgumentError, n_outputs <= 1, "give one of --ids, --pieces, --count and --json");
+  LIMPID_CHECK(ArgumentError, values.compare.empty() || (n_outputs == 0 && !values.jsonl),
                "--compare has an output of its own");
 }
 

@@ -162,13 +162,20 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   plan.file_type = options.file_type;
   plan.allow_requantize = options.allow_requantize;
   ExportResult result;
+  // False when nothing is to be written.
+  const auto make_plan = [&](const Checkpoint& source) {
+    result.plan = plan_tensors(source, plan);
+    return !options.on_plan || options.on_plan(result.plan);
+  };
   if (options.layout == Layout::kGguf) {
     GgufDescription description = described_for_gguf(checkpoint);
     result.remarks = std::move(description.remarks);
-    result.plan = plan_tensors(description.checkpoint, plan);
-    const InputMeans means = calibrate(description.checkpoint, result.plan, options.write);
-    if (!means.not_measured.empty()) result.remarks.push_back(means.not_measured);
-    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, {{}, means},
+    plan.has_importance = !options.importance.empty();
+    if (!make_plan(description.checkpoint)) return result;
+    const InputFacts facts{options.importance,
+                           calibrate(description.checkpoint, result.plan, options.write)};
+    if (!facts.means.not_measured.empty()) result.remarks.push_back(facts.means.not_measured);
+    write_model_gguf(path, description.checkpoint, result.plan, options.file_type, facts,
                      options.write);
     return result;
   }
@@ -181,16 +188,14 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   Checkpoint source = with_named_scaling(completed(checkpoint));
   if (options.layout == Layout::kMeta) {
     plan.row_order = RowOrder::kInterleavedPairs;
-    result.plan = plan_tensors(source, plan);
-    write_meta(path, source, options, result);
+    if (make_plan(source)) write_meta(path, source, options, result);
     return result;
   }
   const ModelClass& model_class = *find_model_class(read_spec(source).architecture);
   plan.row_order = model_class.row_order;
   source = completed_for_class(transposed_for(std::move(source), hugging_face_names(model_class)),
                                model_class);
-  result.plan = plan_tensors(source, plan);
-  write_hugging_face(path, source, options, result);
+  if (make_plan(source)) write_hugging_face(path, source, options, result);
   return result;
 }
 

@@ -79,11 +79,7 @@ void make_rope_factors(Checkpoint& checkpoint) {
   checkpoint.owned.push_back(tensor);
   checkpoint.tensors["rope_freqs.weight"] = tensor->view();
   checkpoint.tensor_order.emplace_back("rope_freqs.weight");
-  Metadata rest;
-  for (const auto& [key, value] : checkpoint.metadata.all()) {
-    if (!key.starts_with(prefix)) rest.set(key, value);
-  }
-  checkpoint.metadata = std::move(rest);
+  checkpoint.metadata.erase_below(prefix);
 }
 
 // Rounds reals to f32. Programs that read GGUF expect f32, whatever precision a JSON file had.

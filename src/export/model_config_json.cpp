@@ -61,16 +61,9 @@ void set_token_ids(Json& json, const Checkpoint& checkpoint, const TokenizerSpec
 
 // The name of GPT-2's activation in transformers.
 std::string activation_name(MlpKind mlp) {
-  switch (mlp) {
-    case MlpKind::kGeluErf:
-      return "gelu";
-    case MlpKind::kRelu:
-      return "relu";
-    case MlpKind::kSilu:
-      return "silu";
-    default:
-      return "gelu_new";
-  }
+  if (mlp == MlpKind::kGeluErf) return "gelu";
+  if (mlp == MlpKind::kRelu) return "relu";
+  return mlp == MlpKind::kSilu ? "silu" : "gelu_new";
 }
 
 // Returns whether q . k is divided by sqrt(head_dim) or not scaled at all.

@@ -14,13 +14,12 @@ Checkup healthy() {
   checkup.machine.n_cores = 8;
   checkup.machine.memory_bytes = 16'000'000'000;
   checkup.machine.available_bytes = 8'000'000'000;
-  checkup.isas = {"avx2", "scalar"};
-  checkup.isa = "avx2";
+  checkup.machine.isas = {"avx2", "scalar"};
+  checkup.machine.isa = "avx2";
   checkup.governor = "performance";
   checkup.cache.path = "/home/you/.cache/limpid";
   checkup.cache.free_bytes = 10'000'000'000;
-  checkup.model = {"smollm2", "/home/you/.cache/limpid/models/m.gguf",
-                   FirstModel::State::kVerified};
+  checkup.model = {"smollm2", "/home/you/.cache/limpid/models/m.gguf", "verified"};
   return checkup;
 }
 
@@ -60,8 +59,8 @@ TEST(Judge, AContainersShareOfTheCoresIsNoted) {
 
 TEST(Judge, ACpuWithoutKernelsOfItsOwnIsNoted) {
   Checkup checkup = healthy();
-  checkup.isas = {"scalar"};
-  checkup.isa = "scalar";
+  checkup.machine.isas = {"scalar"};
+  checkup.machine.isa = "scalar";
   expect_one(checkup, false, "slow");
 }
 
@@ -77,7 +76,7 @@ TEST(Judge, AFullDiskIsAProblemOnlyBeforeTheModelIsThere) {
   Checkup checkup = healthy();
   checkup.cache.free_bytes = 1'000'000;
   EXPECT_TRUE(judge(checkup).empty());
-  checkup.model.state = FirstModel::State::kAbsent;
+  checkup.model.state = "absent";
   const std::vector<Finding> findings = judge(checkup);
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_TRUE(findings[0].is_problem) << "problems come first";
@@ -93,7 +92,7 @@ TEST(Judge, ACacheThatCannotBeWrittenIsAProblem) {
 
 TEST(Judge, ADamagedModelIsAProblem) {
   Checkup checkup = healthy();
-  checkup.model.state = FirstModel::State::kDamaged;
+  checkup.model.state = "damaged";
   expect_one(checkup, true, "limpid pull smollm2");
 }
 

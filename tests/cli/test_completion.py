@@ -1,5 +1,6 @@
 """What shells complete, asked of the shells themselves, and the manual page, asked of man and groff."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -16,6 +17,10 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _limpid
 printf '%s\n' "${COMPREPLY[@]}"
 """
+
+
+# Completion asks the program by the name that stands on the command line.
+WITH_LIMPID = {**os.environ, "PATH": f"{limpid_program.PROGRAM.parent}:{os.environ['PATH']}"}
 
 
 def printed(*arguments: str) -> str:
@@ -48,6 +53,7 @@ class Bash(unittest.TestCase):
         done = subprocess.run(
             ["bash", "-c", ASK_BASH, "bash", self.script, *words],
             cwd=self.folder,
+            env=WITH_LIMPID,
             capture_output=True,
             text=True,
             check=True,
@@ -80,29 +86,51 @@ class Bash(unittest.TestCase):
         self.assertIn("q4_k_m", self.completed("quantize", "in.gguf", "out.gguf", "q4_k"))
 
 
-class OtherShells(unittest.TestCase):
-    def test_zsh_reads_its_script(self):
-        script = printed("completion", "zsh")
-        self.assertTrue(script.startswith("#compdef limpid\n"))
-        for command in command_names():
-            self.assertIn(f"\n  {command})\n    _arguments", script)
-            for option in help_options(command):
-                self.assertRegex(script, rf"\){re.escape(option)}\[")
-        if zsh := shutil.which("zsh"):
-            done = subprocess.run([zsh, "-n"], input=script.encode(), capture_output=True)
-            self.assertEqual((done.returncode, done.stderr), (0, b""))
+ASK_ZSH = r"""
+compdef() { }
+_describe() { print -rl -- "${(@P)2}" }
+_files() { print -r -- :files }
+source "$LIMPID_SCRIPT"
+words=(limpid "$@")
+CURRENT=$#words
+_limpid
+"""
 
-    def test_fish_reads_its_script(self):
-        script = printed("completion", "fish")
-        for command in command_names():
-            self.assertIn(f"-n __fish_use_subcommand -a {command} ", script)
-        self.assertRegex(script, r"_from run' -s m -l model -r -F -a 'smollm2' -d ")
-        self.assertRegex(script, r"_from run' -o ctk -l cache-type-k -x -a 'f16 f32' -d ")
-        if fish := shutil.which("fish"):
+
+class OtherShells(unittest.TestCase):
+    def asked(self, shell: str, *command: str) -> list[str]:
+        """What the shell prints for a command that finds the script of `limpid completion` in $LIMPID_SCRIPT."""
+        if not shutil.which(shell):
+            self.skipTest(f"needs {shell}")
+        with tempfile.NamedTemporaryFile("w") as script:
+            script.write(printed("completion", shell))
+            script.flush()
             done = subprocess.run(
-                [fish, "--no-execute"], input=script.encode(), capture_output=True
+                [shell, *command],
+                env={**WITH_LIMPID, "LIMPID_SCRIPT": script.name},
+                capture_output=True,
+                text=True,
             )
-            self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.splitlines()
+
+    def test_zsh(self):
+        def asked(*words: str) -> list[str]:
+            return self.asked("zsh", "-fc", ASK_ZSH, "zsh", *words)
+
+        self.assertEqual(asked("ch"), ["chat:talk with a model"])
+        self.assertIn("--temp:0: always the likeliest token (0.8)", asked("run", "--te"))
+        self.assertEqual(asked("run", "-ctk", ""), ["f16:", "f32:"])
+        self.assertEqual(asked("run", "-m", "smo"), ["smollm2:", ":files"])
+        self.assertEqual(asked("run", "-p", ""), [])
+
+    def test_fish(self):
+        def asked(line: str) -> list[str]:
+            return self.asked("fish", "-c", f"source $LIMPID_SCRIPT; complete -C '{line}'")
+
+        self.assertEqual(asked("limpid ch"), ["chat\ttalk with a model"])
+        self.assertEqual([line.strip() for line in asked("limpid run -ctk ")], ["f16", "f32"])
+        self.assertIn("smollm2", [line.strip() for line in asked("limpid run -m s")])
 
     def test_unknown_shells_are_named(self):
         done = subprocess.run([limpid_program.PROGRAM, "completion", "tcsh"], capture_output=True)

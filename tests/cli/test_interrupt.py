@@ -29,6 +29,10 @@ def files_under(folder: pathlib.Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+def entries_of(folder: pathlib.Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.name != "cache"}
+
+
 class Interrupt(unittest.TestCase):
     def setUp(self):
         holder = tempfile.TemporaryDirectory()
@@ -82,6 +86,15 @@ class Interrupt(unittest.TestCase):
                     err = self.interrupted(number, "*.part", *command)
                     self.assertEqual(err, "limpid: stopped; the unfinished file was removed\n")
                     self.assertEqual(files_under(self.folder), before)
+                    self.assertEqual(entries_of(self.folder), {"model.gguf"})
+
+    def test_a_folder_that_was_there_stays(self):
+        model = self.folder / "model.gguf"
+        random_llama_gguf.write_plain(model, SHAPE, "F16", False, 1)
+        (self.folder / "out").mkdir()
+        arguments = ("convert", model, self.folder / "out", "--to", "safetensors", "--dtype", "f32")
+        self.interrupted(signal.SIGINT, "*.part", *arguments)
+        self.assertEqual(entries_of(self.folder), {"model.gguf", "out"})
 
     def test_a_download_through_pip_ends_with_its_folder(self):
         tools = self.folder / "tools"
