@@ -6,10 +6,8 @@
 #include <filesystem>
 #include <type_traits>
 
-#include "base/check.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
-#include "cli/output.h"
 #include "cli/signals.h"
 #include "train/training_run.h"
 

@@ -57,7 +57,9 @@ class Training(unittest.TestCase):
 
     def log(self, out: str) -> list[dict]:
         """The lines of log.jsonl, without the times."""
-        lines = [json.loads(line) for line in (self.folder / out / "log.jsonl").read_text().splitlines()]
+        lines = [
+            json.loads(line) for line in (self.folder / out / "log.jsonl").read_text().splitlines()
+        ]
         return [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
 
     def weights(self, out: str) -> bytes:
@@ -78,7 +80,9 @@ class Runs(Training):
         self.assertGreater(len(text), 4)
         gguf = self.folder / "small.gguf"
         self.fine("convert", saved, gguf)
-        self.assertEqual(self.fine("run", "-m", gguf, "-p", "The cat", "-n", "8", "--temp", "0"), text)
+        self.assertEqual(
+            self.fine("run", "-m", gguf, "-p", "The cat", "-n", "8", "--temp", "0"), text
+        )
 
     def test_threads_and_instruction_sets_change_no_bit(self):
         self.fine(*self.command("one", "-t", "1"))
@@ -99,7 +103,19 @@ class Runs(Training):
     def test_a_checkpoint_goes_on_as_a_model(self):
         self.fine(*self.command("a", "--optimizer", "sgd", "--steps", "5"))
         model = self.folder / "a" / "step-000005"
-        self.fine("train", "-m", model, "--data", self.data, "--steps", "2", "--seq-len", "32", "--out", self.folder / "b")
+        self.fine(
+            "train",
+            "-m",
+            model,
+            "--data",
+            self.data,
+            "--steps",
+            "2",
+            "--seq-len",
+            "32",
+            "--out",
+            self.folder / "b",
+        )
         self.assertLess(self.log("b")[0]["loss"], self.log("a")[0]["loss"])
 
     def test_json(self):
@@ -110,7 +126,9 @@ class Runs(Training):
 class Interruptions(Training):
     def start(self, *arguments: object) -> subprocess.Popen:
         return subprocess.Popen(
-            [str(limpid_program.PROGRAM), *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [str(limpid_program.PROGRAM), *map(str, arguments)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
 
     def wait_for_step(self, out: str, step: int) -> None:
@@ -165,22 +183,43 @@ class Mistakes(Training):
         self.assertIn("zero byte at 4", self.mistake(*self.command("b", "--data", binary)))
         short = self.folder / "short.txt"
         short.write_text("too short")
-        err = self.mistake("train", "--config", self.config, "--tokenizer", "chars", "--data", short, "--out", self.folder / "c")
+        err = self.mistake(
+            "train",
+            "--config",
+            self.config,
+            "--tokenizer",
+            "chars",
+            "--data",
+            short,
+            "--out",
+            self.folder / "c",
+        )
         self.assertIn("the data has", err)
-        self.assertIn("no-such-file", self.mistake(*self.command("d", "--data", self.folder / "no-such-file")))
+        self.assertIn(
+            "no-such-file", self.mistake(*self.command("d", "--data", self.folder / "no-such-file"))
+        )
 
     def test_settings(self):
         self.assertIn("positions", self.mistake(*self.command("a", "--seq-len", "65")))
-        self.assertIn("unknown schedule 'sine'", self.mistake(*self.command("b", "--schedule", "sine")))
+        self.assertIn(
+            "unknown schedule 'sine'", self.mistake(*self.command("b", "--schedule", "sine"))
+        )
         self.assertIn("unknown preset", self.mistake("train", "--preset", "none"))
-        self.assertIn("no data", self.mistake("train", "--config", self.config, "--tokenizer", "bytes"))
+        self.assertIn(
+            "no data", self.mistake("train", "--config", self.config, "--tokenizer", "bytes")
+        )
         self.assertIn("either a model", self.mistake("train", "--data", self.data))
-        self.assertIn("has no tokenizer", self.mistake("train", "--config", self.config, "--data", self.data))
+        self.assertIn(
+            "has no tokenizer", self.mistake("train", "--config", self.config, "--data", self.data)
+        )
 
     def test_folders(self):
         self.fine(*self.command("a", "--steps", "1"))
         self.assertIn("holds a run already", self.mistake(*self.command("a")))
-        self.assertIn("leave the other settings out", self.mistake("train", "--resume", self.folder / "a", "--steps", "9"))
+        self.assertIn(
+            "leave the other settings out",
+            self.mistake("train", "--resume", self.folder / "a", "--steps", "9"),
+        )
         self.assertIn("not the folder of a run", self.mistake("train", "--resume", self.folder))
         if os.geteuid() != 0:
             self.folder.chmod(0o500)
@@ -188,7 +227,11 @@ class Mistakes(Training):
             self.assertIn("cannot make the folder", self.mistake(*self.command("new")))
 
     def test_divergence_names_the_place_and_keeps_the_checkpoint(self):
-        err = self.mistake(*self.command("a", "--lr", "1e30", "--clip", "0", "--optimizer", "sgd", "--save-every", "1"))
+        err = self.mistake(
+            *self.command(
+                "a", "--lr", "1e30", "--clip", "0", "--optimizer", "sgd", "--save-every", "1"
+            )
+        )
         self.assertRegex(err, r"diverged at step \d+: .*first in ")
         self.assertTrue(list((self.folder / "a").glob("step-*")))
 

@@ -27,9 +27,18 @@ SCALED = dict(
 )  # fmt: skip
 MODELS = {
     "gpt2": transformers.GPT2Config(
-        vocab_size=29, n_embd=20, n_layer=2, n_head=2, n_positions=32, attn_pdrop=0, embd_pdrop=0, resid_pdrop=0
+        vocab_size=29,
+        n_embd=20,
+        n_layer=2,
+        n_head=2,
+        n_positions=32,
+        attn_pdrop=0,
+        embd_pdrop=0,
+        resid_pdrop=0,
     ),
-    "llama_tied": transformers.LlamaConfig(**LLAMA, tie_word_embeddings=True, rope_parameters=SCALED),
+    "llama_tied": transformers.LlamaConfig(
+        **LLAMA, tie_word_embeddings=True, rope_parameters=SCALED
+    ),
     "llama_untied": transformers.LlamaConfig(**LLAMA, tie_word_embeddings=False),
     "qwen3": transformers.Qwen3Config(**LLAMA, tie_word_embeddings=True),
 }
@@ -40,7 +49,9 @@ def loss_of(model, batch) -> torch.Tensor:
     losses = []
     for ids in batch:
         logits = model(torch.tensor([ids])).logits[0, :-1]
-        losses.append(torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="none"))
+        losses.append(
+            torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]), reduction="none")
+        )
     return torch.cat(losses).mean()
 
 
@@ -53,10 +64,16 @@ def save(model, folder: pathlib.Path) -> None:
 def make(name: str, config) -> None:
     torch.manual_seed(7)
     config.bos_token_id = config.eos_token_id = config.pad_token_id = None
-    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().train()
+    model = (
+        transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+        .float()
+        .train()
+    )
     with torch.no_grad():  # larger than usual, so that no gradient is tiny
         for parameter in model.parameters():
-            parameter.copy_(torch.randn_like(parameter) * 0.3 + (1.0 if parameter.dim() == 1 else 0.0))
+            parameter.copy_(
+                torch.randn_like(parameter) * 0.3 + (1.0 if parameter.dim() == 1 else 0.0)
+            )
     save(model, FOLDER / name)
     model = model.double()
     batches = [[torch.randint(29, (n,)).tolist() for n in LENGTHS] for _ in range(N_STEPS)]
@@ -70,7 +87,10 @@ def make(name: str, config) -> None:
 
     optimizer = torch.optim.AdamW(
         [
-            {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
+            {
+                "params": [p for p in model.parameters() if p.dim() > 1],
+                "weight_decay": WEIGHT_DECAY,
+            },
             {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
         ],
         lr=LEARNING_RATE,
@@ -85,7 +105,9 @@ def make(name: str, config) -> None:
         norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)))
         optimizer.step()
         losses.append(loss.item())
-    (FOLDER / name / "steps.json").write_text(json.dumps({"batches": batches, "losses": losses, "norms": norms}))
+    (FOLDER / name / "steps.json").write_text(
+        json.dumps({"batches": batches, "losses": losses, "norms": norms})
+    )
 
 
 if __name__ == "__main__":
