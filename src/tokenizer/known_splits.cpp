@@ -79,6 +79,7 @@ bool matches(const KnownSplits& known, const std::vector<SplitStep>& steps) {
 }  // namespace
 
 std::optional<PreTokenizer> find_scanner(const std::vector<SplitStep>& steps) {
+  if (steps.empty()) return PreTokenizer::kNone;
   for (const KnownSplits& known : kKnown) {
     if (matches(known, steps)) return known.scanner;
   }

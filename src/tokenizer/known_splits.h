@@ -12,10 +12,11 @@ namespace limpid {
 extern const char* const kByteLevelPattern;
 
 // Returns the scanner that produces the same pieces as these steps in sequence, if there is one.
+// Without a step it is kNone.
 std::optional<PreTokenizer> find_scanner(const std::vector<SplitStep>& steps);
 
-// Returns steps that produce the same pieces as the scanner, or none if tokenizer.json cannot
-// express it.
+// Returns steps that produce the same pieces as the scanner. There are none for kNone, and none if
+// tokenizer.json cannot express the scanner.
 std::vector<SplitStep> find_splits(PreTokenizer scanner);
 
 }  // namespace limpid

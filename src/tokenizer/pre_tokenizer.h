@@ -29,6 +29,7 @@ enum class PreTokenizer : uint8_t {
   kDeepSeekCoder,  // five splits in sequence
   kBloom,          // runs without white space and without some punctuation
   kViking,         // kBloom, then every number alone
+  kNone,           // the whole text is one piece
 };
 
 // The meaning of a `tokenizer.ggml.pre` name.

@@ -68,6 +68,9 @@ void split(PreTokenizer pre_tokenizer, const char* p, const char* end, Sink&& si
       return split_with<BloomRun>(p, end, sink);
     case PreTokenizer::kViking:
       return split_with<BloomRun, Numbers<1>>(p, end, sink);
+    case PreTokenizer::kNone:
+      if (p != end) sink(p, static_cast<size_t>(end - p));
+      return;
   }
 }
 

@@ -32,7 +32,7 @@ Json split_step(const SplitStep& step) {
 Json pre_tokenizer(const TokenizerSpec& spec) {
   std::vector<SplitStep> steps = spec.splits;
   if (steps.empty()) steps = find_splits(spec.pre_tokenizer);
-  LIMPID_CHECK(UnsupportedError, !steps.empty(),
+  LIMPID_CHECK(UnsupportedError, !steps.empty() || spec.pre_tokenizer == PreTokenizer::kNone,
                "tokenizer.json cannot express how this tokenizer splits a text");
   Json sequence = Json::array();
   for (const SplitStep& step : steps) sequence.push_back(split_step(step));

@@ -9,6 +9,7 @@
 #include "limpid/error.hpp"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/tokenizer_json_writer.h"
 
 namespace limpid {
 namespace {
@@ -98,6 +99,17 @@ TEST(TokenizerJson, AnUnknownExpressionIsRunByPcre2) {
     at += size;
   }
   EXPECT_EQ(tokenizer->decode(ids), "hellohello");
+}
+
+TEST(TokenizerJson, WithoutAnExpressionTheTextIsOnePiece) {
+  Json json = byte_level_json();
+  json["pre_tokenizer"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const TokenizerSpec spec = read(json);
+  EXPECT_EQ(spec.pre_tokenizer, PreTokenizer::kNone);
+  EXPECT_TRUE(spec.splits.empty());
+  EXPECT_EQ(Tokenizer::create(spec)->decode(Tokenizer::create(spec)->encode("a  b")), "a  b");
+  EXPECT_EQ(read(Json::parse(write_tokenizer_json(spec))).pre_tokenizer, PreTokenizer::kNone);
 }
 
 struct Change {
