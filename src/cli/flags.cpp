@@ -231,6 +231,10 @@ CLI::Option* add_list(CLI::App& app, std::string_view text,
       ->envname(std::string(env));
 }
 
+CLI::Option* take_all_left(CLI::Option* option) {
+  return option->allow_extra_args(option->get_positional());
+}
+
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
                         std::string_view env) {
   const auto to_switch = [](std::string& word) { return word = as_switch(word), ""; };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -50,13 +51,18 @@ CLI::Option* add_list(CLI::App& app, std::string_view declaration,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env = {});
 
+// A position then takes all words that are left.
+CLI::Option* take_all_left(CLI::Option* option);
+
 // Declares an option that sets `value`, which has one of the types of read_value. An option that is
-// given twice takes its last value; a vector takes all of them.
+// given twice takes its last value; a vector takes all of them, and as a position all that are
+// left.
 template <typename T>
 CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, const Range& range,
                         std::string help, std::string_view env = {}) {
   const auto read = [&value, range](const auto& text) { return read_value(text, range, value); };
-  return add_list(app, declaration, read, std::move(help), env);
+  CLI::Option* option = add_list(app, declaration, read, std::move(help), env);
+  return std::is_same_v<T, std::vector<std::string>> ? take_all_left(option) : option;
 }
 template <typename T>
 CLI::Option* add_option(CLI::App& app, std::string_view declaration, T& value, std::string help,

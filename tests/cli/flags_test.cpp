@@ -64,6 +64,20 @@ TEST(Flags, ModelIsAFlagOrTheFirstPosition) {
   EXPECT_EQ(position.text, "a.gguf");
 }
 
+TEST(Flags, APositionThatIsAListTakesAllThatAreLeft) {
+  CLI::App app;
+  std::string action;
+  std::string out;
+  std::vector<std::string> files;
+  add_option(app, "action ACTION", action, "what to do");
+  add_option(app, "files FILE", files, "files");
+  add_option(app, "-o,--output OUT", out, "a file");
+  cli::parse(app, "say", {"train", "a", "-o", "b", "c", "-", "d"});
+  EXPECT_EQ(action, "train");
+  EXPECT_EQ(out, "b");
+  EXPECT_EQ(files, (std::vector<std::string>{"a", "c", "-", "d"}));
+}
+
 TEST(Flags, ValuesAreTakenAsTheyStand) {
   Values values;
   EXPECT_EQ(parse(values, {"-p", "-st", "-p", "--help me", "-n", "-1", "-p", "-"}), "");
