@@ -1,0 +1,71 @@
+// Trains a byte-level BPE tokenizer (Sennrich et al. 2016, arXiv:1508.07909; on bytes: Radford et
+// al. 2019). The vocabulary and the merges are those of `BpeTrainer` of the package `tokenizers`
+// with the alphabet of all 256 bytes, for the same text and the same pre-tokenizer:
+//
+// 1. The special tokens get the first ids, then the bytes, in the order of their code points in
+//    GPT-2's alphabet (byte_alphabet.h).
+// 2. A pre-tokenizer cuts the text into words.
+// 3. The most frequent pair of adjacent tokens becomes the next token, until the vocabulary is
+//    full. Of several pairs, the one with the smallest left id is taken, then the one with the
+//    smallest right id.
+//
+// Example: special token <s>, text "hug hug pug bug", 259 tokens. <s> is 0, "!" is 1, …, "u" is 85.
+// The words are "hug", " hug", " pug", " bug". "ug" occurs four times: token 257 is "ug". "hug"
+// occurs twice, and becomes token 258.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tokenizer/tokenizer_spec.h"
+#include "train/bpe/count_words.h"
+
+namespace limpid {
+
+// Training first counts words (done and total are bytes), then merges pairs (done and total are
+// tokens of the vocabulary).
+enum class BpeStage : uint8_t { kCounting, kMerging };
+
+struct BpeTrainingOptions {
+  int64_t vocab_size = 32'000;  // with the special tokens and the bytes
+  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
+  std::vector<std::string> special_tokens;
+  int64_t min_frequency = 0;  // pairs that occur less often do not become a token
+  bool each_line = false;     // each line, with its line break, is a text of its own
+  int n_threads = 0;          // 0: one per core; the result is the same for any number
+  // Is called from one thread at a time; returning false cancels (ResourceError).
+  std::function<bool(BpeStage stage, uint64_t done, uint64_t total)> progress = {};
+};
+
+struct TrainedBpe {
+  struct Merge {
+    TokenId left;
+    TokenId right;
+  };
+  std::vector<std::string> pieces;  // id -> spelling in GPT-2's alphabet; special tokens as given
+  std::vector<Merge> merges;        // in the order in which they were learned
+  size_t n_special = 0;             // the special tokens are the ids below
+  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
+
+  // What was learned from.
+  uint64_t n_bytes = 0;
+  uint64_t n_words = 0;
+  uint64_t n_different_words = 0;
+  int64_t last_count = 0;  // how often the pair of the last merge occurred; 0 without merges
+};
+
+// Trains on UTF-8 texts. The vocabulary is smaller than asked for if the text runs out of pairs
+// that are frequent enough. A special token's name in the text is text like any other.
+//
+// Throws ArgumentError for a vocabulary that is too small for the bytes and the special tokens, for
+// a special token that is empty, not UTF-8 or listed twice, and when all texts are empty;
+// FormatError, with the offset, for text that is not UTF-8; ResourceError when `progress` cancels.
+TrainedBpe train_bpe(std::span<const TrainingText> texts, const BpeTrainingOptions& options);
+
+// Returns the tokenizer, for Tokenizer::create and write_tokenizer_json.
+TokenizerSpec tokenizer_spec(const TrainedBpe& trained);
+
+}  // namespace limpid

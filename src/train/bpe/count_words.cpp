@@ -1,0 +1,188 @@
+#include "train/bpe/count_words.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/thread_pool.h"
+#include "tokenizer/pre_tokenizer_scanners.h"
+
+namespace limpid::bpe {
+namespace {
+
+// Whether every letter ends a piece of this pre-tokenizer, unless a letter, a mark or an apostrophe
+// follows it. The other pre-tokenizers join letters with more kinds of characters.
+bool ends_pieces_after_letters(PreTokenizer pre_tokenizer) {
+  switch (pre_tokenizer) {
+    case PreTokenizer::kGpt2:
+    case PreTokenizer::kDigitsGpt2:
+    case PreTokenizer::kCl100k:
+    case PreTokenizer::kLlama3:
+    case PreTokenizer::kQwen2:
+    case PreTokenizer::kQwen35:
+    case PreTokenizer::kSeedCoder:
+    case PreTokenizer::kGpt4o:
+    case PreTokenizer::kTekken:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Returns the first place from `p` on, behind a letter, where a piece ends whatever stands before
+// and after; or `end`.
+//
+// Most places are not safe. For GPT-2's expression, the text "a  b" has the pieces "a", " ", " b".
+// Divided after "a ", its parts would have the pieces "a", " " and " b", which is right; but "a b"
+// has "a", "  ", " b", and would have "a", " ", " ", " b". A letter is never inside of white space,
+// and no expression looks further ahead than the character behind a piece.
+const char* end_of_word(const char* p, const char* end) {
+  using namespace unicode;
+  while (p < end && (static_cast<uint8_t>(*p) & 0xC0) == 0x80) ++p;  // to the start of a character
+  if (p == end) return end;
+  Character c = character_at(p, end);
+  while (p + c.size < end) {
+    const char* const next = p + c.size;
+    const Character d = character_at(next, end);
+    if (c.is(kLetter) && !d.is(kLetter | kMark) && d.value != '\'') return next;
+    p = next;
+    c = d;
+  }
+  return end;
+}
+
+const char* end_of_line(const char* p, const char* end) {
+  const char* const found = std::find(p, end, '\n');
+  return found == end ? end : found + 1;
+}
+
+// Counts the words of one part of a text. Returns how many there are.
+uint64_t count_part(std::string_view part, const CountOptions& options, WordCounts& counts) {
+  uint64_t n_words = 0;
+  const auto count = [&](const char* p, size_t size) {
+    counts.add({p, size});
+    ++n_words;
+  };
+  const char* p = part.data();
+  const char* const end = p + part.size();
+  while (p < end) {
+    const char* const stop = options.each_line ? end_of_line(p, end) : end;
+    pre_tokenizer_scanners::split(options.pre_tokenizer, p, stop, count);
+    p = stop;
+  }
+  return n_words;
+}
+
+bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
+
+[[noreturn]] void fail_utf8(const TrainingText& text) {
+  const char* const begin = text.bytes.data();
+  const char* const end = begin + text.bytes.size();
+  const char* p = begin;
+  for (; p < end; ++p) {
+    if (static_cast<uint8_t>(*p) < 0x80) continue;
+    const unicode::CodePoint c = unicode::decode(p, end);
+    if (c.value >= unicode::kInvalidByte) break;
+    p += c.size - 1;
+  }
+  throw FormatError(text.name, static_cast<uint64_t>(p - begin), "text",
+                    fmt::format("the byte 0x{:02x} is not part of valid UTF-8",
+                                p < end ? static_cast<uint8_t>(*p) : 0));
+}
+
+// A part of one of the texts.
+struct Part {
+  size_t text;
+  std::string_view bytes;
+};
+
+// What the threads share while they count.
+class Counter {
+ public:
+  Counter(std::span<const TrainingText> texts, const CountOptions& options)
+      : texts_(texts), options_(options) {
+    for (size_t i = 0; i < texts.size(); ++i) {
+      for (const std::string_view bytes : divide_text(texts[i].bytes, options)) {
+        parts_.push_back({i, bytes});
+        n_bytes_ += bytes.size();
+      }
+    }
+  }
+
+  // Counts parts until none is left.
+  void work(CountedWords& counted) {
+    for (size_t i = 0; (i = next_++) < parts_.size() && !stopped_;) {
+      const Part& part = parts_[i];
+      if (is_utf8(part.bytes)) {
+        counted.n_words += count_part(part.bytes, options_, counted.counts);
+        report(part.bytes.size());
+      } else {
+        const std::lock_guard lock(mutex_);
+        damaged_ = std::min(damaged_, part.text);
+      }
+    }
+  }
+
+  // Throws for what the threads met. Of several damaged texts the message names the first.
+  void check() const {
+    if (damaged_ < texts_.size()) fail_utf8(texts_[damaged_]);
+    LIMPID_CHECK(ResourceError, !stopped_, "counting words was cancelled");
+  }
+
+ private:
+  void report(size_t n_bytes) {
+    const std::lock_guard lock(mutex_);
+    n_done_ += n_bytes;
+    if (options_.progress && !options_.progress(n_done_, n_bytes_)) stopped_ = true;
+  }
+
+  std::span<const TrainingText> texts_;
+  const CountOptions& options_;
+  std::vector<Part> parts_;
+  std::atomic<size_t> next_ = 0;  // of parts_
+  std::atomic<bool> stopped_ = false;
+  std::mutex mutex_;  // for all below
+  uint64_t n_done_ = 0;
+  uint64_t n_bytes_ = 0;
+  size_t damaged_ = SIZE_MAX;  // the first text that is not UTF-8
+};
+
+}  // namespace
+
+std::vector<std::string_view> divide_text(std::string_view text, const CountOptions& options) {
+  std::vector<std::string_view> parts;
+  const char* const end = text.data() + text.size();
+  for (const char* p = text.data(); p < end;) {
+    const char* stop = end;
+    if (static_cast<size_t>(end - p) > options.part_bytes) {
+      const char* const from = p + options.part_bytes;
+      if (options.each_line) {
+        stop = end_of_line(from, end);
+      } else if (ends_pieces_after_letters(options.pre_tokenizer)) {
+        stop = end_of_word(from, end);
+      }
+    }
+    parts.emplace_back(p, static_cast<size_t>(stop - p));
+    p = stop;
+  }
+  return parts;
+}
+
+CountedWords count_words(std::span<const TrainingText> texts, const CountOptions& options) {
+  Counter counter(texts, options);
+  ThreadPool pool(options.n_threads);
+  std::vector<CountedWords> counted(static_cast<size_t>(pool.size()));
+  pool.run([&](int i) { counter.work(counted[static_cast<size_t>(i)]); });
+  counter.check();
+  CountedWords all = std::move(counted.front());
+  for (size_t i = 1; i < counted.size(); ++i) {
+    all.counts.add_all(counted[i].counts);
+    all.n_words += counted[i].n_words;
+  }
+  return all;
+}
+
+}  // namespace limpid::bpe

@@ -1,0 +1,48 @@
+// Cuts texts into words with a pre-tokenizer and counts the words, on several threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokenizer/pre_tokenizer.h"
+#include "train/bpe/word_counts.h"
+
+namespace limpid {
+
+// A text to learn from. The bytes are UTF-8 and are not owned; `name` is the file for messages.
+struct TrainingText {
+  std::string name;
+  std::string_view bytes;
+};
+
+namespace bpe {
+
+struct CountOptions {
+  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
+  bool each_line = false;       // each line, with its line break, is a text of its own
+  int n_threads = 0;            // 0: one per core
+  size_t part_bytes = 1 << 20;  // the least size of the parts into which texts are divided
+  // Receives the bytes that are done, and the total, from one thread at a time; returning false
+  // cancels.
+  std::function<bool(uint64_t done, uint64_t total)> progress = {};
+};
+
+struct CountedWords {
+  WordCounts counts;
+  uint64_t n_words = 0;  // all of them, repeated words too
+};
+
+// Returns the same counts for any number of threads and any size of the parts. Throws FormatError,
+// with the offset, for text that is not UTF-8, and ResourceError if `progress` cancels.
+CountedWords count_words(std::span<const TrainingText> texts, const CountOptions& options);
+
+// Divides a text into parts of at least `part_bytes` bytes, the last one excepted. The words of the
+// parts, one part after another, are the words of the whole text. There may be one part only.
+std::vector<std::string_view> divide_text(std::string_view text, const CountOptions& options);
+
+}  // namespace bpe
+}  // namespace limpid
