@@ -62,6 +62,7 @@ Command run_command();
 Command template_command();
 Command tokenize_command();
 Command train_command();
+Command tokenizer_command();
 Command verify_command();
 
 // Prints what may stand in the place of the last of `words`, for the scripts of `limpid

@@ -69,6 +69,8 @@ def make_single_files(folder: pathlib.Path) -> None:
     (folder / "pointer.safetensors").write_text(POINTER)
     (folder / "model.gguf.gz").write_bytes(b"\x1f\x8b\x08\x00" + bytes(100))
     (folder / "story.txt").write_text("Once upon a time there was a model.\n")
+    (folder / "latin1.txt").write_bytes(b"caf\xe9 au lait\n")
+    (folder / "empty.txt").write_bytes(b"")
     (folder / "long.txt").write_text("z" * 300)
     (folder / "binary.dat").write_bytes(bytes(range(256)))
     (folder / "messages.json").write_text('[{"role": "user"')

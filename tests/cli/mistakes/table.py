@@ -8,9 +8,10 @@ from mistakes.commands import COMMANDS, FLAGS, PULLING, WHICH_MODEL
 from mistakes.mistake import Mistake, running
 from mistakes.models import DAMAGED, NO_MODEL, UNSUPPORTED
 from mistakes.texts_and_outputs import TEXT, WRITING
+from mistakes.training import TRAINING
 
 MISTAKES = [
-    *COMMANDS, *WHICH_MODEL, *NO_MODEL, *DAMAGED, *UNSUPPORTED, *FLAGS, *TEXT, *WRITING, *PULLING,
+    *COMMANDS, *WHICH_MODEL, *NO_MODEL, *DAMAGED, *UNSUPPORTED, *FLAGS, *TEXT, *WRITING, *PULLING, *TRAINING,
 ]  # fmt: skip
 
 # Answered by somebody who may not read everything (not root).

@@ -1,0 +1,207 @@
+// `limpid tokenizer train`: a tokenizer learned from text.
+#include <fmt/format.h>
+
+#include <array>
+#include <deque>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/mapped_file.h"
+#include "cli/answer.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/output_path.h"
+#include "tokenizer/tokenizer_json_writer.h"
+#include "train/bpe/bpe_trainer.h"
+
+namespace limpid::cli {
+namespace {
+
+struct TokenizerFlags {
+  std::string action;
+  std::vector<std::string> files;
+  std::string out;
+  std::string pre_tokenizer = "gpt2";
+  std::vector<std::string> special;
+  ModelFlags model;  // -t
+  BpeTrainingOptions options;
+  bool json = false;
+};
+
+struct NamedPreTokenizer {
+  const char* name;
+  PreTokenizer pre_tokenizer;
+};
+constexpr std::array kPreTokenizers = {
+    NamedPreTokenizer{"gpt2", PreTokenizer::kGpt2},
+    NamedPreTokenizer{"llama3", PreTokenizer::kLlama3},
+    NamedPreTokenizer{"qwen2", PreTokenizer::kQwen2},
+    NamedPreTokenizer{"none", PreTokenizer::kNone},
+};
+
+std::vector<std::string> pre_tokenizer_choices() {
+  std::vector<std::string> names;
+  for (const NamedPreTokenizer& each : kPreTokenizers) names.emplace_back(each.name);
+  return names;
+}
+
+void declare(CLI::App& app, TokenizerFlags& values) {
+  suggest(add_option(app, "action ACTION", values.action, "train"), {"train"});
+  add_option(app, "files FILE", values.files, "texts to learn from; - is standard input");
+  add_option(app, "-o,--output OUT", values.out,
+             "the tokenizer.json to write; - is standard output");
+  add_option(app, "--vocab-size N", values.options.vocab_size, Range{1},
+             "tokens, with the 256 bytes and the special tokens [32000]");
+  suggest(add_option(app, "--pre-tokenizer NAME", values.pre_tokenizer,
+                     "what cuts a text into words: gpt2, llama3, qwen2, or none [gpt2]"),
+          pre_tokenizer_choices());
+  add_option(app, "--special LIST", values.special,
+             "special tokens, between commas; they get the first ids");
+  add_option(app, "--min-frequency N", values.options.min_frequency, Range{0},
+             "a pair of tokens that occurs less often does not become a token [0]");
+  add_switch(app, "--lines", values.options.each_line,
+             "each line is a text of its own, as for `train` of tokenizers with files");
+  add_switch(app, "--json", values.json, "what was learned, as JSON");
+  declare_threads(app, values.model);
+}
+
+PreTokenizer pre_tokenizer_named(const std::string& name) {
+  for (const NamedPreTokenizer& each : kPreTokenizers) {
+    if (each.name == name) return each.pre_tokenizer;
+  }
+  throw ArgumentError(fmt::format("--pre-tokenizer: '{}' is none of gpt2, llama3, qwen2 and none{}",
+                                  name, did_you_mean(name, pre_tokenizer_choices())));
+}
+
+// The names between the commas of all lists.
+std::vector<std::string> split_lists(const std::vector<std::string>& lists) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists) {
+    for (size_t begin = 0; begin <= list.size();) {
+      const size_t comma = std::min(list.find(',', begin), list.size());
+      names.push_back(list.substr(begin, comma - begin));
+      LIMPID_CHECK(ArgumentError, !names.back().empty(), "--special '{}': a special token is empty",
+                   list);
+      begin = comma + 1;
+    }
+  }
+  return names;
+}
+
+void check_flags(const TokenizerFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.action.empty(),
+               "give what to do: limpid tokenizer train FILE... -o OUT");
+  LIMPID_CHECK(ArgumentError, values.action == "train", "no limpid tokenizer {}; there is train",
+               values.action);
+  LIMPID_CHECK(ArgumentError, !values.files.empty(),
+               "which text? limpid tokenizer train FILE... -o OUT");
+  LIMPID_CHECK(ArgumentError, !values.out.empty(),
+               "where is the tokenizer to be written? give -o OUT, as in -o tokenizer.json");
+  LIMPID_CHECK(ArgumentError, values.out != "-" || !values.json,
+               "-o - and --json both write to standard output; give one of them");
+  for (const std::string& file : values.files) {
+    std::error_code absent;  // then they are not the same
+    LIMPID_CHECK(ArgumentError, !std::filesystem::equivalent(values.out, file, absent),
+                 "{} is a text to learn from; write to another place, so that it stays", file);
+  }
+}
+
+// The texts and what holds their bytes. Regular files are mapped; standard input and pipes are
+// read.
+struct OpenTexts {
+  std::vector<std::shared_ptr<const MappedFile>> mapped;
+  std::deque<std::string> read;
+  std::vector<TrainingText> texts;
+};
+
+void open_text(const std::string& path, OpenTexts& opened) {
+  std::error_code absent;  // read_text says what is wrong
+  if (std::filesystem::is_regular_file(path, absent)) {
+    const auto bytes = opened.mapped.emplace_back(MappedFile::open(path))->bytes();
+    opened.texts.push_back({path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+  } else {
+    opened.texts.push_back(
+        {path == "-" ? "standard input" : path, opened.read.emplace_back(read_text(path))});
+  }
+}
+
+std::string json_report(const TrainedBpe& trained, const TokenizerFlags& values, double seconds) {
+  nlohmann::ordered_json json;
+  json["output"] = values.out;
+  json["vocab_size"] = trained.pieces.size();
+  json["n_merges"] = trained.merges.size();
+  json["special_tokens"] = nlohmann::ordered_json::object();
+  for (size_t id = 0; id < trained.n_special; ++id) json["special_tokens"][trained.pieces[id]] = id;
+  json["pre_tokenizer"] = values.pre_tokenizer;
+  json["n_bytes"] = trained.n_bytes;
+  json["n_words"] = trained.n_words;
+  json["n_different_words"] = trained.n_different_words;
+  json["last_count"] = trained.last_count;
+  json["seconds"] = seconds;
+  return dump_json(json) + "\n";
+}
+
+void print_summary(const TrainedBpe& trained, const TokenizerFlags& values, double seconds) {
+  const auto vocab_size = static_cast<int64_t>(trained.pieces.size());
+  if (vocab_size < values.options.vocab_size) {
+    print_log(
+        fmt::format("the text has enough pairs for {} of {} tokens only; more text{} gives more",
+                    vocab_size, values.options.vocab_size,
+                    values.options.min_frequency > 1 ? ", or a smaller --min-frequency," : ""));
+  }
+  print_log(
+      fmt::format("{}: {} tokens, {} merges, from {} with {} words, {} of them different, in "
+                  "{:.2f} s",
+                  values.out, vocab_size, trained.merges.size(), format_bytes(trained.n_bytes),
+                  trained.n_words, trained.n_different_words, seconds));
+}
+
+int run(const TokenizerFlags& values) {
+  check_flags(values);
+  BpeTrainingOptions options = values.options;
+  options.pre_tokenizer = pre_tokenizer_named(values.pre_tokenizer);
+  options.special_tokens = split_lists(values.special);
+  options.n_threads = std::max(values.model.options.n_threads, 0);
+  if (values.out != "-") check_writable(values.out);
+  OpenTexts opened;
+  for (const std::string& file : values.files) open_text(file, opened);
+
+  ProgressBar counting("counting words");
+  ProgressBar merging("merging");
+  const auto show_bytes = counting.of_bytes();
+  options.progress = [&](BpeStage stage, uint64_t done, uint64_t total) {
+    if (stage == BpeStage::kCounting) return show_bytes(done, total);
+    counting.wipe();
+    merging.show(done, total, fmt::format("{} of {} tokens", done, total));
+    return true;
+  };
+  const Stopwatch watch;
+  const TrainedBpe trained = train_bpe(opened.texts, options);
+  const double seconds = watch.seconds();
+  write_text(values.out, write_tokenizer_json(tokenizer_spec(trained)));
+  merging.wipe();
+  print_summary(trained, values, seconds);
+  if (values.json) write_out(json_report(trained, values, seconds));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command tokenizer_command() {
+  return {
+      "tokenizer",
+      "train a tokenizer",
+      "tokenizer train FILE... -o OUT [options]",
+      "Learns a byte-level BPE tokenizer from texts and writes it as tokenizer.json, for Limpid "
+      "and for Hugging Face's\ntokenizers, whose BpeTrainer learns the same from the same words. "
+      "Each file is one text, unless --lines is\ngiven.",
+      "limpid tokenizer train wiki.test.raw --vocab-size 8000 -o tokenizer.json\n"
+      "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o llama.json\n"
+      "echo Hello | limpid tokenizer train - -o hello.json && limpid tokenize -m hello.json -p "
+      "Hell",
+      bind<TokenizerFlags, declare, run>};
+}
+
+}  // namespace limpid::cli
