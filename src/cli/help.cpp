@@ -23,7 +23,7 @@ const std::vector<Command>& commands() {
       chat_command(),       run_command(),      inspect_command(),    tokenize_command(),
       detokenize_command(), template_command(), logits_command(),     verify_command(),
       perplexity_command(), bench_command(),    convert_command(),    quantize_command(),
-      tokenizer_command(),  train_command(),    microgpt_command(),   pull_command(),
+      tokenizer_command(), train_command(),    microgpt_command(),   pull_command(),
       devices_command(),    doctor_command(),   completion_command(), man_command(),
   };
   return all;
