@@ -6,7 +6,8 @@
 The texts are those of compare_tokenizers.py. All three learn from lines, because `tokenizers` reads files so, and
 only then counts words on several threads. Limpid's time is that of the whole process, from its start to the written
 tokenizer.json; a peer's begins when its package is imported and its file is open, and ends with the training. Each
-cell is the best of --rounds, in seconds, and in brackets how many times as long as Limpid. The merges of `tokenizers`
+cell has the best of --rounds: seconds, and seconds of processor time, which other work on the machine disturbs less,
+each with how many times Limpid's that is in brackets. The merges of `tokenizers`
 must be ours. `rustbpe` numbers bytes differently and so breaks ties differently: for it, how many of its tokens are
 ours too. Needs tools/requirements-light.txt, the texts beside the clone, and rustbpe 0.1.0 for the third column.
 """
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -30,19 +32,29 @@ TEXTS = ("english", "code", "udhr")
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
-def train_tokenizers(path: str, pre_tokenizer: str, vocab_size: int) -> tuple[float, list[str]]:
+class Clock:
+    """Seconds, and seconds of this process's processor time, since it was made."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter(), time.process_time()
+
+    def read(self) -> list[float]:
+        return [time.perf_counter() - self.start[0], time.process_time() - self.start[1]]
+
+
+def train_tokenizers(path: str, pre_tokenizer: str, vocab_size: int) -> tuple[list[float], list]:
     sys.path.insert(0, str(ORACLES))
     import bpe_training_reference as reference
 
     tokenizer = reference.untrained(pre_tokenizer)
     trainer = reference.trainer(vocab_size, [])
-    start = time.perf_counter()
+    clock = Clock()
     tokenizer.train([path], trainer)
-    seconds = time.perf_counter() - start
+    seconds = clock.read()
     return seconds, reference.pieces_and_merges(tokenizer.to_str())[1]
 
 
-def train_rustbpe(path: str, pre_tokenizer: str, vocab_size: int) -> tuple[float, list[str]]:
+def train_rustbpe(path: str, pre_tokenizer: str, vocab_size: int) -> tuple[list[float], list]:
     import rustbpe
 
     sys.path.insert(0, str(ORACLES))
@@ -51,9 +63,9 @@ def train_rustbpe(path: str, pre_tokenizer: str, vocab_size: int) -> tuple[float
     patterns = {"gpt2": GPT2, "llama3": cl100k(r"\p{N}{1,3}"), "qwen2": cl100k(r"\p{N}")}
     tokenizer = rustbpe.Tokenizer()
     with open(path, encoding="utf-8", newline="\n") as lines:
-        start = time.perf_counter()
+        clock = Clock()
         tokenizer.train_from_iterator(lines, vocab_size, pattern=patterns[pre_tokenizer])
-        seconds = time.perf_counter() - start
+        seconds = clock.read()
     return seconds, [bytes(piece).hex() for piece, rank in tokenizer.get_mergeable_ranks()]
 
 
@@ -64,7 +76,7 @@ def child(arguments: list[str]) -> None:
     print(json.dumps(train(path, pre_tokenizer, int(vocab_size))))
 
 
-def run_peer(python: str, name: str, case: list[str]) -> tuple[float, list[str]]:
+def run_peer(python: str, name: str, case: list[str]) -> tuple[list[float], list[str]]:
     command = [python, __file__, "--child", name, *case]
     environment = {**os.environ, "RAYON_NUM_THREADS": str(N_THREADS)}
     environment["TOKENIZERS_PARALLELISM"] = "true"
@@ -73,16 +85,19 @@ def run_peer(python: str, name: str, case: list[str]) -> tuple[float, list[str]]
     return seconds, learned
 
 
-def run_limpid(program: pathlib.Path, case: list[str]) -> tuple[float, dict]:
+def run_limpid(program: pathlib.Path, case: list[str]) -> tuple[list[float], dict]:
     path, pre_tokenizer, vocab_size = case
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         command = [program, "tokenizer", "train", path, "--lines", "-o", out.name]
         command += ["--pre-tokenizer", pre_tokenizer, "--vocab-size", vocab_size]
         command += ["-t", str(N_THREADS)]
-        start = time.perf_counter()
+        start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-        seconds = time.perf_counter() - start
-        return seconds, json.loads(pathlib.Path(out.name).read_text(encoding="utf-8"))["model"]
+        seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return [seconds, cpu], json.loads(pathlib.Path(out.name).read_text(encoding="utf-8"))[
+            "model"
+        ]
 
 
 def bytes_of(piece: str, alphabet: dict[str, int]) -> str:
@@ -111,17 +126,18 @@ def agreement(name: str, learned: list[str], ours: dict) -> str:
     return f"{len(pieces & set(learned))} of its {len(learned)} tokens are ours"
 
 
-def measure(arguments: argparse.Namespace, found: list[str], case: list[str]) -> dict[str, float]:
-    """The best seconds of each; says what differs."""
-    best = dict.fromkeys(["limpid", *found], float("inf"))
+def measure(arguments: argparse.Namespace, found: list[str], case: list[str]) -> dict[str, list]:
+    """The best seconds and the best processor time of each; says what differs."""
+    best = {name: [float("inf")] * 2 for name in ["limpid", *found]}
     for i in range(arguments.rounds):
-        seconds, ours = run_limpid(arguments.program, case)
-        best["limpid"] = min(best["limpid"], seconds)
-        for name in found:
-            seconds, learned = run_peer(arguments.peer_python, name, case)
-            best[name] = min(best[name], seconds)
-            if i == 0:
-                print(f"{name}: {agreement(name, learned, ours)}", flush=True)
+        for name in best:
+            if name == "limpid":
+                seconds, ours = run_limpid(arguments.program, case)
+            else:
+                seconds, learned = run_peer(arguments.peer_python, name, case)
+                if i == 0:
+                    print(f"{name}: {agreement(name, learned, ours)}", flush=True)
+            best[name] = [min(pair) for pair in zip(best[name], seconds, strict=True)]
     return best
 
 
@@ -134,6 +150,11 @@ def available(python: str) -> list[str]:
         else:
             print(f"{name} is left out: {python} has no {name}")
     return found
+
+
+def cell(seconds: list[float], ours: list[float]) -> str:
+    parts = [f"{t:.2f} ({t / our:.1f})" for t, our in zip(seconds, ours, strict=True)]
+    return ", ".join(parts)
 
 
 def cpu_name() -> str:
@@ -171,7 +192,7 @@ def main() -> int:
             for vocab_size in arguments.vocab_size or [1000, 8000, 32000]:
                 case = [file.name, arguments.pre_tokenizer, str(vocab_size)]
                 best = measure(arguments, found, case)
-                cells = [f"{t:.2f} ({t / best['limpid']:.1f})" for t in best.values()]
+                cells = [cell(seconds, best["limpid"]) for seconds in best.values()]
                 megabytes = f"{len(text) / 1e6:.1f}"
                 print(f"| {name} | {megabytes} | {vocab_size} | {' | '.join(cells)} |", flush=True)
     return 0

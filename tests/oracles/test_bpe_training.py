@@ -12,7 +12,7 @@ import limpid_program
 from limpid_program import run
 from tokenizers import Tokenizer
 
-N_CHARACTERS = 700_000  # of a text: a few seconds for `tokenizers`
+N_CHARACTERS = 400_000  # of a text: a second or two for `tokenizers`
 
 
 def english() -> str:
