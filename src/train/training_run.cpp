@@ -10,7 +10,6 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
-#include "base/mapped_file.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
 #include "model/configuration.h"
@@ -22,51 +21,13 @@
 #include "train/initial_weights.h"
 #include "train/new_adapter.h"
 #include "train/simple_tokenizers.h"
+#include "train/training_data.h"
 
 namespace limpid {
-
-namespace training {
-std::string_view shakespeare_text();  // data/tinyshakespeare.txt, embedded
-}
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// The name of the text that the program carries.
-constexpr std::string_view kShakespeare = "tinyshakespeare";
-
-// The files of the data, kept open.
-class Texts {
- public:
-  explicit Texts(std::span<const std::string> paths) {
-    for (const std::string& path : paths) {
-      if (path == kShakespeare) {
-        texts_.push_back(training::shakespeare_text());
-      } else {
-        files_.push_back(MappedFile::open(path));
-        const auto bytes = files_.back()->bytes();
-        texts_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      }
-      LIMPID_CHECK(ArgumentError, !texts_.back().empty(), "{} is empty", path);
-      const size_t nul = texts_.back().find('\0');
-      LIMPID_CHECK(ArgumentError, nul == std::string_view::npos,
-                   "{} is not text: it has a zero byte at {}", path, nul);
-    }
-  }
-  std::span<const std::string_view> all() const { return texts_; }
-
- private:
-  std::vector<std::shared_ptr<const MappedFile>> files_;
-  std::vector<std::string_view> texts_;
-};
-
-TokenDocuments read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer) {
-  const Texts texts(paths);
-  TokenDocuments documents;
-  for (const std::string_view text : texts.all()) append_document(documents, text, tokenizer);
-  return documents;
-}
 
 // The tokenizer's files. A tokenizer that is made here is written to the run's folder.
 TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
@@ -80,14 +41,9 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
   }
   const std::string path = (fs::path(folder) / "tokenizer.json").string();
   if (!fs::exists(path)) {
-    std::string text;
-    if (wanted == "chars") {
-      const Texts data(settings.data);
-      for (const std::string_view part : data.all()) text += part;
-    }
     AtomicFile file(path);
-    file.write(
-        write_tokenizer_json(wanted == "bytes" ? byte_tokenizer() : character_tokenizer(text)));
+    file.write(write_tokenizer_json(
+        wanted == "bytes" ? byte_tokenizer() : character_tokenizer(read_texts(settings.data))));
     file.commit();
   }
   return find_tokenizer_files(path);
@@ -135,12 +91,12 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
 
 // A share of the data, or a file of its own.
 TokenDocuments read_held_out(const RunSettings& settings, TokenDocuments& documents,
-                             const Tokenizer& tokenizer) {
+                             const Tokenizer& tokenizer, const ChatTemplate* chat_template) {
   double share = 0;
   const char* end = settings.val.data() + settings.val.size();
   const auto parsed = std::from_chars(settings.val.data(), end, share);
   if (parsed.ec != std::errc() || parsed.ptr != end)
-    return read_documents({&settings.val, 1}, tokenizer);
+    return read_documents({&settings.val, 1}, tokenizer, chat_template);
   LIMPID_CHECK(ArgumentError, share >= 0 && share < 1,
                "the share of held-out data is {}; it must be in [0, 1)", share);
   return split_off(documents, share);
@@ -163,8 +119,12 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options) : folder_(
   const auto saved = folder_.newest();
   const std::shared_ptr<const Checkpoint> checkpoint = open_or_make(folder_, saved);
   tokenizer_ = tokenizer_from(*checkpoint);
-  TokenDocuments documents = read_documents(settings.data, *tokenizer_);
-  TokenDocuments held_out = read_held_out(settings, documents, *tokenizer_);
+  std::optional<ChatTemplate> chat_template;
+  if (const auto source = checkpoint->metadata.string("tokenizer.chat_template"))
+    chat_template.emplace(std::string(*source));
+  const ChatTemplate* dialogues = chat_template ? &*chat_template : nullptr;
+  TokenDocuments documents = read_documents(settings.data, *tokenizer_, dialogues);
+  TokenDocuments held_out = read_held_out(settings, documents, *tokenizer_, dialogues);
   const int64_t n_positions = read_spec(*checkpoint).n_ctx_train;
   const TrainingOptions training = settings.training_options(n_positions, options.n_threads);
   trainer_ = std::make_unique<Trainer>(

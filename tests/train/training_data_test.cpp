@@ -1,4 +1,6 @@
 // Tokenizers that need no training, documents, windows and schedules.
+#include "train/training_data.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,11 @@
 #include <numeric>
 #include <set>
 
+#include "checkpoint/temp_file.h"
+#include "data_paths.h"
 #include "limpid/error.hpp"
+#include "model/model_files.h"
+#include "model/tokenizer_from_metadata.h"
 #include "tokenizer/tokenizer.h"
 #include "train/schedule.h"
 #include "train/simple_tokenizers.h"
@@ -133,6 +139,62 @@ TEST(Batches, NeedMoreTokensThanASequence) {
   const TokenDocuments documents = numbered({10});
   EXPECT_THROW(BatchSampler(documents, 10, 1), ArgumentError);
   EXPECT_EQ(BatchSampler(documents, 9, 1).windows_per_epoch(), 1);
+}
+
+// The bytes of the tokens that are learned, those that follow one another as one text.
+std::vector<std::string> learned_texts(const TokenDocuments& documents,
+                                       const Tokenizer& tokenizer) {
+  std::vector<std::string> texts;
+  bool open = false;
+  for (size_t t = 0; t < documents.ids.size(); ++t) {
+    if (documents.learned[t] != 0 && !open) texts.emplace_back();
+    open = documents.learned[t] != 0;
+    if (open) texts.back() += tokenizer.bytes_of(documents.ids[t], true);
+  }
+  return texts;
+}
+
+TEST(Dialogues, LearnTheAnswersOnly) {
+  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
+  const auto tokenizer = tokenizer_from(model);
+  const ChatTemplate chat_template(
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }};{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}");
+  const testing::TempFolder folder;
+  const std::string path = folder.write(
+      "chats.jsonl",
+      R"({"messages": [{"role": "user", "content": "the cat"}, {"role": "assistant", "content": "the mat"}, )"
+      R"({"role": "user", "content": "a dog"}, {"role": "assistant", "content": "a log"}]})"
+      "\n\n"
+      R"({"text": "the end"})"
+      "\n");
+  const TokenDocuments documents = read_documents({&path, 1}, *tokenizer, &chat_template);
+  EXPECT_EQ(documents.begins.size(), 2U);
+  const std::vector<std::string> learned = learned_texts(documents, *tokenizer);
+  ASSERT_EQ(learned.size(), 3U);
+  EXPECT_EQ(learned[0], "the mat;");
+  EXPECT_TRUE(learned[1].starts_with("a log;")) << learned[1];
+}
+
+TEST(Dialogues, NameTheLineAtFault) {
+  const Checkpoint model = open_model_files({testing::test_data_path("cli/tiny_chat.gguf")});
+  const auto tokenizer = tokenizer_from(model);
+  const testing::TempFolder folder;
+  const auto message_of = [&](const std::string& lines) -> std::string {
+    const std::string path = folder.write("bad.jsonl", lines);
+    try {
+      read_documents({&path, 1}, *tokenizer, nullptr);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message_of("{\"text\": \"a\"}\nnot json\n").find("line 2"), std::string::npos);
+  EXPECT_NE(message_of("[1]\n").find("line 1"), std::string::npos);
+  EXPECT_NE(message_of("{\"messages\": []}\n").find("line 1"), std::string::npos);
+  EXPECT_NE(message_of(std::string(60'000, '[') + "\n").find("line 1"), std::string::npos);
+  EXPECT_NE(message_of(R"({"messages": [{"role": "user", "content": "a"}]})").find("template"),
+            std::string::npos);
 }
 
 TEST(Schedules, RiseAndFall) {
