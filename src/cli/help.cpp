@@ -18,30 +18,6 @@
 
 namespace limpid::cli {
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> all = {
-      chat_command(),       run_command(),      inspect_command(),    tokenize_command(),
-      detokenize_command(), template_command(), logits_command(),     verify_command(),
-      perplexity_command(), bench_command(),    convert_command(),    quantize_command(),
-      tokenizer_command(), train_command(),    microgpt_command(),   pull_command(),
-      devices_command(),    doctor_command(),   completion_command(), man_command(),
-  };
-  return all;
-}
-
-DeclaredCommand::DeclaredCommand(const Command& command)
-    : Command(command), app(std::make_shared<CLI::App>()) {
-  app->set_help_flag();  // none: asks_for_help() looks for it
-  group(*app, "options");
-  run = declare(*app);
-}
-
-std::vector<DeclaredCommand> declared_commands() {
-  std::vector<DeclaredCommand> declared;
-  for (const Command& command : commands()) declared.emplace_back(command);
-  return declared;
-}
-
 std::vector<const CLI::Option*> options_of(const DeclaredCommand& command) {
   return std::as_const(*command.app).get_options();
 }

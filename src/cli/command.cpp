@@ -1,0 +1,31 @@
+#include "cli/command.h"
+
+#include <CLI/CLI.hpp>
+
+namespace limpid::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      chat_command(),       run_command(),      inspect_command(),    tokenize_command(),
+      detokenize_command(), template_command(), logits_command(),     verify_command(),
+      perplexity_command(), bench_command(),    convert_command(),    quantize_command(),
+      tokenizer_command(),  train_command(),    microgpt_command(),   pull_command(),
+      devices_command(),    doctor_command(),   completion_command(), man_command(),
+  };
+  return all;
+}
+
+DeclaredCommand::DeclaredCommand(const Command& command)
+    : Command(command), app(std::make_shared<CLI::App>()) {
+  app->set_help_flag();  // none: asks_for_help() looks for it
+  group(*app, "options");
+  run = declare(*app);
+}
+
+std::vector<DeclaredCommand> declared_commands() {
+  std::vector<DeclaredCommand> declared;
+  for (const Command& command : commands()) declared.emplace_back(command);
+  return declared;
+}
+
+}  // namespace limpid::cli
