@@ -16,6 +16,7 @@
 #include "cli/hub.h"
 #include "cli/output_path.h"
 #include "cli/pull_repository.h"
+#include "train/run_folder.h"
 
 namespace limpid::cli {
 
@@ -95,6 +96,7 @@ std::string resolve_model(const std::string& model) {
   LIMPID_CHECK(ArgumentError, !model.empty(),
                "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");
   std::error_code error;
+  if (const std::string trained = newest_checkpoint(model); !trained.empty()) return trained;
   if (fs::exists(fs::status(model, error))) return model;
   if (const NamedModel* named = find_named_model(model)) {
     const fs::path path = fs::path(models_directory()) / named->file_name();

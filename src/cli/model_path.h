@@ -35,8 +35,9 @@ const NamedModel* named_model_at(const std::string& path);
 // ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.
 std::string models_directory();
 
-// `model` as a path: a file or folder that exists, a short name whose file is in
-// models_directory(), or a repository (ORGANISATION/MODEL) that was pulled. Throws ArgumentError or
+// `model` as a path: a file or folder that exists (of a run of training its newest checkpoint), a
+// short name whose file is in models_directory(), or a repository (ORGANISATION/MODEL) that was
+// pulled. Throws ArgumentError or
 // ResourceError that says what to do: pull it, name the file inside the folder, …
 std::string resolve_model(const std::string& model);
 

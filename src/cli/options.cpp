@@ -14,6 +14,7 @@
 #include "cli/sampler_settings.h"
 #include "generate/engine.h"
 #include "quantize/file_type.h"
+#include "train/run_folder.h"
 
 namespace limpid::cli {
 
@@ -109,6 +110,11 @@ OpenOptions to_open_options(const ModelFlags& values) {
   cache_dtype(options.cache_type_v);
   options.n_batch = std::min(options.n_batch, values.n_ubatch);
   options.n_threads = std::max(options.n_threads, 0);
+  for (std::string& adapter : options.lora) {  // DIR[=SCALE], where DIR may be a run's folder
+    const size_t end = std::min(adapter.rfind('='), adapter.size());
+    const std::string trained = newest_checkpoint(adapter.substr(0, end));
+    if (!trained.empty()) adapter.replace(0, end, trained);
+  }
   return options;
 }
 

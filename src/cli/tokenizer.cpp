@@ -6,12 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "base/mapped_file.h"
 #include "cli/answer.h"
 #include "cli/command.h"
-#include "cli/options.h"
-#include "cli/output.h"
 #include "cli/output_path.h"
 #include "tokenizer/tokenizer_json_writer.h"
 #include "train/bpe/bpe_trainer.h"

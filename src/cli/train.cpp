@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <type_traits>
 
 #include "cli/command.h"
 #include "cli/model_path.h"
@@ -30,15 +29,7 @@ struct TrainFlags {
 std::string set(RunSettings& settings, std::string_view name, const std::string& text) {
   std::string problem;
   RunSettings::for_each(settings, [&](std::string_view member_name, auto& member, auto&&...) {
-    using Member = std::remove_reference_t<decltype(member)>;
-    if (member_name != name) return;
-    if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
-      member.push_back(text);
-    } else if constexpr (std::is_same_v<Member, std::string>) {
-      member = text;
-    } else {
-      problem = read_number(text, {}, member);
-    }
+    if (member_name == name) problem = read_value(text, Range{}, member);
   });
   return problem;
 }
@@ -143,7 +134,11 @@ int run(const TrainFlags& values) {
   bar.wipe();
   training.save();
   const auto saved = training.folder().newest();
-  print_log(fmt::format("saved {}; chat with it: limpid run -m {}", saved->path, saved->path));
+  const RunSettings& settings = training.folder().settings();
+  print_log(settings.lora > 0
+                ? fmt::format("saved {}; try it: limpid chat -m {} --lora {}", saved->path,
+                              settings.model, path)
+                : fmt::format("saved {}; try it: limpid run -m {}", saved->path, path));
   if (training.finished()) return kExitOk;
   print_log(fmt::format("stopped; go on with: limpid train --resume {}", path));
   return kExitInterrupted;

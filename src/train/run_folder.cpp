@@ -120,6 +120,13 @@ RunFolder RunFolder::open(const std::string& path) {
   return folder;
 }
 
+std::string newest_checkpoint(const std::string& path) {
+  std::error_code absent;
+  if (!fs::exists(fs::path(path) / kSettings, absent)) return {};
+  const auto steps = saved_steps(path);
+  return steps.empty() ? "" : steps.rbegin()->second;
+}
+
 std::optional<RunFolder::SavedStep> RunFolder::newest() const {
   const auto steps = saved_steps(path_);
   if (steps.empty()) return std::nullopt;

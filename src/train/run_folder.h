@@ -15,6 +15,9 @@ namespace limpid {
 // Of a checkpoint, beside the weights.
 inline constexpr const char* kStateFile = "training_state.safetensors";
 
+// The newest checkpoint in the folder of a run; "" when `path` is no such folder or has none yet.
+std::string newest_checkpoint(const std::string& path);
+
 // One process works in a folder at a time. At any moment, also after a crash, the folder holds
 // complete checkpoints only.
 class RunFolder {

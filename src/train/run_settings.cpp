@@ -85,7 +85,6 @@ void RunSettings::check() const {
                "an adapter needs a model that it belongs to, not a new configuration");
   at_least("eval-every", eval_every, 0);
   at_least("eval-windows", eval_windows, 0);
-  at_least("sample-every", sample_every, 0);
   at_least("save-every", save_every, 0);
   at_least("keep", keep, 1);
   for (const double beta : {beta1, beta2}) {

@@ -39,7 +39,6 @@ struct RunSettings {
   int64_t seed = 1337;
   int64_t eval_every = 250;  // 0: at the end only
   int64_t eval_windows = 0;  // 0: all of the held-out data
-  int64_t sample_every = 0;  // 0: never
   int64_t save_every = 0;    // 0: at the end only
   int64_t keep = 2;          // checkpoints
 
@@ -92,7 +91,6 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("seed", s.seed, "N", "of all random numbers [1337]");
   visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]");
   visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]");
-  visit("sample-every", s.sample_every, "N", "steps between samples of text; 0: none [0]");
   visit("save-every", s.save_every, "N", "steps between checkpoints; 0: at the end only [0]");
   visit("keep", s.keep, "N", "checkpoints that are kept [2]");
 }
