@@ -41,7 +41,7 @@ STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 FLAG = re.compile(r"(?<![\w-])--[a-z]|\(-[a-z]+\)")
 CALL_OF_ATTENTION = re.compile(r"(?:\.|->)\s*attention\s*\(")
 EXECUTOR_OF_ITS_OWN = re.compile(
-    r"\b(?:Executor|[A-Za-z]*Executor)::attention\s*\(|\battention\s*\([^;{]*\boverride\b"
+    r"\b(?:Executor|[A-Za-z]*Executor|Tape)::attention\s*\(|\battention\s*\([^;{]*\boverride\b"
 )
 
 

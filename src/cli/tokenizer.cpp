@@ -196,8 +196,8 @@ Command tokenizer_command() {
       "Each file is one text, unless --lines is\ngiven.",
       "limpid tokenizer train wiki.test.raw --vocab-size 8000 -o tokenizer.json\n"
       "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o llama.json\n"
-      "echo Hello | limpid tokenizer train - -o hello.json && limpid tokenize -m hello.json -p "
-      "Hell",
+      "echo Hello | limpid tokenizer train - -o tokenizer.json && limpid tokenize -m "
+      "tokenizer.json -p Hell",
       bind<TokenizerFlags, declare, run>};
 }
 

@@ -154,8 +154,9 @@ Command train_command() {
           "settings, log.jsonl, and checkpoints: folders that `limpid run` and `transformers` "
           "open.\nCtrl-C finishes the step, saves and ends; --resume goes on from there.",
           "limpid train --preset shakespeare-char\n"
-          "limpid train --config gpt2-124m --tokenizer gpt2/ --data corpus.txt --out runs/a\n"
-          "limpid train -m smollm2 --data stories.txt --lr 1e-5 --out runs/b\n"
+          "limpid train --config config.json --tokenizer tokenizer.json --data wiki.test.raw --out "
+          "runs/a\n"
+          "limpid train -m smollm2 --lora 8 --data wiki.test.raw --out runs/b\n"
           "limpid train --resume runs/a",
           bind<TrainFlags, declare, run>};
 }

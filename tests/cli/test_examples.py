@@ -109,6 +109,7 @@ class Examples(unittest.TestCase):
         (cls.folder / "wiki.test.raw").write_text("the world is in the hello and " * 400)
         for folder in ("SmolLM2-135M", "original"):
             limpid_program.run("convert", tiny, cls.folder / folder, "--to", "safetensors")
+        shutil.copy(cls.folder / "original" / "config.json", cls.folder)
 
     def prepare(self, example: str) -> str:
         model = DATA / "cli" / "tiny_chat.gguf"
@@ -120,6 +121,8 @@ class Examples(unittest.TestCase):
         shutil.copy(model, self.folder / "model.gguf")
         if example.startswith("limpid microgpt") and "--sample-only" not in example:
             return re.sub(r" --num_steps \d+", "", example) + " " + FEW_STEPS
+        if example.startswith("limpid train") and "--resume" not in example:
+            return f"{example} --steps 2 --seq-len 16 --batch-size 2 --eval-windows 4"
         if example.startswith("limpid doctor"):  # it would find the stand-in to be another file
             return f"XDG_CACHE_HOME=$PWD/fresh {example}"
         return example

@@ -39,6 +39,8 @@ TEST(Configuration, CountsTheParametersOfPublishedModels) {
       {"qwen2.5-7b", 7'615'616'512},
       {"qwen3-0.6b", 596'049'920},
       {"qwen3-8b", 8'190'735'360},
+      {"nanogpt-char-cpu", 809'856},
+      {"gpt2-124m", 124'439'808},
       {"gpt2", 124'439'808},
       {"gpt2-medium", 354'823'168},
       {"gpt2-large", 774'030'080},
