@@ -1,11 +1,10 @@
-#include "model/llama.h"
-
 #include <cmath>
 
 #include "base/check.h"
 #include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
 #include "layouts/spec_reader.h"
+#include "model/families.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -13,7 +12,6 @@ namespace {
 
 // Reads the numbers of heads and their length, and checks that they are consistent.
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
-  spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
   spec.n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, spec.n_heads);
   if (spec.n_heads % spec.n_kv_heads != 0) {
     reader.fail("attention.head_count_kv", fmt::format("{} does not divide the number of heads, {}",
@@ -95,75 +93,12 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
 
 }  // namespace
 
-DecoderSpec read_llama_spec(const Checkpoint& checkpoint) {
-  DecoderSpec spec;
-  spec.architecture = checkpoint.metadata.string("general.architecture").value();
-  SpecReader reader(checkpoint, spec.architecture);
+void read_llama_keys(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& spec) {
   spec.row_order =
       checkpoint.row_order.value_or(find_model_class(spec.architecture)->gguf_row_order);
-  spec.n_layers = reader.required_size("block_count", kMostLayers);
-  spec.d_model = reader.required_size("embedding_length", kLargestSize);
-  spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);
-  spec.n_ctx_train = reader.required_size("context_length", kLargestSize);
   spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_rms_epsilon", 1e-5));
   read_attention(reader, spec);
   read_rope(reader, checkpoint, spec);
-  spec.vocab_size = reader.vocab_size();
-  spec.tied_embeddings = checkpoint.find("output.weight") == nullptr;
-  reader.require_plain_transformer(spec.n_ctx_train);
-  return spec;
-}
-
-// The tensors of a model of the Llama family. Biases and norms of heads are optional: which of them
-// a model has follows from its file.
-TensorTable llama_tensor_table(const DecoderSpec& spec) {
-  TensorTable table;
-  table.weights = std::make_unique<DecoderWeights>();
-  DecoderWeights& w = *table.weights;
-  w.blocks.resize(static_cast<size_t>(spec.n_layers));
-  const auto matrix = [&](std::string name, int64_t rows, int64_t cols, Weight& place,
-                          RowOrder order, WeightUse use = WeightUse::kProjection) {
-    table.entries.push_back({std::move(name), Shape{rows, cols}, &place, use, true, order});
-  };
-  const auto vector = [&](std::string name, int64_t size, Weight& place, bool required,
-                          RowOrder order) {
-    table.entries.push_back(
-        {std::move(name), Shape{size}, &place, WeightUse::kVector, required, order});
-  };
-  constexpr RowOrder kStored = RowOrder::kHalfSplit;
-  const RowOrder qk = spec.row_order;
-  const int64_t d_q = spec.n_heads * spec.head_dim;
-  const int64_t d_kv = spec.n_kv_heads * spec.head_dim;
-
-  matrix("token_embd.weight", spec.vocab_size, spec.d_model, w.token_embedding, kStored,
-         spec.tied_embeddings ? WeightUse::kLookupAndHead : WeightUse::kLookup);
-  for (int64_t i = 0; i < spec.n_layers; ++i) {
-    BlockWeights& b = w.blocks[i];
-    const std::string at = fmt::format("blk.{}.", i);
-    vector(at + "attn_norm.weight", spec.d_model, b.attn_norm, true, kStored);
-    matrix(at + "attn_q.weight", d_q, spec.d_model, b.wq, qk);
-    matrix(at + "attn_k.weight", d_kv, spec.d_model, b.wk, qk);
-    matrix(at + "attn_v.weight", d_kv, spec.d_model, b.wv, kStored);
-    matrix(at + "attn_output.weight", spec.d_model, d_q, b.wo, kStored);
-    vector(at + "attn_q.bias", d_q, b.bq, false, qk);
-    vector(at + "attn_k.bias", d_kv, b.bk, false, qk);
-    vector(at + "attn_v.bias", d_kv, b.bv, false, kStored);
-    vector(at + "attn_output.bias", spec.d_model, b.bo, false, kStored);
-    vector(at + "attn_q_norm.weight", spec.head_dim, b.q_norm, false, qk);
-    vector(at + "attn_k_norm.weight", spec.head_dim, b.k_norm, false, qk);
-    vector(at + "ffn_norm.weight", spec.d_model, b.ffn_norm, true, kStored);
-    matrix(at + "ffn_gate.weight", spec.d_ff, spec.d_model, b.w_gate, kStored);
-    matrix(at + "ffn_up.weight", spec.d_ff, spec.d_model, b.w_up, kStored);
-    matrix(at + "ffn_down.weight", spec.d_model, spec.d_ff, b.w_down, kStored);
-    vector(at + "ffn_gate.bias", spec.d_ff, b.b_gate, false, kStored);
-    vector(at + "ffn_up.bias", spec.d_ff, b.b_up, false, kStored);
-    vector(at + "ffn_down.bias", spec.d_model, b.b_down, false, kStored);
-  }
-  vector("output_norm.weight", spec.d_model, w.output_norm, true, kStored);
-  if (!spec.tied_embeddings)
-    matrix("output.weight", spec.vocab_size, spec.d_model, w.output, kStored, WeightUse::kHead);
-  table.consumed = {"rope_freqs.weight"};
-  return table;
 }
 
 }  // namespace limpid

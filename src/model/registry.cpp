@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "layouts/lora_adapter.h"
 #include "layouts/model_classes.h"
-#include "model/gpt2.h"
-#include "model/llama.h"
+#include "model/families.h"
 
 namespace limpid {
 namespace {
@@ -35,8 +33,8 @@ void refuse_what_is_no_model(const Checkpoint& checkpoint) {
                checkpoint.path);
 }
 
-// The family of the model, by general.architecture.
-Family family_of(const Checkpoint& checkpoint) {
+// The model's row in the table of classes, by general.architecture.
+const ModelClass& class_of(const Checkpoint& checkpoint) {
   refuse_what_is_no_model(checkpoint);
   const std::optional<std::string_view> architecture =
       checkpoint.metadata.string("general.architecture");
@@ -45,7 +43,7 @@ Family family_of(const Checkpoint& checkpoint) {
                       "is missing; the file does not name its model's architecture");
   }
   const ModelClass* model_class = find_model_class(*architecture);
-  if (model_class != nullptr) return model_class->family;
+  if (model_class != nullptr) return *model_class;
   std::vector<std::string_view> known;  // several classes in a row may share one
   for (const ModelClass& one : model_classes()) known.push_back(one.architecture);
   known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -146,43 +144,27 @@ class TensorSource {
 
 }  // namespace
 
+// The sizes and the checks are the same for all families.
 DecoderSpec read_spec(const Checkpoint& checkpoint) {
-  DecoderSpec spec = family_of(checkpoint) == Family::kGpt2 ? read_gpt2_spec(checkpoint)
-                                                            : read_llama_spec(checkpoint);
+  const ModelClass& model_class = class_of(checkpoint);
+  DecoderSpec spec;
+  spec.architecture = model_class.architecture;
+  SpecReader reader(checkpoint, spec.architecture);
+  spec.n_layers = reader.required_size("block_count", kMostLayers);
+  spec.d_model = reader.required_size("embedding_length", kLargestSize);
+  spec.d_ff = reader.required_size("feed_forward_length", kLargestSize);
+  spec.n_ctx_train = reader.required_size("context_length", kLargestSize);
+  spec.n_heads = reader.required_size("attention.head_count", kLargestSize);
+  if (model_class.family == Family::kGpt2) {
+    read_gpt2_keys(reader, spec);
+  } else {
+    read_llama_keys(reader, checkpoint, spec);
+  }
+  spec.vocab_size = reader.vocab_size();
+  spec.tied_embeddings = checkpoint.find("output.weight") == nullptr;
+  reader.require_plain_transformer(spec.n_ctx_train);
   check_vocabulary(checkpoint, spec);
   return spec;
-}
-
-namespace {
-
-// Adds the two matrices of every adapter of every projection. An adapter of a matrix of which a
-// weight takes some rows (Q of a fused QKV) shares A and takes the same rows of B.
-void add_adapters(const Checkpoint& checkpoint, TensorTable& table) {
-  const int64_t n_adapters = n_lora_adapters(checkpoint);
-  const std::vector<TensorEntry> bases = table.entries;
-  for (const TensorEntry& base : bases) {
-    for (int64_t i = 0; i < n_adapters && base.use == WeightUse::kProjection; ++i) {
-      const LoraNames names = lora_names(base.name, i);
-      const TensorView* a = checkpoint.find(names.a);
-      if (a == nullptr) continue;
-      const auto scale = checkpoint.metadata.number(lora_scale_key(i)).value_or(1.0);
-      AdapterEntry& adapter =
-          table.adapters.emplace_back(base.place, LowRankUpdate{{}, {}, static_cast<float>(scale)});
-      const int64_t rank = a->shape.rows();
-      table.entries.push_back({names.a, Shape{rank, base.shape.cols()}, &adapter.update.a});
-      table.entries.push_back({names.b, Shape{base.shape.rows(), rank}, &adapter.update.b});
-      table.entries.back().rows = base.rows;
-    }
-  }
-}
-
-}  // namespace
-
-TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec) {
-  TensorTable table = family_of(checkpoint) == Family::kGpt2 ? gpt2_tensor_table(checkpoint, spec)
-                                                             : llama_tensor_table(spec);
-  add_adapters(checkpoint, table);
-  return table;
 }
 
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,

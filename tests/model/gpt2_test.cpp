@@ -1,6 +1,4 @@
 // GPT-2: what its keys and tensors change, and what is refused by name.
-#include "model/gpt2.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
