@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/file_text.h"
 #include "base/json_file.h"
 #include "base/json_strict.h"
 #include "base/model_folder.h"
@@ -37,10 +38,6 @@ constexpr std::array<std::string_view, 11> kAttachments = {"tokenizer.json",
                                                            "chat_template.json",
                                                            "config.json",
                                                            "generation_config.json"};
-
-std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
 
 // The shards that the index names, each with the tensors that it must hold:
 //   {"model-00001-of-00002.safetensors": {"model.embed_tokens.weight", …}, …}
@@ -97,24 +94,18 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
     }();
     const size_t n_before = checkpoint.tensor_order.size();
     check_framework(path, append_safetensors(checkpoint, path));
-    size_t n_expected = 0;
+    const auto fail = [&, &file = name](const std::string& tensor, std::string_view verb,
+                                        std::string_view what) {
+      throw FormatError(index, FormatError::kNoOffset,
+                        fmt::format("weight_map.{}", printable(tensor)),
+                        fmt::format("{} {}, which {} the tensor", verb, file, what));
+    };
+    std::set<std::string> missing = tensors;
     for (size_t i = n_before; i < checkpoint.tensor_order.size(); ++i) {
       const std::string& tensor = checkpoint.tensor_order[i];
-      if (!tensors.contains(tensor)) {
-        throw FormatError(index, FormatError::kNoOffset,
-                          fmt::format("weight_map.{}", printable(tensor)),
-                          fmt::format("does not name {}, which holds the tensor", name));
-      }
-      ++n_expected;
+      if (missing.erase(tensor) == 0) fail(tensor, "does not name", "holds");
     }
-    if (n_expected == tensors.size()) continue;
-    for (const std::string& tensor : tensors) {
-      if (!checkpoint.tensors.contains(tensor)) {
-        throw FormatError(index, FormatError::kNoOffset,
-                          fmt::format("weight_map.{}", printable(tensor)),
-                          fmt::format("names {}, which does not hold the tensor", name));
-      }
-    }
+    if (!missing.empty()) fail(*missing.begin(), "names", "does not hold");
   }
 }
 

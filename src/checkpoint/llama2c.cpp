@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/key_writer.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -96,103 +97,88 @@ Header read_header(ByteReader& reader, bool legacy) {
   return header;
 }
 
-// Gives each tensor its bytes. The files store no names and no offsets, only matrices in a fixed
-// order, so a reader must place them in exactly that order.
-class Placer {
- public:
-  Placer(ByteReader& reader, Checkpoint& checkpoint) : reader_(reader), checkpoint_(checkpoint) {}
-
-  // The next tensor. The reader moves past its bytes.
-  void place(const std::string& name, Shape shape) {
-    const std::string_view bytes = reader_.take(tensor_bytes(DType::kF32, shape), name);
-    const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
-    checkpoint_.tensors.emplace(name, TensorView{DType::kF32, shape, data});
-    checkpoint_.tensor_order.push_back(name);
+// A tensor of the file. `{}` in its name stands for every layer: the files have wq of layer 0, 1,
+// 2, …, then wk of all layers, and so on.
+struct Stored {
+  std::string_view name;
+  Shape shape;
+  int64_t n_copies(const Header& header) const {
+    return name.starts_with("blk.") ? header.n_layers : 1;
   }
-
-  // The same matrix of all layers: both formats store wq of layer 0, 1, 2, …, then wk, and so on.
-  void place_layers(const char* suffix, int64_t n_layers, Shape shape) {
-    for (int64_t i = 0; i < n_layers; ++i) place(fmt::format("blk.{}.{}", i, suffix), shape);
-  }
-
- private:
-  ByteReader& reader_;
-  Checkpoint& checkpoint_;
 };
 
-void place_attention(Placer& placer, const Header& header) {
-  const int64_t d = header.d_model;
-  placer.place_layers("attn_q.weight", header.n_layers, {d, d});
-  placer.place_layers("attn_k.weight", header.n_layers, {header.d_kv(), d});
-  placer.place_layers("attn_v.weight", header.n_layers, {header.d_kv(), d});
-  placer.place_layers("attn_output.weight", header.n_layers, {d, d});
-}
+// The tables of rotary angles (cos and sin). They are skipped: Limpid computes the angles.
+constexpr std::string_view kTables = "freq_cis";
 
-void place_feed_forward(Placer& placer, const Header& header) {
+// All tensors, in their order. The files store no names and no offsets, so a reader must know it.
+// The legacy order is that of the computation; version 1 has all norms first, and no tables.
+std::vector<Stored> stored_tensors(const Header& header, bool legacy) {
   const int64_t d = header.d_model;
-  placer.place_layers("ffn_gate.weight", header.n_layers, {header.d_ff, d});  // w1
-  placer.place_layers("ffn_down.weight", header.n_layers, {d, header.d_ff});  // w2
-  placer.place_layers("ffn_up.weight", header.n_layers, {header.d_ff, d});    // w3
-}
-
-// The legacy order is that of the computation. Its two tables of rotary angles (cos and sin, each
-// seq_len * head_dim / 2 floats) are skipped: Limpid computes the angles.
-void place_legacy(Placer& placer, const Header& header, ByteReader& reader) {
-  const int64_t d = header.d_model;
-  placer.place("token_embd.weight", {header.vocab_size, d});
-  placer.place_layers("attn_norm.weight", header.n_layers, {d});
-  place_attention(placer, header);
-  placer.place_layers("ffn_norm.weight", header.n_layers, {d});
-  place_feed_forward(placer, header);
-  placer.place("output_norm.weight", {d});
-  const auto table = static_cast<uint64_t>(header.seq_len * header.head_dim() / 2) * 4;
-  reader.take(table, "freq_cis_real");
-  reader.take(table, "freq_cis_imag");
-  if (!header.tied) placer.place("output.weight", {header.vocab_size, d});
-}
-
-// Version 1 stores all norms first, and no tables.
-void place_v1(Placer& placer, const Header& header) {
-  const int64_t d = header.d_model;
-  placer.place_layers("attn_norm.weight", header.n_layers, {d});
-  placer.place_layers("ffn_norm.weight", header.n_layers, {d});
-  placer.place("output_norm.weight", {d});
-  placer.place("token_embd.weight", {header.vocab_size, d});
-  place_attention(placer, header);
-  place_feed_forward(placer, header);
-  if (!header.tied) placer.place("output.weight", {header.vocab_size, d});
+  const Stored embedding{"token_embd.weight", {header.vocab_size, d}};
+  const Stored attn_norm{"blk.{}.attn_norm.weight", {d}};
+  const Stored ffn_norm{"blk.{}.ffn_norm.weight", {d}};
+  const Stored output_norm{"output_norm.weight", {d}};
+  const Stored matrices[] = {
+      {"blk.{}.attn_q.weight", {d, d}},
+      {"blk.{}.attn_k.weight", {header.d_kv(), d}},
+      {"blk.{}.attn_v.weight", {header.d_kv(), d}},
+      {"blk.{}.attn_output.weight", {d, d}},
+      {"blk.{}.ffn_gate.weight", {header.d_ff, d}},  // w1
+      {"blk.{}.ffn_down.weight", {d, header.d_ff}},  // w2
+      {"blk.{}.ffn_up.weight", {header.d_ff, d}},    // w3
+  };
+  std::vector<Stored> order = {attn_norm, ffn_norm, output_norm, embedding};
+  if (legacy) order = {embedding, attn_norm};
+  order.insert(order.end(), matrices, matrices + 4);
+  if (legacy) order.push_back(ffn_norm);
+  order.insert(order.end(), matrices + 4, std::end(matrices));
+  if (legacy) {
+    const Shape table{header.seq_len, header.head_dim() / 2};
+    order.insert(order.end(), {output_norm, {"freq_cis_real", table}, {"freq_cis_imag", table}});
+  }
+  if (!header.tied) order.push_back({"output.weight", {header.vocab_size, d}});
+  return order;
 }
 
 // The size that the header implies. The formats have no other check against a truncated file, and a
-// wrong guess at the format fails here too. A layer has two norms (2 d), wq and wo (2 d^2), wk and
-// wv (2 d_kv d), and three feed-forward matrices (3 d d_ff).
-uint64_t expected_size(const Header& header, bool legacy) {
-  const int64_t d = header.d_model;
-  const int64_t layer = 2 * d + 2 * d * d + 2 * header.d_kv() * d + 3 * d * header.d_ff;
-  const int64_t embeddings = (header.tied ? 1 : 2) * header.vocab_size * d;
-  const int64_t tables = legacy ? header.seq_len * header.head_dim() : 0;
-  const int64_t floats = embeddings + header.n_layers * layer + d + tables;
+// wrong guess at the format fails here too.
+uint64_t expected_size(const Header& header, const std::vector<Stored>& tensors, bool legacy) {
+  int64_t floats = 0;
+  for (const Stored& tensor : tensors)
+    floats += tensor.shape.n_elements() * tensor.n_copies(header);
   return (legacy ? 28 : kV1HeaderBytes) + 4 * static_cast<uint64_t>(floats);
+}
+
+// Gives each tensor its bytes. The reader moves past them.
+void place(const Header& header, const std::vector<Stored>& tensors, ByteReader& reader,
+           Checkpoint& checkpoint) {
+  for (const Stored& tensor : tensors) {
+    for (int64_t i = 0; i < tensor.n_copies(header); ++i) {
+      const std::string name = fmt::format(fmt::runtime(tensor.name), i);
+      const std::string_view bytes = reader.take(tensor_bytes(DType::kF32, tensor.shape), name);
+      if (name.starts_with(kTables)) continue;
+      const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
+      checkpoint.tensors.emplace(name, TensorView{DType::kF32, tensor.shape, data});
+      checkpoint.tensor_order.push_back(name);
+    }
+  }
 }
 
 // The keys that a GGUF file of this model would have.
 void set_metadata(Metadata& metadata, const Header& header) {
-  const auto set_u32 = [&](const char* key, int64_t value) { metadata.set(key, {value, "u32"}); };
-  const auto set_f32 = [&](const char* key, float value) {
-    metadata.set(key, {double{value}, "f32"});
-  };
   metadata.set("general.architecture", {std::string("llama"), "string"});
-  set_u32("llama.context_length", header.seq_len);
-  set_u32("llama.embedding_length", header.d_model);
-  set_u32("llama.block_count", header.n_layers);
-  set_u32("llama.feed_forward_length", header.d_ff);
-  set_u32("llama.vocab_size", header.vocab_size);
-  set_u32("llama.rope.dimension_count", header.head_dim());
-  set_u32("llama.attention.head_count", header.n_heads);
-  set_u32("llama.attention.head_count_kv", header.n_kv_heads);
+  KeyWriter keys(metadata, "llama.");
+  keys.integer("context_length", header.seq_len);
+  keys.integer("embedding_length", header.d_model);
+  keys.integer("block_count", header.n_layers);
+  keys.integer("feed_forward_length", header.d_ff);
+  keys.integer("vocab_size", header.vocab_size);
+  keys.integer("rope.dimension_count", header.head_dim());
+  keys.integer("attention.head_count", header.n_heads);
+  keys.integer("attention.head_count_kv", header.n_kv_heads);
   // llama2.c's code has these as constants; its files do not store them.
-  set_f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-  set_f32("llama.rope.freq_base", 10000.0f);
+  keys.number("attention.layer_norm_rms_epsilon", 1e-5f);
+  keys.number("rope.freq_base", 10000.0f);
 }
 
 // Reads the magic number and the version, up to the seven sizes. Returns true for a legacy file.
@@ -249,7 +235,8 @@ Checkpoint parse_llama2c(const std::string& path, std::span<const std::byte> byt
       reader.fail(start, "header.shared_classifier", fmt::format("{}, must be 0 or 1", shared));
     header.tied = shared == 1;
   }
-  const uint64_t expected = expected_size(header, legacy);
+  const std::vector<Stored> tensors = stored_tensors(header, legacy);
+  const uint64_t expected = expected_size(header, tensors, legacy);
   if (expected != bytes.size()) {
     reader.fail(reader.offset(), "weights",
                 fmt::format("the header asks for a file of {} bytes, this one has {}{}", expected,
@@ -259,13 +246,8 @@ Checkpoint parse_llama2c(const std::string& path, std::span<const std::byte> byt
   checkpoint.path = path;
   checkpoint.format = legacy ? "llama2c legacy" : "llama2c v1";
   set_metadata(checkpoint.metadata, header);
-  Placer placer(reader, checkpoint);
-  if (legacy) {
-    place_legacy(placer, header, reader);
-  } else {
-    reader.seek(kV1HeaderBytes, "header");
-    place_v1(placer, header);
-  }
+  if (!legacy) reader.seek(kV1HeaderBytes, "header");
+  place(header, tensors, reader, checkpoint);
   return checkpoint;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/key_writer.h"
 #include "checkpoint/llama2c.h"
 
 namespace limpid {
@@ -86,16 +87,17 @@ void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte>
                     "tokenizer?",
                     reader.remaining(), vocab_size));
   }
-  metadata.set("tokenizer.ggml.model", {std::string("llama"), "string"});
+  KeyWriter keys(metadata, "tokenizer.ggml.");
+  keys.string("model", "llama");
   metadata.set("tokenizer.ggml.tokens", {std::move(tokens), "array of string"});
   metadata.set("tokenizer.ggml.scores", {std::move(scores), "array of f32"});
   metadata.set("tokenizer.ggml.token_type", {std::move(types), "array of i32"});
-  metadata.set("tokenizer.ggml.unknown_token_id", {int64_t{0}, "u32"});
-  metadata.set("tokenizer.ggml.bos_token_id", {int64_t{1}, "u32"});
-  metadata.set("tokenizer.ggml.eos_token_id", {int64_t{2}, "u32"});
-  metadata.set("tokenizer.ggml.add_bos_token", {true, "bool"});
-  metadata.set("tokenizer.ggml.add_eos_token", {false, "bool"});
-  metadata.set("tokenizer.ggml.add_space_prefix", {true, "bool"});
+  keys.integer("unknown_token_id", 0);
+  keys.integer("bos_token_id", 1);
+  keys.integer("eos_token_id", 2);
+  keys.flag("add_bos_token", true);
+  keys.flag("add_eos_token", false);
+  keys.flag("add_space_prefix", true);
 }
 
 }  // namespace limpid

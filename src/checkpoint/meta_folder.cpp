@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_text.h"
 #include "base/model_folder.h"
 #include "checkpoint/json_metadata.h"
 #include "checkpoint/torch_checkpoint.h"
@@ -175,17 +176,11 @@ class ShardJoiner {
       Tensor storage;
       const TensorView part = shard->read(name, storage);
       if (part.n_bytes() == 0) continue;
-      if (join == Join::kRows) {
-        std::memcpy(whole.data() + offset, part.data, part.n_bytes());
-        offset += part.n_bytes();
-        leave_file(*shard, {part.data, part.n_bytes()});
-        continue;
-      }
       for (int64_t row = 0; row < part.shape[0]; ++row) {
         std::memcpy(whole.data() + static_cast<uint64_t>(row) * row_bytes + offset, part.row(row),
                     part.row_bytes());
       }
-      offset += part.row_bytes();
+      offset += join == Join::kRows ? part.n_bytes() : part.row_bytes();
       leave_file(*shard, {part.data, part.n_bytes()});
     }
     return whole;
@@ -194,10 +189,6 @@ class ShardJoiner {
   std::vector<std::shared_ptr<const Checkpoint>> shards_;
   std::optional<int64_t> d_model_;
 };
-
-std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
 
 }  // namespace
 

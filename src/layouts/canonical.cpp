@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/mapped_file.h"
+#include "base/file_text.h"
 #include "checkpoint/json_metadata.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
@@ -38,8 +38,7 @@ void add_configuration(Checkpoint& checkpoint, const std::string& config) {
   if (config.starts_with('{'))
     return add_json("OpenOptions::config", config, prefix, checkpoint.metadata);
   const auto file = MappedFile::open(config);
-  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
-  add_json(config, text, prefix, checkpoint.metadata);
+  add_json(config, text_of(*file), prefix, checkpoint.metadata);
 }
 
 }  // namespace limpid

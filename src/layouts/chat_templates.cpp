@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/file_text.h"
 #include "base/json_file.h"
 #include "base/json_strict.h"
 #include "checkpoint/byte_reader.h"
@@ -13,10 +14,10 @@ namespace {
 
 constexpr uint64_t kLongestTemplate = uint64_t{16} << 20;
 
-std::string_view text_of(const MappedFile& file) {
+std::string_view bounded_text(const MappedFile& file) {
   if (file.size() > kLongestTemplate)
     throw FormatError(file.path(), FormatError::kNoOffset, "file", "is too large");
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  return text_of(file);
 }
 
 // The template named "default" is the template without a name.
@@ -28,7 +29,7 @@ void set_template(std::string_view name, std::string_view source, Metadata& cano
 
 // Reads the key `chat_template`: a string, or a list of {"name": …, "template": …}.
 void read_template_entry(const MappedFile& file, Metadata& canonical) {
-  const JsonFile json(file.path(), text_of(file));
+  const JsonFile json(file.path(), bounded_text(file));
   refuse_duplicate_keys(json);
   const auto entry = json.root().find("chat_template");
   if (!entry) return;
@@ -51,7 +52,7 @@ void set_chat_templates(
   }
   const auto file = files.find("chat_template.jinja");
   if (file == files.end()) return;
-  const std::string_view source = text_of(*file->second);
+  const std::string_view source = bounded_text(*file->second);
   if (!is_clean_utf8(source))
     throw FormatError(file->second->path(), FormatError::kNoOffset, "file", "is not UTF-8");
   set_template("default", source, canonical);

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "checkpoint/key_writer.h"
+
 namespace limpid {
 namespace {
 
@@ -21,20 +23,15 @@ constexpr std::array kActivations = {
     Activation{"silu", "silu"},           Activation{"swish", "silu"},
 };
 
-std::optional<int64_t> read_size(SpecReader& config, std::string_view name, int64_t largest) {
-  const int64_t value = config.size_or(name, 0, largest);  // a stated 0 is refused
-  return value == 0 ? std::nullopt : std::optional(value);
-}
-
-// Reads a size that has several names. Throws FormatError when two of the names are present with
-// different values.
-std::optional<int64_t> read_size(SpecReader& config, std::initializer_list<std::string_view> names,
-                                 int64_t largest) {
+// Reads the context, which has several names. Throws FormatError when two of the names are present
+// with different values.
+std::optional<int64_t> read_context(SpecReader& config) {
+  constexpr std::array<std::string_view, 3> kNames = {"n_positions", "n_ctx", "block_size"};
   std::optional<int64_t> found;
-  for (const std::string_view name : names) {
-    const std::optional<int64_t> value = read_size(config, name, largest);
+  for (const std::string_view name : kNames) {
+    const std::optional<int64_t> value = config.size(name, kLargestSize);
     if (value && found && *value != *found)
-      config.fail(name, fmt::format("is {}, but {} is {}", *value, *names.begin(), *found));
+      config.fail(name, fmt::format("is {}, but {} is {}", *value, kNames[0], *found));
     if (value) found = value;
   }
   return found;
@@ -51,12 +48,12 @@ std::optional<std::string> gpt2_activation(std::string_view name) {
 
 Gpt2Config read_gpt2_config(SpecReader& config) {
   Gpt2Config read;
-  read.n_layers = read_size(config, "n_layer", kMostLayers);
-  read.n_heads = read_size(config, "n_head", kLargestSize);
-  read.d_model = read_size(config, "n_embd", kLargestSize);
-  read.d_ff = read_size(config, "n_inner", kLargestSize);
-  read.n_ctx = read_size(config, {"n_positions", "n_ctx", "block_size"}, kLargestSize);
-  read.vocab_size = read_size(config, "vocab_size", kLargestSize);
+  read.n_layers = config.size("n_layer", kMostLayers);
+  read.n_heads = config.size("n_head", kLargestSize);
+  read.d_model = config.size("n_embd", kLargestSize);
+  read.d_ff = config.size("n_inner", kLargestSize);
+  read.n_ctx = read_context(config);
+  read.vocab_size = config.size("vocab_size", kLargestSize);
   const std::string activation = config.string_or("activation_function", "");
   if (!activation.empty()) {
     read.activation = gpt2_activation(activation);
@@ -78,29 +75,46 @@ Gpt2Config read_gpt2_config(SpecReader& config) {
   return read;
 }
 
+OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model_class,
+                                     Metadata& canonical) {
+  Gpt2Config read = read_gpt2_config(config);
+  for (const auto& [name, size] :
+       {std::pair{"n_layer", read.n_layers}, std::pair{"n_head", read.n_heads},
+        std::pair{"n_embd", read.d_model}, std::pair{"n_positions", read.n_ctx},
+        std::pair{"vocab_size", read.vocab_size}}) {
+    if (!size) config.fail(name, "is missing; the model cannot be run without it");
+  }
+  if (read.has_biases) config.refuse("bias", "is not a key of GPT-2 in transformers");
+  if (!read.activation) read.activation = "gelu_tanh";
+  if (!read.d_ff) read.d_ff = 4 * *read.d_model;
+  ignore_summary(config);
+  set_gpt2_keys(read, canonical);
+  return {.tied = read.tied.value_or(model_class.tied)};
+}
+
+void ignore_summary(SpecReader& config) {
+  for (const char* name : {"summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+                           "summary_type", "summary_use_proj"}) {
+    config.ignore(name);
+  }
+}
+
 void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical) {
-  const auto size = [&](const char* name, int64_t value) {
-    canonical.set(std::string("gpt2.") + name, {value, "u32"});
-  };
-  // The types are those that GGUF writers use, so that both layouts hold the same value.
-  const auto number = [&](const char* name, double value) {
-    canonical.set(std::string("gpt2.") + name, {double{static_cast<float>(value)}, "f32"});
-  };
   canonical.set("general.architecture", {std::string("gpt2"), "string"});
-  size("block_count", config.n_layers.value());
-  size("context_length", config.n_ctx.value());
-  size("embedding_length", config.d_model.value());
-  size("feed_forward_length", config.d_ff.value());
-  size("vocab_size", config.vocab_size.value());
-  size("attention.head_count", config.n_heads.value());
-  number("attention.layer_norm_epsilon", config.norm_eps);
+  KeyWriter keys(canonical, "gpt2.");
+  keys.integer("block_count", config.n_layers.value());
+  keys.integer("context_length", config.n_ctx.value());
+  keys.integer("embedding_length", config.d_model.value());
+  keys.integer("feed_forward_length", config.d_ff.value());
+  keys.integer("vocab_size", config.vocab_size.value());
+  keys.integer("attention.head_count", config.n_heads.value());
+  keys.number("attention.layer_norm_epsilon", config.norm_eps);
   // Limpid's own keys are written only when they differ from the default. Other readers can then
   // open the remaining files.
   const std::string& activation = config.activation.value();
-  if (activation != "gelu_tanh") canonical.set("gpt2.hidden_activation", {activation, "string"});
-  if (!config.scale_by_head_dim) number("attention.scale", 1);
-  if (config.scale_by_inverse_layer)
-    canonical.set("gpt2.attention.scale_by_inverse_layer", {true, "bool"});
+  if (activation != "gelu_tanh") keys.string("hidden_activation", activation);
+  if (!config.scale_by_head_dim) keys.number("attention.scale", 1);
+  if (config.scale_by_inverse_layer) keys.flag("attention.scale_by_inverse_layer", true);
 }
 
 }  // namespace limpid

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "checkpoint/metadata.h"
+#include "layouts/model_classes.h"
 #include "layouts/spec_reader.h"
 
 namespace limpid {
@@ -14,7 +15,7 @@ namespace limpid {
 // The values that a configuration states. A value that the configuration does not state is absent.
 struct Gpt2Config {
   std::optional<int64_t> n_layers, n_heads, d_model, d_ff, n_ctx, vocab_size;
-  std::optional<std::string> activation;  // a value of hidden_activation (model/gpt2.h)
+  std::optional<std::string> activation;  // a value of hidden_activation (model/families.h)
   std::optional<bool> tied;
   std::optional<bool> has_biases;
   double norm_eps = 1e-5;
@@ -31,9 +32,18 @@ struct Gpt2Config {
 // contradictory keys.
 Gpt2Config read_gpt2_config(SpecReader& config);
 
+// Marks the keys of classification heads as read. A causal language model does not use them.
+void ignore_summary(SpecReader& config);
+
 // Maps a function's name in torch or transformers ("gelu_new", "gelu", …) to a value of
 // hidden_activation. Returns nothing for an unknown name.
 std::optional<std::string> gpt2_activation(std::string_view name);
+
+// Reads config.json of GPT2LMHeadModel, with the defaults of transformers: gelu_new, tied
+// embeddings, and a feed-forward width of four times d_model. The tensor names are in
+// kGpt2Conv1dNames.
+OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model_class,
+                                     Metadata& canonical);
 
 // Sets general.architecture and gpt2.*. All sizes of `config` must be present.
 void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical);

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
+#include "layouts/gpt2_config.h"
 #include "layouts/gpt2_names.h"
 #include "layouts/hugging_face_defaults.h"
-#include "layouts/hugging_face_gpt2.h"
 #include "layouts/hugging_face_llama.h"
 #include "layouts/spec_reader.h"
 #include "layouts/tied_head.h"
@@ -84,26 +84,16 @@ void read_bookkeeping(SpecReader& config) {
 // Quantised safetensors (GPTQ, AWQ, …) keep packed integers under the usual tensor names. Reading
 // them as plain matrices would give nonsense, so the configuration is checked first.
 void refuse_quantized(const Checkpoint& given) {
-  constexpr std::string_view kBeginnings[] = {"config.quantization_config.",
-                                              "config.compression_config."};
-  for (const std::string_view beginning : kBeginnings) {
+  for (const std::string key : {"config.quantization_config", "config.compression_config"}) {
     const auto& all = given.metadata.all();
-    const auto at = all.lower_bound(beginning);
-    if (at == all.end() || !at->first.starts_with(beginning)) continue;
-    const std::string_view* method = nullptr;
-    const auto name = given.metadata.find(std::string(beginning) + "quant_method");
-    std::string_view found;
-    if (name != nullptr) {
-      if (const auto* text = std::get_if<std::string>(&name->value)) {
-        found = *text;
-        method = &found;
-      }
-    }
+    const auto at = all.lower_bound(key + ".");
+    if (at == all.end() || !at->first.starts_with(key + ".")) continue;
+    const MetadataValue* method = given.metadata.find(key + ".quant_method");
+    const auto* name = method == nullptr ? nullptr : std::get_if<std::string>(&method->value);
     throw UnsupportedError(fmt::format(
         "{}: {} says that the weights are quantised{}; only F32, F16 and BF16 are read from "
         "safetensors: use the unquantised model or a GGUF file",
-        given.path, beginning.substr(0, beginning.size() - 1),
-        method == nullptr ? std::string() : fmt::format(" ({})", printable(*method))));
+        given.path, key, name == nullptr ? "" : fmt::format(" ({})", printable(*name))));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
+#include "checkpoint/key_writer.h"
 #include "layouts/hugging_face_rope.h"
 
 namespace limpid {
@@ -13,23 +14,16 @@ namespace {
 constexpr std::array kRules = {
     NameRule{"model.embed_tokens.weight", "token_embd.weight"},
     NameRule{"model.layers.{}.input_layernorm.weight", "blk.{}.attn_norm.weight"},
-    NameRule{"model.layers.{}.self_attn.q_proj.weight", "blk.{}.attn_q.weight"},
-    NameRule{"model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight"},
-    NameRule{"model.layers.{}.self_attn.v_proj.weight", "blk.{}.attn_v.weight"},
-    NameRule{"model.layers.{}.self_attn.o_proj.weight", "blk.{}.attn_output.weight"},
-    NameRule{"model.layers.{}.self_attn.q_proj.bias", "blk.{}.attn_q.bias"},
-    NameRule{"model.layers.{}.self_attn.k_proj.bias", "blk.{}.attn_k.bias"},
-    NameRule{"model.layers.{}.self_attn.v_proj.bias", "blk.{}.attn_v.bias"},
-    NameRule{"model.layers.{}.self_attn.o_proj.bias", "blk.{}.attn_output.bias"},
+    NameRule{"model.layers.{}.self_attn.q_proj.*", "blk.{}.attn_q.*"},
+    NameRule{"model.layers.{}.self_attn.k_proj.*", "blk.{}.attn_k.*"},
+    NameRule{"model.layers.{}.self_attn.v_proj.*", "blk.{}.attn_v.*"},
+    NameRule{"model.layers.{}.self_attn.o_proj.*", "blk.{}.attn_output.*"},
     NameRule{"model.layers.{}.self_attn.q_norm.weight", "blk.{}.attn_q_norm.weight"},
     NameRule{"model.layers.{}.self_attn.k_norm.weight", "blk.{}.attn_k_norm.weight"},
     NameRule{"model.layers.{}.post_attention_layernorm.weight", "blk.{}.ffn_norm.weight"},
-    NameRule{"model.layers.{}.mlp.gate_proj.weight", "blk.{}.ffn_gate.weight"},
-    NameRule{"model.layers.{}.mlp.up_proj.weight", "blk.{}.ffn_up.weight"},
-    NameRule{"model.layers.{}.mlp.down_proj.weight", "blk.{}.ffn_down.weight"},
-    NameRule{"model.layers.{}.mlp.gate_proj.bias", "blk.{}.ffn_gate.bias"},
-    NameRule{"model.layers.{}.mlp.up_proj.bias", "blk.{}.ffn_up.bias"},
-    NameRule{"model.layers.{}.mlp.down_proj.bias", "blk.{}.ffn_down.bias"},
+    NameRule{"model.layers.{}.mlp.gate_proj.*", "blk.{}.ffn_gate.*"},
+    NameRule{"model.layers.{}.mlp.up_proj.*", "blk.{}.ffn_up.*"},
+    NameRule{"model.layers.{}.mlp.down_proj.*", "blk.{}.ffn_down.*"},
     NameRule{"model.norm.weight", "output_norm.weight"},
     NameRule{"lm_head.weight", "output.weight"},
 };
@@ -37,24 +31,6 @@ constexpr std::array kRules = {
 // the configuration.
 constexpr std::array<std::string_view, 2> kLeft = {"model.layers.{}.self_attn.rotary_emb.inv_freq",
                                                    "model.rotary_emb.inv_freq"};
-
-// Sets keys with the types that GGUF writers use, so that both layouts hold the same value.
-class Keys {
- public:
-  Keys(Metadata& metadata, std::string_view architecture)
-      : metadata_(metadata), prefix_(std::string(architecture) + ".") {}
-  void size(std::string_view name, int64_t value) { set(name, {value, "u32"}); }
-  void number(std::string_view name, double value) {
-    set(name, {double{static_cast<float>(value)}, "f32"});
-  }
-
- private:
-  void set(std::string_view name, MetadataValue value) {
-    metadata_.set(prefix_ + std::string(name), std::move(value));
-  }
-  Metadata& metadata_;
-  std::string prefix_;
-};
 
 // The JSON reader lists keys whose value is null under "(null)". A null differs from an absent key:
 // transformers uses the class's default only for an absent key.
@@ -145,21 +121,21 @@ constinit const NameTable kHuggingFaceLlamaNames{kRules, kLeft, {}};
 
 OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& model_class,
                                       Metadata& canonical) {
-  Keys keys(canonical, model_class.architecture);
+  KeyWriter keys(canonical, fmt::format("{}.", model_class.architecture));
   const int64_t d_model = config.required_size("hidden_size", kLargestSize);
   const int64_t n_layers = config.required_size("num_hidden_layers", kMostLayers);
   const int64_t n_heads = config.required_size("num_attention_heads", kLargestSize);
   const int64_t n_ctx = config.required_size("max_position_embeddings", kLargestSize);
   const int64_t head_dim = read_head_dim(config, model_class, d_model, n_heads);
-  keys.size("block_count", n_layers);
-  keys.size("context_length", n_ctx);
-  keys.size("embedding_length", d_model);
-  keys.size("feed_forward_length", config.required_size("intermediate_size", kLargestSize));
-  keys.size("vocab_size", config.required_size("vocab_size", kLargestSize));
-  keys.size("attention.head_count", n_heads);
-  keys.size("attention.head_count_kv", read_kv_heads(config, model_class, n_heads));
-  keys.size("attention.key_length", head_dim);
-  keys.size("attention.value_length", head_dim);
+  keys.integer("block_count", n_layers);
+  keys.integer("context_length", n_ctx);
+  keys.integer("embedding_length", d_model);
+  keys.integer("feed_forward_length", config.required_size("intermediate_size", kLargestSize));
+  keys.integer("vocab_size", config.required_size("vocab_size", kLargestSize));
+  keys.integer("attention.head_count", n_heads);
+  keys.integer("attention.head_count_kv", read_kv_heads(config, model_class, n_heads));
+  keys.integer("attention.key_length", head_dim);
+  keys.integer("attention.value_length", head_dim);
   keys.number("attention.layer_norm_rms_epsilon",
               config.positive_or("rms_norm_eps", model_class.norm_eps));
   const bool has_rope_base =
@@ -167,7 +143,7 @@ OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& mode
   if (model_class.requires_rope_base && !has_rope_base)
     config.fail("rope_theta", "is missing; the model cannot be run without it");
   const HuggingFaceRope rope = read_hugging_face_rope(config, head_dim, n_ctx);
-  keys.size("rope.dimension_count", rope.n_rot);
+  keys.integer("rope.dimension_count", rope.n_rot);
   keys.number("rope.freq_base", rope.base);
   if (rope.scaling.kind != RopeScalingKind::kNone)
     set_rope_scaling_keys(canonical, model_class.architecture, rope.scaling);

@@ -13,11 +13,15 @@ const NameTable& meta_name_table();
 // True if the tensors have Meta's names.
 bool has_meta_names(const Checkpoint& checkpoint);
 
-// Returns the checkpoint with the keys and names of GGUF's architecture `llama`. The parameters
-// come from params.json (metadata below `params.` or `params.model.`) or from the file itself
-// (`state.model_args.`, `state.params.`, `state.args.`). docs/formats/torch.md lists the parameters
-// and their defaults. Throws UnsupportedError naming an unknown parameter or tensor, FormatError
-// for a missing parameter or one that contradicts the tensors.
+// Translates the parameters to the keys of GGUF's architecture `llama`. They come from params.json
+// (metadata below `params.` or `params.model.`) or from the file itself (`state.model_args.`,
+// `state.params.`, `state.args.`). docs/formats/torch.md lists the parameters and their defaults.
+// The tensors, if there are any, have our names. Throws UnsupportedError naming an unknown
+// parameter, FormatError for a missing one or one that contradicts the tensors.
+Metadata read_meta_params(const Checkpoint& checkpoint);
+
+// Returns the checkpoint with these keys and with our tensor names. Throws the errors of
+// read_meta_params, and UnsupportedError for an unknown tensor.
 Checkpoint meta_to_canonical(Checkpoint checkpoint);
 
 // The number of rows of w1 and w3, as Meta's code computes it: multiple_of * ceil(int(multiplier *

@@ -32,25 +32,55 @@ bool is_left(const NameTable& table, std::string_view name, const Shape& shape) 
          });
 }
 
+// What the holes of a pattern stand for in a name.
+struct Holes {
+  int64_t block;
+  std::string_view part;  // of `*`: "weight" or "bias"
+};
+
+std::optional<Holes> match_pattern(std::string_view pattern, std::string_view name) {
+  std::string_view part;
+  if (pattern.ends_with('*')) {
+    pattern.remove_suffix(1);
+    part = name.ends_with("bias") ? "bias" : "weight";
+    if (!name.ends_with(part)) return std::nullopt;
+    name.remove_suffix(part.size());
+  }
+  const std::optional<int64_t> block = match_name(pattern, name);
+  return block ? std::optional(Holes{*block, part}) : std::nullopt;
+}
+
+std::string fill(std::string_view pattern, const Holes& holes) {
+  std::string name(pattern);
+  if (name.ends_with('*')) name.replace(name.size() - 1, 1, holes.part);
+  const size_t hole = name.find(kBlock);
+  if (hole != std::string::npos) name.replace(hole, kBlock.size(), std::to_string(holes.block));
+  return name;
+}
+
+TensorTransform transform_of(const NameRule& rule, const Holes& holes) {
+  return holes.part == "bias" ? TensorTransform::kAsStored : rule.transform;
+}
+
 struct Match {
-  const NameRule* rule =
-      nullptr;  // null: no rule matches; the tensor may still be a known unused one
-  std::string ours;
-  bool unused = false;
+  bool known = false;
+  std::string ours;  // empty: a tensor that the model does not use
+  TensorTransform transform = TensorTransform::kAsStored;
 };
 
 // Tries all rules, then the unused names, then the same without each optional prefix. The recursion
 // removes several prefixes: "_orig_mod.module.transformer.h.0…".
 Match find_match(const NameTable& table, std::string_view name, const Shape& shape) {
   for (const NameRule& rule : table.rules) {
-    if (const auto block = match_name(rule.theirs, name))
-      return {&rule, name_of_block(rule.ours, *block), false};
+    if (const auto holes = match_pattern(rule.theirs, name))
+      return {true, fill(rule.ours, *holes), transform_of(rule, *holes)};
   }
-  if (is_left(table, name, shape)) return {nullptr, {}, true};
-  for (const std::string_view prefix : table.optional_prefixes) {
+  if (is_left(table, name, shape)) return {.known = true};
+  for (const auto& [prefix, stands_for] : table.optional_prefixes) {
     if (!name.starts_with(prefix)) continue;
-    Match match = find_match(table, name.substr(prefix.size()), shape);
-    if (match.rule != nullptr || match.unused) return match;
+    Match match =
+        find_match(table, fmt::format("{}{}", stands_for, name.substr(prefix.size())), shape);
+    if (match.known) return match;
   }
   return {};
 }
@@ -144,29 +174,12 @@ std::optional<int64_t> match_name(std::string_view pattern, std::string_view nam
   return block;
 }
 
-std::string name_of_block(std::string_view pattern, int64_t block) {
-  std::string name(pattern);
-  const size_t hole = name.find(kBlock);
-  if (hole != std::string::npos) name.replace(hole, kBlock.size(), std::to_string(block));
-  return name;
-}
-
-namespace {
-
-// Returns the first rule for our name, which is the one used for writing.
-const NameRule* rule_of(const NameTable& table, std::string_view ours) {
-  for (const NameRule& rule : table.rules) {
-    if (match_name(rule.ours, ours)) return &rule;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
+// The first rule for our name is the one used for writing.
 std::optional<std::string> their_name(const NameTable& table, std::string_view ours) {
-  const NameRule* rule = rule_of(table, ours);
-  if (rule == nullptr) return std::nullopt;
-  return name_of_block(rule->theirs, *match_name(rule->ours, ours));
+  for (const NameRule& rule : table.rules) {
+    if (const auto holes = match_pattern(rule.ours, ours)) return fill(rule.theirs, *holes);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> our_name(const NameTable& table, std::string_view theirs) {
@@ -182,22 +195,22 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
   result.tensor_order.clear();
   result.derived.clear();
   for (const std::string& name : source->tensor_order) {
-    const Match match = find_match(table, name, source->find(name)->shape);
-    if (match.unused) {
+    const TensorView& tensor = *source->find(name);
+    const Match match = find_match(table, name, tensor.shape);
+    if (!match.known) {
+      throw UnsupportedError(fmt::format("{}: unknown tensor {} {}, which may change the result",
+                                         source->path, name, tensor.to_string()));
+    }
+    if (match.ours.empty()) {
       result.unused_tensors.push_back(name);
       continue;
-    }
-    if (match.rule == nullptr) {
-      throw UnsupportedError(fmt::format("{}: unknown tensor {} {}, which may change the result",
-                                         source->path, name, source->find(name)->to_string()));
     }
     if (result.tensors.contains(match.ours)) {
       throw FormatError(source->path, FormatError::kNoOffset, name,
                         fmt::format("is a second {}", match.ours));
     }
     result.tensor_order.push_back(match.ours);
-    if (match.rule->transform == TensorTransform::kTransposed) {
-      const TensorView& tensor = *source->find(name);
+    if (match.transform == TensorTransform::kTransposed) {
       if (tensor.shape.rank() != 2 || is_quantized(tensor.dtype)) {
         throw FormatError(source->path, FormatError::kNoOffset, name,
                           fmt::format("is {}, expected a matrix of floats", tensor.to_string()));
@@ -205,8 +218,8 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
       promise_transpose(source, name, match.ours, result);
       continue;
     }
-    result.tensors[match.ours] = *source->find(name);
-    if (match.rule->transform == TensorTransform::kFirstOfOne)
+    result.tensors[match.ours] = tensor;
+    if (match.transform == TensorTransform::kFirstOfOne)
       take_first(*source, name, result.tensors[match.ours]);
     const auto made = source->derived.find(name);
     if (made != source->derived.end()) result.derived[match.ours] = made->second;
@@ -218,9 +231,11 @@ Checkpoint transposed_for(Checkpoint canonical, const NameTable& table) {
   const auto source = std::make_shared<const Checkpoint>(std::move(canonical));
   Checkpoint result = *source;
   for (const std::string& name : source->tensor_order) {
-    const NameRule* rule = rule_of(table, name);
-    if (rule == nullptr || rule->transform != TensorTransform::kTransposed) continue;
-    promise_transpose(source, name, name, result);
+    const bool is_transposed = std::ranges::any_of(table.rules, [&](const NameRule& rule) {
+      const auto holes = match_pattern(rule.ours, name);
+      return holes && transform_of(rule, *holes) == TensorTransform::kTransposed;
+    });
+    if (is_transposed) promise_transpose(source, name, name, result);
   }
   return result;
 }

@@ -22,11 +22,18 @@ enum class TensorTransform : uint8_t {
   kFirstOfOne,  // [1, rows, cols] is read as [rows, cols]
 };
 
-// A pair of names. `{}` matches the index of a block and is the same number in both names.
+// A pair of names. `{}` matches the index of a block and is the same number in both names. `*` at
+// the end matches `weight` and `bias`, and is the same word in both names.
 struct NameRule {
-  std::string_view theirs;  // "model.layers.{}.self_attn.q_proj.weight"
-  std::string_view ours;    // "blk.{}.attn_q.weight"
-  TensorTransform transform = TensorTransform::kAsStored;
+  std::string_view theirs;                                 // "model.layers.{}.self_attn.q_proj.*"
+  std::string_view ours;                                   // "blk.{}.attn_q.*"
+  TensorTransform transform = TensorTransform::kAsStored;  // not of a bias
+};
+
+// A beginning that names may have in addition ("transformer."), or in place of another one.
+struct OptionalPrefix {
+  std::string_view prefix;
+  std::string_view stands_for = {};
 };
 
 // A buffer that a module saves with its weights. A buffer is recognised by name and shape together,
@@ -42,16 +49,13 @@ struct NameTable {
   // Tensors that the layout's files contain and the model does not use: mask buffers, tables of
   // angles.
   std::span<const std::string_view> unused;
-  // Prefixes that a name may have: "transformer.", "_orig_mod.".
-  std::span<const std::string_view> optional_prefixes;
+  std::span<const OptionalPrefix> optional_prefixes;
   std::span<const BufferRule> buffers{};  // also unused
 };
 
 // If `name` matches `pattern`, returns the number in place of `{}` (0 if the pattern has no `{}`).
 // Otherwise returns nothing. A number with leading zeros does not match.
 std::optional<int64_t> match_name(std::string_view pattern, std::string_view name);
-// Returns `pattern` with `{}` replaced by `block`.
-std::string name_of_block(std::string_view pattern, int64_t block);
 
 // Returns the layout's name for our tensor `ours`, used when writing that layout. Returns nothing
 // if the table has no such tensor.

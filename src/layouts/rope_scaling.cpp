@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "checkpoint/key_writer.h"
 
 namespace limpid {
 namespace {
@@ -118,13 +119,13 @@ RopeScaling parse_rope_scaling(std::string_view text) {
 
 void set_rope_scaling_keys(Metadata& metadata, std::string_view architecture,
                            const RopeScaling& scaling) {
-  const std::string prefix = std::string(architecture) + ".rope.scaling.";
-  metadata.set(prefix + "type", {std::string(rope_scaling_name(scaling.kind)), "string"});
-  metadata.set(prefix + "factor", {scaling.factor, "f32"});
+  KeyWriter keys(metadata, fmt::format("{}.rope.scaling.", architecture));
+  keys.string("type", rope_scaling_name(scaling.kind));
+  keys.number("factor", scaling.factor);
   if (scaling.kind != RopeScalingKind::kLlama3) return;
-  metadata.set(prefix + "low_freq_factor", {scaling.low_freq_factor, "f32"});
-  metadata.set(prefix + "high_freq_factor", {scaling.high_freq_factor, "f32"});
-  metadata.set(prefix + "original_context_length", {scaling.original_context, "u32"});
+  keys.number("low_freq_factor", scaling.low_freq_factor);
+  keys.number("high_freq_factor", scaling.high_freq_factor);
+  keys.integer("original_context_length", scaling.original_context);
 }
 
 void override_rope_scaling(Checkpoint& checkpoint, const RopeScaling& scaling) {

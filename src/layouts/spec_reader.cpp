@@ -25,21 +25,28 @@ void SpecReader::refuse(std::string_view name, const std::string& problem) const
 }
 
 int64_t SpecReader::required_size(std::string_view name, int64_t largest) {
-  if (!checkpoint_.metadata.contains(key(name)))
-    fail(name, "is missing; the model cannot be run without it");
-  return size_or(name, 0, largest);
-}
-
-int64_t SpecReader::size_or(std::string_view name, int64_t fallback, int64_t largest) {
-  const std::optional<int64_t> value = checkpoint_.metadata.integer(key(name));
-  if (!value) return fallback;
-  if (*value < 1 || *value > largest)
-    fail(name, fmt::format("is {}, expected 1 to {}", *value, largest));
+  const std::optional<int64_t> value = size(name, largest);
+  if (!value) fail(name, "is missing; the model cannot be run without it");
   return *value;
 }
 
+std::optional<int64_t> SpecReader::integer(std::string_view name) {
+  return checkpoint_.metadata.integer(key(name));
+}
+
+std::optional<int64_t> SpecReader::size(std::string_view name, int64_t largest) {
+  const std::optional<int64_t> value = integer(name);
+  if (value && (*value < 1 || *value > largest))
+    fail(name, fmt::format("is {}, expected 1 to {}", *value, largest));
+  return value;
+}
+
+int64_t SpecReader::size_or(std::string_view name, int64_t fallback, int64_t largest) {
+  return size(name, largest).value_or(fallback);
+}
+
 int64_t SpecReader::count_or(std::string_view name, int64_t fallback, int64_t largest) {
-  const int64_t value = checkpoint_.metadata.integer(key(name)).value_or(fallback);
+  const int64_t value = integer(name).value_or(fallback);
   if (value < 0 || value > largest)
     fail(name, fmt::format("is {}, expected 0 to {}", value, largest));
   return value;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,16 +18,19 @@ namespace limpid {
 inline constexpr int64_t kLargestSize = int64_t{1} << 24;
 inline constexpr int64_t kMostLayers = 4096;
 
-// Reads keys with one prefix. The functions with "or" return a fallback for an absent key, and all
-// functions throw FormatError for a value of the wrong type or range.
+// Reads keys with one prefix. For an absent key, the functions with "or" return a fallback and
+// those with an optional result return nothing. All functions throw FormatError for a value of the
+// wrong type or range.
 class SpecReader {
  public:
   // Reads keys named `prefix` + "." + name.
   SpecReader(const Checkpoint& checkpoint, std::string prefix);
 
+  std::optional<int64_t> integer(std::string_view name);
   // Returns a size in [1, largest]. Throws FormatError naming the key when it is absent or out of
   // range.
   int64_t required_size(std::string_view name, int64_t largest);
+  std::optional<int64_t> size(std::string_view name, int64_t largest);
   int64_t size_or(std::string_view name, int64_t fallback, int64_t largest);
   // Like size_or, but 0 is allowed.
   int64_t count_or(std::string_view name, int64_t fallback, int64_t largest);

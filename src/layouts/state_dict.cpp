@@ -101,10 +101,10 @@ Gpt2Config config_of_user(const Checkpoint& checkpoint) {
   for (const char* name :
        {"(null)", "dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range",
         "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "use_cache",
-        "bos_token_id", "eos_token_id", "summary_activation", "summary_first_dropout",
-        "summary_proj_to_labels", "summary_type", "summary_use_proj"}) {
+        "bos_token_id", "eos_token_id"}) {
     reader.ignore(name);
   }
+  ignore_summary(reader);
   reader.ignore_all_below("task_specific_params");
   reader.refuse_the_rest();
   return config;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "checkpoint/key_writer.h"
 #include "layouts/rope_scaling.h"
 #include "model/registry.h"
 
@@ -26,50 +27,40 @@ struct NamedConfiguration {
   int64_t d_ff;
   int64_t vocab_size;
   int64_t n_ctx;
-  bool tied = false;
+  bool tied;
   double rope_base = 10000;
   double llama3_factor = 0;  // 0: no scaling
 };
 
-constexpr std::array kNamed = {
-    NamedConfiguration{"llama-2-7b", "llama", 32, 4096, 32, 32, 128, 11008, 32000, 4096},
-    NamedConfiguration{"llama-2-13b", "llama", 40, 5120, 40, 40, 128, 13824, 32000, 4096},
-    NamedConfiguration{"llama-2-70b", "llama", 80, 8192, 64, 8, 128, 28672, 32000, 4096},
-    NamedConfiguration{"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, false,
-                       5e5},
-    NamedConfiguration{"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, false,
-                       5e5},
-    NamedConfiguration{"llama-3.1-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072, false,
-                       5e5, 8},
-    NamedConfiguration{"llama-3.1-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 131072, false,
-                       5e5, 8},
-    NamedConfiguration{"llama-3.1-405b", "llama", 126, 16384, 128, 8, 128, 53248, 128256, 131072,
-                       false, 5e5, 8},
-    NamedConfiguration{"llama-3.2-1b", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, true,
-                       5e5, 32},
-    NamedConfiguration{"llama-3.2-3b", "llama", 28, 3072, 24, 8, 128, 8192, 128256, 131072, true,
-                       5e5, 32},
-    NamedConfiguration{"mistral-7b-v0.3", "llama", 32, 4096, 32, 8, 128, 14336, 32768, 32768, false,
-                       1e6},
-    NamedConfiguration{"smollm2-135m", "llama", 30, 576, 9, 3, 64, 1536, 49152, 8192, true, 1e5},
-    NamedConfiguration{"smollm2-360m", "llama", 32, 960, 15, 5, 64, 2560, 49152, 8192, true, 1e5},
-    NamedConfiguration{"smollm2-1.7b", "llama", 24, 2048, 32, 32, 64, 8192, 49152, 8192, true,
-                       1.3e5},
-    NamedConfiguration{"qwen2.5-0.5b", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, true, 1e6},
-    NamedConfiguration{"qwen2.5-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, false,
-                       1e6},
-    NamedConfiguration{"qwen3-0.6b", "qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 40960, true, 1e6},
-    NamedConfiguration{"qwen3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, false, 1e6},
-    NamedConfiguration{"nanogpt-char-cpu", "gpt2", 4, 128, 4, 4, 32, 512, 65, 64, true},
-    NamedConfiguration{"gpt2-124m", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
-    NamedConfiguration{"gpt2", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
-    NamedConfiguration{"gpt2-medium", "gpt2", 24, 1024, 16, 16, 64, 4096, 50257, 1024, true},
-    NamedConfiguration{"gpt2-large", "gpt2", 36, 1280, 20, 20, 64, 5120, 50257, 1024, true},
-    NamedConfiguration{"gpt2-xl", "gpt2", 48, 1600, 25, 25, 64, 6400, 50257, 1024, true},
+constexpr NamedConfiguration kNamed[] = {
+    {"llama-2-7b", "llama", 32, 4096, 32, 32, 128, 11008, 32000, 4096, false},
+    {"llama-2-13b", "llama", 40, 5120, 40, 40, 128, 13824, 32000, 4096, false},
+    {"llama-2-70b", "llama", 80, 8192, 64, 8, 128, 28672, 32000, 4096, false},
+    {"llama-3-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 8192, false, 5e5},
+    {"llama-3-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 8192, false, 5e5},
+    {"llama-3.1-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072, false, 5e5, 8},
+    {"llama-3.1-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256, 131072, false, 5e5, 8},
+    {"llama-3.1-405b", "llama", 126, 16384, 128, 8, 128, 53248, 128256, 131072, false, 5e5, 8},
+    {"llama-3.2-1b", "llama", 16, 2048, 32, 8, 64, 8192, 128256, 131072, true, 5e5, 32},
+    {"llama-3.2-3b", "llama", 28, 3072, 24, 8, 128, 8192, 128256, 131072, true, 5e5, 32},
+    {"mistral-7b-v0.3", "llama", 32, 4096, 32, 8, 128, 14336, 32768, 32768, false, 1e6},
+    {"smollm2-135m", "llama", 30, 576, 9, 3, 64, 1536, 49152, 8192, true, 1e5},
+    {"smollm2-360m", "llama", 32, 960, 15, 5, 64, 2560, 49152, 8192, true, 1e5},
+    {"smollm2-1.7b", "llama", 24, 2048, 32, 32, 64, 8192, 49152, 8192, true, 1.3e5},
+    {"qwen2.5-0.5b", "qwen2", 24, 896, 14, 2, 64, 4864, 151936, 32768, true, 1e6},
+    {"qwen2.5-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 32768, false, 1e6},
+    {"qwen3-0.6b", "qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 40960, true, 1e6},
+    {"qwen3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, false, 1e6},
+    {"nanogpt-char-cpu", "gpt2", 4, 128, 4, 4, 32, 512, 65, 64, true},
+    {"gpt2-124m", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
+    {"gpt2", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
+    {"gpt2-medium", "gpt2", 24, 1024, 16, 16, 64, 4096, 50257, 1024, true},
+    {"gpt2-large", "gpt2", 36, 1280, 20, 20, 64, 5120, 50257, 1024, true},
+    {"gpt2-xl", "gpt2", 48, 1600, 25, 25, 64, 6400, 50257, 1024, true},
 };
 
 constexpr auto kNames = [] {
-  std::array<std::string_view, kNamed.size()> names{};
+  std::array<std::string_view, std::size(kNamed)> names{};
   for (size_t i = 0; i < names.size(); ++i) names[i] = kNamed[i].name;
   return names;
 }();
@@ -79,27 +70,21 @@ Metadata keys_of(const NamedConfiguration& named) {
   Metadata keys;
   keys.set("general.architecture", {std::string(named.architecture), "string"});
   keys.set("general.name", {std::string(named.name), "string"});
-  const std::string prefix = std::string(named.architecture) + ".";
-  const auto size = [&](const char* name, int64_t value) {
-    keys.set(prefix + name, {value, "u32"});
-  };
-  size("block_count", named.n_layers);
-  size("context_length", named.n_ctx);
-  size("embedding_length", named.d_model);
-  size("feed_forward_length", named.d_ff);
-  size("vocab_size", named.vocab_size);
-  size("attention.head_count", named.n_heads);
+  KeyWriter below(keys, fmt::format("{}.", named.architecture));
+  below.integer("block_count", named.n_layers);
+  below.integer("context_length", named.n_ctx);
+  below.integer("embedding_length", named.d_model);
+  below.integer("feed_forward_length", named.d_ff);
+  below.integer("vocab_size", named.vocab_size);
+  below.integer("attention.head_count", named.n_heads);
   if (named.architecture == "gpt2") return keys;
-  size("attention.head_count_kv", named.n_kv_heads);
-  size("attention.key_length", named.head_dim);
-  size("attention.value_length", named.head_dim);
-  keys.set(prefix + "rope.freq_base", {named.rope_base, "f32"});
-  if (named.llama3_factor > 0) {
-    RopeScaling scaling;
-    scaling.kind = RopeScalingKind::kLlama3;
-    scaling.factor = named.llama3_factor;
-    set_rope_scaling_keys(keys, named.architecture, scaling);
-  }
+  below.integer("attention.head_count_kv", named.n_kv_heads);
+  below.integer("attention.key_length", named.head_dim);
+  below.integer("attention.value_length", named.head_dim);
+  below.number("rope.freq_base", named.rope_base);
+  if (named.llama3_factor > 0)
+    set_rope_scaling_keys(keys, named.architecture,
+                          {RopeScalingKind::kLlama3, named.llama3_factor});
   return keys;
 }
 
@@ -109,8 +94,8 @@ std::span<const std::string_view> configuration_names() { return kNames; }
 
 Checkpoint named_configuration(std::string_view name) {
   const auto* found = std::ranges::find(kNamed, name, &NamedConfiguration::name);
-  LIMPID_CHECK(ArgumentError, found != kNamed.end(), "unknown configuration {} (known: {})", name,
-               fmt::join(kNames, ", "));
+  LIMPID_CHECK(ArgumentError, found != std::end(kNamed), "unknown configuration {} (known: {})",
+               name, fmt::join(kNames, ", "));
   OptionalParts parts;
   parts.tied = found->tied;
   const ModelClass& model_class = *find_model_class(found->architecture);

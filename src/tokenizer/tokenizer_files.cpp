@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/file_text.h"
 #include "base/model_folder.h"
 #include "limpid/error.hpp"
 #include "tokenizer/sentence_piece_model.h"
@@ -31,14 +32,6 @@ constexpr size_t kDefining = 7;
 constexpr std::string_view kTiktoken = ".tiktoken";
 constexpr std::string_view kRanks = "ranks.tiktoken";  // the usual name for any *.tiktoken
 
-std::string_view bytes_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // Adds a file to `files` under its usual name, if the folder contains it.
 void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_view prefix,
                   std::string_view name) {
@@ -61,10 +54,10 @@ void add_ranks(TokenizerFiles& files, const ModelFolder& folder) {
 // Returns the usual name of a file that defines a tokenizer, and the prefix of its name on disk.
 std::pair<std::string_view, std::string_view> usual_name(std::string_view file_name) {
   for (size_t i = 0; i < kDefining; ++i) {
-    if (ends_with(file_name, kNames[i]))
+    if (file_name.ends_with(kNames[i]))
       return {kNames[i], file_name.substr(0, file_name.size() - kNames[i].size())};
   }
-  if (ends_with(file_name, kTiktoken))
+  if (file_name.ends_with(kTiktoken))
     return {kRanks, file_name.substr(0, file_name.size() - kTiktoken.size())};
   return {};
 }
@@ -76,7 +69,7 @@ const MappedFile* find(const TokenizerFiles& files, std::string_view name) {
 
 const MappedFile* find_ranks(const TokenizerFiles& files) {
   for (const auto& [name, file] : files) {
-    if (ends_with(name, kTiktoken)) return file.get();
+    if (name.ends_with(kTiktoken)) return file.get();
   }
   return nullptr;
 }
@@ -84,9 +77,9 @@ const MappedFile* find_ranks(const TokenizerFiles& files) {
 TokenizerConfig read_config(const TokenizerFiles& files) {
   TokenizerConfig config;
   if (const MappedFile* file = find(files, "tokenizer_config.json"))
-    config = read_tokenizer_config(file->path(), bytes_of(*file));
+    config = read_tokenizer_config(file->path(), text_of(*file));
   if (const MappedFile* file = find(files, "special_tokens_map.json"))
-    add_special_tokens_map(file->path(), bytes_of(*file), config);
+    add_special_tokens_map(file->path(), text_of(*file), config);
   return config;
 }
 
@@ -100,11 +93,11 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
     throw FormatError(vocab->path(), FormatError::kNoOffset, "file",
                       "has no merges.txt beside it; a vocabulary alone cannot form tokens");
   }
-  TokenizerSpec spec = vocab == nullptr ? read_merges_alone(merges->path(), bytes_of(*merges))
-                                        : read_vocab_and_merges(vocab->path(), bytes_of(*vocab),
-                                                                merges->path(), bytes_of(*merges));
+  TokenizerSpec spec = vocab == nullptr ? read_merges_alone(merges->path(), text_of(*merges))
+                                        : read_vocab_and_merges(vocab->path(), text_of(*vocab),
+                                                                merges->path(), text_of(*merges));
   std::string_view name = config.tokenizer_class;
-  if (ends_with(name, "Fast")) name.remove_suffix(4);
+  if (name.ends_with("Fast")) name.remove_suffix(4);
   if (name == "Qwen2Tokenizer") {
     spec.pre_tokenizer = PreTokenizer::kQwen2;
     spec.normalize_nfc = true;
@@ -150,8 +143,7 @@ bool has_tokenizer(const TokenizerFiles& files) {
 }
 
 bool is_tokenizer_file(std::string_view name) {
-  return ends_with(name, kTiktoken) ||
-         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return name.ends_with(kTiktoken) || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view encoding) {
@@ -161,14 +153,14 @@ TokenizerSpec tokenizer_spec_from(const TokenizerFiles& files, std::string_view 
   const MappedFile* model = find(files, "tokenizer.model");
   const MappedFile* ranks = find_ranks(files);
   if (const MappedFile* json = find(files, "tokenizer.json")) {
-    spec = read_tokenizer_json(json->path(), bytes_of(*json));
+    spec = read_tokenizer_json(json->path(), text_of(*json));
     frame = FrameRule::kOfFile;
-  } else if (model != nullptr && looks_like_tiktoken(bytes_of(*model))) {
-    spec = read_tiktoken(model->path(), bytes_of(*model), encoding);
+  } else if (model != nullptr && looks_like_tiktoken(text_of(*model))) {
+    spec = read_tiktoken(model->path(), text_of(*model), encoding);
   } else if (model != nullptr) {
-    spec = read_sentence_piece_model(model->path(), bytes_of(*model));
+    spec = read_sentence_piece_model(model->path(), text_of(*model));
   } else if (ranks != nullptr) {
-    spec = read_tiktoken(ranks->path(), bytes_of(*ranks), encoding);
+    spec = read_tiktoken(ranks->path(), text_of(*ranks), encoding);
   } else if (has_tokenizer(files)) {
     spec = read_halves(files, config);
   } else {

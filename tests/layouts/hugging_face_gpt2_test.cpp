@@ -1,6 +1,4 @@
 // GPT2LMHeadModel: what each key of config.json does, and which are refused by name.
-#include "layouts/hugging_face_gpt2.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -9,11 +9,11 @@ namespace {
 
 constexpr NameRule kRules[] = {
     {"wte.weight", "token_embd.weight"},
-    {"h.{}.attn.c_attn.weight", "blk.{}.attn_qkv.weight", TensorTransform::kTransposed},
+    {"h.{}.attn.c_attn.*", "blk.{}.attn_qkv.*", TensorTransform::kTransposed},
     {"h.{}.ln_1.weight", "blk.{}.attn_norm.weight"},
 };
 constexpr std::string_view kLeft[] = {"h.{}.attn.masked_bias"};
-constexpr std::string_view kPrefixes[] = {"_orig_mod.", "transformer."};
+constexpr OptionalPrefix kPrefixes[] = {{"_orig_mod."}, {"transformer."}, {"blocks.", "h."}};
 constexpr NameTable kTable{kRules, kLeft, kPrefixes};
 
 void add(Checkpoint& checkpoint, const std::string& name, const Tensor& tensor) {
@@ -32,6 +32,8 @@ TEST(NameTable, MatchesTheNumberOfABlock) {
 
 TEST(NameTable, TranslatesThereAndBack) {
   EXPECT_EQ(their_name(kTable, "blk.3.attn_norm.weight"), "h.3.ln_1.weight");
+  EXPECT_EQ(their_name(kTable, "blk.3.attn_qkv.bias"), "h.3.attn.c_attn.bias");
+  EXPECT_EQ(their_name(kTable, "blk.3.attn_norm.bias"), std::nullopt);
   EXPECT_EQ(their_name(kTable, "output.weight"), std::nullopt);
 }
 
@@ -41,15 +43,17 @@ TEST(NameTable, RenamesTransposesAndLeaves) {
   Checkpoint checkpoint;
   add(checkpoint, "_orig_mod.transformer.wte.weight", matrix);
   add(checkpoint, "transformer.h.0.attn.c_attn.weight", matrix);
+  add(checkpoint, "transformer.h.0.attn.c_attn.bias", vector);
   add(checkpoint, "h.0.attn.masked_bias", vector);
-  add(checkpoint, "transformer.h.0.ln_1.weight", vector);
+  add(checkpoint, "transformer.blocks.0.ln_1.weight", vector);
   const Checkpoint result = translate_names(checkpoint, kTable);
 
   EXPECT_EQ(result.tensor_order,
             (std::vector<std::string>{"token_embd.weight", "blk.0.attn_qkv.weight",
-                                      "blk.0.attn_norm.weight"}));
+                                      "blk.0.attn_qkv.bias", "blk.0.attn_norm.weight"}));
   EXPECT_EQ(result.unused_tensors, std::vector<std::string>{"h.0.attn.masked_bias"});
   EXPECT_EQ(result.find("token_embd.weight")->data, matrix.view().data);
+  EXPECT_EQ(result.find("blk.0.attn_qkv.bias")->data, vector.view().data);
   Tensor storage;
   const TensorView transposed = result.read("blk.0.attn_qkv.weight", storage);
   ASSERT_EQ(transposed.shape, (Shape{3, 2}));
@@ -63,6 +67,9 @@ TEST(NameTable, RefusesWhatItDoesNotKnowAndWhatIsThereTwice) {
   Checkpoint unknown;
   add(unknown, "h.0.attn.gate", vector);
   EXPECT_THROW(translate_names(unknown, kTable), UnsupportedError);
+  Checkpoint part;
+  add(part, "h.0.attn.c_attn.scale", vector);
+  EXPECT_THROW(translate_names(part, kTable), UnsupportedError);
   Checkpoint twice;
   add(twice, "h.0.ln_1.weight", vector);
   add(twice, "transformer.h.0.ln_1.weight", vector);
