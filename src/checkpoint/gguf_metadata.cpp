@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <limits>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "checkpoint/gguf_types.h"
 #include "limpid/error.hpp"
@@ -54,27 +55,21 @@ bool read_bool(ByteReader& reader, std::string_view field) {
   return value == 1;
 }
 
-// Reads `count` numbers that the file holds as File and the metadata as Element.
-template <typename File, typename Element>
-std::vector<Element> read_numbers(ByteReader& reader, std::string_view field, uint64_t count) {
-  std::vector<Element> values(count);
-  for (Element& value : values) {
-    // An i8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
-    value = static_cast<Element>(reader.number<File>(field));
-  }
-  return values;
-}
-
-// Reads u64 values into the int64_t that Metadata keeps. Larger values are refused.
-std::vector<int64_t> read_unsigned(ByteReader& reader, std::string_view field, uint64_t count) {
-  std::vector<int64_t> values(count);
-  for (int64_t& value : values) {
-    const auto wide = reader.number<uint64_t>(field);
-    if (wide > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      throw UnsupportedError(
-          fmt::format("{}: {} holds {}, beyond 63 bits", reader.path(), field, wide));
+// Reads `count` numbers that the file holds as File. Metadata keep integers as int64_t and the
+// others as double. A u64 in an array that does not fit is refused.
+template <typename File>
+auto read_numbers(ByteReader& reader, std::string_view field, uint64_t count) {
+  std::vector<std::conditional_t<std::is_integral_v<File>, int64_t, double>> values(count);
+  for (auto& value : values) {
+    const auto number = reader.number<File>(field);
+    if constexpr (std::is_same_v<File, uint64_t>) {
+      if (!std::in_range<int64_t>(number)) {
+        throw UnsupportedError(
+            fmt::format("{}: {} holds {}, beyond 63 bits", reader.path(), field, number));
+      }
     }
-    value = static_cast<int64_t>(wide);
+    // An i8 is a number here, not a character. NOLINTNEXTLINE(bugprone-signed-char-misuse)
+    value = static_cast<std::remove_reference_t<decltype(value)>>(number);
   }
   return values;
 }
@@ -111,85 +106,45 @@ MetadataValue read_array(ByteReader& reader, const std::string& field, int depth
   GgufType type{};
   const GgufTypeInfo& element = read_type(reader, field, type);
   const uint64_t count = read_array_length(reader, field, element);
-  auto storage = [&]() -> MetadataValue::Storage {
-    switch (type) {
-      case GgufType::kU8:
-        return read_numbers<uint8_t, int64_t>(reader, field, count);
-      case GgufType::kI8:
-        return read_numbers<int8_t, int64_t>(reader, field, count);
-      case GgufType::kU16:
-        return read_numbers<uint16_t, int64_t>(reader, field, count);
-      case GgufType::kI16:
-        return read_numbers<int16_t, int64_t>(reader, field, count);
-      case GgufType::kU32:
-        return read_numbers<uint32_t, int64_t>(reader, field, count);
-      case GgufType::kI32:
-        return read_numbers<int32_t, int64_t>(reader, field, count);
-      case GgufType::kI64:
-        return read_numbers<int64_t, int64_t>(reader, field, count);
-      case GgufType::kU64:
-        return read_unsigned(reader, field, count);
-      case GgufType::kF32:
-        return read_numbers<float, double>(reader, field, count);
-      case GgufType::kF64:
-        return read_numbers<double, double>(reader, field, count);
-      case GgufType::kBool: {
-        std::vector<bool> values(count);
-        for (uint64_t i = 0; i < count; ++i) values[i] = read_bool(reader, field);
-        return values;
-      }
-      case GgufType::kString: {
-        std::vector<std::string> values(count);
-        for (std::string& value : values) value = read_string(reader, field);
-        return values;
-      }
-      case GgufType::kArray:
-        break;
-    }
+  MetadataValue::Storage storage;
+  if (type == GgufType::kArray) {
     MetadataValue::Array values;
     for (uint64_t i = 0; i < count; ++i) values.push_back(read_array(reader, field, depth + 1));
-    return values;
-  }();
+    storage = std::move(values);
+  } else if (type == GgufType::kString) {
+    std::vector<std::string> values(count);
+    for (std::string& value : values) value = read_string(reader, field);
+    storage = std::move(values);
+  } else if (type == GgufType::kBool) {
+    std::vector<bool> values(count);
+    for (uint64_t i = 0; i < count; ++i) values[i] = read_bool(reader, field);
+    storage = std::move(values);
+  } else {
+    visit_gguf_number(
+        type, [&]<typename File>(File) { storage = read_numbers<File>(reader, field, count); });
+  }
   return {std::move(storage), fmt::format("array of {}", element.name)};
 }
 
-// Reads one value. Integers are widened to int64_t and f32 to double; `type_name` remembers the
-// type in the file, so that a written copy has the same types.
+// Reads one value. Integers are widened to int64_t (u64 stays as it is) and f32 to double;
+// `type_name` remembers the type in the file, so that a written copy has the same types.
 MetadataValue read_value(ByteReader& reader, const std::string& field, GgufType type) {
-  const auto integer = [](auto value) -> MetadataValue::Storage { return int64_t{value}; };
-  const auto storage = [&]() -> MetadataValue::Storage {
-    switch (type) {
-      case GgufType::kU8:
-        return integer(reader.number<uint8_t>(field));
-      case GgufType::kI8:
-        return integer(reader.number<int8_t>(field));
-      case GgufType::kU16:
-        return integer(reader.number<uint16_t>(field));
-      case GgufType::kI16:
-        return integer(reader.number<int16_t>(field));
-      case GgufType::kU32:
-        return integer(reader.number<uint32_t>(field));
-      case GgufType::kI32:
-        return integer(reader.number<int32_t>(field));
-      case GgufType::kI64:
-        return reader.number<int64_t>(field);
-      case GgufType::kU64:
-        return reader.number<uint64_t>(field);
-      case GgufType::kF32:
-        return double{reader.number<float>(field)};
-      case GgufType::kF64:
-        return reader.number<double>(field);
-      case GgufType::kBool:
-        return read_bool(reader, field);
-      case GgufType::kString:
-        return std::string(read_string(reader, field));
-      case GgufType::kArray:
-        break;
-    }
-    return false;  // arrays are read below
-  };
   if (type == GgufType::kArray) return read_array(reader, field, 0);
-  return {storage(), std::string(gguf_type_info(static_cast<uint32_t>(type))->name)};
+  MetadataValue::Storage storage;
+  if (type == GgufType::kString) {
+    storage = std::string(read_string(reader, field));
+  } else if (type == GgufType::kBool) {
+    storage = read_bool(reader, field);
+  } else {
+    visit_gguf_number(type, [&]<typename File>(File) {
+      if constexpr (std::is_same_v<File, uint64_t>) {
+        storage = reader.number<uint64_t>(field);
+      } else {
+        storage = read_numbers<File>(reader, field, 1).front();
+      }
+    });
+  }
+  return {std::move(storage), std::string(gguf_type_info(static_cast<uint32_t>(type))->name)};
 }
 
 // general.alignment moves all tensors, so it must be right before the table is read. At least 8

@@ -40,6 +40,38 @@ struct GgufTypeInfo {
 // Returns null for a number that GGUF does not define.
 const GgufTypeInfo* gguf_type_info(uint32_t type);
 
+constexpr bool is_gguf_number(GgufType type) {
+  return type != GgufType::kBool && type != GgufType::kString && type != GgufType::kArray;
+}
+
+// Calls `visit` with a zero of the C++ type that a number of this GGUF type has in a file. So one
+// template serves all types of numbers: visit_gguf_number(type, []<typename File>(File) { … }).
+template <typename Visit>
+auto visit_gguf_number(GgufType type, Visit&& visit) {
+  switch (type) {
+    case GgufType::kU8:
+      return visit(uint8_t{});
+    case GgufType::kI8:
+      return visit(int8_t{});
+    case GgufType::kU16:
+      return visit(uint16_t{});
+    case GgufType::kI16:
+      return visit(int16_t{});
+    case GgufType::kU32:
+      return visit(uint32_t{});
+    case GgufType::kI32:
+      return visit(int32_t{});
+    case GgufType::kU64:
+      return visit(uint64_t{});
+    case GgufType::kI64:
+      return visit(int64_t{});
+    case GgufType::kF32:
+      return visit(float{});
+    default:
+      return visit(double{});
+  }
+}
+
 // A tensor type of ggml, also one that Limpid does not read.
 struct GgmlType {
   uint32_t id;

@@ -1,7 +1,7 @@
 #include "checkpoint/gguf_writer.h"
 
+#include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -39,64 +39,19 @@ std::optional<GgufType> type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-// Whether an integer fits the file's type.
-template <std::integral File>
-bool fits(int64_t value) {
-  return std::in_range<File>(value);
-}
-
-// Whether an integer fits the GGUF type `type`.
-bool fits(GgufType type, int64_t value) {
-  switch (type) {
-    case GgufType::kU8:
-      return fits<uint8_t>(value);
-    case GgufType::kI8:
-      return fits<int8_t>(value);
-    case GgufType::kU16:
-      return fits<uint16_t>(value);
-    case GgufType::kI16:
-      return fits<int16_t>(value);
-    case GgufType::kU32:
-      return fits<uint32_t>(value);
-    case GgufType::kI32:
-      return fits<int32_t>(value);
-    case GgufType::kU64:
-      return fits<uint64_t>(value);
-    default:
-      return type == GgufType::kI64;
-  }
-}
-
-// Two's complement: the low bytes of the number are the same for the signed and the unsigned type.
-void put_integer(std::string& out, GgufType type, int64_t value) {
-  switch (type) {
-    case GgufType::kU8:
-    case GgufType::kI8:
-      return put(out, static_cast<uint8_t>(value));
-    case GgufType::kU16:
-    case GgufType::kI16:
-      return put(out, static_cast<uint16_t>(value));
-    case GgufType::kU32:
-    case GgufType::kI32:
-      return put(out, static_cast<uint32_t>(value));
-    default:
-      return put(out, value);
-  }
-}
-
-// A double fits f32 when the conversion there and back gives the same value, or when it is a NaN.
-bool fits(GgufType type, double value) {
-  return type == GgufType::kF64 ||
-         (type == GgufType::kF32 &&
-          (std::isnan(value) || double{static_cast<float>(value)} == value));
-}
-
-void put_real(std::string& out, GgufType type, double value) {
-  if (type == GgufType::kF32) {
-    put(out, static_cast<float>(value));
-  } else {
-    put(out, value);
-  }
+// Whether a number of this type holds the value exactly. A NaN fits both f32 and f64.
+template <typename T>
+bool fits(GgufType type, T value) {
+  if (!is_gguf_number(type)) return false;
+  return visit_gguf_number(type, [&]<typename File>(File) {
+    if constexpr (std::is_integral_v<File> != std::is_integral_v<T>) {
+      return false;
+    } else if constexpr (std::is_integral_v<File>) {
+      return std::in_range<File>(value);
+    } else {
+      return std::isnan(value) || double{static_cast<File>(value)} == value;
+    }
+  });
 }
 
 // The type that `type_name` names when all values fit it; otherwise `widest`. A value that was read
@@ -105,26 +60,20 @@ void put_real(std::string& out, GgufType type, double value) {
 template <typename T>
 GgufType choose(std::string_view type_name, std::span<const T> values, GgufType widest) {
   const auto named = type_from_name(type_name);
-  if (!named) return widest;
-  for (const T value : values) {
-    if (!fits(*named, value)) return widest;
-  }
-  return *named;
+  const bool all_fit =
+      named && std::ranges::all_of(values, [&](T value) { return fits(*named, value); });
+  return all_fit ? *named : widest;
 }
 
-// Appends one metadata value. A top-level value begins with its type; an element of an array does
-// not repeat it.
+// Appends one metadata value: its type, then the value. Instead of one value, an array has the
+// number of its elements and then all of them.
 class ValueWriter {
  public:
   ValueWriter(std::string& out, std::string_view key) : out_(out), key_(key) {}
 
-  void write(const MetadataValue& value, bool with_type) {
-    if (is_array(value)) {
-      if (with_type) put(out_, GgufType::kArray);
-      write_array(value);
-      return;
-    }
-    write_scalar(value);
+  void write(const MetadataValue& value) {
+    if (is_array(value)) put(out_, GgufType::kArray);
+    write_elements(value);
   }
 
  private:
@@ -137,58 +86,61 @@ class ValueWriter {
         value.value);
   }
 
-  void write_scalar(const MetadataValue& value) {
-    if (const auto* flag = std::get_if<bool>(&value.value)) {
-      put(out_, GgufType::kBool);
-      put(out_, static_cast<uint8_t>(*flag));
-    } else if (const auto* wide = std::get_if<uint64_t>(&value.value)) {
-      put(out_, GgufType::kU64);
-      put(out_, *wide);
-    } else if (const auto* integer = std::get_if<int64_t>(&value.value)) {
-      const GgufType type = choose<int64_t>(value.type_name, {integer, 1}, GgufType::kI64);
-      put(out_, type);
-      put_integer(out_, type, *integer);
-    } else if (const auto* real = std::get_if<double>(&value.value)) {
-      const GgufType type = choose<double>(value.type_name, {real, 1}, GgufType::kF64);
-      put(out_, type);
-      put_real(out_, type, *real);
-    } else {
-      put(out_, GgufType::kString);
-      put_string(out_, std::get<std::string>(value.value));
-    }
+  // A value that is no array is written like the only element of an array, but without its count.
+  void write_elements(const MetadataValue& value) {
+    constexpr std::string_view kPrefix = "array of ";
+    std::string_view type = value.type_name;
+    if (type.starts_with(kPrefix)) type.remove_prefix(kPrefix.size());
+    std::visit(
+        [&]<typename Held>(const Held& held) {
+          if constexpr (std::is_same_v<Held, bool>) {
+            put(out_, GgufType::kBool);
+            put(out_, static_cast<uint8_t>(held));
+          } else if constexpr (std::is_same_v<Held, uint64_t>) {
+            put(out_, GgufType::kU64);
+            put(out_, held);
+          } else if constexpr (std::is_same_v<Held, std::string>) {
+            put(out_, GgufType::kString);
+            put_string(out_, held);
+          } else if constexpr (std::is_arithmetic_v<Held>) {
+            put_numbers(type, std::span(&held, 1), false);
+          } else if constexpr (std::is_same_v<Held, std::vector<int64_t>> ||
+                               std::is_same_v<Held, std::vector<double>>) {
+            put_numbers(type, std::span(held), true);
+          } else {
+            put_array(held);
+          }
+        },
+        value.value);
   }
 
-  void begin_array(GgufType element, size_t count) {
-    put(out_, element);
-    put<uint64_t>(out_, count);
+  template <typename T>
+  void put_numbers(std::string_view type_name, std::span<const T> values, bool is_array) {
+    const GgufType type =
+        choose(type_name, values, std::is_integral_v<T> ? GgufType::kI64 : GgufType::kF64);
+    put(out_, type);
+    if (is_array) put<uint64_t>(out_, values.size());
+    visit_gguf_number(type, [&]<typename File>(File) {
+      for (const T value : values) put(out_, static_cast<File>(value));
+    });
   }
 
   // An array states the type of its elements once, so all elements must share it.
-  void write_array(const MetadataValue& value) {
-    constexpr std::string_view kPrefix = "array of ";
-    std::string_view element = value.type_name;
-    if (element.starts_with(kPrefix)) element.remove_prefix(kPrefix.size());
-    if (const auto* integers = std::get_if<std::vector<int64_t>>(&value.value)) {
-      const GgufType type = choose<int64_t>(element, *integers, GgufType::kI64);
-      begin_array(type, integers->size());
-      for (const int64_t item : *integers) put_integer(out_, type, item);
-    } else if (const auto* reals = std::get_if<std::vector<double>>(&value.value)) {
-      const GgufType type = choose<double>(element, *reals, GgufType::kF64);
-      begin_array(type, reals->size());
-      for (const double item : *reals) put_real(out_, type, item);
-    } else if (const auto* strings = std::get_if<std::vector<std::string>>(&value.value)) {
-      begin_array(GgufType::kString, strings->size());
-      for (const std::string& item : *strings) put_string(out_, item);
-    } else if (const auto* flags = std::get_if<std::vector<bool>>(&value.value)) {
-      begin_array(GgufType::kBool, flags->size());
-      for (const bool item : *flags) put(out_, static_cast<uint8_t>(item));
-    } else {
-      const auto& items = std::get<MetadataValue::Array>(value.value);
-      begin_array(GgufType::kArray, items.size());
-      for (const MetadataValue& item : items) {
+  template <typename T>
+  void put_array(const std::vector<T>& items) {
+    constexpr bool kIsText = std::is_same_v<T, std::string>;
+    constexpr bool kIsFlag = std::is_same_v<T, bool>;
+    put(out_, kIsText ? GgufType::kString : kIsFlag ? GgufType::kBool : GgufType::kArray);
+    put<uint64_t>(out_, items.size());
+    for (const auto& item : items) {
+      if constexpr (kIsText) {
+        put_string(out_, item);
+      } else if constexpr (kIsFlag) {
+        put(out_, static_cast<uint8_t>(item));
+      } else {
         LIMPID_CHECK(UnsupportedError, is_array(item),
                      "{} mixes values in one array; GGUF cannot hold that", key_);
-        write(item, false);
+        write_elements(item);
       }
     }
   }
@@ -206,7 +158,7 @@ void put_metadata(std::string& out, const Metadata& metadata) {
   for (const auto& [key, value] : metadata.all()) {
     if (describes_the_old_file(key)) continue;
     put_string(out, key);
-    ValueWriter(out, key).write(value, true);
+    ValueWriter(out, key).write(value);
   }
 }
 
