@@ -1,50 +1,9 @@
 #include "checkpoint/pickle_opcodes.h"
 
-#include <fmt/format.h>
-
 #include <array>
 
 namespace limpid {
 namespace {
-
-// An instruction and its name in CPython's pickletools, for messages.
-struct OpcodeName {
-  PickleOpcode opcode;
-  std::string_view name;
-};
-constexpr std::array kOpcodeNames = {
-    OpcodeName{PickleOpcode::kMark, "MARK"},
-    OpcodeName{PickleOpcode::kStop, "STOP"},
-    OpcodeName{PickleOpcode::kEmptyTuple, "EMPTY_TUPLE"},
-    OpcodeName{PickleOpcode::kAppend, "APPEND"},
-    OpcodeName{PickleOpcode::kBuild, "BUILD"},
-    OpcodeName{PickleOpcode::kGlobal, "GLOBAL"},
-    OpcodeName{PickleOpcode::kAppends, "APPENDS"},
-    OpcodeName{PickleOpcode::kBinGet, "BINGET"},
-    OpcodeName{PickleOpcode::kLongBinGet, "LONG_BINGET"},
-    OpcodeName{PickleOpcode::kBinPut, "BINPUT"},
-    OpcodeName{PickleOpcode::kLongBinPut, "LONG_BINPUT"},
-    OpcodeName{PickleOpcode::kSetItem, "SETITEM"},
-    OpcodeName{PickleOpcode::kTuple, "TUPLE"},
-    OpcodeName{PickleOpcode::kSetItems, "SETITEMS"},
-    OpcodeName{PickleOpcode::kBinFloat, "BINFLOAT"},
-    OpcodeName{PickleOpcode::kBinInt, "BININT"},
-    OpcodeName{PickleOpcode::kBinInt1, "BININT1"},
-    OpcodeName{PickleOpcode::kBinInt2, "BININT2"},
-    OpcodeName{PickleOpcode::kNone, "NONE"},
-    OpcodeName{PickleOpcode::kBinPersId, "BINPERSID"},
-    OpcodeName{PickleOpcode::kReduce, "REDUCE"},
-    OpcodeName{PickleOpcode::kBinUnicode, "BINUNICODE"},
-    OpcodeName{PickleOpcode::kEmptyList, "EMPTY_LIST"},
-    OpcodeName{PickleOpcode::kEmptyDict, "EMPTY_DICT"},
-    OpcodeName{PickleOpcode::kProto, "PROTO"},
-    OpcodeName{PickleOpcode::kTuple1, "TUPLE1"},
-    OpcodeName{PickleOpcode::kTuple2, "TUPLE2"},
-    OpcodeName{PickleOpcode::kTuple3, "TUPLE3"},
-    OpcodeName{PickleOpcode::kNewTrue, "NEWTRUE"},
-    OpcodeName{PickleOpcode::kNewFalse, "NEWFALSE"},
-    OpcodeName{PickleOpcode::kLong1, "LONG1"},
-};
 
 // PyTorch names the dtype of a storage by a class: a Char is an i8, a Short an i16, a Long an i64.
 struct StorageName {
@@ -65,13 +24,6 @@ constexpr std::array kStorageNames = {
 };
 
 }  // namespace
-
-std::string pickle_opcode_name(uint8_t byte) {
-  for (const OpcodeName& known : kOpcodeNames) {
-    if (static_cast<uint8_t>(known.opcode) == byte) return std::string(known.name);
-  }
-  return fmt::format("instruction {:#04x}", byte);
-}
 
 // Compares without building "module name", so that a long name in a file costs no memory.
 std::string_view known_pickle_global(std::string_view module, std::string_view name) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "tensor/dtype.h"
@@ -45,9 +44,6 @@ enum class PickleOpcode : uint8_t {
   kNewFalse = 0x89,
   kLong1 = 0x8a,
 };
-
-// "BINGET", or "instruction 0x93" for an instruction that is not among them.
-std::string pickle_opcode_name(uint8_t byte);
 
 // The functions and classes that a checkpoint may name: module and name with a space between them.
 inline constexpr std::string_view kPickleOrderedDict = "collections OrderedDict";

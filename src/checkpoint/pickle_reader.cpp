@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "checkpoint/byte_reader.h"
@@ -14,6 +15,8 @@ namespace {
 // 64 MiB, far above what the names and shapes of any model need.
 constexpr uint64_t kLargestPickle = uint64_t{1} << 26U;
 
+struct Instruction;
+
 // Decodes the instructions and their operands; PickleStack carries them out. `place_` follows the
 // machine, so that every error can say where it is.
 class Machine {
@@ -22,12 +25,14 @@ class Machine {
           std::span<const std::byte> bytes)
       : place_{path, name, offset}, stack_(place_), reader_(path, bytes) {}
 
+  PickleStack& stack() { return stack_; }
+
   // Runs the program to its STOP, which must be the last byte of the record.
   Pickle run() {
     if (reader_.size() > kLargestPickle)
       place_.fail(fmt::format("has {} bytes; at most {} are read", reader_.size(), kLargestPickle));
     read_protocol();
-    while (step()) {
+    while (step() != PickleOpcode::kStop) {
     }
     Pickle pickle = stack_.finish();
     if (reader_.remaining() != 0)
@@ -35,8 +40,7 @@ class Machine {
     return pickle;
   }
 
- private:
-  // ---- the program ------------------------------------------------------------------------------
+  // ---- operands ---------------------------------------------------------------------------------
 
   template <typename T>
   T number() {
@@ -61,17 +65,6 @@ class Machine {
     const uint64_t n = reader_.offset() - begin;
     reader_.seek(begin, place_.record);
     return reader_.take(n, place_.record).substr(0, n - 1);
-  }
-
-  // The first instruction, PROTO, states the version. torch.save writes protocol 2. Later versions
-  // add instructions, which step() refuses one by one.
-  void read_protocol() {
-    place_.start = reader_.offset();
-    place_.opcode = number<uint8_t>();
-    if (place_.opcode != static_cast<uint8_t>(PickleOpcode::kProto))
-      place_.fail("a pickle begins with PROTO");
-    const auto protocol = number<uint8_t>();
-    if (protocol < 2 || protocol > 5) place_.refuse(fmt::format("protocol {}", protocol));
   }
 
   // ---- names and scalars ------------------------------------------------------------------------
@@ -127,123 +120,93 @@ class Machine {
     stack_.push(std::move(text));
   }
 
-  // Carries out one instruction. Returns false at STOP. The instructions are in three switches only
-  // to keep the functions short: containers, then operations on values, then constants.
-  bool step() {
-    place_.start = reader_.offset();
-    place_.opcode = 0;
-    if (reader_.remaining() == 0) place_.fail("the pickle ends without STOP");
-    place_.opcode = number<uint8_t>();
-    switch (static_cast<PickleOpcode>(place_.opcode)) {
-      case PickleOpcode::kStop:
-        return false;
-      case PickleOpcode::kMark:
-        stack_.push_mark();
-        return true;
-      case PickleOpcode::kEmptyTuple:
-        stack_.push_container(PickleKind::kTuple);
-        return true;
-      case PickleOpcode::kEmptyList:
-        stack_.push_container(PickleKind::kList);
-        return true;
-      case PickleOpcode::kEmptyDict:
-        stack_.push_container(PickleKind::kDict);
-        return true;
-      case PickleOpcode::kTuple:
-        stack_.push_tuple();
-        return true;
-      case PickleOpcode::kTuple1:
-      case PickleOpcode::kTuple2:
-      case PickleOpcode::kTuple3:
-        stack_.push_tuple(place_.opcode - static_cast<uint8_t>(PickleOpcode::kTuple1) + 1U);
-        return true;
-      default:
-        return step_on_values() || step_on_scalars();
-    }
+ private:
+  // The first instruction, PROTO, states the version. torch.save writes protocol 2. Later versions
+  // add instructions, which step() refuses one by one.
+  void read_protocol() {
+    read_opcode();
+    if (place_.opcode != static_cast<uint8_t>(PickleOpcode::kProto))
+      place_.fail("a pickle begins with PROTO");
+    const auto protocol = number<uint8_t>();
+    if (protocol < 2 || protocol > 5) place_.refuse(fmt::format("protocol {}", protocol));
   }
 
-  bool step_on_values() {
-    switch (static_cast<PickleOpcode>(place_.opcode)) {
-      case PickleOpcode::kAppend:
-        stack_.append();
-        return true;
-      case PickleOpcode::kAppends:
-        stack_.append_all();
-        return true;
-      case PickleOpcode::kSetItem:
-        stack_.set_item();
-        return true;
-      case PickleOpcode::kSetItems:
-        stack_.set_items();
-        return true;
-      case PickleOpcode::kBuild:
-        stack_.build();
-        return true;
-      case PickleOpcode::kGlobal:
-        push_global();
-        return true;
-      case PickleOpcode::kReduce:
-        stack_.call();
-        return true;
-      case PickleOpcode::kBinPersId:
-        stack_.push_storage();
-        return true;
-      case PickleOpcode::kBinGet:
-        stack_.recall(number<uint8_t>());
-        return true;
-      case PickleOpcode::kLongBinGet:
-        stack_.recall(number<uint32_t>());
-        return true;
-      case PickleOpcode::kBinPut:
-        stack_.remember(number<uint8_t>());
-        return true;
-      case PickleOpcode::kLongBinPut:
-        stack_.remember(number<uint32_t>());
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  bool step_on_scalars() {
-    switch (static_cast<PickleOpcode>(place_.opcode)) {
-      case PickleOpcode::kNone:
-        push_integer(0, PickleKind::kNone);
-        return true;
-      case PickleOpcode::kNewTrue:
-        push_integer(1, PickleKind::kBool);
-        return true;
-      case PickleOpcode::kNewFalse:
-        push_integer(0, PickleKind::kBool);
-        return true;
-      case PickleOpcode::kBinInt:
-        push_integer(number<int32_t>());
-        return true;
-      case PickleOpcode::kBinInt1:
-        push_integer(number<uint8_t>());
-        return true;
-      case PickleOpcode::kBinInt2:
-        push_integer(number<uint16_t>());
-        return true;
-      case PickleOpcode::kLong1:
-        push_long();
-        return true;
-      case PickleOpcode::kBinFloat:
-        push_real();
-        return true;
-      case PickleOpcode::kBinUnicode:
-        push_string();
-        return true;
-      default:
-        place_.refuse(
-            "is not an instruction that torch.save writes for a state dictionary (protocol 2)");
-    }
-  }
+  const Instruction* read_opcode();  // returns its row in the table, or null
+  PickleOpcode step();               // carries out one instruction
 
   PicklePlace place_;
   PickleStack stack_;
   ByteReader reader_;  // over the pickle
 };
+
+// An instruction, its name in CPython's pickletools, and what it does.
+struct Instruction {
+  PickleOpcode opcode;
+  std::string_view name;
+  void (*run)(Machine&);
+};
+
+using enum PickleOpcode;
+constexpr Instruction kInstructions[] = {
+    {kProto, "PROTO", nullptr},  // only at the start
+    {kStop, "STOP", [](Machine&) {}},
+    // containers
+    {kMark, "MARK", [](Machine& m) { m.stack().push_mark(); }},
+    {kEmptyTuple, "EMPTY_TUPLE", [](Machine& m) { m.stack().push_container(PickleKind::kTuple); }},
+    {kEmptyList, "EMPTY_LIST", [](Machine& m) { m.stack().push_container(PickleKind::kList); }},
+    {kEmptyDict, "EMPTY_DICT", [](Machine& m) { m.stack().push_container(PickleKind::kDict); }},
+    {kTuple, "TUPLE", [](Machine& m) { m.stack().push_tuple(); }},
+    {kTuple1, "TUPLE1", [](Machine& m) { m.stack().push_tuple(1); }},
+    {kTuple2, "TUPLE2", [](Machine& m) { m.stack().push_tuple(2); }},
+    {kTuple3, "TUPLE3", [](Machine& m) { m.stack().push_tuple(3); }},
+    {kAppend, "APPEND", [](Machine& m) { m.stack().append(); }},
+    {kAppends, "APPENDS", [](Machine& m) { m.stack().append_all(); }},
+    {kSetItem, "SETITEM", [](Machine& m) { m.stack().set_item(); }},
+    {kSetItems, "SETITEMS", [](Machine& m) { m.stack().set_items(); }},
+    // operations on values
+    {kBuild, "BUILD", [](Machine& m) { m.stack().build(); }},
+    {kGlobal, "GLOBAL", [](Machine& m) { m.push_global(); }},
+    {kReduce, "REDUCE", [](Machine& m) { m.stack().call(); }},
+    {kBinPersId, "BINPERSID", [](Machine& m) { m.stack().push_storage(); }},
+    {kBinGet, "BINGET", [](Machine& m) { m.stack().recall(m.number<uint8_t>()); }},
+    {kLongBinGet, "LONG_BINGET", [](Machine& m) { m.stack().recall(m.number<uint32_t>()); }},
+    {kBinPut, "BINPUT", [](Machine& m) { m.stack().remember(m.number<uint8_t>()); }},
+    {kLongBinPut, "LONG_BINPUT", [](Machine& m) { m.stack().remember(m.number<uint32_t>()); }},
+    // constants
+    {kNone, "NONE", [](Machine& m) { m.push_integer(0, PickleKind::kNone); }},
+    {kNewTrue, "NEWTRUE", [](Machine& m) { m.push_integer(1, PickleKind::kBool); }},
+    {kNewFalse, "NEWFALSE", [](Machine& m) { m.push_integer(0, PickleKind::kBool); }},
+    {kBinInt, "BININT", [](Machine& m) { m.push_integer(m.number<int32_t>()); }},
+    {kBinInt1, "BININT1", [](Machine& m) { m.push_integer(m.number<uint8_t>()); }},
+    {kBinInt2, "BININT2", [](Machine& m) { m.push_integer(m.number<uint16_t>()); }},
+    {kLong1, "LONG1", [](Machine& m) { m.push_long(); }},
+    {kBinFloat, "BINFLOAT", [](Machine& m) { m.push_real(); }},
+    {kBinUnicode, "BINUNICODE", [](Machine& m) { m.push_string(); }},
+};
+
+// Every error from here on names the instruction.
+const Instruction* Machine::read_opcode() {
+  place_.start = reader_.offset();
+  place_.opcode = 0;
+  place_.instruction = {};
+  if (place_.start > 0 && reader_.remaining() == 0) place_.fail("the pickle ends without STOP");
+  place_.opcode = number<uint8_t>();
+  const auto* found = std::ranges::find(kInstructions, static_cast<PickleOpcode>(place_.opcode),
+                                        &Instruction::opcode);
+  if (found == std::end(kInstructions)) return nullptr;
+  place_.instruction = found->name;
+  return found;
+}
+
+PickleOpcode Machine::step() {
+  const Instruction* instruction = read_opcode();
+  if (instruction == nullptr || instruction->run == nullptr) {
+    place_.refuse(
+        "is not an instruction that torch.save writes for a state dictionary (protocol 2)");
+  }
+  instruction->run(*this);
+  return instruction->opcode;
+}
 
 }  // namespace
 

@@ -26,8 +26,10 @@ bool is_digits(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// "data.pkl: BINGET", or "data.pkl: instruction 0x93" for one that is not known.
 std::string field_of(const PicklePlace& place) {
-  return fmt::format("{}: {}", place.record, pickle_opcode_name(place.opcode));
+  if (!place.instruction.empty()) return fmt::format("{}: {}", place.record, place.instruction);
+  return fmt::format("{}: instruction {:#04x}", place.record, place.opcode);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct PicklePlace {
   uint64_t base = 0;   // offset of the pickle in the file
   uint64_t start = 0;  // offset of the instruction in the pickle
   uint8_t opcode = 0;
+  std::string_view instruction = {};  // its name; empty for an unknown one
 
   [[noreturn]] void fail(const std::string& problem) const;    // FormatError
   [[noreturn]] void refuse(const std::string& problem) const;  // UnsupportedError
