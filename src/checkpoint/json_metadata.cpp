@@ -11,45 +11,28 @@ namespace {
 
 using simdjson::dom::element;
 
-// Each of these tells whether an element belongs to a kind of array.
-bool is_integer(element value) { return value.is_int64(); }
-bool is_number(element value) { return value.is_int64() || value.is_uint64() || value.is_double(); }
-bool is_string(element value) { return value.is_string(); }
-bool is_bool(element value) { return value.is_bool(); }
-
-// Converts each element with `read`, which knows its type.
-template <typename T, typename Read>
-std::vector<T> collect(simdjson::dom::array array, Read read) {
-  std::vector<T> values;
-  for (const element item : array) values.push_back(read(item));
-  return values;
+// Makes `value` an array of the elements if all of them have the type Json.
+template <typename Json, typename T = Json>
+bool collect(simdjson::dom::array array, const char* type_name, MetadataValue& value) {
+  std::vector<T> items;
+  for (const element item : array) {
+    Json found;
+    if (item.get<Json>().get(found) != simdjson::SUCCESS) return false;
+    items.emplace_back(found);
+  }
+  value = {std::move(items), type_name};
+  return true;
 }
 
 // The narrowest type that holds all elements: [1, 2] is an array of integers, [1, 2.5] of numbers.
 MetadataValue array_value(simdjson::dom::array array) {
-  const auto all = [&](bool (*is)(element)) {
-    for (const element item : array) {
-      if (!is(item)) return false;
-    }
-    return true;
-  };
-  if (array.size() == 0) return {MetadataValue::Array{}, "array"};
-  if (all(is_integer)) {
-    return {collect<int64_t>(array, [](element e) { return e.get_int64().value_unsafe(); }),
-            "array of integer"};
-  }
-  if (all(is_number)) {
-    return {collect<double>(array, [](element e) { return e.get_double().value_unsafe(); }),
-            "array of number"};
-  }
-  if (all(is_string)) {
-    return {collect<std::string>(
-                array, [](element e) { return std::string(e.get_string().value_unsafe()); }),
-            "array of string"};
-  }
-  if (all(is_bool)) {
-    return {collect<bool>(array, [](element e) { return e.get_bool().value_unsafe(); }),
-            "array of boolean"};
+  MetadataValue value;
+  if (array.size() > 0 &&
+      (collect<int64_t>(array, "array of integer", value) ||
+       collect<double>(array, "array of number", value) ||
+       collect<std::string_view, std::string>(array, "array of string", value) ||
+       collect<bool>(array, "array of boolean", value))) {
+    return value;
   }
   return {MetadataValue::Array{}, "array"};
 }

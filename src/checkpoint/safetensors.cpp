@@ -21,13 +21,7 @@ namespace {
 constexpr uint64_t kLengthBytes = 8;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-// A tensor of the header before the check that the tensors fill the file.
-struct Entry {
-  SafetensorsTensor tensor;
-  std::string label;   // "tensor 'name'"
-  uint64_t begin = 0;  // of the data, from the start of the data section
-  uint64_t end = 0;
-};
+std::string label_of(std::string_view name) { return fmt::format("tensor '{}'", printable(name)); }
 
 // Reads the header in three steps: its text is bounded and scanned, each entry is checked on its
 // own, then all entries are checked against the data and get their addresses. A file that passes
@@ -55,9 +49,8 @@ class HeaderReader {
     refuse_minus(header);
     data_begin_ = reader_.offset();
     SafetensorsFile file;
-    std::vector<Entry> entries = parse(header, file.metadata);
-    check_data(entries);
-    for (Entry& entry : entries) file.tensors.push_back(std::move(entry.tensor));
+    parse(header, file);
+    check_data(file.tensors);
     return file;
   }
 
@@ -87,20 +80,17 @@ class HeaderReader {
 
   // JsonFile reports places by name ("tensor 'x'.shape"). The errors of this reader also have an
   // offset, that of the header.
-  std::vector<Entry> parse(std::string_view header, std::map<std::string, std::string>& metadata) {
+  void parse(std::string_view header, SafetensorsFile& file) const {
     try {
       const JsonFile json(path_, header);
       refuse_duplicate_keys(json);
-      std::vector<Entry> entries;
       for (const auto& [name, value] : json.root().object()) {
-        const JsonPlace place(path_, fmt::format("tensor '{}'", printable(name)), value);
         if (name == kMetadataKey) {
-          read_metadata({path_, std::string(kMetadataKey), value}, metadata);
+          read_metadata({path_, std::string(kMetadataKey), value}, file.metadata);
         } else {
-          entries.push_back(read_entry(std::string(name), place));
+          file.tensors.push_back(read_entry(std::string(name), {path_, label_of(name), value}));
         }
       }
-      return entries;
     } catch (const FormatError& error) {
       if (error.offset() != FormatError::kNoOffset) throw;
       // JsonFile's errors have no offset: add it. Their message is "path: field: problem".
@@ -126,24 +116,20 @@ class HeaderReader {
   }
 
   // Checks an entry on its own: name, fields and offsets.
-  Entry read_entry(std::string name, const JsonPlace& place) const {
-    Entry entry;
-    entry.label = place.name();
+  SafetensorsTensor read_entry(std::string name, const JsonPlace& place) const {
     if (name.empty() || !is_clean_utf8(name))
-      fail_header(entry.label, "the name must be UTF-8 without NUL, and not empty");
+      fail_header(place.name(), "the name must be UTF-8 without NUL, and not empty");
     place.allow_keys({"dtype", "shape", "data_offsets"});
     const std::vector<JsonPlace> offsets = place["data_offsets"].elements();
     if (offsets.size() != 2) place["data_offsets"].fail("is not a pair of offsets");
-    entry.begin = size(offsets[0]);
-    entry.end = size(offsets[1]);
-    if (entry.end < entry.begin) place["data_offsets"].fail("ends before it begins");
-    read_type(place, entry);
-    entry.tensor.name = std::move(name);
-    return entry;
+    const uint64_t begin = size(offsets[0]);
+    const uint64_t end = size(offsets[1]);
+    if (end < begin) place["data_offsets"].fail("ends before it begins");
+    return {std::move(name), read_type(place, end - begin), begin};
   }
 
-  // Reads dtype and shape. Together they must give the length of the data.
-  void read_type(const JsonPlace& place, Entry& entry) const {
+  // Reads dtype and shape. Together they must give the length of the data. The view has no address.
+  TensorView read_type(const JsonPlace& place, uint64_t n_bytes) const {
     const JsonPlace dtype_place = place["dtype"];
     const SafetensorsDType* dtype = safetensors_dtype(dtype_place.string());
     if (dtype == nullptr)
@@ -161,9 +147,9 @@ class HeaderReader {
     const auto n_bits = checked_mul<uint64_t>(n_elements, dtype->bits);
     if (!n_bits) shape_place.fail("gives more than 2^64 bits");
     if (*n_bits % 8 != 0) shape_place.fail(fmt::format("of {} ends within a byte", dtype->name));
-    if (*n_bits / 8 != entry.end - entry.begin) {
-      place["data_offsets"].fail(fmt::format("hold {} bytes, but dtype and shape need {}",
-                                             entry.end - entry.begin, *n_bits / 8));
+    if (*n_bits / 8 != n_bytes) {
+      place["data_offsets"].fail(
+          fmt::format("hold {} bytes, but dtype and shape need {}", n_bytes, *n_bits / 8));
     }
     if (!dtype->dtype) {
       dtype_place.unsupported(
@@ -173,34 +159,38 @@ class HeaderReader {
       shape_place.unsupported(
           fmt::format("has {} dimensions, at most {} are read", dims.size(), Shape::kMaxRank));
     }
-    entry.tensor.view = {*dtype->dtype, Shape(dims), nullptr};
+    return {*dtype->dtype, Shape(dims), nullptr};
   }
 
   // The tensors must fill the data section one after another: sorted by offset, each begins where
   // the one before it ends, and the last ends at the end of the file. A tensor without elements may
-  // be at any such border. Gives each tensor its address.
-  void check_data(std::vector<Entry>& entries) {
-    std::ranges::sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
+  // be at any such border. Gives each tensor its address, and its offset in the file in place of
+  // that in the data section.
+  void check_data(std::vector<SafetensorsTensor>& tensors) {
+    std::ranges::sort(tensors, {}, [](const SafetensorsTensor& tensor) {
+      return std::pair(tensor.data_offset, tensor.view.n_bytes());
+    });
     const uint64_t n_bytes = reader_.remaining();
     uint64_t expected = 0;
-    for (Entry& entry : entries) {
-      if (entry.begin != expected) {
-        fail_header(entry.label + ".data_offsets",
-                    fmt::format("begin at {}, {} {}", entry.begin,
-                                entry.begin < expected ? "overlapping the tensor that ends at"
-                                                       : "leaving a hole after",
+    for (SafetensorsTensor& tensor : tensors) {
+      const uint64_t begin = tensor.data_offset;
+      if (begin != expected) {
+        fail_header(label_of(tensor.name) + ".data_offsets",
+                    fmt::format("begin at {}, {} {}", begin,
+                                begin < expected ? "overlapping the tensor that ends at"
+                                                 : "leaving a hole after",
                                 expected));
       }
-      if (entry.end > n_bytes) {
-        fail_header(entry.label + ".data_offsets",
+      expected = begin + tensor.view.n_bytes();
+      if (expected > n_bytes) {
+        fail_header(label_of(tensor.name) + ".data_offsets",
                     fmt::format("end at {}, but the file has {} bytes of data; is the download "
                                 "complete?",
-                                entry.end, n_bytes));
+                                expected, n_bytes));
       }
-      expected = entry.end;
-      entry.tensor.data_offset = data_begin_ + entry.begin;
-      entry.tensor.view.data = reinterpret_cast<const std::byte*>(
-          reader_.take(entry.end - entry.begin, entry.label).data());
+      tensor.data_offset += data_begin_;
+      tensor.view.data = reinterpret_cast<const std::byte*>(
+          reader_.take(tensor.view.n_bytes(), label_of(tensor.name)).data());
     }
     if (expected != n_bytes) {
       fail(data_begin_ + expected, "data",
@@ -219,7 +209,7 @@ class HeaderReader {
 void add_tensor(Checkpoint& checkpoint, const std::string& path, SafetensorsTensor tensor) {
   const auto [at, is_new] = checkpoint.tensors.try_emplace(tensor.name, tensor.view);
   if (!is_new) {
-    throw FormatError(path, tensor.data_offset, fmt::format("tensor '{}'", printable(tensor.name)),
+    throw FormatError(path, tensor.data_offset, label_of(tensor.name),
                       "is also in another file of the model");
   }
   checkpoint.tensor_order.push_back(tensor.name);

@@ -53,6 +53,13 @@ void require(ByteReader& reader, uint64_t offset, const char* field, uint64_t va
     reader.fail(offset, field, fmt::format("is {}, expected {}", value, expected));
 }
 
+// Reads the next number, which has only one possible value.
+template <typename T>
+void expect(ByteReader& reader, const char* field, uint64_t expected) {
+  const uint64_t offset = reader.offset();
+  require(reader, offset, field, reader.number<T>(field), expected);
+}
+
 // Reads the zip64 end record. The three records at the end of a large archive are, in this order:
 // the zip64 end record (56 bytes), its locator (20 bytes), the end record (22 bytes). The locator
 // is recognised by its signature; without it the archive has no zip64 end record.
@@ -62,24 +69,17 @@ std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
   reader.seek(locator, "zip64 locator");
   if (reader.number<uint32_t>("zip64 locator") != kZip64LocatorSignature) return std::nullopt;
   const uint64_t start = locator - kZip64EndBytes;
-  require(reader, locator + 4, "zip64 locator.disk", reader.number<uint32_t>("zip64 locator.disk"),
-          0);
-  require(reader, locator + 8, "zip64 locator.offset",
-          reader.number<uint64_t>("zip64 locator.offset"), start);
-  require(reader, locator + 16, "zip64 locator.disks",
-          reader.number<uint32_t>("zip64 locator.disks"), 1);
+  expect<uint32_t>(reader, "zip64 locator.disk", 0);
+  expect<uint64_t>(reader, "zip64 locator.offset", start);
+  expect<uint32_t>(reader, "zip64 locator.disks", 1);
   reader.seek(start, "zip64 end record");
-  require(reader, start, "zip64 end record.signature",
-          reader.number<uint32_t>("zip64 end record.signature"), kZip64EndSignature);
-  require(reader, start + 4, "zip64 end record.size",
-          reader.number<uint64_t>("zip64 end record.size"), kZip64EndBytes - 12);
+  expect<uint32_t>(reader, "zip64 end record.signature", kZip64EndSignature);
+  expect<uint64_t>(reader, "zip64 end record.size", kZip64EndBytes - 12);
   reader.take(4, "zip64 end record.version");
-  require(reader, start + 16, "zip64 end record.disk",
-          reader.number<uint64_t>("zip64 end record.disk"), 0);  // two 32-bit disk numbers
+  expect<uint64_t>(reader, "zip64 end record.disk", 0);  // two 32-bit disk numbers
   Directory directory;
   directory.n_entries = reader.number<uint64_t>("zip64 end record.entries_here");
-  require(reader, start + 32, "zip64 end record.entries",
-          reader.number<uint64_t>("zip64 end record.entries"), directory.n_entries);
+  expect<uint64_t>(reader, "zip64 end record.entries", directory.n_entries);
   directory.n_bytes = reader.number<uint64_t>("zip64 end record.directory_size");
   directory.offset = reader.number<uint64_t>("zip64 end record.directory_offset");
   return directory;
@@ -100,14 +100,13 @@ Directory read_end(ByteReader& reader) {
   }
   const std::optional<Directory> wide = read_zip64_end(reader, end);
   reader.seek(end + 4, "end record");
-  require(reader, end + 4, "end record.disk", reader.number<uint32_t>("end record.disk"), 0);
+  expect<uint32_t>(reader, "end record.disk", 0);
   const auto entries_here = reader.number<uint16_t>("end record.entries_here");
   const auto entries = reader.number<uint16_t>("end record.entries");
   require(reader, end + 8, "end record.entries_here", entries_here, entries);
   const auto n_bytes = reader.number<uint32_t>("end record.directory_size");
   const auto offset = reader.number<uint32_t>("end record.directory_offset");
-  require(reader, end + 20, "end record.comment_length",
-          reader.number<uint16_t>("end record.comment_length"), 0);
+  expect<uint16_t>(reader, "end record.comment_length", 0);
   const auto of = [&](uint64_t Directory::*member) {
     return wide ? std::optional((*wide).*member) : std::nullopt;
   };
@@ -250,10 +249,8 @@ void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
     return wide ? reader.number<uint64_t>("data descriptor.size")
                 : reader.number<uint32_t>("data descriptor.size");
   };
-  require(reader, start, "data descriptor.signature",
-          reader.number<uint32_t>("data descriptor.signature"), kZipDescriptorSignature);
-  require(reader, start + 4, "data descriptor.crc32",
-          reader.number<uint32_t>("data descriptor.crc32"), entry.crc32);
+  expect<uint32_t>(reader, "data descriptor.signature", kZipDescriptorSignature);
+  expect<uint32_t>(reader, "data descriptor.crc32", entry.crc32);
   require(reader, start + 8, "data descriptor.compressed_size", size(), entry.compressed_size);
   require(reader, start + (wide ? 16 : 12), "data descriptor.size", size(), entry.size);
 }
@@ -293,13 +290,10 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
                       std::span<const std::byte> bytes) {
   const uint64_t at = entry.header_offset;
   reader.seek(at, "local header");
-  require(reader, at, "local header.signature", reader.number<uint32_t>("local header.signature"),
-          kZipLocalSignature);
+  expect<uint32_t>(reader, "local header.signature", kZipLocalSignature);
   reader.take(2, "local header.version");
-  require(reader, at + 6, "local header.flags", reader.number<uint16_t>("local header.flags"),
-          entry.flags);
-  require(reader, at + 8, "local header.method", reader.number<uint16_t>("local header.method"),
-          entry.method);
+  expect<uint16_t>(reader, "local header.flags", entry.flags);
+  expect<uint16_t>(reader, "local header.method", entry.method);
   reader.take(4, "local header.time");
   const auto crc = reader.number<uint32_t>("local header.crc32");
   const auto compressed = reader.number<uint32_t>("local header.compressed_size");
