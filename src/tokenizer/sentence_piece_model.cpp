@@ -67,28 +67,14 @@ void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
 Trainer read_trainer(ProtobufReader reader) {
   Trainer trainer;
   while (reader.next()) {
-    switch (reader.field()) {
-      case trainer_field::kModelType:
-        trainer.model_type = reader.varint("model_type");
-        break;
-      case trainer_field::kSpaceAsSuffix:
-        trainer.space_as_suffix = reader.boolean("treat_whitespace_as_suffix");
-        break;
-      case trainer_field::kUnknownId:
-        trainer.unknown = reader.int32("unk_id");
-        break;
-      case trainer_field::kBosId:
-        trainer.bos = reader.int32("bos_id");
-        break;
-      case trainer_field::kEosId:
-        trainer.eos = reader.int32("eos_id");
-        break;
-      case trainer_field::kPadId:
-        trainer.pad = reader.int32("pad_id");
-        break;
-      default:
-        break;  // settings of the training
-    }
+    const uint32_t field = reader.field();
+    if (field == trainer_field::kModelType) trainer.model_type = reader.varint("model_type");
+    if (field == trainer_field::kSpaceAsSuffix)
+      trainer.space_as_suffix = reader.boolean("treat_whitespace_as_suffix");
+    if (field == trainer_field::kUnknownId) trainer.unknown = reader.int32("unk_id");
+    if (field == trainer_field::kBosId) trainer.bos = reader.int32("bos_id");
+    if (field == trainer_field::kEosId) trainer.eos = reader.int32("eos_id");
+    if (field == trainer_field::kPadId) trainer.pad = reader.int32("pad_id");
   }
   return trainer;
 }
@@ -96,22 +82,15 @@ Trainer read_trainer(ProtobufReader reader) {
 Normalizer read_normalizer(ProtobufReader reader) {
   Normalizer normalizer;
   while (reader.next()) {
-    switch (reader.field()) {
-      case normalizer_field::kCharsMap:
-        normalizer.has_chars_map = !reader.bytes("precompiled_charsmap").empty();
-        break;
-      case normalizer_field::kDummyPrefix:
-        normalizer.dummy_prefix = reader.boolean("add_dummy_prefix");
-        break;
-      case normalizer_field::kRemoveSpaces:
-        normalizer.remove_spaces = reader.boolean("remove_extra_whitespaces");
-        break;
-      case normalizer_field::kEscapeSpaces:
-        normalizer.escape_spaces = reader.boolean("escape_whitespaces");
-        break;
-      default:
-        break;  // its name and the source of the character map
-    }
+    const uint32_t field = reader.field();
+    if (field == normalizer_field::kCharsMap)
+      normalizer.has_chars_map = !reader.bytes("precompiled_charsmap").empty();
+    if (field == normalizer_field::kDummyPrefix)
+      normalizer.dummy_prefix = reader.boolean("add_dummy_prefix");
+    if (field == normalizer_field::kRemoveSpaces)
+      normalizer.remove_spaces = reader.boolean("remove_extra_whitespaces");
+    if (field == normalizer_field::kEscapeSpaces)
+      normalizer.escape_spaces = reader.boolean("escape_whitespaces");
   }
   return normalizer;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -17,18 +18,11 @@
 namespace limpid {
 namespace {
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // Returns the byte of "<0xNN>" with two upper-case hexadecimal digits, or -1 for any other name.
 int byte_of_name(std::string_view name) {
-  if (name.size() != 6 || name.substr(0, 3) != "<0x" || name[5] != '>') return -1;
-  const int high = hex_digit(name[3]);
-  const int low = hex_digit(name[4]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+  int byte = -1;
+  if (name.size() == 6) std::from_chars(name.data() + 3, name.data() + 5, byte, 16);
+  return byte >= 0 && name == fmt::format("<0x{:02X}>", byte) ? byte : -1;
 }
 
 // Checks that all ids of the spec are in the vocabulary.

@@ -34,12 +34,6 @@ void read_merges(const JsonPlace& model, TokenizerSpec& spec) {
   }
 }
 
-bool is_byte_name(std::string_view piece) {
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F'); };
-  return piece.size() == 6 && piece.substr(0, 3) == "<0x" && is_hex(piece[3]) && is_hex(piece[4]) &&
-         piece[5] == '>';
-}
-
 // Reads the model's options except vocabulary and merges.
 void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSpec& spec) {
   model.allow_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
@@ -64,9 +58,9 @@ void read_model_options(const JsonPlace& model, const PieceIds& ids, TokenizerSp
     model["ignore_merges"].unsupported("is not supported without 'ByteLevel'");
   if (!byte_fallback)
     model.unsupported("\"byte_fallback\": false is not supported without 'ByteLevel'");
-  for (size_t id = 0; id < spec.pieces.size(); ++id) {
-    if (spec.types[id] == TokenType::kNormal && is_byte_name(spec.pieces[id]))
-      spec.types[id] = TokenType::kByte;
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto it = ids.find(fmt::format("<0x{:02X}>", byte));
+    if (it != ids.end()) spec.types[static_cast<size_t>(it->second)] = TokenType::kByte;
   }
   if (spec.unknown) spec.types[static_cast<size_t>(*spec.unknown)] = TokenType::kUnknown;
 }
@@ -112,17 +106,6 @@ void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec
   }
 }
 
-// The token that the post-processor puts at one end of every text. Its name and its id must agree
-// with the vocabulary.
-std::optional<TokenId> frame_token(const JsonPlace& root, const TokenizerSpec& spec,
-                                   const std::optional<std::string>& name, TokenId id) {
-  if (!name) return std::nullopt;
-  if (static_cast<size_t>(id) >= spec.pieces.size() ||
-      spec.pieces[static_cast<size_t>(id)] != *name)
-    root["post_processor"].fail(fmt::format("{} is not the id of '{}'", id, *name));
-  return id;
-}
-
 }  // namespace
 
 TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view bytes) {
@@ -136,20 +119,14 @@ TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view byte
     model["type"].unsupported(
         fmt::format("'{}' is not supported, only BPE", model["type"].string()));
   }
-  TokenizerPipeline pipeline = read_tokenizer_pipeline(root);
   TokenizerSpec spec;
-  spec.kind = pipeline.kind;
-  spec.normalize_nfc = pipeline.normalize_nfc;
-  spec.pre_tokenizer = pipeline.pre_tokenizer.value_or(PreTokenizer::kGpt2);
-  spec.splits = std::move(pipeline.splits);
-  spec.space_prefix = pipeline.space_prefix;
+  spec.space_prefix = SpacePrefix::kNone;
+  read_tokenizer_pipeline(root, spec);
   const PieceIds ids = read_vocabulary(model["vocab"], spec);
   read_merges(model, spec);
   read_model_options(model, ids, spec);
   read_added_tokens(root, ids, spec);
-  const TextFrame frame = read_post_processor(root);
-  spec.bos = frame_token(root, spec, frame.before, frame.before_id);
-  spec.eos = frame_token(root, spec, frame.behind, frame.behind_id);
+  read_post_processor(root, spec);
   spec.add_bos = spec.bos.has_value();
   spec.add_eos = spec.eos.has_value();
   spec.stop_ids = find_stop_ids(spec);

@@ -220,40 +220,41 @@ void check_sentence_piece_decoder(const JsonPlace& root, bool has_prefix) {
 
 }  // namespace
 
-TokenizerPipeline read_tokenizer_pipeline(const JsonPlace& root) {
+void read_tokenizer_pipeline(const JsonPlace& root, TokenizerSpec& spec) {
   const Normalizer normalizer = read_normalizer(root);
   PreTokenization cuts = read_pre_tokenizer(root);
-  TokenizerPipeline pipeline;
   if (cuts.byte_level) {
     if (normalizer.prepends || normalizer.replaces)
       root["normalizer"].unsupported("changes spaces before the pre-tokenizer 'ByteLevel'");
-    pipeline.normalize_nfc = normalizer.nfc;
-    pipeline.pre_tokenizer = find_scanner(cuts.steps);
-    if (!pipeline.pre_tokenizer) pipeline.splits = std::move(cuts.steps);
-    check_byte_level_decoder(root);
-    return pipeline;
+    spec.normalize_nfc = normalizer.nfc;
+    if (const auto scanner = find_scanner(cuts.steps)) {
+      spec.pre_tokenizer = *scanner;
+    } else {
+      spec.splits = std::move(cuts.steps);
+    }
+    return check_byte_level_decoder(root);
   }
-  pipeline.kind = TokenizerKind::kSentencePieceBpe;
+  spec.kind = TokenizerKind::kSentencePieceBpe;
   if (!cuts.steps.empty())
     root["pre_tokenizer"].unsupported("without 'ByteLevel' is not supported");
   if (normalizer.nfc) root["normalizer"].unsupported("NFC without 'ByteLevel' is not supported");
   if (cuts.metaspace && !normalizer.replaces && !normalizer.prepends) {
-    pipeline.space_prefix = *cuts.metaspace;
+    spec.space_prefix = *cuts.metaspace;
   } else if (!cuts.metaspace && normalizer.replaces) {
-    pipeline.space_prefix = normalizer.prepends ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
+    spec.space_prefix = normalizer.prepends ? SpacePrefix::kEveryPart : SpacePrefix::kNone;
   } else {
     throw UnsupportedError(root.file() +
                            ": normalizer and pre_tokenizer: neither byte-level BPE nor "
                            "SentencePiece's treatment of spaces");
   }
-  check_sentence_piece_decoder(root, pipeline.space_prefix != SpacePrefix::kNone);
-  return pipeline;
+  check_sentence_piece_decoder(root, spec.space_prefix != SpacePrefix::kNone);
 }
 
 namespace {
 
-// TemplateProcessing: at most one token before and one after the text "A". "pair" is not used.
-void read_template(const JsonPlace& part, TextFrame& frame) {
+// TemplateProcessing: at most one token before and one after the text "A". Its name and its id must
+// agree with the vocabulary. "pair" is not used.
+void read_template(const JsonPlace& part, TokenizerSpec& spec) {
   part.allow_keys({"type", "single", "pair", "special_tokens"});
   bool text_seen = false;
   for (const JsonPlace& item : part["single"].elements()) {
@@ -264,24 +265,23 @@ void read_template(const JsonPlace& part, TextFrame& frame) {
       continue;
     }
     const std::string name((item["SpecialToken"])["id"].string());
-    auto& place = text_seen ? frame.behind : frame.before;
+    std::optional<TokenId>& place = text_seen ? spec.eos : spec.bos;
     if (place) item.unsupported("more than one token on one side of the text");
     const JsonPlace token = part["special_tokens"][name];
     token.allow_keys({"id", "ids", "tokens"});
     const auto ids = token["ids"].elements();
     if (ids.size() != 1) token.unsupported("represents more than one token");
     const auto id = ids.front().integer();
-    if (id < 0 || id > INT32_MAX) ids.front().fail("is not a token id");
-    place = name;
-    (text_seen ? frame.behind_id : frame.before_id) = static_cast<TokenId>(id);
+    if (id < 0 || id >= std::ssize(spec.pieces) || spec.pieces[static_cast<size_t>(id)] != name)
+      ids.front().fail(fmt::format("{} is not the id of '{}'", id, name));
+    place = static_cast<TokenId>(id);
   }
   if (!text_seen) part["single"].fail("does not contain the text");
 }
 
 }  // namespace
 
-TextFrame read_post_processor(const JsonPlace& root) {
-  TextFrame frame;
+void read_post_processor(const JsonPlace& root, TokenizerSpec& spec) {
   bool seen = false;
   for (const JsonPlace& part : parts_of(root.find("post_processor"), "processors")) {
     const std::string_view type = type_of(part);
@@ -289,12 +289,11 @@ TextFrame read_post_processor(const JsonPlace& root) {
       part.allow_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"});
     } else if (type == "TemplateProcessing" && !seen) {
       seen = true;
-      read_template(part, frame);
+      read_template(part, spec);
     } else {
       refuse(part, "post-processor");
     }
   }
-  return frame;
 }
 
 }  // namespace limpid
