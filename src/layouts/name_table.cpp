@@ -75,7 +75,7 @@ Match find_match(const NameTable& table, std::string_view name, const Shape& sha
     if (const auto holes = match_pattern(rule.theirs, name))
       return {true, fill(rule.ours, *holes), transform_of(rule, *holes)};
   }
-  if (is_left(table, name, shape)) return {.known = true};
+  if (is_left(table, name, shape)) return {true, {}};
   for (const auto& [prefix, stands_for] : table.optional_prefixes) {
     if (!name.starts_with(prefix)) continue;
     Match match =
@@ -184,7 +184,7 @@ std::optional<std::string> their_name(const NameTable& table, std::string_view o
 
 std::optional<std::string> our_name(const NameTable& table, std::string_view theirs) {
   Match match = find_match(table, theirs, {});
-  return match.rule == nullptr ? std::nullopt : std::optional(std::move(match.ours));
+  return match.ours.empty() ? std::nullopt : std::optional(std::move(match.ours));
 }
 
 // `source` shares the original checkpoint with the derived tensors, which read from it later.
