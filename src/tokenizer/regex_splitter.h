@@ -1,4 +1,5 @@
-// Runs the regular expressions of pre-tokenizers that have no hand-written scanner, with PCRE2.
+// Runs the regular expressions of pre-tokenizers that have no hand-written scanner, with a
+// backtracking matcher that counts its steps.
 #pragma once
 
 #include <functional>
@@ -26,6 +27,7 @@ class RegexSplitter {
  private:
   struct Budget;
   struct Step;
+  class Matcher;
   void split_from(size_t step, std::string_view text, Budget& budget, const Sink& sink) const;
 
   std::vector<std::shared_ptr<const Step>> steps_;

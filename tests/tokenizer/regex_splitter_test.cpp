@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "limpid/error.hpp"
-#include "tokenizer/code_point_set.h"
 #include "tokenizer/known_splits.h"
 
 namespace limpid {
@@ -49,7 +48,7 @@ TEST(RegexSplitter, ReadsOnigurumasSyntax) {
   EXPECT_EQ(cut("[^a[bc]]", "abxc"), (Pieces{"ab", "x", "c"}));
   EXPECT_EQ(cut("(?i:'s|'ll)", "'S'LL'\xC5\xBF"), (Pieces{"'S", "'LL", "'\xC5\xBF"}));
   EXPECT_EQ(cut("\\s+(?!\\S)|\\s", "  a"), (Pieces{" ", " ", "a"}));
-  // U+0897 is a mark since Unicode 16, which PCRE2's own tables do not know.
+  // U+0897 is a mark since Unicode 16.
   EXPECT_EQ(cut("\\p{M}", "a\xE0\xA2\x97"), (Pieces{"a", "\xE0\xA2\x97"}));
 }
 
@@ -66,19 +65,30 @@ TEST(RegexSplitter, BacktrackingIsBounded) {
   EXPECT_THROW(cut("(a+a+)+[bc]", text), ResourceError);
 }
 
-TEST(CodePointSet, RangesAreJoinedAndTurnedAround) {
-  unicode::CodePointSet set;
-  set.add('c', 'd');
-  set.add('a', 'a');
-  set.add('b', 'b');
-  EXPECT_EQ(set.ranges().size(), 1U);
-  set.add(0xD000, 0xE000);  // surrogates are left out
-  ASSERT_EQ(set.ranges().size(), 3U);
-  EXPECT_EQ(set.ranges()[1].second, 0xD7FFU);
-  const auto back = set.complement().complement();
-  EXPECT_EQ(back.ranges(), set.ranges());
-  const unicode::CodePointSet all = unicode::CodePointSet().complement();
-  EXPECT_TRUE(all.complement().ranges().empty());
+TEST(RegexSplitter, RefusesByNameWhatItDoesNotDo) {
+  const std::pair<const char*, const char*> refused[] = {
+      {"a\\w", "'\\w'"},     {"(?<n>a)", "the group '(?<n'"}, {"(a", "an unterminated group"},
+      {"[a", "class"},       {"*a", "nothing to repeat"},     {"(a?)*", "may be empty"},
+      {"(?<=a+)b", "fixed"}, {"a{1,2000}", "up to 1000"},     {"(?:(a{1000}){999}){9}", "too many"},
+      {"a)", "without '('"}, {"\\p{Greek}", "'Greek'"},       {"[[:alpha:]]", "POSIX"}};
+  for (const auto& [pattern, what] : refused) {
+    try {
+      cut(pattern, "a");
+      ADD_FAILURE() << pattern;
+    } catch (const UnsupportedError& error) {
+      EXPECT_NE(std::string(error.what()).find(what), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(RegexSplitter, GoesBackAsOnigurumaDoes) {
+  EXPECT_EQ(cut("a+?b|a", "aab"), (Pieces{"aab"}));
+  EXPECT_EQ(cut("(?>a+)ab|a", "aab"), (Pieces{"a", "a", "b"}));
+  EXPECT_EQ(cut("a++b|a", "aaac"), (Pieces{"a", "a", "a", "c"}));
+  EXPECT_EQ(cut("(?:ab*)?+bc|[abc]", "abbc"), (Pieces{"a", "b", "bc"}));
+  EXPECT_EQ(cut("(?<=a|bc)x", "axbcxcx"), (Pieces{"a", "x", "bc", "x", "cx"}));
+  EXPECT_EQ(cut("(?<!\xC3\xA9)x", "\xC3\xA9xyx"), (Pieces{"\xC3\xA9xy", "x"}));
+  EXPECT_EQ(cut("(?:a|ab)(?:c|bcd)", "abcd"), (Pieces{"abcd"}));
 }
 
 TEST(KnownSplits, AreFoundByTheirExpressions) {

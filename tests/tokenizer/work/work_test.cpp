@@ -349,13 +349,12 @@ std::vector<SplitStep> one_step(const std::string& pattern) {
   return {step};
 }
 
-// Each step of a match is a call of ours, so the steps counted here bound the work of PCRE2.
 TEST(TokenizerWork, SplitExpressionsThatReadTheTextAnew) {
   for (const char* pattern : {"\\p{L}++[!?]", "\\p{L}+[!?]", "(?:\\p{L}\\p{L})+!", "(?:a|b|ab)+!",
                               "(?=\\p{L}*!)a", "\\p{L}{900}!", "(?<=a{200})!", "(a+a+)+[bc]"}) {
     const RegexSplitter splitter(one_step(pattern));
     for (const size_t n : {10'000, 20'000}) {
-      const std::string text = run('a', n) + " !";  // what PCRE2 looks for first is there
+      const std::string text = run('a', n) + " !";  // what a match begins with is there
       bool is_refused = false;
       const uint64_t steps = steps_of([&] {
         try {

@@ -1,62 +1,6 @@
-#include "tokenizer/code_point_set.h"
-
-#include <algorithm>
+#include "tokenizer/category_names.h"
 
 namespace limpid::unicode {
-namespace {
-
-constexpr char32_t kLast = 0x10FFFF;
-constexpr char32_t kFirstSurrogate = 0xD800;
-constexpr char32_t kLastSurrogate = 0xDFFF;
-
-}  // namespace
-
-CodePointSet::CodePointSet(Properties properties) {
-  for (char32_t c = 0; c <= kLast; ++c) {
-    if ((properties_of(c) & properties) == 0) continue;
-    if (!ranges_.empty() && ranges_.back().second + 1 == c) {
-      ranges_.back().second = c;
-    } else {
-      ranges_.emplace_back(c, c);
-    }
-  }
-  const CodePointSet all = std::move(*this);
-  ranges_.clear();
-  add(all);
-}
-
-void CodePointSet::add(char32_t first, char32_t last) {
-  if (first < kFirstSurrogate && last >= kFirstSurrogate) {
-    add(first, kFirstSurrogate - 1);
-    first = kFirstSurrogate;
-  }
-  if (first >= kFirstSurrogate && first <= kLastSurrogate) first = kLastSurrogate + 1;
-  if (first > last) return;
-  // Joins ranges that overlap or touch.
-  auto begin = std::lower_bound(ranges_.begin(), ranges_.end(), first,
-                                [](const auto& range, char32_t c) { return range.second + 1 < c; });
-  auto end = begin;
-  for (; end != ranges_.end() && end->first <= last + 1; ++end) {
-    first = std::min(first, end->first);
-    last = std::max(last, end->second);
-  }
-  ranges_.insert(ranges_.erase(begin, end), {first, last});
-}
-
-void CodePointSet::add(const CodePointSet& other) {
-  for (const auto& [first, last] : other.ranges_) add(first, last);
-}
-
-CodePointSet CodePointSet::complement() const {
-  CodePointSet result;
-  char32_t next = 0;
-  for (const auto& [first, last] : ranges_) {
-    if (first > next) result.add(next, first - 1);
-    next = last + 1;
-  }
-  if (next <= kLast) result.add(next, kLast);
-  return result;
-}
 
 std::optional<Properties> category_named(std::string_view name) {
   struct Named {
