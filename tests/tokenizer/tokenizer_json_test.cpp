@@ -81,7 +81,7 @@ TEST(TokenizerJson, PostProcessorSaysWhatFramesAText) {
   EXPECT_THROW(read(json), UnsupportedError);
 }
 
-TEST(TokenizerJson, AnUnknownExpressionIsRunByPcre2) {
+TEST(TokenizerJson, AnUnknownExpressionIsRun) {
   Json json = byte_level_json();
   json["pre_tokenizer"] = Json::parse(R"({"type": "Sequence", "pretokenizers": [
     {"type": "Split", "pattern": {"Regex": "\\p{L}{2}"}, "behavior": "Isolated", "invert": false},
