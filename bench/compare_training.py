@@ -61,9 +61,19 @@ def tokenizer_json(vocab_size: int) -> str:
             "version": "1.0",
             "added_tokens": [],
             "normalizer": None,
-            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+            "pre_tokenizer": {
+                "type": "ByteLevel",
+                "add_prefix_space": False,
+                "trim_offsets": True,
+                "use_regex": True,
+            },
             "post_processor": None,
-            "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+            "decoder": {
+                "type": "ByteLevel",
+                "add_prefix_space": True,
+                "trim_offsets": True,
+                "use_regex": True,
+            },
             "model": {"type": "BPE", "vocab": {p: i for i, p in enumerate(pieces)}, "merges": []},
         }
     )
@@ -76,13 +86,17 @@ def time_limpid(name: str, threads: int, folder: pathlib.Path) -> tuple[float, f
     (folder / "tokenizer.json").write_text(tokenizer_json(config["vocab_size"]))
     generator = random.Random(1)
     length = batch_size * seq_len * (n_steps + 4)
-    (folder / "text.txt").write_text("".join(chr(generator.randrange(33, 90)) for _ in range(length)))
+    (folder / "text.txt").write_text(
+        "".join(chr(generator.randrange(33, 90)) for _ in range(length))
+    )
     command = [
         PROGRAM, "train", "--config", folder / "config.json", "--tokenizer", folder / "tokenizer.json",
         "--data", folder / "text.txt", "--val", "0", "--batch-size", batch_size, "--seq-len", seq_len,
         "--steps", n_steps + 1, "--out", folder / "run", "--json", "-t", threads,
     ]  # fmt: skip
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     out, err = process.communicate()
     if process.returncode != 0:
         sys.exit(err.decode())
@@ -134,13 +148,17 @@ def n_parameters(config: dict) -> int:
 
 def f32_limit() -> float:
     """Floating-point operations in a second of all threads together."""
-    out = subprocess.run([PROGRAM, "devices", "--measure", "--json"], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [PROGRAM, "devices", "--measure", "--json"], capture_output=True, text=True, check=True
+    )
     found = json.loads(out.stdout)
     return float(found["limits"]["f32_flops_per_second"])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--case", action="append", choices=CASES)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
@@ -151,7 +169,9 @@ def main() -> None:
         print(time_torch(options.child, options.threads, options.compile))
         return
     limit = f32_limit()
-    print("| case | Limpid s | torch s | torch compiled s | times torch's best | share of the f32 limit |")
+    print(
+        "| case | Limpid s | torch s | torch compiled s | times torch's best | share of the f32 limit |"
+    )
     print("| -- | -- | -- | -- | -- | -- |")
     for name in options.case or CASES:
         times: dict[str, list[float]] = {"limpid": [], "torch": [], "compiled": []}

@@ -87,7 +87,8 @@ class Quantize(unittest.TestCase):
         code, err = quantize(self.floats, self.path("q.gguf"), "q4_k_m")
         self.assertEqual(code, 0, err)
         self.assertRegex(
-            err, r"\d+ tensors: rows of \d+ are not a multiple of the block size of q4_K: q5_0 instead"
+            err,
+            r"\d+ tensors: rows of \d+ are not a multiple of the block size of q4_K: q5_0 instead",
         )
 
     def test_quantised_again_only_on_request(self):

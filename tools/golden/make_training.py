@@ -17,14 +17,24 @@ N_STEPS = 20
 LENGTHS = (12, 7)  # of the sequences of a batch
 LEARNING_RATE, BETAS, EPSILON, WEIGHT_DECAY, CLIP = 1e-2, (0.9, 0.95), 1e-8, 0.1, 1.0
 
-LLAMA = dict(
-    vocab_size=29, hidden_size=24, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4,
-    num_key_value_heads=2, max_position_embeddings=64, head_dim=6,
-)  # fmt: skip
-SCALED = dict(
-    rope_theta=100.0, rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
-    original_max_position_embeddings=16,
-)  # fmt: skip
+LLAMA = {
+    "vocab_size": 29,
+    "hidden_size": 24,
+    "intermediate_size": 20,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "head_dim": 6,
+}
+SCALED = {
+    "rope_theta": 100.0,
+    "rope_type": "llama3",
+    "factor": 4.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
 MODELS = {
     "gpt2": transformers.GPT2Config(
         vocab_size=29,
