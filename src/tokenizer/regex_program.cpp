@@ -55,8 +55,7 @@ class Parser {
     whole.code.push_back({Op::kAccept});
     if (whole.shortest == 0) whole.first.clear();
     std::ranges::sort(whole.first);
-    const auto repeated = std::ranges::unique(whole.first);
-    whole.first.erase(repeated.begin(), repeated.end());
+    whole.first.erase(std::unique(whole.first.begin(), whole.first.end()), whole.first.end());
     return {std::move(whole.code), std::move(classes_), std::move(whole.first)};
   }
 
