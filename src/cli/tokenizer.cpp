@@ -195,7 +195,7 @@ Command tokenizer_command() {
       "and for Hugging Face's\ntokenizers, whose BpeTrainer learns the same from the same words. "
       "Each file is one text, unless --lines is\ngiven.",
       "limpid tokenizer train wiki.test.raw --vocab-size 8000 -o tokenizer.json\n"
-      "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o llama.json\n"
+      "limpid tokenizer train *.raw --pre-tokenizer llama3 --special '<s>,</s>' -o tokenizer.json\n"
       "echo Hello | limpid tokenizer train - -o tokenizer.json && limpid tokenize -m "
       "tokenizer.json -p Hell",
       bind<TokenizerFlags, declare, run>};
