@@ -119,8 +119,8 @@ void add_adapters(const Checkpoint& checkpoint, TensorTable& table) {
       const TensorView* a = checkpoint.find(names.a);
       if (a == nullptr) continue;
       const auto scale = checkpoint.metadata.number(lora_scale_key(i)).value_or(1.0);
-      AdapterEntry& adapter =
-          table.adapters.emplace_back(base.place, LowRankUpdate{{}, {}, static_cast<float>(scale)});
+      table.adapters.push_back({base.place, {{}, {}, static_cast<float>(scale)}});
+      AdapterEntry& adapter = table.adapters.back();
       const int64_t rank = a->shape.rows();
       table.entries.push_back({names.a, Shape{rank, base.shape.cols()}, &adapter.update.a});
       table.entries.push_back({names.b, Shape{base.shape.rows(), rank}, &adapter.update.b});

@@ -117,8 +117,8 @@ TokenizerSpec spec_of_attachments(const Checkpoint& checkpoint) {
       spec.stop_ids.push_back(static_cast<TokenId>(id));
   }
   std::ranges::sort(spec.stop_ids);
-  const auto repeated = std::ranges::unique(spec.stop_ids);
-  spec.stop_ids.erase(repeated.begin(), repeated.end());
+  const auto repeated = std::unique(spec.stop_ids.begin(), spec.stop_ids.end());
+  spec.stop_ids.erase(repeated, spec.stop_ids.end());
   return spec;
 }
 

@@ -29,7 +29,8 @@ std::vector<Parameter> make_parameters(const Checkpoint& checkpoint) {
   std::vector<Parameter> parameters;
   for (const auto& [name, view] : checkpoint.tensors) {
     const auto owner = std::ranges::find_if(
-        checkpoint.owned, [&](const auto& tensor) { return tensor->data() == view.data; });
+        checkpoint.owned,
+        [data = view.data](const auto& tensor) { return tensor->data() == data; });
     LIMPID_CHECK(ArgumentError, owner != checkpoint.owned.end(), "{}: {} is not in memory",
                  checkpoint.path, name);
     parameters.push_back({name, *owner, {}, true});

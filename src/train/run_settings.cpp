@@ -23,11 +23,12 @@ struct Named {
   std::string_view name;
   Kind kind;
 };
-constexpr std::array kSchedules = {
-    Named{"constant", ScheduleKind::kConstant}, Named{"linear", ScheduleKind::kLinear},
-    Named{"cosine", ScheduleKind::kCosine}, Named{"wsd", ScheduleKind::kWsd}};
-constexpr std::array kOptimizers = {Named{"adamw", OptimizerKind::kAdamw},
-                                    Named{"sgd", OptimizerKind::kSgd}};
+constexpr Named<ScheduleKind> kSchedules[] = {{"constant", ScheduleKind::kConstant},
+                                              {"linear", ScheduleKind::kLinear},
+                                              {"cosine", ScheduleKind::kCosine},
+                                              {"wsd", ScheduleKind::kWsd}};
+constexpr Named<OptimizerKind> kOptimizers[] = {{"adamw", OptimizerKind::kAdamw},
+                                                {"sgd", OptimizerKind::kSgd}};
 
 template <typename Kinds>
 auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
