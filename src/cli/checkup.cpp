@@ -47,7 +47,8 @@ Build look_at_build() {
   return build;
 }
 
-// The files of sysfs hold one word, "performance\n" for instance. "" where there is no such file.
+// The files of sysfs hold one word, "performance\n" for instance. Returns "" if there is no such
+// file.
 std::string first_word(const char* path) {
   std::ifstream file(path);
   std::string word;

@@ -65,8 +65,7 @@ Command train_command();
 Command tokenizer_command();
 Command verify_command();
 
-// Prints what may stand in the place of the last of `words`, for the scripts of `limpid
-// completion`.
+// Prints the possible completions of the last of `words`, for the scripts of `limpid completion`.
 void print_suggestions(const Arguments& words);
 
 // All of them, in the order of `limpid --help`.

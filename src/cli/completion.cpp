@@ -2,8 +2,8 @@
 //
 // A script knows nothing about the options. At each TAB it asks the program,
 //   limpid __complete run -m smo
-// with the words up to the cursor, and gets what may stand in the place of the last one: a line
-// "smollm2<TAB>help" for each word, and a line ":files" where names of files may stand too. So the
+// with the words up to the cursor, and gets the possible completions of the last one: a line
+// "smollm2<TAB>help" for each word, and a line ":files" if it may be the name of a file. So the
 // three shells share one mechanism, and a script never falls behind the program.
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -92,7 +92,7 @@ std::optional<std::string> Conversation::read_block(std::string text) {
   return text;
 }
 
-// An empty line is no turn: it would only cost an answer.
+// An empty line is not a turn: it would only cost an answer.
 void Conversation::take(const Turn& turn) {
   if (turn.text.empty()) return;
   try {

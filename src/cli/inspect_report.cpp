@@ -355,7 +355,7 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
     report["metadata"][key] = {{"type", value.type_name}, {"value", value_to_json(value)}};
   try {
     LIMPID_CHECK(UnsupportedError, !checkpoint.tensors.empty(),
-                 "a vocabulary alone: there are no tensors to run");
+                 "a vocabulary without tensors: it cannot be run");
     const DecoderSpec spec = read_spec(checkpoint);
     report["model"] = spec_to_json(spec);
     report["memory_plan"] = plan_to_json(make_memory_plan(checkpoint, spec, options));

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "executor/executor_step.h"
 #include "model/registry.h"
 
 namespace limpid {
@@ -94,18 +95,6 @@ class UnusedBlocks {
  private:
   KvCache& cache_;
   std::span<const StepItem> items_;
-};
-
-// Ends a step of the executor, even when an op throws.
-class ExecutorStep {
- public:
-  explicit ExecutorStep(Executor& executor) : executor_(executor) { executor_.begin_step(); }
-  ExecutorStep(const ExecutorStep&) = delete;
-  ExecutorStep& operator=(const ExecutorStep&) = delete;
-  ~ExecutorStep() { executor_.end_step(); }
-
- private:
-  Executor& executor_;
 };
 
 }  // namespace

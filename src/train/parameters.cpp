@@ -1,23 +1,46 @@
 #include "train/parameters.h"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "base/check.h"
+#include "model/registry.h"
 #include "tensor/codec.h"
 
 namespace limpid {
 
+namespace {
+
+// The names of the tensors whose rows, or elements, are interleaved pairs.
+std::set<std::string, std::less<>> interleaved_tensors(const Checkpoint& checkpoint,
+                                                       const DecoderSpec& spec) {
+  std::set<std::string, std::less<>> names;
+  for (const TensorEntry& entry : tensor_table(checkpoint, spec).entries) {
+    if (entry.row_order == RowOrder::kInterleavedPairs) names.insert(entry.name);
+  }
+  return names;
+}
+
+}  // namespace
+
 std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint) {
   auto copy = std::make_shared<Checkpoint>(checkpoint);
+  const DecoderSpec spec = read_spec(checkpoint);
+  const auto interleaved = interleaved_tensors(checkpoint, spec);
+  copy->row_order = RowOrder::kHalfSplit;
   copy->derived.clear();
   copy->owned.clear();
   for (auto& [name, view] : copy->tensors) {
     Tensor storage;
     const TensorView source = checkpoint.read(name, storage);
     auto value = std::make_shared<Tensor>(DType::kF32, source.shape);
-    for (int64_t r = 0; r < source.shape.rows(); ++r) {
-      decode_row(source.dtype, source.row(r),
-                 value->f32().subspan(r * source.shape.cols(), source.shape.cols()));
+    const std::vector<float> stored = decode(source);
+    const int64_t width = source.shape.rank() == 1 ? 1 : source.shape.cols();
+    for (int64_t r = 0; r < std::ssize(stored) / width; ++r) {
+      const int64_t to =
+          interleaved.contains(name) ? half_split_row(r, spec.head_dim, spec.rope.n_rot) : r;
+      std::copy_n(stored.data() + r * width, width, value->f32().data() + to * width);
     }
     view = value->view();
     copy->owned.push_back(std::move(value));

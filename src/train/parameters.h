@@ -22,8 +22,9 @@ struct Parameter {
   bool decays() const { return value->shape().rank() > 1; }
 };
 
-// A copy of a checkpoint whose tensors are f32 tensors in memory. Everything else (configuration,
-// tokenizer) is shared. Throws ResourceError.
+// A copy of a checkpoint whose tensors are f32 tensors in memory, with the rows of Q and K in
+// half-split order, as a saved run has them: a resumed run then adds in the same order. Everything
+// else (configuration, tokenizer) is shared. Throws the errors of read_spec, ResourceError.
 std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint);
 
 // One parameter for each tensor of such a copy, in order of their names.

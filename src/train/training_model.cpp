@@ -7,24 +7,13 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "executor/executor_step.h"
 #include "model/registry.h"
 
 namespace limpid {
 namespace {
 
 int64_t n_kv_blocks(int64_t length) { return (length + kKvBlock - 1) / kKvBlock; }
-
-// Begins a step; its end is reached whatever happens.
-class Step {
- public:
-  explicit Step(Executor& executor) : executor_(executor) { executor_.begin_step(); }
-  ~Step() { executor_.end_step(); }
-  Step(const Step&) = delete;
-  Step& operator=(const Step&) = delete;
-
- private:
-  Executor& executor_;
-};
 
 }  // namespace
 
@@ -123,7 +112,7 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
     if (target != Batch::kNoTarget) targets_.push_back({target, factor});
   }
   losses_.assign(targets_.size(), 0.0);
-  const Step step(tape_);
+  const ExecutorStep step(tape_);
   const Activation logits = forward(tape_, spec_, weights_, *kv_);
   tape_.cross_entropy(logits, targets_, losses_, want_gradients);
   if (want_gradients) tape_.backward();

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -150,6 +151,40 @@ class Interruptions(Training):
             self.assertEqual(self.log(out), self.log("whole"))
             self.assertEqual(self.weights(out), self.weights("whole"))
             self.assertEqual(len(list((self.folder / out).glob("step-*"))), 2)
+
+    def test_a_model_whose_rows_are_interleaved_resumes_too(self):
+        # GGUF's Llama; the checkpoints of a run are half-split.
+        command = [
+            "train",
+            "-m",
+            limpid_program.DATA / "cli" / "tiny_chat.gguf",
+            "--data",
+            self.data,
+            "--seq-len",
+            16,
+        ]
+        command += [
+            "--batch-size",
+            4,
+            "--steps",
+            12,
+            "--save-every",
+            4,
+            "--val",
+            0,
+            "--lr",
+            "1e-2",
+            "--out",
+        ]
+        self.fine(*command, self.folder / "whole")
+        self.fine(*command, self.folder / "cut")
+        shutil.rmtree(self.folder / "cut" / "step-000012")
+        self.fine("train", "--resume", self.folder / "cut")
+        self.assertEqual(self.log("cut"), self.log("whole"))
+        whole, cut = (
+            self.folder / out / "step-000012" / "model.safetensors" for out in ("whole", "cut")
+        )
+        self.assertEqual(cut.read_bytes(), whole.read_bytes())
 
     def test_control_c_saves(self):
         self.fine(*self.command("whole"))
