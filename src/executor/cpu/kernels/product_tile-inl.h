@@ -2,7 +2,7 @@
 // j].
 //
 // Lanes run along j, so one element of `left` is broadcast and meets a row of `right`, and nothing
-// is folded at the end. Each element of y is one chain of multiply-adds in order of k. With 12 x 32
+// is folded at the end. Each element is one chain of multiply-adds in order of k. With 12 x 32
 // elements an AVX-512 tile holds 24 sums in registers; a step of k loads 2 vectors and 12 numbers
 // for 24 multiply-adds, so that the multipliers, and not the loads, set the pace.
 #pragma once
@@ -34,19 +34,20 @@ struct ProductTile {
 };
 
 // kWhole: all columns are there; otherwise only n_cols of a row of `right` and of y are touched.
+// What y has is added last: its lines come from memory while the products are summed.
 template <bool kWhole>
 LIMPID_INLINE void product_tile(const ProductTile& t) {
+  if (t.add) {
+    for (int64_t m = 0; m < t.n_rows; ++m) {
+      for (int v = 0; v < kTileVectors; ++v)
+        __builtin_prefetch(t.y + m * t.y_step + v * kLanes, 1);
+    }
+  }
   F32x16 sums[kTileRows][kTileVectors];
 #pragma GCC unroll 12
   for (int m = 0; m < kTileRows; ++m) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v) {
-      const bool there = t.add && m < t.n_rows;
-      const float* from = t.y + m * t.y_step + v * kLanes;
-      sums[m][v] = !there   ? zero()
-                   : kWhole ? load(from)
-                            : load_partial(from, t.n_cols - v * kLanes);
-    }
+    for (int v = 0; v < kTileVectors; ++v) sums[m][v] = zero();
   }
   const float* left = t.left;
   const float* right = t.right;
@@ -70,9 +71,9 @@ LIMPID_INLINE void product_tile(const ProductTile& t) {
     for (int v = 0; v < kTileVectors; ++v) {
       float* to = t.y + m * t.y_step + v * kLanes;
       if (kWhole) {
-        store(sums[m][v], to);
-      } else if (t.n_cols > v * kLanes) {
-        store_at(sums[m][v], to, 0, t.n_cols - v * kLanes);
+        store(t.add ? add(load(to), sums[m][v]) : sums[m][v], to);
+      } else if (const int64_t n = t.n_cols - v * kLanes; n > 0) {
+        store_at(t.add ? add(load_partial(to, n), sums[m][v]) : sums[m][v], to, 0, n);
       }
     }
   }
