@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/check.h"
 #include "layouts/lora_adapter.h"
 #include "model/registry.h"
 
@@ -110,7 +111,11 @@ class TableBuilder {
 
 // Adds the two matrices of every adapter of every projection. An adapter of a matrix of which a
 // weight takes some rows (Q of a fused QKV) shares A and takes the same rows of B.
-void add_adapters(const Checkpoint& checkpoint, TensorTable& table) {
+//
+// The rows of B are half-split over the elements that rotate, as PEFT has them. Interleaved pairs
+// of the base are put half-split over the whole head; the two orders differ when only a part
+// rotates.
+void add_adapters(const Checkpoint& checkpoint, const DecoderSpec& spec, TensorTable& table) {
   const int64_t n_adapters = n_lora_adapters(checkpoint);
   const std::vector<TensorEntry> bases = table.entries;
   for (const TensorEntry& base : bases) {
@@ -118,6 +123,11 @@ void add_adapters(const Checkpoint& checkpoint, TensorTable& table) {
       const LoraNames names = lora_names(base.name, i);
       const TensorView* a = checkpoint.find(names.a);
       if (a == nullptr) continue;
+      LIMPID_CHECK(
+          UnsupportedError,
+          base.row_order == RowOrder::kHalfSplit || spec.rope.n_rot == spec.head_dim,
+          "{}: no adapter of rows in interleaved pairs of which only {} of {} elements rotate",
+          base.name, spec.rope.n_rot, spec.head_dim);
       const auto scale = checkpoint.metadata.number(lora_scale_key(i)).value_or(1.0);
       table.adapters.push_back({base.place, {{}, {}, static_cast<float>(scale)}});
       AdapterEntry& adapter = table.adapters.back();
@@ -133,7 +143,7 @@ void add_adapters(const Checkpoint& checkpoint, TensorTable& table) {
 
 TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   TensorTable table = TableBuilder(checkpoint, spec).build();
-  add_adapters(checkpoint, table);
+  add_adapters(checkpoint, spec, table);
   return table;
 }
 

@@ -15,6 +15,9 @@ Tape::Tape(std::unique_ptr<Executor> inner)
 }
 
 Weight Tape::load_weight(const WeightSource& source) {
+  LIMPID_CHECK(UnsupportedError, source.row_order == RowOrder::kHalfSplit,
+               "{}: rows of interleaved pairs have no backward formulas; put them half-split first",
+               source.name);
   const Weight weight = inner().load_weight(source);
   weights_.resize(std::max(weights_.size(), static_cast<size_t>(weight.id) + 1));
   weights_[static_cast<size_t>(weight.id)] = {weight, source.tensor, is_head(source.use)};

@@ -34,6 +34,7 @@ class Tape final : public DelegatingExecutor {
 
   GradientOps& gradients() { return *gradients_; }
 
+  // Throws UnsupportedError for rows of interleaved pairs.
   Weight load_weight(const WeightSource& source) override;
   // Every weight with the tensor that it was loaded from.
   struct LoadedWeight {

@@ -29,6 +29,7 @@ struct TinyShape {
   bool tied = true;
   bool biases = false;
   bool qk_norm = false;
+  int64_t n_rot = 0;          // 0: all of head_dim
   DType dtype = DType::kF32;  // of the matrices; any that is not of integers
   uint32_t seed = 1;
 };
@@ -75,6 +76,7 @@ class TinyCheckpointBuilder {
     set("attention.key_length", metadata_value(s.head_dim));
     set("attention.value_length", metadata_value(s.head_dim));
     set("attention.layer_norm_rms_epsilon", metadata_value(1e-5));
+    if (s.n_rot > 0) set("rope.dimension_count", metadata_value(s.n_rot));
     matrix("token_embd.weight", s.vocab_size, s.d_model, 1.0F);
     for (int64_t i = 0; i < s.n_layers; ++i) block(fmt::format("blk.{}.", i));
     vector("output_norm.weight", s.d_model);

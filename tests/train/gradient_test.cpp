@@ -4,8 +4,11 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "executor/executors.h"
+#include "layouts/lora_adapter.h"
 #include "model/tiny_checkpoint.h"
+#include "train/new_adapter.h"
 #include "train/training_model.h"
 
 namespace limpid {
@@ -33,6 +36,8 @@ std::vector<Family> families() {
   testing::TinyShape qwen3 = llama;
   qwen3.architecture = "qwen3";
   qwen3.qk_norm = true;
+  testing::TinyShape partial = llama;
+  partial.n_rot = 4;
   testing::TinyShape gpt2 = testing::tiny_gpt2_shape();
   gpt2.n_layers = 2;
   gpt2.d_model = 20;
@@ -49,11 +54,9 @@ std::vector<Family> families() {
   wide.vocab_size = 300;
   wide.n_ctx = 128;
   wide.n_layers = 1;
-  return {{"llama", llama},
-          {"llama_untied_biases", untied},
-          {"qwen3", qwen3},
-          {"gpt2", gpt2},
-          {"gpt2_wide", wide}};
+  return {{"llama", llama}, {"llama_untied_biases", untied},
+          {"qwen3", qwen3}, {"llama_partial_rotary", partial},
+          {"gpt2", gpt2},   {"gpt2_wide", wide}};
 }
 
 // Three sequences, one of them longer than a KV block, some tokens without a target.
@@ -179,6 +182,32 @@ TEST_P(Gradients, AreTheSameBitsForAnyThreadsAndInstructionSet) {
           << isa << " with " << n_threads << " threads";
     }
   }
+}
+
+TEST(Tape, RefusesInterleavedRows) {
+  Tape tape(make_cpu_executor({.n_threads = 1}));
+  const Tensor rows(DType::kF32, Shape{6, 4});
+  EXPECT_NO_THROW(tape.load_weight({"w", rows, WeightUse::kProjection}));
+  EXPECT_THROW(
+      tape.load_weight({"w", rows, WeightUse::kProjection, RowOrder::kInterleavedPairs, 6}),
+      UnsupportedError);
+}
+
+// GGUF's `llama` has interleaved rows of Q and K, GGUF's `qwen3` has not.
+TEST(NewAdapter, OfInterleavedRowsNeedsWholeHeadsThatRotate) {
+  const auto train = [](const char* architecture, int64_t n_rot) {
+    testing::TinyShape shape;
+    shape.architecture = architecture;
+    shape.n_rot = n_rot;
+    const auto checkpoint = testing::tiny_checkpoint(shape);
+    add_new_adapter(*checkpoint, 2, 4, "q_proj", 1);
+    const auto learns = [](std::string_view name) { return is_lora_tensor(name); };
+    TrainingModel model(*checkpoint, make_reference_executor({.n_threads = 1}), learns);
+    return total(model.losses_and_gradients(ragged_batch(shape.vocab_size), 1));
+  };
+  EXPECT_GT(train("llama", 16), 0);
+  EXPECT_GT(train("qwen3", 8), 0);
+  EXPECT_THROW(train("llama", 8), UnsupportedError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Gradients, ::testing::ValuesIn(families()),

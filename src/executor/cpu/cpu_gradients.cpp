@@ -28,10 +28,7 @@ std::span<float> CpuGradients::gradient(const Weight& weight) const {
 void CpuGradients::refresh(const Weight& weight) {
   LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
   if (loaded.use != WeightUse::kVector) return;  // matrices of f32 are read where they are
-  const RowOrder order =
-      loaded.interleaved_head_dim > 0 ? RowOrder::kInterleavedPairs : RowOrder::kHalfSplit;
-  loaded.vector =
-      decode_vector({loaded.name, loaded.tensor, loaded.use, order, loaded.interleaved_head_dim});
+  loaded.vector = decode_vector({loaded.name, loaded.tensor, loaded.use});
 }
 
 }  // namespace limpid

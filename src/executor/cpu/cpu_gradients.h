@@ -19,25 +19,8 @@ class CpuGradients final : public GradientOps {
   bool keeps_gradient(const Weight& weight) const override { return !gradient(weight).empty(); }
   void refresh(const Weight& weight) override;
 
-  void embed(const Weight& table, const Activation& dy) override;
-  void embed_positions(const Weight& table, const Activation& dy) override;
-  Activation rms_norm(const Activation& x, const Weight& weight, float eps,
-                      const Activation& dy) override;
-  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
-                        const Activation& dy) override;
-  Activation linear(const Activation& x, std::span<const ProjectionGradient> projections,
-                    bool want_dx) override;
-  Activation rope(const RopeTable& table, int64_t head_dim, const Activation& dy) override;
-  AttentionGradients attention(const Activation& q, const Activation& k, const Activation& v,
-                               const Activation& y, const AttentionShape& shape,
-                               const Activation& dy) override;
-  SwigluGradients swiglu(const Activation& gate, const Activation& up,
-                         const Activation& dy) override;
-  Activation unary(UnaryKind kind, const Activation& x, const Activation& dy) override;
-  Activation select_outputs(const Activation& dy) override;
-  Activation cross_entropy(const Activation& x, const Weight& head,
-                           std::span<const LossTarget> targets, std::span<double> losses,
-                           bool want_gradients) override;
+#define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
+#include "executor/gradient_op_list.h"
 
  private:
   using LoadedWeight = CpuExecutor::LoadedWeight;
@@ -64,8 +47,7 @@ class CpuGradients final : public GradientOps {
   void add_dweight(const Weight& weight, const Activation& x, const Activation& dy);
   // db += the sum of dy's rows.
   void add_dvector(const Weight& vector, const Activation& dy);
-  // Calls body(gradient, begin, end) for ranges of the columns of a vector that learns, with memory
-  // in half-split order.
+  // Calls body(gradient, begin, end) for ranges of the columns of a vector that learns.
   template <class Body>
   void for_vector(const Weight& vector, Body&& body);
   void scatter(const Weight& table, std::span<const int32_t> ids, const Activation& dy);
@@ -76,26 +58,14 @@ class CpuGradients final : public GradientOps {
   std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
 };
 
-// Interleaved pairs (row_order.h) are computed in memory of their own and put in order at the end.
 template <class Body>
 void CpuGradients::for_vector(const Weight& vector, Body&& body) {
   constexpr int64_t kColumns = 64;
-  const std::span<float> stored = gradient(vector);
-  if (stored.empty()) return;
-  const int64_t pairs_of = loaded(vector).interleaved_head_dim;
-  const Activation moved = ex_.allocate(1, pairs_of > 0 ? std::ssize(stored) : 1);
-  float* sums = stored.data();
-  if (pairs_of > 0) {
-    sums = data(moved);
-    for (int64_t i = 0; i < std::ssize(stored); ++i)
-      sums[half_split_row(i, pairs_of, pairs_of)] = stored[i];
-  }
-  ex_.pool_.for_ranges(std::ssize(stored), kColumns,
-                       [&](int64_t begin, int64_t end, int /*thread*/) { body(sums, begin, end); });
-  if (pairs_of > 0) {
-    for (int64_t i = 0; i < std::ssize(stored); ++i)
-      stored[i] = sums[half_split_row(i, pairs_of, pairs_of)];
-  }
+  const std::span<float> sums = gradient(vector);
+  if (sums.empty()) return;
+  ex_.pool_.for_ranges(std::ssize(sums), kColumns, [&](int64_t begin, int64_t end, int /*thread*/) {
+    body(sums.data(), begin, end);
+  });
 }
 
 }  // namespace limpid

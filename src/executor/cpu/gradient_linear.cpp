@@ -52,10 +52,9 @@ void CpuGradients::multiply(const Product& product) {
 
 void CpuGradients::add_dx(const Weight& weight, const Activation& dy, const Activation& dx,
                           bool add) {
-  const LoadedWeight& w = loaded(weight);
   Product product;
-  product.left = {data(dy), dy.cols(), dy.rows(), weight.rows, false, w.interleaved_head_dim};
-  product.right = w.tensor.f32();
+  product.left = {data(dy), dy.cols(), dy.rows(), weight.rows};
+  product.right = loaded(weight).tensor.f32();
   product.right_stride = product.cols = weight.cols;
   product.y = data(dx);
   product.add = add;
@@ -66,8 +65,7 @@ void CpuGradients::add_dweight(const Weight& weight, const Activation& x, const 
   const std::span<float> sums = gradient(weight);
   if (sums.empty()) return;
   Product product;
-  product.left = {data(dy),  dy.cols(), weight.rows,
-                  dy.rows(), true,      loaded(weight).interleaved_head_dim};
+  product.left = {data(dy), dy.cols(), weight.rows, dy.rows(), true};
   product.right = data(x);
   product.right_stride = product.cols = weight.cols;
   product.y = sums.data();

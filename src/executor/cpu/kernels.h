@@ -84,9 +84,6 @@ struct PackTask {
   int64_t rows = 0;
   int64_t depth = 0;
   bool transposed = false;
-  // > 0: the index that runs within a row of x counts rows of a weight whose heads of this many are
-  // interleaved pairs, while x has them half-split.
-  int64_t interleaved_head_dim = 0;
   int64_t row_begin = 0;  // a multiple of kLeftRowGrain
   int64_t row_end = 0;
   float* packed = nullptr;  // packed_left_floats(rows, depth)

@@ -7,7 +7,7 @@
 namespace limpid {
 namespace {
 
-// dx [cols] += sum_r dy[r] W[r], rows in half-split order.
+// dx [cols] += sum_r dy[r] W[r].
 void add_dx(std::span<const float> dy, const std::vector<float>& w, std::vector<double>& dx) {
   for (size_t r = 0; r < dy.size(); ++r) {
     for (size_t i = 0; i < dx.size(); ++i)
@@ -23,7 +23,7 @@ Activation ReferenceGradients::linear(const Activation& x,
   for (const ProjectionGradient& p : projections) {
     Sums dweight(*this, p.weight);
     Sums dbias(*this, p.bias);
-    for (int64_t t = 0; t < x.rows(); ++t) {
+    for (int64_t t = 0; t < p.dy->rows(); ++t) {
       const std::span<const float> dy = ex_.rows(*p.dy)[t];
       for (int64_t r = 0; r < p.weight.rows; ++r) {
         if (dbias) dbias.row(0)[r] += dy[r];
@@ -34,11 +34,11 @@ Activation ReferenceGradients::linear(const Activation& x,
     }
   }
   if (!want_dx) return {};
-  Activation dx = ex_.allocate(x.rows(), x.cols());
+  Activation dx = ex_.allocate(projections[0].dy->rows(), projections[0].weight.cols);
   std::vector<std::vector<float>> weights;
   for (const ProjectionGradient& p : projections) weights.push_back(matrix(p.weight));
-  for (int64_t t = 0; t < x.rows(); ++t) {
-    std::vector<double> sums(static_cast<size_t>(x.cols()), 0.0);
+  for (int64_t t = 0; t < dx.rows(); ++t) {
+    std::vector<double> sums(static_cast<size_t>(dx.cols()), 0.0);
     for (size_t p = 0; p < projections.size(); ++p)
       add_dx(ex_.rows(*projections[p].dy)[t], weights[p], sums);
     std::ranges::copy(sums, ex_.rows(dx)[t].begin());

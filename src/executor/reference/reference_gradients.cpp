@@ -7,16 +7,6 @@
 #include "tensor/codec.h"
 
 namespace limpid {
-namespace {
-
-// Where row (of a matrix) or element (of a vector) `i` of the file lies in half-split order.
-int64_t half_split(const WeightSource& source, int64_t i) {
-  return source.row_order == RowOrder::kHalfSplit
-             ? i
-             : half_split_row(i, source.head_dim, source.head_dim);
-}
-
-}  // namespace
 
 void ReferenceGradients::keep_gradient(const Weight& weight, std::span<float> gradient) {
   const WeightSource& source = ex_.weight(weight);
@@ -45,8 +35,7 @@ std::vector<float> ReferenceGradients::matrix(const Weight& weight) const {
   std::vector<float> values(static_cast<size_t>(weight.rows * weight.cols));
   for (int64_t r = 0; r < weight.rows; ++r) {
     decode_row(loaded.source.tensor.dtype, loaded.rows.row(r),
-               {values.data() + half_split(loaded.source, r) * weight.cols,
-                static_cast<size_t>(weight.cols)});
+               {values.data() + r * weight.cols, static_cast<size_t>(weight.cols)});
   }
   return values;
 }
@@ -54,20 +43,12 @@ std::vector<float> ReferenceGradients::matrix(const Weight& weight) const {
 ReferenceGradients::Sums::Sums(ReferenceGradients& owner, const Weight& weight) {
   if (!owner.keeps_gradient(weight)) return;
   gradient_ = owner.gradients_[static_cast<size_t>(weight.id)];
-  source_ = &owner.ex_.weight(weight);
   cols_ = weight.cols;
   sums_.assign(gradient_.size(), 0.0);
 }
 
 ReferenceGradients::Sums::~Sums() {
-  if (sums_.empty()) return;
-  // The elements of a vector are put in order as the rows of a matrix are.
-  const int64_t width = source_->use == WeightUse::kVector ? 1 : cols_;
-  const auto n_rows = std::ssize(sums_) / width;
-  for (int64_t r = 0; r < n_rows; ++r) {
-    const double* from = sums_.data() + half_split(*source_, r) * width;
-    for (int64_t i = 0; i < width; ++i) gradient_[r * width + i] += static_cast<float>(from[i]);
-  }
+  for (size_t i = 0; i < sums_.size(); ++i) gradient_[i] += static_cast<float>(sums_[i]);
 }
 
 }  // namespace limpid

@@ -17,30 +17,13 @@ class ReferenceGradients final : public GradientOps {
   bool keeps_gradient(const Weight& weight) const override;
   void refresh(const Weight& weight) override;
 
-  void embed(const Weight& table, const Activation& dy) override;
-  void embed_positions(const Weight& table, const Activation& dy) override;
-  Activation rms_norm(const Activation& x, const Weight& weight, float eps,
-                      const Activation& dy) override;
-  Activation layer_norm(const Activation& x, const Weight& weight, const Weight& bias, float eps,
-                        const Activation& dy) override;
-  Activation linear(const Activation& x, std::span<const ProjectionGradient> projections,
-                    bool want_dx) override;
-  Activation rope(const RopeTable& table, int64_t head_dim, const Activation& dy) override;
-  AttentionGradients attention(const Activation& q, const Activation& k, const Activation& v,
-                               const Activation& y, const AttentionShape& shape,
-                               const Activation& dy) override;
-  SwigluGradients swiglu(const Activation& gate, const Activation& up,
-                         const Activation& dy) override;
-  Activation unary(UnaryKind kind, const Activation& x, const Activation& dy) override;
-  Activation select_outputs(const Activation& dy) override;
-  Activation cross_entropy(const Activation& x, const Weight& head,
-                           std::span<const LossTarget> targets, std::span<double> losses,
-                           bool want_gradients) override;
+#define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
+#include "executor/gradient_op_list.h"
 
  private:
   // f64 sums of one weight's gradient, added to its f32 memory when the op is done.
   class Sums;
-  // The matrix in half-split order, [rows, cols].
+  // The matrix, [rows, cols].
   std::vector<float> matrix(const Weight& weight) const;
   void scatter(const Weight& table, std::span<const int32_t> ids, const Activation& dy);
 
@@ -48,8 +31,8 @@ class ReferenceGradients final : public GradientOps {
   std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
 };
 
-// Adds up in f64; its end adds the sums to the gradient, in stored order. Does nothing for a weight
-// that is a constant or is not there.
+// Adds up in f64; its end adds the sums to the gradient. Does nothing for a weight that is a
+// constant or is not there.
 class ReferenceGradients::Sums {
  public:
   Sums(ReferenceGradients& owner, const Weight& weight);
@@ -58,13 +41,11 @@ class ReferenceGradients::Sums {
   Sums& operator=(const Sums&) = delete;
 
   explicit operator bool() const { return !sums_.empty(); }
-  // Row in half-split order, [cols].
   double* row(int64_t i) { return sums_.data() + i * cols_; }
 
  private:
   std::vector<double> sums_;
   std::span<float> gradient_;
-  const WeightSource* source_ = nullptr;
   int64_t cols_ = 0;
 };
 

@@ -6,7 +6,6 @@
 // into the L1 cache, and all tiles of the left operand meet it there (Goto & van de Geijn 2008).
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/product_tile-inl.h"
-#include "tensor/row_order.h"
 
 namespace limpid::LIMPID_ISA {
 namespace {
@@ -34,15 +33,10 @@ void pack_left(const PackTask& task) {
     float* to = task.packed + row * task.depth;
     const int64_t n = task.rows - row < kTileRows ? task.rows - row : kTileRows;
     for (int64_t k = 0; k < task.depth; ++k, to += kTileRows) {
-      const auto column = [&](int64_t i) {
-        return task.interleaved_head_dim == 0
-                   ? i
-                   : half_split_row(i, task.interleaved_head_dim, task.interleaved_head_dim);
-      };
       for (int64_t m = 0; m < kTileRows; ++m) {
         to[m] = m >= n            ? 0.0F
-                : task.transposed ? task.x[k * task.stride + column(row + m)]
-                                  : task.x[(row + m) * task.stride + column(k)];
+                : task.transposed ? task.x[k * task.stride + row + m]
+                                  : task.x[(row + m) * task.stride + k];
       }
     }
   }
