@@ -26,18 +26,48 @@ void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col)
   }
 }
 
+// One tile: to[k, m] = element (m, k) of the n <= kTileRows rows from x on, 0 for the others.
+void pack_tile(const PackTask& task, const float* x, int64_t n, float* to) {
+  const int64_t row_step = task.transposed ? 1 : task.stride;
+  const int64_t k_step = task.transposed ? task.stride : 1;
+  for (int64_t k = 0; k < task.depth; ++k, x += k_step, to += kTileRows) {
+    for (int64_t m = 0; m < kTileRows; ++m) to[m] = m < n ? x[m * row_step] : 0.0F;
+  }
+}
+
+// The same for a whole tile whose rows lie side by side in memory.
+void pack_columns(const float* x, int64_t stride, int64_t depth, float* to) {
+  for (int64_t k = 0; k < depth; ++k, x += stride, to += kTileRows)
+    __builtin_memcpy(to, x, sizeof(float) * kTileRows);
+}
+
+// The same for a whole tile whose rows lie one after another. A short stretch of all rows is read
+// at a time, so that what is written stays in the L1 cache until its lines are complete.
+void pack_rows(const float* x, int64_t stride, int64_t depth, float* to) {
+  constexpr int64_t kStretch = 64;
+  for (int64_t k = 0; k < depth; k += kStretch) {
+    const int64_t n = depth - k < kStretch ? depth - k : kStretch;
+    for (int64_t m = 0; m < kTileRows; ++m) {
+      const float* from = x + m * stride + k;
+      float* out = to + k * kTileRows + m;
+      for (int64_t i = 0; i < n; ++i) out[i * kTileRows] = from[i];
+    }
+  }
+}
+
 }  // namespace
 
 void pack_left(const PackTask& task) {
   for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
+    const float* x = task.x + row * (task.transposed ? 1 : task.stride);
     float* to = task.packed + row * task.depth;
-    const int64_t n = task.rows - row < kTileRows ? task.rows - row : kTileRows;
-    for (int64_t k = 0; k < task.depth; ++k, to += kTileRows) {
-      for (int64_t m = 0; m < kTileRows; ++m) {
-        to[m] = m >= n            ? 0.0F
-                : task.transposed ? task.x[k * task.stride + row + m]
-                                  : task.x[(row + m) * task.stride + k];
-      }
+    const int64_t n = task.rows - row;
+    if (n < kTileRows) {
+      pack_tile(task, x, n, to);
+    } else if (task.transposed) {
+      pack_columns(x, task.stride, task.depth, to);
+    } else {
+      pack_rows(x, task.stride, task.depth, to);
     }
   }
 }

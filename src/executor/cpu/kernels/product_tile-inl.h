@@ -39,8 +39,7 @@ template <bool kWhole>
 LIMPID_INLINE void product_tile(const ProductTile& t) {
   if (t.add) {
     for (int64_t m = 0; m < t.n_rows; ++m) {
-      for (int v = 0; v < kTileVectors; ++v)
-        __builtin_prefetch(t.y + m * t.y_step + v * kLanes, 1);
+      for (int v = 0; v < kTileVectors; ++v) __builtin_prefetch(t.y + m * t.y_step + v * kLanes, 1);
     }
   }
   F32x16 sums[kTileRows][kTileVectors];
