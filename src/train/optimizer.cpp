@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 
 #include "executor/cpu/isa.h"
@@ -27,6 +28,18 @@ const OptimizerKernels& optimizer_kernels(const char* isa) {
   return *std::ranges::find(kEntries, choose_isa(isa).name, &Entry::isa)->kernels;
 }
 
+double sum_of_squares(std::span<const float> x, const OptimizerKernels& kernels, ThreadPool& pool) {
+  std::vector<float> blocks((x.size() + kSquaresAtOnce - 1) / kSquaresAtOnce);
+  pool.for_ranges(std::ssize(blocks), 8, [&](int64_t begin, int64_t end, int /*thread*/) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t at = b * kSquaresAtOnce;
+      const int64_t n = std::min(kSquaresAtOnce, std::ssize(x) - at);
+      blocks[static_cast<size_t>(b)] = kernels.sum_of_squares(x.data() + at, n);
+    }
+  });
+  return std::accumulate(blocks.begin(), blocks.end(), 0.0);
+}
+
 namespace {
 
 constexpr int64_t kElementsPerRange = 1 << 15;
@@ -38,26 +51,18 @@ Optimizer::Optimizer(const OptimizerOptions& options, std::span<Parameter> param
   for (Parameter& parameter : parameters) {
     if (!parameter.learns) continue;
     const Shape& shape = parameter.value->shape();
-    slots_.push_back({&parameter, Tensor(DType::kF32, shape), {}});
-    if (options.kind == OptimizerKind::kAdamw) slots_.back().second = Tensor(DType::kF32, shape);
+    const bool is_muon = options.kind == OptimizerKind::kMuon;
+    const OptimizerKind kind =
+        is_muon && parameter.projections.empty() ? OptimizerKind::kAdamw : options.kind;
+    slots_.push_back({&parameter, Tensor(DType::kF32, shape), {}, kind});
+    if (kind == OptimizerKind::kAdamw) slots_.back().second = Tensor(DType::kF32, shape);
   }
 }
 
 double Optimizer::gradient_norm(ThreadPool& pool) const {
   double total = 0;
-  std::vector<float> blocks;
-  for (const Slot& slot : slots_) {
-    const std::span<const float> gradient = slot.parameter->gradient.f32();
-    blocks.resize((gradient.size() + kSquaresAtOnce - 1) / kSquaresAtOnce);
-    pool.for_ranges(std::ssize(blocks), 8, [&](int64_t begin, int64_t end, int /*thread*/) {
-      for (int64_t b = begin; b < end; ++b) {
-        const int64_t at = b * kSquaresAtOnce;
-        const int64_t n = std::min(kSquaresAtOnce, std::ssize(gradient) - at);
-        blocks[static_cast<size_t>(b)] = kernels_.sum_of_squares(gradient.data() + at, n);
-      }
-    });
-    for (const float block : blocks) total += block;
-  }
+  for (const Slot& slot : slots_)
+    total += sum_of_squares(slot.parameter->gradient.f32(), kernels_, pool);
   return std::sqrt(total);
 }
 
@@ -66,10 +71,31 @@ void Optimizer::step(double learning_rate, double norm, ThreadPool& pool) {
   const bool clipped = options_.clip > 0 && norm > options_.clip;
   const auto gradient_scale = static_cast<float>(clipped ? options_.clip / norm : 1.0);
   for (Slot& slot : slots_) {
+    if (slot.kind == OptimizerKind::kMuon) {
+      update_matrices(slot, learning_rate, gradient_scale, pool);
+      continue;
+    }
     pool.for_ranges(slot.parameter->value->shape().n_elements(), kElementsPerRange,
                     [&](int64_t begin, int64_t end, int /*thread*/) {
                       update(slot, learning_rate, gradient_scale, begin, end);
                     });
+  }
+}
+
+float Optimizer::decay_of(const Slot& slot, double learning_rate) const {
+  const double weight_decay = slot.parameter->decays() ? options_.weight_decay : 0.0;
+  return static_cast<float>(1.0 - learning_rate * weight_decay);
+}
+
+void Optimizer::update_matrices(Slot& slot, double learning_rate, float gradient_scale,
+                                ThreadPool& pool) {
+  const int64_t cols = slot.parameter->value->shape().cols();
+  for (const Parameter::Rows& rows : slot.parameter->projections) {
+    const int64_t at = rows.begin * cols;
+    muon_.step(
+        {slot.parameter->value->f32().data() + at, slot.parameter->gradient.f32().data() + at,
+         slot.first.f32().data() + at, rows.n, cols},
+        {gradient_scale, static_cast<float>(learning_rate), decay_of(slot, learning_rate)}, pool);
   }
 }
 
@@ -78,9 +104,8 @@ void Optimizer::update(Slot& slot, double learning_rate, float gradient_scale, i
   float* w = slot.parameter->value->f32().data() + begin;
   const float* g = slot.parameter->gradient.f32().data() + begin;
   float* m = slot.first.f32().data() + begin;
-  const double weight_decay = slot.parameter->decays() ? options_.weight_decay : 0.0;
-  const auto decay = static_cast<float>(1.0 - learning_rate * weight_decay);
-  if (options_.kind == OptimizerKind::kSgd) {
+  const float decay = decay_of(slot, learning_rate);
+  if (slot.kind == OptimizerKind::kSgd) {
     kernels_.sgd(w, g, m, end - begin,
                  {gradient_scale, static_cast<float>(options_.beta1),
                   static_cast<float>(learning_rate), decay});
@@ -102,7 +127,7 @@ std::vector<StateTensor> Optimizer::state() {
   std::vector<StateTensor> state;
   for (Slot& slot : slots_) {
     state.push_back({"first." + slot.parameter->name, &slot.first});
-    if (options_.kind == OptimizerKind::kAdamw)
+    if (slot.kind == OptimizerKind::kAdamw)
       state.push_back({"second." + slot.parameter->name, &slot.second});
   }
   return state;

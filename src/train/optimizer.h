@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "train/muon.h"
 #include "train/optimizer_kernels.h"
 #include "train/parameters.h"
 
 namespace limpid {
 
-enum class OptimizerKind : uint8_t { kAdamw, kSgd };
+enum class OptimizerKind : uint8_t {
+  kAdamw,
+  kSgd,
+  kMuon,  // of the matrices of linear layers; AdamW of all others (muon.h)
+};
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kAdamw;
@@ -51,12 +56,16 @@ class Optimizer {
     Parameter* parameter;
     Tensor first;   // running mean of gradients
     Tensor second;  // of their squares; AdamW only
+    OptimizerKind kind;
   };
+  float decay_of(const Slot& slot, double learning_rate) const;
+  void update_matrices(Slot& slot, double learning_rate, float gradient_scale, ThreadPool& pool);
   void update(Slot& slot, double learning_rate, float gradient_scale, int64_t begin, int64_t end);
 
   OptimizerOptions options_;
   const OptimizerKernels& kernels_;
   std::vector<Slot> slots_;
+  Muon muon_;
   int64_t n_steps_ = 0;
 };
 

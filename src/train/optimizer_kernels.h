@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+
+#include "base/thread_pool.h"
 
 namespace limpid {
 
@@ -44,5 +47,9 @@ inline constexpr int64_t kSquaresAtOnce = 4096;
 
 // Of the instruction set `isa`; "": as choose_isa.
 const OptimizerKernels& optimizer_kernels(const char* isa = "");
+
+// In f64: blocks of kSquaresAtOnce elements, added up in order, so the same bits for any number of
+// threads.
+double sum_of_squares(std::span<const float> x, const OptimizerKernels& kernels, ThreadPool& pool);
 
 }  // namespace limpid

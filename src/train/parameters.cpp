@@ -56,7 +56,7 @@ std::vector<Parameter> make_parameters(const Checkpoint& checkpoint) {
         [data = view.data](const auto& tensor) { return tensor->data() == data; });
     LIMPID_CHECK(ArgumentError, owner != checkpoint.owned.end(), "{}: {} is not in memory",
                  checkpoint.path, name);
-    parameters.push_back({name, *owner, {}, true});
+    parameters.push_back({name, *owner, {}});
   }
   return parameters;
 }

@@ -27,8 +27,8 @@ constexpr Named<ScheduleKind> kSchedules[] = {{"constant", ScheduleKind::kConsta
                                               {"linear", ScheduleKind::kLinear},
                                               {"cosine", ScheduleKind::kCosine},
                                               {"wsd", ScheduleKind::kWsd}};
-constexpr Named<OptimizerKind> kOptimizers[] = {{"adamw", OptimizerKind::kAdamw},
-                                                {"sgd", OptimizerKind::kSgd}};
+constexpr Named<OptimizerKind> kOptimizers[] = {
+    {"adamw", OptimizerKind::kAdamw}, {"muon", OptimizerKind::kMuon}, {"sgd", OptimizerKind::kSgd}};
 
 template <typename Kinds>
 auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {

@@ -78,7 +78,8 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("min-lr", s.min_lr, "X", "the learning rate at the end [0]");
   visit("warmup", s.warmup, "N", "steps in which the learning rate rises [0]");
   visit("schedule", s.schedule, "NAME", "constant, linear, cosine or wsd [cosine]");
-  visit("optimizer", s.optimizer, "NAME", "adamw or sgd [adamw]");
+  visit("optimizer", s.optimizer, "NAME",
+        "adamw, muon (matrices; the others by adamw) or sgd [adamw]");
   visit("beta1", s.beta1, "X", "decay of the mean of gradients; of sgd the momentum [0.9]");
   visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
   visit("weight-decay", s.weight_decay, "X", "of matrices; norms and biases have none [0.1]");

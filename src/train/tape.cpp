@@ -20,7 +20,7 @@ Weight Tape::load_weight(const WeightSource& source) {
                source.name);
   const Weight weight = inner().load_weight(source);
   weights_.resize(std::max(weights_.size(), static_cast<size_t>(weight.id) + 1));
-  weights_[static_cast<size_t>(weight.id)] = {weight, source.tensor, is_head(source.use)};
+  weights_[static_cast<size_t>(weight.id)] = {weight, source.tensor, source.use};
   return weight;
 }
 
@@ -139,7 +139,8 @@ Activation Tape::layer_norm(const Activation& x, const Weight& weight, const Wei
 // All projections of one input go back together, when the gradient of the last one is known: the
 // record of the first one, which comes last on the way back, does the work.
 void Tape::linear(const Activation& x, std::span<Projection> projections) {
-  if (projections.size() == 1 && weights_[static_cast<size_t>(projections[0].weight.id)].is_head) {
+  if (projections.size() == 1 &&
+      is_head(weights_[static_cast<size_t>(projections[0].weight.id)].use)) {
     projections[0].y = multiply_head(x, projections[0]);
     return;
   }

@@ -40,7 +40,7 @@ class Tape final : public DelegatingExecutor {
   struct LoadedWeight {
     Weight handle;
     TensorView tensor;
-    bool is_head = false;
+    WeightUse use = WeightUse::kVector;
   };
   std::span<const LoadedWeight> weights() const { return weights_; }
 

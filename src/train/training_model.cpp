@@ -41,9 +41,13 @@ void TrainingModel::keep_gradients() {
     for (Parameter& parameter : parameters_) {
       const std::span<float> all = parameter.value->f32();
       if (!parameter.learns || values < all.data() || values >= all.data() + all.size()) continue;
+      const int64_t at = values - all.data();
       tape_.gradients().keep_gradient(
-          weight.handle,
-          parameter.gradient.f32().subspan(values - all.data(), weight.tensor.shape.n_elements()));
+          weight.handle, parameter.gradient.f32().subspan(at, weight.tensor.shape.n_elements()));
+      if (weight.use != WeightUse::kProjection) continue;
+      const Parameter::Rows rows{at / weight.handle.cols, weight.handle.rows};
+      if (std::ranges::find(parameter.projections, rows) == parameter.projections.end())
+        parameter.projections.push_back(rows);
     }
   }
 }

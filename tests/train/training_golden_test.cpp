@@ -1,4 +1,4 @@
-// Gradients and twenty steps of AdamW beside torch's in f64 (tools/golden/make_training.py).
+// Gradients and twenty steps of AdamW and of Muon beside torch's in f64 (tools/golden/make_training.py).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -68,6 +68,21 @@ TEST_P(Torch, HasTheSameGradients) {
     }
     EXPECT_GT(largest, 0) << parameter.name;
     EXPECT_LE(difference, limit * largest) << parameter.name;
+  }
+}
+
+TEST_P(Torch, HasTheSameLossesForTwentyStepsOfMuon) {
+  if (!golden_.steps.contains("muon_losses")) GTEST_SKIP() << "its matrices lie transposed";
+  OptimizerOptions options;
+  options.kind = OptimizerKind::kMuon;
+  Optimizer optimizer(options, model_.parameters());
+  ThreadPool pool(2);
+  for (size_t step = 0; step < golden_.steps["muon_losses"].size(); ++step) {
+    model_.zero_gradients();
+    const double loss = mean_loss(model_, batch_of(golden_.steps["batches"][step]));
+    EXPECT_NEAR(loss, golden_.steps["muon_losses"][step].get<double>(), 1e-4) << "step " << step;
+    optimizer.step(1e-2, optimizer.gradient_norm(pool), pool);
+    model_.refresh();
   }
 }
 

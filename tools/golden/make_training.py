@@ -1,10 +1,12 @@
-"""Writes tests/data/training: gradients and twenty steps of AdamW of tiny models, computed by torch in f64.
+"""Writes tests/data/training: gradients and twenty steps of AdamW and Muon of tiny models, by torch in f64.
 
 For each model a folder MODEL (as transformers writes it), a folder MODEL/gradients (the same configuration, and as
 "weights" the gradients of the mean loss of the first batch, so that a reader of models puts them into the order of its
-own tensors), and steps.json: the batches, and the loss before each update.
+own tensors), and steps.json: the batches, and the loss before each update. Muon's losses are there for models of
+torch.nn.Linear; GPT-2's matrices lie transposed, and Q, K and V in one.
 """
 
+import copy
 import json
 import pathlib
 import shutil
@@ -65,6 +67,55 @@ def loss_of(model, batch) -> torch.Tensor:
     return torch.cat(losses).mean()
 
 
+def orthogonalized(gradient, coefficients, n_steps, epsilon) -> torch.Tensor:
+    """What torch.optim.Muon computes in bfloat16, in the type of the gradient."""
+    a, b, c = coefficients
+    wide = gradient.size(0) <= gradient.size(1)
+    x = gradient if wide else gradient.T
+    x = x / x.norm().clamp(min=epsilon)
+    for _ in range(n_steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x if wide else x.T
+
+
+def muon_losses(model, batches) -> list[float]:
+    """Muon for the matrices of the blocks, AdamW for the others."""
+    torch.optim._muon._zeropower_via_newtonschulz = orthogonalized
+    named = dict(model.named_parameters())
+    hidden = [name for name, p in named.items() if p.dim() > 1 and ".layers." in name]
+    others = [name for name in named if name not in hidden]
+    muon = torch.optim.Muon(
+        [named[name] for name in hidden],
+        lr=LEARNING_RATE,
+        weight_decay=WEIGHT_DECAY,
+        adjust_lr_fn="match_rms_adamw",
+    )
+    adamw = adamw_of([named[name] for name in others])
+    losses = []
+    for batch in batches:
+        model.zero_grad()
+        loss = loss_of(model, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        muon.step()
+        adamw.step()
+        losses.append(loss.item())
+    return losses
+
+
+def adamw_of(parameters) -> torch.optim.AdamW:
+    return torch.optim.AdamW(
+        [
+            {"params": [p for p in parameters if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
+            {"params": [p for p in parameters if p.dim() == 1], "weight_decay": 0.0},
+        ],
+        lr=LEARNING_RATE,
+        betas=BETAS,
+        eps=EPSILON,
+    )
+
+
 def save(model, folder: pathlib.Path) -> None:
     model.save_pretrained(folder)
     for extra in folder.glob("generation_config.json"):
@@ -95,18 +146,10 @@ def make(name: str, config) -> None:
             target.copy_(source.grad)
     save(gradients, FOLDER / name / "gradients")
 
-    optimizer = torch.optim.AdamW(
-        [
-            {
-                "params": [p for p in model.parameters() if p.dim() > 1],
-                "weight_decay": WEIGHT_DECAY,
-            },
-            {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
-        ],
-        lr=LEARNING_RATE,
-        betas=BETAS,
-        eps=EPSILON,
-    )
+    steps = {"batches": batches}
+    if name != "gpt2":
+        steps["muon_losses"] = muon_losses(copy.deepcopy(model), batches)
+    optimizer = adamw_of(list(model.parameters()))
     losses, norms = [], []
     for batch in batches:
         optimizer.zero_grad()
@@ -116,7 +159,7 @@ def make(name: str, config) -> None:
         optimizer.step()
         losses.append(loss.item())
     (FOLDER / name / "steps.json").write_text(
-        json.dumps({"batches": batches, "losses": losses, "norms": norms})
+        json.dumps(steps | {"losses": losses, "norms": norms})
     )
 
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/cpu/cpu_executor.h"
+#include "executor/cpu/matrix_product.h"
 #include "executor/gradient_ops.h"
 
 namespace limpid {
@@ -24,15 +25,6 @@ class CpuGradients final : public GradientOps {
 
  private:
   using LoadedWeight = CpuExecutor::LoadedWeight;
-  // A product y = left * right of matrices in plain rows.
-  struct Product {
-    PackTask left;  // but for its range and memory
-    const float* right = nullptr;
-    int64_t right_stride = 0;
-    int64_t cols = 0;
-    float* y = nullptr;  // [left.rows, cols]
-    bool add = false;
-  };
 
   const LoadedWeight& loaded(const Weight& weight) const {
     return ex_.weights_[static_cast<size_t>(weight.id)];
@@ -40,7 +32,7 @@ class CpuGradients final : public GradientOps {
   std::span<float> gradient(const Weight& weight) const;
   Activation like(const Activation& x) { return ex_.allocate(x.rows(), x.cols()); }
   float* data(const Activation& x) { return ex_.data(x); }
-  void multiply(const Product& product);
+  void multiply(const MatrixProduct& product);
   // dx [n_tokens, weight.cols] = (or +=) dy W.
   void add_dx(const Weight& weight, const Activation& dy, const Activation& dx, bool add);
   // dW += dy^T x.

@@ -11,48 +11,19 @@ namespace {
 // Rows of the head's input whose logits are held at once: 256 rows of Llama 3's 128,256 logits take
 // 131 MB. The bits of dW depend on it.
 constexpr int64_t kLossRows = 256;
-// Rows of y that one thread computes at a time: their part of the left operand stays in its caches.
-constexpr int64_t kRowsAtOnce = 768;
-static_assert(kRowsAtOnce % kLeftRowGrain == 0);
 
 }  // namespace
 
-// The left operand is packed by all threads together. Then they share y as blocks of kRowsAtOnce
-// rows times kRightColGrain columns, block of rows by block of rows.
-void CpuGradients::multiply(const Product& product) {
-  PackTask pack = product.left;
-  const Activation packed = ex_.allocate(1, packed_left_floats(pack.rows, pack.depth));
-  pack.packed = data(packed);
-  ex_.pool_.for_ranges(pack.rows, kLeftRowGrain, [&](int64_t begin, int64_t end, int /*thread*/) {
-    PackTask part = pack;
-    part.row_begin = begin;
-    part.row_end = end;
-    ex_.kernels_.pack_left(part);
-  });
-  const int64_t n_panels = (product.cols + kRightColGrain - 1) / kRightColGrain;
-  const int64_t n_blocks = (pack.rows + kRowsAtOnce - 1) / kRowsAtOnce;
-  MultiplyTask all{pack.packed,  pack.depth, product.right, product.right_stride,
-                   product.cols, product.y,  product.cols,  product.add};
-  all.rows = pack.rows;
-  ex_.pool_.for_ranges(n_blocks * n_panels, 1, [&](int64_t begin, int64_t end, int thread) {
-    MultiplyTask task = all;
-    task.scratch = ex_.linear_scratch(thread);
-    while (begin < end) {
-      const int64_t block = begin / n_panels;
-      const int64_t last = std::min(end, (block + 1) * n_panels);
-      task.row_begin = block * kRowsAtOnce;
-      task.row_end = std::min(pack.rows, task.row_begin + kRowsAtOnce);
-      task.col_begin = (begin - block * n_panels) * kRightColGrain;
-      task.col_end = std::min(product.cols, (last - block * n_panels) * kRightColGrain);
-      ex_.kernels_.multiply_packed(task);
-      begin = last;
-    }
-  });
+void CpuGradients::multiply(const MatrixProduct& product) {
+  const Activation packed =
+      ex_.allocate(1, packed_left_floats(product.left.rows, product.left.depth));
+  limpid::multiply(ex_.kernels_, ex_.pool_, product,
+                   {data(packed), ex_.linear_scratch(0), kLinearScratch});
 }
 
 void CpuGradients::add_dx(const Weight& weight, const Activation& dy, const Activation& dx,
                           bool add) {
-  Product product;
+  MatrixProduct product;
   product.left = {data(dy), dy.cols(), dy.rows(), weight.rows};
   product.right = loaded(weight).tensor.f32();
   product.right_stride = product.cols = weight.cols;
@@ -64,7 +35,7 @@ void CpuGradients::add_dx(const Weight& weight, const Activation& dy, const Acti
 void CpuGradients::add_dweight(const Weight& weight, const Activation& x, const Activation& dy) {
   const std::span<float> sums = gradient(weight);
   if (sums.empty()) return;
-  Product product;
+  MatrixProduct product;
   product.left = {data(dy), dy.cols(), weight.rows, dy.rows(), true};
   product.right = data(x);
   product.right_stride = product.cols = weight.cols;

@@ -1,0 +1,105 @@
+// The loop of training: resumed to the bit, for any number of threads.
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "executor/executors.h"
+#include "model/tiny_checkpoint.h"
+
+namespace limpid {
+namespace {
+
+struct Case {
+  std::string name;
+  void (*change)(TrainingOptions& options);
+};
+
+TrainingOptions options_of(const Case& c) {
+  TrainingOptions options;
+  options.batch_size = 3;
+  options.seq_len = 20;
+  options.grad_accum = 2;
+  options.schedule = {ScheduleKind::kConstant, 1e-2, 0, 0, 6};
+  options.n_threads = 1;
+  c.change(options);
+  return options;
+}
+
+std::shared_ptr<Checkpoint> model() {
+  testing::TinyShape shape = testing::tiny_gpt2_shape();
+  shape.d_model = 20;
+  shape.n_heads = shape.n_kv_heads = 2;
+  shape.head_dim = 10;
+  shape.d_ff = 36;
+  shape.vocab_size = 19;
+  shape.n_ctx = 32;
+  return testing::tiny_checkpoint(shape);
+}
+
+TokenDocuments documents() {
+  TokenDocuments documents;
+  for (int32_t t = 0; t < 400; ++t) {
+    if (t % 37 == 0) documents.begins.push_back(t);
+    documents.ids.push_back((t * t + 3 * t) % 19);
+  }
+  return documents;
+}
+
+struct Result {
+  std::vector<double> losses;
+  std::vector<std::vector<float>> weights;
+  bool operator==(const Result&) const = default;
+
+  void add(Trainer& trainer, int n_steps) {
+    for (int i = 0; i < n_steps; ++i) losses.push_back(trainer.step().loss);
+    weights.clear();
+    for (const Parameter& p : trainer.model().parameters())
+      weights.emplace_back(p.value->f32().begin(), p.value->f32().end());
+  }
+};
+
+Result whole_run(const TrainingOptions& options) {
+  Trainer trainer(*model(), make_cpu_executor({.n_threads = options.n_threads}), options,
+                  documents(), {});
+  Result result;
+  result.add(trainer, 6);
+  return result;
+}
+
+class Training : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Training, GoesOnToTheBit) {
+  const TrainingOptions options = options_of(GetParam());
+  const auto path = std::filesystem::path(::testing::TempDir()) / "trainer_test.safetensors";
+  Result result;
+  Trainer first(*model(), make_cpu_executor({.n_threads = 1}), options, documents(), {});
+  result.add(first, 3);
+  first.save_state(path.string());
+  Trainer second(first.model().checkpoint(), make_cpu_executor({.n_threads = 1}), options,
+                 documents(), {});
+  second.load_state(path.string());
+  result.add(second, 3);
+  EXPECT_TRUE(result == whole_run(options));
+  std::filesystem::remove(path);
+}
+
+TEST_P(Training, GivesTheSameBitsForAnyThreads) {
+  TrainingOptions options = options_of(GetParam());
+  const Result expected = whole_run(options);
+  options.n_threads = 3;
+  EXPECT_TRUE(expected == whole_run(options));
+  EXPECT_LT(expected.losses.back(), expected.losses.front());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, Training,
+    ::testing::Values(
+        Case{"adamw", [](TrainingOptions&) {}},
+        Case{"sgd", [](TrainingOptions& o) { o.optimizer.kind = OptimizerKind::kSgd; }},
+        Case{"muon", [](TrainingOptions& o) { o.optimizer.kind = OptimizerKind::kMuon; }}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace limpid
