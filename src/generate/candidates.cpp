@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "generate/philox.h"
+#include "base/philox.h"
 #include "generate/portable_exp.h"
 #include "limpid/sampler.hpp"
 

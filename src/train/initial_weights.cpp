@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "generate/philox.h"
+#include "base/philox.h"
 #include "model/registry.h"
 
 namespace limpid {

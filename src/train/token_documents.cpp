@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "generate/philox.h"
+#include "base/philox.h"
 
 namespace limpid {
 

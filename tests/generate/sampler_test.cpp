@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
+#include "base/philox.h"
 #include "data_paths.h"
-#include "generate/philox.h"
 #include "generate/portable_exp.h"
 #include "generate/sampler_chain.h"
 #include "generate/samplers.h"
