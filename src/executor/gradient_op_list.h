@@ -28,12 +28,13 @@ LIMPID_GRADIENT_OP(Activation, rope,
 
 // Of whole sequences, whose positions are 0, 1, … in this step: no KV cache is read. y is the
 // result of the forward op. With the probabilities p = softmax(scale * q . k) of one query,
-// computed again,
-//   dv_j += p_j dy      ds_j = p_j (dy . v_j - dy . y)      dq = scale * sum_j ds_j k_j
+// computed again, and the factors m of the dropout (1 without),
+//   dv_j += p_j m_j dy      ds_j = p_j (m_j dy . v_j - dy . y)      dq = scale * sum_j ds_j k_j
 //   dk_j += scale * ds_j q
 LIMPID_GRADIENT_OP(AttentionGradients, attention,
                    (const Activation& q, const Activation& k, const Activation& v,
-                    const Activation& y, const AttentionShape& shape, const Activation& dy))
+                    const Activation& y, const AttentionShape& shape, const Dropout& dropout,
+                    const Activation& dy))
 
 // With s the logistic function of gate:
 //   dgate = dy * up * (s + gate * s * (1 - s))      dup = dy * gate * s
@@ -52,5 +53,23 @@ LIMPID_GRADIENT_OP(Activation, select_outputs, (const Activation& dy))
 LIMPID_GRADIENT_OP(Activation, cross_entropy,
                    (const Activation& x, const Weight& head, std::span<const LossTarget> targets,
                     std::span<double> losses, bool want_gradients))
+
+// -- forward ops of training only --
+
+// x times the factors of the dropout, element by element. Its backward is itself.
+LIMPID_GRADIENT_OP(Activation, dropout, (const Activation& x, const Dropout& dropout))
+
+// The op `attention` of whole sequences, without a cache, with dropout of the probabilities:
+//   y = sum_j p_j m_j v_j
+// The probability of token t, head h and the key at position j is element (t * n_heads + h, j) of
+// the mask.
+LIMPID_GRADIENT_OP(Activation, attention_with_dropout,
+                   (const Activation& q, const Activation& k, const Activation& v,
+                    const AttentionShape& shape, const Dropout& dropout))
+
+// x in 16 bits, rounded to nearest even, in half the memory; and back to [rows, cols] f32. `dtype`
+// is kF16 or kBF16. No op but `widen` reads a narrow activation.
+LIMPID_GRADIENT_OP(Activation, narrow, (const Activation& x, DType dtype))
+LIMPID_GRADIENT_OP(Activation, widen, (const Activation& narrow, int64_t cols, DType dtype))
 
 #undef LIMPID_GRADIENT_OP

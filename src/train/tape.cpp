@@ -189,8 +189,8 @@ Activation Tape::attention(const Activation& q, const Activation& k, const Activ
   if (!needs_gradient(y)) return y;
   record(y, [this, iq = keep_for_backward(q), ik = keep_for_backward(k), iv = keep_for_backward(v),
              iy = keep_for_backward(y), shape](const Gradient& dy) {
-    AttentionGradients d = gradients_->attention(nodes_[iq].value, nodes_[ik].value,
-                                                 nodes_[iv].value, nodes_[iy].value, shape, *dy);
+    AttentionGradients d = gradients_->attention(
+        nodes_[iq].value, nodes_[ik].value, nodes_[iv].value, nodes_[iy].value, shape, {}, *dy);
     add_gradient(iq, std::move(d.dq));
     add_gradient(ik, std::move(d.dk));
     add_gradient(iv, std::move(d.dv));

@@ -96,6 +96,8 @@ int32_t ActivationArena::take(int64_t n_floats) {
   found->size -= *size;
   if (found->size == 0) free_.erase(found);
   ++n_taken_;
+  bytes_taken_ += *size;
+  most_bytes_taken_ = std::max(most_bytes_taken_, bytes_taken_);
   return id;
 }
 
@@ -103,6 +105,7 @@ void ActivationArena::give(int32_t id) noexcept {
   const Slot slot = slots_[static_cast<size_t>(id)];
   free_slots_.push_back(id);
   --n_taken_;
+  bytes_taken_ -= slot.size;
   free_range({reinterpret_cast<std::byte*>(slot.data), slot.size});
 }
 

@@ -36,6 +36,8 @@ class ActivationArena {
   float* data(int32_t id) const { return slots_[static_cast<size_t>(id)].data; }
 
   int64_t n_taken() const { return n_taken_; }
+  // The most that was taken at once so far.
+  uint64_t most_bytes_taken() const { return most_bytes_taken_; }
   // Pieces of address space asked for so far: stays the same when steps find room.
   int64_t n_pieces() const { return static_cast<int64_t>(pieces_.size()); }
 
@@ -56,6 +58,8 @@ class ActivationArena {
   std::vector<Slot> slots_;
   std::vector<int32_t> free_slots_;  // last one is taken next
   int64_t n_taken_ = 0;
+  uint64_t bytes_taken_ = 0;
+  uint64_t most_bytes_taken_ = 0;
 };
 
 }  // namespace limpid

@@ -13,9 +13,12 @@ void CpuGradients::keep_gradient(const Weight& weight, std::span<float> gradient
   LIMPID_CHECK(ShapeError, std::ssize(gradient) == source.tensor.shape.n_elements(),
                "[keep_gradient] {} elements for {} {}", gradient.size(), source.name,
                source.tensor.to_string());
-  LIMPID_CHECK(
-      UnsupportedError, source.tensor.dtype == DType::kF32 && source.rows.ranges().size() <= 1,
-      "{} is {}: only f32 tensors have a gradient", source.name, source.tensor.to_string());
+  const DType dtype = source.tensor.dtype;
+  LIMPID_CHECK(UnsupportedError,
+               (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) &&
+                   source.rows.ranges().size() <= 1,
+               "{} is {}: only tensors of f32, f16 and bf16 have a gradient", source.name,
+               source.tensor.to_string());
   gradients_.resize(std::max(gradients_.size(), static_cast<size_t>(weight.id) + 1));
   gradients_[static_cast<size_t>(weight.id)] = gradient;
 }
@@ -27,7 +30,7 @@ std::span<float> CpuGradients::gradient(const Weight& weight) const {
 
 void CpuGradients::refresh(const Weight& weight) {
   LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
-  if (loaded.use != WeightUse::kVector) return;  // matrices of f32 are read where they are
+  if (loaded.use != WeightUse::kVector) return;  // matrices are read where they are
   loaded.vector = decode_vector({loaded.name, loaded.tensor, loaded.use});
 }
 

@@ -32,6 +32,14 @@ class CpuGradients final : public GradientOps {
   std::span<float> gradient(const Weight& weight) const;
   Activation like(const Activation& x) { return ex_.allocate(x.rows(), x.cols()); }
   float* data(const Activation& x) { return ex_.data(x); }
+  static FloatType float_type(DType dtype) {
+    return dtype == DType::kF16    ? FloatType::kF16
+           : dtype == DType::kBF16 ? FloatType::kBF16
+                                   : FloatType::kF32;
+  }
+  // Calls kernel(task) for every KV head of every sequence: `all` with its pointers moved there.
+  void for_kv_heads(const AttentionGradientTask& all, const AttentionShape& shape,
+                    void (*kernel)(const AttentionGradientTask& task));
   void multiply(const MatrixProduct& product);
   // dx [n_tokens, weight.cols] = (or +=) dy W.
   void add_dx(const Weight& weight, const Activation& dy, const Activation& dx, bool add);

@@ -25,7 +25,8 @@ void CpuGradients::add_dx(const Weight& weight, const Activation& dy, const Acti
                           bool add) {
   MatrixProduct product;
   product.left = {data(dy), dy.cols(), dy.rows(), weight.rows};
-  product.right = loaded(weight).tensor.f32();
+  product.right = loaded(weight).tensor.data;
+  product.right_type = float_type(loaded(weight).tensor.dtype);
   product.right_stride = product.cols = weight.cols;
   product.y = data(dx);
   product.add = add;

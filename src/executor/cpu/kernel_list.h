@@ -98,6 +98,12 @@ LIMPID_KERNEL(void, rope_gradient,
 
 // One sequence and one KV head with the query heads that share it.
 LIMPID_KERNEL(void, attention_gradient, (const AttentionGradientTask& task))
+// The forward op of whole sequences, with dropout of the probabilities.
+LIMPID_KERNEL(void, attention_with_dropout, (const AttentionGradientTask& task))
+
+// To 16 bits, rounded to nearest even, and back; `type` is kF16 or kBF16.
+LIMPID_KERNEL(void, narrow, (FloatType type, const float* x, int64_t n, uint16_t* y))
+LIMPID_KERNEL(void, widen, (FloatType type, const uint16_t* x, int64_t n, float* y))
 
 LIMPID_KERNEL(void, unary_gradient,
               (UnaryKind kind, const float* x, const float* dy, int64_t n, float* dx))

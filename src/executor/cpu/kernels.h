@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "executor/cpu/quantized_linear.h"
+#include "executor/dropout.h"
 #include "executor/unary_kind.h"
 
 namespace limpid {
@@ -94,11 +95,14 @@ constexpr int64_t packed_left_floats(int64_t rows, int64_t depth) {
   return (rows + kLeftRowGrain - 1) / kLeftRowGrain * kLeftRowGrain * depth;
 }
 
+// The type of a matrix of floats that a kernel reads or writes.
+enum class FloatType : uint8_t { kF32, kF16, kBF16 };
+
 // Rows [row_begin, row_end) and columns [col_begin, col_end) of y = left * right.
 struct MultiplyTask {
   const float* left = nullptr;  // as pack_left writes it
   int64_t depth = 0;
-  const float* right = nullptr;  // [depth, right_stride]
+  const void* right = nullptr;  // [depth, right_stride] of right_type
   int64_t right_stride = 0;
   int64_t cols = 0;
   float* y = nullptr;  // [rows, y_stride]
@@ -110,6 +114,7 @@ struct MultiplyTask {
   int64_t col_begin = 0;  // a multiple of kRightColGrain
   int64_t col_end = 0;
   float* scratch = nullptr;  // of this thread, kMultiplyScratch floats
+  FloatType right_type = FloatType::kF32;
 };
 inline constexpr int64_t kRightColGrain = 32;
 // A panel of the right operand, 32 KiB: it stays in the L1 cache.
@@ -130,7 +135,8 @@ struct NormGradientTask {
   float* inverse_root = nullptr;  // [n_rows]
 };
 
-// Pointers are to the first token of the sequence and the first column of the head(s).
+// Pointers are to the first token of the sequence and the first column of the head(s). Of the
+// forward op only q, k, v and out are there.
 struct AttentionGradientTask {
   const float* q = nullptr;  // [n_tokens, q_stride], as y, dy, dq
   const float* k = nullptr;  // [n_tokens, kv_stride], as v, dk, dv
@@ -140,6 +146,7 @@ struct AttentionGradientTask {
   float* dq = nullptr;
   float* dk = nullptr;
   float* dv = nullptr;
+  float* out = nullptr;  // as y
   int64_t n_tokens = 0;
   int64_t q_stride = 0;
   int64_t kv_stride = 0;
@@ -147,6 +154,11 @@ struct AttentionGradientTask {
   int64_t group = 0;  // query heads
   float scale = 0;
   float* scratch = nullptr;  // attention_gradient_floats(n_tokens, head_dim)
+  // The probabilities of token t and query head h of this task are row dropout_row + t *
+  // dropout_step + h of the mask; the column is the position of the key.
+  Dropout dropout;
+  int64_t dropout_row = 0;
+  int64_t dropout_step = 0;
 };
 inline constexpr int64_t kGradientQueries = 48;  // queries that go through the keys together
 inline constexpr int64_t kGradientKeys = 96;

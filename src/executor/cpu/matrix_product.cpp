@@ -28,6 +28,7 @@ void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& pro
   MultiplyTask all{pack.packed,  pack.depth, product.right, product.right_stride,
                    product.cols, product.y,  product.cols,  product.add};
   all.rows = pack.rows;
+  all.right_type = product.right_type;
   pool.for_ranges(n_blocks * n_panels, 1, [&](int64_t begin, int64_t end, int thread) {
     MultiplyTask task = all;
     task.scratch = memory.scratch + thread * memory.scratch_step;

@@ -12,12 +12,13 @@ namespace limpid {
 // y = left * right, or y += left * right. Every element of y is one chain of multiply-adds in order
 // of the depth, so the result has the same bits for any number of threads and instruction set.
 struct MatrixProduct {
-  PackTask left;  // but for its range and memory
-  const float* right = nullptr;
+  PackTask left;                // but for its range and memory
+  const void* right = nullptr;  // [left.depth, right_stride] of right_type
   int64_t right_stride = 0;
   int64_t cols = 0;
   float* y = nullptr;  // [left.rows, cols]; overlaps neither operand
   bool add = false;
+  FloatType right_type = FloatType::kF32;
 };
 
 // Memory that a product needs: `packed` has packed_left_floats(left.rows, left.depth) floats, and

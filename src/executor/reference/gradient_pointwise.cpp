@@ -1,8 +1,9 @@
-// Backward of the functions of one element.
+// Backward of the functions of one element; dropout and numbers in 16 bits.
 #include <cmath>
 #include <numbers>
 
 #include "executor/reference/reference_gradients.h"
+#include "tensor/codec.h"
 
 namespace limpid {
 namespace {
@@ -65,6 +66,31 @@ SwigluGradients ReferenceGradients::swiglu(const Activation& gate, const Activat
     ex_.rows(result.dup).data[i] = static_cast<float>(slope * g * logistic(g));
   }
   return result;
+}
+
+Activation ReferenceGradients::dropout(const Activation& x, const Dropout& dropout) {
+  Activation y = ex_.allocate(x.rows(), x.cols());
+  for (int64_t t = 0; t < x.rows(); ++t) {
+    const std::span<float> row = ex_.rows(y)[t];
+    dropout_factors(dropout, t, 0, x.cols(), row.data());
+    for (int64_t i = 0; i < x.cols(); ++i) row[i] *= ex_.rows(x)[t][i];
+  }
+  return y;
+}
+
+// Two numbers of a row in the place of one.
+Activation ReferenceGradients::narrow(const Activation& x, DType dtype) {
+  Activation y = ex_.allocate(x.rows(), (x.cols() + 1) / 2);
+  for (int64_t t = 0; t < x.rows(); ++t)
+    encode_row(dtype, ex_.rows(x)[t], std::as_writable_bytes(ex_.rows(y)[t]).data());
+  return y;
+}
+
+Activation ReferenceGradients::widen(const Activation& narrow, int64_t cols, DType dtype) {
+  Activation y = ex_.allocate(narrow.rows(), cols);
+  for (int64_t t = 0; t < y.rows(); ++t)
+    decode_row(dtype, std::as_bytes(ex_.rows(narrow)[t]).data(), ex_.rows(y)[t]);
+  return y;
 }
 
 }  // namespace limpid

@@ -25,6 +25,11 @@ class ReferenceGradients final : public GradientOps {
   class Sums;
   // The matrix, [rows, cols].
   std::vector<float> matrix(const Weight& weight) const;
+  // The row of position 0 of the sequence of row t. Throws ShapeError when it is not in this step.
+  int64_t first_row(int64_t t) const;
+  // softmax(scale * q . k) of row t over the keys that it sees.
+  std::vector<double> probabilities(const Activation& q, const Activation& k,
+                                    const AttentionShape& shape, int64_t t, int64_t head) const;
   void scatter(const Weight& table, std::span<const int32_t> ids, const Activation& dy);
 
   ReferenceExecutor& ex_;

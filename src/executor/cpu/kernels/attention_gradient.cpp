@@ -1,4 +1,4 @@
-// Backward of attention over one whole sequence, for one KV head.
+// Backward of attention over one whole sequence, for one KV head; and the forward op with dropout.
 //
 // The probabilities are computed again, for kGradientQueries queries at a time: a strip [queries,
 // keys] is the most that is ever held of the [T, T] matrix. In terms of matrices, for one strip
@@ -7,6 +7,10 @@
 //   dV += P^T dY    dK += scale dS^T Q    dQ = scale dS K
 // (Dao et al. 2022, arXiv:2205.14135, algorithm 4.) K and V are transposed once, so that every one
 // of the five products has its right operand in rows.
+//
+// With dropout the forward op is Y = (P * M) V, M the factors of the mask, computed again on the
+// way back: dP = (dY V^T) * M, dV += (P * M)^T dY. D = dy . y stays what it is, since sum_j p_j
+// dp_j = sum_j p_j m_j (dy . v_j).
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/math-inl.h"
 #include "executor/cpu/kernels/product_tile-inl.h"
@@ -43,6 +47,16 @@ struct Strip {
   float* along_y;  // [kGradientQueries], D
 };
 
+// Multiplies row i of a block by the factors of the dropout of query `query` of head `head` for the
+// keys from `key`.
+void drop(const Strip& s, int64_t head, int64_t query, int64_t key, int64_t n_keys, float* row) {
+  float factors[kGradientKeys];
+  dropout_factors(s.task.dropout, s.task.dropout_row + query * s.task.dropout_step + head, key,
+                  n_keys, factors);
+  for (int64_t j = 0; j < n_keys; j += kLanes)
+    store_at(mul(load_at(row, j, n_keys), load_at(factors, j, n_keys)), row, j, n_keys);
+}
+
 // Row i of the strip sees n keys: softmax(scale * s) over them, 0 up to `end`.
 void softmax_row(float* row, int64_t n, int64_t end, float scale) {
   for (int64_t j = 0; j < n; j += kLanes)
@@ -61,28 +75,32 @@ void compute_probabilities(const Strip& s, int64_t first, int64_t n) {
     softmax_row(s.probabilities + i * s.n_keys, first + i + 1, end, s.task.scale);
 }
 
-// dscores = P * (dP - D) * scale for the keys from `key`, and its transpose.
-void compute_dscores(const Strip& s, int64_t n, int64_t key, int64_t n_block) {
+// dscores = P * (dP - D) * scale for the keys from `key`, and its transpose. With dropout P becomes
+// P * M, which dV is made of.
+void compute_dscores(const Strip& s, int64_t head, int64_t first, int64_t n, int64_t key,
+                     int64_t n_block) {
   const int64_t end = (n_block + kTileCols - 1) / kTileCols * kTileCols;
   multiply_block({s.dys, kGradientQueries, s.values + key, s.n_keys, s.task.head_dim, s.dscores,
                   kGradientKeys, n, end, false});
   for (int64_t i = 0; i < n; ++i) {
-    const float* p = s.probabilities + i * s.n_keys + key;
+    float* p = s.probabilities + i * s.n_keys + key;
     float* row = s.dscores + i * kGradientKeys;
+    if (s.task.dropout) drop(s, head, first + i, key, n_block, row);
     for (int64_t j = 0; j < n_block; j += kLanes) {
       const F32x16 difference = sub(load(row + j), broadcast(s.along_y[i]));
       store_at(mul(mul(load_at(p, j, n_block), difference), broadcast(s.task.scale)), row, j,
                n_block);
     }
+    if (s.task.dropout) drop(s, head, first + i, key, n_block, p);
   }
   transpose(s.dscores, kGradientKeys, n, n_block, s.dscores_transposed, kGradientQueries, n);
 }
 
-// Queries [first, first + n) of one head, whose q, y, dy and dq begin `offset` columns on.
-void strip_gradient(const Strip& s, int64_t offset, int64_t first, int64_t n) {
+// Queries [first, first + n) of one of the query heads.
+void strip_gradient(const Strip& s, int64_t head, int64_t first, int64_t n) {
   const AttentionGradientTask& task = s.task;
   const int64_t d = task.head_dim;
-  const int64_t at = first * task.q_stride + offset;
+  const int64_t at = first * task.q_stride + head * d;
   transpose(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
   transpose(task.dy + at, task.q_stride, n, d, s.dys, kGradientQueries, kGradientQueries);
   for (int64_t i = 0; i < n; ++i)
@@ -90,7 +108,7 @@ void strip_gradient(const Strip& s, int64_t offset, int64_t first, int64_t n) {
   compute_probabilities(s, first, n);
   for (int64_t key = 0; key < first + n; key += kGradientKeys) {
     const int64_t n_block = first + n - key < kGradientKeys ? first + n - key : kGradientKeys;
-    compute_dscores(s, n, key, n_block);
+    compute_dscores(s, head, first, n, key, n_block);
     const int64_t kv = key * task.kv_stride;
     multiply_block({s.probabilities + key, s.n_keys, task.dy + at, task.q_stride, n, task.dv + kv,
                     task.kv_stride, n_block, d, true});
@@ -107,33 +125,64 @@ void zero_rows(float* x, int64_t n_rows, int64_t stride, int64_t cols) {
   }
 }
 
-}  // namespace
+// The forward op of the same queries: out = (P * M) V, a block of keys after another.
+void strip_forward(const Strip& s, int64_t head, int64_t first, int64_t n) {
+  const AttentionGradientTask& task = s.task;
+  const int64_t d = task.head_dim;
+  const int64_t at = first * task.q_stride + head * d;
+  transpose(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
+  compute_probabilities(s, first, n);
+  for (int64_t key = 0; key < first + n; key += kGradientKeys) {
+    const int64_t n_block = first + n - key < kGradientKeys ? first + n - key : kGradientKeys;
+    float* p = s.probabilities + key;
+    for (int64_t i = 0; i < n; ++i) drop(s, head, first + i, key, n_block, p + i * s.n_keys);
+    transpose(p, s.n_keys, n, n_block, s.dscores_transposed, kGradientQueries, n);
+    multiply_block({s.dscores_transposed, kGradientQueries, task.v + key * task.kv_stride,
+                    task.kv_stride, n_block, task.out + at, task.q_stride, n, d, key > 0});
+  }
+}
 
-void attention_gradient(const AttentionGradientTask& task) {
+Strip make_strip(const AttentionGradientTask& task) {
   const int64_t n_keys = padded_keys(task.n_tokens);
   const int64_t d = task.head_dim;
   float* free = task.scratch;
   const auto take = [&](int64_t n) { return (free += n) - n; };
-  Strip s{task,
-          n_keys,
-          take(d * n_keys),
-          take(d * n_keys),
-          take(d * kGradientQueries),
-          take(d * kGradientQueries),
-          take(kGradientQueries * n_keys),
-          take(kGradientQueries * kGradientKeys),
-          take(kGradientQueries * kGradientKeys),
-          take(kGradientQueries)};
+  const Strip s{task,
+                n_keys,
+                take(d * n_keys),
+                take(d * n_keys),
+                take(d * kGradientQueries),
+                take(d * kGradientQueries),
+                take(kGradientQueries * n_keys),
+                take(kGradientQueries * kGradientKeys),
+                take(kGradientQueries * kGradientKeys),
+                take(kGradientQueries)};
   transpose(task.k, task.kv_stride, task.n_tokens, d, s.keys, n_keys, n_keys);
-  transpose(task.v, task.kv_stride, task.n_tokens, d, s.values, n_keys, n_keys);
-  zero_rows(task.dk, task.n_tokens, task.kv_stride, d);
-  zero_rows(task.dv, task.n_tokens, task.kv_stride, d);
-  for (int64_t head = 0; head < task.group; ++head) {
-    for (int64_t first = 0; first < task.n_tokens; first += kGradientQueries) {
-      const int64_t left = task.n_tokens - first;
-      strip_gradient(s, head * d, first, left < kGradientQueries ? left : kGradientQueries);
+  return s;
+}
+
+template <class Function>
+LIMPID_INLINE void for_strips(const Strip& s, Function function) {
+  for (int64_t head = 0; head < s.task.group; ++head) {
+    for (int64_t first = 0; first < s.task.n_tokens; first += kGradientQueries) {
+      const int64_t left = s.task.n_tokens - first;
+      function(s, head, first, left < kGradientQueries ? left : kGradientQueries);
     }
   }
+}
+
+}  // namespace
+
+void attention_gradient(const AttentionGradientTask& task) {
+  const Strip s = make_strip(task);
+  transpose(task.v, task.kv_stride, task.n_tokens, task.head_dim, s.values, s.n_keys, s.n_keys);
+  zero_rows(task.dk, task.n_tokens, task.kv_stride, task.head_dim);
+  zero_rows(task.dv, task.n_tokens, task.kv_stride, task.head_dim);
+  for_strips(s, strip_gradient);
+}
+
+void attention_with_dropout(const AttentionGradientTask& task) {
+  for_strips(make_strip(task), strip_forward);
 }
 
 }  // namespace limpid::LIMPID_ISA

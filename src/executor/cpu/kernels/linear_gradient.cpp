@@ -12,17 +12,41 @@ namespace {
 
 static_assert(kLeftRowGrain % kTileRows == 0 && kRightColGrain % kTileCols == 0);
 
+struct Floats {
+  using Element = float;
+  static LIMPID_INLINE F32x16 whole(const float* p) { return load(p); }
+  static LIMPID_INLINE F32x16 partial(const float* p, int64_t n) { return load_partial(p, n); }
+};
+struct Halves {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 whole(const uint16_t* p) { return load_f16(p); }
+  static LIMPID_INLINE F32x16 partial(const uint16_t* p, int64_t n) {
+    return load_f16_partial(p, n);
+  }
+};
+struct BrainHalves {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 whole(const uint16_t* p) { return load_bf16(p); }
+  static LIMPID_INLINE F32x16 partial(const uint16_t* p, int64_t n) {
+    return load_bf16_partial(p, n);
+  }
+};
+
 // Rows [k, k + depth) of the columns from `col`, [depth][kTileCols], 0 beyond the last column.
+template <class Type>
 void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
-  const float* from = task.right + k * task.right_stride + col;
+  const auto* from =
+      static_cast<const typename Type::Element*>(task.right) + k * task.right_stride + col;
   float* to = task.scratch;
   const int64_t n = task.cols - col;
   for (int64_t i = 0; i < depth; ++i, from += task.right_stride, to += kTileCols) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v)
-      store(n >= kTileCols ? load(from + v * kLanes)
-                           : load_partial(from + v * kLanes, n - v * kLanes),
-            to + v * kLanes);
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int64_t left = n - v * kLanes;
+      store(
+          left >= kLanes ? Type::whole(from + v * kLanes) : Type::partial(from + v * kLanes, left),
+          to + v * kLanes);
+    }
   }
 }
 
@@ -73,10 +97,13 @@ void pack_left(const PackTask& task) {
 }
 
 void multiply_packed(const MultiplyTask& task) {
+  const auto copy = task.right_type == FloatType::kF16    ? copy_panel<Halves>
+                    : task.right_type == FloatType::kBF16 ? copy_panel<BrainHalves>
+                                                          : copy_panel<Floats>;
   for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
     const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
     for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
-      copy_panel(task, k, depth, col);
+      copy(task, k, depth, col);
       for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
         multiply_tile({task.left + row * task.depth + k * kTileRows, kTileRows, task.scratch,
                        kTileCols, depth, task.y + row * task.y_stride + col, task.y_stride,
