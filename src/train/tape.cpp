@@ -244,6 +244,7 @@ void Tape::cross_entropy(const Activation& logits, std::span<const LossTarget> t
 
 void Tape::observe(std::string_view what, int64_t layer, const Activation& x) {
   if (observer_) observer_(what, layer, x);
+  if (passed_) record_.push_back([this, name = std::string(what), layer] { passed_(name, layer); });
   if (x.id() != head_.y) inner().observe(what, layer, value(x));
 }
 

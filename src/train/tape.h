@@ -61,6 +61,10 @@ class Tape final : public DelegatingExecutor {
   // What the decoder names goes to the observer, if there is one, and to the inner executor.
   using Observer = std::function<void(std::string_view what, int64_t layer, const Activation& x)>;
   void set_observer(Observer observer) { observer_ = std::move(observer); }
+  // Called in the backward pass where the forward pass named a value: what followed the value has
+  // gone back, so the gradients of weights that were used only there are complete.
+  using BackwardObserver = std::function<void(std::string_view what, int64_t layer)>;
+  void set_backward_observer(BackwardObserver observer) { passed_ = std::move(observer); }
   void observe(std::string_view what, int64_t layer, const Activation& x) override;
   void read(const Activation& x, std::span<float> out) override;
 
@@ -99,6 +103,7 @@ class Tape final : public DelegatingExecutor {
   std::vector<std::function<void()>> record_;
   Head head_;
   Observer observer_;
+  BackwardObserver passed_;
 };
 
 }  // namespace limpid

@@ -31,12 +31,30 @@ Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executo
       model_(checkpoint, std::move(executor), options.learns),
       sampler_(documents_, options.seq_len, options.seed),
       pool_(options.n_threads),
-      optimizer_(options.optimizer, model_.parameters()) {
+      optimizer_(options.optimizer, model_.parameters()),
+      gradient_sum_(model_.parameters(), options.grad_accum, options.ranks, pool_) {
   if (has_held_out()) held_out_sampler_.emplace(held_out_, options.seq_len, options.seed);
 }
 
-// The gradients of micro-batches are added up as they are, and divided by the number of targets in
-// all of them: the mean over the step's targets, whatever their number in each.
+// Computes the gradients of all micro-batches, on this rank and the others. Returns the sum of the
+// losses of each.
+std::vector<double> Trainer::losses_of(const std::vector<Batch>& batches, float factor) {
+  Ranks& ranks = *options_.ranks;
+  return ranks.compute(std::ssize(batches), [&](int64_t i) {
+    const Batch& batch = batches[static_cast<size_t>(i)];
+    gradient_sum_.begin_round(i / ranks.size());
+    double loss = 0;
+    if (batch.n_targets() > 0) {
+      loss = sum_of(model_.losses_and_gradients(
+          batch, factor, [&](int64_t block) { gradient_sum_.complete(block); }));
+    }
+    gradient_sum_.finish_round();
+    return loss;
+  });
+}
+
+// The gradients of micro-batches are divided by the number of targets in all of them: the mean over
+// the step's targets, whatever their number in each.
 StepReport Trainer::step() {
   std::vector<Batch> batches;
   int64_t n_targets = 0;
@@ -45,12 +63,7 @@ StepReport Trainer::step() {
     n_targets += batches.back().n_targets();
     n_tokens_ += batches.back().n_tokens();
   }
-  model_.zero_gradients();
-  double loss = 0;
-  const float factor = 1.0F / static_cast<float>(n_targets);
-  for (const Batch& batch : batches) {
-    if (batch.n_targets() > 0) loss += sum_of(model_.losses_and_gradients(batch, factor));
-  }
+  const double loss = sum_of(losses_of(batches, 1.0F / static_cast<float>(n_targets)));
   StepReport report{n_updates(), loss / static_cast<double>(n_targets),
                     options_.schedule.at(n_updates()), optimizer_.gradient_norm(pool_), n_tokens_};
   if (!std::isfinite(report.loss) || !std::isfinite(report.grad_norm))
@@ -73,18 +86,21 @@ void Trainer::fail_diverged(const Batch& batch, double loss, double norm) {
 double Trainer::held_out_loss() {
   const int64_t n_all = held_out_sampler_->windows_per_epoch();
   const int64_t n = options_.eval_windows > 0 ? std::min(options_.eval_windows, n_all) : n_all;
-  double loss = 0;
-  int64_t n_targets = 0;
-  for (int64_t first = 0; first < n; first += options_.batch_size) {
+  const auto batch_at = [&](int64_t i) {
     Batch batch;
     // Windows are spread over all of the held-out data.
-    for (int64_t i = first; i < std::min(n, first + options_.batch_size); ++i)
-      held_out_sampler_->append_window(i * n_all / n, batch);
-    if (batch.n_targets() == 0) continue;
-    loss += sum_of(model_.losses(batch));
-    n_targets += batch.n_targets();
-  }
-  return loss / static_cast<double>(n_targets);
+    for (int64_t w = i * options_.batch_size; w < std::min(n, (i + 1) * options_.batch_size); ++w)
+      held_out_sampler_->append_window(w * n_all / n, batch);
+    return batch;
+  };
+  const int64_t n_batches = (n + options_.batch_size - 1) / options_.batch_size;
+  int64_t n_targets = 0;
+  for (int64_t i = 0; i < n_batches; ++i) n_targets += batch_at(i).n_targets();
+  const auto losses = options_.ranks->compute(n_batches, [&](int64_t i) {
+    const Batch batch = batch_at(i);
+    return batch.n_targets() == 0 ? 0.0 : sum_of(model_.losses(batch));
+  });
+  return sum_of(losses) / static_cast<double>(n_targets);
 }
 
 // ---- state --------------------------------------------------------------------------------------

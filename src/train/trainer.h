@@ -10,7 +10,9 @@
 
 #include "base/thread_pool.h"
 #include "limpid/error.hpp"
+#include "train/gradient_sum.h"
 #include "train/optimizer.h"
+#include "train/ranks.h"
 #include "train/schedule.h"
 #include "train/token_documents.h"
 #include "train/training_model.h"
@@ -26,13 +28,14 @@ class DivergedError : public Error {
 struct TrainingOptions {
   int64_t batch_size = 12;  // windows in a step and micro-batch
   int64_t seq_len = 64;
-  int64_t grad_accum = 1;  // micro-batches whose gradients are added up before an update
+  int64_t grad_accum = 1;  // micro-batches of a step, on all ranks together
   uint64_t seed = 1337;
   Schedule schedule;
   OptimizerOptions optimizer;
   std::function<bool(std::string_view name)> learns{};  // which tensors learn; empty: all
   int64_t eval_windows = 0;                             // of the held-out data; 0: all of them
   int n_threads = 0;
+  std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();  // that share the micro-batches
 };
 
 // What one step measured. Step s is the loss after s updates, so step 0 is before the first one.
@@ -50,8 +53,9 @@ class Trainer {
   Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
           const TrainingOptions& options, TokenDocuments documents, TokenDocuments held_out);
 
-  // Losses and gradients of the next batch, then an update, except after the last step of the
-  // schedule. Throws DivergedError; the weights are then as they were.
+  // Losses and gradients of the next micro-batches, then an update, except after the last step of
+  // the schedule. All ranks have the same results and weights. Throws DivergedError; the weights
+  // are then as they were.
   StepReport step();
   int64_t n_updates() const { return optimizer_.n_steps(); }
   int64_t n_tokens_seen() const { return n_tokens_; }
@@ -69,6 +73,7 @@ class Trainer {
   void load_state(const std::string& path);
 
  private:
+  std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
 
   TrainingOptions options_;
@@ -79,6 +84,7 @@ class Trainer {
   std::optional<BatchSampler> held_out_sampler_;
   ThreadPool pool_;
   Optimizer optimizer_;
+  GradientSum gradient_sum_;
   int64_t n_tokens_ = 0;
 };
 

@@ -123,6 +123,19 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
   return losses_;
 }
 
+std::span<const double> TrainingModel::losses_and_gradients(
+    const Batch& batch, float factor, const std::function<void(int64_t block)>& complete) {
+  if (complete) {
+    tape_.set_backward_observer([&](std::string_view what, int64_t layer) {
+      if (what == "ffn_residual") complete(layer + 1);
+      if (what == "embedding") complete(0);
+    });
+  }
+  const std::span<const double> losses = run(batch, factor, true);
+  tape_.set_backward_observer({});
+  return losses;
+}
+
 std::string TrainingModel::find_non_finite(const Batch& batch) {
   const auto has_one = [](std::span<const float> values) {
     return !std::ranges::all_of(values, [](float v) { return std::isfinite(v); });

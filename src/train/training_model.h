@@ -31,10 +31,11 @@ class TrainingModel {
   // The losses of the batch's targets, in nats, in their order. Throws ArgumentError for tokens
   // outside the vocabulary, sequences longer than the model's positions, a batch without targets.
   std::span<const double> losses(const Batch& batch) { return run(batch, 0, false); }
-  // The same, and adds the gradient of factor * sum(losses) to every parameter's gradient.
-  std::span<const double> losses_and_gradients(const Batch& batch, float factor) {
-    return run(batch, factor, true);
-  }
+  // The same, and adds the gradient of factor * sum(losses) to every parameter's gradient. While
+  // the backward pass goes on, it calls complete(block) when the gradients of that block, and of
+  // all that follows it, have their final values.
+  std::span<const double> losses_and_gradients(
+      const Batch& batch, float factor, const std::function<void(int64_t block)>& complete = {});
   // Where a number that is not finite appears first in the forward pass, or else in which
   // parameter or gradient: "ffn_residual of layer 3". Empty when all are finite.
   std::string find_non_finite(const Batch& batch);

@@ -1,0 +1,18 @@
+#include "train/ranks.h"
+
+namespace limpid {
+
+std::vector<double> Ranks::compute(int64_t n_items,
+                                   const std::function<double(int64_t i)>& compute) {
+  const int64_t n_each = (n_items + size() - 1) / size();
+  std::vector<double> own(static_cast<size_t>(n_each));
+  for (int64_t i = rank(); i < n_items; i += size())
+    own[static_cast<size_t>(i / size())] = compute(i);
+  const std::vector<double> by_rank = gather(own);
+  std::vector<double> results;
+  for (int64_t i = 0; i < n_items; ++i)
+    results.push_back(by_rank[static_cast<size_t>(i % size() * n_each + i / size())]);
+  return results;
+}
+
+}  // namespace limpid
