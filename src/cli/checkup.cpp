@@ -13,6 +13,7 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "limpid/error.hpp"
+#include "train/mpi_ranks.h"
 
 namespace limpid::cli {
 namespace {
@@ -44,6 +45,7 @@ Build look_at_build() {
   build.is_sanitised = true;
 #endif
 #endif
+  build.mpi = mpi_version();
   return build;
 }
 

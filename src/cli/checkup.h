@@ -16,6 +16,7 @@ struct Build {
   std::string compiler;  // "GCC 12.2.0"
   bool is_optimised = true;
   bool is_sanitised = false;
+  std::string mpi;  // "Open MPI v4.1.4"; "": it cannot train with several processes
 };
 
 struct CacheState {

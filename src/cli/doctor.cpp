@@ -23,6 +23,9 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
   const Build& build = checkup.build;
   std::string text =
       fmt::format("limpid    {}, {}, {}\n", build.version, build.type, build.compiler);
+  text +=
+      fmt::format("MPI       {}\n", checkup.build.mpi.empty() ? "none: training runs in one process"
+                                                              : checkup.build.mpi);
   text += machine_text(checkup.machine, checkup.limits);
   if (checkup.limits.n_threads == 0) text += "limits    not measured\n";
   if (!checkup.governor.empty()) text += fmt::format("governor  {}\n", checkup.governor);
@@ -58,7 +61,8 @@ Json to_json(const Checkup& checkup, const std::vector<Finding>& findings) {
                  {"type", build.type},
                  {"compiler", build.compiler},
                  {"optimised", build.is_optimised},
-                 {"sanitised", build.is_sanitised}}},
+                 {"sanitised", build.is_sanitised},
+                 {"mpi", build.mpi}}},
                {"machine", machine_json(machine, limits)},
                {"cache",
                 {{"path", cache.path},

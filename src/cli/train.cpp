@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 
+#include "base/usable_cores.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
 #include "cli/signals.h"
+#include "train/mpi_ranks.h"
 #include "train/training_run.h"
 
 namespace limpid::cli {
@@ -75,17 +78,25 @@ std::string free_folder(const RunSettings& settings, const std::string& preset) 
   return folder.string();
 }
 
-RunFolder open_folder(const TrainFlags& values) {
+RunFolder open_folder(const TrainFlags& values, int n_ranks) {
   if (!values.resume.empty()) {
     LIMPID_CHECK(ArgumentError,
                  values.settings.empty() && values.preset.empty() && values.out.empty(),
                  "--resume goes on with the settings in the folder; leave the other settings out");
     return RunFolder::open(values.resume);
   }
-  const RunSettings settings = settings_of(values);
+  RunSettings settings = settings_of(values);
+  settings.grad_accum *= n_ranks;  // a run resumes with the same steps on any number of ranks
   settings.check();
   return RunFolder::create(values.out.empty() ? free_folder(settings, values.preset) : values.out,
                            settings);
+}
+
+// Those of the command line; or else all cores, which the ranks on this machine share.
+int n_threads(const TrainFlags& values, const Ranks& ranks) {
+  if (values.n_threads > 0 || ranks.size() == 1) return static_cast<int>(values.n_threads);
+  const int n_cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(n_cores / ranks.n_on_this_machine(), 1, usable_cores());
 }
 
 // A line for the terminal: "step 250 of 2000, loss 2.31, val 2.35, lr 1.0e-03, 41,000 tokens/s".
@@ -104,10 +115,26 @@ std::string time_left(double seconds) {
                    : fmt::format("{} s left", s);
 }
 
+// Every rank takes the same steps; rank 0 alone writes, reports, and says whether all was done: if
+// another rank ended with an error, mpirun would end rank 0 too.
+int follow(const RunOptions& options) {
+  TrainingRun training(RunFolder::follow(options.ranks->broadcast("")), options);
+  InterruptGuard interrupt;
+  interrupt.take_sigterm_too();
+  while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
+  options.ranks->finish();
+  return kExitOk;
+}
+
 int run(const TrainFlags& values) {
-  RunFolder folder = open_folder(values);
+  RunOptions options;
+  if (n_launched_processes() > 1) options.ranks = make_mpi_ranks();
+  options.n_threads = n_threads(values, *options.ranks);
+  if (options.ranks->rank() > 0) return follow(options);
+  RunFolder folder = open_folder(values, options.ranks->size());
   const std::string path = folder.path();
-  TrainingRun training(std::move(folder), {.n_threads = static_cast<int>(values.n_threads)});
+  TrainingRun training(std::move(folder), options);
+  options.ranks->broadcast(path);
   const int64_t n_steps = training.folder().settings().steps;
   const int64_t first = training.trainer().n_updates();
   if (first > 0) print_log(fmt::format("going on from step {}", first));
@@ -115,7 +142,7 @@ int run(const TrainFlags& values) {
   interrupt.take_sigterm_too();
   ProgressBar bar("training");
   const Stopwatch watch;
-  while (!training.finished() && !interrupt.interrupted()) {
+  while (!training.finished() && !training.stops(interrupt.interrupted())) {
     const RunReport report = training.step();
     const int64_t done = report.step.step;
     if (values.json) {
@@ -133,6 +160,7 @@ int run(const TrainFlags& values) {
   }
   bar.wipe();
   training.save();
+  options.ranks->finish();
   const auto saved = training.folder().newest();
   const RunSettings& settings = training.folder().settings();
   print_log(settings.lora > 0

@@ -1,6 +1,13 @@
 #include "train/ranks.h"
 
+#include <algorithm>
+
 namespace limpid {
+
+bool Ranks::any(bool here) {
+  const double value = here ? 1 : 0;
+  return std::ranges::count(gather({&value, 1}), 1.0) > 0;
+}
 
 std::vector<double> Ranks::compute(int64_t n_items,
                                    const std::function<double(int64_t i)>& compute) {

@@ -22,6 +22,7 @@ class Ranks {
 
   virtual int rank() const { return 0; }  // rank 0 writes logs and checkpoints
   virtual int size() const { return 1; }
+  virtual int n_on_this_machine() const { return 1; }
 
   // The text of rank 0, on every rank. Throws ResourceError, as all that follows, when another rank
   // cannot be reached.
@@ -34,6 +35,12 @@ class Ranks {
   // Calls compute(i) for i in [0, n_items), each on rank i % size(), in ascending order on each.
   // Returns all results by i, on every rank.
   std::vector<double> compute(int64_t n_items, const std::function<double(int64_t i)>& compute);
+
+  // Whether one of the ranks says so.
+  bool any(bool here);
+  // Every rank calls it at the end, before it exits. A process that exits without it has failed,
+  // and its launcher then ends the others.
+  virtual void finish() {}
 
   // A tensor of n elements is divided into shares, one a rank: [begin, begin + n) of it.
   struct Share {

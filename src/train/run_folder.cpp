@@ -78,6 +78,16 @@ std::map<int64_t, std::string> saved_steps(const std::string& path) {
   return steps;
 }
 
+void check_is_run(const std::string& path) {
+  LIMPID_CHECK(ArgumentError, fs::exists(fs::path(path) / kSettings),
+               "{} is not the folder of a run: it has no {}", path, kSettings);
+}
+
+RunSettings read_settings(const std::string& path) {
+  const fs::path file = fs::path(path) / kSettings;
+  return RunSettings::from_json(read_file(file), file.string());
+}
+
 void remove_unfinished(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
@@ -110,14 +120,17 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
 }
 
 RunFolder RunFolder::open(const std::string& path) {
-  const fs::path file = fs::path(path) / kSettings;
-  LIMPID_CHECK(ArgumentError, fs::exists(file), "{} is not the folder of a run: it has no {}", path,
-               kSettings);
+  check_is_run(path);
   const int lock = lock_folder(path);
   RunFolder folder(path, {}, lock);
-  folder.settings_ = RunSettings::from_json(read_file(file), file.string());
+  folder.settings_ = read_settings(path);
   remove_unfinished(path);
   return folder;
+}
+
+RunFolder RunFolder::follow(const std::string& path) {
+  check_is_run(path);
+  return {path, read_settings(path), -1};
 }
 
 std::string newest_checkpoint(const std::string& path) {

@@ -27,6 +27,8 @@ class RunFolder {
   // Opens the folder of a run that goes on. Throws ArgumentError when there is none or another
   // process works in it, FormatError.
   static RunFolder open(const std::string& path);
+  // Reads the folder in which rank 0 works, without changing it.
+  static RunFolder follow(const std::string& path);
   RunFolder(RunFolder&& other) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
   ~RunFolder();

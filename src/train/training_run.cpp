@@ -113,7 +113,8 @@ std::string to_json_line(const RunReport& report) {
   return json.dump();
 }
 
-TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options) : folder_(std::move(folder)) {
+TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
+    : folder_(std::move(folder)), ranks_(options.ranks) {
   const RunSettings& settings = folder_.settings();
   settings.check();
   const auto saved = folder_.newest();
@@ -126,13 +127,14 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options) : folder_(
   TokenDocuments documents = read_documents(settings.data, *tokenizer_, dialogues);
   TokenDocuments held_out = read_held_out(settings, documents, *tokenizer_, dialogues);
   const int64_t n_positions = read_spec(*checkpoint).n_ctx_train;
-  const TrainingOptions training = settings.training_options(n_positions, options.n_threads);
+  TrainingOptions training = settings.training_options(n_positions, options.n_threads);
+  training.ranks = ranks_;
   trainer_ = std::make_unique<Trainer>(
       *checkpoint, make_executor(options.executor, {.n_threads = options.n_threads}), training,
       std::move(documents), std::move(held_out));
   if (saved) trainer_->load_state((fs::path(saved->path) / kStateFile).string());
   saved_at_ = saved ? saved->n_updates : -1;
-  folder_.rewind_log(trainer_->n_updates());
+  if (ranks_->rank() == 0) folder_.rewind_log(trainer_->n_updates());
 }
 
 RunReport TrainingRun::step() {
@@ -152,12 +154,12 @@ RunReport TrainingRun::step() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   report.tokens_per_second =
       static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds.count();
-  folder_.log(to_json_line(report));
+  if (ranks_->rank() == 0) folder_.log(to_json_line(report));
   return report;
 }
 
 void TrainingRun::save() {
-  if (saved_at_ == trainer_->n_updates()) return;
+  if (saved_at_ == trainer_->n_updates() || ranks_->rank() > 0) return;
   folder_.save(*trainer_);
   saved_at_ = trainer_->n_updates();
 }

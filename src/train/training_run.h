@@ -16,6 +16,8 @@ namespace limpid {
 struct RunOptions {
   std::string executor = "cpu";
   int n_threads = 0;
+  // That train together. Rank 0 opens the folder, and makes its TrainingRun before the others do.
+  std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();
   // Called while data is tokenized, with the bytes so far and in all. False cancels.
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
@@ -43,14 +45,17 @@ class TrainingRun {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   bool finished() const { return finished_; }
 
+  // Collective, as `step`: whether to stop, because one of the ranks has to.
+  bool stops(bool here) { return ranks_->any(here); }
   // One step, logged; a held-out loss and a checkpoint where they are due. The last step measures
   // the finished model and changes nothing. Throws DivergedError, ResourceError.
   RunReport step();
-  // A checkpoint now, unless this step has one.
+  // A checkpoint now, unless this step has one. Only rank 0 writes it, and the log.
   void save();
 
  private:
   RunFolder folder_;
+  std::shared_ptr<Ranks> ranks_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<Trainer> trainer_;
   int64_t saved_at_ = -1;

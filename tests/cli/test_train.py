@@ -2,69 +2,13 @@
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
-import time
 import unittest
 
 import limpid_program
-
-CONFIG = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "rms_norm_eps": 1e-5,
-    "tie_word_embeddings": True,
-}
-TEXT = "The cat sat on the mat. The dog sat on the log. " * 40
-
-
-class Training(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.config = self.folder / "config.json"
-        self.config.write_text(json.dumps(CONFIG))
-        self.data = self.folder / "text.txt"
-        self.data.write_text(TEXT)
-
-    def command(self, out: str, *options: object) -> list[str]:
-        return [
-            "train", "--config", self.config, "--tokenizer", "chars", "--data", self.data, "--batch-size", "4",
-            "--seq-len", "32", "--lr", "1e-2", "--steps", "30", "--eval-every", "10", "--out", self.folder / out,
-            *options,
-        ]  # fmt: skip
-
-    def fine(self, *arguments: object) -> str:
-        code, out, err = limpid_program.outcome(*arguments)
-        self.assertEqual(code, 0, err)
-        return out
-
-    def mistake(self, *arguments: object) -> str:
-        code, _, err = limpid_program.outcome(*arguments)
-        self.assertEqual(code, 1, err)
-        self.assertEqual(err.count("\n"), 1, err)
-        return err
-
-    def log(self, out: str) -> list[dict]:
-        """The lines of log.jsonl, without the times."""
-        lines = [
-            json.loads(line) for line in (self.folder / out / "log.jsonl").read_text().splitlines()
-        ]
-        return [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
-
-    def weights(self, out: str) -> bytes:
-        return (self.folder / out / "step-000030" / "model.safetensors").read_bytes()
+from training_runs import Training
 
 
 class Runs(Training):
@@ -131,13 +75,6 @@ class Interruptions(Training):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-
-    def wait_for_step(self, out: str, step: int) -> None:
-        log = self.folder / out / "log.jsonl"
-        until = time.monotonic() + 60
-        while not log.exists() or log.read_text().count("\n") <= step:
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.005)
 
     def test_killed_and_resumed_is_the_same_run(self):
         self.fine(*self.command("whole", "--save-every", "3"))

@@ -1,0 +1,22 @@
+// Ranks that MPI connects (MPI Forum 2021). All of Limpid's use of MPI is behind this file.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/ranks.h"
+
+namespace limpid {
+
+// "Open MPI v4.1.4, …", or "" for a build without MPI.
+std::string mpi_version();
+
+// How many processes mpirun (or another launcher of Open MPI or MPICH) started together with this
+// one, as its environment says; 1: this process was started alone.
+int n_launched_processes();
+
+// Connects to the other processes. Call it once in a process. Throws UnsupportedError for a build
+// without MPI, ResourceError.
+std::shared_ptr<Ranks> make_mpi_ranks();
+
+}  // namespace limpid
