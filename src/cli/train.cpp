@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/cache_folder.h"
 #include "base/usable_cores.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
@@ -115,6 +116,15 @@ std::string time_left(double seconds) {
                    : fmt::format("{} s left", s);
 }
 
+// Tokenized data are kept in the cache, where there is one.
+std::string token_cache() {
+  try {
+    return cache_folder("tokens");
+  } catch (const ResourceError&) {
+    return {};
+  }
+}
+
 // Every rank takes the same steps; rank 0 alone writes, reports, and says whether all was done: if
 // another rank ended with an error, mpirun would end rank 0 too.
 int follow(const RunOptions& options) {
@@ -130,10 +140,14 @@ int run(const TrainFlags& values) {
   RunOptions options;
   if (n_launched_processes() > 1) options.ranks = make_mpi_ranks();
   options.n_threads = n_threads(values, *options.ranks);
+  options.token_cache = token_cache();
   if (options.ranks->rank() > 0) return follow(options);
   RunFolder folder = open_folder(values, options.ranks->size());
   const std::string path = folder.path();
+  ProgressBar tokenizing("tokenizing");
+  options.progress = tokenizing.of_bytes();
   TrainingRun training(std::move(folder), options);
+  tokenizing.wipe();
   options.ranks->broadcast(path);
   const int64_t n_steps = training.folder().settings().steps;
   const int64_t first = training.trainer().n_updates();

@@ -2,46 +2,59 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/philox.h"
 
 namespace limpid {
 
-void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer) {
-  documents.begins.push_back(documents.n_tokens());
-  const std::vector<TokenId> ids = tokenizer.encode(text);
-  documents.ids.insert(documents.ids.end(), ids.begin(), ids.end());
-  const auto& eos = tokenizer.spec().eos;
-  if (eos && (ids.empty() || ids.back() != *eos)) documents.ids.push_back(*eos);
+void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
+                     DocumentPart part) {
+  const TokenizerSpec& spec = tokenizer.spec();
+  std::vector<int32_t>& ids = documents.ids;
+  const auto begin = ids.size();
+  if (part.begins) documents.begins.push_back(documents.n_tokens());
+  if (part.begins && spec.add_bos) ids.push_back(*spec.bos);
+  tokenizer.encode(text, {.add_special = false, .at_start = part.begins}, ids);
+  if (part.ends && spec.eos && (ids.size() == begin || ids.back() != *spec.eos))
+    ids.push_back(*spec.eos);
 }
 
-TokenDocuments split_off(TokenDocuments& documents, double share) {
+DocumentView::DocumentView(TokenDocuments documents) {
+  const auto shared = std::make_shared<const TokenDocuments>(std::move(documents));
+  ids = shared->ids;
+  begins = shared->begins;
+  learned = shared->learned;
+  owner = shared;
+}
+
+DocumentView split_off(DocumentView& documents, double share) {
   const auto wanted = documents.n_tokens() -
                       static_cast<int64_t>(share * static_cast<double>(documents.n_tokens()));
-  auto first = std::ranges::lower_bound(documents.begins, wanted);
+  const auto first = std::ranges::lower_bound(documents.begins, documents.origin + wanted);
   const bool cut = first == documents.begins.end() || first == documents.begins.begin();
-  const int64_t at = cut ? wanted : *first;
-  TokenDocuments held_out;
-  held_out.ids.assign(documents.ids.begin() + at, documents.ids.end());
-  if (cut) held_out.begins.push_back(0);
-  for (; first != documents.begins.end(); ++first) held_out.begins.push_back(*first - at);
+  const int64_t at = cut ? wanted : *first - documents.origin;
+  DocumentView held_out = documents;
+  held_out.origin += at;
+  held_out.ids = documents.ids.subspan(static_cast<size_t>(at));
+  held_out.begins = {first, documents.begins.end()};
+  documents.ids = documents.ids.first(static_cast<size_t>(at));
+  documents.begins = {documents.begins.begin(), first};
   if (!documents.learned.empty()) {
-    held_out.learned.assign(documents.learned.begin() + at, documents.learned.end());
-    documents.learned.resize(static_cast<size_t>(at));
+    held_out.learned = documents.learned.subspan(static_cast<size_t>(at));
+    documents.learned = documents.learned.first(static_cast<size_t>(at));
   }
-  documents.ids.resize(static_cast<size_t>(at));
-  std::erase_if(documents.begins, [at](int64_t begin) { return begin >= at; });
   return held_out;
 }
 
-BatchSampler::BatchSampler(const TokenDocuments& documents, int64_t seq_len, uint64_t seed)
-    : documents_(documents),
+BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed)
+    : documents_(std::move(documents)),
       seq_len_(seq_len),
       seed_(seed),
-      n_windows_((documents.n_tokens() - 1) / seq_len) {
+      n_windows_((documents_.n_tokens() - 1) / seq_len) {
   LIMPID_CHECK(ArgumentError, n_windows_ > 0,
-               "the data has {} tokens; a sequence of {} needs at least {}", documents.n_tokens(),
+               "the data has {} tokens; a sequence of {} needs at least {}", documents_.n_tokens(),
                seq_len, seq_len + 1);
 }
 
@@ -74,11 +87,11 @@ Batch BatchSampler::next(int64_t n_windows) {
 }
 
 void BatchSampler::append(int64_t begin, Batch& batch) const {
-  const std::vector<int64_t>& begins = documents_.begins;
-  auto next_document = std::ranges::upper_bound(begins, begin);
+  const std::span<const int64_t> begins = documents_.begins;
+  auto next_document = std::ranges::upper_bound(begins, documents_.origin + begin);
   int64_t length = 0;
   for (int64_t t = begin; t < begin + seq_len_; ++t) {
-    const bool last = next_document != begins.end() && *next_document == t + 1;
+    const bool last = next_document != begins.end() && *next_document == documents_.origin + t + 1;
     const auto next = static_cast<size_t>(t + 1);
     const bool learned = !last && (documents_.learned.empty() || documents_.learned[next] != 0);
     batch.token_ids.push_back(documents_.ids[static_cast<size_t>(t)]);

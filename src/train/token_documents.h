@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -21,13 +22,34 @@ struct TokenDocuments {
   int64_t n_tokens() const { return static_cast<int64_t>(ids.size()); }
 };
 
+// The part of a document that a text is: the first, the last, or both.
+struct DocumentPart {
+  bool begins = true;
+  bool ends = true;
+};
 // Appends one document: its tokens, with the tokenizer's beginning and end of a text where it has
-// them, as in the model's training.
-void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer);
+// them, as in the model's training. A long document may come in several parts.
+void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
+                     DocumentPart part = {});
+
+// Documents to read, in memory or in a mapped file. Copies share them.
+struct DocumentView {
+  DocumentView() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a view of documents that nobody else changes
+  DocumentView(TokenDocuments documents);
+
+  std::span<const int32_t> ids;
+  std::span<const int64_t> begins;  // of each document: ids[begins[i] - origin], where it is here
+  std::span<const uint8_t> learned;
+  int64_t origin = 0;
+  std::shared_ptr<const void> owner;
+
+  int64_t n_tokens() const { return std::ssize(ids); }
+};
 
 // The last documents, about `share` of the tokens, as held-out data; `documents` keeps the others.
 // A single document is cut.
-TokenDocuments split_off(TokenDocuments& documents, double share);
+DocumentView split_off(DocumentView& documents, double share);
 
 // Draws windows of seq_len tokens. In an epoch each window comes once, in an order that a seed
 // shuffles; the windows of each epoch begin elsewhere. A window that spans several documents
@@ -35,9 +57,8 @@ TokenDocuments split_off(TokenDocuments& documents, double share);
 // is all that a checkpoint needs to keep.
 class BatchSampler {
  public:
-  // `documents` must outlive the sampler. Throws ArgumentError when they have fewer than seq_len +
-  // 1 tokens.
-  BatchSampler(const TokenDocuments& documents, int64_t seq_len, uint64_t seed);
+  // Throws ArgumentError when the documents have fewer than seq_len + 1 tokens.
+  BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed);
 
   // Windows drawn so far.
   int64_t position() const { return position_; }
@@ -53,7 +74,7 @@ class BatchSampler {
   void shuffle(int64_t epoch);
   void append(int64_t begin, Batch& batch) const;
 
-  const TokenDocuments& documents_;
+  DocumentView documents_;
   int64_t seq_len_;
   uint64_t seed_;
   int64_t n_windows_;

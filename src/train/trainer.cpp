@@ -24,7 +24,7 @@ double sum_of(std::span<const double> values) {
 }  // namespace
 
 Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
-                 const TrainingOptions& options, TokenDocuments documents, TokenDocuments held_out)
+                 const TrainingOptions& options, DocumentView documents, DocumentView held_out)
     : options_(options),
       documents_(std::move(documents)),
       held_out_(std::move(held_out)),

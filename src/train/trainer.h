@@ -51,7 +51,7 @@ class Trainer {
  public:
   // `held_out` may have no tokens. Throws as TrainingModel and BatchSampler do.
   Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
-          const TrainingOptions& options, TokenDocuments documents, TokenDocuments held_out);
+          const TrainingOptions& options, DocumentView documents, DocumentView held_out);
 
   // Losses and gradients of the next micro-batches, then an update, except after the last step of
   // the schedule. All ranks have the same results and weights. Throws DivergedError; the weights
@@ -77,8 +77,8 @@ class Trainer {
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
 
   TrainingOptions options_;
-  TokenDocuments documents_;
-  TokenDocuments held_out_;
+  DocumentView documents_;
+  DocumentView held_out_;
   TrainingModel model_;
   BatchSampler sampler_;
   std::optional<BatchSampler> held_out_sampler_;

@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/check.h"
 #include "base/json_text.h"
 #include "base/mapped_file.h"
+#include "base/thread_pool.h"
 #include "generate/chat_prompt.h"
+#include "train/bpe/count_words.h"
+#include "train/token_cache.h"
 
 namespace limpid {
 
@@ -44,10 +51,10 @@ DataFile open_data(const std::string& path) {
 
 bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
 
-// Calls body(object, number of the line) for each line that is not empty.
+// Calls body(object, fail) for each line that is not empty. `number` is that of the line before the
+// first one.
 template <class Body>
-void for_each_object(const std::string& path, std::string_view text, Body&& body) {
-  int64_t number = 0;
+void for_each_object(const std::string& path, std::string_view text, int64_t number, Body&& body) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
@@ -60,6 +67,46 @@ void for_each_object(const std::string& path, std::string_view text, Body&& body
     const Json object = parse_json(line, fmt::format("{}, line {}", path, number));
     if (!object.is_object()) fail("is not a JSON object");
     body(object, fail);
+  }
+}
+
+// What one thread tokenizes at a time: some lines, or a part of a document.
+struct Piece {
+  const std::string* path;
+  std::string_view text;
+  bool is_json_lines = false;
+  int64_t n_lines_before = 0;
+  DocumentPart part{};
+};
+
+constexpr size_t kPieceBytes = 1 << 20;
+
+// Whether a text may be divided where words end: no token then reaches over such a place.
+bool can_divide(const TokenizerSpec& spec) {
+  return spec.kind == TokenizerKind::kByteLevelBpe && spec.splits.empty() && !spec.normalize_nfc &&
+         !spec.meta_slices &&
+         std::ranges::find(spec.types, TokenType::kUserDefined) == spec.types.end();
+}
+
+void add_pieces(const std::string& path, const DataText& data, const Tokenizer& tokenizer,
+                std::vector<Piece>& pieces) {
+  bpe::CountOptions options;
+  options.each_line = data.is_json_lines;
+  options.pre_tokenizer = tokenizer.spec().pre_tokenizer;
+  options.part_bytes = kPieceBytes;
+  if (!data.is_json_lines && !can_divide(tokenizer.spec())) {
+    pieces.push_back({&path, data.bytes});
+    return;
+  }
+  const auto parts = bpe::divide_text(data.bytes, options);
+  int64_t n_lines = 0;
+  for (const std::string_view part : parts) {
+    pieces.push_back({&path,
+                      part,
+                      data.is_json_lines,
+                      n_lines,
+                      {part.data() == parts.front().data(), part.data() == parts.back().data()}});
+    if (data.is_json_lines) n_lines += std::ranges::count(part, '\n');
   }
 }
 
@@ -92,26 +139,94 @@ void append_dialogue(TokenDocuments& documents, const Json& messages, const Toke
   documents.learned.insert(documents.learned.end(), learned.begin(), learned.end());
 }
 
-void append_json_lines(TokenDocuments& documents, const std::string& path, std::string_view text,
-                       const Tokenizer& tokenizer, const ChatTemplate* chat_template) {
-  for_each_object(path, text, [&](const Json& object, const auto& fail) {
-    if (const auto found = object.find("text"); found != object.end() && found->is_string()) {
-      append_document(documents, found->get_ref<const std::string&>(), tokenizer);
-      return;
-    }
-    const auto messages = object.find("messages");
-    const auto is_message = [](const Json& message) {
-      return message.is_object() && message.contains("role") && message["role"].is_string();
-    };
-    if (messages == object.end() || !messages->is_array() || messages->empty() ||
-        !std::ranges::all_of(*messages, is_message)) {
-      fail("has neither a `text` nor `messages`, each an object with a role");
-    }
-    LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
-                 "{} has dialogues, and the model has no chat template to render them", path);
-    append_dialogue(documents, *messages, tokenizer, *chat_template);
-  });
+void append_json_lines(TokenDocuments& documents, const Piece& piece, const Tokenizer& tokenizer,
+                       const ChatTemplate* chat_template) {
+  const std::string& path = *piece.path;
+  for_each_object(
+      path, piece.text, piece.n_lines_before, [&](const Json& object, const auto& fail) {
+        if (const auto found = object.find("text"); found != object.end() && found->is_string()) {
+          append_document(documents, found->get_ref<const std::string&>(), tokenizer);
+          return;
+        }
+        const auto messages = object.find("messages");
+        const auto is_message = [](const Json& message) {
+          return message.is_object() && message.contains("role") && message["role"].is_string();
+        };
+        if (messages == object.end() || !messages->is_array() || messages->empty() ||
+            !std::ranges::all_of(*messages, is_message)) {
+          fail("has neither a `text` nor `messages`, each an object with a role");
+        }
+        LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
+                     "{} has dialogues, and the model has no chat template to render them", path);
+        append_dialogue(documents, *messages, tokenizer, *chat_template);
+      });
 }
+
+// The documents of a part of the data, behind those before it.
+void append(TokenDocuments& all, const TokenDocuments& part) {
+  if (!part.learned.empty()) all.learned.resize(all.ids.size(), 1);
+  for (const int64_t begin : part.begins) all.begins.push_back(all.n_tokens() + begin);
+  all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());
+  all.learned.insert(all.learned.end(), part.learned.begin(), part.learned.end());
+}
+
+// What the threads share while they tokenize. Pieces are taken in order, so the first one that
+// fails is always tried, and its error is the one that is reported.
+class Tokenization {
+ public:
+  Tokenization(const Tokenizer& tokenizer, const ChatTemplate* chat_template,
+               const DataOptions& options, std::span<const Piece> pieces)
+      : tokenizer_(tokenizer), chat_template_(chat_template), options_(options), pieces_(pieces) {
+    for (const Piece& piece : pieces) n_bytes_ += piece.text.size();
+  }
+
+  TokenDocuments run(ThreadPool& pool) {
+    std::vector<TokenDocuments> parts(pieces_.size());
+    pool.run([&](int /*thread*/) {
+      for (size_t i = 0; (i = next_++) < end_;) tokenize(i, parts[i]);
+    });
+    if (error_) std::rethrow_exception(error_);
+    TokenDocuments all;
+    for (TokenDocuments& part : parts) append(all, std::exchange(part, {}));
+    if (!all.learned.empty()) all.learned.resize(all.ids.size(), 1);
+    return all;
+  }
+
+ private:
+  void tokenize(size_t i, TokenDocuments& documents) {
+    const Piece& piece = pieces_[i];
+    try {
+      if (piece.is_json_lines) {
+        append_json_lines(documents, piece, tokenizer_, chat_template_);
+      } else {
+        append_document(documents, piece.text, tokenizer_, piece.part);
+      }
+      report(piece.text.size());
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (i < end_) error_ = std::current_exception();
+      end_ = std::min<size_t>(end_, i);
+    }
+  }
+
+  void report(size_t n_bytes) {
+    const std::lock_guard lock(mutex_);
+    n_done_ += n_bytes;
+    LIMPID_CHECK(ResourceError, !options_.progress || options_.progress(n_done_, n_bytes_),
+                 "tokenizing was cancelled");
+  }
+
+  const Tokenizer& tokenizer_;
+  const ChatTemplate* chat_template_;
+  const DataOptions& options_;
+  std::span<const Piece> pieces_;
+  uint64_t n_bytes_ = 0;
+  std::atomic<size_t> next_ = 0;
+  std::atomic<size_t> end_ = pieces_.size();  // of the pieces that are worth trying
+  std::mutex mutex_;                          // for all below
+  uint64_t n_done_ = 0;
+  std::exception_ptr error_;
+};
 
 }  // namespace
 
@@ -123,7 +238,7 @@ std::string read_texts(std::span<const std::string> paths) {
       all += data.text;
       continue;
     }
-    for_each_object(path, data.text, [&](const Json& object, const auto& fail) {
+    for_each_object(path, data.text, 0, [&](const Json& object, const auto& fail) {
       const auto found = object.find("text");
       if (found == object.end() || !found->is_string())
         fail("has no `text`, of which a tokenizer of characters is made");
@@ -133,18 +248,34 @@ std::string read_texts(std::span<const std::string> paths) {
   return all;
 }
 
-TokenDocuments read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
-                              const ChatTemplate* chat_template) {
-  TokenDocuments documents;
+DocumentView read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
+                            const ChatTemplate* chat_template, const DataOptions& options) {
+  ThreadPool pool(options.n_threads);
+  std::vector<DataFile> files;
+  std::vector<DataText> texts;
   for (const std::string& path : paths) {
-    const DataFile data = open_data(path);
-    if (is_json_lines(path)) {
-      append_json_lines(documents, path, data.text, tokenizer, chat_template);
-    } else {
-      append_document(documents, data.text, tokenizer);
-    }
+    files.push_back(open_data(path));
+    texts.push_back({is_json_lines(path), files.back().text});
   }
-  if (!documents.learned.empty()) documents.learned.resize(documents.ids.size(), 1);
+  std::string key;
+  std::string cache;
+  if (!options.cache_folder.empty()) {
+    key = token_cache_key(texts, tokenizer.spec(), chat_template ? chat_template->source() : "",
+                          pool);
+    cache = fmt::format("{}/{:.32}.tokens", options.cache_folder, key);
+    if (auto documents = read_token_cache(cache, key, pool)) return *documents;
+  }
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < paths.size(); ++i) add_pieces(paths[i], texts[i], tokenizer, pieces);
+  TokenDocuments documents = Tokenization(tokenizer, chat_template, options, pieces).run(pool);
+  if (cache.empty()) return documents;
+  try {
+    write_token_cache(cache, key, documents, pool);
+  } catch (const ResourceError&) {
+    return documents;
+  }
+  // The map takes no memory that the system cannot have back.
+  if (auto mapped = read_token_cache(cache, key, pool)) return *mapped;
   return documents;
 }
 

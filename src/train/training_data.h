@@ -19,13 +19,24 @@ inline constexpr std::string_view kBuiltInText = "tinyshakespeare";
 // read_documents does.
 std::string read_texts(std::span<const std::string> paths);
 
+struct DataOptions {
+  int n_threads = 0;         // 0: as many as cores
+  std::string cache_folder{};  // where tokens are kept for the next time; "": nowhere
+  // Called while data is tokenized, by one thread at a time, with the bytes so far and in all.
+  // False cancels.
+  std::function<bool(uint64_t done, uint64_t total)> progress{};
+};
+
 // Tokenizes files. A name that ends in .jsonl has an object in each line: {"text": "…"} is a
 // document; {"messages": [{"role": …, "content": …}, …]} is a dialogue, rendered with the chat
 // template, of which the answers of the assistant are learned and the rest is not. Every other file
-// is one document. `chat_template` may be null when there are no dialogues. Throws ArgumentError
-// for a file that is empty or has a zero byte, FormatError with the number of the line for a line
-// that is not such an object, UnsupportedError for dialogues without a template.
-TokenDocuments read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
-                              const ChatTemplate* chat_template);
+// is one document. `chat_template` may be null when there are no dialogues. The tokens are the same
+// for any number of threads, and with a cache too; a cache that cannot be written is done without.
+//
+// Throws ArgumentError for a file that is empty or has a zero byte, FormatError with the number of
+// the line for a line that is not such an object, UnsupportedError for dialogues without a
+// template, ResourceError when `progress` cancels.
+DocumentView read_documents(std::span<const std::string> paths, const Tokenizer& tokenizer,
+                            const ChatTemplate* chat_template, const DataOptions& options = {});
 
 }  // namespace limpid

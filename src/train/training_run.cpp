@@ -90,13 +90,14 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
 }
 
 // A share of the data, or a file of its own.
-TokenDocuments read_held_out(const RunSettings& settings, TokenDocuments& documents,
-                             const Tokenizer& tokenizer, const ChatTemplate* chat_template) {
+DocumentView read_held_out(const RunSettings& settings, DocumentView& documents,
+                           const Tokenizer& tokenizer, const ChatTemplate* chat_template,
+                           const DataOptions& options) {
   double share = 0;
   const char* end = settings.val.data() + settings.val.size();
   const auto parsed = std::from_chars(settings.val.data(), end, share);
   if (parsed.ec != std::errc() || parsed.ptr != end)
-    return read_documents({&settings.val, 1}, tokenizer, chat_template);
+    return read_documents({&settings.val, 1}, tokenizer, chat_template, options);
   LIMPID_CHECK(ArgumentError, share >= 0 && share < 1,
                "the share of held-out data is {}; it must be in [0, 1)", share);
   return split_off(documents, share);
@@ -124,8 +125,9 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   if (const auto source = checkpoint->metadata.string("tokenizer.chat_template"))
     chat_template.emplace(std::string(*source));
   const ChatTemplate* dialogues = chat_template ? &*chat_template : nullptr;
-  TokenDocuments documents = read_documents(settings.data, *tokenizer_, dialogues);
-  TokenDocuments held_out = read_held_out(settings, documents, *tokenizer_, dialogues);
+  const DataOptions data{options.n_threads, options.token_cache, options.progress};
+  DocumentView documents = read_documents(settings.data, *tokenizer_, dialogues, data);
+  DocumentView held_out = read_held_out(settings, documents, *tokenizer_, dialogues, data);
   const int64_t n_positions = read_spec(*checkpoint).n_ctx_train;
   TrainingOptions training = settings.training_options(n_positions, options.n_threads);
   training.ranks = ranks_;

@@ -18,6 +18,7 @@ struct RunOptions {
   int n_threads = 0;
   // That train together. Rank 0 opens the folder, and makes its TrainingRun before the others do.
   std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();
+  std::string token_cache{};  // a folder where tokenized data are kept; "": none
   // Called while data is tokenized, with the bytes so far and in all. False cancels.
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };

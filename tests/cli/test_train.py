@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import unittest
+import unittest.mock
 
 import limpid_program
 from training_runs import Training
@@ -62,6 +63,23 @@ class Runs(Training):
             self.folder / "b",
         )
         self.assertLess(self.log("b")[0]["loss"], self.log("a")[0]["loss"])
+
+    def test_tokenized_data_are_kept_and_change_no_bit(self):
+        self.fine(*self.command("cold"))
+        tokens = list((self.folder / "cache" / "limpid" / "tokens").iterdir())
+        self.assertEqual([file.suffix for file in tokens], [".tokens"])
+        written = tokens[0].stat().st_mtime_ns
+        self.fine(*self.command("warm"))
+        self.assertEqual(tokens[0].stat().st_mtime_ns, written)
+        tokens[0].write_bytes(tokens[0].read_bytes()[:-1])
+        self.fine(*self.command("damaged"))
+        with unittest.mock.patch.dict(os.environ):
+            del os.environ["XDG_CACHE_HOME"]
+            os.environ.pop("HOME", None)
+            self.fine(*self.command("none"))
+        for run in ("warm", "damaged", "none"):
+            self.assertEqual(self.log(run), self.log("cold"))
+            self.assertEqual(self.weights(run), self.weights("cold"))
 
     def test_json(self):
         out = self.fine(*self.command("a", "--json", "--steps", "2"))

@@ -13,7 +13,6 @@ from training_runs import Training
 
 MPIRUN = shutil.which("mpirun")
 ENVIRONMENT = {
-    **os.environ,
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -39,7 +38,11 @@ def command(n: int, *arguments: object) -> list[str]:
 
 def outcome(n: int, *arguments: object) -> tuple[int, str, str]:
     done = subprocess.run(
-        command(n, *arguments), capture_output=True, timeout=120, env=ENVIRONMENT, text=True
+        command(n, *arguments),
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, **ENVIRONMENT},
+        text=True,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -87,7 +90,7 @@ class Ranks(Training):
         """mpirun with a long run, some steps into it, and the ids of the ranks' processes."""
         arguments = self.command(out, "--steps", "100000", "--save-every", "5")
         process = subprocess.Popen(
-            command(2, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENVIRONMENT
+            command(2, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **ENVIRONMENT}
         )  # fmt: skip
         self.addCleanup(process.kill)
         self.wait_for_step(out, 12)

@@ -1,10 +1,12 @@
 """What tests of `limpid train` share: a tiny model, a small text, and how a run is compared."""
 
 import json
+import os
 import pathlib
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import limpid_program
 
@@ -29,6 +31,9 @@ class Training(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        cache = unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"))
+        cache.start()
+        self.addCleanup(cache.stop)
         self.config = self.folder / "config.json"
         self.config.write_text(json.dumps(CONFIG))
         self.data = self.folder / "text.txt"

@@ -65,23 +65,43 @@ TokenDocuments numbered(const std::vector<int64_t>& lengths) {
   return documents;
 }
 
-TEST(HeldOut, IsTheLastDocumentsOrAPartOfTheOnlyOne) {
-  TokenDocuments documents = numbered({10, 10, 10, 10});
-  const TokenDocuments held_out = split_off(documents, 0.25);
-  EXPECT_EQ(documents.n_tokens(), 30);
-  EXPECT_EQ(documents.begins, (std::vector<int64_t>{0, 10, 20}));
-  EXPECT_EQ(held_out.ids.front(), 30);
-  EXPECT_EQ(held_out.begins, (std::vector<int64_t>{0}));
+// Where documents begin, counted from the first token here.
+std::vector<int64_t> begins_of(const DocumentView& documents) {
+  std::vector<int64_t> begins;
+  for (const int64_t begin : documents.begins) begins.push_back(begin - documents.origin);
+  return begins;
+}
 
-  TokenDocuments one = numbered({100});
-  const TokenDocuments end = split_off(one, 0.1);
+TEST(HeldOut, IsTheLastDocumentsOrAPartOfTheOnlyOne) {
+  DocumentView documents = numbered({10, 10, 10, 10});
+  DocumentView held_out = split_off(documents, 0.25);
+  EXPECT_EQ(documents.n_tokens(), 30);
+  EXPECT_EQ(begins_of(documents), (std::vector<int64_t>{0, 10, 20}));
+  EXPECT_EQ(held_out.ids.front(), 30);
+  EXPECT_EQ(begins_of(held_out), (std::vector<int64_t>{0}));
+  const DocumentView end_of_it = split_off(held_out, 0.4);
+  EXPECT_EQ(held_out.n_tokens(), 6);
+  EXPECT_EQ(end_of_it.ids.front(), 36);
+
+  DocumentView one = numbered({100});
+  const DocumentView end = split_off(one, 0.1);
   EXPECT_EQ(one.n_tokens(), 90);
   EXPECT_EQ(end.n_tokens(), 10);
-  EXPECT_EQ(end.begins, (std::vector<int64_t>{0}));
+  EXPECT_EQ(BatchSampler(end, 9, 1).next(1).token_ids.front() / 10, 9);
 
-  TokenDocuments all = numbered({5, 5});
+  DocumentView all = numbered({5, 5});
   EXPECT_EQ(split_off(all, 0).n_tokens(), 0);
   EXPECT_EQ(all.n_tokens(), 10);
+}
+
+TEST(HeldOut, KeepsItsDocumentsApart) {
+  DocumentView documents = numbered({10, 10, 7, 14});
+  const DocumentView held_out = split_off(documents, 0.6);
+  const Batch batch = BatchSampler(held_out, 20, 1).next(1);
+  EXPECT_EQ(batch.token_ids.front(), 20);
+  EXPECT_EQ(batch.lengths, (std::vector<int64_t>{7, 13}));
+  EXPECT_EQ(batch.targets[5], 26);
+  EXPECT_EQ(batch.targets[6], Batch::kNoTarget);
 }
 
 TEST(Batches, HaveEachWindowOfAnEpochOnce) {
@@ -146,8 +166,7 @@ TEST(Batches, NeedMoreTokensThanASequence) {
 }
 
 // The bytes of the tokens that are learned, those that follow one another as one text.
-std::vector<std::string> learned_texts(const TokenDocuments& documents,
-                                       const Tokenizer& tokenizer) {
+std::vector<std::string> learned_texts(const DocumentView& documents, const Tokenizer& tokenizer) {
   std::vector<std::string> texts;
   bool open = false;
   for (size_t t = 0; t < documents.ids.size(); ++t) {
@@ -172,7 +191,7 @@ TEST(Dialogues, LearnTheAnswersOnly) {
       "\n\n"
       R"({"text": "the end"})"
       "\n");
-  const TokenDocuments documents = read_documents({&path, 1}, *tokenizer, &chat_template);
+  const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
   EXPECT_EQ(documents.begins.size(), 2U);
   const std::vector<std::string> learned = learned_texts(documents, *tokenizer);
   ASSERT_EQ(learned.size(), 2U);  // the document follows the last answer without a gap
