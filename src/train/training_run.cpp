@@ -29,6 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void write_file(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
 // The tokenizer's files. A tokenizer that is made here is written to the run's folder.
 TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
   const std::string& wanted = settings.tokenizer;
@@ -41,10 +47,13 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
   }
   const std::string path = (fs::path(folder) / "tokenizer.json").string();
   if (!fs::exists(path)) {
-    AtomicFile file(path);
-    file.write(write_tokenizer_json(
-        wanted == "bytes" ? byte_tokenizer() : character_tokenizer(read_texts(settings.data))));
-    file.commit();
+    const TokenizerSpec spec =
+        wanted == "bytes" ? byte_tokenizer() : character_tokenizer(read_texts(settings.data));
+    if (spec.eos) {
+      const nlohmann::json config{{"eos_token", spec.pieces[static_cast<size_t>(*spec.eos)]}};
+      write_file((fs::path(folder) / "tokenizer_config.json").string(), config.dump(2) + "\n");
+    }
+    write_file(path, write_tokenizer_json(spec));
   }
   return find_tokenizer_files(path);
 }
