@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <thread>
 
 #include "base/cache_folder.h"
@@ -109,6 +110,12 @@ std::string words_of(const RunReport& report, int64_t n_steps) {
          fmt::format(", lr {:.1e}, {:.0f} tokens/s", report.step.lr, report.tokens_per_second);
 }
 
+// A sample below the line of its step, indented.
+void write_sample(const TrainingSample& sample) {
+  std::istringstream lines(sample.prompt + sample.text);
+  for (std::string line; std::getline(lines, line);) write_out("  " + line + "\n");
+}
+
 std::string time_left(double seconds) {
   const auto s = static_cast<int64_t>(seconds);
   return s >= 3600 ? fmt::format("{} h {:02} min left", s / 3600, s / 60 % 60)
@@ -161,9 +168,10 @@ int run(const TrainFlags& values) {
     const int64_t done = report.step.step;
     if (values.json) {
       write_out(to_json_line(report) + "\n");
-    } else if (report.val_loss || training.finished()) {
+    } else if (report.val_loss || report.sample || training.finished()) {
       bar.wipe();
       write_out(words_of(report, n_steps) + "\n");
+      if (report.sample) write_sample(*report.sample);
       flush_out();
     }
     const double per_step = watch.seconds() / static_cast<double>(done - first + 1);

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -26,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSettings = "run.json";
-constexpr const char* kLog = "log.jsonl";
+constexpr std::array kRecordFiles = {"log.jsonl", "samples.jsonl"};
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 
@@ -172,25 +173,29 @@ void RunFolder::save(Trainer& trainer) {
   }
 }
 
-void RunFolder::log(std::string_view json_line) {
-  const std::string file = (fs::path(path_) / kLog).string();
+const char* file_name(RunRecord record) { return kRecordFiles.at(static_cast<size_t>(record)); }
+
+void RunFolder::append(RunRecord record, std::string_view json_line) {
+  const std::string file = (fs::path(path_) / file_name(record)).string();
   std::ofstream out(file, std::ios::binary | std::ios::app);
   out << json_line << '\n';
   out.flush();
   LIMPID_CHECK(ResourceError, out.good(), "cannot write {}: is the disk full?", file);
 }
 
-void RunFolder::rewind_log(int64_t n_updates) {
-  const fs::path file = fs::path(path_) / kLog;
-  if (!fs::exists(file)) return;
-  std::istringstream lines(read_file(file));
-  std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    // A line that a crash cut short is not JSON.
-    if (json.is_object() && json.value("step", n_updates) < n_updates) kept += line + "\n";
+void RunFolder::rewind(int64_t n_updates) {
+  for (const char* name : kRecordFiles) {
+    const fs::path file = fs::path(path_) / name;
+    if (!fs::exists(file)) continue;
+    std::istringstream lines(read_file(file));
+    std::string kept;
+    for (std::string line; std::getline(lines, line);) {
+      const auto json = nlohmann::json::parse(line, nullptr, false);
+      // A line that a crash cut short is not JSON.
+      if (json.is_object() && json.value("step", n_updates) < n_updates) kept += line + "\n";
+    }
+    write_file(file, kept);
   }
-  write_file(file, kept);
 }
 
 }  // namespace limpid

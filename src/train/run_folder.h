@@ -1,5 +1,6 @@
-// The folder of a run: run.json (its settings), log.jsonl, and checkpoints step-000100/, each a
-// Hugging Face folder, or an adapter in PEFT's layout, with training_state.safetensors beside it.
+// The folder of a run: run.json (its settings), files of what was measured (log.jsonl and others),
+// and checkpoints step-000100/, each a Hugging Face folder, or an adapter in PEFT's layout, with
+// training_state.safetensors beside it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,11 @@ namespace limpid {
 
 // Of a checkpoint, beside the weights.
 inline constexpr const char* kStateFile = "training_state.safetensors";
+
+// What was measured, a file each: JSON objects with the number of a step, one in a line.
+enum class RunRecord : uint8_t { kLog, kSamples };
+// "log.jsonl", "samples.jsonl".
+const char* file_name(RunRecord record);
 
 // The newest checkpoint in the folder of a run; "" when `path` is no such folder or has none yet.
 std::string newest_checkpoint(const std::string& path);
@@ -45,10 +51,10 @@ class RunFolder {
   // Writes a checkpoint under a temporary name, syncs and renames it, and removes the oldest ones
   // beyond settings().keep. Throws ResourceError.
   void save(Trainer& trainer);
-  // Appends an object to log.jsonl.
-  void log(std::string_view json_line);
-  // Drops the lines of log.jsonl from step `n_updates` on: they will be written again.
-  void rewind_log(int64_t n_updates);
+  // Appends an object to the record. Throws ResourceError.
+  void append(RunRecord record, std::string_view json_line);
+  // Drops the lines of every record from step `n_updates` on: they will be written again.
+  void rewind(int64_t n_updates);
 
  private:
   RunFolder(std::string path, RunSettings settings, int lock);

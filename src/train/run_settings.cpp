@@ -86,6 +86,9 @@ void RunSettings::check() const {
                "an adapter needs a model that it belongs to, not a new configuration");
   at_least("eval-every", eval_every, 0);
   at_least("eval-windows", eval_windows, 0);
+  at_least("sample-every", sample_every, 0);
+  at_least("sample-tokens", sample_tokens, 1);
+  at_least("sample-temp", sample_temp, 0.0);
   at_least("save-every", save_every, 0);
   at_least("keep", keep, 1);
   for (const double beta : {beta1, beta2}) {

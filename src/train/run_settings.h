@@ -37,10 +37,14 @@ struct RunSettings {
   std::string lora_targets;  // names of PEFT's modules; "": see new_adapter.h
   std::string freeze;        // parts of names between commas: tensors that do not learn
   int64_t seed = 1337;
-  int64_t eval_every = 250;  // 0: at the end only
-  int64_t eval_windows = 0;  // 0: all of the held-out data
-  int64_t save_every = 0;    // 0: at the end only
-  int64_t keep = 2;          // checkpoints
+  int64_t eval_every = 250;    // 0: at the end only
+  int64_t eval_windows = 0;    // 0: all of the held-out data
+  int64_t sample_every = 250;  // 0: no samples
+  int64_t sample_tokens = 128;
+  double sample_temp = 0.8;
+  std::string sample_prompt;  // "": as a document begins
+  int64_t save_every = 0;     // 0: at the end only
+  int64_t keep = 2;           // checkpoints
 
   // Calls visit(name, member, placeholder, help) for each member.
   template <typename Settings, typename Visit>
@@ -92,6 +96,10 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("seed", s.seed, "N", "of all random numbers [1337]");
   visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]");
   visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]");
+  visit("sample-every", s.sample_every, "N", "steps between samples of its text; 0: none [250]");
+  visit("sample-tokens", s.sample_tokens, "N", "tokens of a sample [128]");
+  visit("sample-temp", s.sample_temp, "X", "the temperature of samples; 0: greedy [0.8]");
+  visit("sample-prompt", s.sample_prompt, "TEXT", "what samples go on with [a new document]");
   visit("save-every", s.save_every, "N", "steps between checkpoints; 0: at the end only [0]");
   visit("keep", s.keep, "N", "checkpoints that are kept [2]");
 }

@@ -112,6 +112,11 @@ DocumentView read_held_out(const RunSettings& settings, DocumentView& documents,
   return split_off(documents, share);
 }
 
+// A tokenizer of bytes may write what is not UTF-8.
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
 
 std::string to_json_line(const RunReport& report) {
@@ -137,6 +142,12 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   const DataOptions data{options.n_threads, options.token_cache, options.progress};
   DocumentView documents = read_documents(settings.data, *tokenizer_, dialogues, data);
   DocumentView held_out = read_held_out(settings, documents, *tokenizer_, dialogues, data);
+  sample_options_ = {.prompt = settings.sample_prompt,
+                     .first_token = documents.ids.empty() ? 0 : documents.ids.front(),
+                     .n_tokens = settings.sample_tokens,
+                     .temperature = static_cast<float>(settings.sample_temp),
+                     .seed = static_cast<uint64_t>(settings.seed),
+                     .n_threads = options.n_threads};
   const int64_t n_positions = read_spec(*checkpoint).n_ctx_train;
   TrainingOptions training = settings.training_options(n_positions, options.n_threads);
   training.ranks = ranks_;
@@ -145,7 +156,7 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
       std::move(documents), std::move(held_out));
   if (saved) trainer_->load_state((fs::path(saved->path) / kStateFile).string());
   saved_at_ = saved ? saved->n_updates : -1;
-  if (ranks_->rank() == 0) folder_.rewind_log(trainer_->n_updates());
+  if (ranks_->rank() == 0) folder_.rewind(trainer_->n_updates());
 }
 
 RunReport TrainingRun::step() {
@@ -157,6 +168,8 @@ RunReport TrainingRun::step() {
   RunReport report;
   if (due(settings.eval_every) && trainer_->has_held_out())
     report.val_loss = trainer_->held_out_loss();
+  if (settings.sample_every > 0 && due(settings.sample_every) && ranks_->rank() == 0)
+    report.sample = sample_text(trainer_->model().checkpoint(), tokenizer_, sample_options_);
   if (due(settings.save_every) && (trainer_->n_updates() > 0 || settings.steps == 0)) save();
   finished_ = trainer_->n_updates() == settings.steps;
   const auto begin = std::chrono::steady_clock::now();
@@ -165,7 +178,14 @@ RunReport TrainingRun::step() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   report.tokens_per_second =
       static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds.count();
-  if (ranks_->rank() == 0) folder_.log(to_json_line(report));
+  if (ranks_->rank() > 0) return report;
+  folder_.append(RunRecord::kLog, to_json_line(report));
+  if (report.sample) {
+    const nlohmann::ordered_json sample{{"step", report.step.step},
+                                        {"prompt", report.sample->prompt},
+                                        {"text", report.sample->text}};
+    folder_.append(RunRecord::kSamples, dump(sample));
+  }
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include "tokenizer/tokenizer.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
+#include "train/training_sample.h"
 
 namespace limpid {
 
@@ -23,10 +24,11 @@ struct RunOptions {
   std::function<bool(uint64_t done, uint64_t total)> progress{};
 };
 
-// What a step measured, and the held-out loss where it was due.
+// What a step measured, and the held-out loss and a sample of the model's text where they were due.
 struct RunReport {
   StepReport step;
   std::optional<double> val_loss;
+  std::optional<TrainingSample> sample;
   double tokens_per_second = 0;
 };
 // The report as log.jsonl has it.
@@ -48,8 +50,8 @@ class TrainingRun {
 
   // Collective, as `step`: whether to stop, because one of the ranks has to.
   bool stops(bool here) { return ranks_->any(here); }
-  // One step, logged; a held-out loss and a checkpoint where they are due. The last step measures
-  // the finished model and changes nothing. Throws DivergedError, ResourceError.
+  // One step, logged; a held-out loss, a sample and a checkpoint where they are due. The last step
+  // measures the finished model and changes nothing. Throws DivergedError, ResourceError.
   RunReport step();
   // A checkpoint now, unless this step has one. Only rank 0 writes it, and the log.
   void save();
@@ -58,6 +60,7 @@ class TrainingRun {
   RunFolder folder_;
   std::shared_ptr<Ranks> ranks_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  SampleOptions sample_options_;
   std::unique_ptr<Trainer> trainer_;
   int64_t saved_at_ = -1;
   bool finished_ = false;

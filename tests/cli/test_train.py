@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -80,6 +81,44 @@ class Runs(Training):
         for run in ("warm", "damaged", "none"):
             self.assertEqual(self.log(run), self.log("cold"))
             self.assertEqual(self.weights(run), self.weights("cold"))
+    def test_samples_are_what_the_checkpoint_says_and_change_nothing(self):
+        self.fine(*self.command("none", "--sample-every", "0"))
+        options = ["--sample-prompt", "The ", "--sample-tokens", "24", "--sample-temp", "0.7"]
+        out = self.fine(*self.command("some", "--sample-every", "15", *options, "--seed", "5"))
+        self.assertFalse((self.folder / "none" / "samples.jsonl").exists())
+        samples = self.samples("some")
+        self.assertEqual([sample["step"] for sample in samples], [0, 15, 30])
+        for sample in samples:
+            self.assertEqual(sample["prompt"], "The ")
+            for line in ("The " + sample["text"]).splitlines():
+                self.assertIn("  " + line + "\n", out)
+        model = self.folder / "some" / "step-000030"
+        text = self.fine(
+            "run", "-m", model, "-p", "The ", "-n", 24, "--temp", "0.7", "--seed", 5, "--json"
+        )
+        self.assertEqual(json.loads(text)["text"], samples[-1]["text"])
+        self.fine(*self.command("same", "--sample-every", "0", "--seed", "5"))
+        self.assertEqual(self.log("same"), self.log("some"))
+        self.assertEqual(self.weights("same"), self.weights("some"))
+
+    def test_samples_begin_as_documents_do(self):
+        tokenizer = self.folder / "tokenizer.json"
+        self.fine("tokenizer", "train", self.data, "--vocab-size", "280", "-o", tokenizer)
+        for name in ("bytes", "chars", tokenizer):
+            out = f"out-{pathlib.Path(name).stem}"
+            self.fine(*self.command(out, "--tokenizer", name, "--sample-every", "30"))
+            samples = self.samples(out)
+            self.assertEqual([sample["step"] for sample in samples], [0, 30])
+            self.assertRegex(samples[1]["text"], "[a-z]{2}")
+            self.assertEqual(samples[1]["prompt"], "The" if name == tokenizer else "T")
+
+    def test_a_model_of_bytes_learns_where_a_document_ends(self):
+        self.data = self.folder / "words.jsonl"
+        self.data.write_text('{"text": "hello"}\n' * 60)
+        options = ["--tokenizer", "bytes", "--seq-len", "16", "--sample-temp", "0"]
+        self.fine(*self.command("a", *options))
+        sample = self.samples("a")[-1]
+        self.assertEqual(sample["prompt"] + sample["text"], "hello")
 
     def test_json(self):
         out = self.fine(*self.command("a", "--json", "--steps", "2"))
@@ -95,15 +134,17 @@ class Interruptions(Training):
         )
 
     def test_killed_and_resumed_is_the_same_run(self):
-        self.fine(*self.command("whole", "--save-every", "3"))
+        options = ["--save-every", "3", "--sample-every", "2", "--sample-tokens", "8"]
+        self.fine(*self.command("whole", *options))
         for kill_at in (4, 9, 20):
             out = f"killed-{kill_at}"
-            process = self.start(*self.command(out, "--save-every", "3"))
+            process = self.start(*self.command(out, *options))
             self.wait_for_step(out, kill_at)
             process.kill()
             process.communicate()
             self.fine("train", "--resume", self.folder / out)
             self.assertEqual(self.log(out), self.log("whole"))
+            self.assertEqual(self.samples(out), self.samples("whole"))
             self.assertEqual(self.weights(out), self.weights("whole"))
             self.assertEqual(len(list((self.folder / out).glob("step-*"))), 2)
 

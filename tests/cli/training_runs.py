@@ -64,6 +64,10 @@ class Training(unittest.TestCase):
         ]
         return [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
 
+    def samples(self, out: str) -> list[dict]:
+        lines = (self.folder / out / "samples.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
     def weights(self, out: str) -> bytes:
         return (self.folder / out / "step-000030" / "model.safetensors").read_bytes()
 

@@ -1,0 +1,47 @@
+#include "train/training_sample.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "generate/engine.h"
+#include "limpid/session.hpp"
+
+namespace limpid {
+namespace {
+
+// The prompt, or the token that a document begins with.
+std::vector<TokenId> tokens_of_prompt(const LanguageModel& model, const Tokenizer& tokenizer,
+                                      const SampleOptions& options) {
+  std::vector<TokenId> ids;
+  if (!options.prompt.empty()) ids = model.encode(options.prompt);
+  if (!ids.empty()) return ids;
+  const TokenizerSpec& spec = tokenizer.spec();
+  return {spec.bos && spec.add_bos ? *spec.bos : options.first_token};
+}
+
+}  // namespace
+
+// The checkpoint outlives the model, which reads its f32 matrices in place.
+TrainingSample sample_text(const Checkpoint& checkpoint,
+                           const std::shared_ptr<const Tokenizer>& tokenizer,
+                           const SampleOptions& options) {
+  OpenOptions open;
+  open.n_threads = options.n_threads;
+  open.check_memory = false;
+  const LanguageModel model(std::make_shared<Engine>(
+      Model::load({std::shared_ptr<const Checkpoint>(), &checkpoint}, make_executor(open)),
+      tokenizer, open, MemoryPlan{}));
+  const std::vector<TokenId> prompt = tokens_of_prompt(model, *tokenizer, options);
+  GenerationOptions generation;
+  generation.n_predict = options.n_tokens;
+  generation.context_shift = true;
+  generation.sampler.temperature = options.temperature;
+  generation.sampler.seed = static_cast<int64_t>(options.seed);
+  Session session(model, {.n_ctx = std::min(model.n_ctx(), std::ssize(prompt) + options.n_tokens)});
+  session.append(prompt);
+  TrainingSample sample{tokenizer->decode(prompt), {}};
+  for (const std::string_view piece : session.generate(generation)) sample.text += piece;
+  return sample;
+}
+
+}  // namespace limpid
