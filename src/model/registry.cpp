@@ -128,7 +128,8 @@ class TensorSource {
     }
     const uint64_t element_bytes = dtype_info(tensor.dtype).block_bytes;
     const uint64_t row_bytes = is_vector ? element_bytes : tensor.row_bytes();
-    tensor.data += static_cast<uint64_t>(rows.begin) * row_bytes;
+    if (tensor.data != nullptr)  // else a checkpoint of shapes
+      tensor.data += static_cast<uint64_t>(rows.begin) * row_bytes;
     tensor.shape = is_vector ? Shape{rows.n_rows} : Shape{rows.n_rows, tensor.shape.cols()};
     return tensor;
   }

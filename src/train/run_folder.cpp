@@ -103,9 +103,16 @@ RunFolder::RunFolder(std::string path, RunSettings settings, int lock)
 RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)),
       settings_(std::move(other.settings_)),
-      lock_(std::exchange(other.lock_, -1)) {}
+      lock_(std::exchange(other.lock_, -1)),
+      is_new_(std::exchange(other.is_new_, false)) {}
 
 RunFolder::~RunFolder() {
+  if (is_new_) {
+    std::error_code absent;
+    for (const char* name : {kSettings, "tokenizer.json", "tokenizer_config.json"})
+      fs::remove(fs::path(path_) / name, absent);
+    fs::remove(path_, absent);  // if it is empty
+  }
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -116,6 +123,7 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
   fs::create_directories(path, error);
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
   RunFolder folder(path, settings, lock_folder(path));
+  folder.is_new_ = true;
   write_file(fs::path(path) / kSettings, settings.to_json());
   return folder;
 }
@@ -148,6 +156,7 @@ std::optional<RunFolder::SavedStep> RunFolder::newest() const {
 }
 
 void RunFolder::save(Trainer& trainer) {
+  is_new_ = false;
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
   const fs::path unfinished = fs::path(path_) / (std::string(kUnfinished) + name);
   fs::remove_all(unfinished);
@@ -176,6 +185,7 @@ void RunFolder::save(Trainer& trainer) {
 const char* file_name(RunRecord record) { return kRecordFiles.at(static_cast<size_t>(record)); }
 
 void RunFolder::append(RunRecord record, std::string_view json_line) {
+  is_new_ = false;
   const std::string file = (fs::path(path_) / file_name(record)).string();
   std::ofstream out(file, std::ios::binary | std::ios::app);
   out << json_line << '\n';

@@ -28,7 +28,8 @@ std::string newest_checkpoint(const std::string& path);
 // complete checkpoints only.
 class RunFolder {
  public:
-  // Makes the folder of a new run. Throws ArgumentError when it holds a run already, ResourceError.
+  // Makes the folder of a new run. What it made is removed again if the run ends before its first
+  // step. Throws ArgumentError when it holds a run already, ResourceError.
   static RunFolder create(const std::string& path, const RunSettings& settings);
   // Opens the folder of a run that goes on. Throws ArgumentError when there is none or another
   // process works in it, FormatError.
@@ -61,7 +62,8 @@ class RunFolder {
 
   std::string path_;
   RunSettings settings_;
-  int lock_ = -1;  // descriptor
+  int lock_ = -1;        // descriptor
+  bool is_new_ = false;  // nothing was measured or saved yet
 };
 
 }  // namespace limpid

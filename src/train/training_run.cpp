@@ -68,6 +68,7 @@ void set_vocab_size(Checkpoint& shapes, int64_t n) {
   }
 }
 
+// A new model as names and shapes.
 std::shared_ptr<const Checkpoint> new_model(const RunSettings& settings,
                                             const std::string& folder) {
   const auto names = configuration_names();
@@ -76,11 +77,15 @@ std::shared_ptr<const Checkpoint> new_model(const RunSettings& settings,
                           : configuration_of_files(settings.config);
   replace_tokenizer(shapes, tokenizer_files(settings, folder));
   set_vocab_size(shapes, tokenizer_from(shapes)->vocab_size());
-  return with_initial_weights(shapes, static_cast<uint64_t>(settings.seed));
+  return std::make_shared<const Checkpoint>(std::move(shapes));
 }
 
-// The newest checkpoint, or what the run begins with. Of an adapter a checkpoint has only the
-// adapter.
+bool begins_anew(const RunSettings& settings, const std::optional<RunFolder::SavedStep>& saved) {
+  return !saved && settings.model.empty();
+}
+
+// The newest checkpoint, or what the run begins with; of a new model the shapes. Of an adapter a
+// checkpoint has only the adapter.
 std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
                                                const std::optional<RunFolder::SavedStep>& saved) {
   const RunSettings& settings = folder.settings();
@@ -94,7 +99,7 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
     }
     return adapted;
   }
-  if (!saved && settings.model.empty()) return new_model(settings, folder.path());
+  if (begins_anew(settings, saved)) return new_model(settings, folder.path());
   return std::make_shared<Checkpoint>(open_model_files({saved ? saved->path : settings.model}));
 }
 
@@ -110,6 +115,41 @@ DocumentView read_held_out(const RunSettings& settings, DocumentView& documents,
   LIMPID_CHECK(ArgumentError, share >= 0 && share < 1,
                "the share of held-out data is {}; it must be in [0, 1)", share);
   return split_off(documents, share);
+}
+
+// What a run needs before it takes memory for its model.
+struct Inputs {
+  std::optional<RunFolder::SavedStep> saved;
+  std::shared_ptr<const Checkpoint> checkpoint;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  DocumentView documents;
+  DocumentView held_out;
+  TokenId first_token = 0;  // of the documents
+  TrainingOptions training;
+  TrainingPlan plan;
+};
+
+Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
+  const RunSettings& settings = folder.settings();
+  settings.check();
+  Inputs inputs;
+  inputs.saved = folder.newest();
+  inputs.checkpoint = open_or_make(folder, inputs.saved);
+  const Checkpoint& checkpoint = *inputs.checkpoint;
+  inputs.tokenizer = tokenizer_from(checkpoint);
+  std::optional<ChatTemplate> chat_template;
+  if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
+    chat_template.emplace(std::string(*source));
+  const ChatTemplate* dialogues = chat_template ? &*chat_template : nullptr;
+  const DataOptions data{options.n_threads, options.token_cache, options.progress};
+  inputs.documents = read_documents(settings.data, *inputs.tokenizer, dialogues, data);
+  inputs.held_out = read_held_out(settings, inputs.documents, *inputs.tokenizer, dialogues, data);
+  if (inputs.documents.n_tokens() > 0) inputs.first_token = inputs.documents.ids.front();
+  inputs.training = settings.training_options(read_spec(checkpoint).n_ctx_train, options.n_threads);
+  inputs.training.ranks = options.ranks;
+  inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents.n_tokens(),
+                                   inputs.held_out.n_tokens());
+  return inputs;
 }
 
 // A tokenizer of bytes may write what is not UTF-8.
@@ -128,32 +168,31 @@ std::string to_json_line(const RunReport& report) {
   return json.dump();
 }
 
+TrainingPlan plan_run(const RunFolder& folder, const RunOptions& options) {
+  return open_inputs(folder, options).plan;
+}
+
 TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
     : folder_(std::move(folder)), ranks_(options.ranks) {
   const RunSettings& settings = folder_.settings();
-  settings.check();
-  const auto saved = folder_.newest();
-  const std::shared_ptr<const Checkpoint> checkpoint = open_or_make(folder_, saved);
-  tokenizer_ = tokenizer_from(*checkpoint);
-  std::optional<ChatTemplate> chat_template;
-  if (const auto source = checkpoint->metadata.string("tokenizer.chat_template"))
-    chat_template.emplace(std::string(*source));
-  const ChatTemplate* dialogues = chat_template ? &*chat_template : nullptr;
-  const DataOptions data{options.n_threads, options.token_cache, options.progress};
-  DocumentView documents = read_documents(settings.data, *tokenizer_, dialogues, data);
-  DocumentView held_out = read_held_out(settings, documents, *tokenizer_, dialogues, data);
+  Inputs inputs = open_inputs(folder_, options);
+  plan_ = inputs.plan;
+  if (ranks_->rank() == 0) check_training_plan(plan_);
+  const auto& saved = inputs.saved;
+  if (begins_anew(settings, saved)) {
+    inputs.checkpoint =
+        with_initial_weights(*inputs.checkpoint, static_cast<uint64_t>(settings.seed));
+  }
+  tokenizer_ = inputs.tokenizer;
   sample_options_ = {.prompt = settings.sample_prompt,
-                     .first_token = documents.ids.empty() ? 0 : documents.ids.front(),
+                     .first_token = inputs.first_token,
                      .n_tokens = settings.sample_tokens,
                      .temperature = static_cast<float>(settings.sample_temp),
                      .seed = static_cast<uint64_t>(settings.seed),
                      .n_threads = options.n_threads};
-  const int64_t n_positions = read_spec(*checkpoint).n_ctx_train;
-  TrainingOptions training = settings.training_options(n_positions, options.n_threads);
-  training.ranks = ranks_;
   trainer_ = std::make_unique<Trainer>(
-      *checkpoint, make_executor(options.executor, {.n_threads = options.n_threads}), training,
-      std::move(documents), std::move(held_out));
+      *inputs.checkpoint, make_executor(options.executor, {.n_threads = options.n_threads}),
+      inputs.training, std::move(inputs.documents), std::move(inputs.held_out));
   if (saved) trainer_->load_state((fs::path(saved->path) / kStateFile).string());
   saved_at_ = saved ? saved->n_updates : -1;
   if (ranks_->rank() == 0) folder_.rewind(trainer_->n_updates());

@@ -10,6 +10,7 @@
 #include "tokenizer/tokenizer.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
+#include "train/training_plan.h"
 #include "train/training_sample.h"
 
 namespace limpid {
@@ -31,6 +32,9 @@ struct RunReport {
   std::optional<TrainingSample> sample;
   double tokens_per_second = 0;
 };
+// The plan of a run in this folder: the data is read, and no memory taken for the model. Throws as
+// TrainingRun does, but not for a plan that does not fit.
+TrainingPlan plan_run(const RunFolder& folder, const RunOptions& options);
 // The report as log.jsonl has it.
 std::string to_json_line(const RunReport& report);
 
@@ -39,11 +43,12 @@ std::string to_json_line(const RunReport& report);
 // interruption, to the bit.
 class TrainingRun {
  public:
-  // Reads the data and builds or opens the model. Throws ArgumentError, FormatError,
-  // UnsupportedError, ResourceError.
+  // Reads the data, plans, and builds or opens the model. Throws ArgumentError, FormatError,
+  // UnsupportedError, and ResourceError for a plan that does not fit into memory.
   TrainingRun(RunFolder folder, const RunOptions& options);
 
   Trainer& trainer() { return *trainer_; }
+  const TrainingPlan& plan() const { return plan_; }
   const RunFolder& folder() const { return folder_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   bool finished() const { return finished_; }
@@ -61,6 +66,7 @@ class TrainingRun {
   std::shared_ptr<Ranks> ranks_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   SampleOptions sample_options_;
+  TrainingPlan plan_;
   std::unique_ptr<Trainer> trainer_;
   int64_t saved_at_ = -1;
   bool finished_ = false;

@@ -1,0 +1,232 @@
+#include "train/counting_executor.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace limpid {
+namespace {
+
+// Rows of the head's input whose logits exist at one time, as in the CPU executor. Its products
+// also take a copy of one operand, in the order in which kernels read it: `packed` below.
+constexpr int64_t kLossRows = 64;
+
+}  // namespace
+
+class CountingGradients final : public GradientOps {
+ public:
+  explicit CountingGradients(CountingExecutor& executor) : ex_(executor) {}
+
+  void keep_gradient(const Weight& weight, std::span<float> /*gradient*/) override {
+    ex_.weight_learns_.at(static_cast<size_t>(weight.id)) = 1;
+  }
+  bool keeps_gradient(const Weight& weight) const override {
+    return weight && ex_.weight_learns_.at(static_cast<size_t>(weight.id)) != 0;
+  }
+  void refresh(const Weight& /*weight*/) override {}
+
+#define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
+#include "executor/gradient_op_list.h"
+
+ private:
+  // `n_rows` of dy are packed at a time.
+  void count_dweight(const Activation& x, const Weight& weight, int64_t n_rows) {
+    if (!keeps_gradient(weight)) return;
+    const Activation packed = ex_.allocate(n_rows, weight.rows);
+    ex_.count_product(x, weight);
+  }
+
+  CountingExecutor& ex_;
+};
+
+CountingExecutor::CountingExecutor(int64_t n_tokens,
+                                   std::function<bool(std::string_view name)> learns)
+    : n_tokens_(n_tokens),
+      learns_(std::move(learns)),
+      gradients_(std::make_unique<CountingGradients>(*this)) {}
+
+CountingExecutor::~CountingExecutor() = default;
+
+Weight CountingExecutor::load_weight(const WeightSource& source) {
+  const Shape& shape = source.tensor.shape;
+  weight_learns_.push_back(!learns_ || learns_(source.name) ? 1 : 0);
+  return {static_cast<int32_t>(std::ssize(weight_learns_)) - 1,
+          source.use == WeightUse::kVector ? 1 : shape.rows(), shape.cols()};
+}
+
+RopeTable CountingExecutor::load_rope(std::span<const double> inverse_frequencies,
+                                      int64_t /*n_positions*/, double /*magnitude*/) {
+  return {0, 2 * std::ssize(inverse_frequencies)};
+}
+
+std::unique_ptr<KvStorage> CountingExecutor::allocate_kv(const KvLayout& layout) {
+  return std::make_unique<KvStorage>(layout);
+}
+
+void CountingExecutor::read(const Activation& /*x*/, std::span<float> /*out*/) {
+  throw UnsupportedError("the counting executor has no values to read");
+}
+
+void CountingExecutor::release(int32_t id) noexcept {
+  alive_bytes_ -= bytes_[static_cast<size_t>(id)];
+}
+
+Activation CountingExecutor::allocate(int64_t rows, int64_t cols) {
+  const auto n = checked_mul(static_cast<uint64_t>(rows), static_cast<uint64_t>(cols));
+  const auto bytes = n ? checked_mul(*n, uint64_t{sizeof(float)}) : n;
+  const auto alive = bytes ? checked_add(alive_bytes_, *bytes) : bytes;
+  LIMPID_CHECK(ResourceError, alive.has_value(),
+               "the activations of {} tokens need more than 2^64 bytes", n_tokens_);
+  alive_bytes_ = *alive;
+  most_bytes_ = std::max(most_bytes_, alive_bytes_);
+  bytes_.push_back(*bytes);
+  return {this, static_cast<int32_t>(std::ssize(bytes_)) - 1, rows, cols};
+}
+
+void CountingExecutor::count_product(const Activation& x, const Weight& weight) {
+  operations_ += 2.0 * static_cast<double>(x.rows()) * static_cast<double>(weight.rows) *
+                 static_cast<double>(weight.cols);
+}
+
+// ---- ops ----------------------------------------------------------------------------------------
+
+Activation CountingExecutor::embed(const Weight& table) { return allocate(n_tokens_, table.cols); }
+
+Activation CountingExecutor::embed_positions(const Weight& table) {
+  return allocate(n_tokens_, table.cols);
+}
+
+Activation CountingExecutor::add(const Activation& a, const Activation& /*b*/) { return like(a); }
+
+Activation CountingExecutor::scale(const Activation& x, float /*factor*/) { return like(x); }
+
+Activation CountingExecutor::rms_norm(const Activation& x, const Weight& /*weight*/,
+                                      float /*eps*/) {
+  return like(x);
+}
+
+Activation CountingExecutor::layer_norm(const Activation& x, const Weight& /*weight*/,
+                                        const Weight& /*bias*/, float /*eps*/) {
+  return like(x);
+}
+
+void CountingExecutor::linear(const Activation& x, std::span<Projection> projections) {
+  const Activation packed = like(x);
+  for (Projection& p : projections) {
+    p.y = allocate(x.rows(), p.weight.rows);
+    count_product(x, p.weight);
+  }
+}
+
+Activation CountingExecutor::rope(const Activation& x, const RopeTable& /*table*/,
+                                  int64_t /*head_dim*/) {
+  return like(x);
+}
+
+Activation CountingExecutor::attention(const Activation& q, const Activation& /*k*/,
+                                       const Activation& /*v*/, KvStorage& /*kv*/,
+                                       int64_t /*layer*/, const AttentionShape& /*shape*/) {
+  return like(q);
+}
+
+Activation CountingExecutor::swiglu(const Activation& gate, const Activation& /*up*/) {
+  return like(gate);
+}
+
+Activation CountingExecutor::unary(UnaryKind /*kind*/, const Activation& x) { return like(x); }
+
+Activation CountingExecutor::select_outputs(const Activation& x) { return like(x); }
+
+// ---- backward ops -------------------------------------------------------------------------------
+
+void CountingGradients::embed(const Weight& /*table*/, const Activation& /*dy*/) {}
+
+void CountingGradients::embed_positions(const Weight& /*table*/, const Activation& /*dy*/) {}
+
+Activation CountingGradients::rms_norm(const Activation& x, const Weight& /*weight*/, float /*eps*/,
+                                       const Activation& /*dy*/) {
+  return ex_.like(x);
+}
+
+Activation CountingGradients::layer_norm(const Activation& x, const Weight& /*weight*/,
+                                         const Weight& /*bias*/, float /*eps*/,
+                                         const Activation& /*dy*/) {
+  return ex_.like(x);
+}
+
+Activation CountingGradients::linear(const Activation& x,
+                                     std::span<const ProjectionGradient> projections,
+                                     bool want_dx) {
+  for (const ProjectionGradient& p : projections) count_dweight(x, p.weight, x.rows());
+  if (!want_dx) return {};
+  Activation dx = ex_.allocate(projections[0].dy->rows(), projections[0].weight.cols);
+  for (const ProjectionGradient& p : projections) {
+    const Activation packed = ex_.like(*p.dy);
+    ex_.count_product(dx, p.weight);
+  }
+  return dx;
+}
+
+Activation CountingGradients::rope(const RopeTable& /*table*/, int64_t /*head_dim*/,
+                                   const Activation& dy) {
+  return ex_.like(dy);
+}
+
+AttentionGradients CountingGradients::attention(const Activation& q, const Activation& k,
+                                                const Activation& v, const Activation& /*y*/,
+                                                const AttentionShape& /*shape*/,
+                                                const Dropout& /*dropout*/,
+                                                const Activation& /*dy*/) {
+  return {ex_.like(q), ex_.like(k), ex_.like(v)};
+}
+
+SwigluGradients CountingGradients::swiglu(const Activation& gate, const Activation& up,
+                                          const Activation& /*dy*/) {
+  return {ex_.like(gate), ex_.like(up)};
+}
+
+Activation CountingGradients::unary(UnaryKind /*kind*/, const Activation& x,
+                                    const Activation& /*dy*/) {
+  return ex_.like(x);
+}
+
+Activation CountingGradients::select_outputs(const Activation& dy) { return ex_.like(dy); }
+
+Activation CountingGradients::cross_entropy(const Activation& x, const Weight& head,
+                                            std::span<const LossTarget> /*targets*/,
+                                            std::span<double> /*losses*/, bool want_gradients) {
+  ex_.count_product(x, head);
+  const int64_t n = std::min(kLossRows, x.rows());
+  Activation dx;
+  if (want_gradients) dx = ex_.like(x);
+  const Activation rows = ex_.allocate(n, x.cols());
+  const Activation logits = ex_.allocate(n, head.rows);
+  if (!want_gradients) return dx;
+  count_dweight(x, head, n);
+  ex_.count_product(x, head);  // dx
+  const Activation part = ex_.allocate(n, x.cols());
+  const Activation packed = ex_.like(logits);
+  return dx;
+}
+
+Activation CountingGradients::dropout(const Activation& x, const Dropout& /*dropout*/) {
+  return ex_.like(x);
+}
+
+Activation CountingGradients::attention_with_dropout(const Activation& q, const Activation& /*k*/,
+                                                     const Activation& /*v*/,
+                                                     const AttentionShape& /*shape*/,
+                                                     const Dropout& /*dropout*/) {
+  return ex_.like(q);
+}
+
+Activation CountingGradients::narrow(const Activation& x, DType /*dtype*/) {
+  return ex_.allocate(x.rows(), (x.cols() + 1) / 2);
+}
+
+Activation CountingGradients::widen(const Activation& narrow, int64_t cols, DType /*dtype*/) {
+  return ex_.allocate(narrow.rows(), cols);
+}
+
+}  // namespace limpid

@@ -1,0 +1,134 @@
+#include "train/training_plan.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "base/system_memory.h"
+#include "executor/executor_step.h"
+#include "model/decoder.h"
+#include "model/registry.h"
+#include "train/counting_executor.h"
+#include "train/tape.h"
+
+namespace limpid {
+namespace {
+
+// The copy that learns (copy_to_f32), without its values.
+Checkpoint f32_shapes(const Checkpoint& shapes) {
+  Checkpoint copy = shapes;
+  copy.row_order = RowOrder::kHalfSplit;
+  copy.derived.clear();
+  for (auto& [name, view] : copy.tensors) view = TensorView{DType::kF32, view.shape, nullptr};
+  return copy;
+}
+
+// Tokens of one micro-batch, and of one step. Settings may ask for any number.
+std::pair<int64_t, int64_t> tokens_of(const TrainingOptions& options) {
+  const auto tokens = checked_mul(static_cast<uint64_t>(options.batch_size),
+                                  static_cast<uint64_t>(options.seq_len));
+  const auto all =
+      tokens ? checked_mul(*tokens, static_cast<uint64_t>(options.grad_accum)) : tokens;
+  LIMPID_CHECK(ArgumentError, all && checked_cast<int32_t>(*tokens) && checked_cast<int64_t>(*all),
+               "a step of {} batches of {} sequences of {} tokens is too large", options.grad_accum,
+               options.batch_size, options.seq_len);
+  return {static_cast<int64_t>(*tokens), static_cast<int64_t>(*all)};
+}
+
+// One step on a tape around an executor that counts.
+void count_step(const Checkpoint& f32, const DecoderSpec& spec, const TrainingOptions& options,
+                TrainingPlan& plan) {
+  const int64_t n_tokens = tokens_of(options).first;
+  auto counting = std::make_unique<CountingExecutor>(n_tokens, options.learns);
+  const CountingExecutor& counts = *counting;
+  Tape tape(std::move(counting));
+  DecoderWeights weights = load_weights(f32, spec, tape);
+  if (spec.position == PositionKind::kRope)
+    weights.rope = tape.load_rope(spec.rope.inverse_frequencies, spec.n_ctx_train, 1.0);
+  const int64_t n_blocks = options.batch_size * ((options.seq_len + kKvBlock - 1) / kKvBlock);
+  const auto kv =
+      tape.allocate_kv({1, spec.n_kv_heads, spec.head_dim, n_blocks, DType::kF32, DType::kF32});
+  const ExecutorStep step(tape);
+  const Activation logits = forward(tape, spec, weights, *kv);
+  tape.cross_entropy(logits, {}, {});
+  tape.backward();
+  plan.activations = counts.most_bytes() + kv->layout().n_bytes();
+  plan.operations_per_step = counts.operations() * static_cast<double>(options.grad_accum);
+}
+
+// The tensors that linear layers multiply with. Muon keeps one running mean of them.
+std::set<std::string> projections_of(const Checkpoint& f32, const DecoderSpec& spec) {
+  std::set<std::string> names;
+  for (const TensorEntry& entry : tensor_table(f32, spec).entries) {
+    if (entry.use == WeightUse::kProjection) names.insert(entry.name);
+  }
+  return names;
+}
+
+// What GradientSum keeps besides the gradients: a sum over rounds, and what ranks exchange.
+int64_t n_gradients(int64_t n_learning, const TrainingOptions& options) {
+  const int64_t n_ranks = options.ranks->size();
+  int64_t n = n_learning;
+  if (options.grad_accum > n_ranks) n += n_learning / n_ranks;
+  return n_ranks > 1 ? n + n_learning : n;
+}
+
+}  // namespace
+
+TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions& options,
+                                int64_t n_tokens, int64_t n_held_out) {
+  TrainingPlan plan;
+  plan.available = available_memory();
+  plan.n_tokens = n_tokens;
+  plan.n_held_out = n_held_out;
+  plan.data = static_cast<uint64_t>(n_tokens + n_held_out) * sizeof(int32_t);
+  plan.n_steps = options.schedule.n_steps;
+  const Checkpoint f32 = f32_shapes(shapes);
+  const DecoderSpec spec = read_spec(f32);
+  const std::set<std::string> projections = projections_of(f32, spec);
+  int64_t n_moments = 0;
+  for (const auto& [name, view] : f32.tensors) {
+    const int64_t n = view.shape.n_elements();
+    plan.n_parameters += n;
+    if (options.learns && !options.learns(name)) continue;
+    plan.n_learning += n;
+    const OptimizerKind kind = options.optimizer.kind;
+    const bool has_one =
+        kind == OptimizerKind::kSgd || (kind == OptimizerKind::kMuon && projections.contains(name));
+    n_moments += has_one ? n : 2 * n;
+  }
+  const auto bytes_of = [](int64_t n) { return static_cast<uint64_t>(n) * sizeof(float); };
+  plan.weights = bytes_of(plan.n_parameters);
+  plan.gradients = bytes_of(n_gradients(plan.n_learning, options));
+  plan.moments = bytes_of(n_moments);
+  plan.n_processes = options.ranks->n_on_this_machine();
+  plan.tokens_per_step = tokens_of(options).second;
+  plan.steps_per_epoch = (n_tokens + plan.tokens_per_step - 1) / plan.tokens_per_step;
+  count_step(f32, spec, options, plan);
+  return plan;
+}
+
+void check_training_plan(const TrainingPlan& plan) {
+  const uint64_t wanted = plan.total() * static_cast<uint64_t>(plan.n_processes);
+  if (plan.available == 0 || wanted <= plan.available) return;
+  const auto gigabytes = [](uint64_t n_bytes) {
+    return fmt::format("{:.2f} GB", static_cast<double>(n_bytes) / 1e9);
+  };
+  throw ResourceError(fmt::format(
+      "training needs {} of memory{} (weights {}, gradients {}, moments {}, activations {}, data "
+      "{}), but {} are available: {}",
+      gigabytes(plan.total()),
+      plan.n_processes > 1 ? fmt::format(" in each of {} processes", plan.n_processes) : "",
+      gigabytes(plan.weights), gigabytes(plan.gradients), gigabytes(plan.moments),
+      gigabytes(plan.activations), gigabytes(plan.data), gigabytes(plan.available),
+      plan.activations > plan.total() / 2
+          ? "take smaller batches and accumulate their gradients, or shorter sequences"
+          : "take a smaller model, or train an adapter of it"));
+}
+
+}  // namespace limpid

@@ -1,0 +1,45 @@
+// What a run of training takes, before it takes it: memory, steps, operations.
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoint/checkpoint.h"
+#include "train/trainer.h"
+
+namespace limpid {
+
+// Sizes are in bytes.
+struct TrainingPlan {
+  uint64_t weights = 0;      // f32, of every tensor
+  uint64_t gradients = 0;    // of those that learn, and their sums
+  uint64_t moments = 0;      // the optimizer's running means
+  uint64_t activations = 0;  // the most that a step holds: what the tape keeps, and what is at work
+  uint64_t data = 0;         // the tokens
+  int64_t n_processes = 1;   // that train together on this machine, each with all of the above
+  uint64_t available = 0;    // free now, by the system or the control group; 0: unknown
+
+  int64_t n_parameters = 0;
+  int64_t n_learning = 0;  // of them
+  int64_t n_tokens = 0;    // to learn from
+  int64_t n_held_out = 0;  // tokens
+  int64_t tokens_per_step = 0;
+  int64_t steps_per_epoch = 0;  // rounded up
+  int64_t n_steps = 0;          // updates of the whole run
+  // Of the matrix products of one step, forward and backward; a multiplication and an addition
+  // count as two. 6 x parameters x tokens where all of a model learns. Attention's products of
+  // queries, keys and values are left out.
+  double operations_per_step = 0;
+
+  uint64_t total() const { return weights + gradients + moments + activations + data; }
+};
+
+// Of a model with these names and shapes (no data is read), on that many tokens. Throws the errors
+// of read_spec, ResourceError for sizes beyond 64 bits.
+TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions& options,
+                                int64_t n_tokens, int64_t n_held_out);
+
+// Throws ResourceError when the plan does not fit into the memory that is available. The message
+// has the numbers and says what to reduce.
+void check_training_plan(const TrainingPlan& plan);
+
+}  // namespace limpid
