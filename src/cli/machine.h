@@ -36,6 +36,8 @@ struct MachineLimits {
 
 // In about a second. Throws ResourceError without memory for the array.
 MachineLimits measure_limits(int n_threads);
+// MachineLimits::f32_flops_per_second alone, in a tenth of a second.
+double measure_f32_limit(int n_threads);
 
 // What `limpid devices` and `limpid doctor` print: lines of a label and what belongs to it, or the
 // same as JSON. Limits of no threads were not measured, and are left out.

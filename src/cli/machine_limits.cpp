@@ -85,13 +85,17 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 
 }  // namespace
 
+double measure_f32_limit(int n_threads) {
+  return measure_peak(choose_isa("").kernels->fma_peak, n_threads);
+}
+
 // Weights of four bits are unpacked before the product, those of eight are not; the better of both
 // kernels is the limit for int8.
 MachineLimits measure_limits(int n_threads) {
   const Kernels& kernels = *choose_isa("").kernels;
   return {.n_threads = n_threads,
           .read_bytes_per_second = measure_read(kernels, n_threads),
-          .f32_flops_per_second = measure_peak(kernels.fma_peak, n_threads),
+          .f32_flops_per_second = measure_f32_limit(n_threads),
           .int8_flops_per_second = std::max(measure_peak(kernels.dot4_peak_nibble, n_threads),
                                             measure_peak(kernels.dot4_peak_byte, n_threads))};
 }

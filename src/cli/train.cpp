@@ -1,17 +1,22 @@
 // `limpid train`: a model learns from text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "base/cache_folder.h"
 #include "base/usable_cores.h"
 #include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/machine.h"
 #include "cli/model_path.h"
 #include "cli/signals.h"
+#include "cli/training_display.h"
 #include "train/mpi_ranks.h"
 #include "train/training_run.h"
 
@@ -25,6 +30,7 @@ struct TrainFlags {
   std::string out;
   std::string resume;
   int64_t n_threads = 0;
+  bool plan = false;
   bool json = false;
   // Settings by name, as they stand on the command line.
   std::vector<std::pair<std::string, std::string>> settings;
@@ -45,7 +51,8 @@ void declare(CLI::App& app, TrainFlags& values) {
   add_option(app, "--out DIR", values.out, "the run's folder [runs/NAME]");
   add_option(app, "--resume DIR", values.resume, "go on with the run in this folder");
   add_option(app, "-t,--threads N", values.n_threads, Range{0, 1024}, "0: as many as cores [0]");
-  add_switch(app, "--json", values.json, "the lines of log.jsonl, for machines");
+  add_switch(app, "--plan", values.plan, "memory, steps and time of the run, and no training");
+  add_switch(app, "--json", values.json, "the lines of log.jsonl, or the plan, for machines");
   group(app, "settings");
   RunSettings scratch;
   RunSettings::for_each(
@@ -101,26 +108,19 @@ int n_threads(const TrainFlags& values, const Ranks& ranks) {
   return std::clamp(n_cores / ranks.n_on_this_machine(), 1, usable_cores());
 }
 
-// A line for the terminal: "step 250 of 2000, loss 2.31, val 2.35, lr 1.0e-03, 41,000 tokens/s".
-std::string words_of(const RunReport& report, int64_t n_steps) {
-  std::string line =
-      fmt::format("step {} of {}, loss {:.4f}", report.step.step, n_steps, report.step.loss);
-  if (report.val_loss) line += fmt::format(", val {:.4f}", *report.val_loss);
-  return line +
-         fmt::format(", lr {:.1e}, {:.0f} tokens/s", report.step.lr, report.tokens_per_second);
-}
-
 // A sample below the line of its step, indented.
 void write_sample(const TrainingSample& sample) {
   std::istringstream lines(sample.prompt + sample.text);
   for (std::string line; std::getline(lines, line);) write_out("  " + line + "\n");
 }
 
-std::string time_left(double seconds) {
-  const auto s = static_cast<int64_t>(seconds);
-  return s >= 3600 ? fmt::format("{} h {:02} min left", s / 3600, s / 60 % 60)
-         : s >= 60 ? fmt::format("{} min left", s / 60)
-                   : fmt::format("{} s left", s);
+// Whether the environment says that text is UTF-8.
+bool terminal_is_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string locale = environment(name);
+    if (!locale.empty()) return locale.find("UTF-8") != locale.npos || locale.ends_with("utf8");
+  }
+  return false;
 }
 
 // Tokenized data are kept in the cache, where there is one.
@@ -132,13 +132,99 @@ std::string token_cache() {
   }
 }
 
+// Plans in a folder that is gone afterwards, or in the one that is resumed.
+int print_plan(const TrainFlags& values, const RunOptions& options, double f32_limit,
+               ProgressBar& tokenizing) {
+  TrainFlags elsewhere = values;
+  if (values.resume.empty()) {
+    settings_of(values).check();
+    elsewhere.out =
+        (fs::temp_directory_path() / fmt::format("limpid-plan-{}", ::getpid())).string();
+  }
+  const TrainingPlan plan = plan_run(open_folder(elsewhere, options.ranks->size()), options);
+  tokenizing.wipe();
+  if (values.json) {
+    write_json(plan_json(plan, f32_limit), 2);
+  } else {
+    write_out(plan_text(plan, f32_limit));
+  }
+  flush_out();
+  options.ranks->finish();
+  check_training_plan(plan);
+  return kExitOk;
+}
+
+// Shows the steps of a training as they are done.
+class Display {
+ public:
+  Display(TrainingRun& training, double f32_limit, bool json)
+      : training_(training),
+        f32_limit_(f32_limit),
+        json_(json),
+        first_step_(training.trainer().n_updates()) {}
+
+  void show(const RunReport& report) {
+    if (report.val_loss) val_loss_ = *report.val_loss;
+    const TrainingPace pace = pace_of(report);
+    if (json_) {
+      write_out(to_json_line(report) + "\n");
+    } else if (report.val_loss || report.sample || training_.finished()) {
+      bar_.wipe();
+      write_out(step_line(report, pace) + "\n");
+      if (report.sample) write_sample(*report.sample);
+      flush_out();
+    }
+    constexpr size_t kBarAndPercent = 24;
+    const size_t columns = terminal_columns(STDERR_FILENO);
+    bar_.show(static_cast<uint64_t>(report.step.step), static_cast<uint64_t>(pace.n_steps),
+              step_note(report, pace, val_loss_, columns - std::min(columns, kBarAndPercent)));
+  }
+
+  // The bar goes, and on a terminal the curve of the whole run comes.
+  void finish() {
+    bar_.wipe();
+    if (json_ || !stdout_is_terminal()) return;
+    write_out(loss_curve(read_log(training_.folder().path()), terminal_columns(STDOUT_FILENO),
+                         terminal_is_utf8()));
+    flush_out();
+  }
+
+ private:
+  // The first step is slower than those that follow, so it does not count.
+  TrainingPace pace_of(const RunReport& report) {
+    const TrainingPlan& plan = training_.plan();
+    TrainingPace pace{plan.n_steps, 0, 0};
+    const double steps_per_second =
+        report.tokens_per_second / static_cast<double>(plan.tokens_per_step);
+    pace.share_of_limit = plan.operations_per_step * steps_per_second / f32_limit_;
+    const int64_t done = report.step.step - first_step_;
+    if (done == 0) {
+      since_first_ = {};
+    } else {
+      pace.seconds_left = since_first_.seconds() / static_cast<double>(done) *
+                          static_cast<double>(plan.n_steps - report.step.step);
+    }
+    return pace;
+  }
+
+  TrainingRun& training_;
+  double f32_limit_;
+  bool json_;
+  int64_t first_step_;
+  double val_loss_ = -1;
+  Stopwatch since_first_;
+  ProgressBar bar_{"training"};
+};
+
 // Every rank takes the same steps; rank 0 alone writes, reports, and says whether all was done: if
 // another rank ended with an error, mpirun would end rank 0 too.
-int follow(const RunOptions& options) {
-  TrainingRun training(RunFolder::follow(options.ranks->broadcast("")), options);
-  InterruptGuard interrupt;
-  interrupt.take_sigterm_too();
-  while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
+int follow(const TrainFlags& values, const RunOptions& options) {
+  if (!values.plan) {
+    TrainingRun training(RunFolder::follow(options.ranks->broadcast("")), options);
+    InterruptGuard interrupt;
+    interrupt.take_sigterm_too();
+    while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
+  }
   options.ranks->finish();
   return kExitOk;
 }
@@ -148,39 +234,30 @@ int run(const TrainFlags& values) {
   if (n_launched_processes() > 1) options.ranks = make_mpi_ranks();
   options.n_threads = n_threads(values, *options.ranks);
   options.token_cache = token_cache();
-  if (options.ranks->rank() > 0) return follow(options);
-  RunFolder folder = open_folder(values, options.ranks->size());
-  const std::string path = folder.path();
+  if (options.ranks->rank() > 0) return follow(values, options);
+  const double f32_limit =  // of all ranks together
+      measure_f32_limit(options.n_threads > 0 ? options.n_threads : usable_cores()) *
+      options.ranks->size();
   ProgressBar tokenizing("tokenizing");
   options.progress = tokenizing.of_bytes();
+  if (values.plan) return print_plan(values, options, f32_limit, tokenizing);
+  RunFolder folder = open_folder(values, options.ranks->size());
+  const std::string path = folder.path();
   TrainingRun training(std::move(folder), options);
   tokenizing.wipe();
   options.ranks->broadcast(path);
-  const int64_t n_steps = training.folder().settings().steps;
+  if (!values.json) {
+    write_out(plan_text(training.plan(), f32_limit));
+    flush_out();
+  }
   const int64_t first = training.trainer().n_updates();
   if (first > 0) print_log(fmt::format("going on from step {}", first));
   InterruptGuard interrupt;
   interrupt.take_sigterm_too();
-  ProgressBar bar("training");
-  const Stopwatch watch;
-  while (!training.finished() && !training.stops(interrupt.interrupted())) {
-    const RunReport report = training.step();
-    const int64_t done = report.step.step;
-    if (values.json) {
-      write_out(to_json_line(report) + "\n");
-    } else if (report.val_loss || report.sample || training.finished()) {
-      bar.wipe();
-      write_out(words_of(report, n_steps) + "\n");
-      if (report.sample) write_sample(*report.sample);
-      flush_out();
-    }
-    const double per_step = watch.seconds() / static_cast<double>(done - first + 1);
-    bar.show(
-        static_cast<uint64_t>(done), static_cast<uint64_t>(n_steps),
-        fmt::format("loss {:.4f}, {:.0f} tokens/s, {}", report.step.loss, report.tokens_per_second,
-                    time_left(per_step * static_cast<double>(n_steps - done))));
-  }
-  bar.wipe();
+  Display display(training, f32_limit, values.json);
+  while (!training.finished() && !training.stops(interrupt.interrupted()))
+    display.show(training.step());
+  display.finish();
   training.save();
   options.ranks->finish();
   const auto saved = training.folder().newest();
@@ -207,6 +284,7 @@ Command train_command() {
           "limpid train --config config.json --tokenizer tokenizer.json --data wiki.test.raw --out "
           "runs/a\n"
           "limpid train -m smollm2 --lora 8 --data wiki.test.raw --out runs/b\n"
+          "limpid train --preset shakespeare-char --plan\n"
           "limpid train --resume runs/a",
           bind<TrainFlags, declare, run>};
 }

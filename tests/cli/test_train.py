@@ -125,6 +125,39 @@ class Runs(Training):
         self.assertEqual([json.loads(line)["step"] for line in out.splitlines()], [0, 1, 2])
 
 
+class Plans(Training):
+    def test_the_plan_leaves_nothing(self):
+        text = self.fine(*self.command("a", "--plan"))
+        for label in ("model ", "memory ", "data ", "steps ", "time "):
+            self.assertIn("\n" + label, "\n" + text)
+        plan = json.loads(self.fine(*self.command("a", "--plan", "--json")))
+        n = plan["parameters"]
+        memory = plan["memory"]
+        self.assertEqual(
+            [memory["weights"], memory["gradients"], memory["moments"]], [4 * n, 4 * n, 8 * n]
+        )
+        self.assertEqual(plan["tokens_per_step"], 4 * 32)
+        self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT))
+        self.assertFalse((self.folder / "a").exists())
+        self.fine(*self.command("a"))
+        self.assertEqual(
+            json.loads(self.fine("train", "--resume", self.folder / "a", "--plan", "--json"))[
+                "memory"
+            ]["activations"],
+            memory["activations"],
+        )
+
+    def test_a_run_that_does_not_fit_is_refused(self):
+        for out, options in (("a", []), ("b", ["--plan"])):
+            command = self.command(out, "--batch-size", "3000000", "--seq-len", "64", *options)
+            code, _, err = limpid_program.outcome(*command)
+            self.assertEqual(code, 1)
+            self.assertRegex(
+                err, r"needs [0-9.]+ GB of memory \(weights .* are available: .*batches"
+            )
+            self.assertFalse((self.folder / out).exists())
+
+
 class Interruptions(Training):
     def start(self, *arguments: object) -> subprocess.Popen:
         return subprocess.Popen(

@@ -1,0 +1,57 @@
+#include "train/run_log.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/mapped_file.h"
+#include "train/run_folder.h"
+
+namespace limpid {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Gives each line of a record that is an object to `read`, which may throw json::exception.
+template <typename Read>
+void for_each_line(const std::string& folder, RunRecord record, Read&& read) {
+  const fs::path path = fs::path(folder) / file_name(record);
+  std::error_code absent;
+  if (!fs::exists(path, absent) || fs::file_size(path, absent) == 0) return;
+  const auto file = MappedFile::open(path.string());
+  std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    try {
+      read(nlohmann::json::parse(text.substr(0, end)));
+    } catch (const nlohmann::json::exception&) {  // cut short
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+std::vector<LogEntry> read_log(const std::string& folder) {
+  std::vector<LogEntry> entries;
+  for_each_line(folder, RunRecord::kLog, [&](const nlohmann::json& line) {
+    LogEntry entry{line.at("step"),
+                   line.at("loss"),
+                   line.at("lr"),
+                   line.at("grad_norm"),
+                   line.at("tokens_per_second"),
+                   std::nullopt};
+    if (const auto found = line.find("val_loss"); found != line.end()) entry.val_loss = *found;
+    entries.push_back(entry);
+  });
+  return entries;
+}
+
+std::vector<LoggedSample> read_samples(const std::string& folder) {
+  std::vector<LoggedSample> samples;
+  for_each_line(folder, RunRecord::kSamples, [&](const nlohmann::json& line) {
+    samples.push_back({line.at("step"), line.at("prompt"), line.at("text")});
+  });
+  return samples;
+}
+
+}  // namespace limpid

@@ -1,0 +1,34 @@
+// What a run has measured so far, read from its folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace limpid {
+
+// A line of log.jsonl.
+struct LogEntry {
+  int64_t step = 0;
+  double loss = 0;
+  double lr = 0;
+  double grad_norm = 0;
+  double tokens_per_second = 0;
+  std::optional<double> val_loss;
+};
+
+// A line of samples.jsonl.
+struct LoggedSample {
+  int64_t step = 0;
+  std::string prompt;
+  std::string text;
+};
+
+// In order of steps; nothing where there is no such file. Lines that are not such objects, as a
+// crash may leave them at the end, are passed over. Throw ResourceError for a file that cannot be
+// read.
+std::vector<LogEntry> read_log(const std::string& folder);
+std::vector<LoggedSample> read_samples(const std::string& folder);
+
+}  // namespace limpid
