@@ -1,0 +1,130 @@
+#include "base/svg.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+namespace limpid {
+namespace {
+
+constexpr double kCharacterWidth = 0.58 * Svg::kFontSize;
+
+constexpr const char* anchor_name(SvgAnchor anchor) {
+  return anchor == SvgAnchor::kStart ? "start" : anchor == SvgAnchor::kMiddle ? "middle" : "end";
+}
+
+std::string stroke(const SvgInk& ink) {
+  std::string attributes =
+      fmt::format("class='{}' stroke='{}' stroke-width='{}'", ink.name, ink.color, ink.width);
+  if (*ink.dashes != 0) attributes += fmt::format(" stroke-dasharray='{}'", ink.dashes);
+  return attributes;
+}
+
+bool begins_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0U) != 0x80; }
+
+}  // namespace
+
+std::string escape_markup(std::string_view text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default: {
+        const auto byte = static_cast<uint8_t>(c);
+        const bool is_control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F;
+        if (is_control) {
+          escaped += "\xEF\xBF\xBD";
+        } else {
+          escaped += c;
+        }
+      }
+    }
+  }
+  return escaped;
+}
+
+std::string fit_text(std::string_view text, double most_width) {
+  const auto room = static_cast<size_t>(most_width / kCharacterWidth);
+  size_t n_characters = 0;
+  size_t end = 0;  // of the characters that fit beside an ellipsis
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (!begins_character(text[i])) continue;
+    if (++n_characters == room) end = i;
+  }
+  if (n_characters <= room) return std::string(text);
+  return std::string(text.substr(0, end)) + "…";
+}
+
+Svg::Svg(double width, double height, std::string_view title)
+    : width_(width), height_(height), title_(escape_markup(title)) {}
+
+void Svg::line(SvgPoint from, SvgPoint to, const SvgInk& ink) {
+  body_ += fmt::format("<line x1='{:.1f}' y1='{:.1f}' x2='{:.1f}' y2='{:.1f}' {}/>\n", from.x,
+                       from.y, to.x, to.y, stroke(ink));
+}
+
+void Svg::polyline(std::span<const SvgPoint> points, const SvgInk& ink, std::string_view id) {
+  body_ += "<polyline ";
+  if (!id.empty()) body_ += fmt::format("id='{}' ", escape_markup(id));
+  body_ += "points='";
+  for (size_t i = 0; i < points.size(); ++i)
+    body_ += fmt::format("{}{:.2f},{:.2f}", i == 0 ? "" : " ", points[i].x, points[i].y);
+  body_ += fmt::format("' fill='none' {}/>\n", stroke(ink));
+}
+
+void Svg::circle(SvgPoint center, double radius, const SvgInk& ink) {
+  body_ += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='none' {}/>\n", center.x,
+                       center.y, radius, stroke(ink));
+}
+
+void Svg::cells(std::span<const SvgPoint> corners, double width, double height, const SvgInk& ink,
+                double opacity) {
+  if (corners.empty()) return;
+  body_ += fmt::format("<path class='{}' fill='{}' fill-opacity='{:.2f}' d='", ink.name, ink.color,
+                       opacity);
+  for (const SvgPoint& corner : corners) {
+    body_ += fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h{:.1f}z", corner.x, corner.y, width, height,
+                         -width);
+  }
+  body_ += "'/>\n";
+}
+
+void Svg::text(SvgPoint at, std::string_view text, SvgAnchor anchor, double most_width,
+               const SvgInk& ink) {
+  body_ +=
+      fmt::format("<text class='{}' x='{:.1f}' y='{:.1f}' text-anchor='{}' fill='{}'>{}</text>\n",
+                  ink.name, at.x, at.y, anchor_name(anchor), ink.color,
+                  escape_markup(most_width > 0 ? fit_text(text, most_width) : std::string(text)));
+}
+
+void Svg::upward_text(SvgPoint at, std::string_view text) {
+  body_ += fmt::format(
+      "<text class='text' transform='translate({:.1f} {:.1f}) rotate(-90)' text-anchor='middle' "
+      "fill='{}'>{}</text>\n",
+      at.x, at.y, kTextInk.color, escape_markup(text));
+}
+
+std::string Svg::str() const {
+  return fmt::format(
+      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1}' width='{0}' height='{1}' "
+      "role='img' font-family='sans-serif' font-size='{2}'>\n<title>{3}</title>\n"
+      "<rect class='background' width='100%' height='100%' fill='#ffffff'/>\n{4}</svg>\n",
+      width_, height_, kFontSize, title_, body_);
+}
+
+}  // namespace limpid

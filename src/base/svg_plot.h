@@ -1,0 +1,78 @@
+// Plots: values on two axes, drawn into a picture as curves, levels, heat maps or histograms.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/svg.h"
+
+namespace limpid {
+
+// Colours that people tell apart who do not see all of them (Okabe & Ito 2008, "Color universal
+// design"). Lines differ in dashes or marks as well.
+inline constexpr SvgInk kBlueInk{"blue", "#0072b2", 2};
+inline constexpr SvgInk kOrangeInk{"orange", "#d55e00", 2};
+inline constexpr SvgInk kHeatInk{"heat", "#0072b2"};
+
+// From values to coordinates, with round numbers to write beside the axis.
+struct SvgAxis {
+  double low = 0;  // values at the ends; decimal logarithms where `logarithmic`
+  double high = 1;
+  bool logarithmic = false;
+  std::vector<double> ticks;  // values
+
+  // About `n_ticks` ticks at multiples of 1, 2 or 5 times a power of ten. With `rounded`, the ends
+  // are such multiples too.
+  static SvgAxis linear(double low, double high, int n_ticks, bool rounded = false);
+  // Whole powers of ten at both ends; `low` > 0.
+  static SvgAxis powers_of_ten(double low, double high);
+
+  // Where a value lies between the ends: 0 to 1.
+  double share(double value) const;
+};
+
+// "0.002", "2,000", "1e-05".
+std::string tick_text(double value);
+
+// The area of a picture in which values are drawn.
+class SvgPlot {
+ public:
+  struct Margins {
+    double left = 80;
+    double right = 24;
+    double top = 56;
+    double bottom = 52;
+  };
+  SvgPlot(Svg& svg, const Margins& margins, SvgAxis x, SvgAxis y);
+
+  SvgPoint at(double x, double y) const { return {x_of(x), y_of(y)}; }
+
+  // Grid lines, ticks and the names of the axes.
+  void axes(std::string_view x_name, std::string_view y_name);
+  void curve(const std::vector<SvgPoint>& values, const SvgInk& ink, std::string_view id = {});
+  // A small circle at each value.
+  void marks(const std::vector<SvgPoint>& values, const SvgInk& ink);
+  // A horizontal line with a label.
+  void level(double y, std::string_view label, const SvgInk& ink);
+  // Line `row` of the legend, above the area.
+  void legend(int row, std::string_view label, const SvgInk& ink);
+  // Shades [n_columns][n_rows] in [0, 1], 0 not drawn: columns fill the x axis, and rows the y axis
+  // from its low end.
+  void heat_map(const std::vector<std::vector<double>>& columns, const SvgInk& ink);
+  // Bars from the x axis: heights in values of y, side by side over the x axis.
+  void histogram(const std::vector<double>& heights, const SvgInk& ink);
+
+ private:
+  double x_of(double x) const;
+  double y_of(double y) const;
+  double area_width() const { return svg_.width() - margins_.left - margins_.right; }
+  double area_height() const { return svg_.height() - margins_.top - margins_.bottom; }
+
+  Svg& svg_;
+  Margins margins_;
+  SvgAxis x_;
+  SvgAxis y_;
+};
+
+}  // namespace limpid
