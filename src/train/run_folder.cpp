@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSettings = "run.json";
-constexpr std::array kRecordFiles = {"log.jsonl", "samples.jsonl"};
+constexpr std::array kRecordFiles = {"log.jsonl", "samples.jsonl", "histograms.jsonl"};
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 
@@ -84,11 +84,6 @@ void check_is_run(const std::string& path) {
                "{} is not the folder of a run: it has no {}", path, kSettings);
 }
 
-RunSettings read_settings(const std::string& path) {
-  const fs::path file = fs::path(path) / kSettings;
-  return RunSettings::from_json(read_file(file), file.string());
-}
-
 void remove_unfinished(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
@@ -140,6 +135,11 @@ RunFolder RunFolder::open(const std::string& path) {
 RunFolder RunFolder::follow(const std::string& path) {
   check_is_run(path);
   return {path, read_settings(path), -1};
+}
+
+RunSettings read_settings(const std::string& folder) {
+  const fs::path file = fs::path(folder) / kSettings;
+  return RunSettings::from_json(read_file(file), file.string());
 }
 
 std::string newest_checkpoint(const std::string& path) {

@@ -17,9 +17,12 @@ namespace limpid {
 inline constexpr const char* kStateFile = "training_state.safetensors";
 
 // What was measured, a file each: JSON objects with the number of a step, one in a line.
-enum class RunRecord : uint8_t { kLog, kSamples };
-// "log.jsonl", "samples.jsonl".
+enum class RunRecord : uint8_t { kLog, kSamples, kHistograms };
+// "log.jsonl", "samples.jsonl", "histograms.jsonl".
 const char* file_name(RunRecord record);
+
+// The settings of the run in a folder. Throws FormatError, ResourceError.
+RunSettings read_settings(const std::string& folder);
 
 // The newest checkpoint in the folder of a run; "" when `path` is no such folder or has none yet.
 std::string newest_checkpoint(const std::string& path);

@@ -54,4 +54,11 @@ std::vector<LoggedSample> read_samples(const std::string& folder) {
   return samples;
 }
 
+std::vector<HistogramLine> read_histograms(const std::string& folder) {
+  std::vector<HistogramLine> lines;
+  for_each_line(folder, RunRecord::kHistograms,
+                [&](const nlohmann::json& line) { lines.push_back(histogram_line(line)); });
+  return lines;
+}
+
 }  // namespace limpid

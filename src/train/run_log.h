@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "train/value_histogram.h"
+
 namespace limpid {
 
 // A line of log.jsonl.
@@ -30,5 +32,6 @@ struct LoggedSample {
 // read.
 std::vector<LogEntry> read_log(const std::string& folder);
 std::vector<LoggedSample> read_samples(const std::string& folder);
+std::vector<HistogramLine> read_histograms(const std::string& folder);
 
 }  // namespace limpid

@@ -20,8 +20,10 @@
 #include "tokenizer/tokenizer_json_writer.h"
 #include "train/initial_weights.h"
 #include "train/new_adapter.h"
+#include "train/run_report.h"
 #include "train/simple_tokenizers.h"
 #include "train/training_data.h"
+#include "train/value_histogram.h"
 
 namespace limpid {
 
@@ -205,9 +207,12 @@ RunReport TrainingRun::step() {
     return (every > 0 && n % every == 0) || n == settings.steps;
   };
   RunReport report;
-  if (due(settings.eval_every) && trainer_->has_held_out())
-    report.val_loss = trainer_->held_out_loss();
-  if (settings.sample_every > 0 && due(settings.sample_every) && ranks_->rank() == 0)
+  const bool evaluates = due(settings.eval_every);
+  const bool writes = ranks_->rank() == 0;
+  HistogramLine histograms{trainer_->n_updates(), {}, {}};
+  if (evaluates && writes) add_weights(histograms, trainer_->model().parameters());
+  if (evaluates && trainer_->has_held_out()) report.val_loss = trainer_->held_out_loss();
+  if (writes && settings.sample_every > 0 && due(settings.sample_every))
     report.sample = sample_text(trainer_->model().checkpoint(), tokenizer_, sample_options_);
   if (due(settings.save_every) && (trainer_->n_updates() > 0 || settings.steps == 0)) save();
   finished_ = trainer_->n_updates() == settings.steps;
@@ -217,7 +222,7 @@ RunReport TrainingRun::step() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   report.tokens_per_second =
       static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds.count();
-  if (ranks_->rank() > 0) return report;
+  if (!writes) return report;
   folder_.append(RunRecord::kLog, to_json_line(report));
   if (report.sample) {
     const nlohmann::ordered_json sample{{"step", report.step.step},
@@ -225,12 +230,18 @@ RunReport TrainingRun::step() {
                                         {"text", report.sample->text}};
     folder_.append(RunRecord::kSamples, dump(sample));
   }
+  if (evaluates) {
+    add_gradients(histograms, trainer_->model().parameters());
+    folder_.append(RunRecord::kHistograms, to_json_line(histograms));
+    write_run_report(folder_.path());
+  }
   return report;
 }
 
 void TrainingRun::save() {
   if (saved_at_ == trainer_->n_updates() || ranks_->rank() > 0) return;
   folder_.save(*trainer_);
+  write_run_report(folder_.path());
   saved_at_ = trainer_->n_updates();
 }
 

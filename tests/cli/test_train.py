@@ -10,7 +10,7 @@ import unittest
 import unittest.mock
 
 import limpid_program
-from training_runs import Training
+from training_runs import TEXT, Training
 
 
 class Runs(Training):
@@ -125,6 +125,44 @@ class Runs(Training):
         self.assertEqual([json.loads(line)["step"] for line in out.splitlines()], [0, 1, 2])
 
 
+class Reports(Training):
+    def report(self, out: str) -> str:
+        return (self.folder / out / "report.html").read_text()
+
+    def test_a_page_that_needs_nothing_else(self):
+        self.fine(*self.command("a"))
+        page = self.report("a")
+        self.assertNotRegex(page, r"<script|javascript:|src=|@import|url\(")
+        outside = page.replace("xmlns='http://www.w3.org/2000/svg'", "")
+        self.assertNotIn("http://", outside)
+        self.assertNotIn("https://", outside)
+        for title in ("Loss", "Learning rate", "Norm of the gradient", "Speed"):
+            self.assertIn(f"<title>{title}</title>", page)
+        for part in ("Weights of attn_q.weight", "Gradients of token_embd.weight", "batch-size"):
+            self.assertIn(part, page)
+        self.assertIn(self.samples("a")[-1]["text"].splitlines()[0], page)
+        steps = [line["step"] for line in self.histograms("a")]
+        self.assertEqual(steps, [0, 10, 20, 30])
+
+    def test_histograms_count_every_number(self):
+        self.fine(*self.command("a", "--steps", "1", "--freeze", "ffn"))
+        for line in self.histograms("a"):
+            self.assertEqual(sum(line["weights"]["blk.0.ffn_up.weight"][1:]), 32 * 48)
+            self.assertEqual(sum(line["gradients"]["blk.1.attn_q.weight"][1:]), 32 * 32)
+            self.assertNotIn("blk.0.ffn_up.weight", line["gradients"])
+
+    def test_text_of_models_is_only_text(self):
+        hostile = "</pre><script>alert(1)</script>{{ 7 * 7 }}&'"
+        options = ["--tokenizer", "bytes", "--sample-prompt", hostile, "--steps", "1"]
+        self.fine(*self.command("<b>a", *options))
+        page = self.report("<b>a")
+        self.assertNotIn("<script", page)
+        self.assertNotIn("<b>", page)
+        self.assertIn(
+            "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;{{ 7 * 7 }}&amp;&#39;", page
+        )
+
+
 class Plans(Training):
     def test_the_plan_leaves_nothing(self):
         text = self.fine(*self.command("a", "--plan"))
@@ -167,7 +205,16 @@ class Interruptions(Training):
         )
 
     def test_killed_and_resumed_is_the_same_run(self):
-        options = ["--save-every", "3", "--sample-every", "2", "--sample-tokens", "8"]
+        options = [
+            "--save-every",
+            "3",
+            "--sample-every",
+            "2",
+            "--sample-tokens",
+            "8",
+            "--eval-every",
+            "4",
+        ]
         self.fine(*self.command("whole", *options))
         for kill_at in (4, 9, 20):
             out = f"killed-{kill_at}"
@@ -178,6 +225,7 @@ class Interruptions(Training):
             self.fine("train", "--resume", self.folder / out)
             self.assertEqual(self.log(out), self.log("whole"))
             self.assertEqual(self.samples(out), self.samples("whole"))
+            self.assertEqual(self.histograms(out), self.histograms("whole"))
             self.assertEqual(self.weights(out), self.weights("whole"))
             self.assertEqual(len(list((self.folder / out).glob("step-*"))), 2)
 

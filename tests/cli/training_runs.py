@@ -68,6 +68,10 @@ class Training(unittest.TestCase):
         lines = (self.folder / out / "samples.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
 
+    def histograms(self, out: str) -> list[dict]:
+        lines = (self.folder / out / "histograms.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
     def weights(self, out: str) -> bytes:
         return (self.folder / out / "step-000030" / "model.safetensors").read_bytes()
 
