@@ -89,6 +89,12 @@ bench: model ## speed beside llama.cpp, same file, same threads, turn about
 	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
 
+.PHONY: bench-train
+bench-train: model ## a step of training beside torch (eager and compiled) and PEFT: time, memory, share of the limit
+	@tools/install_deps.sh build develop
+	@tools/build.sh release --target limpid_program -- -DLIMPID_BUILD_TESTS=OFF
+	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_training.py --compile $(BENCH_FLAGS)
+
 .PHONY: bench-tokenizers
 bench-tokenizers: ## speed of tokenizers, beside tiktoken, tokenizers and llama.cpp, one thread
 	@tools/install_deps.sh build develop

@@ -36,6 +36,7 @@ std::shared_ptr<Checkpoint> copy_to_f32(const Checkpoint& checkpoint) {
     const TensorView source = checkpoint.read(name, storage);
     auto value = std::make_shared<Tensor>(DType::kF32, source.shape);
     const std::vector<float> stored = decode(source);
+    leave_file(checkpoint, {source.data, source.n_bytes()});
     const int64_t width = source.shape.rank() == 1 ? 1 : source.shape.cols();
     for (int64_t r = 0; r < std::ssize(stored) / width; ++r) {
       const int64_t to =
