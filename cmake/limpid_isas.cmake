@@ -18,9 +18,8 @@ set(limpid_isa_flags_avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mtune=haswel
 set(limpid_isa_flags_avx512 ${limpid_isa_flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
     -mprefer-vector-width=512 -mtune=skylake-avx512)
 set(limpid_isa_flags_avx512vnni ${limpid_isa_flags_avx512} -mavx512vnni)
-# Nothing beyond what every 64-bit ARM has, so there is nothing to ask the CPU for. The definition keeps Highway 1.0
-# from giving its functions the attribute "+crypto", which many of these CPUs lack and no kernel uses.
-set(limpid_isa_flags_neon -march=armv8-a -DTOOLCHAIN_MISS_SYS_AUXV_H)
+# Nothing beyond what every 64-bit ARM has, so there is nothing to ask the CPU for.
+set(limpid_isa_flags_neon -march=armv8-a)
 
 # limpid_kernels(<variable> <prefix> <pattern>...): compiles the sources once for each instruction set, as the target
 # <prefix>_<isa>, in the namespace limpid::isa_<isa> and with that set's flags; puts the objects into the variable. The

@@ -20,7 +20,6 @@ void lanes(const float* a, const float* b, const float* c, float* out) {
       fma(x, y, z),
       sqrt(x),
       abs(x),
-      copy_sign(x, y),
       select_less(x, y, y, z),
       load_f16(halves),
       load_f16_partial(halves, 11),

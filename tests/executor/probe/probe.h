@@ -17,6 +17,6 @@ struct Probe {
   // to 255.
   void (*dot4)(int32_t* acc, const uint8_t* codes, const int8_t* x);
 };
-inline constexpr int kLanesProbeResults = 15;
+inline constexpr int kLanesProbeResults = 14;
 
 }  // namespace limpid

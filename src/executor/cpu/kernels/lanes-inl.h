@@ -7,30 +7,107 @@
 // of the instruction set, so that no symbol is shared between objects of different sets.
 #pragma once
 
-#include "executor/cpu/kernels/lanes_sixteen-inl.h"
+#include "executor/cpu/kernels/registers-inl.h"
 
 namespace limpid::LIMPID_ISA {
 
-using OpsF = Ops<F32x16>;
-using OpsI = Ops<I32x16>;
+inline constexpr int kLanes = 16;
 
-LIMPID_INLINE F32x16 broadcast(float x) { return OpsF::set(x); }
-LIMPID_INLINE F32x16 zero() { return OpsF::set(0.0F); }
-LIMPID_INLINE I32x16 broadcast_i32(int32_t x) { return OpsI::set(x); }
+// Lanes [0, n) in lo, [n, 2n) in hi: pairs of pairs until there are sixteen lanes. What is done to
+// a pair is done to both halves.
+template <class H>
+struct Pair {
+  H lo, hi;
+};
+template <class V, int kN = kNative>
+struct Widen : Widen<Pair<V>, 2 * kN> {};
+template <class V>
+struct Widen<V, kLanes> {
+  using Type = V;
+};
+using F32x16 = Widen<NativeF32>::Type;
+using I32x16 = Widen<NativeI32>::Type;
+
+template <class V>
+inline constexpr bool kIsPair = false;
+template <class H>
+inline constexpr bool kIsPair<Pair<H>> = true;
+
+// f(a, …), register by register.
+template <class F, class V, class... More>
+LIMPID_INLINE auto lanewise(F f, const V& a, const More&... more) {
+  if constexpr (kIsPair<V>) {
+    const auto lo = lanewise(f, a.lo, more.lo...);
+    return Pair<decltype(lanewise(f, a.lo, more.lo...))>{lo, lanewise(f, a.hi, more.hi...)};
+  } else {
+    return f(a, more...);
+  }
+}
+// The register of lanes [at, at + kNative) is make(at).
+template <class V, class Make>
+LIMPID_INLINE V make_lanes(Make make, int at = 0) {
+  if constexpr (kIsPair<V>) {
+    using H = decltype(V::lo);
+    constexpr int kHalf = sizeof(H) / sizeof(float);
+    return {make_lanes<H>(make, at), make_lanes<H>(make, at + kHalf)};
+  } else {
+    return make(at);
+  }
+}
+// take(register, at) for each register, whose lanes are [at, at + kNative).
+template <class V, class Take>
+LIMPID_INLINE void take_lanes(const V& v, Take take, int at = 0) {
+  if constexpr (kIsPair<V>) {
+    take_lanes(v.lo, take, at);
+    take_lanes(v.hi, take, at + static_cast<int>(sizeof(v.lo) / sizeof(float)));
+  } else {
+    take(v, at);
+  }
+}
+
+LIMPID_INLINE F32x16 broadcast(float x) {
+  return make_lanes<F32x16>([x](int) { return x - NativeF32{}; });
+}
+LIMPID_INLINE F32x16 zero() { return F32x16{}; }
+LIMPID_INLINE I32x16 broadcast_i32(int32_t x) {
+  return make_lanes<I32x16>([x](int) { return x - NativeI32{}; });
+}
 
 // Pointers need no alignment beyond that of their type.
-LIMPID_INLINE F32x16 load(const float* p) { return OpsF::load(p); }
-LIMPID_INLINE I32x16 load(const int32_t* p) { return OpsI::load(p); }
-LIMPID_INLINE F32x16 load_f16(const uint16_t* p) { return OpsF::load_f16(p); }
-LIMPID_INLINE F32x16 load_bf16(const uint16_t* p) { return OpsF::load_bf16(p); }
-LIMPID_INLINE void store(F32x16 v, float* p) { OpsF::store(v, p); }
-LIMPID_INLINE void store(I32x16 v, int32_t* p) { OpsI::store(v, p); }
+LIMPID_INLINE F32x16 load(const float* p) {
+  return make_lanes<F32x16>([p](int at) { return load_native<NativeF32>(p + at); });
+}
+LIMPID_INLINE I32x16 load(const int32_t* p) {
+  return make_lanes<I32x16>([p](int at) { return load_native<NativeI32>(p + at); });
+}
+LIMPID_INLINE F32x16 load_f16(const uint16_t* p) {
+  return make_lanes<F32x16>(
+      [p](int at) { return native::from_halves(load_native<NativeU16>(p + at)); });
+}
+LIMPID_INLINE F32x16 load_bf16(const uint16_t* p) {
+  return make_lanes<F32x16>([p](int at) {
+    return NativeF32(__builtin_convertvector(load_native<NativeU16>(p + at), NativeU32) << 16);
+  });
+}
+LIMPID_INLINE void store(F32x16 v, float* p) {
+  take_lanes(v, [p](NativeF32 part, int at) { store_native(part, p + at); });
+}
+LIMPID_INLINE void store(I32x16 v, int32_t* p) {
+  take_lanes(v, [p](NativeI32 part, int at) { store_native(part, p + at); });
+}
 // Rounds to nearest even.
-LIMPID_INLINE void store_f16(F32x16 v, uint16_t* p) { OpsF::store_f16(v, p); }
-LIMPID_INLINE void store_i8(I32x16 v, int8_t* p) { OpsI::store_i8(v, p); }  // saturates
+LIMPID_INLINE void store_f16(F32x16 v, uint16_t* p) {
+  take_lanes(v, [p](NativeF32 part, int at) { store_native(native::to_halves(part), p + at); });
+}
+// Of numbers from -128 to 127.
+LIMPID_INLINE void store_i8(I32x16 v, int8_t* p) {
+  take_lanes(v, [p](NativeI32 part, int at) { store_native(native::to_bytes(part), p + at); });
+}
 
 // The first n < 16 elements; lanes from n on are zero. Touches no memory beyond them.
-LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) { return OpsF::load_partial(p, n); }
+LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
+  return make_lanes<F32x16>([p, n](int at) { return load_first(p + at, n - at); });
+}
 LIMPID_INLINE F32x16 load_f16_partial(const uint16_t* p, int64_t n) {
   uint16_t buffer[kLanes] = {};
   for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
@@ -41,51 +118,99 @@ LIMPID_INLINE F32x16 load_bf16_partial(const uint16_t* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) buffer[i] = p[i];
   return load_bf16(buffer);
 }
-LIMPID_INLINE void store_partial(F32x16 v, float* p, int64_t n) { OpsF::store_partial(v, p, n); }
+LIMPID_INLINE void store_partial(F32x16 v, float* p, int64_t n) {
+  take_lanes(v, [p, n](NativeF32 part, int at) { store_first(part, p + at, n - at); });
+}
 LIMPID_INLINE void store_f16_partial(F32x16 v, uint16_t* p, int64_t n) {
   uint16_t buffer[kLanes];
   store_f16(v, buffer);
   for (int64_t i = 0; i < n; ++i) p[i] = buffer[i];
 }
 
-LIMPID_INLINE F32x16 add(F32x16 a, F32x16 b) { return OpsF::add(a, b); }
-LIMPID_INLINE F32x16 sub(F32x16 a, F32x16 b) { return OpsF::sub(a, b); }
-LIMPID_INLINE F32x16 mul(F32x16 a, F32x16 b) { return OpsF::mul(a, b); }
-LIMPID_INLINE F32x16 div(F32x16 a, F32x16 b) { return OpsF::div(a, b); }
+// Arithmetic of F32x16 and of I32x16.
+template <class V>
+LIMPID_INLINE V add(V a, V b) {
+  return lanewise([](auto x, auto y) { return x + y; }, a, b);
+}
+template <class V>
+LIMPID_INLINE V sub(V a, V b) {
+  return lanewise([](auto x, auto y) { return x - y; }, a, b);
+}
+template <class V>
+LIMPID_INLINE V mul(V a, V b) {
+  return lanewise([](auto x, auto y) { return x * y; }, a, b);
+}
+LIMPID_INLINE F32x16 div(F32x16 a, F32x16 b) {
+  return lanewise([](auto x, auto y) { return x / y; }, a, b);
+}
 // a * b + c, rounded once.
-LIMPID_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) { return OpsF::fma(a, b, c); }
+LIMPID_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
+  return lanewise([](auto x, auto y, auto z) { return native::fma(x, y, z); }, a, b, c);
+}
 // a > b ? a : b and a < b ? a : b: the second operand when either is NaN or both are zeros.
-LIMPID_INLINE F32x16 max(F32x16 a, F32x16 b) { return OpsF::max(a, b); }
-LIMPID_INLINE F32x16 min(F32x16 a, F32x16 b) { return OpsF::min(a, b); }
-LIMPID_INLINE F32x16 sqrt(F32x16 a) { return OpsF::sqrt(a); }
-LIMPID_INLINE F32x16 abs(F32x16 a) { return OpsF::abs(a); }
-LIMPID_INLINE F32x16 copy_sign(F32x16 magnitude, F32x16 sign) {
-  return OpsF::copy_sign(magnitude, sign);
+LIMPID_INLINE F32x16 max(F32x16 a, F32x16 b) {
+  return lanewise([](auto x, auto y) { return native::max(x, y); }, a, b);
+}
+LIMPID_INLINE F32x16 min(F32x16 a, F32x16 b) {
+  return lanewise([](auto x, auto y) { return native::min(x, y); }, a, b);
+}
+LIMPID_INLINE F32x16 sqrt(F32x16 a) {
+  return lanewise([](auto x) { return native::sqrt(x); }, a);
+}
+LIMPID_INLINE F32x16 abs(F32x16 a) {
+  return lanewise([](auto x) { return NativeF32(NativeI32(x) & INT32_MAX); }, a);
+}
+LIMPID_INLINE F32x16 negate(F32x16 a) {
+  return lanewise([](auto x) { return -x; }, a);
 }
 LIMPID_INLINE F32x16 select_less(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) {
-  return OpsF::select_less(a, b, yes, no);
+  return lanewise([](auto x, auto y, auto p, auto q) { return x < y ? p : q; }, a, b, yes, no);
 }
-
-LIMPID_INLINE I32x16 add(I32x16 a, I32x16 b) { return OpsI::add(a, b); }
-LIMPID_INLINE I32x16 sub(I32x16 a, I32x16 b) { return OpsI::sub(a, b); }
-LIMPID_INLINE I32x16 mul(I32x16 a, I32x16 b) { return OpsI::mul(a, b); }
 template <int kBits>
 LIMPID_INLINE I32x16 shift_left(I32x16 a) {
-  return OpsI::shift_left<kBits>(a);
+  return lanewise([](auto x) { return x << kBits; }, a);
 }
 template <int kBits>
 LIMPID_INLINE I32x16 shift_right(I32x16 a) {  // arithmetic
-  return OpsI::shift_right<kBits>(a);
+  return lanewise([](auto x) { return x >> kBits; }, a);
+}
+LIMPID_INLINE I32x16 to_int(F32x16 a) {  // to nearest even; |a| < 2^31
+  return lanewise([](auto x) { return native::to_int(x); }, a);
+}
+LIMPID_INLINE F32x16 to_float(I32x16 a) {
+  return lanewise([](auto x) { return __builtin_convertvector(x, NativeF32); }, a);
+}
+LIMPID_INLINE F32x16 float_of_bits(I32x16 a) {
+  return lanewise([](auto x) { return NativeF32(x); }, a);
 }
 
-LIMPID_INLINE I32x16 to_int(F32x16 a) { return OpsF::to_int(a); }  // to nearest even; |a| < 2^31
-LIMPID_INLINE F32x16 to_float(I32x16 a) { return OpsI::to_float(a); }
-LIMPID_INLINE I32x16 bits_of(F32x16 a) { return OpsF::bits(a); }
-LIMPID_INLINE F32x16 float_of_bits(I32x16 a) { return OpsI::as_float(a); }
-
+// Adds, or what `op` does, the upper half to the lower half until one lane is left.
+template <class V, class Op>
+LIMPID_INLINE auto fold(const V& v, Op op) {
+  if constexpr (kIsPair<V>) {
+    return fold(lanewise(op, v.lo, v.hi), op);
+  } else if constexpr (sizeof(V) == 64) {
+    return fold(op(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                   __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15)),
+                op);
+  } else if constexpr (sizeof(V) == 32) {
+    return fold(
+        op(__builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7)),
+        op);
+  } else {
+    const V two = op(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+    return op(two[0], two[1]);
+  }
+}
 // The sum of the lanes in one order: (l, l+8), (l, l+4), (l, l+2), (l, l+1).
-LIMPID_INLINE float reduce_add(F32x16 a) { return OpsF::reduce_add(a); }
-LIMPID_INLINE int32_t reduce_add(I32x16 a) { return OpsI::reduce_add(a); }
+template <class V>
+LIMPID_INLINE auto reduce_add(const V& a) {
+  return fold(a, [](auto x, auto y) { return x + y; });
+}
+// The largest lane; no lane may be NaN (and of zeros either sign may come back).
+LIMPID_INLINE float reduce_max(const F32x16& a) {
+  return fold(a, [](auto x, auto y) { return x > y ? x : y; });
+}
 
 #if defined(__AVX512F__)
 // Eight sums whose trees grow side by side, but for the last addition: lanes 2j, 2j + 1 of each
@@ -94,8 +219,8 @@ LIMPID_INLINE __m512 fold_eight(const F32x16* v) {
   __m512 eights[4];  // lanes l + (l + 8) of two sums each
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const __m512 a = v[i].raw;
-    const __m512 b = v[i + 4].raw;
+    const __m512 a = v[i];
+    const __m512 b = v[i + 4];
     eights[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
   }
   __m512 fours[2];  // of four sums each: i, i + 4, i + 2, i + 6
@@ -136,9 +261,6 @@ LIMPID_INLINE void reduce_add_all(const F32x16* v, float* out) {
 #pragma GCC unroll 8
   for (; i < kN; ++i) out[i] = reduce_add(v[i]);
 }
-
-// The largest lane; no lane may be NaN (and of zeros either sign may come back).
-LIMPID_INLINE float reduce_max(F32x16 a) { return OpsF::reduce_max(a); }
 
 // The next up to 16 elements at `i` of n.
 LIMPID_INLINE F32x16 load_at(const float* p, int64_t i, int64_t n) {

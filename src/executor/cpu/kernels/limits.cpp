@@ -10,7 +10,7 @@ namespace {
 // Some tokens against one K group of codes after another, as in linear_quantized, but on registers.
 template <int kMaxCode>
 int64_t dot4_peak(int64_t rounds) {
-  constexpr int kTokens = kRows == 16 ? 12 : 4;  // sums that hide the latency of one another
+  constexpr int kTokens = kNative == 8 ? 4 : 12;  // sums that hide the latency of one another
   alignas(64) uint8_t codes[64] = {};
   int8_t x[kTokens][32] = {};
   asm volatile("" : : "r"(codes) : "memory");
@@ -60,7 +60,7 @@ int64_t read_side_by_side(const std::byte* data, int64_t n_bytes, int64_t ahead)
 }  // namespace
 
 int64_t fma_peak(int64_t rounds) {
-  constexpr int kChains = kRows == 16 ? 12 : 6;  // more than latency times units, and in registers
+  constexpr int kChains = kNative == 8 ? 6 : 12;  // more than latency times units, and in registers
   F32x16 sums[kChains];
   for (F32x16& sum : sums) sum = broadcast(1.0F);
   const F32x16 factor = broadcast(0.999F);

@@ -119,7 +119,7 @@ struct BlockKernel {
     } else {
       const Floats factor = load_halves(super + kLayout.scale_offset + part * kRows * 2);
       const uint8_t* p = super + kLayout.int_scale_offset + i * 16 + part * kRows;
-      return multiply(factor, kLayout.has_minimum ? load_u8_floats(p) : load_i8_floats(p));
+      return factor * load_byte_floats<!kLayout.has_minimum>(p);
     }
   }
   // The minimum, or what is subtracted when scales are integers.
@@ -128,16 +128,15 @@ struct BlockKernel {
       return load_halves(super + kLayout.minimum_offset + i * 32 + part * kRows * 2);
     } else {
       const uint8_t* p = super + kLayout.int_minimum_offset + i * 16 + part * kRows;
-      return multiply(load_halves(super + kLayout.minimum_offset + part * kRows * 2),
-                      load_u8_floats(p));
+      return load_halves(super + kLayout.minimum_offset + part * kRows * 2) *
+             load_byte_floats<false>(p);
     }
   }
 
   static constexpr bool kHalvesHaveScales = kLayout.scale_cols == kHalfBlock;
 
   static LIMPID_INLINE Floats add_minimum(Floats minimum, float x_sum, Floats acc) {
-    return kLayout.scales_are_f16 ? fused(minimum, set_floats(x_sum), acc)
-                                  : fused_minus(minimum, set_floats(x_sum), acc);
+    return native::fma(kLayout.scales_are_f16 ? minimum : -minimum, set_floats(x_sum), acc);
   }
 
   // acc[t] += half `half` of a block for kTokens tokens: four K groups, whose codes are `groups` or
@@ -152,7 +151,8 @@ struct BlockKernel {
       return kLayout.zero == 0 ? 0 : starts[t];
     };
     const auto finish = [&](int t, Ints dot) __attribute__((always_inline)) {
-      acc[t] = fused(multiply(w_scale, set_floats(x_scales[t])), to_floats(dot), acc[t]);
+      acc[t] = native::fma(w_scale * set_floats(x_scales[t]), __builtin_convertvector(dot, Floats),
+                           acc[t]);
     };
     if constexpr (kCodesStay) {
       LIMPID_UNROLL
@@ -223,7 +223,7 @@ struct BlockKernel {
     constexpr int kShare = kLayout.n_bytes / kLayout.n_blocks;
     const uint8_t* p = super + block * kShare + kPrefetchBytes;
     LIMPID_UNROLL
-    for (int i = 0; i < kShare; i += 64) prefetch(p + i);
+    for (int i = 0; i < kShare; i += 64) __builtin_prefetch(p + i);
   }
 
   // y[first_token + t][first_row ..] for one row group and kTokens slots; n_tokens of them are

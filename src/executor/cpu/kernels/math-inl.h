@@ -31,10 +31,6 @@ LIMPID_INLINE F32x16 exp(F32x16 x) {
              float_of_bits(shift_left<23>(add(second, bias))));
 }
 
-LIMPID_INLINE F32x16 negate(F32x16 x) {
-  return float_of_bits(add(bits_of(x), broadcast_i32(INT32_MIN)));
-}
-
 // x / (1 + e^-x)
 LIMPID_INLINE F32x16 silu(F32x16 x) { return div(x, add(broadcast(1.0F), exp(negate(x)))); }
 

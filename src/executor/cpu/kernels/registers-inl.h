@@ -1,0 +1,206 @@
+// What one native register can do. A register is a vector of GCC and Clang, whose operators
+// (+, <<, <, ?:) become the CPU's instructions; what has no operator is a function here, with a
+// body for each instruction set. Used through lanes-inl.h.
+//
+// The bodies without intrinsics serve the set `scalar`. They define what the others compute.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__AVX2__)
+#if defined(__GNUC__) && !defined(__clang__)  // GCC 12 warns of its own "undefined" registers
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#elif LIMPID_ISA_neon
+#include <arm_neon.h>
+#endif
+
+#define LIMPID_INLINE inline __attribute__((always_inline))
+
+namespace limpid::LIMPID_ISA {
+
+// Numbers of 32 bits in a register.
+#if defined(__AVX512F__)
+inline constexpr int kNative = 16;
+#elif defined(__AVX2__)
+inline constexpr int kNative = 8;
+#else
+inline constexpr int kNative = 4;
+#endif
+
+using NativeF32 = float __attribute__((vector_size(4 * kNative)));
+using NativeI32 = int32_t __attribute__((vector_size(4 * kNative)));
+using NativeU32 = uint32_t __attribute__((vector_size(4 * kNative)));
+using NativeU16 = uint16_t __attribute__((vector_size(2 * kNative)));
+using NativeI8 = int8_t __attribute__((vector_size(kNative)));
+
+// Pointers need no alignment beyond that of their type.
+template <class V>
+LIMPID_INLINE V load_native(const void* p) {
+  V v;
+  __builtin_memcpy(&v, p, sizeof(v));
+  return v;
+}
+template <class V>
+LIMPID_INLINE void store_native(const V& v, void* p) {
+  __builtin_memcpy(p, &v, sizeof(v));
+}
+
+// ---- half precision -----------------------------------------------------------------------------
+
+LIMPID_INLINE float half_to_float(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000U) << 16;
+  const uint32_t magnitude = half & 0x7FFFU;
+  if (magnitude >= 0x7C00U) {  // infinity, or NaN made quiet as the hardware does
+    const uint32_t quiet = magnitude > 0x7C00U ? 0x0040'0000U : 0U;
+    return __builtin_bit_cast(float, sign | 0x7F80'0000U | ((magnitude & 0x3FFU) << 13) | quiet);
+  }
+  // A half with 0x70 less in its exponent, read as f32; the product is exact, also for subnormals.
+  const float scaled = __builtin_bit_cast(float, magnitude << 13) * 0x1p112F;
+  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, scaled) | sign);
+}
+
+LIMPID_INLINE uint16_t float_to_half(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const uint32_t sign = (bits >> 16) & 0x8000U;
+  const uint32_t magnitude = bits & 0x7FFF'FFFFU;
+  uint32_t half = 0;
+  if (magnitude > 0x7F80'0000U) {
+    half = 0x7E00U | ((magnitude >> 13) & 0x3FFU);
+  } else if (magnitude >= 0x4780'0000U) {  // >= 2^16
+    half = 0x7C00U;
+  } else if (magnitude < 0x3880'0000U) {  // < 2^-14: the sum leaves units of 2^-24, rounded to
+                                          // even, in the low bits
+    const float sum = __builtin_bit_cast(float, magnitude) + 0.5F;
+    half = __builtin_bit_cast(uint32_t, sum) - 0x3F00'0000U;
+  } else {
+    const uint32_t odd = (magnitude >> 13) & 1U;
+    half = (magnitude - 0x3800'0000U + 0xFFFU + odd) >> 13;
+  }
+  return static_cast<uint16_t>(sign | half);
+}
+
+// ---- what has no operator -----------------------------------------------------------------------
+
+// fma: a * b + c, rounded once. max, min: a > b ? a : b and a < b ? a : b, so the second operand
+// when either is NaN or both are zeros. to_int, to_halves: to nearest even.
+// to_bytes: of numbers from -128 to 127.
+namespace native {
+
+#if defined(__AVX512F__)
+
+LIMPID_INLINE NativeF32 fma(NativeF32 a, NativeF32 b, NativeF32 c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+LIMPID_INLINE NativeF32 max(NativeF32 a, NativeF32 b) { return _mm512_max_ps(a, b); }
+LIMPID_INLINE NativeF32 min(NativeF32 a, NativeF32 b) { return _mm512_min_ps(a, b); }
+LIMPID_INLINE NativeF32 sqrt(NativeF32 a) { return _mm512_sqrt_ps(a); }
+LIMPID_INLINE NativeI32 to_int(NativeF32 a) { return NativeI32(_mm512_cvtps_epi32(a)); }
+LIMPID_INLINE NativeF32 from_halves(NativeU16 a) { return _mm512_cvtph_ps(__m256i(a)); }
+LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
+  return NativeU16(_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+LIMPID_INLINE NativeI8 to_bytes(NativeI32 a) { return __builtin_convertvector(a, NativeI8); }
+
+#elif defined(__AVX2__)
+
+LIMPID_INLINE NativeF32 fma(NativeF32 a, NativeF32 b, NativeF32 c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+LIMPID_INLINE NativeF32 max(NativeF32 a, NativeF32 b) { return _mm256_max_ps(a, b); }
+LIMPID_INLINE NativeF32 min(NativeF32 a, NativeF32 b) { return _mm256_min_ps(a, b); }
+LIMPID_INLINE NativeF32 sqrt(NativeF32 a) { return _mm256_sqrt_ps(a); }
+LIMPID_INLINE NativeI32 to_int(NativeF32 a) { return NativeI32(_mm256_cvtps_epi32(a)); }
+LIMPID_INLINE NativeF32 from_halves(NativeU16 a) { return _mm256_cvtph_ps(__m128i(a)); }
+LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
+  return NativeU16(_mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+LIMPID_INLINE NativeI8
+to_bytes(NativeI32 a) {  // GCC 12 takes the lanes one by one for a conversion
+  const __m128i words =
+      _mm_packs_epi32(_mm256_castsi256_si128(__m256i(a)), _mm256_extracti128_si256(__m256i(a), 1));
+  return __builtin_bit_cast(NativeI8, _mm_cvtsi128_si64(_mm_packs_epi16(words, words)));
+}
+
+#else
+
+LIMPID_INLINE NativeI8 to_bytes(NativeI32 a) { return __builtin_convertvector(a, NativeI8); }
+LIMPID_INLINE NativeF32 max(NativeF32 a, NativeF32 b) { return a > b ? a : b; }
+LIMPID_INLINE NativeF32 min(NativeF32 a, NativeF32 b) { return a < b ? a : b; }
+#if LIMPID_ISA_neon
+LIMPID_INLINE NativeF32 fma(NativeF32 a, NativeF32 b, NativeF32 c) { return vfmaq_f32(c, a, b); }
+LIMPID_INLINE NativeF32 sqrt(NativeF32 a) { return vsqrtq_f32(a); }
+LIMPID_INLINE NativeI32 to_int(NativeF32 a) { return vcvtnq_s32_f32(a); }
+LIMPID_INLINE NativeF32 from_halves(NativeU16 a) { return vcvt_f32_f16(float16x4_t(a)); }
+LIMPID_INLINE NativeU16 to_halves(NativeF32 a) { return NativeU16(vcvt_f16_f32(a)); }
+#else
+LIMPID_INLINE NativeF32 fma(NativeF32 a, NativeF32 b, NativeF32 c) {
+  for (int i = 0; i < kNative; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
+}
+LIMPID_INLINE NativeF32 sqrt(NativeF32 a) {
+  for (int i = 0; i < kNative; ++i) a[i] = __builtin_sqrtf(a[i]);
+  return a;
+}
+LIMPID_INLINE NativeI32 to_int(NativeF32 a) {
+  NativeI32 result{};
+  for (int i = 0; i < kNative; ++i) result[i] = static_cast<int32_t>(__builtin_lrintf(a[i]));
+  return result;
+}
+LIMPID_INLINE NativeF32 from_halves(NativeU16 a) {
+  NativeF32 result{};
+  for (int i = 0; i < kNative; ++i) result[i] = half_to_float(a[i]);
+  return result;
+}
+LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
+  NativeU16 result{};
+  for (int i = 0; i < kNative; ++i) result[i] = float_to_half(a[i]);
+  return result;
+}
+#endif
+
+#endif
+
+}  // namespace native
+
+// The first n lanes, none for a negative n; n < 32. Loading fills the other lanes with zeros.
+// Neither touches memory beyond.
+#if defined(__AVX512F__)
+LIMPID_INLINE __mmask16 first_lanes(int64_t n) {
+  return static_cast<__mmask16>(n < 0 ? 0 : (1U << static_cast<unsigned>(n)) - 1);
+}
+LIMPID_INLINE NativeF32 load_first(const float* p, int64_t n) {
+  return _mm512_maskz_loadu_ps(first_lanes(n), p);
+}
+LIMPID_INLINE void store_first(NativeF32 v, float* p, int64_t n) {
+  _mm512_mask_storeu_ps(p, first_lanes(n), v);
+}
+#elif defined(__AVX2__)
+LIMPID_INLINE __m256i first_lanes(int64_t n) {
+  return __m256i(NativeI32{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<int32_t>(n));
+}
+LIMPID_INLINE NativeF32 load_first(const float* p, int64_t n) {
+  return _mm256_maskload_ps(p, first_lanes(n));
+}
+LIMPID_INLINE void store_first(NativeF32 v, float* p, int64_t n) {
+  _mm256_maskstore_ps(p, first_lanes(n), v);
+}
+#else
+LIMPID_INLINE NativeF32 load_first(const float* p, int64_t n) {
+  NativeF32 v{};
+  for (int i = 0; i < n && i < kNative; ++i) v[i] = p[i];
+  return v;
+}
+LIMPID_INLINE void store_first(NativeF32 v, float* p, int64_t n) {
+  for (int i = 0; i < n && i < kNative; ++i) p[i] = v[i];
+}
+#endif
+
+}  // namespace limpid::LIMPID_ISA
