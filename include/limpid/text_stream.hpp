@@ -16,6 +16,8 @@
 
 namespace limpid {
 
+class SessionStream;  // internal
+
 // The work is done as the stream is read: the first piece evaluates the prompt, and each further
 // piece evaluates one or a few tokens. A piece is valid until the next one is read. A stream is
 // open until it has no further piece, throws or is dropped; dropping it early is the same as
@@ -24,8 +26,6 @@ namespace limpid {
 // may only be assigned to or destroyed.
 class TextStream {
  public:
-  class Source;  // internal
-
   // Makes a stream a range of pieces for a range-based for loop.
   class Iterator {
    public:
@@ -51,7 +51,7 @@ class TextStream {
     std::optional<std::string_view> piece_;
   };
 
-  explicit TextStream(std::unique_ptr<Source> source);
+  explicit TextStream(std::unique_ptr<SessionStream> source);
   TextStream(TextStream&&) noexcept;
   TextStream& operator=(TextStream&&) noexcept;
   ~TextStream();
@@ -71,7 +71,7 @@ class TextStream {
   const GenerationResult& so_far() const;
 
  private:
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<SessionStream> source_;
 };
 
 }  // namespace limpid

@@ -164,66 +164,16 @@ struct Chat::State {
     Prompt prompt = prompt_without(turns, n_dropped);
     std::ptrdiff_t most = std::ssize(turns) - 1;
     if (n_dropped >= most || has_room(prompt)) return prompt;
-    prompt = prompt_without(turns, most);
     for (std::ptrdiff_t fewest = n_dropped + 1; fewest < most;) {
       const std::ptrdiff_t middle = fewest + (most - fewest) / 2;
-      Prompt tried = prompt_without(turns, middle);
-      if (has_room(tried)) {
+      if (has_room(prompt_without(turns, middle)))
         most = middle;
-        prompt = std::move(tried);
-      } else {
+      else
         fewest = middle + 1;
-      }
     }
-    return prompt;
+    return prompt_without(turns, most);
   }
 };
-
-namespace {
-
-// A session's stream whose answer becomes a message when the stream ends, for any reason.
-class ReplyStream : public TextStream::Source {
- public:
-  ReplyStream(std::shared_ptr<Chat::State> chat, const Prompt& prompt)
-      : chat_(std::move(chat)),
-        stream_(state_of(chat_->session), prompt, chat_->reply_options(), shorten()) {
-    chat_->answering = &stream_;
-    chat_->n_dropped_messages = prompt.n_dropped_messages;
-  }
-  ReplyStream(const ReplyStream&) = delete;
-  ReplyStream& operator=(const ReplyStream&) = delete;
-  ~ReplyStream() override { end(); }
-
-  std::optional<std::string_view> next() override {
-    try {
-      const auto piece = stream_.next();
-      if (stream_.ended()) end();
-      return piece;
-    } catch (...) {
-      end();
-      throw;
-    }
-  }
-  const GenerationResult& result() const override { return stream_.result(); }
-
- private:
-  ShortenPrompt shorten() {
-    if (chat_->options.overflow == ContextPolicy::kError) return {};
-    return [chat = chat_.get()](int64_t n_sampled) { return chat->shorter_prompt(n_sampled); };
-  }
-  // Adds the answer, once. Chat::clear and Chat::assign reset `answering`; the answer is then
-  // forgotten.
-  void end() {
-    if (chat_->answering != &stream_) return;
-    chat_->answering = nullptr;
-    chat_->messages.push_back({"assistant", stream_.result().text});
-  }
-
-  std::shared_ptr<Chat::State> chat_;
-  SessionStream stream_;
-};
-
-}  // namespace
 
 Chat::Chat(LanguageModel model, const ChatOptions& options)
     : state_(std::make_shared<State>(std::move(model), options)) {}
@@ -241,9 +191,23 @@ TextStream Chat::ask(std::string_view user_text) {
   }
 }
 
+// The answer becomes a message when its stream ends. Chat::clear and Chat::assign stop the stream
+// instead; the answer is then forgotten.
 TextStream Chat::reply() {
   state_->check_idle();
-  return TextStream(std::make_unique<ReplyStream>(state_, state_->prompt()));
+  const Prompt prompt = state_->prompt();
+  ShortenPrompt shorten;
+  if (state_->options.overflow == ContextPolicy::kDropOldestTurns)
+    shorten = [chat = state_](int64_t n_sampled) { return chat->shorter_prompt(n_sampled); };
+  const auto keep_answer = [chat = state_](const GenerationResult& result) {
+    chat->answering = nullptr;
+    chat->messages.push_back({"assistant", result.text});
+  };
+  auto stream = std::make_unique<SessionStream>(state_of(state_->session), prompt,
+                                                state_->reply_options(), shorten, keep_answer);
+  state_->answering = stream.get();
+  state_->n_dropped_messages = prompt.n_dropped_messages;
+  return TextStream(std::move(stream));
 }
 
 void Chat::add(Message message) {

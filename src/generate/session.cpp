@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "generate/continuation.h"
-#include "generate/session_state.h"
 #include "generate/session_stream.h"
 
 namespace limpid {
@@ -21,19 +20,10 @@ Session::State::State(LanguageModel language_model, const SessionOptions& option
 }
 
 Session::State& Session::State::idle() {
-  LIMPID_CHECK(ArgumentError, lent.expired(),
+  LIMPID_CHECK(ArgumentError, !is_lent,
                "[session] a stream of this session is still open: read it to its end or drop it "
                "before the session is used again");
   return *this;
-}
-
-// The lease is an object that only the stream owns. The session keeps a weak pointer to it, so the
-// loan ends when the stream ends or is destroyed, however that happens.
-std::shared_ptr<const void> Session::State::lend() {
-  idle();
-  auto lease = std::make_shared<char>();
-  lent = lease;
-  return lease;
 }
 
 void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_before,

@@ -1,6 +1,7 @@
 #include "generate/session_stream.h"
 
 #include <chrono>
+#include <utility>
 
 namespace limpid {
 namespace {
@@ -23,17 +24,23 @@ class Stopwatch {
 
 }  // namespace
 
-// Borrows the session first, so that no other stream can change it, then checks that the prompt
-// fits.
+// Borrows the session last: a stream that cannot be made has borrowed nothing.
 SessionStream::SessionStream(std::shared_ptr<Session::State> session, Prompt prompt,
-                             const GenerationOptions& options, ShortenPrompt shorten)
+                             const GenerationOptions& options, ShortenPrompt shorten, OnEnd on_end)
     : session_(std::move(session)),
-      lease_(session_->lend()),
       prompt_(std::move(prompt.ids)),
       shorten_(std::move(shorten)),
-      continuation_(session_->engine(), options) {
+      on_end_(std::move(on_end)),
+      continuation_(session_->idle().engine(), options) {
   session_->check_new(prompt_, 0, options.n_predict);
   continuation_.set_prompt(std::ssize(prompt_), prompt.n_dropped_messages);
+  session_->is_lent = true;
+}
+
+void SessionStream::end() {
+  if (!std::exchange(is_open_, false)) return;
+  session_->is_lent = false;
+  if (on_end_) on_end_(result());
 }
 
 // Fewer tokens than asked for means that the work was cancelled in between.
@@ -100,26 +107,27 @@ void SessionStream::advance() {
   }
 }
 
-// However the stream ends, the lease is released, so that the session can be used again.
+// However the stream ends, the session can be used again.
 std::optional<std::string_view> SessionStream::next() {
-  if (ended()) return std::nullopt;
+  if (!is_open_) return std::nullopt;
   try {
     advance();
   } catch (...) {
-    lease_.reset();
+    end();
     throw;
   }
-  if (continuation_.finished()) lease_.reset();
+  if (continuation_.finished()) end();
   if (piece_.empty()) return std::nullopt;
   return piece_;
 }
 
 void SessionStream::stop() {
   continuation_.finish(StopReason::kCancelled);
-  lease_.reset();
+  on_end_ = {};
+  end();
 }
 
-TextStream::TextStream(std::unique_ptr<Source> source) : source_(std::move(source)) {}
+TextStream::TextStream(std::unique_ptr<SessionStream> source) : source_(std::move(source)) {}
 TextStream::TextStream(TextStream&&) noexcept = default;
 TextStream& TextStream::operator=(TextStream&&) noexcept = default;
 TextStream::~TextStream() = default;

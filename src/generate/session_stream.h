@@ -1,23 +1,59 @@
-// Streams of text: the interface behind TextStream, and the stream that a Session feeds.
+// The state behind a Session, and the stream of text that it feeds: what a TextStream reads from.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "generate/continuation.h"
-#include "generate/session_state.h"
-#include "limpid/text_stream.hpp"
+#include "generate/engine.h"
+#include "limpid/session.hpp"
+#include "model/kv_cache.h"
 
 namespace limpid {
 
-// What a TextStream reads from.
-class TextStream::Source {
- public:
-  virtual ~Source() = default;
-  virtual std::optional<std::string_view> next() = 0;
-  virtual const GenerationResult& result() const = 0;
+// One sequence: its tokens, its part of a KV cache, and the logits after the last token. The
+// methods do what those of Session document. Session calls them through idle(); an open stream,
+// which has borrowed the session, calls them directly.
+struct Session::State {
+  State(LanguageModel language_model, const SessionOptions& options);
+
+  using LookAtLogits = std::function<void(int64_t position, std::span<const float> logits)>;
+
+  int64_t append(std::span<const TokenId> new_tokens, const CancelToken* cancel,
+                 const LookAtLogits& look = {});
+  int64_t assign(std::span<const TokenId> wanted, const CancelToken* cancel);
+  void truncate(int64_t n);
+  int64_t shift(int64_t n_keep);
+  void evaluate_pending();
+
+  // This state. Throws ArgumentError while a stream is open.
+  State& idle();
+
+  Engine& engine() { return *engine_of(model); }
+  // Throws ArgumentError for ids outside the vocabulary, and ContextOverflowError when `new_tokens`
+  // do not fit after `n_before` others. The context that the error recommends has room for
+  // n_predict (as in GenerationOptions) more.
+  void check_new(std::span<const TokenId> new_tokens, int64_t n_before,
+                 int64_t n_predict = 0) const;
+  // Evaluates `chunk` in one step of the model, and copies the logits of `outputs` to `out`.
+  void step(std::span<const TokenId> chunk, StepItem::Outputs outputs, std::vector<float>& out);
+
+  LanguageModel model;
+  int64_t n_ctx = 0;
+  std::unique_ptr<KvCache> cache;
+  SequenceId sequence = 0;
+  std::vector<TokenId> tokens;
+  // The last token of an answer. It follows `tokens`, and is evaluated only when another token is
+  // to follow it: an answer that ends saves one step.
+  std::optional<TokenId> pending;
+  std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
+  bool is_lent = false;       // to a stream that is open
 };
+
+// The state that a session shares with its streams.
+const std::shared_ptr<Session::State>& state_of(const Session& session);
 
 // The tokens to start from.
 struct Prompt {
@@ -31,20 +67,24 @@ using ShortenPrompt = std::function<std::optional<Prompt>(int64_t n_sampled)>;
 
 // Drives a Continuation with the logits of a Session. Work is done in next(): the first call
 // evaluates the prompt, and each call evaluates tokens until some text is ready.
-class SessionStream : public TextStream::Source {
+class SessionStream {
  public:
+  // Called once, when the stream has ended: there is no more text, it threw, or it is destroyed.
+  using OnEnd = std::function<void(const GenerationResult& result)>;
+
   // Replaces the session's tokens by `prompt` at the first next(); with an empty prompt, continues
   // the tokens that are there. Throws ArgumentError when the session has an open stream,
   // ContextOverflowError when the prompt does not fit.
   SessionStream(std::shared_ptr<Session::State> session, Prompt prompt,
-                const GenerationOptions& options, ShortenPrompt shorten = {});
+                const GenerationOptions& options, ShortenPrompt shorten = {}, OnEnd on_end = {});
+  SessionStream(const SessionStream&) = delete;
+  SessionStream& operator=(const SessionStream&) = delete;
+  ~SessionStream() { end(); }
 
-  std::optional<std::string_view> next() override;
-  // True when next() will give nothing more.
-  bool ended() const { return lease_ == nullptr; }
-  // Ends the stream as a CancelToken does.
+  std::optional<std::string_view> next();
+  // Ends the stream as a CancelToken does, and calls nobody.
   void stop();
-  const GenerationResult& result() const override { return continuation_.result(); }
+  const GenerationResult& result() const { return continuation_.result(); }
 
  private:
   void advance();
@@ -56,13 +96,16 @@ class SessionStream : public TextStream::Source {
   // Called before one more token is evaluated. When the context is full: takes a shorter prompt,
   // shifts the context, or ends.
   void make_room();
+  // Gives the session back.
+  void end();
 
   std::shared_ptr<Session::State> session_;
-  std::shared_ptr<const void> lease_;  // holds the session; null when the stream has ended
   std::vector<TokenId> prompt_;
   ShortenPrompt shorten_;
+  OnEnd on_end_;
   Continuation continuation_;
   bool begun_ = false;
+  bool is_open_ = true;
   std::string piece_;
 };
 
