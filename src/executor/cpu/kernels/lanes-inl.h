@@ -85,9 +85,8 @@ LIMPID_INLINE F32x16 load_f16(const uint16_t* p) {
       [p](int at) { return native::from_halves(load_native<NativeU16>(p + at)); });
 }
 LIMPID_INLINE F32x16 load_bf16(const uint16_t* p) {
-  return make_lanes<F32x16>([p](int at) {
-    return NativeF32(__builtin_convertvector(load_native<NativeU16>(p + at), NativeU32) << 16);
-  });
+  return make_lanes<F32x16>(
+      [p](int at) { return native::from_bfloats(load_native<NativeU16>(p + at)); });
 }
 LIMPID_INLINE void store(F32x16 v, float* p) {
   take_lanes(v, [p](NativeF32 part, int at) { store_native(part, p + at); });

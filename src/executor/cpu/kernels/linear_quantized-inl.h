@@ -136,7 +136,8 @@ struct BlockKernel {
   static constexpr bool kHalvesHaveScales = kLayout.scale_cols == kHalfBlock;
 
   static LIMPID_INLINE Floats add_minimum(Floats minimum, float x_sum, Floats acc) {
-    return native::fma(kLayout.scales_are_f16 ? minimum : -minimum, set_floats(x_sum), acc);
+    return kLayout.scales_are_f16 ? native::fma(minimum, set_floats(x_sum), acc)
+                                  : native::fused_minus(minimum, set_floats(x_sum), acc);
   }
 
   // acc[t] += half `half` of a block for kTokens tokens: four K groups, whose codes are `groups` or
