@@ -33,48 +33,26 @@ void take_fifth_bits(const uint8_t (&qh)[4], uint8_t* codes, int first_code) {
   }
 }
 
-void take_block(const BlockQ4_0& block, int i, BlockCodes& out) {
-  out.scale[i] = load_u16(block.d);
-  take_nibbles(block.qs, out.codes + i * kBlock);
+// The codes of a block of 32.
+template <class Block>
+void take_codes(const Block& block, uint8_t* codes) {
+  take_nibbles(block.qs, codes);
+  // Without a minimum the code is q - 16, as (q + 112) - 128.
+  if constexpr (requires { block.qh; })
+    take_fifth_bits(
+        block.qh, codes, requires { block.m; } ? 0 : 112);
 }
 
-void take_block(const BlockQ4_1& block, int i, BlockCodes& out) {
-  out.scale[i] = load_u16(block.d);
-  out.minimum[i] = load_u16(block.m);
-  take_nibbles(block.qs, out.codes + i * kBlock);
+void take_codes(const BlockQ8_0& block, uint8_t* codes) {
+  for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(block.qs[k] + 128);
 }
 
-// q - 16 as (q + 112) - 128.
-void take_block(const BlockQ5_0& block, int i, BlockCodes& out) {
-  out.scale[i] = load_u16(block.d);
-  take_nibbles(block.qs, out.codes + i * kBlock);
-  take_fifth_bits(block.qh, out.codes + i * kBlock, 112);
-}
-
-void take_block(const BlockQ5_1& block, int i, BlockCodes& out) {
-  out.scale[i] = load_u16(block.d);
-  out.minimum[i] = load_u16(block.m);
-  take_nibbles(block.qs, out.codes + i * kBlock);
-  take_fifth_bits(block.qh, out.codes + i * kBlock, 0);
-}
-
-void take_block(const BlockQ8_0& block, int i, BlockCodes& out) {
-  out.scale[i] = load_u16(block.d);
-  for (int k = 0; k < kBlock; ++k) {
-    out.codes[i * kBlock + k] = static_cast<uint8_t>(block.qs[k] + 128);
-  }
-}
-
-void take_block(const BlockIQ4_NL& block, int i, BlockCodes& out) {
-  out.scale[i] = load_u16(block.d);
-  uint8_t* codes = out.codes + i * kBlock;
+void take_codes(const BlockIQ4_NL& block, uint8_t* codes) {
   take_nibbles(block.qs, codes);
   for (int k = 0; k < kBlock; ++k) codes[k] = static_cast<uint8_t>(kIq4Levels[codes[k]] + 128);
 }
 
-void take_block(const BlockQ2_K& block, int, BlockCodes& out) {
-  out.scale[0] = load_u16(block.d);
-  out.minimum[0] = load_u16(block.dmin);
+void take_super_block(const BlockQ2_K& block, BlockCodes& out) {
   for (int group = 0; group < 16; ++group) {
     out.int_scale[group] = block.scales[group] & 0x0f;
     out.int_minimum[group] = block.scales[group] >> 4;
@@ -85,8 +63,7 @@ void take_block(const BlockQ2_K& block, int, BlockCodes& out) {
 }
 
 // q - 4 as (q + 28) - 32.
-void take_block(const BlockQ3_K& block, int, BlockCodes& out) {
-  out.scale[0] = load_u16(block.d);
+void take_super_block(const BlockQ3_K& block, BlockCodes& out) {
   const auto scales = unpack_q3_scales(block.scales);
   for (int group = 0; group < 16; ++group) {
     out.int_scale[group] = static_cast<uint8_t>(scales[group]);
@@ -106,9 +83,7 @@ void take_group_scales(const uint8_t (&packed)[12], BlockCodes& out) {
   std::memcpy(out.int_minimum, groups.minimum, 8);
 }
 
-void take_block(const BlockQ4_K& block, int, BlockCodes& out) {
-  out.scale[0] = load_u16(block.d);
-  out.minimum[0] = load_u16(block.dmin);
+void take_super_block(const BlockQ4_K& block, BlockCodes& out) {
   take_group_scales(block.scales, out);
   for (int pair = 0; pair < 4; ++pair) {
     for (int k = 0; k < 32; ++k) {
@@ -119,9 +94,7 @@ void take_block(const BlockQ4_K& block, int, BlockCodes& out) {
   }
 }
 
-void take_block(const BlockQ5_K& block, int, BlockCodes& out) {
-  out.scale[0] = load_u16(block.d);
-  out.minimum[0] = load_u16(block.dmin);
+void take_super_block(const BlockQ5_K& block, BlockCodes& out) {
   take_group_scales(block.scales, out);
   for (int group = 0; group < 8; ++group) {
     const uint8_t* qs = block.qs + group / 2 * 32;
@@ -132,8 +105,7 @@ void take_block(const BlockQ5_K& block, int, BlockCodes& out) {
   }
 }
 
-void take_block(const BlockQ6_K& block, int, BlockCodes& out) {
-  out.scale[0] = load_u16(block.d);
+void take_super_block(const BlockQ6_K& block, BlockCodes& out) {
   std::memcpy(out.int_scale, block.scales, 16);
   for (int quarter = 0; quarter < 8; ++quarter) {  // 32 columns each
     const uint8_t* ql = block.ql + quarter / 4 * 64 + quarter % 2 * 32;
@@ -147,8 +119,7 @@ void take_block(const BlockQ6_K& block, int, BlockCodes& out) {
   }
 }
 
-void take_block(const BlockIQ4_XS& block, int, BlockCodes& out) {
-  out.scale[0] = load_u16(block.d);
+void take_super_block(const BlockIQ4_XS& block, BlockCodes& out) {
   const uint16_t scales_h = load_u16(block.scales_h);
   for (int group = 0; group < 8; ++group) {
     const int low = (block.scales_l[group / 2] >> (4 * (group % 2))) & 0x0f;
@@ -169,7 +140,13 @@ BlockCodes take_blocks(const std::byte* source, int64_t n_cols) {
   for (int i = 0; i < n_cols / block_cols; ++i) {
     Block block;
     std::memcpy(&block, source + i * sizeof(Block), sizeof(Block));
-    take_block(block, i, out);
+    out.scale[i] = load_u16(block.d);
+    if constexpr (requires { block.m; }) out.minimum[i] = load_u16(block.m);
+    if constexpr (requires { block.dmin; }) out.minimum[i] = load_u16(block.dmin);
+    if constexpr (requires { take_super_block(block, out); })
+      take_super_block(block, out);
+    else
+      take_codes(block, out.codes + i * kBlock);
   }
   return out;
 }

@@ -79,6 +79,9 @@ class CpuExecutor final : public Executor {
     pool_.for_ranges(n_rows, std::max<int64_t>(1, kElementsPerThread / cols),
                      [&](int64_t begin, int64_t end, int /*thread*/) { body(begin, end); });
   }
+  // An activation of the shape of x: body(i, n, y) computes n elements from element i on, to y.
+  template <class Body>
+  Activation elementwise(const Activation& x, Body body);
   static bool all_within(std::span<const int32_t> ids, int64_t n);  // 0 <= id < n
   const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
   Activation look_up(const Weight& table, std::span<const int32_t> ids, std::string_view op);

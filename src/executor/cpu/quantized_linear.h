@@ -102,27 +102,19 @@ static constexpr PackedLayout make_packed_layout(CodeKind kind, int zero, bool s
 }
 
 static constexpr PackedLayout packed_layout(PackedFormat format) {
-  switch (format) {
-    case PackedFormat::kQ4_0:
-      return make_packed_layout(CodeKind::kNibble, 8, true, 32, false);
-    case PackedFormat::kQ4_1:
-      return make_packed_layout(CodeKind::kNibble, 0, true, 32, true);
-    case PackedFormat::kQ4_K:
-      return make_packed_layout(CodeKind::kNibble, 0, false, 32, true);
-    case PackedFormat::kQ2_K:
-      return make_packed_layout(CodeKind::kNibble, 0, false, 16, true);
-    case PackedFormat::kQ8_0:
-      return make_packed_layout(CodeKind::kByte, 128, true, 32, false);
-    case PackedFormat::kQ5_1:
-      return make_packed_layout(CodeKind::kByte, 0, true, 32, true);
-    case PackedFormat::kQ5_K:
-      return make_packed_layout(CodeKind::kByte, 0, false, 32, true);
-    case PackedFormat::kIQ4_XS:
-      return make_packed_layout(CodeKind::kByte, 128, false, 32, false);
-    case PackedFormat::kQ6_K:
-      return make_packed_layout(CodeKind::kNibbleAndPair, 32, false, 16, false);
-  }
-  return PackedLayout{};
+  constexpr PackedLayout kLayouts[] = {
+      // in the order of PackedFormat
+      make_packed_layout(CodeKind::kNibble, 8, true, 32, false),
+      make_packed_layout(CodeKind::kNibble, 0, true, 32, true),
+      make_packed_layout(CodeKind::kNibble, 0, false, 32, true),
+      make_packed_layout(CodeKind::kNibble, 0, false, 16, true),
+      make_packed_layout(CodeKind::kByte, 128, true, 32, false),
+      make_packed_layout(CodeKind::kByte, 0, true, 32, true),
+      make_packed_layout(CodeKind::kByte, 0, false, 32, true),
+      make_packed_layout(CodeKind::kByte, 128, false, 32, false),
+      make_packed_layout(CodeKind::kNibbleAndPair, 32, false, 16, false),
+  };
+  return kLayouts[static_cast<int>(format)];
 }
 
 // Bytes of one row group of `cols` columns.

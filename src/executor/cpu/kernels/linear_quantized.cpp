@@ -7,26 +7,13 @@ template <PackedFormat kFormat>
 void linear_packed(const LinearTask& task);
 
 void linear_quantized(const LinearTask& task) {
-  switch (task.format) {
-    case PackedFormat::kQ4_0:
-      return linear_packed<PackedFormat::kQ4_0>(task);
-    case PackedFormat::kQ4_1:
-      return linear_packed<PackedFormat::kQ4_1>(task);
-    case PackedFormat::kQ4_K:
-      return linear_packed<PackedFormat::kQ4_K>(task);
-    case PackedFormat::kQ2_K:
-      return linear_packed<PackedFormat::kQ2_K>(task);
-    case PackedFormat::kQ8_0:
-      return linear_packed<PackedFormat::kQ8_0>(task);
-    case PackedFormat::kQ5_1:
-      return linear_packed<PackedFormat::kQ5_1>(task);
-    case PackedFormat::kQ5_K:
-      return linear_packed<PackedFormat::kQ5_K>(task);
-    case PackedFormat::kIQ4_XS:
-      return linear_packed<PackedFormat::kIQ4_XS>(task);
-    case PackedFormat::kQ6_K:
-      return linear_packed<PackedFormat::kQ6_K>(task);
-  }
+  using enum PackedFormat;
+  static constexpr void (*kLinear[])(const LinearTask&) = {
+      // in the order of PackedFormat
+      linear_packed<kQ4_0>, linear_packed<kQ4_1>,   linear_packed<kQ4_K>,
+      linear_packed<kQ2_K>, linear_packed<kQ8_0>,   linear_packed<kQ5_1>,
+      linear_packed<kQ5_K>, linear_packed<kIQ4_XS>, linear_packed<kQ6_K>};
+  kLinear[static_cast<int>(task.format)](task);
 }
 
 }  // namespace limpid::LIMPID_ISA
