@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "executor/executors.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -58,6 +59,12 @@ void StepInputs::clear() {
   for (auto* list :
        {&token_ids, &positions, &sequences, &output_rows, &block_table, &block_table_begin})
     list->clear();
+}
+
+std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options) {
+  if (name == "cpu") return make_cpu_executor(options);
+  if (name == "reference") return make_reference_executor(options);
+  throw ArgumentError(fmt::format("no executor is called `{}`; there are cpu and reference", name));
 }
 
 }  // namespace limpid

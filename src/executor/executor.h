@@ -16,7 +16,7 @@
 //   A call that throws leaves the executor usable.
 // - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them the
 //   result of a head. An executor that keeps copies of activations (insight/tap_executor.h,
-//   quantize/input_recorder.h) needs more: its ops may throw ResourceError, which ends the step.
+//   quantize/input_means.h) needs more: its ops may throw ResourceError, which ends the step.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,52 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "executor/activation.h"
 #include "executor/unary_kind.h"
 #include "tensor/row_order.h"
 #include "tensor/tensor.h"
 
 namespace limpid {
+
+// ---- activations --------------------------------------------------------------------------------
+
+class Executor;
+
+// A tensor inside a forward pass: [rows, cols] f32, in memory that only its executor can read.
+// Move-only handle. When it dies the executor may use its memory again, so the decoder just lets
+// names go out of scope; an executor that must keep everything (a tape) ignores the release.
+class Activation {
+ public:
+  Activation() = default;
+  Activation(Executor* executor, int32_t id, int64_t rows, int64_t cols)
+      : executor_(executor), id_(id), rows_(rows), cols_(cols) {}
+  Activation(Activation&& other) noexcept
+      : executor_(std::exchange(other.executor_, nullptr)),
+        id_(other.id_),
+        rows_(other.rows_),
+        cols_(other.cols_) {}
+  Activation& operator=(Activation&& other) noexcept {
+    std::swap(executor_, other.executor_);
+    std::swap(id_, other.id_);
+    std::swap(rows_, other.rows_);
+    std::swap(cols_, other.cols_);
+    return *this;
+  }
+  ~Activation();  // calls Executor::release
+
+  int32_t id() const { return id_; }
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  explicit operator bool() const { return executor_ != nullptr; }
+
+ private:
+  Executor* executor_ = nullptr;
+  int32_t id_ = -1;
+  int64_t rows_ = 0;
+  int64_t cols_ = 0;
+};
 
 // ---- weights ------------------------------------------------------------------------------------
 
@@ -220,5 +258,17 @@ class Executor {
 inline Activation::~Activation() {
   if (executor_ != nullptr) executor_->release(id_);
 }
+
+// Begins a step, and ends it even when an op throws.
+class ExecutorStep {
+ public:
+  explicit ExecutorStep(Executor& executor) : executor_(executor) { executor_.begin_step(); }
+  ExecutorStep(const ExecutorStep&) = delete;
+  ExecutorStep& operator=(const ExecutorStep&) = delete;
+  ~ExecutorStep() { executor_.end_step(); }
+
+ private:
+  Executor& executor_;
+};
 
 }  // namespace limpid

@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include "base/check.h"
-#include "executor/executor_step.h"
 #include "model/registry.h"
 
 namespace limpid {

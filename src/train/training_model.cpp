@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "executor/executor_step.h"
+#include "executor/executor.h"
 #include "model/registry.h"
 
 namespace limpid {

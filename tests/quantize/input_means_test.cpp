@@ -12,7 +12,6 @@
 #include "model/model.h"
 #include "model/run_model.h"
 #include "model/tiny_checkpoint.h"
-#include "quantize/input_recorder.h"
 #include "quantize/tensor_stream.h"
 #include "tensor/codec.h"
 

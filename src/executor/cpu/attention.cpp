@@ -24,6 +24,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "executor/cpu/cpu_executor.h"
 
 namespace limpid {
@@ -49,7 +50,27 @@ void clear_state(const AttentionState& state, int64_t n_queries, int64_t head_di
   std::fill_n(state.accumulator, n_queries * padded_head_dim(head_dim), 0.0F);
 }
 
+uint64_t block_bytes(DType dtype, int64_t head_dim) {
+  LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,
+               "a KV cache holds f32 or f16, not {}", dtype_info(dtype).name);
+  return tensor_bytes(dtype, Shape{kKvBlock, head_dim});
+}
+
+uint64_t storage_bytes(const KvLayout& layout, uint64_t bytes_of_block) {
+  const Shape blocks{layout.n_blocks, layout.n_layers, layout.n_kv_heads};
+  const auto n_bytes = checked_mul(static_cast<uint64_t>(blocks.n_elements()), bytes_of_block);
+  LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[kv] {} blocks of {} bytes are too large",
+               blocks.to_string(), bytes_of_block);
+  return *n_bytes;
+}
+
 }  // namespace
+
+CpuKvStorage::CpuKvStorage(const KvLayout& layout)
+    : KvStorage(layout),
+      k_bytes_(block_bytes(layout.k_dtype, layout.head_dim)),
+      v_bytes_(block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim))),
+      memory_(storage_bytes(layout, k_bytes_ + v_bytes_)) {}
 
 std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
   auto storage = std::make_unique<CpuKvStorage>(layout);
@@ -149,6 +170,14 @@ struct CpuExecutor::AttentionCall {
     }
     return view;
   }
+
+  // Writes the results of queries that have seen all of their blocks.
+  void finish(const Kernels& kernels, const Queries& queries, const AttentionState& state) const {
+    for (int64_t i = 0; i < queries.n; ++i) {
+      kernels.finish_attention(state.accumulator + i * padded_head_dim(shape.head_dim),
+                               state.sum[i], shape.head_dim, queries.out[static_cast<size_t>(i)]);
+    }
+  }
 };
 
 void CpuExecutor::append(const AttentionCall& call, const float* k, const float* v) {
@@ -184,10 +213,7 @@ void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thre
     kernels_.attend_block(tile, b, call.block(queries, b, queries.n_blocks()), partial);
     kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
   }
-  for (int64_t i = 0; i < queries.n; ++i) {
-    kernels_.finish_attention(state.accumulator + i * padded_head_dim(head_dim), state.sum[i],
-                              head_dim, queries.out[static_cast<size_t>(i)]);
-  }
+  call.finish(kernels_, queries, state);
 }
 
 void CpuExecutor::attend_split(const AttentionCall& call) {
@@ -226,11 +252,7 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
           kernels_.merge_partial(state, state_at(memory, queries.n), queries.first_to_see(b),
                                  queries.n, head_dim);
         }
-        if (wave + kBlocksPerWave < n_blocks) continue;
-        for (int64_t i = 0; i < queries.n; ++i) {
-          kernels_.finish_attention(state.accumulator + i * padded_head_dim(head_dim), state.sum[i],
-                                    head_dim, queries.out[static_cast<size_t>(i)]);
-        }
+        if (wave + kBlocksPerWave >= n_blocks) call.finish(kernels_, queries, state);
       }
     });
   }
