@@ -73,28 +73,15 @@ bool names_a_file(const Option& option) {
   return std::ranges::find(kPlaces, placeholder(option)) != std::end(kPlaces);
 }
 
-// Words, each with its help, that begin as the last word on the command line does.
-class Suggestions {
- public:
-  explicit Suggestions(std::string_view begun) : begun_(begun) {}
+// A word with its help, if it begins as the last word on the command line does.
+void offer(std::string_view begun, std::string_view word, std::string_view help = {}) {
+  if (word.starts_with(begun)) write_out(fmt::format("{}\t{}\n", word, help));
+}
 
-  void add(std::string_view word, std::string_view help = {}) {
-    if (word.starts_with(begun_)) write_out(fmt::format("{}\t{}\n", word, help));
-  }
-  // The values of an option or of a position.
-  void add_values(const Option& option) {
-    for (const std::string& value : likely_values(option)) add(value);
-    if (names_a_file(option)) write_out(":files\n");
-  }
-  // The names of an option. The first clause of its help: a menu has room for no more.
-  void add_names(const Option& option) {
-    const std::string& help = option.get_description();
-    for (const std::string& name : spellings(option)) add(name, help.substr(0, help.find("; ")));
-  }
-
- private:
-  std::string_view begun_;
-};
+// The values of an option or of a position.
+void offer_values(std::string_view begun, const Option& option) {
+  for (const std::string& value : likely_values(option)) offer(begun, value);
+}
 
 Run declare_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
@@ -115,28 +102,31 @@ Run declare_completion(CLI::App& app) {
 // else.
 void print_suggestions(const Arguments& words) {
   const std::string current = words.empty() ? "" : words.back();
-  Suggestions suggestions(current);
   if (words.size() <= 1 || (words.size() == 2 && words[0] == "help")) {
-    for (const Command& command : commands()) suggestions.add(command.name, command.summary);
-    for (const char* word : {"help", "--help", "--version"}) suggestions.add(word);
+    for (const Command& command : commands()) offer(current, command.name, command.summary);
+    for (const char* word : {"help", "--help", "--version"}) offer(current, word);
     return;
   }
   const auto command = std::ranges::find(commands(), words[0], &Command::name);
   if (command == commands().end()) return;
   const DeclaredCommand declared(*command);
   const Option* before = find_option(*declared.app, words[words.size() - 2]);
-  if (before != nullptr && !spellings(*before).empty() && !placeholder(*before).empty())
-    return suggestions.add_values(*before);
-  if (current.starts_with('-')) {
-    for (const char* name : {"-h", "--help"}) suggestions.add(name, "options and examples");
-    for (const Option* option : options_of(declared)) suggestions.add_names(*option);
-    return;
+  if (before != nullptr && !spellings(*before).empty() && !placeholder(*before).empty()) {
+    offer_values(current, *before);
+    if (names_a_file(*before)) write_out(":files\n");
+  } else if (current.starts_with('-')) {
+    for (const char* name : {"-h", "--help"}) offer(current, name, "options and examples");
+    for (const Option* option : options_of(declared)) {
+      const std::string& help = option->get_description();  // a menu has room for its first clause
+      for (const std::string& name : spellings(*option))
+        offer(current, name, help.substr(0, help.find("; ")));
+    }
+  } else {
+    for (const Option* option : options_of(declared)) {
+      if (spellings(*option).empty()) offer_values(current, *option);
+    }
+    write_out(":files\n");
   }
-  for (const Option* option : options_of(declared)) {
-    if (!spellings(*option).empty()) continue;
-    for (const std::string& value : likely_values(*option)) suggestions.add(value);
-  }
-  write_out(":files\n");
 }
 
 Command completion_command() {

@@ -35,7 +35,9 @@ constexpr long kPartialContent = 206;
 constexpr long kRangeNotSatisfiable = 416;
 
 using Easy = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
-using HeaderList = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+// Gets the bytes of the answer, unless the answer is an error page.
+using Take = std::function<void(std::string_view part, long status)>;
 
 struct Outcome {
   CURLcode code;
@@ -43,101 +45,83 @@ struct Outcome {
   bool stopped = false;
 };
 
-// One GET. `take` gets the bytes of the answer unless the answer is an error page; `go_on` is asked
-// now and then whether to continue. libcurl is written in C, whose frames no exception may cross,
-// so what a callback throws is kept, ends the transfer, and is thrown again by perform().
-class Transfer {
- public:
-  using Take = std::function<void(std::string_view part, long status)>;
-
-  Transfer(const HttpRequest& request, Take take, std::function<bool()> go_on)
-      : request_(request),
-        take_(std::move(take)),
-        go_on_(std::move(go_on)),
-        easy_(make(), curl_easy_cleanup),
-        headers_(nullptr, curl_slist_free_all) {
-    set(CURLOPT_URL, request.url.c_str());
-    set(CURLOPT_PROTOCOLS_STR, "http,https");
-    set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    set(CURLOPT_FOLLOWLOCATION, 1L);
-    set(CURLOPT_MAXREDIRS, 5L);
-    set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-    set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    set(CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
-    set(CURLOPT_USERAGENT, "limpid/" LIMPID_VERSION);
-    set(CURLOPT_WRITEFUNCTION, on_bytes);
-    set(CURLOPT_WRITEDATA, this);
-    set(CURLOPT_NOPROGRESS, 0L);
-    set(CURLOPT_XFERINFOFUNCTION, on_progress);
-    set(CURLOPT_XFERINFODATA, this);
-    if (request.token.empty()) return;
-    // libcurl does not send it to another host to which a redirect leads.
-    headers_.reset(curl_slist_append(nullptr, ("Authorization: Bearer " + request.token).c_str()));
-    set(CURLOPT_HTTPHEADER, headers_.get());
-  }
-
-  // Asks for the bytes from `offset` on. An error that a callback threw names the address.
-  Outcome perform(uint64_t offset = 0) {
-    if (offset > 0) set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(offset));
-    const CURLcode code = curl_easy_perform(easy_.get());
-    try {
-      if (failure_) std::rethrow_exception(failure_);
-    } catch (const ResourceError& error) {
-      throw ResourceError(fmt::format("cannot fetch {}: {}", request_.url, error.what()));
-    }
-    return {code, status(), stopped_};
-  }
-
- private:
-  static CURL* make() {
-    static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-    CURL* easy = ready == CURLE_OK ? curl_easy_init() : nullptr;
-    LIMPID_CHECK(ResourceError, easy != nullptr, "libcurl cannot be set up");
-    return easy;
-  }
-
-  template <typename T>
-  void set(CURLoption option, T value) {
-    curl_easy_setopt(easy_.get(), option, value);
-  }
+// One GET while it runs. libcurl is written in C, whose frames no exception may cross, so what a
+// callback throws is kept, ends the transfer, and is thrown again by get().
+struct Transfer {
+  CURL* easy;
+  const Take& take;
+  const std::function<bool()>& go_on;
+  bool stopped = false;
+  std::exception_ptr failure{};
 
   long status() const {
     long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     return status;
   }
-
-  static size_t on_bytes(const char* bytes, size_t size, size_t count, void* context) noexcept {
-    auto& self = *static_cast<Transfer*>(context);
-    try {
-      const long status = self.status();
-      if (status == kOk || status == kPartialContent) self.take_({bytes, size * count}, status);
-      return size * count;
-    } catch (...) {
-      self.failure_ = std::current_exception();
-      return 0;
-    }
-  }
-
-  static int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
-    auto& self = *static_cast<Transfer*>(context);
-    try {
-      self.stopped_ = !self.go_on_();
-    } catch (...) {
-      self.failure_ = std::current_exception();
-    }
-    return self.stopped_ || self.failure_ ? 1 : 0;
-  }
-
-  const HttpRequest& request_;
-  Take take_;
-  std::function<bool()> go_on_;
-  Easy easy_;
-  HeaderList headers_;
-  bool stopped_ = false;
-  std::exception_ptr failure_;
 };
+
+size_t on_bytes(const char* bytes, size_t size, size_t count, void* context) noexcept {
+  auto& transfer = *static_cast<Transfer*>(context);
+  try {
+    const long status = transfer.status();
+    if (status == kOk || status == kPartialContent) transfer.take({bytes, size * count}, status);
+    return size * count;
+  } catch (...) {
+    transfer.failure = std::current_exception();
+    return 0;
+  }
+}
+
+int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
+  auto& transfer = *static_cast<Transfer*>(context);
+  try {
+    transfer.stopped = !transfer.go_on();
+  } catch (...) {
+    transfer.failure = std::current_exception();
+  }
+  return transfer.stopped || transfer.failure ? 1 : 0;
+}
+
+// Asks for the bytes from `offset` on; `go_on` is asked now and then whether to continue. An error
+// that a callback threw names the address.
+Outcome get(const HttpRequest& request, const Take& take, const std::function<bool()>& go_on,
+            uint64_t offset = 0) {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  const Easy easy(ready == CURLE_OK ? curl_easy_init() : nullptr, curl_easy_cleanup);
+  LIMPID_CHECK(ResourceError, easy != nullptr, "libcurl cannot be set up");
+  Transfer transfer{easy.get(), take, go_on};
+  const auto set = [&](CURLoption option, auto value) {
+    curl_easy_setopt(easy.get(), option, value);
+  };
+  set(CURLOPT_URL, request.url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 1L);
+  set(CURLOPT_MAXREDIRS, 5L);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
+  set(CURLOPT_USERAGENT, "limpid/" LIMPID_VERSION);
+  set(CURLOPT_WRITEFUNCTION, on_bytes);
+  set(CURLOPT_WRITEDATA, &transfer);
+  set(CURLOPT_NOPROGRESS, 0L);
+  set(CURLOPT_XFERINFOFUNCTION, on_progress);
+  set(CURLOPT_XFERINFODATA, &transfer);
+  if (offset > 0) set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(offset));
+  if (!request.token.empty()) {  // libcurl sends it to no other host to which a redirect leads
+    set(CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+    set(CURLOPT_XOAUTH2_BEARER, request.token.c_str());
+  }
+  const CURLcode code = curl_easy_perform(easy.get());
+  try {
+    if (transfer.failure) std::rethrow_exception(transfer.failure);
+  } catch (const ResourceError& error) {
+    throw ResourceError(fmt::format("cannot fetch {}: {}", request.url, error.what()));
+  }
+  return {code, transfer.status(), transfer.stopped};
+}
 
 [[noreturn]] void fail_status(const HttpRequest& request, long status) {
   std::string hint;
@@ -206,7 +190,7 @@ void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take) {
     take(part);
     n_bytes += part.size();
   };
-  const Outcome outcome = Transfer(request, take_bounded, [] { return true; }).perform();
+  const Outcome outcome = get(request, take_bounded, [] { return true; });
   LIMPID_CHECK(ResourceError, outcome.code == CURLE_OK,
                "cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
                request.url, curl_easy_strerror(outcome.code));
@@ -238,8 +222,8 @@ bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_
                    "it is larger than the {} bytes announced", n_bytes);
       file.append(part);
     };
-    const Outcome outcome =
-        Transfer(request, append, [&] { return progress(file.size()); }).perform(before);
+    const Outcome outcome = get(
+        request, append, [&] { return progress(file.size()); }, before);
     if (outcome.stopped) return false;
     // libcurl takes 200 for a fault when it asked for a range: begin without one.
     const bool no_ranges =

@@ -13,8 +13,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -122,32 +123,17 @@ Json plan_to_json(const MemoryPlan& plan) {
           {"available", plan.available}};
 }
 
-// The number in "blk.12.attn_q.weight"; nothing for a tensor outside the layers.
-std::optional<int64_t> layer_of(std::string_view name) {
-  constexpr std::string_view kBlock = "blk.";
-  int64_t layer = 0;
-  if (!name.starts_with(kBlock)) return std::nullopt;
-  const char* digits = name.data() + kBlock.size();
-  const auto [end, error] = std::from_chars(digits, name.data() + name.size(), layer);
-  return error == std::errc() ? std::optional(layer) : std::nullopt;
-}
-
-// The order of the file, but layers by number: files that sort names have layer 10 before layer 2.
-std::vector<std::string> tensors_by_layer(const Checkpoint& checkpoint) {
-  std::vector<std::pair<int64_t, std::string>> keyed;
-  bool seen_layer = false;
+// The tensors in the order of the file, but layers by number: files that sort names have layer 10
+// before layer 2.
+std::multimap<int64_t, std::string> tensors_by_layer(const Checkpoint& checkpoint) {
+  std::multimap<int64_t, std::string> names;
+  int64_t outside = -1;  // of the layers: before the first one, then after the last one
   for (const std::string& name : checkpoint.tensor_order) {
-    if (checkpoint.find(name) == nullptr) continue;
-    const std::optional<int64_t> layer = layer_of(name);
-    seen_layer |= layer.has_value();
-    keyed.emplace_back(layer        ? *layer
-                       : seen_layer ? std::numeric_limits<int64_t>::max()
-                                    : -1,
-                       name);
+    int64_t layer = 0;
+    const bool has_layer = std::sscanf(name.c_str(), "blk.%" SCNd64, &layer) == 1;
+    if (has_layer) outside = std::numeric_limits<int64_t>::max();
+    if (checkpoint.find(name) != nullptr) names.emplace(has_layer ? layer : outside, name);
   }
-  std::ranges::stable_sort(keyed, {}, &std::pair<int64_t, std::string>::first);
-  std::vector<std::string> names;
-  for (auto& [layer, name] : keyed) names.push_back(std::move(name));
   return names;
 }
 
@@ -197,7 +183,7 @@ Json tensors_to_json(const Checkpoint& checkpoint) {
   const auto in_file =
       has_own_names ? std::map<std::string, std::string>() : names_in_file(checkpoint);
   Json tensors = Json::array();
-  for (const std::string& name : tensors_by_layer(checkpoint)) {
+  for (const auto& [layer, name] : tensors_by_layer(checkpoint)) {
     const TensorView& tensor = *checkpoint.find(name);
     const auto dims = tensor.shape.dims();
     const auto theirs = in_file.find(name);

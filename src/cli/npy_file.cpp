@@ -22,18 +22,9 @@ NpyFile::NpyFile(std::string path, int64_t n_rows, int64_t n_cols) : n_cols_(n_c
   const size_t n_total = (kPreamble + header.size() + 1 + 63) / 64 * 64;
   header.resize(n_total - kPreamble - 1, ' ');
   header += '\n';
-  const auto n_header = static_cast<uint16_t>(header.size());
-  const char preamble[kPreamble] = {'\x93',
-                                    'N',
-                                    'U',
-                                    'M',
-                                    'P',
-                                    'Y',
-                                    1,
-                                    0,
-                                    static_cast<char>(n_header & 0xff),
-                                    static_cast<char>(n_header >> 8)};
-  header_ = std::string(preamble, kPreamble) + header;
+  header_ = std::string("\x93NUMPY\1\0", 8);
+  header_ += {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  header_ += header;
   if (file_) {
     file_->write(header_);
   } else {
