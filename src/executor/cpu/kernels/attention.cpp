@@ -18,15 +18,6 @@ constexpr int kBlock = 64;
 constexpr int kBlockVectors = kBlock / kLanes;
 constexpr int64_t kFewQueries = 8;  // up to so many queries wait for memory, not for arithmetic
 
-struct F32Storage {
-  using Element = float;
-  static LIMPID_INLINE F32x16 load(const float* p) { return LIMPID_ISA::load(p); }
-};
-struct F16Storage {
-  using Element = uint16_t;
-  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_f16(p); }
-};
-
 // Queries x vectors whose accumulators fit the registers.
 #if LIMPID_ISA_scalar
 constexpr int kQueries = 1, kVectors = 1;
@@ -163,9 +154,9 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
   const int64_t n = tile.n_queries - first;
   const int64_t n_vectors =
       (visible_in_block(tile, tile.n_queries - 1, block) + kLanes - 1) / kLanes;
-  (tile.k_is_f16 ? product<F16Storage> : product<F32Storage>)(tile.q + first, n, tile.head_dim,
-                                                              kv.k, kBlock, kv.v, n_vectors, scores,
-                                                              kBlock);
+  (tile.k_is_f16 ? product<StoredF16> : product<StoredF32>)(tile.q + first, n, tile.head_dim, kv.k,
+                                                            kBlock, kv.v, n_vectors, scores,
+                                                            kBlock);
   const float* rows[kAttentionQueries];
   for (int64_t i = first; i < tile.n_queries; ++i) {
     float* row = tile.scratch + i * kBlock;
@@ -178,10 +169,9 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
     const int64_t visible = visible_in_block(tile, i, block);
     int64_t end = i + 1;
     while (end < tile.n_queries && visible_in_block(tile, end, block) == visible) ++end;
-    (tile.v_is_f16 ? product<F16Storage> : product<F32Storage>)(rows + i, end - i, visible, kv.v,
-                                                                padded, kv.next_k, padded / kLanes,
-                                                                partial.accumulator + i * padded,
-                                                                padded);
+    (tile.v_is_f16 ? product<StoredF16>
+                   : product<StoredF32>)(rows + i, end - i, visible, kv.v, padded, kv.next_k,
+                                         padded / kLanes, partial.accumulator + i * padded, padded);
     i = end;
   }
 }

@@ -126,6 +126,29 @@ LIMPID_INLINE void store_f16_partial(F32x16 v, uint16_t* p, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = buffer[i];
 }
 
+// The types in which weights and caches are stored, for kernels that are templates over them.
+struct StoredF32 {
+  using Element = float;
+  static LIMPID_INLINE F32x16 load(const float* p) { return LIMPID_ISA::load(p); }
+  static LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
+    return LIMPID_ISA::load_partial(p, n);
+  }
+};
+struct StoredF16 {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_f16(p); }
+  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
+    return load_f16_partial(p, n);
+  }
+};
+struct StoredBf16 {
+  using Element = uint16_t;
+  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_bf16(p); }
+  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
+    return load_bf16_partial(p, n);
+  }
+};
+
 // Arithmetic of F32x16 and of I32x16.
 template <class V>
 LIMPID_INLINE V add(V a, V b) {

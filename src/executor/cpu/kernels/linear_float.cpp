@@ -20,28 +20,6 @@
 namespace limpid::LIMPID_ISA {
 namespace {
 
-struct F32Weight {
-  using Element = float;
-  static LIMPID_INLINE F32x16 load(const float* p) { return LIMPID_ISA::load(p); }
-  static LIMPID_INLINE F32x16 load_partial(const float* p, int64_t n) {
-    return LIMPID_ISA::load_partial(p, n);
-  }
-};
-struct F16Weight {
-  using Element = uint16_t;
-  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_f16(p); }
-  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
-    return load_f16_partial(p, n);
-  }
-};
-struct Bf16Weight {
-  using Element = uint16_t;
-  static LIMPID_INLINE F32x16 load(const uint16_t* p) { return load_bf16(p); }
-  static LIMPID_INLINE F32x16 load_partial(const uint16_t* p, int64_t n) {
-    return load_bf16_partial(p, n);
-  }
-};
-
 // Accumulators that fit the registers, as rows x tokens. Without registers of many lanes one at a
 // time is as good, and far less code.
 #if LIMPID_ISA_scalar
@@ -303,8 +281,8 @@ void pack_tokens(const float* x, int64_t n_tokens, int64_t cols, int64_t token_b
   }
 }
 
-void linear_f32(const FloatLinearTask& task) { linear<F32Weight>(task); }
-void linear_f16(const FloatLinearTask& task) { linear<F16Weight>(task); }
-void linear_bf16(const FloatLinearTask& task) { linear<Bf16Weight>(task); }
+void linear_f32(const FloatLinearTask& task) { linear<StoredF32>(task); }
+void linear_f16(const FloatLinearTask& task) { linear<StoredF16>(task); }
+void linear_bf16(const FloatLinearTask& task) { linear<StoredBf16>(task); }
 
 }  // namespace limpid::LIMPID_ISA

@@ -267,31 +267,22 @@ struct BlockKernel {
     store_sums(task, group, first_token, n_tokens < kTokens ? n_tokens : kTokens, sums);
   }
 
+  // For at most kTokens slots, of which there are 16, 8, 4, 2 or 1.
+  template <int kTokens>
+  static void group_times_slots(const LinearTask& task, int64_t group, TileCursor x, int64_t slots,
+                                int64_t first_token, int64_t n_tokens) {
+    if constexpr (kTokens > 1) {
+      if (slots < kTokens)
+        return group_times_slots<kTokens / 2>(task, group, x, slots, first_token, n_tokens);
+    }
+    group_times_tokens<kTokens>(task, group, x, first_token, n_tokens);
+  }
+
   static void group_times_tile(const LinearTask& task, int64_t group, TileCursor x,
                                int64_t first_token, int64_t n_tokens) {
     for (int64_t done = 0; done < n_tokens; done += kMaxTokens, x.first += kMaxTokens) {
-      const int64_t n = n_tokens - done;
-      const int64_t slots = x.slots - done;
-      switch (slots < kMaxTokens ? slots : kMaxTokens) {
-        case 1:
-          group_times_tokens<1>(task, group, x, first_token + done, n);
-          break;
-        case 2:
-          group_times_tokens<2>(task, group, x, first_token + done, n);
-          break;
-        case 4:
-          group_times_tokens<4>(task, group, x, first_token + done, n);
-          break;
-        case 8:
-          if constexpr (kMaxTokens >= 8) {
-            group_times_tokens<8>(task, group, x, first_token + done, n);
-          }
-          break;
-        default:
-          if constexpr (kMaxTokens >= 16) {
-            group_times_tokens<16>(task, group, x, first_token + done, n);
-          }
-      }
+      group_times_slots<kMaxTokens>(task, group, x, x.slots - done, first_token + done,
+                                    n_tokens - done);
     }
   }
 
