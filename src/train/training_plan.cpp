@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/system_memory.h"
-#include "executor/executor_step.h"
+#include "executor/executor.h"
 #include "model/decoder.h"
 #include "model/registry.h"
 #include "train/counting_executor.h"
