@@ -80,7 +80,9 @@ def smollm2_f32() -> pathlib.Path:
     )  # fmt: skip
     if not (folder / "config.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        run_measured([PROGRAM, "convert", "smollm2", folder, "--to", "safetensors", "--dtype", "f32"])
+        run_measured(
+            [PROGRAM, "convert", "smollm2", folder, "--to", "safetensors", "--dtype", "f32"]
+        )
     return folder
 
 
@@ -235,7 +237,9 @@ def main() -> None:
             found["torch"].append(run_torch(name, options.threads, False))
             if options.compile:
                 found["compiled"].append(run_torch(name, options.threads, True))
-        seconds = {who: statistics.median(m.seconds for m in all) for who, all in found.items() if all}
+        seconds = {
+            who: statistics.median(m.seconds for m in all) for who, all in found.items() if all
+        }
         best = min(seconds["torch"], seconds.get("compiled", float("inf")))
         megabytes = {
             who: statistics.median(m.peak_bytes for m in all) / 1e6

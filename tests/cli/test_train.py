@@ -81,6 +81,7 @@ class Runs(Training):
         for run in ("warm", "damaged", "none"):
             self.assertEqual(self.log(run), self.log("cold"))
             self.assertEqual(self.weights(run), self.weights("cold"))
+
     def test_samples_are_what_the_checkpoint_says_and_change_nothing(self):
         self.fine(*self.command("none", "--sample-every", "0"))
         options = ["--sample-prompt", "The ", "--sample-tokens", "24", "--sample-temp", "0.7"]
