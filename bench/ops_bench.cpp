@@ -14,7 +14,7 @@
 
 #include "cli/machine.h"
 #include "executor/cpu/cpu_executor.h"
-#include "tensor/codec.h"
+#include "tensor/quantize_row.h"
 
 namespace limpid {
 namespace {
@@ -61,7 +61,7 @@ Tensor filled(DType dtype, int64_t rows, int64_t cols) {
   for (size_t i = 0; i < row.size(); ++i) row[i] = 0.01F * static_cast<float>(i % 13) - 0.05F;
   const uint64_t row_bytes = tensor.view().row_bytes();
   for (int64_t r = 0; r < rows; ++r)
-    encode_row(dtype, row, tensor.data() + static_cast<uint64_t>(r) * row_bytes);
+    quantize_row(dtype, row, {}, tensor.data() + static_cast<uint64_t>(r) * row_bytes);
   return tensor;
 }
 

@@ -2,7 +2,6 @@
 // branches, so that loops over rows vectorise on any CPU and give the same bits on each.
 #include "tensor/codec.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -37,16 +36,6 @@ void encode_plain(std::span<const float> values, std::byte* destination, Convert
   for (size_t i = 0; i < values.size(); ++i) {
     const T element = convert(values[i]);
     std::memcpy(destination + i * sizeof(T), &element, sizeof(T));
-  }
-}
-
-template <typename Block>
-void encode_blocks(std::span<const float> values, std::byte* destination) {
-  const DTypeInfo& info = dtype_info(Block::kDType);
-  for (size_t i = 0; i < values.size() / info.block_size; ++i) {
-    Block block;
-    encode_block(values.data() + i * info.block_size, block);
-    std::memcpy(destination + i * sizeof(Block), &block, sizeof(Block));
   }
 }
 
@@ -127,7 +116,6 @@ std::vector<float> decode(const TensorView& tensor) {
 }
 
 void encode_row(DType dtype, std::span<const float> values, std::byte* destination) {
-  check_whole_blocks(dtype, values.size());
   switch (dtype) {
     case DType::kF32:
       if (!values.empty()) std::memcpy(destination, values.data(), values.size_bytes());
@@ -136,23 +124,9 @@ void encode_row(DType dtype, std::span<const float> values, std::byte* destinati
       return encode_plain<uint16_t>(values, destination, f32_to_f16);
     case DType::kBF16:
       return encode_plain<uint16_t>(values, destination, f32_to_bf16);
-    case DType::kQ4_0:
-      return encode_blocks<BlockQ4_0>(values, destination);
-    case DType::kQ4_1:
-      return encode_blocks<BlockQ4_1>(values, destination);
-    case DType::kQ5_0:
-      return encode_blocks<BlockQ5_0>(values, destination);
-    case DType::kQ5_1:
-      return encode_blocks<BlockQ5_1>(values, destination);
-    case DType::kQ8_0:
-      return encode_blocks<BlockQ8_0>(values, destination);
     default:
-      break;
+      throw UnsupportedError(fmt::format("no row is converted to {}", dtype_info(dtype).name));
   }
-  throw UnsupportedError(
-      fmt::format("{} is not written; choose f32, f16, bf16, q4_0, q4_1, q5_0, "
-                  "q5_1 or q8_0",
-                  dtype_info(dtype).name));
 }
 
 }  // namespace limpid

@@ -25,8 +25,8 @@ void decode_row(DType dtype, const std::byte* source, std::span<float> out);
 // The whole tensor as f32, in row-major order.
 std::vector<float> decode(const TensorView& tensor);
 
-// Encodes values (a whole number of blocks) as `dtype`, the way ggml's reference quantisers round.
-// F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0; throws UnsupportedError for others.
+// Converts values to f32, f16 or bf16; throws UnsupportedError for other types. quantize_row.h
+// makes rows of all types that files may have.
 void encode_row(DType dtype, std::span<const float> values, std::byte* destination);
 
 }  // namespace limpid

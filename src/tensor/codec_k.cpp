@@ -1,4 +1,5 @@
-// The 256-element K formats: Q2_K, Q3_K, Q4_K, Q5_K, Q6_K.
+// The 256-element K formats, Q2_K, Q3_K, Q4_K, Q5_K and Q6_K, and the formats with uneven levels,
+// IQ4_NL and IQ4_XS.
 //
 // A group of 16 or 32 elements has an integer scale (and minimum), under one scale of the block in
 // half precision: x = d * scale[g] * q - dmin * minimum[g]. A byte has bits of elements that are
@@ -9,6 +10,36 @@
 #include "tensor/codec.h"
 
 namespace limpid {
+namespace {
+
+// Sixteen bytes of nibbles to 32 elements.
+void decode_levels(float scale, const uint8_t* qs, float* out) {
+  for (int l = 0; l < 16; ++l) {
+    out[l] = scale * static_cast<float>(kIq4Levels[qs[l] & 0x0f]);
+    out[16 + l] = scale * static_cast<float>(kIq4Levels[qs[l] >> 4]);
+  }
+}
+
+// Q4_K, and Q5_K, which has a fifth bit.
+template <typename Block>
+void decode_groups(const Block& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  const float dmin = f16_to_f32(load_u16(block.dmin));
+  const GroupScales groups = unpack_group_scales(block.scales);
+  for (int group = 0; group < 8; ++group) {
+    const float scale = d * static_cast<float>(groups.scale[group]);
+    const float minimum = dmin * static_cast<float>(groups.minimum[group]);
+    const uint8_t* qs = block.qs + (group / 2) * 32;
+    const int shift = 4 * (group % 2);
+    for (int l = 0; l < 32; ++l) {
+      int q = (qs[l] >> shift) & 0x0f;
+      if constexpr (requires { block.qh; }) q |= ((block.qh[l] >> group) & 1) << 4;
+      out[group * 32 + l] = scale * static_cast<float>(q) - minimum;
+    }
+  }
+}
+
+}  // namespace
 
 void decode_block(const BlockQ2_K& block, float* out) {
   const float d = f16_to_f32(load_u16(block.d));
@@ -40,36 +71,9 @@ void decode_block(const BlockQ3_K& block, float* out) {
   }
 }
 
-void decode_block(const BlockQ4_K& block, float* out) {
-  const float d = f16_to_f32(load_u16(block.d));
-  const float dmin = f16_to_f32(load_u16(block.dmin));
-  const GroupScales groups = unpack_group_scales(block.scales);
-  for (int group = 0; group < 8; ++group) {
-    const float scale = d * static_cast<float>(groups.scale[group]);
-    const float minimum = dmin * static_cast<float>(groups.minimum[group]);
-    const uint8_t* qs = block.qs + (group / 2) * 32;
-    const int shift = 4 * (group % 2);
-    for (int l = 0; l < 32; ++l) {
-      out[group * 32 + l] = scale * static_cast<float>((qs[l] >> shift) & 0x0f) - minimum;
-    }
-  }
-}
+void decode_block(const BlockQ4_K& block, float* out) { decode_groups(block, out); }
 
-void decode_block(const BlockQ5_K& block, float* out) {
-  const float d = f16_to_f32(load_u16(block.d));
-  const float dmin = f16_to_f32(load_u16(block.dmin));
-  const GroupScales groups = unpack_group_scales(block.scales);
-  for (int group = 0; group < 8; ++group) {
-    const float scale = d * static_cast<float>(groups.scale[group]);
-    const float minimum = dmin * static_cast<float>(groups.minimum[group]);
-    const uint8_t* qs = block.qs + (group / 2) * 32;
-    const int shift = 4 * (group % 2);
-    for (int l = 0; l < 32; ++l) {
-      const int q = ((qs[l] >> shift) & 0x0f) | (((block.qh[l] >> group) & 1) << 4);
-      out[group * 32 + l] = scale * static_cast<float>(q) - minimum;
-    }
-  }
-}
+void decode_block(const BlockQ5_K& block, float* out) { decode_groups(block, out); }
 
 void decode_block(const BlockQ6_K& block, float* out) {
   const float d = f16_to_f32(load_u16(block.d));
@@ -84,6 +88,20 @@ void decode_block(const BlockQ6_K& block, float* out) {
       const int q = ((ql[l] >> low_shift) & 0x0f) | (((qh[l] >> high_shift) & 3) << 4);
       out[group * 16 + l] = scale * static_cast<float>(q - 32);
     }
+  }
+}
+
+void decode_block(const BlockIQ4_NL& block, float* out) {
+  decode_levels(f16_to_f32(load_u16(block.d)), block.qs, out);
+}
+
+void decode_block(const BlockIQ4_XS& block, float* out) {
+  const float d = f16_to_f32(load_u16(block.d));
+  const unsigned high = load_u16(block.scales_h);
+  for (int group = 0; group < 8; ++group) {
+    const unsigned low = (block.scales_l[group / 2] >> (4 * (group % 2))) & 0x0fu;
+    const auto scale = static_cast<int>(low | (((high >> (2 * group)) & 3u) << 4)) - 32;
+    decode_levels(d * static_cast<float>(scale), block.qs + group * 16, out + group * 32);
   }
 }
 

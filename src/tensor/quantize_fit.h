@@ -54,6 +54,14 @@ inline unsigned index_of_iq4_level(float level) {
   return kIndexOfIq4Level[static_cast<size_t>(from_lowest)];
 }
 
+// Element j and element j + 16 of a group to byte j.
+inline void pack_iq4_indices(const float* levels, uint8_t* qs) {
+  for (int j = 0; j < 16; ++j) {
+    qs[j] = static_cast<uint8_t>(index_of_iq4_level(levels[j]) |
+                                 (index_of_iq4_level(levels[16 + j]) << 4));
+  }
+}
+
 // The uneven levels of the IQ4 formats.
 struct UnevenLevels {
   static constexpr float kLow = kIq4Levels.front();
@@ -252,6 +260,32 @@ AffineFit fit_affine(const Group<N>& x, const Group<N>& weights) {
     if (!(best.error < before)) break;
   }
   return best;
+}
+
+// How much the error of each element counts in the search.
+
+// `importance`, or all alike where it is null: of the formats with two levels of scales.
+template <int N>
+Group<N> element_weights(const float* importance) {
+  if (importance != nullptr) return Group<N>::load(importance);
+  Group<N> weights;
+  for (Float4& lane : weights.lanes) lane = all_lanes(1);
+  return weights;
+}
+
+// Of the formats whose block has one scale: without an importance the large elements count more,
+//   w = sqrt(mean(x^2) + x^2),
+// because one scale for 32 elements cuts them off when all count alike, and a model suffers more
+// from that than the squared error says (docs/quantization.md has the measurement).
+template <int N>
+Group<N> block_weights(const Group<N>& x, const float* importance) {
+  if (importance != nullptr) return Group<N>::load(importance);
+  Group<N> squares;
+  for (int i = 0; i < Group<N>::kRegisters; ++i) squares.lanes[i] = x.lanes[i] * x.lanes[i];
+  const float mean = sum(squares) / N;
+  float weights[N];
+  for (int i = 0; i < N; ++i) weights[i] = std::sqrt(mean + squares[i]);
+  return Group<N>::load(weights);
 }
 
 }  // namespace limpid

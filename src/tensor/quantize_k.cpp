@@ -1,4 +1,4 @@
-// The K formats.
+// The K formats, and IQ4_XS.
 #include <cstring>
 
 #include "tensor/quantize_block.h"
@@ -49,6 +49,18 @@ void pack_group_scales(const AffineBlock<32>& block, uint8_t (&packed)[12]) {
   }
 }
 
+// Q4_K, and Q5_K, which has a fifth bit.
+template <int Top, typename Block>
+void quantize_groups(const float* values, const BlockColumns& columns, Block& block) {
+  uint8_t q[kSuperBlock];
+  const auto found = search_affine<Top, 63, 32>(values, columns, q);
+  block.d = to_half(found.d);
+  block.dmin = to_half(found.dmin);
+  pack_group_scales(found, block.scales);
+  pack_nibbles(q, block.qs);
+  if constexpr (requires { block.qh; }) pack_bit(q, 4, block.qh);
+}
+
 }  // namespace
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ2_K& block) {
@@ -83,22 +95,11 @@ void quantize_block(const float* values, const BlockColumns& columns, BlockQ3_K&
 }
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ4_K& block) {
-  uint8_t q[kSuperBlock];
-  const auto found = search_affine<15, 63, 32>(values, columns, q);
-  block.d = to_half(found.d);
-  block.dmin = to_half(found.dmin);
-  pack_group_scales(found, block.scales);
-  pack_nibbles(q, block.qs);
+  quantize_groups<15>(values, columns, block);
 }
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ5_K& block) {
-  uint8_t q[kSuperBlock];
-  const auto found = search_affine<31, 63, 32>(values, columns, q);
-  block.d = to_half(found.d);
-  block.dmin = to_half(found.dmin);
-  pack_group_scales(found, block.scales);
-  pack_nibbles(q, block.qs);
-  pack_bit(q, 4, block.qh);
+  quantize_groups<31>(values, columns, block);
 }
 
 void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K& block) {
@@ -118,6 +119,23 @@ void quantize_block(const float* values, const BlockColumns& columns, BlockQ6_K&
     }
   }
   for (int g = 0; g < 16; ++g) block.scales[g] = static_cast<int8_t>(found.scale[g]);
+  block.d = to_half(found.d);
+}
+
+void quantize_block(const float* values, const BlockColumns& columns, BlockIQ4_XS& block) {
+  float levels[kSuperBlock];
+  const auto found =
+      search_symmetric<UnevenLevels, UniformLevels<-32, 31>, 32>(values, columns, levels);
+  unsigned high = 0;
+  std::memset(block.scales_l, 0, sizeof(block.scales_l));
+  for (int g = 0; g < 8; ++g) {
+    const auto scale = static_cast<unsigned>(found.scale[g] + 32);
+    block.scales_l[g / 2] =
+        static_cast<uint8_t>(block.scales_l[g / 2] | ((scale & 0x0fU) << (4 * (g % 2))));
+    high |= (scale >> 4) << (2 * g);
+    pack_iq4_indices(levels + 32 * g, block.qs + 16 * g);
+  }
+  block.scales_h = store_u16(static_cast<uint16_t>(high));
   block.d = to_half(found.d);
 }
 

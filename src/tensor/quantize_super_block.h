@@ -16,7 +16,6 @@
 #include "tensor/quantize_drift.h"
 #include "tensor/quantize_fit.h"
 #include "tensor/quantize_gain.h"
-#include "tensor/quantize_weights.h"
 
 namespace limpid {
 
@@ -130,6 +129,23 @@ float common_scale(const float (&numbers)[kSuperBlock / N],
   return rounded_to_half(fit.scale);
 }
 
+// Writes the levels nearest to x = scales[g] * level + offsets[g]. Returns the gain of the block.
+template <typename Levels, int N>
+Gain nearest_levels(const WeighedGroups<N>& groups, const float* scales, const float* offsets,
+                    float* levels) {
+  Gain gain;
+  for (int g = 0; g < WeighedGroups<N>::kGroups; ++g) {
+    const Float4 inverse = all_lanes(scales[g] == 0 ? 0 : 1 / scales[g]);
+    Group<N> nearest;
+    for (int i = 0; i < Group<N>::kRegisters; ++i) {
+      nearest.lanes[i] = Levels::nearest((groups.x[g].lanes[i] - all_lanes(offsets[g])) * inverse);
+    }
+    gain.add(groups.x[g], groups.weights[g], nearest, scales[g], offsets[g]);
+    nearest.store(levels + g * N);
+  }
+  return gain;
+}
+
 // Writes the levels to `q`.
 template <int Top, int ScaleTop, int N>
 AffineBlock<N> search_affine(const float* values, const BlockColumns& columns,
@@ -156,27 +172,20 @@ AffineBlock<N> search_affine(const float* values, const BlockColumns& columns,
     best = trial;
     solve_common_scales<Top>(groups, trial);
   }
-  float levels[kSuperBlock];
-  Gain gain;
-  for (int g = 0; g < kGroups; ++g) {
-    const float scale = best.d * best.scale[g];
-    const float minimum = best.dmin * best.minimum[g];
-    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-    Group<N> nearest;
-    for (int i = 0; i < Group<N>::kRegisters; ++i) {
-      const Float4 above = groups.x[g].lanes[i] + all_lanes(minimum);
-      nearest.lanes[i] = round_to_even(clamp(above * inverse, 0, Top));
+  using Levels = UniformLevels<0, Top>;
+  const auto set_scales = [&] {
+    for (int g = 0; g < kGroups; ++g) {
+      scales[g] = best.d * best.scale[g];
+      minima[g] = -(best.dmin * best.minimum[g]);
     }
-    gain.add(groups.x[g], groups.weights[g], nearest, scale, -minimum);
-    nearest.store(levels + g * N);
-  }
-  best.d = rounded_to_half(best.d * gain.factor());
-  best.dmin = rounded_to_half(best.dmin * gain.factor());
-  for (int g = 0; g < kGroups; ++g) {
-    scales[g] = best.d * best.scale[g];
-    minima[g] = -(best.dmin * best.minimum[g]);
-  }
-  settle_drift<UniformLevels<0, Top>>(groups.x, scales, minima, columns, levels);
+  };
+  float levels[kSuperBlock];
+  set_scales();
+  const float factor = nearest_levels<Levels>(groups, scales, minima, levels).factor();
+  best.d = rounded_to_half(best.d * factor);
+  best.dmin = rounded_to_half(best.dmin * factor);
+  set_scales();
+  settle_drift<Levels>(groups.x, scales, minima, columns, levels);
   for (int i = 0; i < kSuperBlock; ++i) q[i] = static_cast<uint8_t>(levels[i]);
   return best;
 }
@@ -256,20 +265,11 @@ SymmetricBlock<N> search_symmetric(const float* values, const BlockColumns& colu
     best = trial;
     solve_common_scale<Levels>(groups, trial);
   }
-  Gain gain;
-  for (int g = 0; g < kGroups; ++g) {
-    const float scale = best.d * best.scale[g];
-    const Float4 inverse = all_lanes(scale == 0 ? 0 : 1 / scale);
-    Group<N> nearest;
-    for (int i = 0; i < Group<N>::kRegisters; ++i) {
-      nearest.lanes[i] = Levels::nearest(groups.x[g].lanes[i] * inverse);
-    }
-    gain.add(groups.x[g], groups.weights[g], nearest, scale);
-    nearest.store(levels + g * N);
-  }
+  constexpr float kNoOffsets[kGroups] = {};
+  for (int g = 0; g < kGroups; ++g) scales[g] = best.d * best.scale[g];
+  const Gain gain = nearest_levels<Levels>(groups, scales, kNoOffsets, levels);
   best.d = rounded_to_half(best.d * gain.factor());
   for (int g = 0; g < kGroups; ++g) scales[g] = best.d * best.scale[g];
-  constexpr float kNoOffsets[kGroups] = {};
   settle_drift<Levels>(groups.x, scales, kNoOffsets, columns, levels);
   return best;
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tensor/codec.h"
+#include "tensor/plain_blocks.h"
 
 namespace limpid {
 namespace {
@@ -228,7 +229,7 @@ std::vector<float> random_values(int64_t n, uint64_t seed) {
 Tensor random_tensor(DType dtype, int64_t rows, int64_t cols, uint64_t seed) {
   Tensor tensor(dtype, {rows, cols});
   const std::vector<float> values = random_values(rows * cols, seed);
-  encode_row(dtype, values, tensor.data());
+  plain_blocks::encode(dtype, values, tensor.data());
   return tensor;
 }
 

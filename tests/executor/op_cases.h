@@ -26,8 +26,7 @@ std::vector<OpCase> op_cases();
 // `n` values from a bell of variance 1, the same for the same seed everywhere.
 std::vector<float> random_values(int64_t n, uint64_t seed);
 
-// A [rows, cols] tensor of random values in `dtype` (f32, f16, bf16, or a type that encode_row
-// writes).
+// A [rows, cols] tensor of random values in `dtype`, one that plain_blocks::encode writes.
 Tensor random_tensor(DType dtype, int64_t rows, int64_t cols, uint64_t seed);
 
 // x W^T + b for `n_tokens` random tokens that the executor gets `batch` at a time.

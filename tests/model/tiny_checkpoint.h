@@ -12,6 +12,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "tensor/codec.h"
+#include "tensor/plain_blocks.h"
 #include "tensor/quantize_row.h"
 
 namespace limpid::testing {
@@ -147,7 +148,7 @@ class TinyCheckpointBuilder {
     } else if (shape_.dtype > DType::kQ8_0) {
       quantize_row(shape_.dtype, values, {}, tensor.data());
     } else {
-      encode_row(shape_.dtype, values, tensor.data());
+      plain_blocks::encode(shape_.dtype, values, tensor.data());
     }
     add(name, std::move(tensor));
   }

@@ -13,6 +13,7 @@
 #include "data_paths.h"
 #include "limpid/error.hpp"
 #include "tensor/blocks.h"
+#include "tensor/plain_blocks.h"
 
 namespace limpid {
 namespace {
@@ -97,7 +98,7 @@ TEST_P(CodecEncode, IsByteEqualToGguf) {
   std::vector<float> values(golden.n_elements);
   std::memcpy(values.data(), golden.first(), values.size() * 4);
   std::vector<std::byte> encoded(golden.n_bytes);
-  encode_row(GetParam(), values, encoded.data());
+  plain_blocks::encode(GetParam(), values, encoded.data());
   for (size_t i = 0; i < encoded.size(); ++i) {
     ASSERT_EQ(encoded[i], golden.after(values.size() * 4)[i])
         << "byte " << i << ", block " << i / dtype_info(GetParam()).block_bytes;
@@ -111,7 +112,7 @@ TEST_P(CodecEncode, InfinitiesAndNansAreNotUndefined) {
   values[40] = std::numeric_limits<float>::quiet_NaN();
   const DTypeInfo& info = dtype_info(GetParam());
   std::vector<std::byte> encoded(64 / info.block_size * info.block_bytes);
-  encode_row(GetParam(), values, encoded.data());
+  plain_blocks::encode(GetParam(), values, encoded.data());
   std::vector<float> decoded(64);
   decode_row(GetParam(), encoded.data(), decoded);
   EXPECT_FALSE(std::isfinite(decoded[3]));
