@@ -100,7 +100,7 @@ Value in_case(BuiltinCall& call) {
 }
 
 Value filter_tojson(BuiltinCall& call);  // json_values.cpp
-Value method_format(BuiltinCall& call);  // placeholders.cpp
+Value method_format(BuiltinCall& call);  // string_methods.cpp
 // Parameter i of `indent` and `tojson`: a string, or a number of spaces.
 TracedText indentation(const BuiltinCall& call, size_t i, int64_t otherwise);
 

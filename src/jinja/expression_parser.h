@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "jinja/ast.h"
-#include "jinja/token_stream.h"
+#include "jinja/lexer.h"
 
 namespace limpid::jinja {
 

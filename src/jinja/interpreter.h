@@ -1,9 +1,8 @@
 // One render of a template: walks the tree with scopes, loops and macros, and writes text.
 //
 // eval() gives the value of an expression, run() executes a body. Both dispatch over the variants
-// of ast.h to an overload for each node. Statements are in interpreter.cpp and
-// loops_and_macros.cpp, expressions in evaluation.cpp, attributes and items in attributes.cpp. An
-// error is a Fault; position() then says where the walk was.
+// of ast.h to an overload for each node. Statements are in interpreter.cpp; expressions, attributes
+// and items in evaluation.cpp. An error is a Fault; position() then says where the walk was.
 #pragma once
 
 #include <functional>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "jinja/ast.h"
@@ -26,7 +26,6 @@ struct Scope : Object {
   Scope(Budget* budget, std::shared_ptr<Scope> outer)
       : Object(budget, 0), parent(std::move(outer)) {}
   struct Slot {
-    std::string_view name;
     Value value;
     bool is_missing;  // local to this scope, but not assigned yet
   };
@@ -35,7 +34,7 @@ struct Scope : Object {
   void clear();
 
   std::shared_ptr<Scope> parent;
-  NameTable<Slot> slots;  // of this scope only
+  std::unordered_map<std::string_view, Slot> slots;  // of this scope only; by name
 };
 using ScopePtr = std::shared_ptr<Scope>;
 
@@ -125,24 +124,7 @@ class Interpreter {
   void bind_macro(const MacroDefinition& macro, const Arguments& arguments, const ScopePtr& scope);
 
   Value eval(const Expression& expression, const ScopePtr& scope);
-  Value eval_node(const Literal& node, const ScopePtr& scope);
-  Value eval_node(const Name& node, const ScopePtr& scope);
-  Value eval_node(const NamespaceAttribute& node, const ScopePtr& scope);
-  Value eval_node(const SequenceDisplay& node, const ScopePtr& scope);
-  Value eval_node(const DictDisplay& node, const ScopePtr& scope);
-  Value eval_node(const Not& node, const ScopePtr& scope);
-  Value eval_node(const Negate& node, const ScopePtr& scope);
-  Value eval_node(const Binary& node, const ScopePtr& scope);
-  Value eval_node(const Logic& node, const ScopePtr& scope);
-  Value eval_node(const Compare& node, const ScopePtr& scope);
-  Value eval_node(const Conditional& node, const ScopePtr& scope);
-  Value eval_node(const Attribute& node, const ScopePtr& scope);
-  Value eval_node(const Subscript& node, const ScopePtr& scope);
-  Value eval_node(const Slice& node, const ScopePtr& scope);
-  Value eval_node(const Call& node, const ScopePtr& scope);
-  Value eval_node(const Filter& node, const ScopePtr& scope);
-  Value eval_node(const Test& node, const ScopePtr& scope);
-  std::vector<Value> eval_all(const std::vector<ExpressionPtr>& items, const ScopePtr& scope);
+  Value look_up(const std::string& name, const ScopePtr& scope);
   Arguments eval_arguments(const CallArguments& arguments, const ScopePtr& scope);
   // Charges the texts that a builtin may read, binds its arguments and runs it.
   Value run_builtin(const Builtin& builtin, const Value& self, const Arguments& arguments);
@@ -150,6 +132,7 @@ class Interpreter {
   std::optional<Value> python_attribute(const Value& of, std::string_view name);
   std::optional<Value> loop_attribute(LoopObject& loop, std::string_view name);
 
+  struct Evaluation;  // evaluation.cpp
   class Level;
 
   // The state of a render. `out_` is where output goes: to output_, or to the text that a macro or

@@ -1,5 +1,3 @@
-#include "jinja/json_values.h"
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -8,7 +8,6 @@
 #include "base/svg.h"
 #include "jinja/budget.h"
 #include "jinja/interpreter.h"
-#include "jinja/json_values.h"
 #include "jinja/parser.h"
 #include "jinja/traced_text.h"
 #include "limpid/error.hpp"

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "jinja/expression_parser.h"
-#include "jinja/token_stream.h"
+#include "jinja/lexer.h"
 
 namespace limpid::jinja {
 namespace {

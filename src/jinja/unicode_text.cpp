@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "jinja/letter_case_tables.h"
+
 namespace limpid::jinja {
 namespace {
 
@@ -16,34 +18,64 @@ bool is_letter(utf8proc_category_t c) {
   return c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO;
 }
 
-// How many bytes a character has, by its first byte (RFC 3629); 0 for a byte that begins none.
-int sequence_length(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return 2;
-  if (lead >= 0xE0 && lead <= 0xEF) return 3;
-  if (lead >= 0xF0 && lead <= 0xF4) return 4;
-  return 0;
+enum class Case : uint8_t { kLower, kUpper, kTitle };
+
+// The table has the letters that utf8proc maps otherwise than Python does. A capital sigma always
+// becomes σ, also at the end of a word, where Python has ς.
+void append_in_case(std::string& out, char32_t c, Case wanted) {
+  const auto* end = kLetterCases + kLetterCaseCount;
+  const auto* row =
+      std::lower_bound(kLetterCases, end, c,
+                       [](const LetterCase& known, char32_t key) { return known.letter < key; });
+  const auto letter = static_cast<utf8proc_int32_t>(c);
+  if (row != end && row->letter == c) {
+    out += wanted == Case::kLower ? row->lower : wanted == Case::kUpper ? row->upper : row->title;
+  } else {
+    append_code_point(out,
+                      static_cast<char32_t>(wanted == Case::kLower   ? utf8proc_tolower(letter)
+                                            : wanted == Case::kUpper ? utf8proc_toupper(letter)
+                                                                     : utf8proc_totitle(letter)));
+  }
+}
+
+// Whether a character belongs to a word for str.title().
+bool is_cased(char32_t c) {
+  const auto letter = static_cast<utf8proc_int32_t>(c);
+  return utf8proc_islower(letter) != 0 || utf8proc_isupper(letter) != 0 ||
+         utf8proc_category(letter) == UTF8PROC_CATEGORY_LT;
+}
+
+// choose(code point, whether it is the first) gives the case of each letter.
+template <typename Choose>
+TracedText map_each(TracedView text, Choose choose) {
+  const std::string_view bytes = text.bytes();
+  TracedText out;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t begin = at;
+    const char32_t c = next_code_point(bytes, at);
+    const std::string_view letter = bytes.substr(begin, at - begin);
+    out.append_with(text.origin(letter), [&](std::string& written) {
+      if (c == 0xFFFD) {  // not UTF-8: stays as it is
+        written += letter;
+      } else {
+        append_in_case(written, c, choose(c, begin == 0));
+      }
+    });
+  }
+  return out;
 }
 
 }  // namespace
 
 // Overlong forms, surrogates and cut sequences are not UTF-8: their first byte counts alone.
 char32_t next_code_point(std::string_view text, size_t& at) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const int length = sequence_length(byte(at));
-  if (length == 1) return byte(at++);
-  if (length == 0 || text.size() - at < static_cast<size_t>(length)) return ++at, 0xFFFD;
-  char32_t value = byte(at) & (0xFF >> (length + 1));
-  for (int i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return ++at, 0xFFFD;
-    value = value << 6 | (byte(at + i) & 0x3F);
-  }
-  const char32_t smallest = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
-  if (value < smallest || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) {
-    return ++at, 0xFFFD;
-  }
-  at += static_cast<size_t>(length);
-  return value;
+  const auto* begin = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;
+  if (*begin < 0x80) return ++at, *begin;
+  utf8proc_int32_t value = 0;
+  const auto size =
+      utf8proc_iterate(begin, static_cast<utf8proc_ssize_t>(text.size() - at), &value);
+  at += size > 0 ? static_cast<size_t>(size) : 1;
+  return size > 0 ? static_cast<char32_t>(value) : 0xFFFD;
 }
 
 // Goes back over continuation bytes and reads forward again: only if that ends at `at` do the bytes
@@ -58,19 +90,10 @@ size_t previous_code_point(std::string_view text, size_t at) {
   return end == at ? start : at - 1;
 }
 
-// Encodes one code point as UTF-8.
 void append_code_point(std::string& out, char32_t c) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xC0 | c >> 6), put(0x80 | (c & 0x3F));
-  } else if (c < 0x10000) {
-    put(0xE0 | c >> 12), put(0x80 | (c >> 6 & 0x3F)), put(0x80 | (c & 0x3F));
-  } else {
-    put(0xF0 | c >> 18), put(0x80 | (c >> 12 & 0x3F)), put(0x80 | (c >> 6 & 0x3F));
-    put(0x80 | (c & 0x3F));
-  }
+  utf8proc_uint8_t bytes[4];
+  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
 }
 
 void append_hex(std::string& out, char32_t value, int n_digits) {
@@ -219,6 +242,28 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   }
   if (begin < text.size()) lines.push_back(text.substr(begin));
   return lines;
+}
+
+TracedText to_lower(TracedView text) {
+  return map_each(text, [](char32_t, bool) { return Case::kLower; });
+}
+
+TracedText to_upper(TracedView text) {
+  return map_each(text, [](char32_t, bool) { return Case::kUpper; });
+}
+
+// The first letter in title case (ǆ becomes ǅ), all others small.
+TracedText to_capitalized(TracedView text) {
+  return map_each(text, [](char32_t, bool first) { return first ? Case::kTitle : Case::kLower; });
+}
+
+// A letter begins a word when what is before it has no case, so they're becomes They'Re, as in
+// Python.
+TracedText to_title(TracedView text) {
+  bool in_word = false;
+  return map_each(text, [&](char32_t c, bool) {
+    return std::exchange(in_word, is_cased(c)) ? Case::kLower : Case::kTitle;
+  });
 }
 
 }  // namespace limpid::jinja

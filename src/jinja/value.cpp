@@ -1,7 +1,6 @@
 #include "jinja/value.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "jinja/operators.h"
@@ -140,12 +139,8 @@ const Value* DictObject::find(std::string_view key) const {
 // Names with an underscore are refused as the sandbox of transformers refuses them.
 void NamespaceObject::set(std::string_view name, Value value) {
   if (name.starts_with('_')) fail("attributes of a namespace cannot begin with an underscore");
-  if (Attribute* known = attributes.find(name)) {
-    known->value = std::move(value);
-    return;
-  }
-  hold_more(NameTable<Attribute>::kBytesPerRow + name.size());
-  attributes.add({std::string(name), std::move(value)});
+  const auto [place, is_new] = attributes.insert_or_assign(std::string(name), std::move(value));
+  if (is_new) hold_more(sizeof(*place) + 6 * sizeof(void*) + name.size());
 }
 
 Value make_string(Budget& budget, TracedText text, bool is_markup) {

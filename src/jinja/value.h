@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +21,6 @@
 #include <vector>
 
 #include "jinja/budget.h"
-#include "jinja/name_table.h"
 #include "jinja/traced_text.h"
 
 namespace limpid::jinja {
@@ -182,12 +183,8 @@ struct DictObject : Object {
 // (or a scope that a macro keeps); the interpreter empties them at its end, and no memory leaks.
 struct NamespaceObject : Object {
   explicit NamespaceObject(Budget* budget) : Object(budget, 0) {}
-  struct Attribute {
-    std::string name;
-    Value value;
-  };
   void set(std::string_view name, Value value);
-  NameTable<Attribute> attributes;
+  std::map<std::string, Value, std::less<>> attributes;
 };
 
 // Values with an object of their own. Each is accounted with the budget and throws Fault when there
@@ -203,6 +200,10 @@ Value make_generator(Budget& budget, std::vector<Value> items);
 // `depth`: of the values that `compute` refers to.
 Value make_generator(Budget& budget, GeneratorObject::Compute compute, int depth);
 Value make_dict(Budget& budget, std::vector<std::pair<Value, Value>> entries);  // later keys win
+
+// JSON as values. Numbers keep their kind: 1 is an integer and 1.0 a float, which templates print
+// apart. Throws Fault for integers beyond 64 bits and for nesting beyond the limit.
+Value from_json(Budget& budget, const nlohmann::ordered_json& json);  // json_values.cpp
 
 std::string_view python_type_name(const Value& value);  // "str", "dict", "NoneType", …
 // Throws Fault for lists, dicts and tuples that hold one.

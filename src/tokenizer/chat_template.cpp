@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "jinja/interpreter.h"
-#include "jinja/json_values.h"
 #include "jinja/parser.h"
 #include "jinja/unicode_text.h"
 #include "limpid/error.hpp"
@@ -82,39 +81,8 @@ jinja::Value messages_value(jinja::Budget& budget, const ordered_json& messages)
   return make_list(budget, std::move(values));
 }
 
-}  // namespace
-
-// Keeps the template's syntax tree and the text that it was parsed from, which error messages refer
-// to.
-struct ChatTemplate::Impl {
-  std::string source;      // as given
-  std::string normalized;  // as parsed
-  TemplateLimits limits;
-  jinja::Template parsed;
-
-  void define_inputs(jinja::Interpreter& interpreter, const TemplateInputs& inputs) const;
-};
-
-ChatTemplate::ChatTemplate(std::string source, TemplateLimits limits)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->source = std::move(source);
-  impl_->limits = limits;
-  impl_->normalized = jinja::normalize_newlines(impl_->source);
-  try {
-    impl_->parsed = jinja::parse(impl_->normalized, limits.max_depth);
-  } catch (const jinja::SyntaxFault& fault) {
-    throw UnsupportedError(with_place(fault.message, impl_->normalized, fault.at));
-  }
-}
-
-ChatTemplate::~ChatTemplate() = default;
-ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
-ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
-
-const std::string& ChatTemplate::source() const { return impl_->source; }
-
-void ChatTemplate::Impl::define_inputs(jinja::Interpreter& interpreter,
-                                       const TemplateInputs& inputs) const {
+// Defines the variables of a template.
+void define_inputs(jinja::Interpreter& interpreter, const TemplateInputs& inputs) {
   jinja::Budget& budget = interpreter.budget();
   const auto json = [&](std::string_view name, const ordered_json& value) {
     interpreter.define(name, jinja::from_json(budget, value));
@@ -136,6 +104,17 @@ void ChatTemplate::Impl::define_inputs(jinja::Interpreter& interpreter,
   }
 }
 
+}  // namespace
+
+ChatTemplate::ChatTemplate(std::string source, TemplateLimits limits)
+    : source_(std::move(source)), normalized_(jinja::normalize_newlines(source_)), limits_(limits) {
+  try {
+    parsed_ = std::make_shared<jinja::Template>(jinja::parse(normalized_, limits.max_depth));
+  } catch (const jinja::SyntaxFault& fault) {
+    throw UnsupportedError(with_place(fault.message, normalized_, fault.at));
+  }
+}
+
 std::string ChatTemplate::render(const TemplateInputs& inputs) const {
   return render_traced(inputs).bytes();
 }
@@ -146,15 +125,14 @@ jinja::TracedText ChatTemplate::render_traced(const TemplateInputs& inputs) cons
   if (!inputs.extra.is_null() && !inputs.extra.is_object()) {
     throw ArgumentError("the extra variables of a chat template must be an object");
   }
-  const TemplateLimits& limits = impl_->limits;
-  jinja::Budget budget(limits.max_steps, limits.max_memory_bytes, limits.max_depth);
+  jinja::Budget budget(limits_.max_steps, limits_.max_memory_bytes, limits_.max_depth);
   const int64_t now = inputs.now != 0 ? inputs.now : static_cast<int64_t>(std::time(nullptr));
-  jinja::Interpreter interpreter(budget, limits.max_output_bytes, now);
+  jinja::Interpreter interpreter(budget, limits_.max_output_bytes, now);
   try {
-    impl_->define_inputs(interpreter, inputs);
-    return interpreter.render(impl_->parsed);
+    define_inputs(interpreter, inputs);
+    return interpreter.render(*parsed_);
   } catch (const jinja::Fault& fault) {
-    const std::string what = with_place(fault.what(), impl_->normalized, interpreter.position());
+    const std::string what = with_place(fault.what(), normalized_, interpreter.position());
     if (fault.kind() == jinja::Fault::Kind::kUnsupported) throw UnsupportedError(what);
     if (fault.kind() == jinja::Fault::Kind::kRaised) throw TemplateRefusal(what);
     throw Error(what);

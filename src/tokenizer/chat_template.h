@@ -5,12 +5,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "jinja/traced_text.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
+
+namespace jinja {
+struct Template;
+}
 
 struct TemplateLimits {
   int64_t max_depth = 100;  // nesting of the parser and of calls
@@ -47,9 +50,6 @@ class ChatTemplate {
   // Throws UnsupportedError, with line and column, for syntax that the interpreter does not
   // support.
   explicit ChatTemplate(std::string source, TemplateLimits limits = {});
-  ~ChatTemplate();
-  ChatTemplate(ChatTemplate&&) noexcept;
-  ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   // Renders `messages`, an array of {role, content, …}. Throws TemplateRefusal with the template's
   // message on raise_exception, and Error with line and column when a limit is exceeded or a value
@@ -58,11 +58,13 @@ class ChatTemplate {
   // Renders the same text with the origin of each byte. Literal text of the template, BOS, EOS and
   // the usual names of roles belong to the template; everything else is data.
   jinja::TracedText render_traced(const TemplateInputs& inputs) const;
-  const std::string& source() const;
+  const std::string& source() const { return source_; }
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::string source_;      // as given
+  std::string normalized_;  // as parsed; error messages refer to it
+  TemplateLimits limits_;
+  std::shared_ptr<const jinja::Template> parsed_;
 };
 
 }  // namespace limpid
