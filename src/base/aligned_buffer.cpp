@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "base/check.h"
 
@@ -18,21 +17,9 @@ AlignedBuffer::AlignedBuffer(uint64_t n_bytes) {
                std::strerror(errno));
   constexpr uint64_t kHugePage = 2 << 20;
   if (n_bytes >= kHugePage) ::madvise(data, n_bytes, MADV_HUGEPAGE);
-  data_ = static_cast<std::byte*>(data);
-  size_ = n_bytes;
+  data_ = std::unique_ptr<std::byte, Unmap>(static_cast<std::byte*>(data), Unmap{n_bytes});
 }
 
-AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-AlignedBuffer::~AlignedBuffer() {
-  if (data_ != nullptr) ::munmap(data_, size_);
-}
+void AlignedBuffer::Unmap::operator()(std::byte* data) const noexcept { ::munmap(data, size); }
 
 }  // namespace limpid

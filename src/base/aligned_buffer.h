@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace limpid {
@@ -17,27 +18,27 @@ class AlignedBuffer {
   // Throws ResourceError, which names the size, when there is not enough memory. Large buffers ask
   // for huge pages.
   explicit AlignedBuffer(uint64_t n_bytes);
-  AlignedBuffer(AlignedBuffer&& other) noexcept;
-  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
-  ~AlignedBuffer();
 
-  std::byte* data() { return data_; }
-  const std::byte* data() const { return data_; }
-  size_t size() const { return size_; }
+  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }
+  size_t size() const { return data_ ? data_.get_deleter().size : 0; }
 
   // The whole buffer as objects of a trivial type.
   template <typename T>
   std::span<T> as() {
-    return {reinterpret_cast<T*>(data_), size_ / sizeof(T)};
+    return {reinterpret_cast<T*>(data()), size() / sizeof(T)};
   }
   template <typename T>
   std::span<const T> as() const {
-    return {reinterpret_cast<const T*>(data_), size_ / sizeof(T)};
+    return {reinterpret_cast<const T*>(data()), size() / sizeof(T)};
   }
 
  private:
-  std::byte* data_ = nullptr;
-  size_t size_ = 0;
+  struct Unmap {
+    size_t size;
+    void operator()(std::byte* data) const noexcept;
+  };
+  std::unique_ptr<std::byte, Unmap> data_;
 };
 
 }  // namespace limpid

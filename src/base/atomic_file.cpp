@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/mapped_path.h"
+#include "base/mapped_file.h"
 #include "base/open_files.h"
 
 namespace limpid {
@@ -81,21 +81,15 @@ void AtomicFile::fail_write(std::string_view bytes) const {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    // Linux writes at most 2 GiB less a page at once.
-    const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
-    const ssize_t written = ::write(fd_, bytes.data(), chunk);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_write(bytes);
-    bytes.remove_prefix(static_cast<size_t>(written));
-    size_ += static_cast<uint64_t>(written);
-  }
+  write_at(size_, bytes);
+  size_ += bytes.size();
 }
 
 void AtomicFile::write_at(uint64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd_, bytes.data(), std::min<size_t>(bytes.size(), 1U << 30),
-                                     static_cast<off_t>(offset));
+    // Linux writes at most 2 GiB less a page at once.
+    const size_t chunk = std::min<size_t>(bytes.size(), size_t{1} << 30);
+    const ssize_t written = ::pwrite(fd_, bytes.data(), chunk, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail_write(bytes);
     bytes.remove_prefix(static_cast<size_t>(written));

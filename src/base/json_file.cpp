@@ -1,10 +1,9 @@
 #include "base/json_file.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <unordered_set>
 
-#include "limpid/error.hpp"
+#include "base/check.h"
 
 namespace limpid {
 namespace {
@@ -18,19 +17,27 @@ std::string shown(std::string_view text) {
   return text.size() > kLongest ? out + "…" : out;
 }
 
+std::string joined(const std::string& place, std::string_view key) {
+  return place.empty() ? shown(key) : fmt::format("{}.{}", place, shown(key));
+}
+
+// Checks `element`, which is at `place`, and all below it. JsonFile::kMaxDepth bounds the
+// recursion.
+void check_keys(const std::string& path, const std::string& place, simdjson::dom::element element) {
+  if (element.is_array()) {
+    for (const simdjson::dom::element item : element.get_array().value_unsafe())
+      check_keys(path, place, item);
+  }
+  if (!element.is_object()) return;
+  std::unordered_set<std::string_view> keys;
+  for (const auto& [key, value] : element.get_object().value_unsafe()) {
+    const std::string inner = joined(place, key);
+    if (!keys.insert(key).second) throw_format_error(path, inner, "occurs twice");
+    check_keys(path, inner, value);
+  }
+}
+
 }  // namespace
-
-void JsonPlace::fail(const std::string& problem) const {
-  throw FormatError(*file_, FormatError::kNoOffset, name_.empty() ? "file" : name_, problem);
-}
-
-void JsonPlace::unsupported(const std::string& problem) const {
-  throw UnsupportedError(fmt::format("{}: {}: {}", *file_, name_, problem));
-}
-
-std::string JsonPlace::member_name(std::string_view key) const {
-  return name_.empty() ? shown(key) : fmt::format("{}.{}", name_, shown(key));
-}
 
 simdjson::dom::object JsonPlace::object() const {
   if (!element_.is_object()) fail("is not an object");
@@ -64,16 +71,16 @@ std::optional<JsonPlace> JsonPlace::find(std::string_view key) const {
   bool seen = false;
   for (const auto& [name, value] : object()) {
     if (name != key) continue;
-    if (seen) JsonPlace(*file_, member_name(key), value).fail("occurs twice");
+    if (seen) JsonPlace(*file_, joined(name_, key), value).fail("occurs twice");
     seen = true;
-    if (!value.is_null()) found.emplace(*file_, member_name(key), value);
+    if (!value.is_null()) found.emplace(*file_, joined(name_, key), value);
   }
   return found;
 }
 
 JsonPlace JsonPlace::operator[](std::string_view key) const {
   const auto found = find(key);
-  if (!found) throw FormatError(*file_, FormatError::kNoOffset, member_name(key), "is missing");
+  if (!found) throw_format_error(*file_, joined(name_, key), "is missing");
   return *found;
 }
 
@@ -97,7 +104,7 @@ std::vector<JsonPlace> JsonPlace::elements() const {
 void JsonPlace::allow_keys(std::initializer_list<std::string_view> known) const {
   for (const auto& [key, value] : object()) {
     if (std::find(known.begin(), known.end(), key) == known.end())
-      JsonPlace(*file_, member_name(key), value).unsupported("is an unknown option");
+      JsonPlace(*file_, joined(name_, key), value).unsupported("is an unknown option");
   }
 }
 
@@ -106,16 +113,15 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
     : path_(std::move(path)), parser_(std::make_unique<simdjson::dom::parser>()) {
   const auto check = [&](simdjson::error_code error) {
     if (error == simdjson::DEPTH_ERROR) {
-      throw FormatError(path_, FormatError::kNoOffset, "file",
-                        fmt::format("is nested deeper than {} levels", kMaxDepth));
+      throw_format_error(path_, "file", "is nested deeper than {} levels", kMaxDepth);
     }
     if (error != simdjson::SUCCESS) {
       std::string_view why = simdjson::error_message(error);
       while (why.ends_with('.')) why.remove_suffix(1);
-      throw FormatError(path_, FormatError::kNoOffset, "file",
-                        bytes.starts_with('<')
-                            ? "is not JSON but a web page; download it again"
-                            : fmt::format("is not JSON: {}; is the download complete?", why));
+      throw_format_error(path_, "file", "{}",
+                         bytes.starts_with('<')
+                             ? "is not JSON but a web page; download it again"
+                             : fmt::format("is not JSON: {}; is the download complete?", why));
     }
   };
   if (bytes.empty()) check(simdjson::EMPTY);
@@ -124,5 +130,10 @@ JsonFile::JsonFile(std::string path, std::string_view bytes)
 }
 
 JsonPlace JsonFile::root() const { return {path_, "", root_}; }
+
+void refuse_duplicate_keys(const JsonFile& file) {
+  const JsonPlace root = file.root();
+  check_keys(root.file(), "", root.element());
+}
 
 }  // namespace limpid

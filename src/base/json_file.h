@@ -1,6 +1,7 @@
 // Reads JSON files. Every error names the file and the place in it ("model.merges[3]").
 #pragma once
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "limpid/error.hpp"
+
 namespace limpid {
 
 // A place in a JSON file: an element and the path to it ("model.merges"). Valid as long as its
@@ -20,6 +23,7 @@ class JsonPlace {
   JsonPlace(const std::string& file, std::string name, simdjson::dom::element element)
       : file_(&file), name_(std::move(name)), element_(element) {}
 
+  simdjson::dom::element element() const { return element_; }
   bool is_null() const { return element_.is_null(); }
   bool is_object() const { return element_.is_object(); }
   bool is_array() const { return element_.is_array(); }
@@ -49,12 +53,18 @@ class JsonPlace {
   const std::string& name() const { return name_; }
   const std::string& file() const { return *file_; }
   // Throws FormatError, or UnsupportedError; both name the file and the place.
-  [[noreturn]] void fail(const std::string& problem) const;
-  [[noreturn]] void unsupported(const std::string& problem) const;
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) const {
+    throw FormatError(*file_, FormatError::kNoOffset, name_.empty() ? "file" : name_,
+                      fmt::format(problem, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  [[noreturn]] void unsupported(fmt::format_string<Args...> problem, Args&&... args) const {
+    throw UnsupportedError(fmt::format("{}: {}: {}", *file_, name_,
+                                       fmt::format(problem, std::forward<Args>(args)...)));
+  }
 
  private:
-  std::string member_name(std::string_view key) const;
-
   const std::string* file_;
   std::string name_;
   simdjson::dom::element element_;
@@ -77,5 +87,10 @@ class JsonFile {
   std::unique_ptr<simdjson::dom::parser> parser_;
   simdjson::dom::element root_;
 };
+
+// Throws FormatError, which names the place, for the first key that occurs twice in one object,
+// anywhere in `file`. Parsers differ in which of the two values they use, so two programs could
+// read two different files.
+void refuse_duplicate_keys(const JsonFile& file);
 
 }  // namespace limpid

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "base/check.h"
-#include "base/mapped_path.h"
 #include "base/open_files.h"
 
 namespace limpid {
@@ -67,6 +67,16 @@ const char* mapped_path_of(const void* address) noexcept {
     if (byte >= begin && byte < begin + size) found = path;
   });
   return found;
+}
+
+// `part` rarely begins or ends at a page. Its neighbours are other tensors, so only the pages that
+// lie entirely in `part` are left.
+void leave_pages(std::span<const std::byte> part) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t begin = (first + page - 1) / page * page;
+  const uintptr_t end = (first + part.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace limpid

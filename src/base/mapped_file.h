@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace limpid {
 
@@ -34,5 +35,23 @@ class MappedFile {
   const std::byte* data_;
   size_t size_;
 };
+
+// Returns the path of the MappedFile that contains `address`, or null. The text is valid as long as
+// the map. Async-signal-safe: it is for a handler of SIGBUS, which the kernel raises when a program
+// reads bytes of a map that the file no longer has.
+const char* mapped_path_of(const void* address) noexcept;
+
+// The message for such a file, after its path.
+inline constexpr char kBecameUnreadable[] =
+    " became unreadable while it was in use: it was truncated, or its disk failed";
+
+// The content of a mapped file as text.
+inline std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// Tells the system that the whole pages within `part` of a mapped file are not needed for now. They
+// no longer count as memory of this process, and are read again when they are touched.
+void leave_pages(std::span<const std::byte> part);
 
 }  // namespace limpid

@@ -36,8 +36,8 @@ void ModelFolder::check_name(std::string_view name) const {
   const bool plain = !name.empty() && name != "." && name != ".." &&
                      name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;
   if (!plain) {
-    throw FormatError(path_, FormatError::kNoOffset, printable(name),
-                      "is not a plain file name: a model's files are in its own folder");
+    throw_format_error(path_, printable(name),
+                       "is not a plain file name: a model's files are in its own folder");
   }
 }
 
@@ -48,8 +48,8 @@ std::string ModelFolder::resolve(std::string_view name) const {
   LIMPID_CHECK(ResourceError, !error, "cannot open {}/{}: {}", path_, printable(name),
                error.message());
   if (!lies_in(real, real_) && (blobs_.empty() || !lies_in(real, blobs_))) {
-    throw FormatError(path_, FormatError::kNoOffset, printable(name),
-                      "is a link that leads out of the model's folder; copy the file there");
+    throw_format_error(path_, printable(name),
+                       "is a link that leads out of the model's folder; copy the file there");
   }
   return real;
 }

@@ -70,4 +70,7 @@ class ThreadPool {
   int size_;
 };
 
+// At least 1; fewer than the machine has when the process is bound to some of its cores.
+int usable_cores();
+
 }  // namespace limpid

@@ -12,6 +12,8 @@
 // cannot read outside its map.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +23,7 @@
 #include <string_view>
 
 #include "base/printable.h"
+#include "limpid/error.hpp"
 
 namespace limpid {
 
@@ -50,13 +53,34 @@ class ByteReader {
 
   // Returns a view of the next `n` bytes and moves past them. Throws FormatError when fewer are
   // left.
-  std::string_view take(uint64_t n, std::string_view field);
+  std::string_view take(uint64_t n, std::string_view field) {
+    if (n > remaining()) {
+      fail(offset_, field,
+           "needs {} bytes but {} of the file's {} are left; is the download complete?", n,
+           remaining(), size());
+    }
+    const auto* begin = reinterpret_cast<const char*>(bytes_.data()) + offset_;
+    offset_ += n;
+    return {begin, static_cast<size_t>(n)};
+  }
 
   // Moves to an absolute offset. Throws FormatError when the offset is past the end.
-  void seek(uint64_t offset, std::string_view field);
+  void seek(uint64_t offset, std::string_view field) {
+    if (offset > size()) {
+      fail(offset_, field, "is at byte {} of a file of {}; is the download complete?", offset,
+           size());
+    }
+    offset_ = offset;
+  }
 
-  // Throws FormatError. `offset` is where the bad item begins, which is often before offset().
-  [[noreturn]] void fail(uint64_t offset, std::string_view field, const std::string& problem) const;
+  // Throws FormatError with a formatted problem. `offset` is where the bad item begins, which is
+  // often before offset().
+  template <typename... Args>
+  [[noreturn]] void fail(uint64_t offset, std::string_view field,
+                         fmt::format_string<Args...> problem, Args&&... args) const {
+    throw FormatError(std::string(path_), offset, std::string(field),
+                      fmt::format(problem, std::forward<Args>(args)...));
+  }
 
  private:
   std::string_view path_;

@@ -1,6 +1,5 @@
 #include "checkpoint/checkpoint.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 #include <system_error>
 
 #include "base/check.h"
-#include "base/page_advice.h"
+#include "base/mapped_file.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
@@ -135,8 +134,7 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     if (std::filesystem::is_directory(status)) return open_folder(path);
     const auto mapped = MappedFile::open(path);
     const std::span<const std::byte> bytes = mapped->bytes();
-    if (bytes.empty())
-      throw FormatError(path, FormatError::kNoOffset, "file", "is empty; download it again");
+    if (bytes.empty()) throw_format_error(path, "file", "is empty; download it again");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
     if (text.starts_with(kTorchMagic)) return open_torch_file(path);

@@ -1,13 +1,12 @@
 #include "checkpoint/gguf.h"
 
-#include <fmt/format.h>
+#include <filesystem>
+#include <system_error>
 
+#include "base/check.h"
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/gguf_metadata.h"
-#include "checkpoint/gguf_split.h"
-#include "checkpoint/gguf_tensors.h"
+#include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -42,11 +41,99 @@ uint64_t read_count(ByteReader& reader, const char* field, uint64_t min_bytes) {
   const auto count = reader.number<uint64_t>(field);
   if (count > reader.remaining() / min_bytes) {
     reader.fail(start, field,
-                fmt::format("{} entries do not fit in the {} bytes left of {}; is the download "
-                            "complete?",
-                            count, reader.remaining(), reader.size()));
+                "{} entries do not fit in the {} bytes left of {}; is the download "
+                "complete?",
+                count, reader.remaining(), reader.size());
   }
   return count;
+}
+
+// A key that the file must have when its model is split.
+int64_t required_integer(const Metadata& metadata, const std::string& path, const char* key) {
+  const MetadataValue* found = metadata.find(key);
+  if (found == nullptr) throw_format_error(path, key, "is missing from a part of a split model");
+  if (const auto* value = std::get_if<int64_t>(&found->value); value != nullptr && *value >= 0) {
+    return *value;
+  }
+  throw_format_error(path, key, "must be a non-negative integer of at most 32 bits");
+}
+
+// Returns `base`, where the parts are named base-00001-of-0000N.gguf. Fails when `path` is not
+// named as the first of `count` parts.
+std::string base_of_first_part(const std::string& path, int64_t count) {
+  const std::string suffix = fmt::format("-00001-of-{:05}.gguf", count);
+  if (!path.ends_with(suffix)) {
+    throw_format_error(
+        path, "split.count",
+        "the first part of {} must be named NAME{}; keep the names it was published with", count,
+        suffix);
+  }
+  return path.substr(0, path.size() - suffix.size());
+}
+
+// A part must have the number that its file name says, and know of as many parts as the first one.
+void check_part(const GgufFile& part, const std::string& path, int64_t number, int64_t count) {
+  const int64_t part_number = required_integer(part.metadata, path, "split.no");
+  if (part_number != number) {
+    throw_format_error(path, "split.no", "{}, expected {} from the file's name", part_number,
+                       number);
+  }
+  const int64_t part_count = required_integer(part.metadata, path, "split.count");
+  if (part_count != count) {
+    throw_format_error(path, "split.count", "{}, but the first part says {}", part_count, count);
+  }
+}
+
+// Adds the tensors of the file `path` to `checkpoint`. No name may be there already.
+void append_gguf_tensors(Checkpoint& checkpoint, const std::string& path,
+                         std::span<const GgufTensor> tensors) {
+  for (const GgufTensor& tensor : tensors) {
+    if (!checkpoint.tensors.try_emplace(tensor.name, tensor.view).second) {
+      throw FormatError(path, tensor.info_offset,
+                        fmt::format("tensor '{}'", printable(tensor.name)),
+                        "is already in an earlier part of the model");
+    }
+    checkpoint.tensor_order.push_back(tensor.name);
+  }
+}
+
+// Opens the other parts of a model that is split over several files,
+// NAME-00001-of-00003.gguf and so on. Each part is a complete GGUF file and states split.no (from
+// 0), split.count and split.tensors.count (the tensors of all parts); the metadata of the model is
+// in the first part, which `checkpoint` already holds. The parts are opened in the order of their
+// numbers, under names that follow from the first part's. In the end the tensors of all parts must
+// be as many as the first part says.
+void open_other_gguf_parts(Checkpoint& checkpoint) {
+  const std::string first_path = checkpoint.path;
+  if (!checkpoint.metadata.contains("split.count")) return;
+  const int64_t count = required_integer(checkpoint.metadata, first_path, "split.count");
+  if (count <= 1) return;
+  const int64_t number = required_integer(checkpoint.metadata, first_path, "split.no");
+  if (number != 0) {
+    throw_format_error(first_path, "split.no",
+                       "this is part {} of {}; name the first one (-00001-of-{:05}.gguf)",
+                       number + 1, count, count);
+  }
+  const std::string base = base_of_first_part(first_path, count);
+  for (int64_t i = 1; i < count; ++i) {
+    const std::string path = fmt::format("{}-{:05}-of-{:05}.gguf", base, i + 1, count);
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) {
+      throw ResourceError(fmt::format("{} is missing: part {} of {} of {}; download it too", path,
+                                      i + 1, count, first_path));
+    }
+    auto mapped = MappedFile::open(path);
+    const GgufFile part = parse_gguf(path, mapped->bytes());
+    check_part(part, path, i, count);
+    checkpoint.files.push_back(std::move(mapped));
+    append_gguf_tensors(checkpoint, path, part.tensors);
+  }
+  const int64_t n_tensors =
+      required_integer(checkpoint.metadata, first_path, "split.tensors.count");
+  if (n_tensors != static_cast<int64_t>(checkpoint.tensors.size())) {
+    throw_format_error(first_path, "split.tensors.count", "{}, but the {} parts hold {}", n_tensors,
+                       count, checkpoint.tensors.size());
+  }
 }
 
 }  // namespace
@@ -54,7 +141,7 @@ uint64_t read_count(ByteReader& reader, const char* field, uint64_t min_bytes) {
 GgufFile parse_gguf(const std::string& path, std::span<const std::byte> bytes) {
   ByteReader reader(path, bytes);
   if (const auto magic = reader.take(kGgufMagic.size(), "header.magic"); magic != kGgufMagic) {
-    reader.fail(0, "header.magic", fmt::format("'{}' is not GGUF", printable(magic)));
+    reader.fail(0, "header.magic", "'{}' is not GGUF", printable(magic));
   }
   GgufFile file;
   file.version = read_version(reader);

@@ -1,5 +1,3 @@
-#include "checkpoint/gguf_metadata.h"
-
 #include <fmt/format.h>
 
 #include <bit>
@@ -7,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
 #include "limpid/error.hpp"
 
@@ -26,7 +25,7 @@ const GgufTypeInfo& read_type(ByteReader& reader, const std::string& field, Gguf
   const uint64_t start = reader.offset();
   const auto id = reader.number<uint32_t>(field);
   const GgufTypeInfo* info = gguf_type_info(id);
-  if (info == nullptr) reader.fail(start, field, fmt::format("unknown metadata type {}", id));
+  if (info == nullptr) reader.fail(start, field, "unknown metadata type {}", id);
   type = static_cast<GgufType>(id);
   return *info;
 }
@@ -36,14 +35,13 @@ std::string_view read_string(ByteReader& reader, std::string_view field) {
   const uint64_t start = reader.offset();
   const auto length = reader.number<uint64_t>(field);
   if (length > kLongestString) {
-    reader.fail(start, field,
-                fmt::format("a string of {} bytes; at most {} are read", length, kLongestString));
+    reader.fail(start, field, "a string of {} bytes; at most {} are read", length, kLongestString);
   }
   if (length > reader.remaining()) {
     reader.fail(start, field,
-                fmt::format("a string of {} bytes, but {} of the file's {} are left; is the "
-                            "download complete?",
-                            length, reader.remaining(), reader.size()));
+                "a string of {} bytes, but {} of the file's {} are left; is the "
+                "download complete?",
+                length, reader.remaining(), reader.size());
   }
   return reader.take(length, field);
 }
@@ -51,7 +49,7 @@ std::string_view read_string(ByteReader& reader, std::string_view field) {
 bool read_bool(ByteReader& reader, std::string_view field) {
   const uint64_t start = reader.offset();
   const auto value = reader.number<uint8_t>(field);
-  if (value > 1) reader.fail(start, field, fmt::format("a boolean is 0 or 1, not {}", value));
+  if (value > 1) reader.fail(start, field, "a boolean is 0 or 1, not {}", value);
   return value == 1;
 }
 
@@ -81,14 +79,13 @@ uint64_t read_array_length(ByteReader& reader, const std::string& field,
   const uint64_t start = reader.offset();
   const auto count = reader.number<uint64_t>(field);
   if (count > kLongestArray) {
-    reader.fail(start, field,
-                fmt::format("an array of {} elements; at most {} are read", count, kLongestArray));
+    reader.fail(start, field, "an array of {} elements; at most {} are read", count, kLongestArray);
   }
   if (count > reader.remaining() / element.min_bytes) {
     reader.fail(start, field,
-                fmt::format("an array of {} {} does not fit in the {} bytes left of {}; is the "
-                            "download complete?",
-                            count, element.name, reader.remaining(), reader.size()));
+                "an array of {} {} does not fit in the {} bytes left of {}; is the "
+                "download complete?",
+                count, element.name, reader.remaining(), reader.size());
   }
   return count;
 }
@@ -101,7 +98,7 @@ uint64_t read_array_length(ByteReader& reader, const std::string& field,
 MetadataValue read_array(ByteReader& reader, const std::string& field, int depth) {
   const uint64_t start = reader.offset();
   if (depth >= kDeepestArray) {
-    reader.fail(start, field, fmt::format("arrays nest deeper than {}", kDeepestArray));
+    reader.fail(start, field, "arrays nest deeper than {}", kDeepestArray);
   }
   GgufType type{};
   const GgufTypeInfo& element = read_type(reader, field, type);
@@ -152,12 +149,12 @@ MetadataValue read_value(ByteReader& reader, const std::string& field, GgufType 
 uint32_t check_alignment(const ByteReader& reader, uint64_t offset, const MetadataValue& value) {
   const std::string field = "general.alignment";
   if (value.type_name != "u32") {
-    reader.fail(offset, field, fmt::format("is {}, must be u32", value.type_name));
+    reader.fail(offset, field, "is {}, must be u32", value.type_name);
   }
   const auto alignment = static_cast<uint32_t>(std::get<int64_t>(value.value));
   if (alignment < 8 || alignment > kLargestAlignment || !std::has_single_bit(alignment)) {
-    reader.fail(offset, field,
-                fmt::format("{} is not a power of two from 8 to {}", alignment, kLargestAlignment));
+    reader.fail(offset, field, "{} is not a power of two from 8 to {}", alignment,
+                kLargestAlignment);
   }
   return alignment;
 }
@@ -168,11 +165,11 @@ std::string read_gguf_name(ByteReader& reader, const std::string& field, uint64_
   const uint64_t start = reader.offset();
   const auto length = reader.number<uint64_t>(field);
   if (length == 0 || length > longest) {
-    reader.fail(start, field, fmt::format("has {} bytes, must have 1 to {}", length, longest));
+    reader.fail(start, field, "has {} bytes, must have 1 to {}", length, longest);
   }
   const std::string_view name = reader.take(length, field);
   if (!is_clean_utf8(name)) {
-    reader.fail(start, field, fmt::format("'{}' is not UTF-8 text without NUL", printable(name)));
+    reader.fail(start, field, "'{}' is not UTF-8 text without NUL", printable(name));
   }
   return std::string(name);
 }
@@ -186,7 +183,7 @@ GgufMetadata read_gguf_metadata(ByteReader& reader, uint64_t count) {
     const std::string key_field = fmt::format("metadata[{}].key", i);
     std::string key = read_gguf_name(reader, key_field, kLongestKey);
     if (metadata.values.contains(key)) {
-      reader.fail(start, key_field, fmt::format("'{}' occurs twice", printable(key)));
+      reader.fail(start, key_field, "'{}' occurs twice", printable(key));
     }
     const std::string field = printable(key);
     const uint64_t type_offset = reader.offset();

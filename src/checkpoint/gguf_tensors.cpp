@@ -1,5 +1,3 @@
-#include "checkpoint/gguf_tensors.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <unordered_set>
 
 #include "base/checked.h"
-#include "checkpoint/gguf_metadata.h"
+#include "checkpoint/gguf_sections.h"
 #include "checkpoint/gguf_types.h"
 #include "limpid/error.hpp"
 
@@ -33,7 +31,7 @@ Shape read_shape(ByteReader& reader, const std::string& label) {
   const uint64_t start = reader.offset();
   const auto n_dims = reader.number<uint32_t>(label + ".n_dims");
   if (n_dims > kGgufMaxDims) {
-    reader.fail(start, label + ".n_dims", fmt::format("{}, at most {}", n_dims, kGgufMaxDims));
+    reader.fail(start, label + ".n_dims", "{}, at most {}", n_dims, kGgufMaxDims);
   }
   std::array<int64_t, kGgufMaxDims> dims{};
   uint64_t n_elements = 1;
@@ -42,12 +40,11 @@ Shape read_shape(ByteReader& reader, const std::string& label) {
     const uint64_t dim_offset = reader.offset();
     const auto dim = reader.number<uint64_t>(field);
     if (dim == 0 || dim > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      reader.fail(dim_offset, field,
-                  fmt::format("{}, must be positive", static_cast<int64_t>(dim)));
+      reader.fail(dim_offset, field, "{}, must be positive", static_cast<int64_t>(dim));
     }
     const auto product = checked_mul(n_elements, dim);
     if (!product || *product > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      reader.fail(dim_offset, field, fmt::format("{} gives too many elements", dim));
+      reader.fail(dim_offset, field, "{} gives too many elements", dim);
     }
     n_elements = *product;
     dims[n_dims - 1 - i] = static_cast<int64_t>(dim);
@@ -60,8 +57,7 @@ DType read_dtype(ByteReader& reader, const std::string& label) {
   const uint64_t start = reader.offset();
   const auto id = reader.number<uint32_t>(label + ".type");
   const GgmlType* type = ggml_type(id);
-  if (type == nullptr)
-    reader.fail(start, label + ".type", fmt::format("unknown tensor type {}", id));
+  if (type == nullptr) reader.fail(start, label + ".type", "unknown tensor type {}", id);
   if (!type->dtype) {
     throw UnsupportedError(fmt::format(
         "{}: at byte {}: {} has type {}, which is not read; obtain the model in one of {}",
@@ -77,14 +73,14 @@ uint64_t count_bytes(const ByteReader& reader, const Entry& entry) {
   const Shape& shape = entry.tensor.view.shape;
   if (shape.cols() % info.block_size != 0) {
     reader.fail(entry.tensor.info_offset, entry.label + ".dims[0]",
-                fmt::format("{} is not a multiple of the {} elements in a block of {}",
-                            shape.cols(), info.block_size, info.name));
+                "{} is not a multiple of the {} elements in a block of {}", shape.cols(),
+                info.block_size, info.name);
   }
   const uint64_t n_blocks = static_cast<uint64_t>(shape.n_elements()) / info.block_size;
   const auto n_bytes = checked_mul<uint64_t>(n_blocks, info.block_bytes);
   if (!n_bytes) {
-    reader.fail(entry.tensor.info_offset, entry.label,
-                fmt::format("{} {} has more than 2^64 bytes", info.name, shape.to_string()));
+    reader.fail(entry.tensor.info_offset, entry.label, "{} {} has more than 2^64 bytes", info.name,
+                shape.to_string());
   }
   return *n_bytes;
 }
@@ -113,9 +109,8 @@ void check_offset(const ByteReader& reader, const Entry& entry, uint64_t expecte
   const char* fault = entry.offset % alignment != 0 ? "is not aligned"
                       : entry.offset < expected     ? "overlaps the tensor before it"
                                                     : "leaves a gap before it";
-  reader.fail(entry.offset_offset, entry.label + ".offset",
-              fmt::format("{} {}, expected {} with alignment {}", entry.offset, fault, expected,
-                          alignment));
+  reader.fail(entry.offset_offset, entry.label + ".offset", "{} {}, expected {} with alignment {}",
+              entry.offset, fault, expected, alignment);
 }
 
 // Where the data of `entry` ends in the data section, rounded up to the alignment.
@@ -123,9 +118,8 @@ uint64_t padded_end(const ByteReader& reader, const Entry& entry, uint32_t align
   const auto end = checked_add(entry.offset, entry.n_bytes);
   const auto padded = end ? checked_align_up(*end, alignment) : std::nullopt;
   if (!padded) {
-    reader.fail(
-        entry.offset_offset, entry.label + ".offset",
-        fmt::format("{} and {} bytes of data reach beyond 2^64", entry.offset, entry.n_bytes));
+    reader.fail(entry.offset_offset, entry.label + ".offset",
+                "{} and {} bytes of data reach beyond 2^64", entry.offset, entry.n_bytes);
   }
   return *padded;
 }
@@ -142,11 +136,11 @@ void check_extent(const ByteReader& reader, const Entry& last, uint64_t data_sta
   const auto in_section = checked_add(last.offset, last.n_bytes);
   const auto needed = in_section ? checked_add(data_start, *in_section) : std::nullopt;
   if (needed && *needed <= reader.size()) return;
-  reader.fail(last.offset_offset, last.label + ".data",
-              needed ? fmt::format("ends at byte {}, but the file has {} bytes: it is truncated; "
-                                   "download it again",
-                                   *needed, reader.size())
-                     : std::string("ends beyond 2^64"));
+  const std::string field = last.label + ".data";
+  if (!needed) reader.fail(last.offset_offset, field, "ends beyond 2^64");
+  reader.fail(last.offset_offset, field,
+              "ends at byte {}, but the file has {} bytes: it is truncated; download it again",
+              *needed, reader.size());
 }
 
 }  // namespace
@@ -164,8 +158,8 @@ std::vector<GgufTensor> read_gguf_tensors(ByteReader& reader, uint64_t count, ui
     entries.push_back(read_entry(reader, i));
     const Entry& entry = entries.back();
     if (!names.insert(entry.tensor.name).second) {
-      reader.fail(entry.tensor.info_offset, fmt::format("tensor[{}].name", i),
-                  fmt::format("'{}' occurs twice", printable(entry.tensor.name)));
+      reader.fail(entry.tensor.info_offset, fmt::format("tensor[{}].name", i), "'{}' occurs twice",
+                  printable(entry.tensor.name));
     }
     check_offset(reader, entry, expected_offset, alignment);
     expected_offset = padded_end(reader, entry, alignment);

@@ -86,7 +86,8 @@ class ValueWriter {
         value.value);
   }
 
-  // A value that is not an array is written like the only element of an array, but without its count.
+  // A value that is not an array is written like the only element of an array, but without its
+  // count.
   void write_elements(const MetadataValue& value) {
     constexpr std::string_view kPrefix = "array of ";
     std::string_view type = value.type_name;

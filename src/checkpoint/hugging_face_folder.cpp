@@ -1,18 +1,15 @@
 #include "checkpoint/hugging_face_folder.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <filesystem>
 #include <set>
 
 #include "base/check.h"
-#include "base/file_text.h"
 #include "base/json_file.h"
-#include "base/json_strict.h"
+#include "base/mapped_file.h"
 #include "base/model_folder.h"
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/json_metadata.h"
+#include "checkpoint/metadata.h"
 #include "checkpoint/safetensors.h"
 
 namespace limpid {
@@ -49,8 +46,7 @@ Shards read_index(const ModelFolder& folder) {
   const auto file = folder.open(kIndex);
   const std::string path = fmt::format("{}/{}", folder.path(), kIndex);
   if (file->size() > kLongestIndex) {
-    throw FormatError(path, FormatError::kNoOffset, "file",
-                      fmt::format("has {} bytes, at most {}", file->size(), kLongestIndex));
+    throw_format_error(path, "file", "has {} bytes, at most {}", file->size(), kLongestIndex);
   }
   const JsonFile json(path, text_of(*file));
   refuse_duplicate_keys(json);
@@ -96,9 +92,8 @@ void append_shards(Checkpoint& checkpoint, const ModelFolder& folder) {
     check_framework(path, append_safetensors(checkpoint, path));
     const auto fail = [&, &file = name](const std::string& tensor, std::string_view verb,
                                         std::string_view what) {
-      throw FormatError(index, FormatError::kNoOffset,
-                        fmt::format("weight_map.{}", printable(tensor)),
-                        fmt::format("{} {}, which {} the tensor", verb, file, what));
+      throw_format_error(index, fmt::format("weight_map.{}", printable(tensor)),
+                         "{} {}, which {} the tensor", verb, file, what);
     };
     std::set<std::string> missing = tensors;
     for (size_t i = n_before; i < checkpoint.tensor_order.size(); ++i) {

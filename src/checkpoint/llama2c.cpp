@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/key_writer.h"
+#include "checkpoint/metadata.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
@@ -92,7 +92,7 @@ Header read_header(ByteReader& reader, bool legacy) {
   }
   if (const auto fault = find_fault(header)) {
     reader.fail(start + 4 * fault->item, std::string("header.") + kHeaderItems[fault->item].name,
-                fault->problem);
+                "{}", fault->problem);
   }
   return header;
 }
@@ -197,7 +197,7 @@ bool read_preamble(ByteReader& reader) {
                     "it as version 1",
                     reader.path(), start));
   }
-  reader.fail(start, "header.version", fmt::format("unknown version {} of llama2.c", version));
+  reader.fail(start, "header.version", "unknown version {} of llama2.c", version);
 }
 
 // The tokenizer file beside the model, the one with the vocabulary's size in its name first; "" if
@@ -231,16 +231,15 @@ Checkpoint parse_llama2c(const std::string& path, std::span<const std::byte> byt
   if (!legacy) {
     const uint64_t start = reader.offset();
     const auto shared = reader.number<uint8_t>("header.shared_classifier");
-    if (shared > 1)
-      reader.fail(start, "header.shared_classifier", fmt::format("{}, must be 0 or 1", shared));
+    if (shared > 1) reader.fail(start, "header.shared_classifier", "{}, must be 0 or 1", shared);
     header.tied = shared == 1;
   }
   const std::vector<Stored> tensors = stored_tensors(header, legacy);
   const uint64_t expected = expected_size(header, tensors, legacy);
   if (expected != bytes.size()) {
     reader.fail(reader.offset(), "weights",
-                fmt::format("the header asks for a file of {} bytes, this one has {}{}", expected,
-                            bytes.size(), bytes.size() < expected ? ": download it again" : ""));
+                "the header asks for a file of {} bytes, this one has {}{}", expected, bytes.size(),
+                bytes.size() < expected ? ": download it again" : "");
   }
   Checkpoint checkpoint;
   checkpoint.path = path;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/key_writer.h"
 #include "checkpoint/llama2c.h"
+#include "checkpoint/metadata.h"
 
 namespace limpid {
 namespace {
@@ -53,8 +53,7 @@ void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte>
   ByteReader reader(path, bytes);
   const auto longest = reader.number<int32_t>("max_token_length");
   if (longest < 1 || longest > kLongestToken) {
-    reader.fail(0, "max_token_length",
-                fmt::format("{} is not from 1 to {}", longest, kLongestToken));
+    reader.fail(0, "max_token_length", "{} is not from 1 to {}", longest, kLongestToken);
   }
   std::vector<std::string> tokens;
   std::vector<double> scores;
@@ -66,26 +65,23 @@ void parse_llama2c_tokenizer(const std::string& path, std::span<const std::byte>
     if (std::isnan(score)) reader.fail(start, field + ".score", "is not a number");
     const auto length = reader.number<int32_t>(field + ".length");
     if (length < 1 || length > longest) {
-      reader.fail(start + 4, field + ".length",
-                  fmt::format("{} is not from 1 to {}", length, longest));
+      reader.fail(start + 4, field + ".length", "{} is not from 1 to {}", length, longest);
     }
     const std::string_view piece = reader.take(static_cast<uint64_t>(length), field + ".piece");
     const int64_t type = type_of(id);
     if (type == kByte && piece != fmt::format("<0x{:02X}>", id - kFirstByteToken)) {
-      reader.fail(start + 8, field + ".piece",
-                  fmt::format("'{}', expected the byte <0x{:02X}>", printable(piece),
-                              id - kFirstByteToken));
+      reader.fail(start + 8, field + ".piece", "'{}', expected the byte <0x{:02X}>",
+                  printable(piece), id - kFirstByteToken);
     }
     tokens.push_back(to_sentencepiece(id, piece));
     scores.push_back(score);
     types.push_back(type);
   }
   if (reader.remaining() != 0) {
-    reader.fail(
-        reader.offset(), "end",
-        fmt::format("{} bytes follow the {} tokens of the model's vocabulary: another model's "
-                    "tokenizer?",
-                    reader.remaining(), vocab_size));
+    reader.fail(reader.offset(), "end",
+                "{} bytes follow the {} tokens of the model's vocabulary: another model's "
+                "tokenizer?",
+                reader.remaining(), vocab_size);
   }
   KeyWriter keys(metadata, "tokenizer.ggml.");
   keys.string("model", "llama");

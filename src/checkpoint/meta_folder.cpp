@@ -1,7 +1,5 @@
 #include "checkpoint/meta_folder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_text.h"
+#include "base/check.h"
+#include "base/mapped_file.h"
 #include "base/model_folder.h"
-#include "checkpoint/json_metadata.h"
+#include "checkpoint/metadata.h"
 #include "checkpoint/torch_checkpoint.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -77,20 +75,16 @@ class ShardJoiner {
   }
 
  private:
-  [[noreturn]] static void fail(const Checkpoint& shard, const std::string& name,
-                                const std::string& problem) {
-    throw FormatError(shard.path, FormatError::kNoOffset, name, problem);
-  }
-
   // All shards must hold the same names.
   void check_names(const Checkpoint& shard) const {
     const Checkpoint& first = *shards_.front();
     for (const std::string& name : shard.tensor_order) {
-      if (first.find(name) == nullptr) fail(shard, name, fmt::format("is not in {}", first.path));
+      if (first.find(name) == nullptr)
+        throw_format_error(shard.path, name, "is not in {}", first.path);
     }
     for (const std::string& name : first.tensor_order) {
       if (shard.find(name) == nullptr)
-        fail(shard, name, fmt::format("is missing, and {} has it", first.path));
+        throw_format_error(shard.path, name, "is missing, and {} has it", first.path);
     }
   }
 
@@ -119,7 +113,8 @@ class ShardJoiner {
       const bool same = found.dtype == expected.dtype && found.shape == expected.shape &&
                         std::memcmp(found.data, expected.data, expected.n_bytes()) == 0;
       if (!same)
-        fail(*shards_[i], name, fmt::format("differs from the one in {}", shards_.front()->path));
+        throw_format_error(shards_[i]->path, name, "differs from the one in {}",
+                           shards_.front()->path);
     }
   }
 
@@ -133,12 +128,11 @@ class ShardJoiner {
       const TensorView& part = *shard->find(name);
       if (part.dtype != first.dtype || part.shape.rank() != 2 || first.shape.rank() != 2 ||
           part.shape[kept] != first.shape[kept]) {
-        fail(*shard, name,
-             fmt::format("is {}, which cannot be joined with {} of {}", part.to_string(),
-                         first.to_string(), shards_.front()->path));
+        throw_format_error(shard->path, name, "is {}, which cannot be joined with {} of {}",
+                           part.to_string(), first.to_string(), shards_.front()->path);
       }
       if (__builtin_add_overflow(joined, part.shape[1 - kept], &joined))
-        fail(*shard, name, "is too large");
+        throw_format_error(shard->path, name, "is too large");
     }
     const Shape shape =
         join == Join::kRows ? Shape{joined, first.shape[1]} : Shape{first.shape[0], joined};

@@ -54,4 +54,45 @@ class Metadata {
   std::map<std::string, MetadataValue, std::less<>> values_;
 };
 
+// Sets keys below a prefix ("llama.") with the types that writers of GGUF use. A model then has the
+// same values whether it was opened from its own layout or from a GGUF file. Keeps a reference to
+// `metadata`.
+class KeyWriter {
+ public:
+  KeyWriter(Metadata& metadata, std::string_view prefix) : metadata_(metadata), prefix_(prefix) {}
+  void integer(std::string_view name, int64_t value) { set(name, {value, "u32"}); }
+  // Rounds the value to f32.
+  void number(std::string_view name, double value) {
+    set(name, {double{static_cast<float>(value)}, "f32"});
+  }
+  void flag(std::string_view name, bool value) { set(name, {value, "bool"}); }
+  void string(std::string_view name, std::string_view value) {
+    set(name, {std::string(value), "string"});
+  }
+
+ private:
+  void set(std::string_view name, MetadataValue value) {
+    metadata_.set(prefix_ + std::string(name), std::move(value));
+  }
+
+  Metadata& metadata_;
+  std::string prefix_;
+};
+
+constexpr uint64_t kLongestConfig = uint64_t{16} << 20;  // bytes of a configuration file
+
+// Sets `prefix` + key for every member of the JSON object in `bytes`, and of the objects inside it.
+// With the prefix "config.", {"rope_scaling": {"factor": 8}} becomes "config.rope_scaling.factor" =
+// 8.
+//
+// A member that is null is left out, as if absent; the array of strings prefix + "(null)" lists the
+// keys of such members. An array whose elements have one type becomes an array. Any other array
+// becomes an empty value with the type name "array", which says only that it was there.
+//
+// Throws FormatError, which names `path` and the place, when `bytes` are not JSON, are nested
+// deeper than 64, repeat a key, have whole numbers beyond 64 bits, or are longer than
+// kLongestConfig.
+void add_json(const std::string& path, std::string_view bytes, const std::string& prefix,
+              Metadata& metadata);
+
 }  // namespace limpid

@@ -30,13 +30,12 @@ class Machine {
   // Runs the program to its STOP, which must be the last byte of the record.
   Pickle run() {
     if (reader_.size() > kLargestPickle)
-      place_.fail(fmt::format("has {} bytes; at most {} are read", reader_.size(), kLargestPickle));
+      place_.fail("has {} bytes; at most {} are read", reader_.size(), kLargestPickle);
     read_protocol();
     while (step() != PickleOpcode::kStop) {
     }
     Pickle pickle = stack_.finish();
-    if (reader_.remaining() != 0)
-      place_.fail(fmt::format("is followed by {} bytes", reader_.remaining()));
+    if (reader_.remaining() != 0) place_.fail("is followed by {} bytes", reader_.remaining());
     return pickle;
   }
 
@@ -52,8 +51,7 @@ class Machine {
   // ByteReader would count offsets from the start of the pickle; place_ knows the offset in the
   // file.
   std::string_view take(uint64_t n) {
-    if (n > reader_.remaining())
-      place_.fail(fmt::format("needs {} bytes, {} are left", n, reader_.remaining()));
+    if (n > reader_.remaining()) place_.fail("needs {} bytes, {} are left", n, reader_.remaining());
     return reader_.take(n, place_.record);
   }
 
@@ -73,31 +71,26 @@ class Machine {
   void push_global() {
     const std::string_view module = line();
     const std::string_view name = line();
-    PickleValue global;
-    global.kind = PickleKind::kGlobal;
-    global.text = known_pickle_global(module, name);
-    if (global.text.empty()) {
+    const std::string_view known = known_pickle_global(module, name);
+    if (known.empty()) {
       place_.refuse(
-          fmt::format("the name {}.{} is not allowed in a checkpoint; "
-                      "save only the state dictionary, with plain numbers and text beside it",
-                      printable(module), printable(name)));
+          "the name {}.{} is not allowed in a checkpoint; save only the state dictionary, with "
+          "plain numbers and text beside it",
+          printable(module), printable(name));
     }
-    stack_.push(std::move(global));
+    stack_.push({.kind = PickleKind::kGlobal, .text = known});
   }
 
   // Also None and the booleans, which are numbers with another kind.
   void push_integer(int64_t integer, PickleKind kind = PickleKind::kInteger) {
-    PickleValue scalar;
-    scalar.kind = kind;
-    scalar.integer = integer;
-    stack_.push(std::move(scalar));
+    stack_.push({.kind = kind, .integer = integer});
   }
 
   // LONG1: a byte count, then a two's complement integer, little-endian, in as few bytes as it
   // needs.
   void push_long() {
     const auto n = number<uint8_t>();
-    if (n > sizeof(int64_t)) place_.refuse(fmt::format("an integer of {} bytes", n));
+    if (n > sizeof(int64_t)) place_.refuse("an integer of {} bytes", n);
     const std::string_view bytes = take(n);
     uint64_t bits = n > 0 && (static_cast<uint8_t>(bytes.back()) & 0x80U) != 0 ? ~uint64_t{0} : 0;
     std::memcpy(&bits, bytes.data(), n);
@@ -106,18 +99,12 @@ class Machine {
 
   void push_real() {
     const uint64_t bits = __builtin_bswap64(number<uint64_t>());  // the only big-endian number
-    PickleValue scalar;
-    scalar.kind = PickleKind::kReal;
-    scalar.real = std::bit_cast<double>(bits);
-    stack_.push(std::move(scalar));
+    stack_.push({.kind = PickleKind::kReal, .real = std::bit_cast<double>(bits)});
   }
 
   // BINUNICODE: a length (u32) and UTF-8. The value is a view into the pickle; nothing is copied.
   void push_string() {
-    PickleValue text;
-    text.kind = PickleKind::kString;
-    text.text = take(number<uint32_t>());
-    stack_.push(std::move(text));
+    stack_.push({.kind = PickleKind::kString, .text = take(number<uint32_t>())});
   }
 
  private:
@@ -128,7 +115,7 @@ class Machine {
     if (place_.opcode != static_cast<uint8_t>(PickleOpcode::kProto))
       place_.fail("a pickle begins with PROTO");
     const auto protocol = number<uint8_t>();
-    if (protocol < 2 || protocol > 5) place_.refuse(fmt::format("protocol {}", protocol));
+    if (protocol < 2 || protocol > 5) place_.refuse("protocol {}", protocol);
   }
 
   const Instruction* read_opcode();  // returns its row in the table, or null

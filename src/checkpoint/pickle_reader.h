@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,8 +49,8 @@ struct PickleValue {
   uint64_t offset = 0;  // in the file, of the instruction that made it
   int64_t integer = 0;
   double real = 0;
-  std::string_view text;  // a view into the pickle's bytes
-  std::vector<uint32_t> items;
+  std::string_view text{};  // a view into the pickle's bytes
+  std::vector<uint32_t> items{};
 };
 
 // All values of a pickle. Each is listed once, however many containers refer to it. There are no

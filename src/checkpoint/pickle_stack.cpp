@@ -26,29 +26,13 @@ bool is_digits(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "data.pkl: BINGET", or "data.pkl: instruction 0x93" for one that is not known.
-std::string field_of(const PicklePlace& place) {
-  if (!place.instruction.empty()) return fmt::format("{}: {}", place.record, place.instruction);
-  return fmt::format("{}: instruction {:#04x}", place.record, place.opcode);
-}
-
 }  // namespace
-
-void PicklePlace::fail(const std::string& problem) const {
-  throw FormatError(std::string(path), base + start, field_of(*this), problem);
-}
-
-void PicklePlace::refuse(const std::string& problem) const {
-  throw UnsupportedError(
-      fmt::format("{}: at byte {}: {}: {}", path, base + start, field_of(*this), problem));
-}
 
 void PickleStack::push(PickleValue value) { push_index(add(std::move(value))); }
 
 // Lists a new value and notes which instruction made it, for errors about the value later on.
 uint32_t PickleStack::add(PickleValue value) {
-  if (pickle_.values.size() >= kMostValues)
-    place_.fail(fmt::format("creates value {}", kMostValues + 1));
+  if (pickle_.values.size() >= kMostValues) place_.fail("creates value {}", kMostValues + 1);
   value.offset = place_.base + place_.start;
   pickle_.values.push_back(std::move(value));
   return static_cast<uint32_t>(pickle_.values.size() - 1);
@@ -56,12 +40,12 @@ uint32_t PickleStack::add(PickleValue value) {
 
 void PickleStack::push_index(uint32_t index) {
   if (stack_.size() >= kMostOnStack)
-    place_.fail(fmt::format("puts more than {} values on the stack", kMostOnStack));
+    place_.fail("puts more than {} values on the stack", kMostOnStack);
   stack_.push_back(index);
 }
 
 void PickleStack::push_mark() {
-  if (marks_.size() >= kMostMarks) place_.fail(fmt::format("nests deeper than {}", kMostMarks));
+  if (marks_.size() >= kMostMarks) place_.fail("nests deeper than {}", kMostMarks);
   marks_.push_back(stack_.size());
 }
 
@@ -97,7 +81,7 @@ void PickleStack::store(uint32_t parent, std::span<const uint32_t> items) {
     if (item == parent) place_.fail("puts a container into itself");
     value(item).stored = true;
     const auto depth = static_cast<uint16_t>(value(item).depth + 1);
-    if (depth > kDeepest) place_.fail(fmt::format("nests deeper than {}", kDeepest));
+    if (depth > kDeepest) place_.fail("nests deeper than {}", kDeepest);
     value(parent).depth = std::max(value(parent).depth, depth);
   }
   auto& held = value(parent).items;
@@ -105,9 +89,7 @@ void PickleStack::store(uint32_t parent, std::span<const uint32_t> items) {
 }
 
 void PickleStack::push_container_of(PickleKind kind, std::span<const uint32_t> items) {
-  PickleValue container;
-  container.kind = kind;
-  const uint32_t index = add(std::move(container));
+  const uint32_t index = add({.kind = kind});
   store(index, items);
   push_index(index);
 }
@@ -173,7 +155,7 @@ void PickleStack::call() {
     if (!fits) place_.fail("_rebuild_parameter takes a tensor and two more arguments");
     push_index(items[0]);
   } else {
-    place_.fail(fmt::format("calls {}", name));
+    place_.fail("calls {}", name);
   }
 }
 
@@ -188,7 +170,7 @@ bool PickleStack::all_integers(uint32_t tuple) const {
 // the storage.
 void PickleStack::push_tensor(const std::vector<uint32_t>& arguments) {
   if (arguments.size() != 6)
-    place_.fail(fmt::format("_rebuild_tensor_v2 takes 6 arguments, not {}", arguments.size()));
+    place_.fail("_rebuild_tensor_v2 takes 6 arguments, not {}", arguments.size());
   if (!is(arguments[0], PickleKind::kStorage) || !is(arguments[1], PickleKind::kInteger) ||
       !all_integers(arguments[2]) || !all_integers(arguments[3])) {
     place_.fail(
@@ -211,16 +193,12 @@ void PickleStack::push_storage() {
                     is(items[4], PickleKind::kInteger);
   if (!fits) place_.fail("is not the id of a storage");
   const auto dtype = pickle_storage_dtype(value(items[1]).text);
-  if (!dtype) place_.fail(fmt::format("{} is not a storage class", value(items[1]).text));
-  PickleValue storage;
-  storage.kind = PickleKind::kStorage;
-  storage.dtype = *dtype;
-  storage.text = value(items[2]).text;
-  storage.integer = value(items[4]).integer;
-  if (!is_digits(storage.text))
-    place_.fail(fmt::format("the storage's key '{}' is not a number", printable(storage.text)));
-  if (storage.integer < 0) place_.fail(fmt::format("a storage of {} elements", storage.integer));
-  push(std::move(storage));
+  if (!dtype) place_.fail("{} is not a storage class", value(items[1]).text);
+  const std::string_view key = value(items[2]).text;
+  const int64_t n_elements = value(items[4]).integer;
+  if (!is_digits(key)) place_.fail("the storage's key '{}' is not a number", printable(key));
+  if (n_elements < 0) place_.fail("a storage of {} elements", n_elements);
+  push({.kind = PickleKind::kStorage, .dtype = *dtype, .integer = n_elements, .text = key});
 }
 
 // torch.save writes the versions of modules in this way, as the attribute `_metadata` of an
@@ -233,21 +211,20 @@ void PickleStack::build() {
 
 void PickleStack::remember(uint32_t key) {
   const uint32_t index = top();
-  if (memo_.size() >= kMostMemo)
-    place_.fail(fmt::format("stores more than {} values in the memo", kMostMemo));
+  if (memo_.size() >= kMostMemo) place_.fail("stores more than {} values in the memo", kMostMemo);
   if (!memo_.emplace(key, index).second)
-    place_.fail(fmt::format("stores a second value as {} in the memo", key));
+    place_.fail("stores a second value as {} in the memo", key);
 }
 
 void PickleStack::recall(uint32_t key) {
   const auto it = memo_.find(key);
-  if (it == memo_.end()) place_.fail(fmt::format("value {} is not in the memo", key));
+  if (it == memo_.end()) place_.fail("value {} is not in the memo", key);
   push_index(it->second);
 }
 
 Pickle PickleStack::finish() {
   if (stack_.size() != 1 || !marks_.empty())
-    place_.fail(fmt::format("ends with {} values on the stack", stack_.size()));
+    place_.fail("ends with {} values on the stack", stack_.size());
   pickle_.root = stack_.back();
   return std::move(pickle_);
 }

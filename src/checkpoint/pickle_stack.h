@@ -3,6 +3,8 @@
 // above the last mark. The memo keeps values by number for later use (BINPUT 1, BINGET 1).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "checkpoint/pickle_reader.h"
+#include "limpid/error.hpp"
 
 namespace limpid {
 
@@ -23,8 +26,22 @@ struct PicklePlace {
   uint8_t opcode = 0;
   std::string_view instruction = {};  // its name; empty for an unknown one
 
-  [[noreturn]] void fail(const std::string& problem) const;    // FormatError
-  [[noreturn]] void refuse(const std::string& problem) const;  // UnsupportedError
+  // Throw FormatError and UnsupportedError.
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) const {
+    throw FormatError(std::string(path), base + start, field(),
+                      fmt::format(problem, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> problem, Args&&... args) const {
+    throw UnsupportedError(fmt::format("{}: at byte {}: {}: {}", path, base + start, field(),
+                                       fmt::format(problem, std::forward<Args>(args)...)));
+  }
+  // "data.pkl: BINGET", or "data.pkl: instruction 0x93" for one that is not known.
+  std::string field() const {
+    if (!instruction.empty()) return fmt::format("{}: {}", record, instruction);
+    return fmt::format("{}: instruction {:#04x}", record, opcode);
+  }
 };
 
 // The methods are the instructions. Each throws as PicklePlace::fail does when the instruction is

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 
 #include "base/checked.h"
 #include "base/json_file.h"
-#include "base/json_strict.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/safetensors_dtype.h"
@@ -40,12 +38,11 @@ class HeaderReader {
     const auto length = reader_.number<uint64_t>("header.length");
     if (length > kSafetensorsLongestHeader) {
       refuse_foreign(path_, text_);
-      fail(0, "header.length",
-           fmt::format("{} bytes, at most {}; this is not a safetensors file", length,
-                       kSafetensorsLongestHeader));
+      reader_.fail(0, "header.length", "{} bytes, at most {}; this is not a safetensors file",
+                   length, kSafetensorsLongestHeader);
     }
     const std::string_view header = reader_.take(length, "header");
-    if (!header.starts_with('{')) fail(kLengthBytes, "header", "does not begin with '{'");
+    if (!header.starts_with('{')) reader_.fail(kLengthBytes, "header", "does not begin with '{{'");
     refuse_minus(header);
     data_begin_ = reader_.offset();
     SafetensorsFile file;
@@ -55,12 +52,10 @@ class HeaderReader {
   }
 
  private:
-  [[noreturn]] void fail(uint64_t offset, std::string_view field,
-                         const std::string& problem) const {
-    reader_.fail(offset, field, problem);
-  }
-  [[noreturn]] void fail_header(std::string_view field, const std::string& problem) const {
-    fail(kLengthBytes, field, problem);
+  template <typename... Args>
+  [[noreturn]] void fail_header(std::string_view field, fmt::format_string<Args...> problem,
+                                Args&&... args) const {
+    reader_.fail(kLengthBytes, field, problem, std::forward<Args>(args)...);
   }
 
   // Every number of the header is a size, so none has a minus sign. The reader of sizes refuses all
@@ -73,7 +68,7 @@ class HeaderReader {
       } else if (header[i] == '"') {
         in_string = !in_string;
       } else if (!in_string && header[i] == '-') {
-        fail(kLengthBytes + i, "header", "has a negative number");
+        reader_.fail(kLengthBytes + i, "header", "has a negative number");
       }
     }
   }
@@ -96,7 +91,7 @@ class HeaderReader {
       // JsonFile's errors have no offset: add it. Their message is "path: field: problem".
       const std::string problem =
           std::string(error.what()).substr(path_.size() + 2 + error.field().size() + 2);
-      fail_header(error.field() == "file" ? "header" : error.field(), problem);
+      fail_header(error.field() == "file" ? "header" : error.field(), "{}", problem);
     }
   }
 
@@ -132,8 +127,7 @@ class HeaderReader {
   TensorView read_type(const JsonPlace& place, uint64_t n_bytes) const {
     const JsonPlace dtype_place = place["dtype"];
     const SafetensorsDType* dtype = safetensors_dtype(dtype_place.string());
-    if (dtype == nullptr)
-      dtype_place.fail(fmt::format("unknown dtype '{}'", printable(dtype_place.string())));
+    if (dtype == nullptr) dtype_place.fail("unknown dtype '{}'", printable(dtype_place.string()));
     const JsonPlace shape_place = place["shape"];
     std::vector<int64_t> dims;
     uint64_t n_elements = 1;
@@ -146,18 +140,17 @@ class HeaderReader {
     }
     const auto n_bits = checked_mul<uint64_t>(n_elements, dtype->bits);
     if (!n_bits) shape_place.fail("gives more than 2^64 bits");
-    if (*n_bits % 8 != 0) shape_place.fail(fmt::format("of {} ends within a byte", dtype->name));
+    if (*n_bits % 8 != 0) shape_place.fail("of {} ends within a byte", dtype->name);
     if (*n_bits / 8 != n_bytes) {
-      place["data_offsets"].fail(
-          fmt::format("hold {} bytes, but dtype and shape need {}", n_bytes, *n_bits / 8));
+      place["data_offsets"].fail("hold {} bytes, but dtype and shape need {}", n_bytes,
+                                 *n_bits / 8);
     }
     if (!dtype->dtype) {
-      dtype_place.unsupported(
-          fmt::format("{} is not read; use F32, F16 or BF16 weights", dtype->name));
+      dtype_place.unsupported("{} is not read; use F32, F16 or BF16 weights", dtype->name);
     }
     if (dims.size() > static_cast<size_t>(Shape::kMaxRank)) {
-      shape_place.unsupported(
-          fmt::format("has {} dimensions, at most {} are read", dims.size(), Shape::kMaxRank));
+      shape_place.unsupported("has {} dimensions, at most {} are read", dims.size(),
+                              Shape::kMaxRank);
     }
     return {*dtype->dtype, Shape(dims), nullptr};
   }
@@ -175,26 +168,25 @@ class HeaderReader {
     for (SafetensorsTensor& tensor : tensors) {
       const uint64_t begin = tensor.data_offset;
       if (begin != expected) {
-        fail_header(label_of(tensor.name) + ".data_offsets",
-                    fmt::format("begin at {}, {} {}", begin,
-                                begin < expected ? "overlapping the tensor that ends at"
-                                                 : "leaving a hole after",
-                                expected));
+        fail_header(
+            label_of(tensor.name) + ".data_offsets", "begin at {}, {} {}", begin,
+            begin < expected ? "overlapping the tensor that ends at" : "leaving a hole after",
+            expected);
       }
       expected = begin + tensor.view.n_bytes();
       if (expected > n_bytes) {
         fail_header(label_of(tensor.name) + ".data_offsets",
-                    fmt::format("end at {}, but the file has {} bytes of data; is the download "
-                                "complete?",
-                                expected, n_bytes));
+                    "end at {}, but the file has {} bytes of data; is the download "
+                    "complete?",
+                    expected, n_bytes);
       }
       tensor.data_offset += data_begin_;
       tensor.view.data = reinterpret_cast<const std::byte*>(
           reader_.take(tensor.view.n_bytes(), label_of(tensor.name)).data());
     }
     if (expected != n_bytes) {
-      fail(data_begin_ + expected, "data",
-           fmt::format("{} bytes follow the last tensor", n_bytes - expected));
+      reader_.fail(data_begin_ + expected, "data", "{} bytes follow the last tensor",
+                   n_bytes - expected);
     }
   }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/atomic_file.h"
 #include "checkpoint/gguf_writer.h"

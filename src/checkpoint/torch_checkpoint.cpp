@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -102,9 +101,11 @@ class StateReader {
   }
 
  private:
-  [[noreturn]] void fail(uint32_t index, const std::string& field,
-                         const std::string& problem) const {
-    throw FormatError(archive_.path, pickle_.at(index).offset, printable(field), problem);
+  template <typename... Args>
+  [[noreturn]] void fail(uint32_t index, std::string_view field,
+                         fmt::format_string<Args...> problem, Args&&... args) const {
+    throw FormatError(archive_.path, pickle_.at(index).offset, printable(field),
+                      fmt::format(problem, std::forward<Args>(args)...));
   }
 
   std::string name_of_key(uint32_t index) const {
@@ -164,11 +165,10 @@ class StateReader {
               [&](const std::string& name, uint32_t) { names.push_back(printable(name)); });
     if (names.size() > kShown) names.resize(kShown);
     fail(pickle_.root, "the checkpoint",
-         fmt::format(
-             "holds no state dictionary; Limpid looks for tensors in it and below {}, and found "
-             "{}",
-             fmt::join(kWrappers, ", "),
-             names.empty() ? "no keys" : fmt::format("{}", fmt::join(names, ", "))));
+         "holds no state dictionary; Limpid looks for tensors in it and below {}, and found "
+         "{}",
+         fmt::join(kWrappers, ", "),
+         names.empty() ? "no keys" : fmt::format("{}", fmt::join(names, ", ")));
   }
 
   void add_tensors() {

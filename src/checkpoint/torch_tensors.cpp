@@ -54,21 +54,22 @@ class TensorReader {
  private:
   const PickleValue& item(size_t i) const { return archive_.pickle.at(tensor_.items[i]); }
 
-  [[noreturn]] void fail(const std::string& problem) const {
-    throw FormatError(archive_.path, tensor_.offset, printable(name_), problem);
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) const {
+    throw FormatError(archive_.path, tensor_.offset, printable(name_),
+                      fmt::format(problem, std::forward<Args>(args)...));
   }
 
   // The bytes of a storage. Their number must be what the pickle says.
   std::span<const std::byte> storage_bytes(const PickleValue& storage) const {
     const std::string record_name = fmt::format("{}data/{}", archive_.root, storage.text);
     const ZipRecord* record = archive_.zip.find(record_name);
-    if (record == nullptr) fail(fmt::format("its record {} is missing", printable(record_name)));
+    if (record == nullptr) fail("its record {} is missing", printable(record_name));
     const auto expected = checked_mul<uint64_t>(static_cast<uint64_t>(storage.integer),
                                                 dtype_info(storage.dtype).block_bytes);
     if (expected != record->bytes.size()) {
-      fail(fmt::format("a storage of {} {} elements, but the record {} has {} bytes",
-                       storage.integer, dtype_info(storage.dtype).name, printable(record_name),
-                       record->bytes.size()));
+      fail("a storage of {} {} elements, but the record {} has {} bytes", storage.integer,
+           dtype_info(storage.dtype).name, printable(record_name), record->bytes.size());
     }
     return record->bytes;
   }
@@ -77,7 +78,7 @@ class TensorReader {
     Layout layout;
     for (const uint32_t index : item(2).items) {
       const int64_t size = archive_.pickle.at(index).integer;
-      if (size < 0) fail(fmt::format("has a size of {}", size));
+      if (size < 0) fail("has a size of {}", size);
       layout.sizes.push_back(size);
       // The product of all sizes so far, as Shape computes it. A later size of 0 does not excuse an
       // overflow.
@@ -87,7 +88,7 @@ class TensorReader {
     }
     for (const uint32_t index : item(3).items) {
       const int64_t stride = archive_.pickle.at(index).integer;
-      if (stride < 0) fail(fmt::format("has a stride of {}", stride));
+      if (stride < 0) fail("has a stride of {}", stride);
       layout.strides.push_back(stride);
     }
     return layout;
@@ -105,13 +106,12 @@ class TensorReader {
     }
     if (end && layout.n_elements > 0) end = checked_add<uint64_t>(*end, 1);
     if (!end || *end > static_cast<uint64_t>(n_stored)) {
-      fail(fmt::format(
-          "reaches beyond its storage of {} elements: offset {}, sizes [{}], strides [{}]",
-          n_stored, offset, fmt::join(layout.sizes, ", "), fmt::join(layout.strides, ", ")));
+      fail("reaches beyond its storage of {} elements: offset {}, sizes [{}], strides [{}]",
+           n_stored, offset, fmt::join(layout.sizes, ", "), fmt::join(layout.strides, ", "));
     }
     if (layout.n_elements > static_cast<uint64_t>(n_stored)) {
-      fail(fmt::format("has {} elements in a storage of {}; expanded tensors are not read",
-                       layout.n_elements, n_stored));
+      fail("has {} elements in a storage of {}; expanded tensors are not read", layout.n_elements,
+           n_stored);
     }
   }
 

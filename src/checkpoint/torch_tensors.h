@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/pickle_reader.h"

@@ -197,19 +197,13 @@ void TorchWriter::begin_record(const std::string& name, uint64_t size) {
   Record record{kRoot + name, size, file_.size(), 0};
   constexpr uint64_t kPaddingHeader = 4;
   const uint64_t unpadded =
-      record.header_offset + kZipLocalBytes + record.name.size() + kPaddingHeader;
+      record.header_offset + sizeof(ZipLocalHeader) + record.name.size() + kPaddingHeader;
   const uint64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
   std::string header;
-  put(header, kZipLocalSignature);
-  put(header, kVersionOfZip64);
-  put(header, static_cast<uint16_t>(kZipHasDescriptor | kZipUtf8));
-  put(header, uint16_t{0});  // stored
-  put(header, uint32_t{0});  // time and date
-  put(header, uint32_t{0});  // CRC-32
-  put(header, uint32_t{0});  // size as stored
-  put(header, uint32_t{0});  // size
-  put(header, static_cast<uint16_t>(record.name.size()));
-  put(header, static_cast<uint16_t>(kPaddingHeader + padding));
+  put(header, ZipLocalHeader{.version = kVersionOfZip64,
+                             .flags = kZipHasDescriptor | kZipUtf8,
+                             .n_name = static_cast<uint16_t>(record.name.size()),
+                             .n_extra = static_cast<uint16_t>(kPaddingHeader + padding)});
   header += record.name;
   header += "FB";  // the extra field that PyTorch pads with
   put(header, static_cast<uint16_t>(padding));
@@ -250,22 +244,15 @@ void TorchWriter::write_directory() {
       put(extra, record.size);
     }
     if (needs_64(record.header_offset)) put(extra, record.header_offset);
-    put(out, kZipEntrySignature);
-    put(out, kMadeBy);
-    put(out, kVersionOfZip64);
-    put(out, static_cast<uint16_t>(kZipHasDescriptor | kZipUtf8));
-    put(out, uint16_t{0});  // stored
-    put(out, uint32_t{0});  // time and date
-    put(out, record.crc32);
-    put(out, low(record.size));
-    put(out, low(record.size));
-    put(out, static_cast<uint16_t>(record.name.size()));
-    put(out, static_cast<uint16_t>(extra.empty() ? 0 : extra.size() + 4));
-    put(out, uint16_t{0});  // comment
-    put(out, uint16_t{0});  // disk
-    put(out, uint16_t{0});  // attributes, internal and external
-    put(out, uint32_t{0});
-    put(out, low(record.header_offset));
+    put(out, ZipEntryHeader{.made_by = kMadeBy,
+                            .version = kVersionOfZip64,
+                            .flags = kZipHasDescriptor | kZipUtf8,
+                            .crc32 = record.crc32,
+                            .compressed_size = low(record.size),
+                            .size = low(record.size),
+                            .n_name = static_cast<uint16_t>(record.name.size()),
+                            .n_extra = static_cast<uint16_t>(extra.empty() ? 0 : extra.size() + 4),
+                            .header_offset = low(record.header_offset)});
     out += record.name;
     if (extra.empty()) continue;
     put(out, kZip64ExtraId);
@@ -274,27 +261,18 @@ void TorchWriter::write_directory() {
   }
   const uint64_t n_bytes = out.size();
   const uint64_t n_records = records_.size();
-  put(out, kZip64EndSignature);
-  put(out, uint64_t{kZip64EndBytes - 12});
-  put(out, kMadeBy);
-  put(out, kVersionOfZip64);
-  put(out, uint64_t{0});  // disks
-  put(out, n_records);
-  put(out, n_records);
-  put(out, n_bytes);
-  put(out, start);
-  put(out, kZip64LocatorSignature);
-  put(out, uint32_t{0});
-  put(out, start + n_bytes);
-  put(out, uint32_t{1});
+  put(out, Zip64EndRecord{.made_by = kMadeBy,
+                          .version = kVersionOfZip64,
+                          .entries_here = n_records,
+                          .entries = n_records,
+                          .directory_size = n_bytes,
+                          .directory_offset = start});
+  put(out, Zip64Locator{.offset = start + n_bytes});
   const auto count = static_cast<uint16_t>(std::min<uint64_t>(n_records, kZipCountIn64));
-  put(out, kZipEndSignature);
-  put(out, uint32_t{0});  // disks
-  put(out, count);
-  put(out, count);
-  put(out, low(n_bytes));
-  put(out, low(start));
-  put(out, uint16_t{0});  // comment
+  put(out, ZipEndRecord{.entries_here = count,
+                        .entries = count,
+                        .directory_size = low(n_bytes),
+                        .directory_offset = low(start)});
   file_.write(out);
 }
 

@@ -1,7 +1,5 @@
 #include "checkpoint/zip_archive.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -9,7 +7,6 @@
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/zip_layout.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -41,7 +38,7 @@ uint64_t agreed(const ByteReader& reader, uint64_t offset, const char* field, ui
   if (!wide && small == sentinel)
     reader.fail(offset, field, "points to a zip64 record that is missing");
   if (wide && small != sentinel && small != *wide) {
-    reader.fail(offset, field, fmt::format("is {}, but {} in the zip64 record", small, *wide));
+    reader.fail(offset, field, "is {}, but {} in the zip64 record", small, *wide);
   }
   return wide ? *wide : small;
 }
@@ -49,40 +46,29 @@ uint64_t agreed(const ByteReader& reader, uint64_t offset, const char* field, ui
 // Throws FormatError unless a field of the file has the one value that is possible.
 void require(ByteReader& reader, uint64_t offset, const char* field, uint64_t value,
              uint64_t expected) {
-  if (value != expected)
-    reader.fail(offset, field, fmt::format("is {}, expected {}", value, expected));
-}
-
-// Reads the next number, which has only one possible value.
-template <typename T>
-void expect(ByteReader& reader, const char* field, uint64_t expected) {
-  const uint64_t offset = reader.offset();
-  require(reader, offset, field, reader.number<T>(field), expected);
+  if (value != expected) reader.fail(offset, field, "is {}, expected {}", value, expected);
 }
 
 // Reads the zip64 end record. The three records at the end of a large archive are, in this order:
-// the zip64 end record (56 bytes), its locator (20 bytes), the end record (22 bytes). The locator
-// is recognised by its signature; without it the archive has no zip64 end record.
+// the zip64 end record, its locator, the end record. The locator is recognised by its signature;
+// without it the archive has no zip64 end record.
 std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
-  if (end < kZip64LocatorBytes + kZip64EndBytes) return std::nullopt;
-  const uint64_t locator = end - kZip64LocatorBytes;
-  reader.seek(locator, "zip64 locator");
-  if (reader.number<uint32_t>("zip64 locator") != kZip64LocatorSignature) return std::nullopt;
-  const uint64_t start = locator - kZip64EndBytes;
-  expect<uint32_t>(reader, "zip64 locator.disk", 0);
-  expect<uint64_t>(reader, "zip64 locator.offset", start);
-  expect<uint32_t>(reader, "zip64 locator.disks", 1);
+  if (end < sizeof(Zip64Locator) + sizeof(Zip64EndRecord)) return std::nullopt;
+  const uint64_t at = end - sizeof(Zip64Locator);
+  reader.seek(at, "zip64 locator");
+  const auto locator = reader.number<Zip64Locator>("zip64 locator");
+  if (locator.signature != kZip64LocatorSignature) return std::nullopt;
+  const uint64_t start = at - sizeof(Zip64EndRecord);
+  require(reader, at + 4, "zip64 locator.disk", locator.disk, 0);
+  require(reader, at + 8, "zip64 locator.offset", locator.offset, start);
+  require(reader, at + 16, "zip64 locator.disks", locator.disks, 1);
   reader.seek(start, "zip64 end record");
-  expect<uint32_t>(reader, "zip64 end record.signature", kZip64EndSignature);
-  expect<uint64_t>(reader, "zip64 end record.size", kZip64EndBytes - 12);
-  reader.take(4, "zip64 end record.version");
-  expect<uint64_t>(reader, "zip64 end record.disk", 0);  // two 32-bit disk numbers
-  Directory directory;
-  directory.n_entries = reader.number<uint64_t>("zip64 end record.entries_here");
-  expect<uint64_t>(reader, "zip64 end record.entries", directory.n_entries);
-  directory.n_bytes = reader.number<uint64_t>("zip64 end record.directory_size");
-  directory.offset = reader.number<uint64_t>("zip64 end record.directory_offset");
-  return directory;
+  const auto record = reader.number<Zip64EndRecord>("zip64 end record");
+  require(reader, start, "zip64 end record.signature", record.signature, kZip64EndSignature);
+  require(reader, start + 4, "zip64 end record.size", record.n_bytes, Zip64EndRecord{}.n_bytes);
+  require(reader, start + 16, "zip64 end record.disk", record.disk | record.directory_disk, 0);
+  require(reader, start + 32, "zip64 end record.entries", record.entries, record.entries_here);
+  return Directory{record.directory_offset, record.directory_size, record.entries};
 }
 
 // Reads the records at the end of the file. The end record must be the last bytes, without a
@@ -90,44 +76,40 @@ std::optional<Directory> read_zip64_end(ByteReader& reader, uint64_t end) {
 // one.
 Directory read_end(ByteReader& reader) {
   const uint64_t n = reader.size();
-  if (n < kZipEndBytes) reader.fail(0, "end record", "is missing; is the download complete?");
-  const uint64_t end = n - kZipEndBytes;
+  if (n < sizeof(ZipEndRecord))
+    reader.fail(0, "end record", "is missing; is the download complete?");
+  const uint64_t end = n - sizeof(ZipEndRecord);
   reader.seek(end, "end record");
-  if (reader.number<uint32_t>("end record") != kZipEndSignature) {
+  const auto record = reader.number<ZipEndRecord>("end record");
+  if (record.signature != kZipEndSignature) {
     reader.fail(end, "end record",
                 "is not at the end of the file: the download is incomplete, or bytes or a comment "
                 "follow the archive");
   }
   const std::optional<Directory> wide = read_zip64_end(reader, end);
-  reader.seek(end + 4, "end record");
-  expect<uint32_t>(reader, "end record.disk", 0);
-  const auto entries_here = reader.number<uint16_t>("end record.entries_here");
-  const auto entries = reader.number<uint16_t>("end record.entries");
-  require(reader, end + 8, "end record.entries_here", entries_here, entries);
-  const auto n_bytes = reader.number<uint32_t>("end record.directory_size");
-  const auto offset = reader.number<uint32_t>("end record.directory_offset");
-  expect<uint16_t>(reader, "end record.comment_length", 0);
+  require(reader, end + 4, "end record.disk", record.disk | record.directory_disk, 0);
+  require(reader, end + 8, "end record.entries_here", record.entries_here, record.entries);
+  require(reader, end + 20, "end record.comment_length", record.n_comment, 0);
   const auto of = [&](uint64_t Directory::*member) {
     return wide ? std::optional((*wide).*member) : std::nullopt;
   };
   Directory directory;
-  directory.n_entries = agreed(reader, end + 10, "end record.entries", entries, kZipCountIn64,
-                               of(&Directory::n_entries));
-  directory.n_bytes = agreed(reader, end + 12, "end record.directory_size", n_bytes, kZipIn64,
-                             of(&Directory::n_bytes));
-  directory.offset = agreed(reader, end + 16, "end record.directory_offset", offset, kZipIn64,
-                            of(&Directory::offset));
-  const uint64_t directory_end = wide ? end - kZip64LocatorBytes - kZip64EndBytes : end;
+  directory.n_entries = agreed(reader, end + 10, "end record.entries", record.entries,
+                               kZipCountIn64, of(&Directory::n_entries));
+  directory.n_bytes = agreed(reader, end + 12, "end record.directory_size", record.directory_size,
+                             kZipIn64, of(&Directory::n_bytes));
+  directory.offset = agreed(reader, end + 16, "end record.directory_offset",
+                            record.directory_offset, kZipIn64, of(&Directory::offset));
+  const uint64_t directory_end = wide ? end - sizeof(Zip64Locator) - sizeof(Zip64EndRecord) : end;
   if (directory.offset > directory_end || directory.n_bytes != directory_end - directory.offset) {
     reader.fail(end + 12, "end record.directory_size",
-                fmt::format("{} bytes from byte {} do not end at byte {}, where the directory "
-                            "must end",
-                            directory.n_bytes, directory.offset, directory_end));
+                "{} bytes from byte {} do not end at byte {}, where the directory "
+                "must end",
+                directory.n_bytes, directory.offset, directory_end);
   }
-  if (directory.n_entries > directory.n_bytes / kZipEntryBytes) {
-    reader.fail(
-        end + 10, "end record.entries",
-        fmt::format("{} entries do not fit in {} bytes", directory.n_entries, directory.n_bytes));
+  if (directory.n_entries > directory.n_bytes / sizeof(ZipEntryHeader)) {
+    reader.fail(end + 10, "end record.entries", "{} entries do not fit in {} bytes",
+                directory.n_entries, directory.n_bytes);
   }
   return directory;
 }
@@ -144,7 +126,7 @@ std::optional<std::string_view> find_zip64_extra(const ByteReader& reader, uint6
     const auto id = fields.number<uint16_t>("extra field.id");
     const auto n = fields.number<uint16_t>("extra field.size");
     if (n > fields.remaining())
-      reader.fail(at, "extra field.size", fmt::format("{} reaches beyond the extra fields", n));
+      reader.fail(at, "extra field.size", "{} reaches beyond the extra fields", n);
     const std::string_view content = fields.take(n, "extra field");
     if (id != kZip64ExtraId) continue;
     if (found) reader.fail(at, "extra field", "is a second zip64 field");
@@ -165,8 +147,7 @@ void resolve_zip64(const ByteReader& reader, uint64_t offset,
   if (n_wanted == 0 && !extra) return;
   if (!extra) reader.fail(offset, "zip64 field", "is missing");
   if (extra->size() != n_wanted * sizeof(uint64_t)) {
-    reader.fail(offset, "zip64 field",
-                fmt::format("has {} bytes, expected {}", extra->size(), n_wanted * 8));
+    reader.fail(offset, "zip64 field", "has {} bytes, expected {}", extra->size(), n_wanted * 8);
   }
   size_t at = 0;
   for (uint64_t* value : values) {
@@ -182,8 +163,7 @@ void check_method(const ByteReader& reader, const Entry& entry, ZipMethods metho
                                         entry.entry_offset, printable(entry.name));
   LIMPID_CHECK(UnsupportedError, (entry.flags & kZipEncrypted) == 0, "{} is encrypted", place);
   if ((entry.flags & ~(kZipHasDescriptor | kZipUtf8)) != 0) {
-    reader.fail(entry.entry_offset, "flags",
-                fmt::format("{:#x} of {}", entry.flags, printable(entry.name)));
+    reader.fail(entry.entry_offset, "flags", "{:#x} of {}", entry.flags, printable(entry.name));
   }
   if (methods == ZipMethods::kStored) {
     LIMPID_CHECK(UnsupportedError, entry.method == kZipStored,
@@ -196,41 +176,32 @@ void check_method(const ByteReader& reader, const Entry& entry, ZipMethods metho
                entry.method);
 }
 
-// Reads one entry of the directory: 46 bytes of numbers, then name, extra fields and a comment of
-// the lengths that these numbers state.
+// Reads one entry of the directory: numbers, then name, extra fields and a comment of the lengths
+// that the numbers state.
 Entry read_entry(ByteReader& reader, ZipMethods methods) {
-  Entry entry;
-  entry.entry_offset = reader.offset();
-  const auto fail = [&](const char* field, const std::string& problem) {
-    reader.fail(entry.entry_offset, field, problem);
-  };
-  if (reader.number<uint32_t>("directory.signature") != kZipEntrySignature)
-    fail("directory.signature", "is wrong");
-  reader.take(4, "directory.version");
-  entry.flags = reader.number<uint16_t>("directory.flags");
-  entry.method = reader.number<uint16_t>("directory.method");
-  reader.take(4, "directory.time");
-  entry.crc32 = reader.number<uint32_t>("directory.crc32");
-  entry.compressed_size = reader.number<uint32_t>("directory.compressed_size");
-  entry.size = reader.number<uint32_t>("directory.size");
-  const auto n_name = reader.number<uint16_t>("directory.name_length");
-  const auto n_extra = reader.number<uint16_t>("directory.extra_length");
-  const auto n_comment = reader.number<uint16_t>("directory.comment_length");
-  if (reader.number<uint16_t>("directory.disk") != 0) fail("directory.disk", "is not 0");
-  reader.take(6, "directory.attributes");
-  entry.header_offset = reader.number<uint32_t>("directory.header_offset");
-  entry.name = reader.take(n_name, "directory.name");
+  const uint64_t at = reader.offset();
+  const auto header = reader.number<ZipEntryHeader>("directory");
+  require(reader, at, "directory.signature", header.signature, kZipEntrySignature);
+  require(reader, at + 34, "directory.disk", header.disk, 0);
+  Entry entry{reader.take(header.n_name, "directory.name"),
+              at,
+              header.flags,
+              header.method,
+              header.crc32,
+              header.compressed_size,
+              header.size,
+              header.header_offset};
   if (entry.name.empty() || !is_clean_utf8(entry.name))
-    fail("directory.name", fmt::format("'{}' is not a valid name", printable(entry.name)));
+    reader.fail(at, "directory.name", "'{}' is not a valid name", printable(entry.name));
   check_method(reader, entry, methods);
   const uint64_t extra_offset = reader.offset();
-  const std::string_view extra = reader.take(n_extra, "directory.extra");
-  resolve_zip64(reader, entry.entry_offset, find_zip64_extra(reader, extra_offset, extra),
+  const std::string_view extra = reader.take(header.n_extra, "directory.extra");
+  resolve_zip64(reader, at, find_zip64_extra(reader, extra_offset, extra),
                 {&entry.size, &entry.compressed_size, &entry.header_offset});
-  reader.take(n_comment, "directory.comment");
+  reader.take(header.n_comment, "directory.comment");
   if (entry.method == kZipStored && entry.compressed_size != entry.size) {
-    fail("directory.size", fmt::format("is {}, but {} bytes of {} are stored", entry.size,
-                                       entry.compressed_size, printable(entry.name)));
+    reader.fail(at, "directory.size", "is {}, but {} bytes of {} are stored", entry.size,
+                entry.compressed_size, printable(entry.name));
   }
   return entry;
 }
@@ -241,26 +212,26 @@ void check_descriptor(ByteReader& reader, const Entry& entry, uint64_t end) {
   const uint64_t start = reader.offset();
   const bool wide = end - start == kZip64DescriptorBytes;
   if (!wide && end - start != kZipDescriptorBytes) {
-    reader.fail(start, "data descriptor",
-                fmt::format("of {}: {} bytes follow the data, expected {}", printable(entry.name),
-                            end - start, kZipDescriptorBytes));
+    reader.fail(start, "data descriptor", "of {}: {} bytes follow the data, expected {}",
+                printable(entry.name), end - start, kZipDescriptorBytes);
   }
-  const auto size = [&] {
-    return wide ? reader.number<uint64_t>("data descriptor.size")
-                : reader.number<uint32_t>("data descriptor.size");
-  };
-  expect<uint32_t>(reader, "data descriptor.signature", kZipDescriptorSignature);
-  expect<uint32_t>(reader, "data descriptor.crc32", entry.crc32);
+  const auto number = [&] { return reader.number<uint32_t>("data descriptor"); };
+  const auto size = [&] { return wide ? reader.number<uint64_t>("data descriptor") : number(); };
+  require(reader, start, "data descriptor.signature", number(), kZipDescriptorSignature);
+  require(reader, start + 4, "data descriptor.crc32", number(), entry.crc32);
   require(reader, start + 8, "data descriptor.compressed_size", size(), entry.compressed_size);
   require(reader, start + (wide ? 16 : 12), "data descriptor.size", size(), entry.size);
 }
 
 // Checks the CRC and the sizes of a local header. They may be 0 when a descriptor follows the data.
-void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uint64_t compressed,
-                       uint64_t size, const std::optional<std::string_view>& extra) {
+void check_local_sizes(ByteReader& reader, const Entry& entry, const ZipLocalHeader& header,
+                       const std::optional<std::string_view>& extra) {
   const uint64_t at = entry.header_offset;
+  uint64_t compressed = header.compressed_size;
+  uint64_t size = header.size;
   const bool open = (entry.flags & kZipHasDescriptor) != 0;
-  if (!(open && crc == 0)) require(reader, at + 14, "local header.crc32", crc, entry.crc32);
+  if (!open || header.crc32 != 0)
+    require(reader, at + 14, "local header.crc32", header.crc32, entry.crc32);
   if (open && compressed == 0 && size == 0) {
     // torch.save may write the sizes and the offset of a large record here although nothing
     // requires them. They must be right.
@@ -271,9 +242,8 @@ void check_local_sizes(ByteReader& reader, const Entry& entry, uint32_t crc, uin
       std::memcpy(&number, numbers.data() + i, sizeof(number));
       if (number != entry.size && number != entry.compressed_size &&
           number != entry.header_offset) {
-        reader.fail(at, "local header.zip64 field",
-                    fmt::format("{} is neither the size nor the offset of {}", number,
-                                printable(entry.name)));
+        reader.fail(at, "local header.zip64 field", "{} is neither the size nor the offset of {}",
+                    number, printable(entry.name));
       }
     }
     return;
@@ -290,40 +260,31 @@ ZipRecord read_record(ByteReader& reader, const Entry& entry, uint64_t end,
                       std::span<const std::byte> bytes) {
   const uint64_t at = entry.header_offset;
   reader.seek(at, "local header");
-  expect<uint32_t>(reader, "local header.signature", kZipLocalSignature);
-  reader.take(2, "local header.version");
-  expect<uint16_t>(reader, "local header.flags", entry.flags);
-  expect<uint16_t>(reader, "local header.method", entry.method);
-  reader.take(4, "local header.time");
-  const auto crc = reader.number<uint32_t>("local header.crc32");
-  const auto compressed = reader.number<uint32_t>("local header.compressed_size");
-  const auto size = reader.number<uint32_t>("local header.size");
-  const auto n_name = reader.number<uint16_t>("local header.name_length");
-  const auto n_extra = reader.number<uint16_t>("local header.extra_length");
-  const std::string_view name = reader.take(n_name, "local header.name");
+  const auto header = reader.number<ZipLocalHeader>("local header");
+  require(reader, at, "local header.signature", header.signature, kZipLocalSignature);
+  require(reader, at + 6, "local header.flags", header.flags, entry.flags);
+  require(reader, at + 8, "local header.method", header.method, entry.method);
+  const std::string_view name = reader.take(header.n_name, "local header.name");
   if (name != entry.name) {
-    reader.fail(
-        at + kZipLocalBytes, "local header.name",
-        fmt::format("is '{}', but '{}' in the directory", printable(name), printable(entry.name)));
+    reader.fail(at + sizeof(ZipLocalHeader), "local header.name",
+                "is '{}', but '{}' in the directory", printable(name), printable(entry.name));
   }
   const uint64_t extra_offset = reader.offset();
-  const std::string_view extra = reader.take(n_extra, "local header.extra");
-  check_local_sizes(reader, entry, crc, compressed, size,
-                    find_zip64_extra(reader, extra_offset, extra));
+  const std::string_view extra = reader.take(header.n_extra, "local header.extra");
+  check_local_sizes(reader, entry, header, find_zip64_extra(reader, extra_offset, extra));
   const uint64_t data_offset = reader.offset();
   if (data_offset > end || entry.compressed_size > end - data_offset) {
     reader.fail(entry.entry_offset, "directory.size",
-                fmt::format("{} bytes of {} from byte {} reach beyond byte {}, where the next "
-                            "record begins",
-                            entry.compressed_size, printable(entry.name), data_offset, end));
+                "{} bytes of {} from byte {} reach beyond byte {}, where the next "
+                "record begins",
+                entry.compressed_size, printable(entry.name), data_offset, end);
   }
   reader.seek(data_offset + entry.compressed_size, "data");
   if ((entry.flags & kZipHasDescriptor) != 0) {
     check_descriptor(reader, entry, end);
   } else if (reader.offset() != end) {
-    reader.fail(reader.offset(), "data",
-                fmt::format("{} bytes after {} do not belong to a record", end - reader.offset(),
-                            printable(entry.name)));
+    reader.fail(reader.offset(), "data", "{} bytes after {} do not belong to a record",
+                end - reader.offset(), printable(entry.name));
   }
   return {entry.name,
           at,
@@ -351,17 +312,15 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
   for (uint64_t i = 0; i < directory.n_entries; ++i)
     entries.push_back(read_entry(entries_reader, methods));
   if (entries_reader.remaining() != 0) {
-    reader.fail(entries_reader.offset(), "directory",
-                fmt::format("goes on for {} bytes after its {} entries", entries_reader.remaining(),
-                            directory.n_entries));
+    reader.fail(entries_reader.offset(), "directory", "goes on for {} bytes after its {} entries",
+                entries_reader.remaining(), directory.n_entries);
   }
   // In file order, each record must begin where the one before it ends.
   std::vector<size_t> order(entries.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, {}, [&](size_t i) { return entries[i].header_offset; });
   const uint64_t first = order.empty() ? directory.offset : entries[order[0]].header_offset;
-  if (first != 0)
-    reader.fail(0, "local header", fmt::format("{} bytes precede the archive", first));
+  if (first != 0) reader.fail(0, "local header", "{} bytes precede the archive", first);
   ZipArchive zip;
   zip.path_ = path;
   zip.records_.resize(entries.size());
@@ -371,15 +330,15 @@ ZipArchive ZipArchive::parse(std::string_view path, std::span<const std::byte> b
     const uint64_t end =
         k + 1 < order.size() ? entries[order[k + 1]].header_offset : directory.offset;
     if (entry.header_offset >= directory.offset || end > directory.offset) {
-      reader.fail(entry.entry_offset, "directory.header_offset",
-                  fmt::format("{} is beyond the records", entry.header_offset));
+      reader.fail(entry.entry_offset, "directory.header_offset", "{} is beyond the records",
+                  entry.header_offset);
     }
     zip.records_[order[k]] = read_record(records_reader, entry, end, bytes);
   }
   for (size_t i = 0; i < zip.records_.size(); ++i) {
     if (!zip.by_name_.emplace(zip.records_[i].name, i).second) {
-      reader.fail(entries[i].entry_offset, "directory.name",
-                  fmt::format("'{}' occurs twice", printable(zip.records_[i].name)));
+      reader.fail(entries[i].entry_offset, "directory.name", "'{}' occurs twice",
+                  printable(zip.records_[i].name));
     }
   }
   return zip;

@@ -1,5 +1,4 @@
 // The content of a record: taken as it is, or decompressed.
-#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/system_memory.h"
-#include "base/usable_cores.h"
+#include "base/thread_pool.h"
 #include "cli/output.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"

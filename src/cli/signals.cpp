@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/atomic_file.h"
-#include "base/mapped_path.h"
+#include "base/mapped_file.h"
 #include "cli/command.h"
 
 namespace limpid::cli {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/cache_folder.h"
-#include "base/usable_cores.h"
+#include "base/thread_pool.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/machine.h"

@@ -10,7 +10,6 @@
 #include "model/tokenizer_from_metadata.h"
 #include "tokenizer/merge_list.h"
 #include "tokenizer/pre_tokenizer.h"
-#include "tokenizer/stop_tokens.h"
 
 namespace limpid {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "layouts/hugging_face_defaults.h"
+#include "layouts/hugging_face.h"
 #include "layouts/model_classes.h"
 
 namespace limpid {

@@ -1,10 +1,8 @@
 #include "layouts/canonical.h"
 
-#include <fmt/format.h>
-
 #include "base/check.h"
-#include "base/file_text.h"
-#include "checkpoint/json_metadata.h"
+#include "base/mapped_file.h"
+#include "checkpoint/metadata.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
 #include "layouts/state_dict.h"

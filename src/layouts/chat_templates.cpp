@@ -3,11 +3,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/file_text.h"
+#include "base/check.h"
 #include "base/json_file.h"
-#include "base/json_strict.h"
+#include "base/mapped_file.h"
 #include "checkpoint/byte_reader.h"
-#include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
@@ -15,8 +14,7 @@ namespace {
 constexpr uint64_t kLongestTemplate = uint64_t{16} << 20;
 
 std::string_view bounded_text(const MappedFile& file) {
-  if (file.size() > kLongestTemplate)
-    throw FormatError(file.path(), FormatError::kNoOffset, "file", "is too large");
+  if (file.size() > kLongestTemplate) throw_format_error(file.path(), "file", "is too large");
   return text_of(file);
 }
 
@@ -53,8 +51,7 @@ void set_chat_templates(
   const auto file = files.find("chat_template.jinja");
   if (file == files.end()) return;
   const std::string_view source = bounded_text(*file->second);
-  if (!is_clean_utf8(source))
-    throw FormatError(file->second->path(), FormatError::kNoOffset, "file", "is not UTF-8");
+  if (!is_clean_utf8(source)) throw_format_error(file->second->path(), "file", "is not UTF-8");
   set_template("default", source, canonical);
 }
 

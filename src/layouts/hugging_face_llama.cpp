@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
-#include "checkpoint/key_writer.h"
-#include "layouts/hugging_face_rope.h"
+#include "checkpoint/metadata.h"
+#include "layouts/rope_scaling.h"
 
 namespace limpid {
 namespace {
@@ -56,18 +57,16 @@ void check_window(SpecReader& config, const ModelClass& model_class, int64_t n_l
   for (size_t i = 0; types != nullptr && i < types->size(); ++i) {
     const std::string& layer = (*types)[i];
     if (layer == "full_attention" || (layer == "sliding_attention" && window >= n_ctx)) continue;
-    config.refuse("layer_types",
-                  fmt::format("has `{}`; Limpid supports only full_attention", printable(layer)));
+    config.refuse("layer_types", "has `{}`; Limpid supports only full_attention", printable(layer));
   }
   if (types != nullptr && static_cast<int64_t>(types->size()) != n_layers)
-    config.fail("layer_types",
-                fmt::format("has {} entries for {} layers", types->size(), n_layers));
+    config.fail("layer_types", "has {} entries for {} layers", types->size(), n_layers);
   const bool slides = used && window < n_ctx && (types == nullptr ? n_full < n_layers : !by_layer);
   if (!slides) return;
   config.refuse("sliding_window",
-                fmt::format("is {}, less than the context of {}: attention within a window is not "
-                            "implemented",
-                            window, n_ctx));
+                "is {}, less than the context of {}: attention within a window is not "
+                "implemented",
+                window, n_ctx);
 }
 
 // null means num_attention_heads. Some classes require the key.
@@ -86,9 +85,8 @@ int64_t read_head_dim(SpecReader& config, const ModelClass& model_class, int64_t
   const bool has_default = model_class.head_dim > 0 && !is_divided;
   if (has_default) return config.size_or("head_dim", model_class.head_dim, kLargestSize);
   if (!config.contains("head_dim") && d_model % n_heads != 0) {
-    config.fail("num_attention_heads",
-                fmt::format("{} does not divide hidden_size {}, and head_dim is missing", n_heads,
-                            d_model));
+    config.fail("num_attention_heads", "{} does not divide hidden_size {}, and head_dim is missing",
+                n_heads, d_model);
   }
   return config.size_or("head_dim", d_model / n_heads, kLargestSize);
 }
@@ -113,6 +111,80 @@ OptionalParts read_parts(SpecReader& config, const ModelClass& model_class) {
     parts.*optional.part = has(optional.part);
   parts.tied = config.flag_or("tie_word_embeddings", model_class.tied);
   return parts;
+}
+
+// Reads `rope_type`, or the older `type`. If both are present they must agree.
+std::string read_type(SpecReader& config, const std::string& block) {
+  const std::string older = config.string_or(block + "type", "");
+  const std::string type = config.string_or(block + "rope_type", older);
+  if (!older.empty() && older != type)
+    config.fail(block + "type", "differs from rope_type beside it");
+  return type.empty() ? "default" : type;
+}
+
+double required_number(SpecReader& config, const std::string& name) {
+  if (!config.contains(name)) config.fail(name, "is missing");
+  return config.positive_or(name, 1);
+}
+
+// Reads the parameters of llama3's scaling. All are required except the original context, for which
+// transformers uses max_position_embeddings.
+RopeScaling read_llama3(SpecReader& config, const std::string& block, int64_t n_ctx) {
+  RopeScaling scaling;
+  scaling.kind = RopeScalingKind::kLlama3;
+  scaling.factor = required_number(config, block + "factor");
+  scaling.low_freq_factor = required_number(config, block + "low_freq_factor");
+  scaling.high_freq_factor = required_number(config, block + "high_freq_factor");
+  const std::string original = "original_max_position_embeddings";
+  scaling.original_context = config.size_or(block + original, n_ctx, kLargestSize);
+  if (scaling.high_freq_factor <= scaling.low_freq_factor)
+    config.fail(block + "high_freq_factor", "is not above low_freq_factor");
+  return scaling;
+}
+
+// The rotary part of config.json.
+struct HuggingFaceRope {
+  int64_t n_rot = 0;
+  double base = 10000;
+  RopeScaling scaling;
+};
+
+// Reads rope_theta, partial_rotary_factor and rope_scaling (`rope_type`, or the older key `type`).
+// transformers 5 keeps all of them in one block, `rope_parameters`, which is read too. Throws
+// UnsupportedError for a type other than default, linear and llama3.
+// Values in the block take precedence over the same keys at the top level.
+HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int64_t n_ctx) {
+  const bool newer = config.contains("rope_parameters.rope_type") ||
+                     config.contains("rope_parameters.rope_theta") ||
+                     config.contains("rope_parameters.type");
+  const std::string block = newer ? "rope_parameters." : "rope_scaling.";
+  if (newer && (config.contains("rope_scaling.rope_type") || config.contains("rope_scaling.type")))
+    config.fail("rope_scaling", "is present beside rope_parameters; remove one of them");
+  HuggingFaceRope rope;
+  const double outer_base = config.positive_or("rope_theta", 10000);
+  rope.base = config.positive_or(block + "rope_theta", outer_base);
+  const double outer_part = config.positive_or("partial_rotary_factor", 1);
+  const double part = config.positive_or(block + "partial_rotary_factor", outer_part);
+  if (part > 1) config.fail("partial_rotary_factor", "is {}, at most 1", part);
+  rope.n_rot = static_cast<int64_t>(static_cast<double>(head_dim) * part);
+  if (rope.n_rot < 2 || rope.n_rot % 2 != 0) {
+    config.fail("partial_rotary_factor",
+                "leaves {} of {} elements to rotate, expected an even number", rope.n_rot,
+                head_dim);
+  }
+  const std::string type = read_type(config, block);
+  if (type == "linear") {
+    rope.scaling.kind = RopeScalingKind::kLinear;
+    rope.scaling.factor = required_number(config, block + "factor");
+  } else if (type == "llama3") {
+    rope.scaling = read_llama3(config, block, n_ctx);
+  } else if (type != "default") {
+    config.refuse(block + "rope_type", "is `{}`; Limpid supports default, linear and llama3",
+                  printable(type));
+  } else {
+    config.require_neutral(block + "factor", 1);
+  }
+  return rope;
 }
 
 }  // namespace
@@ -149,8 +221,8 @@ OptionalParts read_hugging_face_llama(SpecReader& config, const ModelClass& mode
     set_rope_scaling_keys(canonical, model_class.architecture, rope.scaling);
   const std::string activation = config.string_or("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
-    config.refuse("hidden_act", fmt::format("is `{}`; Limpid runs only silu in this architecture",
-                                            printable(activation)));
+    config.refuse("hidden_act", "is `{}`; Limpid runs only silu in this architecture",
+                  printable(activation));
   }
   config.require_neutral("rope_interleaved", 0);
   check_window(config, model_class, n_layers, n_ctx);

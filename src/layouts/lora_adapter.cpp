@@ -1,8 +1,5 @@
 #include "layouts/lora_adapter.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -12,7 +9,7 @@
 #include "base/check.h"
 #include "base/model_folder.h"
 #include "base/printable.h"
-#include "checkpoint/json_metadata.h"
+#include "checkpoint/metadata.h"
 #include "checkpoint/safetensors.h"
 #include "layouts/hugging_face.h"
 #include "layouts/model_classes.h"
@@ -27,10 +24,6 @@ constexpr std::string_view kPrefix = "base_model.model.";
 constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
-
-std::string_view text_of(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.size()};
-}
 
 bool is_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
@@ -82,10 +75,9 @@ LoraConfig read_config(const std::string& path, std::string_view json) {
   add_json(path, json, "adapter.", given.metadata);
   SpecReader config(given, "adapter");
   const std::string type = config.string_or("peft_type", "LORA");
-  if (type != "LORA") config.refuse("peft_type", fmt::format("is `{}`, not LORA", printable(type)));
+  if (type != "LORA") config.refuse("peft_type", "is `{}`, not LORA", printable(type));
   const std::string bias = config.string_or("bias", "none");
-  if (bias != "none")
-    config.refuse("bias", fmt::format("is `{}`; only `none` is supported", printable(bias)));
+  if (bias != "none") config.refuse("bias", "is `{}`; only `none` is supported", printable(bias));
   const int64_t r = config.required_size("r", kLargestSize);
   const double alpha = config.positive_or("lora_alpha", 8);
   const bool by_root = config.flag_or("use_rslora", false);
@@ -109,9 +101,8 @@ std::string target_of(const Checkpoint& canonical, const std::string& file, std:
     target = our_name(names_of(canonical), std::string(module) + std::string(kWeight));
   }
   if (!target || canonical.find(*target) == nullptr) {
-    throw FormatError(file, FormatError::kNoOffset, std::string(name),
-                      fmt::format("belongs to no matrix of {}; is the adapter of another model?",
-                                  canonical.path));
+    throw_format_error(file, name, "belongs to no matrix of {}; is the adapter of another model?",
+                       canonical.path);
   }
   return *target;
 }
@@ -147,9 +138,8 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
     const TensorView& tensor = *given.find(name);
     const Shape wanted = is_a ? Shape{config.rank, whole.cols()} : Shape{whole.rows(), config.rank};
     if (tensor.shape != wanted || !is_float(tensor.dtype)) {
-      throw FormatError(file, FormatError::kNoOffset, name,
-                        fmt::format("is {}, expected floats {}; is the adapter of another model?",
-                                    tensor.to_string(), wanted.to_string()));
+      throw_format_error(file, name, "is {}, expected floats {}; is the adapter of another model?",
+                         tensor.to_string(), wanted.to_string());
     }
     const std::string& ours = is_a ? names.a : names.b;
     canonical.tensors[ours] = tensor;
@@ -163,8 +153,8 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
     const LoraNames names = lora_names(name, number);
     const bool has_a = canonical.find(names.a) != nullptr;
     if (has_a == (canonical.find(names.b) != nullptr)) continue;
-    throw FormatError(file, FormatError::kNoOffset, has_a ? names.a : names.b,
-                      "is one of the two matrices of an adapter; the other one is missing");
+    throw_format_error(file, has_a ? names.a : names.b,
+                       "is one of the two matrices of an adapter; the other one is missing");
   }
 }
 

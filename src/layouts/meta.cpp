@@ -1,12 +1,10 @@
 #include "layouts/meta.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <string>
 
 #include "base/check.h"
-#include "checkpoint/key_writer.h"
+#include "checkpoint/metadata.h"
 #include "layouts/chat_templates.h"
 #include "layouts/rope_scaling.h"
 #include "layouts/spec_reader.h"
@@ -55,9 +53,9 @@ std::string prefix_of_params(const Checkpoint& checkpoint) {
        {"params.model", "params", "state.model_args", "state.params", "state.args"}) {
     if (checkpoint.metadata.contains(prefix + std::string(".dim"))) return prefix;
   }
-  throw FormatError(checkpoint.path, FormatError::kNoOffset, "params.dim",
-                    "is missing: the file does not carry the model's parameters; give Meta's "
-                    "params.json as OpenOptions::config");
+  throw_format_error(checkpoint.path, "params.dim",
+                     "is missing: the file does not carry the model's parameters; give Meta's "
+                     "params.json as OpenOptions::config");
 }
 
 // The number of positions that the model was trained on. params.json does not contain it, so it is
@@ -79,20 +77,19 @@ int64_t read_hidden_size(const Checkpoint& checkpoint, SpecReader& params, int64
   const double multiplier = params.positive_or("ffn_dim_multiplier", 1.0);
   constexpr double kLargestMultiplier = 1024;
   if (multiplier > kLargestMultiplier)
-    params.fail("ffn_dim_multiplier",
-                fmt::format("is {}, more than {}", multiplier, kLargestMultiplier));
+    params.fail("ffn_dim_multiplier", "is {}, more than {}", multiplier, kLargestMultiplier);
   const int64_t expected = stated.value_or(meta_hidden_size(d_model, multiple_of, multiplier));
   if (checkpoint.tensors.empty()) return expected;
   const TensorView* gate = checkpoint.find("blk.0.ffn_gate.weight");
   if (gate == nullptr || gate->shape.rank() != 2) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, "layers.0.feed_forward.w1.weight",
-                      "is missing or not a matrix");
+    throw_format_error(checkpoint.path, "layers.0.feed_forward.w1.weight",
+                       "is missing or not a matrix");
   }
   if (gate->shape[0] != expected) {
     params.fail(stated ? "hidden_dim" : "multiple_of",
-                fmt::format("layers.0.feed_forward.w1.weight has {} rows, and the parameters ask "
-                            "for {}",
-                            gate->shape[0], expected));
+                "layers.0.feed_forward.w1.weight has {} rows, and the parameters ask "
+                "for {}",
+                gate->shape[0], expected);
   }
   return expected;
 }

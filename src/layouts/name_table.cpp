@@ -1,14 +1,12 @@
 #include "layouts/name_table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <memory>
 #include <vector>
 
-#include "limpid/error.hpp"
+#include "base/check.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -147,8 +145,7 @@ void promise_transpose(const std::shared_ptr<const Checkpoint>& source, const st
 // Reinterprets [1, rows, cols] as [rows, cols]. The bytes are the same.
 void take_first(const Checkpoint& source, const std::string& name, TensorView& tensor) {
   if (tensor.shape.rank() != 3 || tensor.shape[0] != 1 || source.derived.contains(name)) {
-    throw FormatError(source.path, FormatError::kNoOffset, name,
-                      fmt::format("is {}, expected one matrix", tensor.to_string()));
+    throw_format_error(source.path, name, "is {}, expected one matrix", tensor.to_string());
   }
   tensor.shape = Shape{tensor.shape[1], tensor.shape[2]};
 }
@@ -206,14 +203,13 @@ Checkpoint translate_names(Checkpoint given, const NameTable& table) {
       continue;
     }
     if (result.tensors.contains(match.ours)) {
-      throw FormatError(source->path, FormatError::kNoOffset, name,
-                        fmt::format("is a second {}", match.ours));
+      throw_format_error(source->path, name, "is a second {}", match.ours);
     }
     result.tensor_order.push_back(match.ours);
     if (match.transform == TensorTransform::kTransposed) {
       if (tensor.shape.rank() != 2 || is_quantized(tensor.dtype)) {
-        throw FormatError(source->path, FormatError::kNoOffset, name,
-                          fmt::format("is {}, expected a matrix of floats", tensor.to_string()));
+        throw_format_error(source->path, name, "is {}, expected a matrix of floats",
+                           tensor.to_string());
       }
       promise_transpose(source, name, match.ours, result);
       continue;

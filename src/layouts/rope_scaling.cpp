@@ -1,7 +1,5 @@
 #include "layouts/rope_scaling.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,7 +7,7 @@
 #include <numbers>
 
 #include "base/check.h"
-#include "checkpoint/key_writer.h"
+#include "checkpoint/metadata.h"
 
 namespace limpid {
 namespace {

@@ -15,15 +15,6 @@ std::string SpecReader::key(std::string_view name) {
   return full;
 }
 
-void SpecReader::fail(std::string_view name, const std::string& problem) const {
-  throw FormatError(checkpoint_.path, FormatError::kNoOffset, prefix_ + "." + std::string(name),
-                    problem);
-}
-
-void SpecReader::refuse(std::string_view name, const std::string& problem) const {
-  throw UnsupportedError(fmt::format("{}: {}.{} {}", checkpoint_.path, prefix_, name, problem));
-}
-
 int64_t SpecReader::required_size(std::string_view name, int64_t largest) {
   const std::optional<int64_t> value = size(name, largest);
   if (!value) fail(name, "is missing; the model cannot be run without it");
@@ -37,7 +28,7 @@ std::optional<int64_t> SpecReader::integer(std::string_view name) {
 std::optional<int64_t> SpecReader::size(std::string_view name, int64_t largest) {
   const std::optional<int64_t> value = integer(name);
   if (value && (*value < 1 || *value > largest))
-    fail(name, fmt::format("is {}, expected 1 to {}", *value, largest));
+    fail(name, "is {}, expected 1 to {}", *value, largest);
   return value;
 }
 
@@ -47,15 +38,13 @@ int64_t SpecReader::size_or(std::string_view name, int64_t fallback, int64_t lar
 
 int64_t SpecReader::count_or(std::string_view name, int64_t fallback, int64_t largest) {
   const int64_t value = integer(name).value_or(fallback);
-  if (value < 0 || value > largest)
-    fail(name, fmt::format("is {}, expected 0 to {}", value, largest));
+  if (value < 0 || value > largest) fail(name, "is {}, expected 0 to {}", value, largest);
   return value;
 }
 
 double SpecReader::positive_or(std::string_view name, double fallback) {
   const double value = checkpoint_.metadata.number(key(name)).value_or(fallback);
-  if (!std::isfinite(value) || value <= 0)
-    fail(name, fmt::format("is {}, expected a number above 0", value));
+  if (!std::isfinite(value) || value <= 0) fail(name, "is {}, expected a number above 0", value);
   return value;
 }
 
@@ -78,15 +67,16 @@ bool SpecReader::contains(std::string_view name) const {
 int64_t SpecReader::vocab_size() {
   const TensorView* embedding = checkpoint_.find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.rank() != 2) {
-    throw FormatError(checkpoint_.path, FormatError::kNoOffset, "token_embd.weight",
-                      "is missing or not a matrix; the file does not hold a runnable model (only a "
-                      "vocabulary?): name "
-                      "the file with the weights");
+    throw_format_error(
+        checkpoint_.path, "token_embd.weight",
+        "is missing or not a matrix; the file does not hold a runnable model (only a "
+        "vocabulary?): name "
+        "the file with the weights");
   }
   const int64_t n_rows = embedding->shape[0];
   const int64_t stated = size_or("vocab_size", n_rows, kLargestSize);
   if (stated != n_rows)
-    fail("vocab_size", fmt::format("is {}, but token_embd.weight has {} rows", stated, n_rows));
+    fail("vocab_size", "is {}, but token_embd.weight has {} rows", stated, n_rows);
   return n_rows;
 }
 

@@ -3,6 +3,8 @@
 // without an error.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "limpid/error.hpp"
 
 namespace limpid {
 
@@ -57,9 +60,19 @@ class SpecReader {
   // have their neutral value; all keys that were not read are refused.
   void require_plain_transformer(int64_t n_ctx_train);
 
-  [[noreturn]] void fail(std::string_view name, const std::string& problem) const;  // FormatError
-  [[noreturn]] void refuse(std::string_view name,
-                           const std::string& problem) const;  // UnsupportedError
+  // Throw FormatError and UnsupportedError, which name the key.
+  template <typename... Args>
+  [[noreturn]] void fail(std::string_view name, fmt::format_string<Args...> problem,
+                         Args&&... args) const {
+    throw FormatError(checkpoint_.path, FormatError::kNoOffset, prefix_ + "." + std::string(name),
+                      fmt::format(problem, std::forward<Args>(args)...));
+  }
+  template <typename... Args>
+  [[noreturn]] void refuse(std::string_view name, fmt::format_string<Args...> problem,
+                           Args&&... args) const {
+    throw UnsupportedError(fmt::format("{}: {}.{} {}", checkpoint_.path, prefix_, name,
+                                       fmt::format(problem, std::forward<Args>(args)...)));
+  }
 
  private:
   std::string key(std::string_view name);

@@ -1,14 +1,11 @@
 #include "layouts/state_dict.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
-#include "layouts/gpt2_config.h"
-#include "layouts/gpt2_names.h"
+#include "layouts/gpt2.h"
 #include "layouts/name_table.h"
 #include "layouts/spec_reader.h"
 #include "layouts/tied_head.h"
@@ -44,8 +41,9 @@ Gpt2Config config_of_shapes(const Checkpoint& checkpoint) {
   const auto shape_of = [&](const std::string& name) {
     const TensorView* tensor = checkpoint.find(name);
     if (tensor == nullptr || tensor->shape.rank() != 2) {
-      throw FormatError(checkpoint.path, FormatError::kNoOffset, name,
-                        "is missing or not a matrix; the state dictionary is not a complete GPT-2");
+      throw_format_error(
+          checkpoint.path, name,
+          "is missing or not a matrix; the state dictionary is not a complete GPT-2");
     }
     return tensor->shape;
   };
@@ -65,9 +63,8 @@ template <typename T>
 void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoint& checkpoint,
            const char* name, std::string_view where) {
   if (into && other && *into != *other) {
-    throw FormatError(
-        checkpoint.path, FormatError::kNoOffset, name,
-        fmt::format("is {} {}, and {} by the shapes of the tensors", *into, where, *other));
+    throw_format_error(checkpoint.path, name, "is {} {}, and {} by the shapes of the tensors",
+                       *into, where, *other);
   }
   if (!into) into = other;
 }

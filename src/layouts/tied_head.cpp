@@ -1,10 +1,8 @@
 #include "layouts/tied_head.h"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
-#include "limpid/error.hpp"
+#include "base/check.h"
 
 namespace limpid {
 
@@ -36,8 +34,8 @@ void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
   if (!tied) return tie_shared_head(checkpoint);
   const bool there = checkpoint.find(kHead) != nullptr;
   if (!*tied && !there) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, their_name,
-                      "is missing, and tie_word_embeddings is not true");
+    throw_format_error(checkpoint.path, their_name,
+                       "is missing, and tie_word_embeddings is not true");
   }
   if (*tied && there) leave_head(checkpoint, their_name, "the embeddings are tied");
 }

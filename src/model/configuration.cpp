@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "checkpoint/key_writer.h"
+#include "checkpoint/metadata.h"
 #include "layouts/rope_scaling.h"
 #include "model/registry.h"
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "base/check.h"
-#include "base/file_text.h"
-#include "checkpoint/json_metadata.h"
+#include "base/mapped_file.h"
+#include "checkpoint/metadata.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
 #include "model/configuration.h"

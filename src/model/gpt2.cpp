@@ -13,8 +13,7 @@ MlpKind read_activation(SpecReader& reader) {
   if (name == "gelu_erf") return MlpKind::kGeluErf;
   if (name == "relu") return MlpKind::kRelu;
   if (name == "silu") return MlpKind::kSilu;
-  reader.refuse("hidden_activation",
-                fmt::format("is `{}` (known: gelu_tanh, gelu_erf, relu, silu)", name));
+  reader.refuse("hidden_activation", "is `{}` (known: gelu_tanh, gelu_erf, relu, silu)", name);
 }
 
 }  // namespace
@@ -24,13 +23,12 @@ void read_gpt2_keys(SpecReader& reader, DecoderSpec& spec) {
   spec.position = PositionKind::kLearned;
   spec.n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, kLargestSize);
   if (spec.n_kv_heads != spec.n_heads) {
-    reader.fail(
-        "attention.head_count_kv",
-        fmt::format("is {}, but GPT-2 has as many as its {} heads", spec.n_kv_heads, spec.n_heads));
+    reader.fail("attention.head_count_kv", "is {}, but GPT-2 has as many as its {} heads",
+                spec.n_kv_heads, spec.n_heads);
   }
   if (spec.d_model % spec.n_heads != 0) {
-    reader.fail("attention.head_count",
-                fmt::format("{} heads do not divide the width of {}", spec.n_heads, spec.d_model));
+    reader.fail("attention.head_count", "{} heads do not divide the width of {}", spec.n_heads,
+                spec.d_model);
   }
   spec.head_dim = spec.d_model / spec.n_heads;
   spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_epsilon", 1e-5));

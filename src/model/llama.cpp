@@ -14,15 +14,15 @@ namespace {
 void read_attention(SpecReader& reader, DecoderSpec& spec) {
   spec.n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, spec.n_heads);
   if (spec.n_heads % spec.n_kv_heads != 0) {
-    reader.fail("attention.head_count_kv", fmt::format("{} does not divide the number of heads, {}",
-                                                       spec.n_kv_heads, spec.n_heads));
+    reader.fail("attention.head_count_kv", "{} does not divide the number of heads, {}",
+                spec.n_kv_heads, spec.n_heads);
   }
   spec.head_dim = reader.size_or("attention.key_length", spec.d_model / spec.n_heads, kLargestSize);
   const int64_t value_length =
       reader.size_or("attention.value_length", spec.head_dim, kLargestSize);
   if (value_length != spec.head_dim) {
-    reader.fail("attention.value_length",
-                fmt::format("is {}, but the key length is {}", value_length, spec.head_dim));
+    reader.fail("attention.value_length", "is {}, but the key length is {}", value_length,
+                spec.head_dim);
   }
   if (spec.head_dim == 0) reader.fail("attention.head_count", "is larger than the embedding");
 }
@@ -45,9 +45,9 @@ RopeScaling read_rope_scaling(SpecReader& reader) {
       reader.fail("rope.scaling.low_freq_factor", "is not below rope.scaling.high_freq_factor");
   } else if (type != "none") {
     reader.refuse("rope.scaling.type",
-                  fmt::format("is `{}` (known: none, linear, llama3, and the factors of "
-                              "rope_freqs.weight)",
-                              type));
+                  "is `{}` (known: none, linear, llama3, and the factors of "
+                  "rope_freqs.weight)",
+                  type);
   }
   // Only YaRN would read this key without llama3, and YaRN is refused.
   scaling.original_context =
@@ -61,7 +61,7 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
   RopeSpec& rope = spec.rope;
   rope.n_rot = reader.size_or("rope.dimension_count", spec.head_dim, spec.head_dim);
   if (rope.n_rot % 2 != 0)
-    reader.fail("rope.dimension_count", fmt::format("is {}, expected an even number", rope.n_rot));
+    reader.fail("rope.dimension_count", "is {}, expected an even number", rope.n_rot);
   rope.base = reader.positive_or("rope.freq_base", 10000.0);
   const RopeScaling scaling = read_rope_scaling(reader);
   rope.scaling = rope_scaling_name(scaling.kind);
@@ -85,8 +85,8 @@ void read_rope(SpecReader& reader, const Checkpoint& checkpoint, DecoderSpec& sp
   for (size_t i = 0; i < divisors.size(); ++i) {
     rope.inverse_frequencies[i] /= static_cast<double>(divisors[i]);
     if (!std::isfinite(rope.inverse_frequencies[i])) {
-      reader.fail("rope.freq_base",
-                  fmt::format("gives a rotation frequency of {}", rope.inverse_frequencies[i]));
+      reader.fail("rope.freq_base", "gives a rotation frequency of {}",
+                  rope.inverse_frequencies[i]);
     }
   }
 }

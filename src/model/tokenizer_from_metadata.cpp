@@ -8,11 +8,10 @@
 
 #include "checkpoint/llama2c.h"
 #include "layouts/chat_templates.h"
-#include "layouts/hugging_face_defaults.h"
+#include "layouts/hugging_face.h"
 #include "layouts/spec_reader.h"
 #include "limpid/error.hpp"
 #include "tokenizer/pre_tokenizer.h"
-#include "tokenizer/stop_tokens.h"
 
 namespace limpid {
 namespace {
@@ -22,7 +21,7 @@ std::optional<TokenId> read_id(SpecReader& keys, std::string_view name, size_t v
   if (!value || *value == 0xFFFFFFFF || *value == -1)
     return std::nullopt;  // converters write "none" like this
   if (*value < 0 || static_cast<uint64_t>(*value) >= vocab_size) {
-    keys.fail(name, fmt::format("is {}, outside a vocabulary of {} tokens", *value, vocab_size));
+    keys.fail(name, "is {}, outside a vocabulary of {} tokens", *value, vocab_size);
   }
   return static_cast<TokenId>(*value);
 }
@@ -33,13 +32,11 @@ std::vector<TokenType> read_types(SpecReader& keys, const Metadata& metadata, si
   const std::vector<int64_t>* values = metadata.integers("tokenizer.ggml.token_type");
   if (values == nullptr) return types;
   if (values->size() != vocab_size) {
-    keys.fail("token_type",
-              fmt::format("has {} entries for {} tokens", values->size(), vocab_size));
+    keys.fail("token_type", "has {} entries for {} tokens", values->size(), vocab_size);
   }
   for (size_t i = 0; i < vocab_size; ++i) {
     const int64_t value = (*values)[i];
-    if (value < 1 || value > 6)
-      keys.fail("token_type", fmt::format("[{}] is {}, not one of 1 to 6", i, value));
+    if (value < 1 || value > 6) keys.fail("token_type", "[{}] is {}, not one of 1 to 6", i, value);
     types[i] = static_cast<TokenType>(value);
   }
   return types;
@@ -57,7 +54,7 @@ std::vector<float> read_scores(SpecReader& keys, const Metadata& metadata, size_
     scores.assign(numbers.begin(), numbers.end());
   }
   if (scores.size() != vocab_size)
-    keys.fail("scores", fmt::format("has {} entries for {} tokens", scores.size(), vocab_size));
+    keys.fail("scores", "has {} entries for {} tokens", scores.size(), vocab_size);
   return scores;
 }
 
@@ -72,9 +69,10 @@ void read_byte_level(SpecReader& keys, TokenizerSpec& spec) {
   const std::string pre = keys.string_or("pre", "");
   const PreTokenizerRule* rule = find_pre_tokenizer(pre);
   if (rule == nullptr) {
-    keys.refuse("pre", fmt::format("is '{}', an unknown pre-tokenizer; a guess could give other "
-                                   "tokens",
-                                   pre));
+    keys.refuse("pre",
+                "is '{}', an unknown pre-tokenizer; a guess could give other "
+                "tokens",
+                pre);
   }
   spec.pre_tokenizer = rule->pre_tokenizer;
   spec.normalize_nfc = rule->normalize_nfc;
@@ -128,9 +126,10 @@ TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   if (!keys.contains("model")) keys.fail("model", "is missing");
   const std::string model = keys.string_or("model", "");
   if (model != "gpt2" && model != "llama") {
-    keys.refuse("model", fmt::format("is '{}', an unknown tokenizer model; known are gpt2 "
-                                     "(byte-level BPE) and llama (SentencePiece BPE)",
-                                     model));
+    keys.refuse("model",
+                "is '{}', an unknown tokenizer model; known are gpt2 "
+                "(byte-level BPE) and llama (SentencePiece BPE)",
+                model);
   }
   const std::vector<std::string>* tokens = keys.strings("tokens");
   if (tokens == nullptr || tokens->empty()) keys.fail("tokens", "is missing or empty");

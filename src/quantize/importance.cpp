@@ -64,7 +64,7 @@ Columns read_dat_columns(const std::string& path, const MappedFile& file) {
     const uint64_t at = reader.offset();
     const auto value = reader.number<int32_t>(field);
     if (value < 1 || value > largest) {
-      reader.fail(at, field, fmt::format("is {}; this is not an importance matrix", value));
+      reader.fail(at, field, "is {}; this is not an importance matrix", value);
     }
     return value;
   };

@@ -32,7 +32,11 @@ ByteLevelBpe::ByteLevelBpe(TokenizerSpec given) : Tokenizer(std::move(given)) {
       add_token_bytes(special_token_bytes(static_cast<TokenId>(i)));
     }
   }
-  if (!spec_.splits.empty()) splitter_ = std::make_unique<RegexSplitter>(spec_.splits);
+  const bool is_scanned = spec_.splits.empty() && has_scanner(spec_.pre_tokenizer);
+  if (!is_scanned) {
+    splitter_ = std::make_unique<RegexSplitter>(
+        spec_.splits.empty() ? find_splits(spec_.pre_tokenizer) : spec_.splits);
+  }
   byte_ids_.fill(-1);
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] != TokenType::kNormal) continue;
@@ -53,18 +57,12 @@ void ByteLevelBpe::build_merges() {
   MergeTable pairs(spec_.merges.size());
   merges.reserve(spec_.merges.size());
   for (size_t i = 0; i < spec_.merges.size(); ++i) {
-    const std::string& merge = spec_.merges[i];
-    const size_t space = merge.find(' ');
-    LIMPID_CHECK(ArgumentError,
-                 space != std::string::npos && space > 0 && space + 1 < merge.size() &&
-                     merge.find(' ', space + 1) == std::string::npos,
+    const auto halves = halves_of_merge(spec_.merges[i]);
+    LIMPID_CHECK(ArgumentError, halves.has_value(),
                  "[tokenizer] merges[{}] is not two pieces separated by one space", i);
-    const std::string_view left = std::string_view(merge).substr(0, space);
-    const std::string_view right = std::string_view(merge).substr(space + 1);
-    std::string joined(left);
-    joined += right;
-    const auto left_id = find(left);
-    const auto right_id = find(right);
+    const std::string joined = std::string(halves->first).append(halves->second);
+    const auto left_id = find(halves->first);
+    const auto right_id = find(halves->second);
     const auto joined_id = find(joined);
     LIMPID_CHECK(ArgumentError, left_id && right_id && joined_id,
                  "[tokenizer] merges[{}] contains a piece that is not in the vocabulary", i);

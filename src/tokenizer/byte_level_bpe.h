@@ -15,7 +15,7 @@
 
 #include "tokenizer/encode_scratch.h"
 #include "tokenizer/linear_bpe.h"
-#include "tokenizer/piece_batch.h"
+#include "tokenizer/piece_cache.h"
 #include "tokenizer/piece_table.h"
 #include "tokenizer/regex_splitter.h"
 #include "tokenizer/tokenizer.h"

@@ -12,7 +12,7 @@
 
 #include "tokenizer/linear_bpe.h"
 #include "tokenizer/merger.h"
-#include "tokenizer/piece_batch.h"
+#include "tokenizer/piece_cache.h"
 #include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer_spec.h"
 

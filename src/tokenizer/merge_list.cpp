@@ -1,7 +1,5 @@
 #include "tokenizer/merge_list.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <string_view>

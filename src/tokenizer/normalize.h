@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/tokenizer_spec.h"
+
 namespace limpid::unicode {
 
 // Writes the NFC of `text` (UAX #15) to `out`, by the tables of unicode_tables.h. Returns false,
@@ -18,3 +20,13 @@ bool normalize_nfc(std::string_view text, std::string& out);
 bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t>& points);
 
 }  // namespace limpid::unicode
+
+namespace limpid {
+
+// Returns `text` normalized as `spec` says: NFC, or spaces as U+2581 with one put before the text.
+// The result is `text` itself or a view of `buffer`. Changes by the pre-tokenizer (Metaspace) are
+// not applied here.
+std::string_view normalize_text(const TokenizerSpec& spec, std::string_view text,
+                                std::string& buffer);
+
+}  // namespace limpid

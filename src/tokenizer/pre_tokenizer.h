@@ -1,5 +1,6 @@
 // Cuts a text into pieces; byte-level BPE merges only within a piece. Each model family has its own
-// regular expressions, which are written by hand as scanners (docs/tokenizers.md lists them).
+// regular expressions, most of which are written by hand as scanners (docs/tokenizers.md lists
+// them).
 //
 // Example with GPT-2's expression:
 //   "I've 2 dogs.  Yes" -> "I" | "'ve" | " 2" | " dogs" | "." | " " | " Yes"
@@ -32,6 +33,15 @@ enum class PreTokenizer : uint8_t {
   kNone,           // the whole text is one piece
 };
 
+// One step of a pre-tokenizer without a scanner. Each step cuts the pieces of the previous step.
+struct SplitStep {
+  enum class Kind : uint8_t { kRegex, kNumeric };
+  Kind kind = Kind::kRegex;
+  std::string pattern;      // kRegex, in Oniguruma's syntax; kNumeric: Rust's char::is_numeric
+  bool drop_gaps = false;   // drop the text between matches
+  bool contiguous = false;  // join adjacent matches into one piece
+};
+
 // The meaning of a `tokenizer.ggml.pre` name.
 struct PreTokenizerRule {
   std::string_view name;
@@ -46,5 +56,21 @@ const PreTokenizerRule* find_pre_tokenizer(std::string_view name);
 
 // Returns all names, for error messages and documentation tests.
 std::vector<std::string_view> pre_tokenizer_names();
+
+// GPT-2's expression. The pre-tokenizer "ByteLevel" applies it by itself (`use_regex`).
+extern const char* const kByteLevelPattern;
+
+// Returns the pre-tokenizer that produces the same pieces as these steps in sequence, if there is
+// one. Without a step it is kNone. The steps are regular expressions as tokenizer.json files write
+// them.
+std::optional<PreTokenizer> find_scanner(const std::vector<SplitStep>& steps);
+
+// Returns steps that produce the same pieces as the pre-tokenizer. There are none for kNone, and
+// none if tokenizer.json cannot express the pre-tokenizer.
+std::vector<SplitStep> find_splits(PreTokenizer pre_tokenizer);
+
+// Returns whether pre_tokenizer_scanners.h has a scanner written by hand. The matcher of split
+// expressions (regex_splitter.h) runs the others, which few models have.
+bool has_scanner(PreTokenizer pre_tokenizer);
 
 }  // namespace limpid

@@ -4,11 +4,67 @@
 // alternative wins, and quantifiers are greedy with backtracking.
 #pragma once
 
+#include "base/check.h"
 #include "tokenizer/pre_tokenizer.h"
-#include "tokenizer/run_scanners.h"
+#include "tokenizer/scanner_parts.h"
 #include "tokenizer/word_scanners.h"
 
 namespace limpid::pre_tokenizer_scanners {
+
+// Matches \p{N}{1,kMax}, or with kRust one character of Rust's is_numeric (the pre-tokenizer
+// "Digits").
+template <int kMax, bool kRust = false>
+struct Numbers {
+  static constexpr bool kCoversAll = false;
+  static const char* match(const char* p, const char* end) {
+    return skip_at_most < kMax, kRust ? kNumeric : kNumber > (p, end);
+  }
+};
+
+struct CjkRun {  // [一-龥぀-ゟ゠-ヿ]+
+  static constexpr bool kCoversAll = false;
+  static const char* match(const char* p, const char* end) {
+    while (p < end) {
+      const CodePoint c = decode(p, end);
+      if (!(c.value >= 0x4E00 && c.value <= 0x9FA5) && !(c.value >= 0x3040 && c.value <= 0x30FF))
+        break;
+      p += c.size;
+    }
+    return p;
+  }
+};
+
+// [!-/:-~ without letters][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|
+// ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+struct DeepSeekWords {
+  static constexpr bool kCoversAll = false;
+  static constexpr Properties kWord = kLetter | kMark;
+  static constexpr Properties kSign = kPunctuation | kSymbol;
+  static bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+  static const char* match(const char* p, const char* end) {
+    const Character c = character_at(p, end);
+    const char* const next = p + c.size;
+    if (c.value < 0x80 && c.is(kSign) && next < end && is_ascii_letter(*next)) {
+      const char* q = next;
+      while (q < end && is_ascii_letter(*q)) ++q;
+      return q;
+    }
+    if (c.is(kWord)) return skip<kWord>(next, end);
+    Character d{};
+    if (next < end) d = character_at(next, end);
+    if (c.value != '\r' && c.value != '\n' && !c.is(kSign) && d.is(kWord))
+      return skip<kWord>(next + d.size, end);
+    if (c.is(kSign)) return signs(next, end);
+    if (c.value == ' ' && d.is(kSign)) return signs(next + d.size, end);
+    return c.is(kSpace) ? match_space<true>(p, end) : p;
+  }
+  static const char* signs(const char* p, const char* end) {
+    p = skip<kSign>(p, end);
+    while (p < end && (*p == '\r' || *p == '\n')) ++p;
+    return p;
+  }
+};
 
 // Isolates the matches of `First`, then cuts every piece (the matches and the text between them)
 // with `Rest`.
@@ -37,7 +93,8 @@ void split_with(const char* p, const char* end, Sink&& sink) {
   if (gap != end) piece(gap, end);
 }
 
-// Calls sink(const char* begin, size_t size) for every piece of [p, end), in order.
+// Calls sink(const char* begin, size_t size) for every piece of [p, end), in order. The
+// pre-tokenizer has a scanner.
 template <class Sink>
 void split(PreTokenizer pre_tokenizer, const char* p, const char* end, Sink&& sink) {
   switch (pre_tokenizer) {
@@ -60,17 +117,12 @@ void split(PreTokenizer pre_tokenizer, const char* p, const char* end, Sink&& si
     case PreTokenizer::kTekken:
       return split_with<O200k<1, false>>(p, end, sink);
     case PreTokenizer::kDeepSeekV3:
-      return split_with<Numbers<3>, CodePointRun<Cjk>, DeepSeekWords>(p, end, sink);
-    case PreTokenizer::kDeepSeekCoder:
-      return split_with<LineBreak, SpacedRun<kLetter>, SpacedRun<kPunctuation>,
-                        CodePointRun<EastAsian>, Numbers<1, true>>(p, end, sink);
-    case PreTokenizer::kBloom:
-      return split_with<BloomRun>(p, end, sink);
-    case PreTokenizer::kViking:
-      return split_with<BloomRun, Numbers<1>>(p, end, sink);
+      return split_with<Numbers<3>, CjkRun, DeepSeekWords>(p, end, sink);
     case PreTokenizer::kNone:
       if (p != end) sink(p, static_cast<size_t>(end - p));
       return;
+    default:
+      LIMPID_ASSERT(has_scanner(pre_tokenizer));
   }
 }
 

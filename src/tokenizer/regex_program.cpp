@@ -9,7 +9,6 @@
 #include <string>
 
 #include "limpid/error.hpp"
-#include "tokenizer/category_names.h"
 
 namespace limpid {
 namespace {

@@ -143,16 +143,12 @@ void SentencePieceBpe::build_score_merges() {
 // not merge (`tokenizers`).
 void SentencePieceBpe::build_list_merges() {
   for (size_t i = 0; i < spec_.merges.size(); ++i) {
-    const std::string_view merge = spec_.merges[i];
-    const size_t space = merge.find(' ');
-    LIMPID_CHECK(ArgumentError,
-                 space != std::string::npos && space > 0 && space + 1 < merge.size() &&
-                     merge.find(' ', space + 1) == std::string::npos,
+    const auto halves = halves_of_merge(spec_.merges[i]);
+    LIMPID_CHECK(ArgumentError, halves.has_value(),
                  "[tokenizer] merges[{}] is not two pieces separated by one space", i);
-    const TokenId left = symbols_.find(merge.substr(0, space));
-    const TokenId right = symbols_.find(merge.substr(space + 1));
-    const TokenId merged =
-        symbols_.find(std::string(merge.substr(0, space)).append(merge.substr(space + 1)));
+    const TokenId left = symbols_.find(halves->first);
+    const TokenId right = symbols_.find(halves->second);
+    const TokenId merged = symbols_.find(std::string(halves->first).append(halves->second));
     const auto is_piece = [&](TokenId symbol) { return symbol >= 0 && symbol < vocab_size(); };
     LIMPID_CHECK(ArgumentError, is_piece(left) && is_piece(right) && is_piece(merged),
                  "[tokenizer] merges[{}] contains a piece that is not in the vocabulary, or a "

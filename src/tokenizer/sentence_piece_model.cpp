@@ -3,14 +3,112 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "limpid/error.hpp"
-#include "tokenizer/protobuf_reader.h"
-#include "tokenizer/stop_tokens.h"
 
 namespace limpid {
 namespace {
+
+// Iterates over the fields of one message. Every length is checked against the end of the message.
+// Groups (wire types 3 and 4) are refused.
+class ProtobufReader {
+ public:
+  // `path` is used in messages and must outlive the reader. `offset` is the position of `bytes` in
+  // the file.
+  ProtobufReader(const std::string& path, std::string_view bytes, uint64_t offset = 0)
+      : path_(&path), bytes_(bytes), base_(offset) {}
+
+  // Reads the next field; false at the end of the message. Throws FormatError.
+  // A field begins with a varint that is field number * 8 + wire type. A varint has seven bits per
+  // byte, the lowest first, and the top bit says that more bytes follow: 300 is 0xAC 0x02.
+  bool next() {
+    if (at_ == bytes_.size()) return false;
+    const uint64_t key = read_varint();
+    if (key >> 3 == 0 || key >> 3 >= uint64_t{1} << 29) fail("field", "has no valid number");
+    field_ = static_cast<uint32_t>(key >> 3);
+    wire_type_ = key & 7;
+    switch (wire_type_) {
+      case kVarint:
+        number_ = read_varint();
+        return true;
+      case kFixed64:
+      case kFixed32: {
+        const std::string_view raw = take(wire_type_ == kFixed64 ? 8 : 4);
+        number_ = 0;
+        std::memcpy(&number_, raw.data(), raw.size());
+        return true;
+      }
+      case kBytes:
+        value_ = take(read_varint());
+        return true;
+      default:
+        fail("field", "{} has wire type {}", field_, wire_type_);
+    }
+  }
+  uint32_t field() const { return field_; }
+
+  // Returns the field's value. Throws FormatError if its wire type differs. `name` is used in
+  // messages.
+  uint64_t varint(std::string_view name) const {
+    if (wire_type_ != kVarint) fail(name, "is not a varint");
+    return number_;
+  }
+  bool boolean(std::string_view name) const { return varint(name) != 0; }
+  int32_t int32(std::string_view name) const { return static_cast<int32_t>(varint(name)); }
+  float float32(std::string_view name) const {
+    if (wire_type_ != kFixed32) fail(name, "is not a 32-bit number");
+    return std::bit_cast<float>(static_cast<uint32_t>(number_));
+  }
+  std::string_view bytes(std::string_view name) const {
+    if (wire_type_ != kBytes) fail(name, "is not a string");
+    return value_;
+  }
+  // Returns a reader for a field that contains a message.
+  ProtobufReader message(std::string_view name) const {
+    const std::string_view inner = bytes(name);
+    return {*path_, inner, base_ + static_cast<uint64_t>(inner.data() - bytes_.data())};
+  }
+
+  // Throws FormatError at the field that was read last.
+  template <typename... Args>
+  [[noreturn]] void fail(std::string_view name, fmt::format_string<Args...> problem,
+                         Args&&... args) const {
+    throw FormatError(*path_, base_ + at_, std::string(name),
+                      fmt::format(problem, std::forward<Args>(args)...));
+  }
+
+ private:
+  enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+  uint64_t read_varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<uint8_t>(take(1).front());
+      if (shift == 63 && byte > 1) break;
+      value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+      if ((byte & 0x80) == 0) return value;
+    }
+    fail("varint", "is longer than 64 bits");
+  }
+  std::string_view take(uint64_t size) {
+    if (size > bytes_.size() - at_)
+      fail("field", "has {} bytes where {} are left", size, bytes_.size() - at_);
+    const std::string_view taken = bytes_.substr(at_, size);
+    at_ += size;
+    return taken;
+  }
+
+  const std::string* path_;
+  std::string_view bytes_;
+  uint64_t base_;
+  size_t at_ = 0;
+  uint32_t field_ = 0;
+  uint32_t wire_type_ = 0;
+  uint64_t number_ = 0;     // value of kVarint and of the fixed types
+  std::string_view value_;  // value of kBytes
+};
 
 // Field numbers of sentencepiece_model.proto.
 namespace model_field {
@@ -56,7 +154,7 @@ void read_piece(ProtobufReader reader, TokenizerSpec& spec) {
   }
   if (piece.empty()) reader.fail("piece", "is empty");
   if (std::isnan(score)) reader.fail("score", "is not a number");
-  if (type < 1 || type > 6) reader.fail("type", fmt::format("is {}, not one of 1 to 6", type));
+  if (type < 1 || type > 6) reader.fail("type", "is {}, not one of 1 to 6", type);
   spec.pieces.emplace_back(piece);
   spec.scores.push_back(score);
   spec.types.push_back(static_cast<TokenType>(type));
@@ -98,7 +196,9 @@ Normalizer read_normalizer(ProtobufReader reader) {
 // Refuses models whose ids this implementation would not reproduce.
 void refuse_others(const std::string& path, const Trainer& trainer, const Normalizer& normalizer,
                    const TokenizerSpec& spec) {
-  const auto refuse = [&](const std::string& what) { throw UnsupportedError(path + ": " + what); };
+  const auto refuse = [&](std::string_view what) {
+    throw UnsupportedError(fmt::format("{}: {}", path, what));
+  };
   if (trainer.model_type != 2) {
     refuse(fmt::format("a SentencePiece model of type {} is not supported, only BPE",
                        trainer.model_type < kModelTypes.size()
@@ -142,8 +242,7 @@ TokenizerSpec read_sentence_piece_model(const std::string& path, std::string_vie
   const auto id = [&](int32_t value, std::string_view name) -> std::optional<TokenId> {
     if (value < 0) return std::nullopt;
     if (static_cast<size_t>(value) >= spec.pieces.size()) {
-      reader.fail(
-          name, fmt::format("is {}, outside a vocabulary of {} tokens", value, spec.pieces.size()));
+      reader.fail(name, "is {}, outside a vocabulary of {} tokens", value, spec.pieces.size());
     }
     return value;
   };

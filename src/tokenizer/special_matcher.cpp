@@ -1,11 +1,10 @@
 #include "tokenizer/special_matcher.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <unordered_map>
 
-#include "tokenizer/text_normalizer.h"
+#include "tokenizer/normalize.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
 

@@ -45,16 +45,9 @@ class SpecialMatcher {
 
   // Calls on_text(string_view) for the stretches between matches and on_token(TokenId) for the
   // matches, in order. User-defined tokens always match; control tokens match if `allowed` says so.
-  template <class Text, class Token>
-  void partition(std::string_view text, const SpecialTokens& allowed, Text&& on_text,
-                 Token&& on_token) const {
-    Work work;
-    partition(
-        text, allowed, [](size_t) { return true; }, work, on_text, on_token);
-  }
-  // Like above, but a match may only contain bytes for which `may_hold(size_t place)` is true. A
-  // name that contains another byte does not match; a shorter name at the same position, or one
-  // that begins later, may match. White space that a rule adds to a match is not tested.
+  // A match may only contain bytes for which `may_hold(size_t place)` is true. A name that contains
+  // another byte does not match; a shorter name at the same position, or one that begins later, may
+  // match. White space that a rule adds to a match is not tested.
   template <class MayHold, class Text, class Token>
   void partition(std::string_view text, const SpecialTokens& allowed, MayHold&& may_hold,
                  Work& work, Text&& on_text, Token&& on_token) const;

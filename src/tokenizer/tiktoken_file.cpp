@@ -1,6 +1,5 @@
 #include "tokenizer/tiktoken_file.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -10,11 +9,11 @@
 #include <span>
 #include <unordered_set>
 
+#include "base/check.h"
 #include "base/sha256.h"
-#include "limpid/error.hpp"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/stop_tokens.h"
 #include "tokenizer/unicode.h"
+#include "tokenizer/vocab_merges.h"
 
 namespace limpid {
 namespace {
@@ -111,15 +110,6 @@ std::optional<size_t> parse_line(std::string_view line, std::string& token) {
   return rank;
 }
 
-// Removes the first line from `rest` and returns it without its line end ("\n" or "\r\n").
-std::string_view next_line(std::string_view& rest) {
-  const size_t end = std::min(rest.find('\n'), rest.size());
-  std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
-}
-
 // Reads all lines and checks that ranks and tokens are unique and that every byte is a token, so
 // that every text can be encoded.
 RankFile parse_ranks(const std::string& path, std::string_view bytes) {
@@ -130,7 +120,7 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
   const std::string_view whole = bytes;
   while (!bytes.empty()) {
     const auto offset = static_cast<uint64_t>(bytes.data() - whole.data());
-    const std::string_view line = next_line(bytes);
+    const std::string_view line = take_line(bytes);
     if (line.empty()) continue;
     const auto rank = parse_line(line, token);
     if (!rank) throw FormatError(path, offset, "line", "is not \"base64 rank\"");
@@ -149,14 +139,12 @@ RankFile parse_ranks(const std::string& path, std::string_view bytes) {
   std::array<bool, 256> has_byte{};
   for (const std::string& t : file.tokens) {
     if (t.empty()) continue;
-    if (!seen.insert(t).second)
-      throw FormatError(path, FormatError::kNoOffset, "token", "is a duplicate");
+    if (!seen.insert(t).second) throw_format_error(path, "token", "is a duplicate");
     if (t.size() == 1) has_byte[static_cast<uint8_t>(t[0])] = true;
   }
   const auto missing = std::find(has_byte.begin(), has_byte.end(), false);
   if (missing != has_byte.end()) {
-    throw FormatError(path, FormatError::kNoOffset, "tokens",
-                      fmt::format("byte 0x{:02X} has no rank", missing - has_byte.begin()));
+    throw_format_error(path, "tokens", "byte 0x{:02X} has no rank", missing - has_byte.begin());
   }
   return file;
 }
@@ -200,8 +188,7 @@ void add_special(const RankFile& file, TokenizerSpec& spec, std::string_view nam
     spec.types.resize(index + 1, TokenType::kUnused);
   }
   if (spec.types[index] != TokenType::kUnused) {
-    throw FormatError(std::string(file.path), FormatError::kNoOffset, "rank",
-                      fmt::format("{} is the id of {}", id, name));
+    throw_format_error(file.path, "rank", "{} is the id of {}", id, name);
   }
   spec.pieces[index] = name;
   spec.types[index] = TokenType::kControl;
@@ -257,7 +244,7 @@ std::vector<std::string_view> tiktoken_encoding_names() {
 bool looks_like_tiktoken(std::string_view bytes) {
   std::string token;
   std::string_view rest = bytes.substr(0, 4096);
-  return parse_line(next_line(rest), token).has_value();
+  return parse_line(take_line(rest), token).has_value();
 }
 
 TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,

@@ -48,8 +48,9 @@ std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOption
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 4 + 2);
   if (options.add_special && spec.add_bos) ids.push_back(*spec.bos);
+  SpecialMatcher::Work work;
   specials_.partition(
-      text, options.special,
+      text, options.special, [](size_t) { return true; }, work,
       [&](std::string_view part) {
         encode_stretch(part, options.at_start && part.data() == text.data(), ids);
       },

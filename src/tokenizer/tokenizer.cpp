@@ -11,8 +11,8 @@
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/encode_scratch.h"
 #include "tokenizer/meta_slices.h"
+#include "tokenizer/normalize.h"
 #include "tokenizer/sentence_piece_bpe.h"
-#include "tokenizer/text_normalizer.h"
 #include "tokenizer/unicode.h"
 
 namespace limpid {

@@ -48,7 +48,7 @@ class Tokenizer {
   // token (SmolLM2 lacks 21) is left out, as in `tokenizers` and llama.cpp. The time is linear in
   // the text for vocabularies that come from training, and at worst O(n log n) for the bytes of the
   // tokenizer's file and the text together. Once warm, and with capacity in `out`, nothing is
-  // allocated.
+  // allocated, except by split expressions without a scanner.
   //
   // Throws ArgumentError for texts of 2 GiB or more and for control tokens that `options` refuse;
   // ResourceError for a text on which a split expression without a scanner takes too many steps

@@ -1,13 +1,10 @@
 #include "tokenizer/tokenizer_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <unordered_set>
 
-#include "limpid/error.hpp"
-#include "tokenizer/stop_tokens.h"
+#include "base/check.h"
 
 namespace limpid {
 namespace {
@@ -34,14 +31,10 @@ TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view
   const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), id);
   if (error != std::errc() || stop != key.data() + key.size() || id < 0)
     place.fail("has a key that is not a token id");
-  token.rule.id = id;
   token.content = place["content"].string();
   if (token.content.empty()) place.fail("has no content");
   token.special = place.boolean("special", false);
-  token.rule.strip_left = place.boolean("lstrip", false);
-  token.rule.strip_right = place.boolean("rstrip", false);
-  token.rule.single_word = place.boolean("single_word", false);
-  token.rule.normalized = place.boolean("normalized", !token.special);
+  token.rule = read_added_rule(place, id, !token.special);
   return token;
 }
 
@@ -56,8 +49,7 @@ void apply_added_token(const TokenizerConfig& config, const TokenizerConfig::Tok
                        std::unordered_set<std::string>& names, TokenizerSpec& spec) {
   const auto index = static_cast<size_t>(token.rule.id);
   const auto fail = [&](const std::string& problem) {
-    throw FormatError(config.file, FormatError::kNoOffset,
-                      fmt::format("added_tokens_decoder.{}", index), problem);
+    throw_format_error(config.file, fmt::format("added_tokens_decoder.{}", index), "{}", problem);
   };
   if (index > spec.pieces.size())
     fail(fmt::format("is beyond a vocabulary of {} tokens", spec.pieces.size()));
@@ -86,13 +78,19 @@ void apply_added_tokens(const TokenizerConfig& config, TokenizerSpec& spec) {
   std::erase_if(spec.added_rules,
                 [&](const AddedTokenRule& rule) { return ids.count(rule.id) != 0; });
   for (const TokenizerConfig::Token& token : config.added_tokens) {
-    const AddedTokenRule& rule = token.rule;
-    if (rule.strip_left || rule.strip_right || rule.single_word || rule.normalized)
-      spec.added_rules.push_back(rule);
+    if (!token.rule.is_by_name()) spec.added_rules.push_back(token.rule);
   }
 }
 
 }  // namespace
+
+AddedTokenRule read_added_rule(const JsonPlace& token, TokenId id, bool normalized) {
+  return {.id = id,
+          .strip_left = token.boolean("lstrip", false),
+          .strip_right = token.boolean("rstrip", false),
+          .single_word = token.boolean("single_word", false),
+          .normalized = token.boolean("normalized", normalized)};
+}
 
 TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view bytes) {
   const JsonFile file(path, bytes);
@@ -116,8 +114,7 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
     const auto twice =
         std::adjacent_find(config.added_tokens.begin(), config.added_tokens.end(),
                            [](const auto& a, const auto& b) { return a.rule.id == b.rule.id; });
-    if (twice != config.added_tokens.end())
-      added->fail(fmt::format("names id {} twice", twice->rule.id));
+    if (twice != config.added_tokens.end()) added->fail("names id {} twice", twice->rule.id);
   }
   return config;
 }
@@ -140,8 +137,7 @@ void apply_tokenizer_config(const TokenizerConfig& config, FrameRule frame, Toke
     if (!name) return;
     const auto found = find_piece(spec, *name);
     if (!found && required) {
-      throw FormatError(config.file, FormatError::kNoOffset, std::string(key),
-                        fmt::format("'{}' is not in the vocabulary", *name));
+      throw_format_error(config.file, key, "'{}' is not in the vocabulary", *name);
     }
     if (found) id = found;
   };

@@ -33,6 +33,10 @@ TokenizerConfig read_tokenizer_config(const std::string& path, std::string_view 
 void add_special_tokens_map(const std::string& path, std::string_view bytes,
                             TokenizerConfig& config);
 
+// Reads the flags of an added token from its entry in a JSON file. `normalized` is the default of
+// the flag with this name.
+AddedTokenRule read_added_rule(const JsonPlace& token, TokenId id, bool normalized);
+
 // Decides whether BOS and EOS are added. A tokenizer.json contains this itself (kOfFile), and
 // `transformers` then ignores the configuration. The frame of a text is what encoding adds around
 // it, usually BOS before it.

@@ -1,15 +1,13 @@
 #include "tokenizer/tokenizer_files.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
 
-#include "base/file_text.h"
+#include "base/check.h"
+#include "base/mapped_file.h"
 #include "base/model_folder.h"
-#include "limpid/error.hpp"
 #include "tokenizer/sentence_piece_model.h"
 #include "tokenizer/tiktoken_file.h"
 #include "tokenizer/tokenizer_config.h"
@@ -90,8 +88,8 @@ TokenizerSpec read_halves(const TokenizerFiles& files, const TokenizerConfig& co
   const MappedFile* merges = find(files, "merges.txt");
   if (merges == nullptr) merges = find(files, "vocab.bpe");
   if (merges == nullptr) {
-    throw FormatError(vocab->path(), FormatError::kNoOffset, "file",
-                      "has no merges.txt beside it; a vocabulary alone cannot form tokens");
+    throw_format_error(vocab->path(), "file",
+                       "has no merges.txt beside it; a vocabulary alone cannot form tokens");
   }
   TokenizerSpec spec = vocab == nullptr ? read_merges_alone(merges->path(), text_of(*merges))
                                         : read_vocab_and_merges(vocab->path(), text_of(*vocab),
@@ -176,8 +174,7 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const TokenizerFiles& files,
   try {
     return Tokenizer::create(std::move(spec));
   } catch (const ArgumentError& error) {
-    throw FormatError(files.begin()->second->path(), FormatError::kNoOffset, "tokenizer",
-                      error.what());
+    throw_format_error(files.begin()->second->path(), "tokenizer", "{}", error.what());
   }
 }
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/json_file.h"
-#include "tokenizer/stop_tokens.h"
+#include "tokenizer/tokenizer_config.h"
 #include "tokenizer/tokenizer_pipeline.h"
-#include "tokenizer/vocabulary_json.h"
+#include "tokenizer/vocab_merges.h"
 
 namespace limpid {
 namespace {
@@ -27,9 +27,9 @@ void read_merges(const JsonPlace& model, TokenizerSpec& spec) {
     if (element.get_array().get(pair) != simdjson::SUCCESS || pair.size() != 2 ||
         pair.at(0).get_string().get(left) != simdjson::SUCCESS ||
         pair.at(1).get_string().get(right) != simdjson::SUCCESS)
-      place.fail(fmt::format("[{}] is neither a string nor a pair of strings", index));
+      place.fail("[{}] is neither a string nor a pair of strings", index);
     if (left.find(' ') != std::string_view::npos || right.find(' ') != std::string_view::npos)
-      place.unsupported(fmt::format("[{}] has a piece with a space in it", index));
+      place.unsupported("[{}] has a piece with a space in it", index);
     spec.merges.emplace_back(fmt::format("{} {}", left, right));
   }
 }
@@ -80,14 +80,13 @@ void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec
     const auto known = ids.find(content);
     const int64_t id = known != ids.end() ? known->second : next_id++;
     if (token["id"].integer() != id)
-      token["id"].fail(
-          fmt::format("is {}, but the vocabulary makes it {}", token["id"].integer(), id));
+      token["id"].fail("is {}, but the vocabulary makes it {}", token["id"].integer(), id);
     const auto index = static_cast<size_t>(id);
     if (index >= spec.pieces.size()) {
       spec.pieces.resize(index + 1);
       spec.types.resize(index + 1, TokenType::kUnused);
     } else if (known == ids.end() && spec.types[index] != TokenType::kUnused) {
-      token["id"].fail(fmt::format("{} belongs to a piece of the vocabulary", id));
+      token["id"].fail("{} belongs to a piece of the vocabulary", id);
     }
     added.emplace(content, static_cast<TokenId>(id));
     spec.pieces[index] = content;
@@ -95,14 +94,8 @@ void read_added_tokens(const JsonPlace& root, const PieceIds& ids, TokenizerSpec
       spec.types[index] =
           token.boolean("special", false) ? TokenType::kControl : TokenType::kUserDefined;
     }
-    AddedTokenRule rule;
-    rule.id = static_cast<TokenId>(id);
-    rule.strip_left = token.boolean("lstrip", false);
-    rule.strip_right = token.boolean("rstrip", false);
-    rule.single_word = token.boolean("single_word", false);
-    rule.normalized = token.boolean("normalized", false);
-    if (rule.strip_left || rule.strip_right || rule.single_word || rule.normalized)
-      spec.added_rules.push_back(rule);
+    const AddedTokenRule rule = read_added_rule(token, static_cast<TokenId>(id), false);
+    if (!rule.is_by_name()) spec.added_rules.push_back(rule);
   }
 }
 
@@ -116,8 +109,7 @@ TokenizerSpec read_tokenizer_json(const std::string& path, std::string_view byte
   if (root.string("version", "1.0") != "1.0") root["version"].unsupported("is not 1.0");
   const JsonPlace model = root["model"];
   if (model.string("type", "BPE") != "BPE") {  // GPT-2's file has no type
-    model["type"].unsupported(
-        fmt::format("'{}' is not supported, only BPE", model["type"].string()));
+    model["type"].unsupported("'{}' is not supported, only BPE", model["type"].string());
   }
   TokenizerSpec spec;
   spec.space_prefix = SpacePrefix::kNone;

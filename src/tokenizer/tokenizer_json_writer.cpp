@@ -1,13 +1,11 @@
 #include "tokenizer/tokenizer_json_writer.h"
 
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string_view>
 #include <unordered_map>
 
 #include "base/check.h"
-#include "tokenizer/known_splits.h"
 #include "tokenizer/merge_list.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace limpid {
 namespace {
@@ -15,6 +13,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kSpaceMark = "\xE2\x96\x81";  // U+2581
+
+Json byte_level(bool add_prefix_space, bool trim_offsets, bool use_regex) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", add_prefix_space},
+          {"trim_offsets", trim_offsets},
+          {"use_regex", use_regex}};
+}
 
 // One step of a pre-tokenizer: "Digits", or "Split" with a regular expression.
 Json split_step(const SplitStep& step) {
@@ -36,10 +41,7 @@ Json pre_tokenizer(const TokenizerSpec& spec) {
                "tokenizer.json cannot express how this tokenizer splits a text");
   Json sequence = Json::array();
   for (const SplitStep& step : steps) sequence.push_back(split_step(step));
-  sequence.push_back({{"type", "ByteLevel"},
-                      {"add_prefix_space", false},
-                      {"trim_offsets", true},
-                      {"use_regex", false}});
+  sequence.push_back(byte_level(false, true, false));
   return {{"type", "Sequence"}, {"pretokenizers", std::move(sequence)}};
 }
 
@@ -68,33 +70,25 @@ Json added_tokens(const TokenizerSpec& spec) {
   return tokens;
 }
 
-Json special_token(const std::string& name) {
-  return {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
-}
-
 // Adds BOS and EOS as the spec says.
 Json post_processor(const TokenizerSpec& spec) {
   const bool bos = spec.add_bos && spec.bos;
   const bool eos = spec.add_eos && spec.eos;
   if (!bos && !eos && spec.kind == TokenizerKind::kSentencePieceBpe) return nullptr;
   if (!bos && !eos) {
-    return {{"type", "ByteLevel"},
-            {"add_prefix_space", true},
-            {"trim_offsets", false},
-            {"use_regex", true}};
+    return byte_level(true, false, true);
   }
   Json single = Json::array();
-  Json pair = Json::array();
   Json special = Json::object();
   const auto add = [&](TokenId id) {
     const std::string& name = spec.pieces[static_cast<size_t>(id)];
     special[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
-    return special_token(name);
+    return Json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
   };
   if (bos) single.push_back(add(*spec.bos));
   single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
   if (eos) single.push_back(add(*spec.eos));
-  pair = single;
+  Json pair = single;
   pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
   return {{"type", "TemplateProcessing"},
           {"single", std::move(single)},
@@ -176,10 +170,7 @@ std::string write_tokenizer_json(const TokenizerSpec& spec) {
   } else {
     json["normalizer"] = spec.normalize_nfc ? Json{{"type", "NFC"}} : Json(nullptr);
     json["pre_tokenizer"] = pre_tokenizer(spec);
-    json["decoder"] = {{"type", "ByteLevel"},
-                       {"add_prefix_space", true},
-                       {"trim_offsets", true},
-                       {"use_regex", true}};
+    json["decoder"] = byte_level(true, true, true);
   }
   json["model"] = model(spec);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "limpid/error.hpp"
-#include "tokenizer/known_splits.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace limpid {
 namespace {
@@ -28,7 +28,7 @@ std::vector<JsonPlace> parts_of(const std::optional<JsonPlace>& component, std::
 }
 
 [[noreturn]] void refuse(const JsonPlace& component, std::string_view what) {
-  component.unsupported(fmt::format("the {} '{}' is not supported", what, type_of(component)));
+  component.unsupported("the {} '{}' is not supported", what, type_of(component));
 }
 
 // {"String": …} or {"Regex": …}
@@ -48,7 +48,7 @@ Pattern read_pattern(const JsonPlace& component) {
 void expect(const JsonPlace& component, std::string_view key, std::string_view wanted) {
   const JsonPlace value = component[key];
   if (value.string() != wanted)
-    value.unsupported(fmt::format("is '{}'; only '{}' is supported", value.string(), wanted));
+    value.unsupported("is '{}'; only '{}' is supported", value.string(), wanted);
 }
 
 // Replace(a -> b), both strings.
@@ -56,7 +56,7 @@ void expect_replacement(const JsonPlace& component, std::string_view from, std::
   component.allow_keys({"type", "pattern", "content"});
   const Pattern pattern = read_pattern(component);
   if (pattern.is_regex || pattern.text != from)
-    component["pattern"].unsupported(fmt::format("only the string '{}' is supported", from));
+    component["pattern"].unsupported("only the string '{}' is supported", from);
   expect(component, "content", to);
 }
 
@@ -110,8 +110,8 @@ SplitStep read_split(const JsonPlace& part) {
   } else if (behavior.string() == "Contiguous" && !invert) {
     step.contiguous = true;
   } else if (behavior.string() != "Isolated") {
-    behavior.unsupported(fmt::format("'{}'{} is not supported", behavior.string(),
-                                     invert ? " with \"invert\"" : ""));
+    behavior.unsupported("'{}'{} is not supported", behavior.string(),
+                         invert ? " with \"invert\"" : "");
   }
   return step;
 }
@@ -146,7 +146,7 @@ PreTokenization read_pre_tokenizer(const JsonPlace& root) {
     if (found.steps.size() == kMostSteps) part.unsupported("too many pre-tokenizers");
     if (found.byte_level || found.metaspace) {
       // Later pre-tokenizers would see the text in the alphabet of this one.
-      part.unsupported(fmt::format("the pre-tokenizer '{}' after the last one", type));
+      part.unsupported("the pre-tokenizer '{}' after the last one", type);
     }
     if (type == "Split") {
       found.steps.push_back(read_split(part));
@@ -273,7 +273,7 @@ void read_template(const JsonPlace& part, TokenizerSpec& spec) {
     if (ids.size() != 1) token.unsupported("represents more than one token");
     const auto id = ids.front().integer();
     if (id < 0 || id >= std::ssize(spec.pieces) || spec.pieces[static_cast<size_t>(id)] != name)
-      ids.front().fail(fmt::format("{} is not the id of '{}'", id, name));
+      ids.front().fail("{} is not the id of '{}'", id, name);
     place = static_cast<TokenId>(id);
   }
   if (!text_seen) part["single"].fail("does not contain the text");

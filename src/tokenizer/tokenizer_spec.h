@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,15 +52,8 @@ struct AddedTokenRule {
   bool strip_right = false;  // includes the white space after it
   bool single_word = false;  // does not match beside a letter, digit or underscore
   bool normalized = false;   // search its normalized name in the normalized text
-};
 
-// One step of a pre-tokenizer without a scanner. Each step cuts the pieces of the previous step.
-struct SplitStep {
-  enum class Kind : uint8_t { kRegex, kNumeric };
-  Kind kind = Kind::kRegex;
-  std::string pattern;      // kRegex, in Oniguruma's syntax; kNumeric: Rust's char::is_numeric
-  bool drop_gaps = false;   // drop the text between matches
-  bool contiguous = false;  // join adjacent matches into one piece
+  bool is_by_name() const { return !strip_left && !strip_right && !single_word && !normalized; }
 };
 
 // Readers of all formats produce this structure, and writers of all formats consume it, so that n
@@ -84,5 +78,14 @@ struct TokenizerSpec {
   SpacePrefix space_prefix = SpacePrefix::kEveryPart;  // SentencePiece only
   bool remove_extra_whitespaces = false;               // SentencePiece only
 };
+
+// Returns eos, eot and eom of the spec, and the control and user-defined tokens whose names
+// llama.cpp treats as an end of generation (docs/tokenizers.md). Ascending ids.
+std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec);
+
+// Cuts an entry of `merges` at its space. Returns nothing unless it is two pieces separated by one
+// space.
+std::optional<std::pair<std::string_view, std::string_view>> halves_of_merge(
+    std::string_view merge);
 
 }  // namespace limpid

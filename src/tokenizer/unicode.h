@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -136,5 +137,9 @@ size_t complete_prefix(std::string_view text);
 // Returns `text` with every maximal ill-formed part replaced by U+FFFD, like Python's
 // errors="replace".
 std::string replace_invalid(std::string_view text);
+
+// Returns the properties of a general category by its name ("L", "Lu", "Letter"), or nothing for an
+// unknown name.
+std::optional<Properties> category_named(std::string_view name);
 
 }  // namespace limpid::unicode

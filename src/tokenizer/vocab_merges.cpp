@@ -1,16 +1,14 @@
 #include "tokenizer/vocab_merges.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
+#include "base/check.h"
 #include "base/json_file.h"
-#include "limpid/error.hpp"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/stop_tokens.h"
 #include "tokenizer/unicode.h"
-#include "tokenizer/vocabulary_json.h"
 
 namespace limpid {
 namespace {
@@ -23,22 +21,25 @@ std::vector<std::string> parse_merges(const std::string& path, std::string_view 
   std::string_view rest = text;
   while (!rest.empty()) {
     const auto offset = static_cast<uint64_t>(rest.data() - text.data());
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const std::string_view line = take_line(rest);
     if (line.empty() || (offset == 0 && line.substr(0, 8) == "#version")) continue;
-    const size_t space = line.find(' ');
-    if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
-        line.find(' ', space + 1) != std::string_view::npos)
+    if (!halves_of_merge(line))
       throw FormatError(path, offset, "merge", "is not two pieces separated by one space");
     merges.emplace_back(line);
   }
-  if (merges.empty()) throw FormatError(path, FormatError::kNoOffset, "merges", "are missing");
+  if (merges.empty()) throw_format_error(path, "merges", "are missing");
   return merges;
 }
 
 }  // namespace
+
+std::string_view take_line(std::string_view& rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
 
 TokenizerSpec read_vocab_and_merges(const std::string& vocab_path, std::string_view vocab,
                                     const std::string& merges_path, std::string_view merges) {
@@ -70,8 +71,7 @@ TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges
     std::string piece = spec.merges[i];
     piece.erase(piece.find(' '), 1);
     if (!seen.insert(piece).second) {
-      throw FormatError(path, FormatError::kNoOffset, fmt::format("merge {}", i),
-                        "makes a piece that already exists");
+      throw_format_error(path, fmt::format("merge {}", i), "makes a piece that already exists");
     }
     spec.pieces.push_back(std::move(piece));
   }
@@ -81,6 +81,36 @@ TokenizerSpec read_merges_alone(const std::string& path, std::string_view merges
   spec.types.push_back(TokenType::kControl);
   spec.stop_ids = find_stop_ids(spec);
   return spec;
+}
+
+PieceIds read_vocabulary(const JsonPlace& place, TokenizerSpec& spec) {
+  const auto object = place.object();
+  PieceIds ids;
+  ids.reserve(object.size());
+  std::vector<std::pair<std::string_view, TokenId>> entries;
+  int64_t last = -1;
+  for (const auto& [piece, value] : object) {
+    int64_t id = -1;
+    if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id > INT32_MAX)
+      place.fail("entry {} has no token id", entries.size());
+    if (!ids.emplace(piece, static_cast<TokenId>(id)).second)
+      place.fail("entry {} repeats the piece of an earlier entry", entries.size());
+    entries.emplace_back(piece, static_cast<TokenId>(id));
+    last = std::max(last, id);
+  }
+  if (entries.empty()) place.fail("is empty");
+  // The number of gaps is limited, so that a small file cannot request much memory.
+  const auto most = static_cast<int64_t>(2 * entries.size() + 1024);
+  if (last >= most) place.fail("id {} for a vocabulary of {} tokens", last, entries.size());
+  spec.pieces.resize(static_cast<size_t>(last) + 1);
+  spec.types.assign(spec.pieces.size(), TokenType::kUnused);
+  for (const auto& [piece, id] : entries) {
+    if (spec.types[static_cast<size_t>(id)] != TokenType::kUnused)
+      place.fail("id {} is a duplicate", id);
+    spec.pieces[static_cast<size_t>(id)] = piece;
+    spec.types[static_cast<size_t>(id)] = TokenType::kNormal;
+  }
+  return ids;
 }
 
 }  // namespace limpid

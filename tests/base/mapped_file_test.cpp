@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/mapped_path.h"
 #include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
 

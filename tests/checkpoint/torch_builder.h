@@ -146,9 +146,10 @@ inline std::string serialize(const ZipSketch& zip) {
   out += directory + zip.after;
   if (zip.zip64) {
     const uint64_t end64 = out.size();
-    out += number(kZip64EndSignature) + number(zip.end64_bytes.value_or(kZip64EndBytes - 12)) +
-           std::string(12, '\0') + number(zip.n_entries64.value_or(n)) +
-           number(zip.n_entries64.value_or(n)) + number(zip.directory_bytes64.value_or(n_bytes)) +
+    out += number(kZip64EndSignature) +
+           number(zip.end64_bytes.value_or(sizeof(Zip64EndRecord) - 12)) + std::string(12, '\0') +
+           number(zip.n_entries64.value_or(n)) + number(zip.n_entries64.value_or(n)) +
+           number(zip.directory_bytes64.value_or(n_bytes)) +
            number(zip.directory_offset64.value_or(start));
     out += number(kZip64LocatorSignature) + number(uint32_t{0}) +
            number(zip.end64_offset.value_or(end64)) + number(uint32_t{1});

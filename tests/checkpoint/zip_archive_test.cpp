@@ -334,7 +334,7 @@ TEST(ZipArchive, ReadsBeyondFourGibibytes) {
   const uint64_t directory = begin.size() + n_bytes + end.size();
   const std::string entries =
       directory_entry(first, 0) + directory_entry(large, large_offset) + directory_entry(last, 0);
-  end += entries + number(kZip64EndSignature) + number(kZip64EndBytes - 12) +
+  end += entries + number(kZip64EndSignature) + number(sizeof(Zip64EndRecord) - 12) +
          std::string(12, '\0') + number(uint64_t{3}) + number(uint64_t{3}) +
          number(uint64_t{entries.size()}) + number(directory) + number(kZip64LocatorSignature) +
          number(0U) + number(directory + entries.size()) + number(1U) + number(kZipEndSignature) +

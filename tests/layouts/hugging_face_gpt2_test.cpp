@@ -6,7 +6,7 @@
 
 #include "executor/executors.h"
 #include "layouts/canonical.h"
-#include "layouts/gpt2_names.h"
+#include "layouts/gpt2.h"
 #include "limpid/error.hpp"
 #include "model/configuration.h"
 #include "model/registry.h"

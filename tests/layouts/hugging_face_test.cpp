@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "executor/executors.h"
-#include "layouts/hugging_face_defaults.h"
 #include "layouts/rope_scaling.h"
 #include "limpid/error.hpp"
 #include "model/hugging_face_builder.h"

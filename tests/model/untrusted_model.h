@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/json_metadata.h"
+#include "checkpoint/metadata.h"
 #include "checkpoint/temp_file.h"
 #include "checkpoint/torch_writer.h"
 #include "checkpoint/untrusted_check.h"

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/piece_batch.h"
-
 namespace limpid {
 namespace {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "limpid/error.hpp"
-#include "tokenizer/known_splits.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace limpid {
 namespace {

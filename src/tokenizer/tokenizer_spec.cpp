@@ -1,7 +1,6 @@
-#include "tokenizer/stop_tokens.h"
+#include "tokenizer/tokenizer_spec.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace limpid {
 namespace {
@@ -56,6 +55,15 @@ std::vector<TokenId> find_stop_ids(const TokenizerSpec& spec) {
   }
   std::sort(stops.begin(), stops.end());
   return stops;
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> halves_of_merge(
+    std::string_view merge) {
+  const size_t space = merge.find(' ');
+  if (space == std::string_view::npos || space == 0 || space + 1 == merge.size() ||
+      merge.find(' ', space + 1) != std::string_view::npos)
+    return std::nullopt;
+  return std::pair(merge.substr(0, space), merge.substr(space + 1));
 }
 
 }  // namespace limpid

@@ -8,6 +8,7 @@
 
 #include "checkpoint/metadata.h"
 #include "layouts/model_classes.h"
+#include "layouts/name_table.h"
 #include "layouts/spec_reader.h"
 
 namespace limpid {
@@ -47,5 +48,14 @@ OptionalParts read_hugging_face_gpt2(SpecReader& config, const ModelClass& model
 
 // Sets general.architecture and gpt2.*. All sizes of `config` must be present.
 void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical);
+
+// Hugging Face's GPT2LMHeadModel, with or without the prefix `transformer.`. Its Conv1D matrices
+// are [in, out], so they are transposed.
+extern const NameTable kGpt2Conv1dNames;
+
+// State dictionaries of nanoGPT and minGPT (old and new versions) and of their descendants. Their
+// nn.Linear matrices are [out, in]. Names begin with `transformer.h.N` or with `blocks.N` and
+// `tok_emb`. torch.compile adds the prefix `_orig_mod.`, DistributedDataParallel adds `module.`.
+extern const NameTable kGpt2LinearNames;
 
 }  // namespace limpid

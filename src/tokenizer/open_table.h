@@ -1,0 +1,64 @@
+// A hash table with open addressing, for tables of merges and of pieces.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace limpid {
+
+// An entry is stored at the slot of its hash or, if that is occupied, at the next free slot. A
+// look-up stops at the first free slot. At most half of the slots are used, so a successful look-up
+// reads about 1.5 slots on average (Knuth, The Art of Computer Programming 3, section 6.4).
+//
+// A Slot has is_empty(), true of Slot{}, and hash(), whose upper bits choose its place.
+template <class Slot>
+class OpenTable {
+ public:
+  // Reserves room for `count` entries. The table grows if there are more.
+  explicit OpenTable(size_t count)
+      : slots_(std::bit_ceil(std::max<size_t>(count, 8) * 2)),
+        mask_(slots_.size() - 1),
+        shift_(64 - std::countr_zero(slots_.size())) {}
+
+  // Returns the entry with this hash that `matches(const Slot&)`, or an empty slot.
+  template <class Matches>
+  const Slot& find(uint64_t hash, Matches&& matches) const {
+    return slots_[index_of(hash, matches)];
+  }
+  // Returns false and changes nothing if an entry matches.
+  template <class Matches>
+  bool insert(const Slot& added, Matches&& matches) {
+    Slot& slot = slots_[index_of(added.hash(), matches)];
+    if (!slot.is_empty()) return false;
+    slot = added;
+    if (++count_ * 2 > slots_.size()) grow();
+    return true;
+  }
+
+ private:
+  template <class Matches>
+  size_t index_of(uint64_t hash, Matches&& matches) const {
+    size_t i = hash >> shift_;
+    while (!slots_[i].is_empty() && !matches(slots_[i])) i = (i + 1) & mask_;
+    return i;
+  }
+  void grow() {
+    OpenTable larger(slots_.size());
+    for (const Slot& slot : slots_) {
+      if (slot.is_empty()) continue;
+      larger.slots_[larger.index_of(slot.hash(), [](const Slot&) { return false; })] = slot;
+    }
+    larger.count_ = count_;
+    *this = std::move(larger);
+  }
+
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
+  size_t mask_;
+  int shift_;
+};
+
+}  // namespace limpid
