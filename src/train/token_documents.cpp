@@ -8,6 +8,15 @@
 #include "base/philox.h"
 
 namespace limpid {
+namespace {
+
+void add(Batch& batch, const Batch& more) {
+  batch.token_ids.insert(batch.token_ids.end(), more.token_ids.begin(), more.token_ids.end());
+  batch.targets.insert(batch.targets.end(), more.targets.begin(), more.targets.end());
+  batch.lengths.insert(batch.lengths.end(), more.lengths.begin(), more.lengths.end());
+}
+
+}  // namespace
 
 void append_document(TokenDocuments& documents, std::string_view text, const Tokenizer& tokenizer,
                      DocumentPart part) {
@@ -79,14 +88,25 @@ void BatchSampler::shuffle(int64_t epoch) {
 
 Batch BatchSampler::next(int64_t n_windows) {
   Batch batch;
-  for (int64_t i = 0; i < n_windows; ++i, ++position_) {
+  int64_t n_passed_over = 0;
+  for (int64_t n = 0; n < n_windows; ++position_) {
     if (position_ / n_windows_ != epoch_) shuffle(position_ / n_windows_);
-    append(offset_ + order_[static_cast<size_t>(position_ % n_windows_)] * seq_len_, batch);
+    const int64_t index = order_[static_cast<size_t>(position_ % n_windows_)];
+    Batch window;
+    if (append(offset_ + index * seq_len_, window)) {
+      add(batch, window);
+      n_passed_over = 0;
+      ++n;
+    } else {
+      LIMPID_CHECK(ArgumentError, ++n_passed_over < 2 * n_windows_,
+                   "no sequence of {} tokens in the data has a token to learn", seq_len_);
+    }
   }
   return batch;
 }
 
-void BatchSampler::append(int64_t begin, Batch& batch) const {
+bool BatchSampler::append(int64_t begin, Batch& batch) const {
+  bool has_target = false;
   const std::span<const int64_t> begins = documents_.begins;
   auto next_document = std::ranges::upper_bound(begins, documents_.origin + begin);
   int64_t length = 0;
@@ -94,6 +114,7 @@ void BatchSampler::append(int64_t begin, Batch& batch) const {
     const bool last = next_document != begins.end() && *next_document == documents_.origin + t + 1;
     const auto next = static_cast<size_t>(t + 1);
     const bool learned = !last && (documents_.learned.empty() || documents_.learned[next] != 0);
+    has_target = has_target || learned;
     batch.token_ids.push_back(documents_.ids[static_cast<size_t>(t)]);
     batch.targets.push_back(learned ? documents_.ids[next] : Batch::kNoTarget);
     ++length;
@@ -103,6 +124,7 @@ void BatchSampler::append(int64_t begin, Batch& batch) const {
     ++next_document;
   }
   if (length > 0) batch.lengths.push_back(length);
+  return has_target;
 }
 
 }  // namespace limpid

@@ -60,19 +60,21 @@ class BatchSampler {
   // Throws ArgumentError when the documents have fewer than seq_len + 1 tokens.
   BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed);
 
-  // Windows drawn so far.
+  // Windows drawn or passed over so far.
   int64_t position() const { return position_; }
   void set_position(int64_t position) { position_ = position; }
   int64_t windows_per_epoch() const { return n_windows_; }
 
-  // The next `n_windows` windows.
+  // The next `n_windows` windows; those without a token to learn are passed over. Throws
+  // ArgumentError when the data has only such windows.
   Batch next(int64_t n_windows);
   // Window `index` of an epoch without shuffling, for evaluation.
   void append_window(int64_t index, Batch& batch) const { append(index * seq_len_, batch); }
 
  private:
   void shuffle(int64_t epoch);
-  void append(int64_t begin, Batch& batch) const;
+  // Returns whether the window has a token to learn.
+  bool append(int64_t begin, Batch& batch) const;
 
   DocumentView documents_;
   int64_t seq_len_;

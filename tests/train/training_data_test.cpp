@@ -159,6 +159,20 @@ TEST(Batches, LearnOnlyWhatIsMarked) {
   EXPECT_EQ(batch.targets[3], 4);
 }
 
+TEST(Batches, PassOverWindowsWithoutATokenToLearn) {
+  TokenDocuments documents = numbered({1001});
+  documents.learned.assign(1001, 0);
+  for (const size_t at : {205, 206, 777}) documents.learned[at] = 1;
+  BatchSampler sampler(documents, 10, 1);
+  for (int i = 0; i < 6; ++i) {
+    const Batch batch = sampler.next(1);
+    EXPECT_EQ(batch.n_tokens(), 10);
+    EXPECT_GT(batch.n_targets(), 0);
+  }
+  documents.learned.assign(1001, 0);
+  EXPECT_THROW(BatchSampler(documents, 10, 1).next(1), ArgumentError);
+}
+
 TEST(Batches, NeedMoreTokensThanASequence) {
   const TokenDocuments documents = numbered({10});
   EXPECT_THROW(BatchSampler(documents, 10, 1), ArgumentError);
