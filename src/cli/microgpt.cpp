@@ -88,7 +88,7 @@ void declare(CLI::App& app, MicrogptFlags& values) {
   add_switch(app, "--python-rng", values.python_rng,
              "repeat Karpathy's Python, number for number (implies --preset python)");
   add_option(app, "--engine NAME", values.engine,
-             "scalar: a graph of numbers; fast: matrices, no graph [scalar]");
+             "scalar: a graph of numbers; fast: matrices, no graph; tensor: as train [scalar]");
   add_option(app, "--dtype TYPE", values.dtype, "of the fast engine, f32 or f64 [f32]");
   add_option(app, "--save FILE", values.save, "keep what was learned (safetensors)");
   add_option(app, "--load FILE", values.load, "go on from there, with fresh moments of Adam");
@@ -113,7 +113,7 @@ Config to_config(const MicrogptFlags& values) {
 }
 
 // `scalar` builds a node for each addition and multiplication of numbers, as the originals do;
-// `fast` does the same sums on whole matrices.
+// `fast` does the same sums on whole matrices, `tensor` is what `limpid train` trains with.
 // The engine and its number type. The scalar engine is a graph of f64 values and knows no other.
 Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
   const std::string& dtype = values.dtype;
@@ -123,8 +123,12 @@ Trainer::MakeEngine to_engine(const MicrogptFlags& values) {
     LIMPID_CHECK(ArgumentError, dtype != "f32", "the scalar engine works in f64; f32 is for fast");
     return microgpt::make_scalar_engine;
   }
-  LIMPID_CHECK(ArgumentError, values.engine == "fast", "no engine '{}'; there are scalar and fast",
-               values.engine);
+  if (values.engine == "tensor") {
+    LIMPID_CHECK(ArgumentError, dtype != "f64", "the tensor engine works in f32");
+    return microgpt::make_tensor_engine;
+  }
+  LIMPID_CHECK(ArgumentError, values.engine == "fast",
+               "no engine '{}'; there are scalar, fast and tensor", values.engine);
   if (dtype == "f64") return microgpt::make_fast_engine<double>;
   return microgpt::make_fast_engine<float>;
 }
@@ -191,7 +195,7 @@ Trainer make_trainer(const MicrogptFlags& values) {
 }
 
 void save(const Trainer& trainer, const MicrogptFlags& values) {
-  const bool f32 = values.engine == "fast" && values.dtype != "f64";
+  const bool f32 = values.engine != "scalar" && values.dtype != "f64";
   microgpt::save_model(values.save,
                        {trainer.config().shape, trainer.alphabet(), trainer.engine().weights()},
                        f32 ? microgpt::SavedType::kF32 : microgpt::SavedType::kF64);

@@ -83,6 +83,9 @@ Json gpt2_config(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   json["vocab_size"] = spec.vocab_size;
   json["n_positions"] = spec.n_ctx_train;
   json["n_embd"] = spec.d_model;
+  LIMPID_CHECK(UnsupportedError,
+               spec.norm == NormKind::kLayer && spec.outer_norm == OuterNorm::kOutput,
+               "{}: GPT2LMHeadModel has no RMSNorm and no norm of embeddings", checkpoint.path);
   json["n_layer"] = spec.n_layers;
   json["n_head"] = spec.n_heads;
   json["n_inner"] = spec.d_ff;

@@ -54,7 +54,7 @@ class ForwardPass {
       ex_.observe("ffn_residual", layer, x);
     }
     x = ex_.select_outputs(x);  // [n_outputs, d_model]
-    x = norm(x, weights_.output_norm, weights_.output_norm_bias);
+    if (weights_.output_norm) x = norm(x, weights_.output_norm, weights_.output_norm_bias);
     ex_.observe("output_norm", -1, x);
     Activation logits = project(x, weights_.output, Weight{});  // [n_outputs, vocab_size]
     ex_.observe("logits", -1, logits);
@@ -66,6 +66,7 @@ class ForwardPass {
     Activation x = ex_.embed(weights_.token_embedding);
     if (spec_.position == PositionKind::kLearned)
       x = ex_.add(x, ex_.embed_positions(weights_.position_embedding));
+    if (weights_.embedding_norm) x = norm(x, weights_.embedding_norm, weights_.embedding_norm_bias);
     ex_.observe("embedding", -1, x);
     return x;
   }

@@ -32,6 +32,7 @@ struct LowRankUpdate {
 struct DecoderWeights {
   Weight token_embedding, position_embedding;
   std::vector<BlockWeights> blocks;
+  Weight embedding_norm, embedding_norm_bias;  // these or the next two: DecoderSpec::outer_norm
   Weight output_norm, output_norm_bias;
   Weight output;  // equals token_embedding when tied
   RopeTable rope;

@@ -11,6 +11,9 @@ namespace limpid {
 
 // RMSNorm divides by the root mean square; LayerNorm first subtracts the mean, and has biases.
 enum class NormKind : uint8_t { kRms, kLayer };
+// The norm outside of the blocks: behind the last one, or, in Karpathy's microgpt, before the
+// first.
+enum class OuterNorm : uint8_t { kOutput, kEmbedding };
 // Rotary embedding of q and k in every layer, or a learned vector that is added to the token
 // embedding.
 enum class PositionKind : uint8_t { kRope, kLearned };
@@ -45,6 +48,7 @@ struct DecoderSpec {
 
   // Choices from closed lists (at most eight).
   NormKind norm = NormKind::kRms;
+  OuterNorm outer_norm = OuterNorm::kOutput;
   PositionKind position = PositionKind::kRope;
   MlpKind mlp = MlpKind::kSwiGlu;
   bool tied_embeddings = false;

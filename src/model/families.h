@@ -15,8 +15,9 @@ void read_llama_keys(SpecReader& reader, const Checkpoint& checkpoint, DecoderSp
 
 // GPT-2 (Radford et al. 2019): LayerNorm with biases, learned positions, an MLP of two matrices,
 // and one matrix [3 d_model, d_model] for Q, K and V. Reads attention.layer_norm_epsilon. Limpid
-// adds three keys that GGUF does not have: hidden_activation ("gelu_tanh", "gelu_erf", "relu",
-// "silu"), attention.scale and attention.scale_by_inverse_layer.
+// adds keys that GGUF does not have: hidden_activation ("gelu_tanh", "gelu_erf", "relu", "silu"),
+// attention.scale, attention.scale_by_inverse_layer, and for Karpathy's microgpt norm ("layer",
+// "rms") and outer_norm ("output", "embedding").
 void read_gpt2_keys(SpecReader& reader, DecoderSpec& spec);
 
 }  // namespace limpid

@@ -1,25 +1,35 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "model/families.h"
 
 namespace limpid {
 namespace {
 
-MlpKind read_activation(SpecReader& reader) {
-  const std::string name = reader.string_or("hidden_activation", "gelu_tanh");
-  if (name == "gelu_tanh") return MlpKind::kGeluTanh;
-  if (name == "gelu_erf") return MlpKind::kGeluErf;
-  if (name == "relu") return MlpKind::kRelu;
-  if (name == "silu") return MlpKind::kSilu;
-  reader.refuse("hidden_activation", "is `{}` (known: gelu_tanh, gelu_erf, relu, silu)", name);
+// A choice from a closed list: the value of a key, or the first one when the key is absent.
+template <typename Kind, size_t n>
+Kind read_choice(SpecReader& reader, std::string_view key,
+                 const std::pair<std::string_view, Kind> (&choices)[n]) {
+  const std::string name = reader.string_or(key, choices[0].first);
+  std::vector<std::string_view> known;
+  for (const auto& [choice, kind] : choices) {
+    if (choice == name) return kind;
+    known.push_back(choice);
+  }
+  reader.refuse(key, "is `{}` (known: {})", name, fmt::join(known, ", "));
 }
 
 }  // namespace
 
 void read_gpt2_keys(SpecReader& reader, DecoderSpec& spec) {
-  spec.norm = NormKind::kLayer;
+  spec.norm =
+      read_choice<NormKind>(reader, "norm", {{"layer", NormKind::kLayer}, {"rms", NormKind::kRms}});
+  spec.outer_norm = read_choice<OuterNorm>(
+      reader, "outer_norm", {{"output", OuterNorm::kOutput}, {"embedding", OuterNorm::kEmbedding}});
   spec.position = PositionKind::kLearned;
   spec.n_kv_heads = reader.size_or("attention.head_count_kv", spec.n_heads, kLargestSize);
   if (spec.n_kv_heads != spec.n_heads) {
@@ -32,7 +42,11 @@ void read_gpt2_keys(SpecReader& reader, DecoderSpec& spec) {
   }
   spec.head_dim = spec.d_model / spec.n_heads;
   spec.norm_eps = static_cast<float>(reader.positive_or("attention.layer_norm_epsilon", 1e-5));
-  spec.mlp = read_activation(reader);
+  spec.mlp = read_choice<MlpKind>(reader, "hidden_activation",
+                                  {{"gelu_tanh", MlpKind::kGeluTanh},
+                                   {"gelu_erf", MlpKind::kGeluErf},
+                                   {"relu", MlpKind::kRelu},
+                                   {"silu", MlpKind::kSilu}});
   spec.attention_scale = static_cast<float>(
       reader.positive_or("attention.scale", 1.0 / std::sqrt(static_cast<double>(spec.head_dim))));
   spec.scale_by_inverse_layer = reader.flag_or("attention.scale_by_inverse_layer", false);

@@ -38,8 +38,11 @@ class TableBuilder {
       add({"position_embd.weight", Shape{spec_.n_ctx_train, d}, &w.position_embedding,
            WeightUse::kLookup});
     }
+    if (spec_.outer_norm == OuterNorm::kEmbedding)
+      add_norm("token_embd_norm", w.embedding_norm, w.embedding_norm_bias);
     for (int64_t i = 0; i < spec_.n_layers; ++i) add_block(fmt::format("blk.{}.", i), w.blocks[i]);
-    add_norm("output_norm", w.output_norm, w.output_norm_bias);
+    if (spec_.outer_norm == OuterNorm::kOutput)
+      add_norm("output_norm", w.output_norm, w.output_norm_bias);
     if (!tied) add({"output.weight", Shape{spec_.vocab_size, d}, &w.output, WeightUse::kHead});
     return std::move(table_);
   }

@@ -136,6 +136,21 @@ std::span<const double> TrainingModel::losses_and_gradients(
   return losses;
 }
 
+std::vector<float> TrainingModel::next_logits(std::span<const int32_t> token_ids) {
+  Batch batch;
+  batch.token_ids.assign(token_ids.begin(), token_ids.end());
+  batch.targets.assign(token_ids.size(), Batch::kNoTarget);
+  if (!batch.targets.empty()) batch.targets.back() = 0;  // a row of output
+  batch.lengths = {batch.n_tokens()};
+  check(batch);
+  set_inputs(batch);
+  reserve_kv(static_cast<int64_t>(tape_.inputs().block_table.size()));
+  const ExecutorStep step(tape_);
+  std::vector<float> logits(static_cast<size_t>(spec_.vocab_size));
+  tape_.read(forward(tape_, spec_, weights_, *kv_), logits);
+  return logits;
+}
+
 std::string TrainingModel::find_non_finite(const Batch& batch) {
   const auto has_one = [](std::span<const float> values) {
     return !std::ranges::all_of(values, [](float v) { return std::isfinite(v); });

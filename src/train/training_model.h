@@ -27,6 +27,7 @@ class TrainingModel {
   // With the values as they are now; for export and for generation.
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   std::span<Parameter> parameters() { return parameters_; }
+  std::span<const Parameter> parameters() const { return parameters_; }
 
   // The losses of the batch's targets, in nats, in their order. Throws ArgumentError for tokens
   // outside the vocabulary, sequences longer than the model's positions, a batch without targets.
@@ -36,6 +37,8 @@ class TrainingModel {
   // all that follows it, have their final values.
   std::span<const double> losses_and_gradients(
       const Batch& batch, float factor, const std::function<void(int64_t block)>& complete = {});
+  // The logits of the token that follows: [vocab_size].
+  std::vector<float> next_logits(std::span<const int32_t> token_ids);
   // Where a number that is not finite appears first in the forward pass, or else in which
   // parameter or gradient: "ffn_residual of layer 3". Empty when all are finite.
   std::string find_non_finite(const Batch& batch);

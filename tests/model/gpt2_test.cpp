@@ -176,6 +176,8 @@ TEST_P(Gpt2RefusedKey, IsNamed) {
 INSTANTIATE_TEST_SUITE_P(
     Keys, Gpt2RefusedKey,
     ::testing::Values(Flip{"gpt2.hidden_activation", metadata_value(std::string("quick_gelu"))},
+                      Flip{"gpt2.norm", metadata_value(std::string("batch"))},
+                      Flip{"gpt2.outer_norm", metadata_value(std::string("none"))},
                       Flip{"gpt2.attention.scale", metadata_value(0.0)},
                       Flip{"gpt2.attention.head_count", metadata_value(int64_t{5})},
                       Flip{"gpt2.attention.head_count", metadata_value(int64_t{0})},

@@ -1,4 +1,4 @@
-// The two engines are one model: one loss curve, one gradient.
+// The three engines are one model: one loss curve, one gradient.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,6 +38,17 @@ TEST(Engines, OneLossCurveInF32) {
   expect_one_curve(config, make_fast_engine<float>, 2e-4);
 }
 
+// Contexts that hold every name, and contexts that are shorter than most.
+TEST(Engines, OneLossCurveThroughTheTape) {
+  Config config = small(16, 1, 4, 16);
+  config.num_steps = 50;
+  expect_one_curve(config, make_tensor_engine, 2e-4);
+  config = small(32, 2, 4, 6);
+  config.num_steps = 50;
+  config.batch_size = 4;
+  expect_one_curve(config, make_tensor_engine, 2e-4);
+}
+
 // n_embd, n_layer, n_head, block_size, batch_size: widths that fill no vector, more positions than
 // lanes, heads of one number, heads wider than a vector.
 class EngineShapes : public ::testing::TestWithParam<std::array<int64_t, 5>> {};
@@ -59,14 +70,21 @@ TEST_P(EngineShapes, GradientsAgree) {
   }
   const auto scalar = make_scalar_engine(config, weights);
   const auto fast = make_fast_engine<double>(config, weights);
+  const auto tensor = make_tensor_engine(config, weights);
   for (int round = 0; round < 3; ++round) {
     EXPECT_NEAR(fast->forward_backward(documents), scalar->forward_backward(documents), 1e-12);
     const auto expected = scalar->gradients();
     const auto found = fast->gradients();
     ASSERT_EQ(found.size(), expected.size());
     for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-12) << i;
+    EXPECT_NEAR(tensor->forward_backward(documents), scalar->forward_backward(documents), 1e-4);
+    const auto through_tape = tensor->gradients();
+    ASSERT_EQ(through_tape.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(through_tape[i], expected[i], 1e-4) << i;
     scalar->update(adam_step(config, round));
     fast->update(adam_step(config, round));
+    tensor->update(adam_step(config, round));
     std::reverse(documents.begin(), documents.end());
   }
 }

@@ -17,9 +17,10 @@ namespace limpid::microgpt {
 // 0.
 AdamStep adam_step(const Config& config, int64_t step);
 
-// A model that can be trained and sampled. There are two implementations: one graph of scalars that
-// is easy to read, and matrices with SIMD that are fast. Both compute the same function, which
-// tests check against each other.
+// A model that can be trained and sampled. There are three implementations: a graph of scalars that
+// is easy to read, matrices with SIMD and a derivative by hand that are fast, and the decoder and
+// tape that train large models. All compute the same function, which tests check against each
+// other.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -49,5 +50,9 @@ std::unique_ptr<Engine> make_scalar_engine(const Config& config, std::vector<dou
 // derivative. T is float or double.
 template <typename T>
 std::unique_ptr<Engine> make_fast_engine(const Config& config, std::vector<double> weights);
+
+// Creates the engine that describes the model to the decoder of all models (DecoderSpec) and trains
+// it as `limpid train` does, in f32.
+std::unique_ptr<Engine> make_tensor_engine(const Config& config, std::vector<double> weights);
 
 }  // namespace limpid::microgpt

@@ -1,0 +1,164 @@
+// The tensor engine: microgpt as one more model of the decoder that runs and trains all others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/executors.h"
+#include "train/microgpt/engine.h"
+#include "train/optimizer.h"
+#include "train/training_model.h"
+
+namespace limpid::microgpt {
+namespace {
+
+// The decoder's name of a matrix: "layer0.attn_wq" to "blk.0.attn_q.weight".
+std::string decoder_name(const std::string& name) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"wte", "token_embd"},      {"wpe", "position_embd"}, {"lm_head", "output"},
+      {"attn_wq", "attn_q"},      {"attn_wk", "attn_k"},    {"attn_wv", "attn_v"},
+      {"attn_wo", "attn_output"}, {"mlp_fc1", "ffn_up"},    {"mlp_fc2", "ffn_down"}};
+  const size_t dot = name.find('.');
+  const std::string matrix = dot == std::string::npos ? name : name.substr(dot + 1);
+  const auto* found =
+      std::ranges::find(kNames, matrix, &std::pair<std::string_view, std::string_view>::first);
+  const std::string block =
+      dot == std::string::npos ? "" : fmt::format("blk.{}.", name.substr(5, dot - 5));
+  return fmt::format("{}{}.weight", block, found->second);
+}
+
+bool is_norm(std::string_view name) { return name.ends_with("_norm.weight"); }
+
+// GPT-2 with RMSNorm, which has no weight, a norm of the embeddings instead of one at the end, and
+// ReLU.
+Metadata keys_of(const Shape& shape) {
+  Metadata keys;
+  const auto integer = [&](const char* key, int64_t value) {
+    keys.set(fmt::format("gpt2.{}", key), {value, "u32"});
+  };
+  const auto text = [&](const char* key, const char* value) {
+    keys.set(key, {std::string(value), "string"});
+  };
+  text("general.architecture", "gpt2");
+  text("gpt2.norm", "rms");
+  text("gpt2.outer_norm", "embedding");
+  text("gpt2.hidden_activation", "relu");
+  integer("block_count", shape.n_layer);
+  integer("context_length", shape.block_size);
+  integer("embedding_length", shape.n_embd);
+  integer("feed_forward_length", 4 * shape.n_embd);
+  integer("attention.head_count", shape.n_head);
+  return keys;
+}
+
+Checkpoint to_checkpoint(const Shape& shape, const std::vector<double>& weights) {
+  Checkpoint checkpoint;
+  checkpoint.path = "microgpt";
+  checkpoint.metadata = keys_of(shape);
+  const auto add = [&](const std::string& name, const limpid::Shape& of_tensor) {
+    checkpoint.owned.push_back(std::make_shared<Tensor>(DType::kF32, of_tensor));
+    checkpoint.tensors[name] = *checkpoint.owned.back();
+    return checkpoint.owned.back()->f32();
+  };
+  for (const auto& [name, matrix] : Matrices(shape).named()) {
+    const auto values = add(decoder_name(name), {matrix.rows, matrix.cols});
+    std::copy_n(weights.begin() + matrix.offset, matrix.size(), values.begin());
+  }
+  std::vector<std::string> norms = {"token_embd_norm.weight"};
+  for (int64_t i = 0; i < shape.n_layer; ++i) {
+    norms.push_back(fmt::format("blk.{}.attn_norm.weight", i));
+    norms.push_back(fmt::format("blk.{}.ffn_norm.weight", i));
+  }
+  for (const std::string& name : norms) std::ranges::fill(add(name, {shape.n_embd}), 1.0F);
+  return checkpoint;
+}
+
+class TensorEngine final : public Engine {
+ public:
+  TensorEngine(const Config& config, const std::vector<double>& weights)
+      : config_(config),
+        matrices_(config.shape),
+        model_(to_checkpoint(config.shape, weights), make_executor("cpu", {.n_threads = 1}),
+               [](std::string_view name) { return !is_norm(name); }),
+        pool_(1),
+        optimizer_(adam(config), model_.parameters()) {}
+
+  // The targets of a document have weights of their own, so each is a batch.
+  double forward_backward(std::span<const std::vector<Token>> documents) override {
+    model_.zero_gradients();
+    double loss = 0;
+    for (const std::vector<Token>& document : documents) {
+      const int64_t n = std::min(config_.shape.block_size, std::ssize(document) - 1);
+      Batch batch;
+      batch.token_ids.assign(document.begin(), document.begin() + n);
+      batch.targets.assign(document.begin() + 1, document.begin() + 1 + n);
+      batch.lengths = {n};
+      const double weight = 1.0 / static_cast<double>(n * std::ssize(documents));
+      for (const double of_token : model_.losses_and_gradients(batch, static_cast<float>(weight)))
+        loss += of_token * weight;
+    }
+    return loss;
+  }
+
+  std::vector<double> gradients() const override {
+    return gather([](const Parameter& parameter) { return parameter.gradient.view().f32(); });
+  }
+  std::vector<double> weights() const override {
+    return gather([](const Parameter& parameter) { return parameter.value->view().f32(); });
+  }
+
+  // AdamW without decay. It divides the learning rate by 1 - beta1^t itself.
+  void update(const AdamStep& step) override {
+    const auto t = static_cast<double>(optimizer_.n_steps() + 1);
+    optimizer_.step(step.step_size * (1.0 - std::pow(step.beta1, t)), 0, pool_);
+    model_.refresh();
+  }
+
+  void begin_context() override { context_.clear(); }
+  // Computes the whole context again, as the tape keeps no KV cache.
+  void next_logits(Token token, std::span<double> logits) override {
+    context_.push_back(token);
+    std::ranges::copy(model_.next_logits(context_), logits.begin());
+  }
+
+ private:
+  static OptimizerOptions adam(const Config& config) {
+    OptimizerOptions options;
+    options.beta1 = config.beta1;
+    options.beta2 = config.beta2;
+    options.epsilon = config.adam_epsilon;
+    options.weight_decay = 0;
+    options.clip = 0;
+    return options;
+  }
+
+  // Numbers of the parameters in the order of Matrices.
+  template <typename Numbers>
+  std::vector<double> gather(const Numbers& numbers) const {
+    std::vector<double> all;
+    for (const auto& [name, matrix] : matrices_.named()) {
+      const auto parameter =
+          std::ranges::find(model_.parameters(), decoder_name(name), &Parameter::name);
+      const float* values = numbers(*parameter);
+      all.insert(all.end(), values, values + matrix.size());
+    }
+    return all;
+  }
+
+  Config config_;
+  Matrices matrices_;
+  TrainingModel model_;
+  ThreadPool pool_;
+  Optimizer optimizer_;
+  std::vector<int32_t> context_;
+};
+
+}  // namespace
+
+// All functions that create engines have this signature.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+std::unique_ptr<Engine> make_tensor_engine(const Config& config, std::vector<double> weights) {
+  return std::make_unique<TensorEngine>(config, weights);
+}
+
+}  // namespace limpid::microgpt
