@@ -223,7 +223,10 @@ int follow(const TrainFlags& values, const RunOptions& options) {
     TrainingRun training(RunFolder::follow(options.ranks->broadcast("")), options);
     InterruptGuard interrupt;
     interrupt.take_sigterm_too();
-    while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
+    try {
+      while (!training.finished() && !training.stops(interrupt.interrupted())) training.step();
+    } catch (const DivergedError&) {  // on all ranks; rank 0 says so
+    }
   }
   options.ranks->finish();
   return kExitOk;

@@ -84,10 +84,22 @@ void check_is_run(const std::string& path) {
                "{} is not the folder of a run: it has no {}", path, kSettings);
 }
 
+// What a process that was killed left: a checkpoint that was being written or removed, and the
+// temporary file of an AtomicFile.
 void remove_unfinished(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kUnfinished) || name.ends_with(".part")) fs::remove_all(entry.path());
   }
+}
+
+// Under the name of an unfinished one first, so that no half of it has a checkpoint's name.
+void remove_checkpoint(const fs::path& path) {
+  if (!fs::exists(path)) return;
+  const fs::path renamed =
+      path.parent_path() / (std::string(kUnfinished) + "old-" + path.filename().string());
+  fs::rename(path, renamed);
+  fs::remove_all(renamed);
 }
 
 }  // namespace
@@ -119,6 +131,7 @@ RunFolder RunFolder::create(const std::string& path, const RunSettings& settings
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
   RunFolder folder(path, settings, lock_folder(path));
   folder.is_new_ = true;
+  remove_unfinished(path);
   write_file(fs::path(path) / kSettings, settings.to_json());
   return folder;
 }
@@ -170,14 +183,14 @@ void RunFolder::save(Trainer& trainer) {
   trainer.save_state((unfinished / kStateFile).string());
   sync_folder(unfinished.string());
   const fs::path finished = fs::path(path_) / name;
-  fs::remove_all(finished);
+  remove_checkpoint(finished);
   std::error_code error;
   fs::rename(unfinished, finished, error);
   LIMPID_CHECK(ResourceError, !error, "cannot rename {}: {}", unfinished.string(), error.message());
   sync_folder(path_);
   auto steps = saved_steps(path_);
   while (std::ssize(steps) > settings_.keep) {
-    fs::remove_all(steps.begin()->second);
+    remove_checkpoint(steps.begin()->second);
     steps.erase(steps.begin());
   }
 }

@@ -3,14 +3,14 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
-import subprocess
 import unittest
 import unittest.mock
 
 import limpid_program
-from training_runs import TEXT, Training
+from training_runs import CONFIG, TEXT, Training
 
 
 class Runs(Training):
@@ -198,13 +198,6 @@ class Plans(Training):
 
 
 class Interruptions(Training):
-    def start(self, *arguments: object) -> subprocess.Popen:
-        return subprocess.Popen(
-            [str(limpid_program.PROGRAM), *map(str, arguments)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-
     def test_killed_and_resumed_is_the_same_run(self):
         options = [
             "--save-every",
@@ -229,6 +222,32 @@ class Interruptions(Training):
             self.assertEqual(self.histograms(out), self.histograms("whole"))
             self.assertEqual(self.weights(out), self.weights("whole"))
             self.assertEqual(len(list((self.folder / out).glob("step-*"))), 2)
+
+    def test_killed_at_any_moment(self):
+        self.kill_at_random(6, 1)
+
+    def test_a_full_disk_loses_no_checkpoint(self):
+        self.fine(*self.command("whole"))
+        process = self.start(*self.command("full", "--save-every", "10"))
+        self.wait_for_step("full", 14)
+        process.kill()
+        process.communicate()
+        saved = self.folder / "full" / "step-000010"
+        before = {file.name: file.read_bytes() for file in saved.iterdir()}
+
+        def limit_file_sizes():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+        # Python ignores the signal that would end the program, so that writing fails instead.
+        process = self.start(
+            "train", "--resume", self.folder / "full", preexec_fn=limit_file_sizes, restore_signals=False
+        )  # fmt: skip
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertRegex(err.decode(), "cannot write .*File too large")
+        self.assertEqual({file.name: file.read_bytes() for file in saved.iterdir()}, before)
+        self.fine("train", "--resume", self.folder / "full")
+        self.assert_same_run("full", "whole")
 
     def test_a_model_whose_rows_are_interleaved_resumes_too(self):
         # GGUF's Llama; the checkpoints of a run are half-split.
@@ -308,6 +327,21 @@ class Mistakes(Training):
             self.folder / "c",
         )
         self.assertIn("the data has", err)
+        lines = self.folder / "lines.jsonl"
+        lines.write_text('{"text": "one"}\n\nno JSON\n')
+        options = [
+            "train",
+            "--config",
+            self.config,
+            "--tokenizer",
+            "bytes",
+            "--data",
+            lines,
+            "--out",
+        ]
+        self.assertIn("line 3", self.mistake(*options, self.folder / "e"))
+        lines.write_text('{"text": "one"}\n{"title": "two"}\n')
+        self.assertIn("line 2", self.mistake(*options, self.folder / "f"))
         self.assertIn(
             "no-such-file", self.mistake(*self.command("d", "--data", self.folder / "no-such-file"))
         )
@@ -338,6 +372,25 @@ class Mistakes(Training):
             self.folder.chmod(0o500)
             self.addCleanup(self.folder.chmod, 0o700)
             self.assertIn("cannot make the folder", self.mistake(*self.command("new")))
+
+    def test_an_adapter_of_another_model(self):
+        models = {}
+        for name, width in (("a", 32), ("b", 48)):
+            self.config.write_text(json.dumps({**CONFIG, "hidden_size": width}))
+            self.fine(*self.command(name, "--steps", "1"))
+            models[name] = self.folder / name / "step-000001"
+        adapt = ["train", "-m", models["a"], "--lora", "2", "--data", self.data, "--seq-len", "32"]
+        self.fine(*adapt, "--steps", "2", "--save-every", "1", "--out", self.folder / "c")
+        adapter = self.folder / "c" / "step-000002"
+        chat = ["run", "-p", "The cat", "-n", "4", "--lora", adapter, "-m"]
+        self.fine(*chat, models["a"])
+        self.assertIn("is the adapter of another model?", self.mistake(*chat, models["b"]))
+        # Of the run itself: the model that it adapts is no longer what it was.
+        shutil.rmtree(models["a"])
+        shutil.copytree(models["b"], models["a"])
+        err = self.mistake("train", "--resume", self.folder / "c")
+        self.assertIn("is the adapter of another model?", err)
+        self.assertTrue((adapter / "adapter_model.safetensors").exists())
 
     def test_divergence_names_the_place_and_keeps_the_checkpoint(self):
         err = self.mistake(

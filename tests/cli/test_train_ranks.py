@@ -48,10 +48,6 @@ def outcome(n: int, *arguments: object) -> tuple[int, str, str]:
 
 
 class Ranks(Training):
-    def assert_same_run(self, one: str, other: str) -> None:
-        self.assertEqual(self.log(one), self.log(other))
-        self.assertEqual(self.weights(one), self.weights(other))
-
     def test_ranks_are_accumulated_batches(self):
         self.fine(*self.command("one", "--grad-accum", "2", "--save-every", "10"))
         code, out, err = outcome(2, *self.command("two", "--save-every", "10"))
@@ -85,8 +81,13 @@ class Ranks(Training):
         code, _, err = outcome(2, *self.command("a", "--schedule", "sine"))
         self.assertNotEqual(code, 0)
         self.assertEqual(err.count("unknown schedule 'sine'"), 1)
+        diverging = ("--lr", "1e30", "--clip", "0", "--optimizer", "sgd", "--save-every", "1")
+        code, _, err = outcome(2, *self.command("b", *diverging))
+        self.assertNotEqual(code, 0)
+        self.assertEqual(err.count("training diverged at step"), 1, err)
+        self.assertTrue(list((self.folder / "b").glob("step-*")))
 
-    def start(self, out: str) -> tuple[subprocess.Popen, list[int]]:
+    def start_ranks(self, out: str) -> tuple[subprocess.Popen, list[int]]:
         """mpirun with a long run, some steps into it, and the ids of the ranks' processes."""
         arguments = self.command(out, "--steps", "100000", "--save-every", "5")
         process = subprocess.Popen(
@@ -107,7 +108,7 @@ class Ranks(Training):
     def test_a_rank_that_dies_ends_the_run_and_loses_no_checkpoint(self):
         for rank in (0, 1):
             out = f"killed {rank}"
-            process, ranks = self.start(out)
+            process, ranks = self.start_ranks(out)
             os.kill(ranks[rank], signal.SIGKILL)
             _, err = process.communicate(timeout=60)
             self.assertNotEqual(process.returncode, 0)
@@ -122,7 +123,7 @@ class Ranks(Training):
             self.assertTrue((newest / "training_state.safetensors").exists())
 
     def test_sigterm_stops_all_ranks_and_saves(self):
-        process, ranks = self.start("stopped")
+        process, ranks = self.start_ranks("stopped")
         os.kill(ranks[1], signal.SIGTERM)
         _, err = process.communicate(timeout=60)
         self.assertIn(b"stopped; go on with: limpid train --resume", err)
