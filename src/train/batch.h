@@ -11,6 +11,7 @@ struct Batch {
   std::vector<int32_t> token_ids;  // [n_tokens]
   std::vector<int32_t> targets;    // [n_tokens], the token that follows; kNoTarget: not learned
   std::vector<int64_t> lengths;    // [n_sequences], each > 0; their sum is n_tokens
+  int64_t first_window = 0;        // its number among those drawn in the run: the key of dropout
 
   static constexpr int32_t kNoTarget = -1;
   int64_t n_tokens() const { return static_cast<int64_t>(token_ids.size()); }

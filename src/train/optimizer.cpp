@@ -66,10 +66,16 @@ double Optimizer::gradient_norm(ThreadPool& pool) const {
   return std::sqrt(total);
 }
 
-void Optimizer::step(double learning_rate, double norm, ThreadPool& pool) {
+void Optimizer::skip_step() {
+  ++n_steps_;
+  ++n_skipped_;
+}
+
+void Optimizer::step(double learning_rate, double norm, ThreadPool& pool, double gradient_factor) {
   ++n_steps_;
   const bool clipped = options_.clip > 0 && norm > options_.clip;
-  const auto gradient_scale = static_cast<float>(clipped ? options_.clip / norm : 1.0);
+  const auto gradient_scale =
+      static_cast<float>((clipped ? options_.clip / norm : 1.0) * gradient_factor);
   for (Slot& slot : slots_) {
     if (slot.kind == OptimizerKind::kMuon) {
       update_matrices(slot, learning_rate, gradient_scale, pool);
@@ -111,7 +117,7 @@ void Optimizer::update(Slot& slot, double learning_rate, float gradient_scale, i
                   static_cast<float>(learning_rate), decay});
     return;
   }
-  const auto t = static_cast<double>(n_steps_);
+  const auto t = static_cast<double>(n_steps_ - n_skipped_);
   AdamwStep step;
   step.gradient_scale = gradient_scale;
   step.beta1 = static_cast<float>(options_.beta1);

@@ -44,11 +44,18 @@ class Optimizer {
   // The norm of all gradients together, in f64: sqrt of the sum of squares, summed in blocks of
   // kSquaresAtOnce elements in order.
   double gradient_norm(ThreadPool& pool) const;
-  // Changes every parameter that learns. `norm` is gradient_norm's result, for clipping.
-  void step(double learning_rate, double norm, ThreadPool& pool);
+  // Changes every parameter that learns. The gradients are `gradient_factor` times what memory
+  // holds; `norm` is their norm, for clipping.
+  void step(double learning_rate, double norm, ThreadPool& pool, double gradient_factor = 1);
+  // A step that changes nothing.
+  void skip_step();
 
   int64_t n_steps() const { return n_steps_; }
-  void set_n_steps(int64_t n) { n_steps_ = n; }  // of a run that goes on
+  int64_t n_skipped() const { return n_skipped_; }
+  void set_n_steps(int64_t n, int64_t n_skipped) {  // of a run that goes on
+    n_steps_ = n;
+    n_skipped_ = n_skipped;
+  }
   std::vector<StateTensor> state();
 
  private:
@@ -66,7 +73,8 @@ class Optimizer {
   const OptimizerKernels& kernels_;
   std::vector<Slot> slots_;
   Muon muon_;
-  int64_t n_steps_ = 0;
+  int64_t n_steps_ = 0;  // those skipped included
+  int64_t n_skipped_ = 0;
 };
 
 }  // namespace limpid

@@ -29,6 +29,9 @@ constexpr Named<ScheduleKind> kSchedules[] = {{"constant", ScheduleKind::kConsta
                                               {"wsd", ScheduleKind::kWsd}};
 constexpr Named<OptimizerKind> kOptimizers[] = {
     {"adamw", OptimizerKind::kAdamw}, {"muon", OptimizerKind::kMuon}, {"sgd", OptimizerKind::kSgd}};
+constexpr Named<DType> kDtypes[] = {
+    {"f32", DType::kF32}, {"bf16", DType::kBF16}, {"f16", DType::kF16}};
+constexpr Named<bool> kSwitches[] = {{"off", false}, {"on", true}};
 
 template <typename Kinds>
 auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
@@ -96,6 +99,10 @@ void RunSettings::check() const {
   }
   kind_of(kSchedules, "schedule", schedule);
   kind_of(kOptimizers, "optimizer", optimizer);
+  kind_of(kDtypes, "dtype", dtype);
+  kind_of(kSwitches, "value of checkpoint-activations", checkpoint_activations);
+  LIMPID_CHECK(ArgumentError, dropout >= 0 && dropout < 1, "dropout is {}; it must be in [0, 1)",
+               dropout);
 }
 
 TrainingOptions RunSettings::training_options(int64_t n_positions, int n_threads) const {
@@ -113,12 +120,17 @@ TrainingOptions RunSettings::training_options(int64_t n_positions, int n_threads
   options.optimizer.beta2 = beta2;
   options.optimizer.weight_decay = weight_decay;
   options.optimizer.clip = clip;
+  options.model.tape.dtype = kind_of(kDtypes, "dtype", dtype);
+  options.model.tape.recompute =
+      kind_of(kSwitches, "value of checkpoint-activations", checkpoint_activations);
+  options.model.dropout = dropout;
+  options.model.seed = options.seed;
   options.eval_windows = eval_windows;
   options.n_threads = n_threads;
   if (lora > 0) {
-    options.learns = is_lora_tensor;
+    options.model.learns = is_lora_tensor;
   } else if (!freeze.empty()) {
-    options.learns = [list = freeze](std::string_view name) {
+    options.model.learns = [list = freeze](std::string_view name) {
       std::istringstream parts(list);
       for (std::string part; std::getline(parts, part, ',');) {
         if (!part.empty() && name.find(part) != std::string_view::npos) return false;

@@ -32,6 +32,9 @@ struct RunSettings {
   double beta2 = 0.95;
   double weight_decay = 0.1;
   double clip = 1.0;
+  double dropout = 0;
+  std::string dtype = "f32";
+  std::string checkpoint_activations = "off";
   int64_t lora = 0;  // rank of an adapter that learns instead of the model; 0: none
   double lora_alpha = 16;
   std::string lora_targets;  // names of PEFT's modules; "": see new_adapter.h
@@ -88,6 +91,11 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
   visit("weight-decay", s.weight_decay, "X", "of matrices; norms and biases have none [0.1]");
   visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit [1]");
+  visit("dropout", s.dropout, "X", "share of numbers that a step drops; GPT-2 only [0]");
+  visit("dtype", s.dtype, "f32|bf16|f16",
+        "of matrix products and kept activations; weights and gradients stay f32 [f32]");
+  visit("checkpoint-activations", s.checkpoint_activations, "on|off",
+        "less memory: compute activations again on the way back [off]");
   visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
   visit("lora-alpha", s.lora_alpha, "X", "the adapter counts X / RANK [16]");
   visit("lora-targets", s.lora_targets, "LIST", "modules that it changes [q_proj,v_proj; c_attn]");

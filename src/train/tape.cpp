@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "tensor/codec.h"
 
 namespace limpid {
 
-Tape::Tape(std::unique_ptr<Executor> inner)
-    : DelegatingExecutor(std::move(inner)), gradients_(DelegatingExecutor::inner().gradient_ops()) {
+Tape::Tape(std::unique_ptr<Executor> inner, const TapeOptions& options)
+    : DelegatingExecutor(std::move(inner)),
+      gradients_(DelegatingExecutor::inner().gradient_ops()),
+      options_(options) {
   LIMPID_CHECK(UnsupportedError, gradients_ != nullptr,
                "the executor `{}` has no backward formulas; train with `cpu` or `reference`",
                name());
@@ -18,16 +21,40 @@ Weight Tape::load_weight(const WeightSource& source) {
   LIMPID_CHECK(UnsupportedError, source.row_order == RowOrder::kHalfSplit,
                "{}: rows of interleaved pairs have no backward formulas; put them half-split first",
                source.name);
-  const Weight weight = inner().load_weight(source);
-  weights_.resize(std::max(weights_.size(), static_cast<size_t>(weight.id) + 1));
-  weights_[static_cast<size_t>(weight.id)] = {weight, source.tensor, source.use};
-  return weight;
+  LoadedWeight loaded{{}, source.tensor, source.use};
+  WeightSource read = source;
+  const bool has_values = source.tensor.data != nullptr;  // not in a plan of memory
+  if (options_.dtype != DType::kF32 && source.use != WeightUse::kVector && has_values) {
+    loaded.rounded = Tensor(options_.dtype, source.tensor.shape);
+    encode(loaded);
+    read.tensor = loaded.rounded;
+  }
+  loaded.handle = inner().load_weight(read);
+  const auto id = static_cast<size_t>(loaded.handle.id);
+  weights_.resize(std::max(weights_.size(), id + 1));
+  weights_[id] = std::move(loaded);
+  return weights_[id].handle;
+}
+
+void Tape::encode(LoadedWeight& weight) {
+  const auto n = static_cast<size_t>(weight.tensor.shape.n_elements());
+  encode_row(options_.dtype, {weight.tensor.f32(), n}, weight.rounded.data());
+}
+
+void Tape::refresh() {
+  for (LoadedWeight& weight : weights_) {
+    if (!learns(weight.handle)) continue;
+    if (weight.rounded.data() != nullptr) encode(weight);
+    gradients_->refresh(weight.handle);
+  }
 }
 
 void Tape::begin_step() {
   record_.clear();
   nodes_.clear();
+  to_narrow_.clear();
   head_ = {};
+  dropout_.place = 0;
   inner().begin_step();
 }
 
@@ -36,26 +63,68 @@ void Tape::begin_step() {
 void Tape::release(int32_t id) noexcept {
   if (static_cast<size_t>(id) >= nodes_.size()) return;  // forgotten by `backward`
   Node& node = nodes_[static_cast<size_t>(id)];
-  if (!node.needed_backwards) node.value = {};
+  const bool stays = options_.recompute ? node.is_stream : node.needed_backwards;
+  if (!stays) {
+    node.value = {};
+  } else if (!node.is_stream && options_.dtype != DType::kF32) {
+    to_narrow_.push_back(id);  // `keep` has made room
+  }
 }
 
-Activation Tape::keep(Activation value, bool needs_gradient) {
-  Activation handle(this, static_cast<int32_t>(nodes_.size()), value.rows(), value.cols());
-  nodes_.push_back({std::move(value), nullptr, needs_gradient, false});
+void Tape::store_narrow() {
+  for (const int32_t id : to_narrow_) {
+    Node& node = nodes_[static_cast<size_t>(id)];
+    node.narrow = gradients_->narrow(node.value, options_.dtype);
+    node.value = {};
+  }
+  to_narrow_.clear();
+}
+
+Activation Tape::rounded(Activation x) {
+  return options_.dtype == DType::kF32 ? std::move(x) : round(x);
+}
+
+Activation Tape::round(const Activation& x) {
+  return gradients_->widen(gradients_->narrow(x, options_.dtype), x.cols(), options_.dtype);
+}
+
+Dropout Tape::next_dropout() {
+  Dropout dropout = dropout_;
+  ++dropout_.place;
+  return dropout;
+}
+
+Activation Tape::keep(Node node, int64_t rows) {
+  Activation handle(this, static_cast<int32_t>(nodes_.size()), rows, node.cols);
+  nodes_.push_back(std::move(node));
+  store_narrow();
+  to_narrow_.reserve(nodes_.size());
   return handle;
 }
 
-const Activation& Tape::value(const Activation& x) const {
-  return nodes_[static_cast<size_t>(x.id())].value;
+Activation Tape::keep(bool is_stream, bool needs_gradient, std::function<Activation()> compute) {
+  Node node;
+  if (!is_stream && options_.dtype != DType::kF32)
+    compute = [this, inside = std::move(compute)] { return round(inside()); };
+  node.value = compute();
+  node.cols = node.value.cols();
+  if (options_.recompute) node.compute = std::move(compute);
+  node.is_stream = is_stream;
+  node.needs_gradient = needs_gradient;
+  const int64_t rows = node.value.rows();
+  return keep(std::move(node), rows);
 }
 
-int32_t Tape::keep_for_backward(const Activation& x) {
-  nodes_[static_cast<size_t>(x.id())].needed_backwards = true;
-  return x.id();
-}
-
-bool Tape::needs_gradient(const Activation& x) const {
-  return nodes_[static_cast<size_t>(x.id())].needs_gradient;
+const Activation& Tape::value(int32_t id) {
+  Node& node = nodes_[static_cast<size_t>(id)];
+  if (node.value) return node.value;
+  if (node.narrow) {
+    node.value = gradients_->widen(node.narrow, node.cols, options_.dtype);
+    node.narrow = {};
+  } else if (node.compute) {
+    node.value = node.compute();
+  }
+  return node.value;
 }
 
 void Tape::add_gradient(int32_t id, Gradient gradient) {
@@ -70,12 +139,14 @@ void Tape::add_gradient(int32_t id, Activation gradient) {
   add_gradient(id, std::make_shared<const Activation>(std::move(gradient)));
 }
 
-void Tape::record(const Activation& y, std::function<void(const Gradient& dy)> backward) {
+void Tape::record(const Activation& y, std::initializer_list<int32_t> reads,
+                  std::function<void(const Gradient& dy)> backward) {
   if (!needs_gradient(y)) return;
+  for (const int32_t id : reads) nodes_[static_cast<size_t>(id)].needed_backwards = true;
   record_.push_back([this, id = y.id(), backward = std::move(backward)] {
     Node& node = nodes_[static_cast<size_t>(id)];
     if (node.gradient != nullptr) backward(std::exchange(node.gradient, nullptr));
-    node.value = {};
+    node = {};
   });
 }
 
@@ -90,48 +161,70 @@ void Tape::backward() {
 // ---- ops ----------------------------------------------------------------------------------------
 
 Activation Tape::embed(const Weight& table) {
-  Activation y = keep(inner().embed(table), learns(table));
-  record(y, [this, table](const Gradient& dy) { gradients_->embed(table, *dy); });
+  Activation y = keep(true, learns(table), [this, table] { return inner().embed(table); });
+  record(y, {}, [this, table](const Gradient& dy) { gradients_->embed(table, *dy); });
   return y;
 }
 
 Activation Tape::embed_positions(const Weight& table) {
-  Activation y = keep(inner().embed_positions(table), learns(table));
-  record(y, [this, table](const Gradient& dy) { gradients_->embed_positions(table, *dy); });
+  Activation y =
+      keep(true, learns(table), [this, table] { return inner().embed_positions(table); });
+  record(y, {}, [this, table](const Gradient& dy) { gradients_->embed_positions(table, *dy); });
   return y;
 }
 
+// A sum of two embeddings has dropout itself; of a sum of the residual stream and of what a block
+// adds to it, the latter has.
 Activation Tape::add(const Activation& a, const Activation& b) {
-  Activation y = keep(inner().add(value(a), value(b)), needs_gradient(a) || needs_gradient(b));
-  record(y, [this, ia = a.id(), ib = b.id()](const Gradient& dy) {
-    add_gradient(ia, dy);
-    add_gradient(ib, dy);
+  const bool is_stream = node(a).is_stream;
+  const bool drops_sum = is_stream && node(b).is_stream;
+  const Dropout dropout = is_stream ? next_dropout() : Dropout{};
+  const auto drop = [this, dropout](Gradient x) {
+    if (!dropout) return x;
+    return std::make_shared<const Activation>(gradients_->dropout(*x, dropout));
+  };
+  Activation y = keep(is_stream, needs_gradient(a) || needs_gradient(b),
+                      [this, ia = a.id(), ib = b.id(), dropout, drops_sum] {
+                        if (!dropout) return inner().add(value(ia), value(ib));
+                        if (drops_sum)
+                          return gradients_->dropout(inner().add(value(ia), value(ib)), dropout);
+                        return inner().add(value(ia), gradients_->dropout(value(ib), dropout));
+                      });
+  record(y, {}, [this, ia = a.id(), ib = b.id(), drops_sum, drop](const Gradient& dy) {
+    const Gradient dropped = drop(dy);
+    add_gradient(ia, drops_sum ? dropped : dy);
+    add_gradient(ib, dropped);
   });
   return y;
 }
 
 Activation Tape::scale(const Activation& x, float factor) {
-  Activation y = keep(inner().scale(value(x), factor), needs_gradient(x));
-  record(y, [this, ix = x.id(), factor](const Gradient& dy) {
+  Activation y = keep(node(x).is_stream, needs_gradient(x),
+                      [this, ix = x.id(), factor] { return inner().scale(value(ix), factor); });
+  record(y, {}, [this, ix = x.id(), factor](const Gradient& dy) {
     add_gradient(ix, inner().scale(*dy, factor));
   });
   return y;
 }
 
 Activation Tape::rms_norm(const Activation& x, const Weight& weight, float eps) {
-  Activation y = keep(inner().rms_norm(value(x), weight, eps), needs_gradient(x) || learns(weight));
-  record(y, [this, ix = keep_for_backward(x), weight, eps](const Gradient& dy) {
-    add_gradient(ix, gradients_->rms_norm(nodes_[ix].value, weight, eps, *dy));
+  const int32_t ix = x.id();
+  Activation y = keep(false, needs_gradient(x) || learns(weight),
+                      [this, ix, weight, eps] { return inner().rms_norm(value(ix), weight, eps); });
+  record(y, {ix}, [this, ix, weight, eps](const Gradient& dy) {
+    add_gradient(ix, gradients_->rms_norm(value(ix), weight, eps, *dy));
   });
   return y;
 }
 
 Activation Tape::layer_norm(const Activation& x, const Weight& weight, const Weight& bias,
                             float eps) {
-  Activation y = keep(inner().layer_norm(value(x), weight, bias, eps),
-                      needs_gradient(x) || learns(weight) || learns(bias));
-  record(y, [this, ix = keep_for_backward(x), weight, bias, eps](const Gradient& dy) {
-    add_gradient(ix, gradients_->layer_norm(nodes_[ix].value, weight, bias, eps, *dy));
+  const int32_t ix = x.id();
+  Activation y = keep(
+      false, needs_gradient(x) || learns(weight) || learns(bias),
+      [this, ix, weight, bias, eps] { return inner().layer_norm(value(ix), weight, bias, eps); });
+  record(y, {ix}, [this, ix, weight, bias, eps](const Gradient& dy) {
+    add_gradient(ix, gradients_->layer_norm(value(ix), weight, bias, eps, *dy));
   });
   return y;
 }
@@ -148,34 +241,52 @@ void Tape::linear(const Activation& x, std::span<Projection> projections) {
   bool any_needs = false;
   std::vector<std::pair<ProjectionGradient, int32_t>> recorded;
   for (Projection& p : projections) {
-    const bool needs = needs_gradient(x) || learns(p.weight) || learns(p.bias);
-    any_needs = any_needs || needs;
-    p.y = keep(std::move(p.y), needs);
+    Node result;
+    result.value = rounded(std::move(p.y));
+    result.cols = result.value.cols();
+    if (options_.recompute) {
+      result.compute = [this, ix = x.id(), weight = p.weight, bias = p.bias] {
+        Projection again{weight, bias, {}};
+        inner().linear(value(ix), {&again, 1});
+        return rounded(std::move(again.y));
+      };
+    }
+    result.needs_gradient = needs_gradient(x) || learns(p.weight) || learns(p.bias);
+    any_needs = any_needs || result.needs_gradient;
+    p.y = keep(std::move(result), x.rows());
     recorded.push_back({{p.weight, p.bias, nullptr}, p.y.id()});
   }
   if (!any_needs) return;
   const bool any_learns = std::ranges::any_of(
       projections, [&](const Projection& p) { return learns(p.weight) || learns(p.bias); });
-  if (any_learns) keep_for_backward(x);
-  record_.push_back([this, ix = x.id(), recorded = std::move(recorded)] {
+  if (any_learns) nodes_[static_cast<size_t>(x.id())].needed_backwards = true;
+  record_.push_back([this, ix = x.id(), any_learns, recorded = std::move(recorded)] {
     std::vector<ProjectionGradient> known;
+    std::vector<Activation> dys;
+    dys.reserve(recorded.size());
     for (const auto& [projection, iy] : recorded) {
-      const Node& y = nodes_[static_cast<size_t>(iy)];
+      Node& y = nodes_[static_cast<size_t>(iy)];
       if (y.gradient == nullptr) continue;
       known.push_back(projection);
       known.back().dy = y.gradient.get();
+      if (options_.dtype == DType::kF32) continue;
+      dys.push_back(round(*y.gradient));
+      known.back().dy = &dys.back();
     }
     const bool want_dx = nodes_[static_cast<size_t>(ix)].needs_gradient;
     if (known.empty()) return;
-    Activation dx = gradients_->linear(nodes_[static_cast<size_t>(ix)].value, known, want_dx);
+    const Activation none;
+    Activation dx = gradients_->linear(any_learns ? value(ix) : none, known, want_dx);
     for (const auto& [projection, iy] : recorded) nodes_[static_cast<size_t>(iy)] = {};
     if (want_dx) add_gradient(ix, std::move(dx));
   });
 }
 
 Activation Tape::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
-  Activation y = keep(inner().rope(value(x), table, head_dim), needs_gradient(x));
-  record(y, [this, ix = x.id(), table, head_dim](const Gradient& dy) {
+  Activation y = keep(false, needs_gradient(x), [this, ix = x.id(), table, head_dim] {
+    return inner().rope(value(ix), table, head_dim);
+  });
+  record(y, {}, [this, ix = x.id(), table, head_dim](const Gradient& dy) {
     add_gradient(ix, gradients_->rope(table, head_dim, *dy));
   });
   return y;
@@ -184,13 +295,21 @@ Activation Tape::rope(const Activation& x, const RopeTable& table, int64_t head_
 // Every layer uses layer 0 of the cache: the backward pass reads q, k and v themselves.
 Activation Tape::attention(const Activation& q, const Activation& k, const Activation& v,
                            KvStorage& kv, int64_t /*layer*/, const AttentionShape& shape) {
-  Activation y = keep(inner().attention(value(q), value(k), value(v), kv, 0, shape),
-                      needs_gradient(q) || needs_gradient(k) || needs_gradient(v));
-  if (!needs_gradient(y)) return y;
-  record(y, [this, iq = keep_for_backward(q), ik = keep_for_backward(k), iv = keep_for_backward(v),
-             iy = keep_for_backward(y), shape](const Gradient& dy) {
-    AttentionGradients d = gradients_->attention(
-        nodes_[iq].value, nodes_[ik].value, nodes_[iv].value, nodes_[iy].value, shape, {}, *dy);
+  const Dropout dropout = next_dropout();
+  const int32_t iq = q.id();
+  const int32_t ik = k.id();
+  const int32_t iv = v.id();
+  Activation y = keep(false, needs_gradient(q) || needs_gradient(k) || needs_gradient(v),
+                      [this, iq, ik, iv, &kv, shape, dropout] {
+                        if (dropout)
+                          return gradients_->attention_with_dropout(value(iq), value(ik), value(iv),
+                                                                    shape, dropout);
+                        return inner().attention(value(iq), value(ik), value(iv), kv, 0, shape);
+                      });
+  const int32_t iy = y.id();
+  record(y, {iq, ik, iv, iy}, [this, iq, ik, iv, iy, shape, dropout](const Gradient& dy) {
+    AttentionGradients d =
+        gradients_->attention(value(iq), value(ik), value(iv), value(iy), shape, dropout, *dy);
     add_gradient(iq, std::move(d.dq));
     add_gradient(ik, std::move(d.dk));
     add_gradient(iv, std::move(d.dv));
@@ -199,10 +318,12 @@ Activation Tape::attention(const Activation& q, const Activation& k, const Activ
 }
 
 Activation Tape::swiglu(const Activation& gate, const Activation& up) {
-  Activation y =
-      keep(inner().swiglu(value(gate), value(up)), needs_gradient(gate) || needs_gradient(up));
-  record(y, [this, ig = keep_for_backward(gate), iu = keep_for_backward(up)](const Gradient& dy) {
-    SwigluGradients d = gradients_->swiglu(nodes_[ig].value, nodes_[iu].value, *dy);
+  const int32_t ig = gate.id();
+  const int32_t iu = up.id();
+  Activation y = keep(false, needs_gradient(gate) || needs_gradient(up),
+                      [this, ig, iu] { return inner().swiglu(value(ig), value(iu)); });
+  record(y, {ig, iu}, [this, ig, iu](const Gradient& dy) {
+    SwigluGradients d = gradients_->swiglu(value(ig), value(iu), *dy);
     add_gradient(ig, std::move(d.dgate));
     add_gradient(iu, std::move(d.dup));
   });
@@ -210,16 +331,19 @@ Activation Tape::swiglu(const Activation& gate, const Activation& up) {
 }
 
 Activation Tape::unary(UnaryKind kind, const Activation& x) {
-  Activation y = keep(inner().unary(kind, value(x)), needs_gradient(x));
-  record(y, [this, ix = keep_for_backward(x), kind](const Gradient& dy) {
-    add_gradient(ix, gradients_->unary(kind, nodes_[ix].value, *dy));
+  const int32_t ix = x.id();
+  Activation y =
+      keep(false, needs_gradient(x), [this, ix, kind] { return inner().unary(kind, value(ix)); });
+  record(y, {ix}, [this, ix, kind](const Gradient& dy) {
+    add_gradient(ix, gradients_->unary(kind, value(ix), *dy));
   });
   return y;
 }
 
 Activation Tape::select_outputs(const Activation& x) {
-  Activation y = keep(inner().select_outputs(value(x)), needs_gradient(x));
-  record(y, [this, ix = x.id()](const Gradient& dy) {
+  Activation y = keep(node(x).is_stream, needs_gradient(x),
+                      [this, ix = x.id()] { return inner().select_outputs(value(ix)); });
+  record(y, {}, [this, ix = x.id()](const Gradient& dy) {
     add_gradient(ix, gradients_->select_outputs(*dy));
   });
   return y;
@@ -228,17 +352,20 @@ Activation Tape::select_outputs(const Activation& x) {
 // ---- head and loss ------------------------------------------------------------------------------
 
 Activation Tape::multiply_head(const Activation& x, const Projection& head) {
-  Activation y(this, static_cast<int32_t>(nodes_.size()), x.rows(), head.weight.rows);
-  nodes_.push_back({{}, nullptr, needs_gradient(x) || learns(head.weight), false});
-  head_ = {keep_for_backward(x), y.id(), head.weight};
+  Node logits;
+  logits.cols = head.weight.rows;
+  logits.needs_gradient = needs_gradient(x) || learns(head.weight);
+  Activation y = keep(std::move(logits), x.rows());
+  nodes_[static_cast<size_t>(x.id())].needed_backwards = true;
+  head_ = {x.id(), y.id(), head.weight};
   return y;
 }
 
 void Tape::cross_entropy(const Activation& logits, std::span<const LossTarget> targets,
                          std::span<double> losses, bool want_gradients) {
   LIMPID_CHECK(ShapeError, logits.id() == head_.y, "[cross_entropy] not the result of a head");
-  Activation dx = gradients_->cross_entropy(nodes_[static_cast<size_t>(head_.x)].value,
-                                            head_.weight, targets, losses, want_gradients);
+  Activation dx =
+      gradients_->cross_entropy(value(head_.x), head_.weight, targets, losses, want_gradients);
   if (want_gradients) add_gradient(head_.x, std::move(dx));
 }
 
@@ -251,7 +378,7 @@ void Tape::observe(std::string_view what, int64_t layer, const Activation& x) {
 void Tape::read(const Activation& x, std::span<float> out) {
   if (x.id() != head_.y) return inner().read(value(x), out);
   Projection head{head_.weight, {}, {}};
-  inner().linear(nodes_[static_cast<size_t>(head_.x)].value, {&head, 1});
+  inner().linear(value(head_.x), {&head, 1});
   inner().read(head.y, out);
 }
 

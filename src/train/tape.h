@@ -15,6 +15,17 @@
 //   tape.cross_entropy(logits, targets, losses);
 //   tape.backward();
 //   tape.end_step();
+//
+// The residual stream is the embedding and what is added to it. The tape keeps it in f32. Every
+// other value is inside of a block, and the options say what the tape does with those:
+//  - dtype: they are rounded to 16 bits as soon as they are computed, and wait in 16 bits for the
+//    backward pass. Matrices are read in 16 bits too, and so are the gradients that a matrix is
+//    multiplied with. Sums, gradients of weights and the loss are f32 (Micikevicius et al. 2018,
+//    "Mixed precision training").
+//  - recompute: they are dropped and computed again on the way back (Chen et al. 2016, "Training
+//    deep nets with sublinear memory cost"). A value that is missing is computed from its
+//    operands, and so are those; the residual stream is where this ends. Every op gives the same
+//    bits again, so the gradients are the same.
 #pragma once
 
 #include <functional>
@@ -27,10 +38,15 @@
 
 namespace limpid {
 
+struct TapeOptions {
+  DType dtype = DType::kF32;  // kF32, kBF16 or kF16
+  bool recompute = false;
+};
+
 class Tape final : public DelegatingExecutor {
  public:
   // Throws UnsupportedError when the executor has no backward formulas.
-  explicit Tape(std::unique_ptr<Executor> inner);
+  explicit Tape(std::unique_ptr<Executor> inner, const TapeOptions& options = {});
 
   GradientOps& gradients() { return *gradients_; }
 
@@ -41,8 +57,16 @@ class Tape final : public DelegatingExecutor {
     Weight handle;
     TensorView tensor;
     WeightUse use = WeightUse::kVector;
+    Tensor rounded = {};  // to 16 bits: what the executor reads
   };
   std::span<const LoadedWeight> weights() const { return weights_; }
+  // The tensors of weights that keep a gradient have changed: renews every copy of them.
+  void refresh();
+
+  // Of the steps from now on, as GPT-2 was trained: of the sum of the embeddings, of the
+  // probabilities of attention, and of what a block adds to the residual stream. `place` is the
+  // tape's to choose. {}: nothing is dropped.
+  void set_dropout(const Dropout& dropout) { dropout_ = dropout; }
 
   void begin_step() override;  // the list is empty again
 
@@ -72,8 +96,12 @@ class Tape final : public DelegatingExecutor {
   using Gradient = std::shared_ptr<const Activation>;
   // A value of the forward pass.
   struct Node {
-    Activation value;               // empty once nobody needs it
-    Gradient gradient;              // so far
+    Activation value;                     // empty once nobody needs it
+    Activation narrow;                    // the value in 16 bits, in its place
+    std::function<Activation()> compute;  // gives the value again; only with `recompute`
+    Gradient gradient;                    // so far
+    int64_t cols = 0;
+    bool is_stream = false;         // part of the residual stream
     bool needs_gradient = false;    // something that it was computed from learns
     bool needed_backwards = false;  // a backward formula reads the value
   };
@@ -85,21 +113,35 @@ class Tape final : public DelegatingExecutor {
   };
 
   void release(int32_t id) noexcept override;
-  Activation keep(Activation value, bool needs_gradient);
-  const Activation& value(const Activation& x) const;
-  // The same, kept until the backward pass.
-  int32_t keep_for_backward(const Activation& x);
-  bool needs_gradient(const Activation& x) const;
+  // What `compute` gives, as a value of the tape. Inside of a block it is rounded.
+  Activation keep(bool is_stream, bool needs_gradient, std::function<Activation()> compute);
+  Activation keep(Node node, int64_t rows);
+  // The value, computed or widened again where that is needed.
+  const Activation& value(int32_t id);
+  const Activation& value(const Activation& x) { return value(x.id()); }
+  const Node& node(const Activation& x) const { return nodes_[static_cast<size_t>(x.id())]; }
+  void store_narrow();                // what is in to_narrow_
+  void encode(LoadedWeight& weight);  // renews `rounded`
+  // x rounded to the tape's dtype, of 16 bits; `rounded`: of any.
+  Activation round(const Activation& x);
+  Activation rounded(Activation x);
+  // The dropout of the next place, if there is any.
+  Dropout next_dropout();
+  bool needs_gradient(const Activation& x) const { return node(x).needs_gradient; }
   bool learns(const Weight& weight) const { return gradients_->keeps_gradient(weight); }
   void add_gradient(int32_t id, Gradient gradient);
   void add_gradient(int32_t id, Activation gradient);
-  // Writes an op down; `backward` gets the gradient of the result `y`.
-  void record(const Activation& y, std::function<void(const Gradient& dy)> backward);
+  // Writes an op down; `backward` gets the gradient of the result `y`, and reads these values.
+  void record(const Activation& y, std::initializer_list<int32_t> reads,
+              std::function<void(const Gradient& dy)> backward);
   Activation multiply_head(const Activation& x, const Projection& head);
 
   GradientOps* gradients_;
+  TapeOptions options_;
+  Dropout dropout_;
   std::vector<LoadedWeight> weights_;  // by id
   std::vector<Node> nodes_;
+  std::vector<int32_t> to_narrow_;  // values that the forward pass has done with
   std::vector<std::function<void()>> record_;
   Head head_;
   Observer observer_;

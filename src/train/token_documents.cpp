@@ -88,6 +88,7 @@ void BatchSampler::shuffle(int64_t epoch) {
 
 Batch BatchSampler::next(int64_t n_windows) {
   Batch batch;
+  batch.first_window = position_;
   int64_t n_passed_over = 0;
   for (int64_t n = 0; n < n_windows; ++position_) {
     if (position_ / n_windows_ != epoch_) shuffle(position_ / n_windows_);

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -28,11 +29,12 @@ Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executo
     : options_(options),
       documents_(std::move(documents)),
       held_out_(std::move(held_out)),
-      model_(checkpoint, std::move(executor), options.learns),
+      model_(checkpoint, std::move(executor), options.model),
       sampler_(documents_, options.seq_len, options.seed),
       pool_(options.n_threads),
       optimizer_(options.optimizer, model_.parameters()),
-      gradient_sum_(model_.parameters(), options.grad_accum, options.ranks, pool_) {
+      gradient_sum_(model_.parameters(), options.grad_accum, options.ranks, pool_),
+      loss_scale_(options.model.tape.dtype) {
   if (has_held_out()) held_out_sampler_.emplace(held_out_, options.seq_len, options.seed);
 }
 
@@ -63,16 +65,28 @@ StepReport Trainer::step() {
     n_targets += batches.back().n_targets();
     n_tokens_ += batches.back().n_tokens();
   }
-  const double loss = sum_of(losses_of(batches, 1.0F / static_cast<float>(n_targets)));
+  const auto factor = static_cast<float>(loss_scale_.value()) / static_cast<float>(n_targets);
+  const double loss = sum_of(losses_of(batches, factor));
   StepReport report{n_updates(), loss / static_cast<double>(n_targets),
-                    options_.schedule.at(n_updates()), optimizer_.gradient_norm(pool_), n_tokens_};
-  if (!std::isfinite(report.loss) || !std::isfinite(report.grad_norm))
+                    options_.schedule.at(n_updates()),
+                    optimizer_.gradient_norm(pool_) / loss_scale_.value(), n_tokens_};
+  report.loss_scale = loss_scale_.value();
+  report.skipped = !std::isfinite(report.grad_norm) && loss_scale_.can_fall();
+  if (!std::isfinite(report.loss) || (!std::isfinite(report.grad_norm) && !report.skipped))
     fail_diverged(batches.front(), report.loss, report.grad_norm);
-  if (n_updates() < options_.schedule.n_steps) {
-    optimizer_.step(report.lr, report.grad_norm, pool_);
-    model_.refresh();
-  }
+  if (n_updates() < options_.schedule.n_steps) update(report);
   return report;
+}
+
+void Trainer::update(const StepReport& report) {
+  if (report.skipped) {
+    optimizer_.skip_step();
+    loss_scale_.skipped();
+    return;
+  }
+  optimizer_.step(report.lr, report.grad_norm, pool_, 1 / loss_scale_.value());
+  loss_scale_.updated();
+  model_.refresh();
 }
 
 void Trainer::fail_diverged(const Batch& batch, double loss, double norm) {
@@ -112,8 +126,11 @@ void Trainer::save_state(const std::string& path) {
   write_safetensors(path,
                     {{"format", kStateFormat},
                      {"updates", std::to_string(n_updates())},
+                     {"skipped", std::to_string(optimizer_.n_skipped())},
                      {"position", std::to_string(sampler_.position())},
-                     {"tokens", std::to_string(n_tokens_)}},
+                     {"tokens", std::to_string(n_tokens_)},
+                     {"loss_scale_exponent", std::to_string(std::ilogb(loss_scale_.value()))},
+                     {"loss_scale_steps", std::to_string(loss_scale_.n_good_steps())}},
                     tensors);
 }
 
@@ -123,13 +140,17 @@ void Trainer::load_state(const std::string& path) {
   const auto fail = [&](const std::string& field, const std::string& problem) {
     throw FormatError(path, FormatError::kNoOffset, field, problem);
   };
-  const auto count = [&](const char* name) {
+  const auto number = [&](const char* name, int64_t least, int64_t most) {
     const auto found = saved.metadata.find(name);
-    int64_t value = -1;
+    int64_t value = least - 1;
     if (found != saved.metadata.end())
       std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-    if (value < 0) fail(name, "is missing or not a number; the file is not a training state");
+    if (value < least || value > most)
+      fail(name, "is missing or out of range; the file is not a training state");
     return value;
+  };
+  const auto count = [&](const char* name) {
+    return number(name, 0, std::numeric_limits<int64_t>::max());
   };
   std::map<std::string_view, TensorView> by_name;
   for (const SafetensorsTensor& tensor : saved.tensors) by_name[tensor.name] = tensor.view;
@@ -143,7 +164,10 @@ void Trainer::load_state(const std::string& path) {
     }
     std::copy_n(found->second.data, wanted.n_bytes(), state.tensor->data());
   }
-  optimizer_.set_n_steps(count("updates"));
+  optimizer_.set_n_steps(count("updates"), count("skipped"));
+  if (loss_scale_.is_dynamic())
+    loss_scale_.set(std::ldexp(1.0, static_cast<int>(number("loss_scale_exponent", -16, 40))),
+                    count("loss_scale_steps"));
   sampler_.set_position(count("position"));
   n_tokens_ = count("tokens");
 }

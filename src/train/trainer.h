@@ -11,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "limpid/error.hpp"
 #include "train/gradient_sum.h"
+#include "train/loss_scale.h"
 #include "train/optimizer.h"
 #include "train/ranks.h"
 #include "train/schedule.h"
@@ -32,8 +33,8 @@ struct TrainingOptions {
   uint64_t seed = 1337;
   Schedule schedule;
   OptimizerOptions optimizer;
-  std::function<bool(std::string_view name)> learns{};  // which tensors learn; empty: all
-  int64_t eval_windows = 0;                             // of the held-out data; 0: all of them
+  TrainingModelOptions model;
+  int64_t eval_windows = 0;  // of the held-out data; 0: all of them
   int n_threads = 0;
   std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();  // that share the micro-batches
 };
@@ -45,6 +46,8 @@ struct StepReport {
   double lr = 0;         // of the update that follows
   double grad_norm = 0;  // before clipping
   int64_t n_tokens = 0;  // of all steps so far, this one included
+  double loss_scale = 1;
+  bool skipped = false;  // a gradient was beyond f16, so nothing was updated (loss_scale.h)
 };
 
 class Trainer {
@@ -54,8 +57,8 @@ class Trainer {
           const TrainingOptions& options, DocumentView documents, DocumentView held_out);
 
   // Losses and gradients of the next micro-batches, then an update, except after the last step of
-  // the schedule. All ranks have the same results and weights. Throws DivergedError; the weights
-  // are then as they were.
+  // the schedule or when a gradient is beyond f16. All ranks have the same results and weights.
+  // Throws DivergedError; the weights are then as they were.
   StepReport step();
   int64_t n_updates() const { return optimizer_.n_steps(); }
   int64_t n_tokens_seen() const { return n_tokens_; }
@@ -74,6 +77,7 @@ class Trainer {
 
  private:
   std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
+  void update(const StepReport& report);
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
 
   TrainingOptions options_;
@@ -85,6 +89,7 @@ class Trainer {
   ThreadPool pool_;
   Optimizer optimizer_;
   GradientSum gradient_sum_;
+  LossScale loss_scale_;
   int64_t n_tokens_ = 0;
 };
 

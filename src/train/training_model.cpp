@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/philox.h"
 #include "executor/executor.h"
 #include "model/registry.h"
 
@@ -18,16 +19,20 @@ int64_t n_kv_blocks(int64_t length) { return (length + kKvBlock - 1) / kKvBlock;
 }  // namespace
 
 TrainingModel::TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
-                             const std::function<bool(std::string_view name)>& learns)
-    : checkpoint_(copy_to_f32(checkpoint)),
+                             const TrainingModelOptions& options)
+    : options_(options),
+      checkpoint_(copy_to_f32(checkpoint)),
       spec_(read_spec(*checkpoint_)),
-      tape_(std::move(executor)),
+      tape_(std::move(executor), options.tape),
       weights_(load_weights(*checkpoint_, spec_, tape_)),
       parameters_(make_parameters(*checkpoint_)) {
+  LIMPID_CHECK(UnsupportedError, options.dropout == 0 || spec_.position == PositionKind::kLearned,
+               "a {} model learns without dropout; it is for GPT-2 and models like it",
+               spec_.architecture);
   if (spec_.position == PositionKind::kRope)
     weights_.rope = tape_.load_rope(spec_.rope.inverse_frequencies, spec_.n_ctx_train, 1.0);
   for (Parameter& parameter : parameters_) {
-    parameter.learns = !learns || learns(parameter.name);
+    parameter.learns = !options.learns || options.learns(parameter.name);
     if (parameter.learns) parameter.gradient = Tensor(DType::kF32, parameter.value->shape());
   }
   keep_gradients();
@@ -56,8 +61,16 @@ void TrainingModel::zero_gradients() {
   for (Parameter& parameter : parameters_) std::ranges::fill(parameter.gradient.f32(), 0.0F);
 }
 
-void TrainingModel::refresh() {
-  for (const Tape::LoadedWeight& weight : tape_.weights()) tape_.gradients().refresh(weight.handle);
+void TrainingModel::refresh() { tape_.refresh(); }
+
+// The key depends on the seed and on the batch's place in the run: a run that goes on, and another
+// number of processes, draw the same masks.
+Dropout TrainingModel::dropout_of(const Batch& batch) const {
+  const auto number = static_cast<uint64_t>(batch.first_window);
+  const auto words = philox4x32(
+      {static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32U), 0, 0},
+      {static_cast<uint32_t>(options_.seed), static_cast<uint32_t>(options_.seed >> 32U)});
+  return {static_cast<float>(options_.dropout), uint64_t{words[1]} << 32U | words[0]};
 }
 
 void TrainingModel::check(const Batch& batch) const {
@@ -116,6 +129,7 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
     if (target != Batch::kNoTarget) targets_.push_back({target, factor});
   }
   losses_.assign(targets_.size(), 0.0);
+  tape_.set_dropout(want_gradients ? dropout_of(batch) : Dropout{});
   const ExecutorStep step(tape_);
   const Activation logits = forward(tape_, spec_, weights_, *kv_);
   tape_.cross_entropy(logits, targets_, losses_, want_gradients);

@@ -16,12 +16,19 @@
 
 namespace limpid {
 
+struct TrainingModelOptions {
+  std::function<bool(std::string_view name)> learns{};  // which tensors learn; empty: all
+  TapeOptions tape;
+  double dropout = 0;  // probability, in [0, 1); of models with learned positions (GPT-2) only
+  uint64_t seed = 0;   // of dropout
+};
+
 class TrainingModel {
  public:
-  // Copies the checkpoint's tensors to f32. `learns` says by name which of them learn; by default
-  // all. `executor` must offer gradient ops. Throws as Model::load does, UnsupportedError.
+  // Copies the checkpoint's tensors to f32. `executor` must offer gradient ops. Throws as
+  // Model::load does, UnsupportedError.
   TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
-                const std::function<bool(std::string_view name)>& learns = {});
+                const TrainingModelOptions& options = {});
 
   const DecoderSpec& spec() const { return spec_; }
   // With the values as they are now; for export and for generation.
@@ -29,12 +36,13 @@ class TrainingModel {
   std::span<Parameter> parameters() { return parameters_; }
   std::span<const Parameter> parameters() const { return parameters_; }
 
-  // The losses of the batch's targets, in nats, in their order. Throws ArgumentError for tokens
-  // outside the vocabulary, sequences longer than the model's positions, a batch without targets.
+  // The losses of the batch's targets, in nats, in their order, without dropout. Throws
+  // ArgumentError for tokens outside the vocabulary, sequences longer than the model's positions, a
+  // batch without targets.
   std::span<const double> losses(const Batch& batch) { return run(batch, 0, false); }
-  // The same, and adds the gradient of factor * sum(losses) to every parameter's gradient. While
-  // the backward pass goes on, it calls complete(block) when the gradients of that block, and of
-  // all that follows it, have their final values.
+  // The same with dropout, and adds the gradient of factor * sum(losses) to every parameter's
+  // gradient. While the backward pass goes on, it calls complete(block) when the gradients of that
+  // block, and of all that follows it, have their final values.
   std::span<const double> losses_and_gradients(
       const Batch& batch, float factor, const std::function<void(int64_t block)>& complete = {});
   // The logits of the token that follows: [vocab_size].
@@ -47,12 +55,14 @@ class TrainingModel {
   void refresh();
 
  private:
+  Dropout dropout_of(const Batch& batch) const;
   std::span<const double> run(const Batch& batch, float factor, bool want_gradients);
   void check(const Batch& batch) const;
   void set_inputs(const Batch& batch);
   void reserve_kv(int64_t n_blocks);
   void keep_gradients();
 
+  TrainingModelOptions options_;
   std::shared_ptr<Checkpoint> checkpoint_;
   DecoderSpec spec_;
   Tape tape_;

@@ -44,9 +44,10 @@ std::pair<int64_t, int64_t> tokens_of(const TrainingOptions& options) {
 void count_step(const Checkpoint& f32, const DecoderSpec& spec, const TrainingOptions& options,
                 TrainingPlan& plan) {
   const int64_t n_tokens = tokens_of(options).first;
-  auto counting = std::make_unique<CountingExecutor>(n_tokens, options.learns);
+  auto counting = std::make_unique<CountingExecutor>(n_tokens, options.model.learns);
   const CountingExecutor& counts = *counting;
-  Tape tape(std::move(counting));
+  Tape tape(std::move(counting), options.model.tape);
+  tape.set_dropout({static_cast<float>(options.model.dropout)});
   DecoderWeights weights = load_weights(f32, spec, tape);
   if (spec.position == PositionKind::kRope)
     weights.rope = tape.load_rope(spec.rope.inverse_frequencies, spec.n_ctx_train, 1.0);
@@ -92,10 +93,12 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   const DecoderSpec spec = read_spec(f32);
   const std::set<std::string> projections = projections_of(f32, spec);
   int64_t n_moments = 0;
+  int64_t n_in_matrices = 0;
   for (const auto& [name, view] : f32.tensors) {
     const int64_t n = view.shape.n_elements();
     plan.n_parameters += n;
-    if (options.learns && !options.learns(name)) continue;
+    if (view.shape.rank() > 1) n_in_matrices += n;
+    if (options.model.learns && !options.model.learns(name)) continue;
     plan.n_learning += n;
     const OptimizerKind kind = options.optimizer.kind;
     const bool has_one =
@@ -104,6 +107,7 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   }
   const auto bytes_of = [](int64_t n) { return static_cast<uint64_t>(n) * sizeof(float); };
   plan.weights = bytes_of(plan.n_parameters);
+  if (options.model.tape.dtype != DType::kF32) plan.weights += bytes_of(n_in_matrices) / 2;
   plan.gradients = bytes_of(n_gradients(plan.n_learning, options));
   plan.moments = bytes_of(n_moments);
   plan.n_processes = options.ranks->n_on_this_machine();

@@ -10,7 +10,7 @@ namespace limpid {
 
 // Sizes are in bytes.
 struct TrainingPlan {
-  uint64_t weights = 0;      // f32, of every tensor
+  uint64_t weights = 0;      // f32, of every tensor; and the copy of matrices in 16 bits
   uint64_t gradients = 0;    // of those that learn, and their sums
   uint64_t moments = 0;      // the optimizer's running means
   uint64_t activations = 0;  // the most that a step holds: what the tape keeps, and what is at work

@@ -166,6 +166,8 @@ std::string to_json_line(const RunReport& report) {
       {"step", report.step.step},       {"loss", report.step.loss},
       {"lr", report.step.lr},           {"grad_norm", report.step.grad_norm},
       {"tokens", report.step.n_tokens}, {"tokens_per_second", report.tokens_per_second}};
+  if (report.step.loss_scale != 1) json["loss_scale"] = report.step.loss_scale;
+  if (report.step.skipped) json["skipped"] = true;
   if (report.val_loss) json["val_loss"] = *report.val_loss;
   return json.dump();
 }

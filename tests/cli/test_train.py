@@ -199,20 +199,21 @@ class Plans(Training):
 
 class Interruptions(Training):
     def test_killed_and_resumed_is_the_same_run(self):
-        options = [
-            "--save-every",
-            "3",
-            "--sample-every",
-            "2",
-            "--sample-tokens",
-            "8",
-            "--eval-every",
-            "4",
-        ]
-        self.fine(*self.command("whole", *options))
-        for kill_at in (4, 9, 20):
+        options = ["--sample-every", "2", "--sample-tokens", "8", "--eval-every", "4"]
+        self.kill_and_resume((4, 9, 20), *options)
+
+    def test_muon_in_f16_resumes_too(self):
+        options = ["--optimizer", "muon", "--dtype", "f16", "--checkpoint-activations", "on"]
+        self.kill_and_resume((9,), *options)
+        log = self.log("whole")
+        self.assertEqual({line["loss_scale"] for line in log}, {65536})
+        self.assertLess(log[-1]["val_loss"], log[0]["val_loss"] - 0.5)
+
+    def kill_and_resume(self, steps: tuple[int, ...], *options: str) -> None:
+        self.fine(*self.command("whole", "--save-every", "3", *options))
+        for kill_at in steps:
             out = f"killed-{kill_at}"
-            process = self.start(*self.command(out, *options))
+            process = self.start(*self.command(out, "--save-every", "3", *options))
             self.wait_for_step(out, kill_at)
             process.kill()
             process.communicate()
@@ -350,6 +351,13 @@ class Mistakes(Training):
         self.assertIn("positions", self.mistake(*self.command("a", "--seq-len", "65")))
         self.assertIn(
             "unknown schedule 'sine'", self.mistake(*self.command("b", "--schedule", "sine"))
+        )
+        self.assertIn("unknown dtype 'f8'", self.mistake(*self.command("c", "--dtype", "f8")))
+        self.assertIn("dropout is 1", self.mistake(*self.command("d", "--dropout", "1")))
+        self.assertIn("GPT-2", self.mistake(*self.command("e", "--dropout", "0.1")))
+        self.assertIn(
+            "checkpoint-activations",
+            self.mistake(*self.command("f", "--checkpoint-activations", "yes")),
         )
         self.assertIn("unknown preset", self.mistake("train", "--preset", "none"))
         self.assertIn(

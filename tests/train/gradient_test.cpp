@@ -202,7 +202,7 @@ TEST(NewAdapter, OfInterleavedRowsNeedsWholeHeadsThatRotate) {
     const auto checkpoint = testing::tiny_checkpoint(shape);
     add_new_adapter(*checkpoint, 2, 4, "q_proj", 1);
     const auto learns = [](std::string_view name) { return is_lora_tensor(name); };
-    TrainingModel model(*checkpoint, make_reference_executor({.n_threads = 1}), learns);
+    TrainingModel model(*checkpoint, make_reference_executor({.n_threads = 1}), {.learns = learns});
     return total(model.losses_and_gradients(ragged_batch(shape.vocab_size), 1));
   };
   EXPECT_GT(train("llama", 16), 0);

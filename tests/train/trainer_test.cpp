@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "executor/executors.h"
@@ -93,12 +94,64 @@ TEST_P(Training, GivesTheSameBitsForAnyThreads) {
   EXPECT_LT(expected.losses.back(), expected.losses.front());
 }
 
+// Gradients beyond f16: nothing changes but the scale, until they fit; AdamW does not count the
+// steps that were skipped.
+TEST(LossScaling, SkipsStepsWhoseGradientsAreBeyondF16) {
+  testing::TinyShape shape = testing::tiny_gpt2_shape();
+  shape.n_ctx = 32;
+  shape.tied = false;
+  const auto checkpoint = testing::tiny_checkpoint(shape);
+  for (const auto& tensor : checkpoint->owned) {
+    if (tensor->data() != checkpoint->tensors.at("output.weight").data) continue;
+    for (float& value : tensor->f32()) value *= 300;
+  }
+  TrainingOptions options = options_of({"f16", [](TrainingOptions&) {}});
+  options.model.tape.dtype = DType::kF16;
+  Trainer trainer(*checkpoint, make_cpu_executor({.n_threads = 1}), options, documents(), {});
+  const auto weights = [&] {
+    Result result;
+    result.add(trainer, 0);
+    return result.weights;
+  };
+  const auto before = weights();
+  StepReport report = trainer.step();
+  EXPECT_EQ(report.loss_scale, 65536);
+  ASSERT_TRUE(report.skipped);
+  EXPECT_TRUE(weights() == before);
+  while (report.skipped && trainer.n_updates() < 6) report = trainer.step();
+  EXPECT_FALSE(report.skipped);
+  EXPECT_EQ(report.loss_scale, std::ldexp(65536, 1 - static_cast<int>(trainer.n_updates())));
+  EXPECT_TRUE(std::isfinite(report.grad_norm));
+  EXPECT_FALSE(weights() == before);
+}
+
+TEST(LossScaling, RisesAfterManyGoodSteps) {
+  LossScale scale(DType::kF16);
+  scale.skipped();
+  for (int i = 0; i < 1999; ++i) scale.updated();
+  EXPECT_EQ(scale.value(), 32768);
+  scale.updated();
+  EXPECT_EQ(scale.value(), 65536);
+  EXPECT_EQ(scale.n_good_steps(), 0);
+  LossScale fixed(DType::kBF16);
+  for (int i = 0; i < 5000; ++i) fixed.updated();
+  EXPECT_EQ(fixed.value(), 1);
+  EXPECT_FALSE(fixed.can_fall());
+}
+
+using Options = TrainingOptions;
 INSTANTIATE_TEST_SUITE_P(
     Cases, Training,
-    ::testing::Values(
-        Case{"adamw", [](TrainingOptions&) {}},
-        Case{"sgd", [](TrainingOptions& o) { o.optimizer.kind = OptimizerKind::kSgd; }},
-        Case{"muon", [](TrainingOptions& o) { o.optimizer.kind = OptimizerKind::kMuon; }}),
+    ::testing::Values(Case{"adamw", [](Options&) {}},
+                      Case{"sgd", [](Options& o) { o.optimizer.kind = OptimizerKind::kSgd; }},
+                      Case{"muon", [](Options& o) { o.optimizer.kind = OptimizerKind::kMuon; }},
+                      Case{"dropout", [](Options& o) { o.model.dropout = 0.1; }},
+                      Case{"bf16", [](Options& o) { o.model.tape.dtype = DType::kBF16; }},
+                      Case{"f16_dropout_recompute",
+                           [](Options& o) {
+                             o.model.tape = {DType::kF16, true};
+                             o.model.dropout = 0.1;
+                           }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -62,13 +62,22 @@ class Plan : public ::testing::TestWithParam<Family> {};
 TEST_P(Plan, ActivationsAreThoseOfAStep) {
   const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
   const auto frozen = [](std::string_view name) { return name.find("ffn") == name.npos; };
-  for (const bool freezes : {false, true}) {
+  struct Kind {
+    TapeOptions tape;
+    bool freezes = false;
+    double dropout = 0;
+  };
+  for (const Kind& kind : {Kind{}, Kind{.freezes = true}, Kind{.tape = {DType::kBF16, false}},
+                           Kind{.tape = {DType::kF32, true}}, Kind{.dropout = 0.1}}) {
+    const bool is_gpt2 = GetParam().shape.architecture == "gpt2";
     TrainingOptions options = options_of(8, 96);
-    if (freezes) options.learns = frozen;
+    if (kind.freezes) options.model.learns = frozen;
+    options.model.tape = kind.tape;
+    options.model.dropout = is_gpt2 ? kind.dropout : 0;
     const TrainingPlan plan = make_training_plan(*checkpoint, options, 1000, 0);
     auto executor = std::make_unique<CpuExecutor>(ExecutorOptions{.n_threads = 2});
     const ActivationArena& arena = executor->arena();
-    TrainingModel model(*checkpoint, std::move(executor), options.learns);
+    TrainingModel model(*checkpoint, std::move(executor), options.model);
     model.losses_and_gradients(full_batch(options, GetParam().shape.vocab_size), 1.0F);
     const KvLayout kv{
         1, model.spec().n_kv_heads, model.spec().head_dim, 8 * 2, DType::kF32, DType::kF32};
@@ -117,6 +126,15 @@ TEST(TrainingPlan, KnowsTheOptimizersMoments) {
     for (const StateTensor& state : optimizer.state()) n_bytes += state.tensor->view().n_bytes();
     EXPECT_EQ(make_training_plan(*checkpoint, options, 1000, 0).moments, n_bytes);
   }
+}
+
+TEST(TrainingPlan, KnowsTheCopyOfMatricesIn16Bits) {
+  TrainingOptions options = options_of(4, 64);
+  const Checkpoint gpt2 = named_configuration("gpt2");
+  const uint64_t f32 = make_training_plan(gpt2, options, 1000, 0).weights;
+  options.model.tape.dtype = DType::kF16;
+  const TrainingPlan plan = make_training_plan(gpt2, options, 1000, 0);
+  EXPECT_EQ(plan.weights - f32, 2U * (124'439'808 - 121'344));  // norms and biases have no copy
 }
 
 TEST(TrainingPlan, NeedsNoWeights) {
