@@ -18,7 +18,7 @@ namespace limpid {
 
 struct TrainingModelOptions {
   std::function<bool(std::string_view name)> learns{};  // which tensors learn; empty: all
-  TapeOptions tape;
+  TapeOptions tape{};
   double dropout = 0;  // probability, in [0, 1); of models with learned positions (GPT-2) only
   uint64_t seed = 0;   // of dropout
 };

@@ -63,7 +63,7 @@ TEST_P(Plan, ActivationsAreThoseOfAStep) {
   const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
   const auto frozen = [](std::string_view name) { return name.find("ffn") == name.npos; };
   struct Kind {
-    TapeOptions tape;
+    TapeOptions tape{};
     bool freezes = false;
     double dropout = 0;
   };

@@ -79,7 +79,7 @@ class TensorEngine final : public Engine {
       : config_(config),
         matrices_(config.shape),
         model_(to_checkpoint(config.shape, weights), make_executor("cpu", {.n_threads = 1}),
-               [](std::string_view name) { return !is_norm(name); }),
+               {.learns = [](std::string_view name) { return !is_norm(name); }}),
         pool_(1),
         optimizer_(adam(config), model_.parameters()) {}
 
