@@ -21,7 +21,9 @@ double round_step(double step) {
 }  // namespace
 
 SvgAxis SvgAxis::linear(double low, double high, int n_ticks, bool rounded) {
-  if (!(high > low)) high = low + (low == 0 ? 1 : std::abs(low) / 10);
+  // Values that are equal, or nearly: multiples of a step far below them would be rounded away.
+  const double least = 1e-6 * std::max(std::abs(low), std::abs(high));
+  if (!(high - low > least)) high = low + (low == 0 ? 1 : std::abs(low) / 10);
   SvgAxis axis;
   const double step = round_step((high - low) / n_ticks);
   axis.low = rounded ? std::floor(low / step) * step : low;

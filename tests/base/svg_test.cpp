@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/svg_plot.h"
 
 namespace limpid {
@@ -50,7 +52,11 @@ TEST(Axis, HasRoundTicks) {
   const SvgAxis powers = SvgAxis::powers_of_ten(0.02, 300);
   EXPECT_EQ(powers.ticks.size(), 6U);
   EXPECT_NEAR(powers.share(1), 0.4, 1e-12);
-  EXPECT_GT(SvgAxis::linear(3, 3, 5).ticks.size(), 1U);  // one value only
+  for (const double high : {3.0, std::nextafter(3.0, 4.0), 3.0 + 1e-9}) {  // one value, nearly
+    const size_t n_ticks = SvgAxis::linear(3, high, 5, true).ticks.size();
+    EXPECT_GT(n_ticks, 1U);
+    EXPECT_LT(n_ticks, 12U);
+  }
 }
 
 TEST(TickText, IsShort) {
