@@ -7,7 +7,7 @@
 namespace limpid {
 namespace {
 
-constexpr double kCharacterWidth = 0.58 * Svg::kFontSize;
+constexpr double kCharacterWidth = 0.55 * Svg::kFontSize;
 
 constexpr const char* anchor_name(SvgAnchor anchor) {
   return anchor == SvgAnchor::kStart ? "start" : anchor == SvgAnchor::kMiddle ? "middle" : "end";
@@ -90,6 +90,13 @@ void Svg::polyline(std::span<const SvgPoint> points, const SvgInk& ink, std::str
 void Svg::circle(SvgPoint center, double radius, const SvgInk& ink) {
   body_ += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='{}' fill='none' {}/>\n", center.x,
                        center.y, radius, stroke(ink));
+}
+
+void Svg::box(SvgPoint center, double width, double height, const SvgInk& border,
+              const char* fill) {
+  body_ += fmt::format(
+      "<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' rx='6' fill='{}' {}/>\n",
+      center.x - width / 2, center.y - height / 2, width, height, fill, stroke(border));
 }
 
 void Svg::cells(std::span<const SvgPoint> corners, double width, double height, const SvgInk& ink,

@@ -46,6 +46,8 @@ class Svg {
   void line(SvgPoint from, SvgPoint to, const SvgInk& ink);
   void polyline(std::span<const SvgPoint> points, const SvgInk& ink, std::string_view id = {});
   void circle(SvgPoint center, double radius, const SvgInk& ink);
+  // A rectangle with round corners around a center.
+  void box(SvgPoint center, double width, double height, const SvgInk& border, const char* fill);
   // Rectangles of one shade, as one element: their upper left corners. `opacity` in [0, 1].
   void cells(std::span<const SvgPoint> corners, double width, double height, const SvgInk& ink,
              double opacity);
@@ -69,7 +71,7 @@ class Svg {
 };
 
 // As much of `text` as is about `most_width` wide in the picture's font, with an ellipsis where it
-// was cut. Widths are estimated: 0.58 of the font size for a character.
+// was cut. Widths are estimated: 0.55 of the font size for a character.
 std::string fit_text(std::string_view text, double most_width);
 
 }  // namespace limpid

@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "base/svg.h"
+
 namespace limpid::microgpt {
 namespace {
 
 constexpr double kHalfWidth = 80;
 constexpr double kHalfHeight = 18;
+constexpr SvgInk kLineInk{"line", "#888888"};
+constexpr SvgInk kSlopeInk{"slope", "#555555"};
+constexpr SvgInk kBorderInk{"border", "#335566"};
+constexpr SvgInk kGradientInk{"gradient", "#aa4400"};
 
 struct Line {
   NodeId from;
@@ -22,46 +28,38 @@ std::vector<Line> lines_into(const Graph& graph, Value value) {
   return {};
 }
 
-std::string draw_line(const NamedValue& from, const NamedValue& to, double slope) {
-  const double begin = from.y + kHalfHeight;
-  const double end = to.y - kHalfHeight;
-  return fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"#888\"/>\n", from.x,
-                     begin, to.x, end) +
-         fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" fill=\"#555\">{:.4g}</text>\n",
-                     (2 * from.x + to.x) / 3 + 6, (2 * begin + end) / 3 + 4, slope);
+// The slope stands a third of the way along the line.
+void draw_line(Svg& svg, const NamedValue& from, const NamedValue& to, double slope) {
+  const SvgPoint begin{from.x, from.y + kHalfHeight};
+  const SvgPoint end{to.x, to.y - kHalfHeight};
+  svg.line(begin, end, kLineInk);
+  svg.text({(2 * begin.x + end.x) / 3 + 6, (2 * begin.y + end.y) / 3 + 4},
+           fmt::format("{:.4g}", slope), SvgAnchor::kStart, 0, kSlopeInk);
 }
 
-std::string draw_box(const NamedValue& of) {
-  return fmt::format(
-             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" "
-             "fill=\"#eef4ff\" stroke=\"#356\"/>\n",
-             of.x - kHalfWidth, of.y - kHalfHeight, 2 * kHalfWidth, 2 * kHalfHeight) +
-         fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{} = {:.4g}</text>\n", of.x,
-                     of.y - 2, of.text, of.value.data()) +
-         fmt::format(
-             "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#a40\">grad "
-             "{:.4g}</text>\n",
-             of.x, of.y + 13, of.value.grad());
+void draw_box(Svg& svg, const NamedValue& of) {
+  constexpr double kMostText = 2 * kHalfWidth;
+  svg.box({of.x, of.y}, 2 * kHalfWidth, 2 * kHalfHeight, kBorderInk, "#eef4ff");
+  svg.text({of.x, of.y - 2}, fmt::format("{} = {:.4g}", of.text, of.value.data()),
+           SvgAnchor::kMiddle, kMostText);
+  svg.text({of.x, of.y + 13}, fmt::format("grad {:.4g}", of.value.grad()), SvgAnchor::kMiddle,
+           kMostText, kGradientInk);
 }
 
 }  // namespace
 
 std::string to_svg(const Graph& graph, const std::vector<NamedValue>& values, double width,
                    double height) {
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<title>A graph of Values, with slopes on the lines and gradients in the "
-      "boxes</title>\n",
-      width, height);
+  Svg svg(width, height, "A graph of Values, with slopes on the lines and gradients in the boxes");
   for (const NamedValue& to : values) {
     for (const Line& line : lines_into(graph, to.value)) {
       for (const NamedValue& from : values) {
-        if (from.value.id() == line.from) svg += draw_line(from, to, line.slope);
+        if (from.value.id() == line.from) draw_line(svg, from, to, line.slope);
       }
     }
   }
-  for (const NamedValue& value : values) svg += draw_box(value);
-  return svg + "</svg>\n";
+  for (const NamedValue& value : values) draw_box(svg, value);
+  return svg.str();
 }
 
 std::string example_graph_svg() {
