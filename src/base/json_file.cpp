@@ -25,12 +25,13 @@ std::string joined(const std::string& place, std::string_view key) {
 // recursion.
 void check_keys(const std::string& path, const std::string& place, simdjson::dom::element element) {
   if (element.is_array()) {
-    for (const simdjson::dom::element item : element.get_array().value_unsafe())
-      check_keys(path, place, item);
+    const simdjson::dom::array items = element.get_array().value_unsafe();
+    for (const simdjson::dom::element item : items) check_keys(path, place, item);
   }
   if (!element.is_object()) return;
+  const simdjson::dom::object members = element.get_object().value_unsafe();
   std::unordered_set<std::string_view> keys;
-  for (const auto& [key, value] : element.get_object().value_unsafe()) {
+  for (const auto& [key, value] : members) {
     const std::string inner = joined(place, key);
     if (!keys.insert(key).second) throw_format_error(path, inner, "occurs twice");
     check_keys(path, inner, value);
