@@ -62,6 +62,13 @@ class Ranks(Training):
         self.assertEqual(code, 0, err)
         self.assert_same_run("two by two", "four")
 
+    def test_muon_in_f16(self):
+        options = ["--optimizer", "muon", "--dtype", "f16", "--checkpoint-activations", "on"]
+        self.fine(*self.command("one", "--grad-accum", "2", *options))
+        code, _, err = outcome(2, *self.command("two", *options))
+        self.assertEqual(code, 0, err)
+        self.assert_same_run("two", "one")
+
     def test_a_run_goes_on_with_another_number_of_ranks(self):
         self.fine(*self.command("one", "--grad-accum", "2"))
         for first, then in ((1, 2), (2, 1)):
