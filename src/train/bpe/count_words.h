@@ -22,7 +22,7 @@ struct TrainingText {
 namespace bpe {
 
 struct CountOptions {
-  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;
+  PreTokenizer pre_tokenizer = PreTokenizer::kGpt2;  // one that has a scanner
   bool each_line = false;       // each line, with its line break, is a text of its own
   int n_threads = 0;            // 0: one per core
   size_t part_bytes = 1 << 20;  // the least size of the parts into which texts are divided
