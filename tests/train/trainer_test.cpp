@@ -1,7 +1,9 @@
 // The loop of training: resumed to the bit, for any number of threads.
 #include "train/trainer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -73,7 +75,8 @@ class Training : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Training, GoesOnToTheBit) {
   const TrainingOptions options = options_of(GetParam());
-  const auto path = std::filesystem::path(::testing::TempDir()) / "trainer_test.safetensors";
+  const auto path = std::filesystem::path(::testing::TempDir()) /
+                    fmt::format("trainer_test.{}.{}.safetensors", GetParam().name, ::getpid());
   Result result;
   Trainer first(*model(), make_cpu_executor({.n_threads = 1}), options, documents(), {});
   result.add(first, 3);
