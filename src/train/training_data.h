@@ -20,7 +20,7 @@ inline constexpr std::string_view kBuiltInText = "tinyshakespeare";
 std::string read_texts(std::span<const std::string> paths);
 
 struct DataOptions {
-  int n_threads = 0;         // 0: as many as cores
+  int n_threads = 0;           // 0: as many as cores
   std::string cache_folder{};  // where tokens are kept for the next time; "": nowhere
   // Called while data is tokenized, by one thread at a time, with the bytes so far and in all.
   // False cancels.
