@@ -49,8 +49,7 @@ Build look_at_build() {
   return build;
 }
 
-// The files of sysfs hold one word, "performance\n" for instance. Returns "" if there is no such
-// file.
+// A file of sysfs holds one word, for instance "performance\n". Returns "" if the file is missing.
 std::string first_word(const char* path) {
   std::ifstream file(path);
   std::string word;

@@ -69,7 +69,7 @@ using ShortenPrompt = std::function<std::optional<Prompt>(int64_t n_sampled)>;
 // evaluates the prompt, and each call evaluates tokens until some text is ready.
 class SessionStream {
  public:
-  // Called once, when the stream has ended: there is no more text, it threw, or it is destroyed.
+  // Called once, when the stream ends: its text is complete, it threw, or it is destroyed.
   using OnEnd = std::function<void(const GenerationResult& result)>;
 
   // Replaces the session's tokens by `prompt` at the first next(); with an empty prompt, continues

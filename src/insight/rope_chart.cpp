@@ -57,7 +57,7 @@ std::string rope_chart(const DecoderSpec& spec) {
                SvgAxis::powers_of_ten(shortest, longest));
   plot.legend(0, fmt::format("before scaling, base {:g}", rope.base), kBefore);
   plot.legend(1,
-              rope.scaling == "none" ? "as used: the same, there is no scaling"
+              rope.scaling == "none" ? "as used: the same, without scaling"
                                      : fmt::format("as used, scaling {}", rope.scaling),
               kAfter);
   plot.axes("pair of elements of a head", "tokens in one turn");

@@ -211,11 +211,11 @@ std::optional<Value> Interpreter::loop_attribute(LoopObject& loop, std::string_v
   if (name == "depth") return Value(int64_t{1});  // no loop is recursive
   if (name == "depth0") return Value(int64_t{0});
   if (name == "previtem") {
-    return loop.index0 == 0 ? undefined("there is no previous item") : loop.previous;
+    return loop.index0 == 0 ? undefined("the first item has no previous item") : loop.previous;
   }
   if (name == "nextitem") {
     const Value* next = loop.peek();
-    return next == nullptr ? undefined("there is no next item") : *next;
+    return next == nullptr ? undefined("the last item has no next item") : *next;
   }
   return std::nullopt;
 }

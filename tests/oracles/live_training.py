@@ -10,20 +10,9 @@ import numpy
 import peft
 import torch
 import transformers
+from training_runs import CONFIG, TEXT
 
-LLAMA = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-    "rms_norm_eps": 1e-5,
-    "tie_word_embeddings": False,
-}
+LLAMA = CONFIG | {"tie_word_embeddings": False}
 GPT2 = {
     "architectures": ["GPT2LMHeadModel"],
     "model_type": "gpt2",
@@ -33,7 +22,6 @@ GPT2 = {
     "n_head": 4,
     "n_positions": 64,
 }
-TEXT = "The cat sat on the mat. The dog sat on the log. " * 40
 DIALOGUE = "A: where is the dog? B: the dog is on the log. " * 40
 IDS = [1, 5, 3, 8, 2, 9, 4, 7, 6, 0, 11, 10]
 

@@ -12,26 +12,6 @@ namespace {
 
 static_assert(kLeftRowGrain % kTileRows == 0 && kRightColGrain % kTileCols == 0);
 
-struct Floats {
-  using Element = float;
-  static LIMPID_INLINE F32x16 whole(const float* p) { return load(p); }
-  static LIMPID_INLINE F32x16 partial(const float* p, int64_t n) { return load_partial(p, n); }
-};
-struct Halves {
-  using Element = uint16_t;
-  static LIMPID_INLINE F32x16 whole(const uint16_t* p) { return load_f16(p); }
-  static LIMPID_INLINE F32x16 partial(const uint16_t* p, int64_t n) {
-    return load_f16_partial(p, n);
-  }
-};
-struct BrainHalves {
-  using Element = uint16_t;
-  static LIMPID_INLINE F32x16 whole(const uint16_t* p) { return load_bf16(p); }
-  static LIMPID_INLINE F32x16 partial(const uint16_t* p, int64_t n) {
-    return load_bf16_partial(p, n);
-  }
-};
-
 // Rows [k, k + depth) of the columns from `col`, [depth][kTileCols], 0 beyond the last column.
 template <class Type>
 void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
@@ -43,9 +23,9 @@ void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col)
 #pragma GCC unroll 2
     for (int v = 0; v < kTileVectors; ++v) {
       const int64_t left = n - v * kLanes;
-      store(
-          left >= kLanes ? Type::whole(from + v * kLanes) : Type::partial(from + v * kLanes, left),
-          to + v * kLanes);
+      store(left >= kLanes ? Type::load(from + v * kLanes)
+                           : Type::load_partial(from + v * kLanes, left),
+            to + v * kLanes);
     }
   }
 }
@@ -97,9 +77,9 @@ void pack_left(const PackTask& task) {
 }
 
 void multiply_packed(const MultiplyTask& task) {
-  const auto copy = task.right_type == FloatType::kF16    ? copy_panel<Halves>
-                    : task.right_type == FloatType::kBF16 ? copy_panel<BrainHalves>
-                                                          : copy_panel<Floats>;
+  const auto copy = task.right_type == FloatType::kF16    ? copy_panel<StoredF16>
+                    : task.right_type == FloatType::kBF16 ? copy_panel<StoredBf16>
+                                                          : copy_panel<StoredF32>;
   for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
     const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
     for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
