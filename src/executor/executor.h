@@ -157,12 +157,20 @@ struct KvLayout {
 };
 
 // The executor's memory of keys and values; the model keeps only the bookkeeping
-// (model/kv_cache.h).
+// (model/kv_cache.h). This base class holds nothing: it is enough for executors that only count.
 class KvStorage {
  public:
   explicit KvStorage(KvLayout layout) : layout_(layout) {}
   virtual ~KvStorage() = default;
   const KvLayout& layout() const { return layout_; }
+
+  // Adds blocks, up to `n_blocks` in all. The content of the blocks that are there stays. Throws
+  // ResourceError and then changes nothing.
+  virtual void grow(int64_t n_blocks) { layout_.n_blocks = n_blocks; }
+  // The content of one block, in the executor's own format: to copy it, or to keep it in a file.
+  virtual uint64_t block_bytes() const { return 0; }
+  virtual void read_block(int64_t /*block*/, std::span<std::byte> /*out*/) const {}
+  virtual void write_block(int64_t /*block*/, std::span<const std::byte> /*content*/) {}
 
  private:
   KvLayout layout_;

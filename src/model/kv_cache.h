@@ -1,18 +1,28 @@
-// Maps the positions of sequences to blocks of the executor's KV storage.
+// Maps the positions of sequences to blocks of the executor's KV storage, and finds what is already
+// there.
 //
 // Every token of a sequence leaves one key and one value per layer and KV head, which all later
 // tokens of that sequence read. How long a sequence will become is unknown, so one contiguous array
 // per sequence would waste memory or force copies. As in an operating system's page table, the
 // storage is divided into blocks of kKvBlock = 64 positions, and each sequence has a list of the
-// blocks that it owns (PagedAttention, Kwon et al. 2023, arXiv:2309.06180).
+// blocks that it uses (PagedAttention, Kwon et al. 2023, arXiv:2309.06180).
 //
 // Example with 5 blocks: sequence A holds 70 positions, B holds 10.
 //   blocks(A) = {0, 1}     position 66 of A is at block 1, offset 66 % 64 = 2
 //   blocks(B) = {2}        free: 4, 3 (a stack; block 3 is used next)
-// Removing A returns blocks 1 and 0 to the stack, where any sequence can take them. A block holds
-// its 64 positions for all layers. Only the last block of a sequence is partly empty.
+//
+// Sequences share blocks. A key depends on the tokens up to its position and on nothing else, to
+// the bit, so two sequences that begin with the same 64 tokens have the same first block. Each full
+// block is entered in a table under (the block before it, its 64 tokens), and so becomes a node of
+// a tree whose paths are prefixes (compare RadixAttention, Zheng et al. 2023, arXiv:2312.07104):
+//   root --"You are a helpful …"--> block 0 --"… What is 2 + 2?"--> block 1
+//                                           \--"… Tell me a joke."--> block 4
+// The table compares tokens, not hashes of them: two prompts whose hashes collide stay apart. A
+// block that no sequence uses any more stays in the table until its memory is needed for another;
+// the block that was used least recently goes first.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -33,36 +43,90 @@ class KvCache {
   // ArgumentError, ResourceError.
   KvCache(Executor& executor, KvLayout layout, int64_t n_positions);
 
-  SequenceId add_sequence();            // starts an empty sequence; ids are never reused
-  void remove_sequence(SequenceId id);  // frees its blocks
-  // Forgets positions >= n. Frees every block that then holds no position, including blocks that
-  // were reserved and never used.
-  void truncate(SequenceId id, int64_t n);
-  int64_t length(SequenceId id) const { return at(id).length; }  // positions stored
-  int64_t n_free_blocks() const { return static_cast<int64_t>(free_blocks_.size()); }
+  // Adds memory until there is room for `n_positions` in all. Throws ResourceError.
+  void grow(int64_t n_positions);
 
-  // Takes blocks so that the sequence can hold `n_new` more positions. Throws ContextOverflowError
-  // and then changes nothing. truncate(id, length(id)) gives back what was reserved and not used.
+  // Starts an empty sequence; ids are never reused. Sequences of different variants (weights with
+  // another adapter, for instance) share nothing.
+  SequenceId add_sequence(uint32_t variant = 0);
+  void remove_sequence(SequenceId id);  // gives its blocks back
+  // Forgets positions >= n. Gives back every block that then holds no position, including blocks
+  // that were reserved and never used.
+  void truncate(SequenceId id, int64_t n);
+  int64_t length(SequenceId id) const { return std::ssize(at(id).tokens); }  // positions stored
+  // Extends the sequence, which is a prefix of `tokens`, by the blocks of the table that go on with
+  // these tokens. Never takes the last token, because somebody wants its logits. Returns the new
+  // length.
+  int64_t adopt(SequenceId id, std::span<const int32_t> tokens);
+
+  int64_t n_blocks() const { return std::ssize(blocks_); }
+  // Blocks that no sequence uses, those of the table included.
+  int64_t n_free_blocks() const { return std::ssize(free_blocks_) + n_idle_; }
+  int64_t n_idle_blocks() const { return n_idle_; }  // in the table, and used by no sequence
+  // Blocks that reserve(id, n_new) would take.
+  int64_t n_blocks_needed(SequenceId id, int64_t n_new) const;
+
+  // Takes blocks so that the sequence can hold `n_new` more positions. A partly filled last block
+  // that others use too is copied first. Throws ContextOverflowError and then changes nothing.
+  // truncate(id, length(id)) gives back what was reserved and not used.
   void reserve(SequenceId id, int64_t n_new);
-  // Counts `n_new` more positions as stored. Call it after `reserve` and after the step.
-  void advance(SequenceId id, int64_t n_new);
+  // Counts the positions of `tokens` as stored. Call it after `reserve` and after the step. Blocks
+  // that are now full enter the table.
+  void advance(SequenceId id, std::span<const int32_t> tokens);
   // The sequence's physical blocks, ordered by position.
   std::span<const int32_t> blocks(SequenceId id) const { return at(id).blocks; }
   KvStorage& storage() { return *storage_; }
   const KvLayout& layout() const { return storage_->layout(); }
 
  private:
-  struct Sequence {
-    std::vector<int32_t> blocks;
-    int64_t length = 0;
+  // What a full block holds: these tokens, after those of the node `parent`.
+  struct Content {
+    uint64_t parent;
+    std::array<int32_t, kKvBlock> tokens;
+    bool operator==(const Content&) const = default;
   };
+  struct Hash {
+    uint64_t seed;  // random: nobody can choose prompts that collide
+    size_t operator()(const Content& content) const;
+  };
+  struct Block {
+    int32_t n_users = 0;
+    uint64_t node = 0;                 // never used twice; 0: not in the table
+    const Content* content = nullptr;  // its key in the table
+    uint64_t last_use = 0;
+  };
+  struct Sequence {
+    uint64_t root;
+    std::vector<int32_t> blocks;
+    std::vector<int32_t> tokens;  // of the positions stored
+  };
+
   const Sequence& at(SequenceId id) const;
   Sequence& at(SequenceId id);
+  Block& block(int32_t index) { return blocks_[static_cast<size_t>(index)]; }
+  const Block& block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
+  // Whether the last block is partly filled and must not be written to by this sequence as it is.
+  bool last_is_shared(const Sequence& sequence) const;
+  // The content of a sequence's block `index` if it holds `tokens`.
+  Content content_of(const Sequence& sequence, int64_t index,
+                     std::span<const int32_t> tokens) const;
+
+  int32_t take_block();
+  void use(int32_t index);
+  void release(int32_t index) noexcept;
+  void leave_table(int32_t index);
+  void make_last_private(Sequence& sequence);
+  void enter_table(Sequence& sequence, int64_t index);
 
   std::unique_ptr<KvStorage> storage_;
-  std::vector<int32_t> free_blocks_;
+  std::vector<Block> blocks_;
+  std::vector<int32_t> free_blocks_;  // a stack of blocks that are not in the table
+  int64_t n_idle_ = 0;
+  std::unordered_map<Content, int32_t, Hash> table_;
   std::unordered_map<SequenceId, Sequence> sequences_;
   SequenceId next_id_ = 0;
+  uint64_t next_node_ = uint64_t{1} << 32U;  // smaller numbers are the roots of variants
+  uint64_t clock_ = 0;
 };
 
 }  // namespace limpid

@@ -119,7 +119,7 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   const Activation logits = run_forward(cache);
   executor_->read(logits, logits_);
   for (const StepItem& item : items)
-    cache.advance(item.sequence, static_cast<int64_t>(item.tokens.size()));
+    cache.advance(item.sequence, item.tokens);
   return logits_;
 }
 

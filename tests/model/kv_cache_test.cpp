@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "executor/executors.h"
 #include "limpid/error.hpp"
 
 namespace limpid {
 namespace {
+
+std::vector<int32_t> tokens(int64_t n) { return std::vector<int32_t>(static_cast<size_t>(n), 7); }
 
 KvLayout small_layout() { return {1, 1, 4, 0, DType::kF32, DType::kF32}; }
 
@@ -16,9 +20,9 @@ TEST(KvCache, GivesBlocksInOrderOfPositionAndTakesThemBack) {
   const SequenceId a = cache.add_sequence();
   const SequenceId b = cache.add_sequence();
   cache.reserve(a, kKvBlock + 1);
-  cache.advance(a, kKvBlock + 1);
+  cache.advance(a, tokens(kKvBlock + 1));
   cache.reserve(b, 1);
-  cache.advance(b, 1);
+  cache.advance(b, tokens(1));
   EXPECT_EQ(cache.blocks(a).size(), 2u);
   EXPECT_EQ(cache.n_free_blocks(), 0);
   EXPECT_NE(cache.blocks(a)[1], cache.blocks(b)[0]);
@@ -35,7 +39,7 @@ TEST(KvCache, SaysHowManyTokensDoNotFitAndChangesNothing) {
   KvCache cache(*executor, small_layout(), 2 * kKvBlock);
   const SequenceId a = cache.add_sequence();
   cache.reserve(a, 10);
-  cache.advance(a, 10);
+  cache.advance(a, tokens(10));
   try {
     cache.reserve(a, 2 * kKvBlock);
     FAIL() << "no exception";
@@ -53,7 +57,7 @@ TEST(KvCache, TakesBackWhatWasReservedAndNotUsed) {
   const SequenceId a = cache.add_sequence();
   const SequenceId b = cache.add_sequence();
   cache.reserve(a, 5);
-  cache.advance(a, 5);
+  cache.advance(a, tokens(5));
   cache.reserve(a, 2 * kKvBlock);
   EXPECT_EQ(cache.n_free_blocks(), 0);
   cache.reserve(a, 1);  // fits into what was reserved
@@ -64,6 +68,133 @@ TEST(KvCache, TakesBackWhatWasReservedAndNotUsed) {
   cache.reserve(b, 2 * kKvBlock);
   cache.remove_sequence(b);
   EXPECT_EQ(cache.n_free_blocks(), 2);
+}
+
+// A sequence of the cache with these tokens, as after a step.
+SequenceId store(KvCache& cache, std::span<const int32_t> tokens, uint32_t variant = 0) {
+  const SequenceId id = cache.add_sequence(variant);
+  cache.reserve(id, std::ssize(tokens));
+  cache.advance(id, tokens);
+  return id;
+}
+
+// `n` tokens that no other seed has.
+std::vector<int32_t> tokens_of(int32_t seed, int64_t n) {
+  std::vector<int32_t> result(static_cast<size_t>(n));
+  for (int32_t i = 0; int32_t & token : result) token = 1000 * seed + i++;
+  return result;
+}
+
+TEST(KvCache, FindsTheLongestPrefixInWholeBlocksAndLeavesTheLastToken) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 8 * kKvBlock);
+  const auto prompt = tokens_of(1, 3 * kKvBlock);
+  const SequenceId a = store(cache, prompt);
+  const std::vector<int32_t> blocks(cache.blocks(a).begin(), cache.blocks(a).end());
+  cache.remove_sequence(a);
+  EXPECT_EQ(cache.n_free_blocks(), 8);
+  EXPECT_EQ(cache.n_idle_blocks(), 3);
+
+  const SequenceId b = cache.add_sequence();
+  EXPECT_EQ(cache.adopt(b, prompt), 2 * kKvBlock);  // the third block has the last token
+  EXPECT_EQ(cache.blocks(b)[0], blocks[0]);
+  EXPECT_EQ(cache.blocks(b)[1], blocks[1]);
+  auto other = prompt;
+  other[70] = -1;
+  const SequenceId c = cache.add_sequence();
+  EXPECT_EQ(cache.adopt(c, other), kKvBlock);
+  EXPECT_EQ(cache.blocks(c)[0], blocks[0]);
+  const SequenceId of_another_variant = cache.add_sequence(1);
+  EXPECT_EQ(cache.adopt(of_another_variant, prompt), 0);
+}
+
+// The second block of `a` and of `b` has the same tokens, after different first blocks.
+TEST(KvCache, ABlockIsKnownByAllThatPrecedesIt) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 8 * kKvBlock);
+  auto a = tokens_of(1, 2 * kKvBlock);
+  auto b = a;
+  b[0] = -1;
+  store(cache, a);
+  const SequenceId of_b = cache.add_sequence();
+  b.push_back(0);
+  EXPECT_EQ(cache.adopt(of_b, b), 0);
+  cache.reserve(of_b, kKvBlock);
+  cache.advance(of_b, std::span(b).first(kKvBlock));
+  EXPECT_EQ(cache.adopt(of_b, b), kKvBlock);
+}
+
+TEST(KvCache, EqualSequencesEndUpWithTheSameBlocks) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 4 * kKvBlock);
+  const auto tokens = tokens_of(1, kKvBlock + 3);
+  const SequenceId a = store(cache, tokens);
+  const SequenceId b = store(cache, tokens);
+  EXPECT_EQ(cache.blocks(a)[0], cache.blocks(b)[0]);
+  EXPECT_NE(cache.blocks(a)[1], cache.blocks(b)[1]);
+  EXPECT_EQ(cache.n_free_blocks(), 1);
+}
+
+TEST(KvCache, CopiesASharedBlockBeforeItIsWrittenTo) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 4 * kKvBlock);
+  const auto tokens = tokens_of(1, kKvBlock);
+  const SequenceId a = store(cache, tokens);
+  const SequenceId b = store(cache, tokens);
+  const int32_t shared = cache.blocks(a)[0];
+  std::vector<std::byte> content(cache.storage().block_bytes());
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i);
+  cache.storage().write_block(shared, content);
+
+  cache.truncate(b, 10);
+  EXPECT_EQ(cache.n_blocks_needed(b, 1), 1);
+  cache.reserve(b, 1);
+  EXPECT_EQ(cache.blocks(a)[0], shared);
+  EXPECT_NE(cache.blocks(b)[0], shared);
+  std::vector<std::byte> copy(content.size());
+  cache.storage().read_block(cache.blocks(b)[0], copy);
+  EXPECT_EQ(copy, content);
+
+  // Nobody else uses the block: it leaves the table, and no copy is made.
+  cache.remove_sequence(b);
+  cache.truncate(a, 10);
+  EXPECT_EQ(cache.n_blocks_needed(a, 1), 0);
+  cache.reserve(a, 1);
+  EXPECT_EQ(cache.blocks(a)[0], shared);
+  auto longer = tokens;
+  longer.push_back(0);
+  EXPECT_EQ(cache.adopt(cache.add_sequence(), longer), 0);
+}
+
+TEST(KvCache, TheLeastRecentlyUsedBlockGoesFirst) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 4 * kKvBlock);
+  const auto old = tokens_of(1, 2 * kKvBlock + 1);
+  const auto recent = tokens_of(2, kKvBlock + 1);
+  cache.remove_sequence(store(cache, old));
+  cache.remove_sequence(store(cache, recent));
+  EXPECT_EQ(cache.n_idle_blocks(), 3);
+  store(cache, tokens_of(3, 2 * kKvBlock));  // takes the free block and the end of `old`
+  EXPECT_EQ(cache.n_idle_blocks(), 2);
+  EXPECT_EQ(cache.adopt(cache.add_sequence(), old), kKvBlock);
+  EXPECT_EQ(cache.adopt(cache.add_sequence(), recent), kKvBlock);
+}
+
+TEST(KvCache, GrowsAndKeepsWhatItHolds) {
+  for (const auto* name : {"reference", "cpu"}) {
+    const auto executor = make_executor(name, {.n_threads = 1});
+    KvCache cache(*executor, small_layout(), kKvBlock);
+    const SequenceId a = store(cache, tokens_of(1, 5));
+    std::vector<std::byte> content(cache.storage().block_bytes(), std::byte{7});
+    cache.storage().write_block(cache.blocks(a)[0], content);
+    EXPECT_THROW(cache.reserve(a, kKvBlock), ContextOverflowError);
+    cache.grow(3 * kKvBlock);
+    cache.reserve(a, 2 * kKvBlock);
+    EXPECT_EQ(cache.blocks(a).size(), 3U);
+    std::vector<std::byte> kept(content.size());
+    cache.storage().read_block(cache.blocks(a)[0], kept);
+    EXPECT_EQ(kept, content);
+  }
 }
 
 }  // namespace

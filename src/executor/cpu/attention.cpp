@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <limits>
 
 #include "base/check.h"
@@ -50,27 +51,47 @@ void clear_state(const AttentionState& state, int64_t n_queries, int64_t head_di
   std::fill_n(state.accumulator, n_queries * padded_head_dim(head_dim), 0.0F);
 }
 
-uint64_t block_bytes(DType dtype, int64_t head_dim) {
+uint64_t head_block_bytes(DType dtype, int64_t head_dim) {
   LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,
                "a KV cache holds f32 or f16, not {}", dtype_info(dtype).name);
   return tensor_bytes(dtype, Shape{kKvBlock, head_dim});
 }
 
-uint64_t storage_bytes(const KvLayout& layout, uint64_t bytes_of_block) {
-  const Shape blocks{layout.n_blocks, layout.n_layers, layout.n_kv_heads};
-  const auto n_bytes = checked_mul(static_cast<uint64_t>(blocks.n_elements()), bytes_of_block);
-  LIMPID_CHECK(ShapeError, n_bytes.has_value(), "[kv] {} blocks of {} bytes are too large",
-               blocks.to_string(), bytes_of_block);
-  return *n_bytes;
+uint64_t times(uint64_t n, uint64_t n_bytes) {
+  const auto total = checked_mul(n, n_bytes);
+  LIMPID_CHECK(ShapeError, total.has_value(), "[kv] {} times {} bytes are too large", n, n_bytes);
+  return *total;
 }
 
 }  // namespace
 
 CpuKvStorage::CpuKvStorage(const KvLayout& layout)
     : KvStorage(layout),
-      k_bytes_(block_bytes(layout.k_dtype, layout.head_dim)),
-      v_bytes_(block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim))),
-      memory_(storage_bytes(layout, k_bytes_ + v_bytes_)) {}
+      k_bytes_(head_block_bytes(layout.k_dtype, layout.head_dim)),
+      v_bytes_(head_block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim))),
+      block_bytes_(
+          times(static_cast<uint64_t>(Shape{layout.n_layers, layout.n_kv_heads}.n_elements()),
+                k_bytes_ + v_bytes_)) {
+  grow(layout.n_blocks);
+}
+
+void CpuKvStorage::grow(int64_t n_blocks) {
+  const auto n_new = static_cast<uint64_t>(n_blocks) - blocks_.size();
+  AlignedBuffer added(times(n_new, block_bytes_));
+  memory_.reserve(memory_.size() + 1);
+  blocks_.reserve(static_cast<size_t>(n_blocks));
+  for (uint64_t i = 0; i < n_new; ++i) blocks_.push_back(added.data() + i * block_bytes_);
+  memory_.push_back(std::move(added));
+  KvStorage::grow(n_blocks);
+}
+
+void CpuKvStorage::read_block(int64_t block, std::span<std::byte> out) const {
+  std::memcpy(out.data(), blocks_[static_cast<size_t>(block)], block_bytes_);
+}
+
+void CpuKvStorage::write_block(int64_t block, std::span<const std::byte> content) {
+  std::memcpy(blocks_[static_cast<size_t>(block)], content.data(), block_bytes_);
+}
 
 std::unique_ptr<KvStorage> CpuExecutor::allocate_kv(const KvLayout& layout) {
   auto storage = std::make_unique<CpuKvStorage>(layout);

@@ -12,6 +12,8 @@
 // for SmolLM2's 30 layers of 3 KV heads at a context of 8,192.
 #pragma once
 
+#include <vector>
+
 #include "base/aligned_buffer.h"
 #include "executor/cpu/kernels.h"
 #include "executor/executor.h"
@@ -28,8 +30,8 @@ class CpuKvStorage final : public KvStorage {
 
   // Where one head's 64 positions lie: K [head_dim, 64], V [64, head_dim rounded up to 16].
   std::byte* k_block(int64_t layer, int64_t block, int64_t kv_head) {
-    const int64_t at = (block * layout().n_layers + layer) * layout().n_kv_heads + kv_head;
-    return memory_.data() + static_cast<uint64_t>(at) * (k_bytes_ + v_bytes_);
+    const int64_t at = layer * layout().n_kv_heads + kv_head;
+    return blocks_[static_cast<size_t>(block)] + static_cast<uint64_t>(at) * (k_bytes_ + v_bytes_);
   }
   std::byte* v_block(int64_t layer, int64_t block, int64_t kv_head) {
     return k_block(layer, block, kv_head) + k_bytes_;
@@ -37,10 +39,17 @@ class CpuKvStorage final : public KvStorage {
   bool k_is_f16() const { return layout().k_dtype == DType::kF16; }
   bool v_is_f16() const { return layout().v_dtype == DType::kF16; }
 
+  void grow(int64_t n_blocks) override;
+  uint64_t block_bytes() const override { return block_bytes_; }
+  void read_block(int64_t block, std::span<std::byte> out) const override;
+  void write_block(int64_t block, std::span<const std::byte> content) override;
+
  private:
   uint64_t k_bytes_;  // of one head's block
   uint64_t v_bytes_;
-  AlignedBuffer memory_;
+  uint64_t block_bytes_;               // of all layers and heads
+  std::vector<AlignedBuffer> memory_;  // a buffer for each time that the storage grew
+  std::vector<std::byte*> blocks_;     // [n_blocks]
 };
 
 }  // namespace limpid

@@ -1,6 +1,7 @@
 // Causal attention over the paged KV cache, one query head at a time.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base/check.h"
@@ -10,13 +11,34 @@
 namespace limpid {
 namespace {
 
-// [n_layers, n_blocks, n_kv_heads, kKvBlock, head_dim], each element rounded to the cache's dtype.
+// [n_blocks, n_layers, n_kv_heads, kKvBlock, head_dim], each element rounded to the cache's dtype.
 class ReferenceKvStorage final : public KvStorage {
  public:
   ReferenceKvStorage(const KvLayout& layout, std::pmr::memory_resource* memory)
       : KvStorage(layout),
         keys_(n_elements(layout), 0.0F, memory),
         values_(n_elements(layout), 0.0F, memory) {}
+
+  void grow(int64_t n_blocks) override {
+    KvLayout larger = layout();
+    larger.n_blocks = n_blocks;
+    keys_.resize(n_elements(larger));
+    values_.resize(n_elements(larger));
+    KvStorage::grow(n_blocks);
+  }
+  uint64_t block_bytes() const override { return 2 * floats_of_block() * sizeof(float); }
+  void read_block(int64_t block, std::span<std::byte> out) const override {
+    const size_t n = floats_of_block();
+    const size_t half = n * sizeof(float);
+    std::memcpy(out.data(), keys_.data() + static_cast<size_t>(block) * n, half);
+    std::memcpy(out.data() + half, values_.data() + static_cast<size_t>(block) * n, half);
+  }
+  void write_block(int64_t block, std::span<const std::byte> content) override {
+    const size_t n = floats_of_block();
+    const size_t half = n * sizeof(float);
+    std::memcpy(keys_.data() + static_cast<size_t>(block) * n, content.data(), half);
+    std::memcpy(values_.data() + static_cast<size_t>(block) * n, content.data() + half, half);
+  }
 
   std::span<const float> key(int64_t layer, int64_t block, int64_t head, int64_t slot) const {
     return {keys_.data() + offset(layer, block, head, slot),
@@ -38,11 +60,16 @@ class ReferenceKvStorage final : public KvStorage {
  private:
   static size_t n_elements(const KvLayout& l) {
     return static_cast<size_t>(
-        Shape{l.n_layers, l.n_blocks, l.n_kv_heads, kKvBlock, l.head_dim}.n_elements());
+        Shape{l.n_blocks, l.n_layers, l.n_kv_heads, kKvBlock, l.head_dim}.n_elements());
+  }
+  size_t floats_of_block() const {
+    KvLayout one = layout();
+    one.n_blocks = 1;
+    return n_elements(one);
   }
   int64_t offset(int64_t layer, int64_t block, int64_t head, int64_t slot) const {
     const KvLayout& l = layout();
-    return (((layer * l.n_blocks + block) * l.n_kv_heads + head) * kKvBlock + slot) * l.head_dim;
+    return (((block * l.n_layers + layer) * l.n_kv_heads + head) * kKvBlock + slot) * l.head_dim;
   }
   static float round_to(DType dtype, float x) {
     return dtype == DType::kF16 ? f16_to_f32(f32_to_f16(x)) : x;
