@@ -20,8 +20,7 @@ namespace limpid {
 // Continues each prompt (encoded as plain text, with BOS where the model wants it). Each result is
 // bit for bit the one that its prompt gives alone. Calls `on_text(i, piece)` with whole UTF-8 as
 // text of prompt i arrives. The KV cache holds n_ctx_each positions for each prompt (0: the model's
-// n_ctx). The prompts share the custom samplers of `options`, so these must not keep the state of
-// one sequence. Throws what Session::generate throws.
+// n_ctx). A custom sampler with a state needs Sampler::clone. Throws what Session::generate throws.
 std::vector<GenerationResult> generate_batch(
     const LanguageModel& model, std::span<const std::string> prompts,
     const GenerationOptions& options = {},

@@ -100,6 +100,12 @@ struct SamplerContext {
 class Sampler {
  public:
   virtual ~Sampler() = default;
+  // For a sampler with a state: a new object in the state of the beginning. Each sequence then gets
+  // one of its own. Null, as here: the object has no state, and all sequences share it.
+  virtual std::shared_ptr<Sampler> clone() const { return nullptr; }
+  // The sequence now goes on with `token`, which the whole chain chose. Called once for each token
+  // of the answer, a stopping one included; not for those of the prompt.
+  virtual void accept(TokenId /*token*/) {}
   // The name in SamplerOptions::order.
   virtual std::string_view name() const = 0;
   // Removes candidates or changes their logits. At least one candidate must remain.

@@ -71,7 +71,7 @@ class Session {
   // ContextOverflowError when they do not fit.
   TextStream generate(std::string_view prompt, const GenerationOptions& options = {});
 
-  struct State;  // internal
+  class State;  // internal
 
  private:
   friend const std::shared_ptr<State>& state_of(const Session& session);  // internal

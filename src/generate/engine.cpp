@@ -1,9 +1,6 @@
 #include "generate/engine.h"
 
-#include <algorithm>
-
 #include "base/check.h"
-#include "base/system_memory.h"
 #include "executor/executors.h"
 #include "generate/memory_plan.h"
 #include "layouts/lora_adapter.h"
@@ -45,6 +42,19 @@ std::unique_ptr<Executor> make_executor(const OpenOptions& options) {
   return make_executor(options.executor, {options.n_threads, options.isa});
 }
 
+namespace {
+
+SchedulerOptions scheduler_options(const OpenOptions& options) {
+  SchedulerOptions scheduler;
+  scheduler.n_batch = options.n_batch;
+  scheduler.k_dtype = cache_dtype(options.cache_type_k);
+  scheduler.v_dtype = cache_dtype(options.cache_type_v);
+  scheduler.check_memory = options.check_memory;
+  return scheduler;
+}
+
+}  // namespace
+
 std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {
   auto executor = make_executor(options);  // cheap, so its errors come first
   auto checkpoint = with_adapters(quantized(open_header(path, options), options), options);
@@ -64,7 +74,8 @@ Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> to
     : model_(std::move(model)),
       tokenizer_(std::move(tokenizer)),
       options_(std::move(options)),
-      plan_(plan) {}
+      plan_(plan),
+      scheduler_(*model_, scheduler_options(options_)) {}
 
 const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
@@ -91,33 +102,6 @@ const ChatTemplate& Engine::chat_template() {
     template_.emplace(std::move(source));
   }
   return *template_;
-}
-
-// The memory is checked again, because other programs may have taken some since the model was
-// opened.
-std::unique_ptr<KvCache> Engine::make_cache(int64_t n_positions) {
-  const DecoderSpec& spec = model_->spec();
-  const DType k = cache_dtype(options_.cache_type_k);
-  const DType v = cache_dtype(options_.cache_type_v);
-  if (options_.check_memory) {
-    const int64_t n_blocks = std::max<int64_t>(n_positions, 1) / kKvBlock + 1;
-    const uint64_t wanted =
-        KvLayout{spec.n_layers, spec.n_kv_heads, spec.head_dim, n_blocks, k, v}.n_bytes();
-    const uint64_t available = available_memory();
-    LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
-                 "a KV cache of {} tokens needs {} MiB, but {} MiB are available: use a smaller "
-                 "context (OpenOptions::n_ctx) or "
-                 "fewer sequences",
-                 n_positions, wanted >> 20U, available >> 20U);
-  }
-  const std::lock_guard lock(step_mutex_);
-  return model_->make_cache(n_positions, k, v);
-}
-
-void Engine::step(KvCache& cache, std::span<const StepItem> items, std::vector<float>& logits) {
-  const std::lock_guard lock(step_mutex_);
-  const std::span<const float> given = model_->step(cache, items);
-  logits.assign(given.begin(), given.end());
 }
 
 const std::shared_ptr<Engine>& engine_of(const LanguageModel& model) { return model.engine_; }

@@ -4,11 +4,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "generate/scheduler.h"
 #include "limpid/memory_plan.hpp"
 #include "limpid/model.hpp"
 #include "model/model.h"
@@ -45,12 +45,8 @@ class Engine {
   // be parsed.
   const ChatTemplate& chat_template();
 
-  // A cache for `n_positions` in total, of the dtypes that the options name.
-  std::unique_ptr<KvCache> make_cache(int64_t n_positions);
-
-  // Runs one step of the model and copies its logits into `logits`: the model's own buffer is
-  // overwritten by the next step. When several threads call it, one runs after another.
-  void step(KvCache& cache, std::span<const StepItem> items, std::vector<float>& logits);
+  // Runs the sequences of all who use the engine, in one KV cache.
+  Scheduler& scheduler() { return scheduler_; }
 
  private:
   std::unique_ptr<Model> model_;
@@ -59,7 +55,7 @@ class Engine {
   MemoryPlan plan_;
   std::mutex template_mutex_;
   std::optional<ChatTemplate> template_;
-  std::mutex step_mutex_;
+  Scheduler scheduler_;
 };
 
 // The engine behind a handle.

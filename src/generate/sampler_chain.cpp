@@ -83,14 +83,17 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
   check_bias(vocab_size);
 
   const auto names = split_order(options.order);
-  for (const auto& custom : options.custom) {
-    LIMPID_CHECK(ArgumentError, custom != nullptr, "[sampler] a custom sampler is null");
-    if (std::ranges::find(names, custom->name()) == names.end()) samplers_.push_back(custom);
+  std::vector<std::shared_ptr<Sampler>> custom;
+  for (const auto& given : options.custom) {
+    LIMPID_CHECK(ArgumentError, given != nullptr, "[sampler] a custom sampler is null");
+    auto own = given->clone();
+    custom.push_back(own ? std::move(own) : given);
+    if (std::ranges::find(names, given->name()) == names.end()) samplers_.push_back(custom.back());
   }
   for (const auto name : names) {
-    const auto custom = std::ranges::find(options.custom, name, &Sampler::name);
-    const bool is_custom = custom != options.custom.end();
-    auto sampler = is_custom ? *custom : make_sampler(name, options);
+    const auto found = std::ranges::find(custom, name, &Sampler::name);
+    const bool is_custom = found != custom.end();
+    auto sampler = is_custom ? *found : make_sampler(name, options);
     if (!greedy_ || is_custom || sampler->name() == "penalties")
       samplers_.push_back(std::move(sampler));
   }
@@ -107,9 +110,6 @@ void SamplerChain::check_bias(int64_t vocab_size) const {
   }
 }
 
-// The draw: a number u in [0, 1) walks through the candidates and subtracts their probabilities;
-// the token at which it becomes negative is chosen. With probabilities 0.5, 0.3, 0.2 and u = 0.6,
-// the rest is 0.1 and then -0.2: the second token.
 TokenId SamplerChain::sample(std::span<const float> logits, std::span<const TokenId> history) {
   const SamplerContext context{history, seed_};
   candidates_.assign(logits);
@@ -124,13 +124,21 @@ TokenId SamplerChain::sample(std::span<const float> logits, std::span<const Toke
   if (greedy_) candidates_.keep_best(1);
   candidates_.compute_probabilities();
 
-  double left = context.uniform(kDrawStream);
+  const TokenId token = draw(context.uniform(kDrawStream));
+  for (const auto& sampler : samplers_) sampler->accept(token);
+  return token;
+}
+
+// The draw: a number u in [0, 1) walks through the candidates and subtracts their probabilities;
+// the token at which it becomes negative is chosen. With probabilities 0.5, 0.3, 0.2 and u = 0.6,
+// the rest is 0.1 and then -0.2: the second token.
+TokenId SamplerChain::draw(double u) const {
   TokenId last_possible = -1;
   for (const Candidate& c : candidates_.items()) {
     if (c.probability <= 0) continue;
     last_possible = c.id;
-    left -= c.probability;
-    if (left < 0) break;
+    u -= c.probability;
+    if (u < 0) break;
   }
   return last_possible;  // after rounding a rest may remain; the last candidate gets it
 }

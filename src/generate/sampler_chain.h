@@ -19,8 +19,8 @@ class SamplerChain {
                std::span<const TokenId> stop_ids);
 
   // Chooses a token from logits [vocab_size]. `history` is the whole sequence, prompt included.
-  // Throws ArgumentError for NaN or infinite logits (naming the token) and when a sampler leaves no
-  // token.
+  // Tells the samplers which it was. Throws ArgumentError for NaN or infinite logits (naming the
+  // token) and when a sampler leaves no token.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history);
 
   uint64_t seed() const { return seed_; }
@@ -29,6 +29,7 @@ class SamplerChain {
 
  private:
   void check_bias(int64_t vocab_size) const;
+  TokenId draw(double u) const;
 
   uint64_t seed_ = 0;
   bool greedy_ = false;

@@ -15,8 +15,13 @@ Session::State::State(LanguageModel language_model, const SessionOptions& option
                "[session] n_ctx is {}, must be between 1 and the model's {}, or 0 for that",
                options.n_ctx, model.n_ctx());
   n_ctx = options.n_ctx > 0 ? options.n_ctx : model.n_ctx();
-  cache = engine().make_cache(n_ctx);
-  sequence = cache->add_sequence();
+  keeps_blocks_ = true;
+  engine().scheduler().reserve(n_ctx);
+}
+
+Session::State::~State() {
+  engine().scheduler().remove(*this);
+  engine().scheduler().unreserve(n_ctx);
 }
 
 Session::State& Session::State::idle() {
@@ -37,48 +42,49 @@ void Session::State::check_new(std::span<const TokenId> new_tokens, int64_t n_be
     throw ContextOverflowError(n_after, n_ctx, context_needed(n_after, n_predict));
 }
 
-void Session::State::step(std::span<const TokenId> chunk, StepItem::Outputs outputs,
-                          std::vector<float>& out) {
-  const StepItem item{sequence, chunk, outputs};
-  engine().step(*cache, {&item, 1}, out);
-  tokens.insert(tokens.end(), chunk.begin(), chunk.end());
+std::optional<TokenId> Session::State::pending() const {
+  if (std::ssize(tokens_) == n_stored_) return std::nullopt;
+  return tokens_.back();
 }
 
-// Evaluates the last token of an answer, now that another token follows it.
+void Session::State::set_pending(std::optional<TokenId> token) {
+  tokens_.resize(static_cast<size_t>(n_stored_));
+  if (token) tokens_.push_back(*token);
+}
+
 void Session::State::evaluate_pending() {
-  if (!pending) return;
-  step({&*pending, 1}, StepItem::Outputs::kLast, logits);
-  pending.reset();
+  if (pending()) evaluate(std::ssize(tokens_), nullptr, {});
 }
 
-// The tokens are evaluated in chunks of n_batch. With `look`, each token gets its logits, and the
-// chunks are small: logits are the largest memory of a step, 33 MB for 64 rows of a vocabulary of
-// 128,256. Without it, only the last chunk computes logits.
+void Session::State::on_logits(int64_t position, std::span<const float> logits) {
+  if (position + 1 == n_wanted_) logits_.assign(logits.begin(), logits.end());
+  if (*look_ && position >= first_row_) (*look_)(position, logits);
+}
+
+void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel,
+                              const LookAtLogits& look) {
+  const int64_t n_before = n_stored_;
+  cancel_ = cancel;
+  look_ = &look;
+  first_row_ = look ? n_fixed : kNoRows;
+  n_wanted_ = std::ssize(tokens_);
+  n_adopted_ = 0;
+  const std::shared_ptr<Task> self = shared_from_this();
+  engine().scheduler().run({&self, 1});
+  if (n_stored_ == std::ssize(tokens_)) return;
+  if (n_stored_ > n_before) logits_.clear();
+  tokens_.resize(static_cast<size_t>(std::max(n_fixed, n_stored_)));
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+// With `look`, each of the new tokens gets its logits.
 int64_t Session::State::append(std::span<const TokenId> new_tokens, const CancelToken* cancel,
                                const LookAtLogits& look) {
-  constexpr size_t kMostOutputs = 64;
-  check_new(new_tokens, std::ssize(tokens) + (pending ? 1 : 0));
-  evaluate_pending();
-  const auto n_batch = static_cast<size_t>(engine().options().n_batch);
-  const size_t n_chunk = look ? std::min(kMostOutputs, n_batch) : n_batch;
-  const auto vocab_size = static_cast<size_t>(model.vocab_size());
-  std::vector<float> rows;
-  for (size_t done = 0; done < new_tokens.size();) {
-    if (cancel != nullptr && cancel->cancelled()) return static_cast<int64_t>(done);
-    const int64_t first = std::ssize(tokens);
-    const auto chunk = new_tokens.subspan(done, std::min(n_chunk, new_tokens.size() - done));
-    done += chunk.size();
-    const bool is_last = done == new_tokens.size();
-    const auto outputs = look      ? StepItem::Outputs::kAll
-                         : is_last ? StepItem::Outputs::kLast
-                                   : StepItem::Outputs::kNone;
-    step(chunk, outputs, look ? rows : logits);
-    if (!look) continue;
-    logits.assign(rows.end() - static_cast<std::ptrdiff_t>(vocab_size), rows.end());
-    for (size_t i = 0; i < chunk.size(); ++i)
-      look(first + static_cast<int64_t>(i), std::span(rows).subspan(i * vocab_size, vocab_size));
-  }
-  return std::ssize(new_tokens);
+  const int64_t n_before = std::ssize(tokens_);
+  check_new(new_tokens, n_before);
+  tokens_.insert(tokens_.end(), new_tokens.begin(), new_tokens.end());
+  evaluate(n_before, cancel, look);
+  return std::max<int64_t>(0, n_stored_ - n_before);
 }
 
 // Tokens that are already in the cache at the same positions need not be evaluated again. At least
@@ -86,37 +92,37 @@ int64_t Session::State::append(std::span<const TokenId> new_tokens, const Cancel
 int64_t Session::State::assign(std::span<const TokenId> wanted, const CancelToken* cancel) {
   LIMPID_CHECK(ArgumentError, !wanted.empty(), "[session] the new sequence has no tokens");
   check_new(wanted, 0);
-  pending.reset();
-  const auto differ = std::mismatch(tokens.begin(), tokens.end(), wanted.begin(), wanted.end());
-  int64_t n_kept = differ.first - tokens.begin();
+  set_pending(std::nullopt);
+  const auto differ = std::ranges::mismatch(tokens_, wanted);
+  int64_t n_kept = differ.in1 - tokens_.begin();
   const bool nothing_to_do =
-      n_kept == std::ssize(wanted) && n_kept == std::ssize(tokens) && !logits.empty();
+      n_kept == std::ssize(wanted) && n_kept == std::ssize(tokens_) && !logits_.empty();
   if (nothing_to_do) return n_kept;
   n_kept = std::min(n_kept, std::ssize(wanted) - 1);
   truncate(n_kept);
   append(wanted.subspan(static_cast<size_t>(n_kept)), cancel);
-  return n_kept;
+  return n_kept + n_adopted_;
 }
 
-// `pending` follows the evaluated tokens, so it is forgotten when none may follow them.
+// The pending token follows the evaluated tokens, so it is forgotten when none may follow them.
 void Session::State::truncate(int64_t n) {
   LIMPID_CHECK(ArgumentError, n >= 0, "[session] cannot truncate to {} tokens", n);
-  if (n <= std::ssize(tokens)) pending.reset();
-  if (n >= std::ssize(tokens)) return;
-  cache->truncate(sequence, n);
-  tokens.resize(static_cast<size_t>(n));
-  logits.clear();
+  if (n <= n_stored_) set_pending(std::nullopt);
+  if (n >= n_stored_) return;
+  n_stored_ = n_wanted_ = n;
+  tokens_.resize(static_cast<size_t>(n));
+  logits_.clear();
 }
 
 // The tokens after the kept ones move to other positions. Their keys hold rotary angles of the old
 // positions, so they are evaluated again; the result is then the same as for a fresh prompt.
 int64_t Session::State::shift(int64_t n_keep) {
-  const std::vector<TokenId> left = shifted(tokens, n_keep);
-  const int64_t n_dropped = std::ssize(tokens) - std::ssize(left);
-  const auto still_pending = std::exchange(pending, std::nullopt);
+  const std::vector<TokenId> left = shifted(tokens(), n_keep);
+  const int64_t n_dropped = n_stored_ - std::ssize(left);
+  const auto still_pending = pending();
   truncate(std::clamp<int64_t>(n_keep, 0, std::ssize(left)));
-  append(std::span(left).subspan(tokens.size()), nullptr);
-  pending = still_pending;
+  append(std::span(left).subspan(tokens_.size()), nullptr);
+  set_pending(still_pending);
   return n_dropped;
 }
 
@@ -128,7 +134,7 @@ Session::~Session() = default;
 
 const LanguageModel& Session::model() const { return state_->model; }
 int64_t Session::n_ctx() const { return state_->n_ctx; }
-std::span<const TokenId> Session::tokens() const { return state_->tokens; }
+std::span<const TokenId> Session::tokens() const { return state_->tokens(); }
 
 int64_t Session::append(std::span<const TokenId> tokens, const CancelToken* cancel) {
   return state_->idle().append(tokens, cancel);
@@ -146,9 +152,9 @@ int64_t Session::shift(int64_t n_keep) { return state_->idle().shift(n_keep); }
 
 std::span<const float> Session::logits() const {
   LIMPID_CHECK(
-      ArgumentError, !state_->logits.empty(),
+      ArgumentError, !state_->logits().empty(),
       "[session] there are no logits: no token was evaluated since the start or the last truncate");
-  return state_->logits;
+  return state_->logits();
 }
 
 TextStream Session::generate(const GenerationOptions& options) {

@@ -46,7 +46,7 @@ void SessionStream::end() {
 // Fewer tokens than asked for means that the work was cancelled in between.
 int64_t SessionStream::assign(std::span<const TokenId> tokens) {
   const int64_t n_kept = session_->assign(tokens, &continuation_.options().cancel);
-  if (session_->tokens.size() < tokens.size()) continuation_.finish(StopReason::kCancelled);
+  if (session_->tokens().size() < tokens.size()) continuation_.finish(StopReason::kCancelled);
   return n_kept;
 }
 
@@ -56,10 +56,11 @@ void SessionStream::evaluate_prompt() {
   const Stopwatch stopwatch(timings.prompt_seconds);
   if (!prompt_.empty()) {
     timings.n_reused = assign(prompt_);
-    timings.n_prompt = std::ssize(session_->tokens) - timings.n_reused;
+    timings.n_prompt = std::ssize(session_->tokens()) - timings.n_reused;
   }
-  std::vector<TokenId> sequence = session_->tokens;
-  if (session_->pending) sequence.push_back(*session_->pending);
+  const auto evaluated = session_->tokens();
+  std::vector<TokenId> sequence(evaluated.begin(), evaluated.end());
+  if (const auto pending = session_->pending()) sequence.push_back(*pending);
   continuation_.begin(sequence);
 }
 
@@ -67,15 +68,15 @@ void SessionStream::evaluate_prompt() {
 // tokens replace the sequence. The options can ask for a context shift. Otherwise needs_shift()
 // ends the answer or throws.
 void SessionStream::make_room() {
-  const auto n_tokens = std::ssize(session_->tokens);
+  const auto n_tokens = std::ssize(session_->tokens());
   if (n_tokens < session_->n_ctx) return;
   const std::vector<TokenId>& sampled = continuation_.result().ids;
   if (auto shorter = shorten_ ? shorten_(std::ssize(sampled)) : std::nullopt) {
     continuation_.set_prompt(std::ssize(shorter->ids), shorter->n_dropped_messages);
-    const auto pending = session_->pending;  // the last sampled token, not yet evaluated
+    const auto pending = session_->pending();  // the last sampled token, not yet evaluated
     shorter->ids.insert(shorter->ids.end(), sampled.begin(), sampled.end() - 1);
     assign(shorter->ids);
-    session_->pending = pending;
+    session_->set_pending(pending);
   } else if (continuation_.needs_shift(n_tokens, session_->n_ctx)) {
     session_->shift(continuation_.n_keep());
   }
@@ -84,12 +85,12 @@ void SessionStream::make_room() {
 // One token: evaluates the last sampled one, if there is one, and samples the next from its logits.
 void SessionStream::evaluate_and_sample() {
   const Stopwatch stopwatch(continuation_.timings().generation_seconds);
-  if (session_->pending) {
+  if (session_->pending()) {
     make_room();
     if (continuation_.finished()) return;
     session_->evaluate_pending();
   }
-  session_->pending = continuation_.next(session_->logits);
+  session_->set_pending(continuation_.next(session_->logits()));
 }
 
 // Works until some text is ready. A token may give none, for instance when it has only a part of a

@@ -1,23 +1,28 @@
 // The state behind a Session, and the stream of text that it feeds: what a TextStream reads from.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generate/continuation.h"
 #include "generate/engine.h"
+#include "generate/scheduler.h"
 #include "limpid/session.hpp"
-#include "model/kv_cache.h"
 
 namespace limpid {
 
-// One sequence: its tokens, its part of a KV cache, and the logits after the last token. The
-// methods do what those of Session document. Session calls them through idle(); an open stream,
-// which has borrowed the session, calls them directly.
-struct Session::State {
+// One sequence: a task of the scheduler, and the logits after the last token. The methods do what
+// those of Session document. Session calls them through idle(); an open stream, which has borrowed
+// the session, calls them directly.
+class Session::State final : public Task, public std::enable_shared_from_this<State> {
+ public:
   State(LanguageModel language_model, const SessionOptions& options);
+  ~State() override;
 
   using LookAtLogits = std::function<void(int64_t position, std::span<const float> logits)>;
 
@@ -26,7 +31,17 @@ struct Session::State {
   int64_t assign(std::span<const TokenId> wanted, const CancelToken* cancel);
   void truncate(int64_t n);
   int64_t shift(int64_t n_keep);
+
+  // The tokens that were evaluated.
+  std::span<const TokenId> tokens() const {
+    return std::span(tokens_).first(static_cast<size_t>(n_stored_));
+  }
+  // The last token of an answer. It follows tokens(), and is evaluated only when another token is
+  // to follow it: an answer that ends saves one step.
+  std::optional<TokenId> pending() const;
+  void set_pending(std::optional<TokenId> token);
   void evaluate_pending();
+  std::span<const float> logits() const { return logits_; }  // [vocab_size]; empty when unknown
 
   // This state. Throws ArgumentError while a stream is open.
   State& idle();
@@ -37,19 +52,23 @@ struct Session::State {
   // n_predict (as in GenerationOptions) more.
   void check_new(std::span<const TokenId> new_tokens, int64_t n_before,
                  int64_t n_predict = 0) const;
-  // Evaluates `chunk` in one step of the model, and copies the logits of `outputs` to `out`.
-  void step(std::span<const TokenId> chunk, StepItem::Outputs outputs, std::vector<float>& out);
 
   LanguageModel model;
   int64_t n_ctx = 0;
-  std::unique_ptr<KvCache> cache;
-  SequenceId sequence = 0;
-  std::vector<TokenId> tokens;
-  // The last token of an answer. It follows `tokens`, and is evaluated only when another token is
-  // to follow it: an answer that ends saves one step.
-  std::optional<TokenId> pending;
-  std::vector<float> logits;  // [vocab_size] after the last token; empty when unknown
-  bool is_lent = false;       // to a stream that is open
+  bool is_lent = false;  // to a stream that is open
+
+ private:
+  void on_logits(int64_t position, std::span<const float> logits) override;
+  void on_stop(std::exception_ptr error) override { error_ = std::move(error); }
+  bool is_cancelled() const override { return cancel_ != nullptr && cancel_->cancelled(); }
+  // Evaluates all of tokens_, and calls `look` for those from `n_fixed` on. If that fails or is
+  // cancelled, the tokens from there on that were not evaluated are dropped.
+  void evaluate(int64_t n_fixed, const CancelToken* cancel, const LookAtLogits& look);
+
+  const CancelToken* cancel_ = nullptr;  // of the evaluation in progress, like the next one
+  const LookAtLogits* look_ = nullptr;
+  std::exception_ptr error_;
+  std::vector<float> logits_;
 };
 
 // The state that a session shares with its streams.

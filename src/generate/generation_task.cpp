@@ -1,0 +1,86 @@
+#include "generate/generation_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace limpid {
+
+GenerationTask::GenerationTask(const Engine& engine, std::vector<TokenId> prompt,
+                               const GenerationOptions& options, int64_t n_ctx, Listener listener,
+                               uint32_t variant)
+    : continuation_(engine, options),
+      n_ctx_(std::min(n_ctx, engine.n_ctx())),
+      listener_(std::move(listener)),
+      last_(std::chrono::steady_clock::now()) {
+  const int64_t n_prompt = std::ssize(prompt);
+  LIMPID_CHECK(ArgumentError, n_prompt > 0, "[generate] the prompt has no tokens");
+  if (n_prompt > n_ctx_)
+    throw ContextOverflowError(n_prompt, n_ctx_, context_needed(n_prompt, options.n_predict));
+  continuation_.begin(prompt);
+  assign_tokens(std::move(prompt));
+  variant_ = variant;
+}
+
+int64_t GenerationTask::n_positions() const {
+  const int64_t n_free = n_ctx_ - n_wanted_;
+  const int64_t n_predict = continuation_.options().n_predict;
+  return n_wanted_ + (n_predict < 0 ? n_free : std::min(n_predict, n_free));
+}
+
+// The time in the queue is not the engine's.
+void GenerationTask::on_start() { last_ = std::chrono::steady_clock::now(); }
+
+void GenerationTask::measure() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> taken = now - std::exchange(last_, now);
+  auto& timings = continuation_.timings();
+  (answering_ ? timings.generation_seconds : timings.prompt_seconds) += taken.count();
+  if (!std::exchange(answering_, true)) {
+    timings.n_reused = n_adopted_;
+    timings.n_prompt = n_stored_ - n_adopted_;
+  }
+}
+
+void GenerationTask::on_logits(int64_t /*position*/, std::span<const float> logits) {
+  measure();
+  const auto token = continuation_.next(logits);
+  if (token && !continuation_.finished()) extend(*token);
+  give_text();
+  if (continuation_.finished()) end(nullptr);
+}
+
+// The token is evaluated in the next tick. In a full context, the tokens move up first.
+void GenerationTask::extend(TokenId token) {
+  std::vector<TokenId> tokens = std::move(tokens_);
+  if (continuation_.needs_shift(std::ssize(tokens), n_ctx_)) {
+    tokens_ = shifted(tokens, continuation_.n_keep());
+    n_stored_ = std::clamp<int64_t>(continuation_.n_keep(), 0, std::ssize(tokens_));
+  } else {
+    tokens_ = std::move(tokens);
+  }
+  if (continuation_.finished()) return;
+  tokens_.push_back(token);
+  n_wanted_ = std::ssize(tokens_);
+}
+
+void GenerationTask::give_text() {
+  const std::string piece = continuation_.take_text();
+  if (listener_.on_token) listener_.on_token(piece, continuation_.result());
+}
+
+void GenerationTask::on_stop(std::exception_ptr error) {
+  if (!error) {
+    continuation_.finish(StopReason::kCancelled);
+    give_text();
+  }
+  end(std::move(error));
+}
+
+void GenerationTask::end(std::exception_ptr error) {
+  n_wanted_ = n_stored_;
+  if (auto on_end = std::exchange(listener_.on_end, nullptr)) on_end(result(), std::move(error));
+}
+
+}  // namespace limpid

@@ -1,0 +1,53 @@
+// A prompt and its continuation, as a task of the scheduler: what a batch and a server submit.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "generate/continuation.h"
+#include "generate/scheduler.h"
+
+namespace limpid {
+
+class GenerationTask final : public Task {
+ public:
+  // Called on the thread that ticks; what they throw ends the task.
+  struct Listener {
+    // After each token. `piece` is the text that became ready: whole UTF-8, often one word,
+    // sometimes empty.
+    std::function<void(std::string_view piece, const GenerationResult& so_far)> on_token{};
+    // Once, after everything else. `error` is null when the continuation ended by itself or was
+    // cancelled.
+    std::function<void(const GenerationResult& result, std::exception_ptr error)> on_end{};
+  };
+
+  // `prompt` has at least one token. `n_ctx`: most tokens of the sequence. `variant`: as in
+  // KvCache::add_sequence. Throws ContextOverflowError, and ArgumentError for options out of range.
+  GenerationTask(const Engine& engine, std::vector<TokenId> prompt,
+                 const GenerationOptions& options, int64_t n_ctx, Listener listener,
+                 uint32_t variant = 0);
+
+  const GenerationResult& result() const { return continuation_.result(); }
+  // The most positions that the task can use.
+  int64_t n_positions() const;
+
+ private:
+  void on_start() override;
+  void on_logits(int64_t position, std::span<const float> logits) override;
+  void on_stop(std::exception_ptr error) override;
+  bool is_cancelled() const override { return continuation_.options().cancel.cancelled(); }
+  void extend(TokenId token);
+  void measure();
+  void give_text();
+  void end(std::exception_ptr error);
+
+  Continuation continuation_;
+  int64_t n_ctx_;
+  Listener listener_;
+  bool answering_ = false;
+  std::chrono::steady_clock::time_point last_;  // until when the timings count
+};
+
+}  // namespace limpid

@@ -1,0 +1,325 @@
+#include "generate/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/system_memory.h"
+
+namespace limpid {
+namespace {
+
+// Logits are the largest memory of a step: 33 MB for 64 rows of a vocabulary of 128,256.
+constexpr int64_t kMostRows = 64;
+// A prompt makes progress beside others, however slow it makes them.
+constexpr int64_t kLeastPromptTokens = 8;
+
+int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
+
+}  // namespace
+
+void Task::assign_tokens(std::vector<TokenId> tokens) {
+  const auto differ = std::ranges::mismatch(tokens_, tokens);
+  n_stored_ = std::min(n_stored_, static_cast<int64_t>(differ.in1 - tokens_.begin()));
+  tokens_ = std::move(tokens);
+  n_wanted_ = std::ssize(tokens_);
+}
+
+// ---- from other threads -------------------------------------------------------------------------
+
+// The memory is checked again, because other programs may have taken some since the model was
+// opened.
+void Scheduler::reserve(int64_t n_positions) {
+  const std::lock_guard lock(tick_mutex_);
+  const int64_t n_blocks = n_reserved_blocks_ + blocks_for(n_positions);
+  const int64_t n_more = n_blocks - (cache_ ? cache_->n_blocks() : 0);
+  if (n_more > 0 && options_.check_memory) {
+    const DecoderSpec& spec = model_.spec();
+    const uint64_t wanted = KvLayout{spec.n_layers, spec.n_kv_heads,  spec.head_dim,
+                                     n_more,        options_.k_dtype, options_.v_dtype}
+                                .n_bytes();
+    const uint64_t available = available_memory();
+    LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
+                 "a KV cache of {} tokens needs {} MiB, but {} MiB are available: use a smaller "
+                 "context (OpenOptions::n_ctx) or fewer sequences",
+                 n_positions, wanted >> 20U, available >> 20U);
+  }
+  if (!cache_) {
+    cache_ = model_.make_cache(n_blocks * kKvBlock, options_.k_dtype, options_.v_dtype);
+  } else {
+    cache_->grow(n_blocks * kKvBlock);
+  }
+  n_reserved_blocks_ = n_blocks;
+}
+
+void Scheduler::unreserve(int64_t n_positions) noexcept {
+  const std::lock_guard lock(tick_mutex_);
+  n_reserved_blocks_ -= blocks_for(n_positions);
+}
+
+void Scheduler::submit(std::shared_ptr<Task> task) {
+  const std::lock_guard lock(submitted_mutex_);
+  task->submitted_ = true;
+  submitted_.push_back(std::move(task));
+}
+
+bool Scheduler::tick() {
+  const std::lock_guard lock(tick_mutex_);
+  return tick_locked();
+}
+
+void Scheduler::run(std::span<const std::shared_ptr<Task>> tasks,
+                    const std::function<bool()>& is_enough) {
+  for (const auto& task : tasks) submit(task);
+  while (true) {
+    const std::lock_guard lock(tick_mutex_);
+    const bool done =
+        std::ranges::none_of(tasks, [](const auto& task) { return task->submitted_; });
+    if (done || (is_enough && is_enough())) return;
+    tick_locked();
+  }
+}
+
+void Scheduler::remove(Task& task) noexcept {
+  const std::lock_guard lock(tick_mutex_);
+  const std::lock_guard submitted_lock(submitted_mutex_);
+  const auto is_it = [&](const std::shared_ptr<Task>& other) { return other.get() == &task; };
+  std::erase_if(active_, is_it);
+  std::erase_if(submitted_, is_it);
+  if (task.sequence_) cache_->remove_sequence(*task.sequence_);
+  task.sequence_.reset();
+  task.n_stored_ = 0;
+  task.submitted_ = false;
+}
+
+Scheduler::Usage Scheduler::usage() {
+  const std::lock_guard lock(tick_mutex_);
+  const std::lock_guard submitted_lock(submitted_mutex_);
+  Usage usage;
+  usage.n_running = n_running();
+  usage.n_waiting = std::ssize(active_) - usage.n_running + std::ssize(submitted_);
+  usage.n_preempted = n_preempted_;
+  if (!cache_) return usage;
+  usage.n_blocks = cache_->n_blocks();
+  usage.n_free_blocks = cache_->n_free_blocks();
+  usage.n_idle_blocks = cache_->n_idle_blocks();
+  return usage;
+}
+
+// ---- one tick -----------------------------------------------------------------------------------
+
+bool Scheduler::tick_locked() {
+  {
+    const std::lock_guard lock(submitted_mutex_);
+    std::ranges::move(submitted_, std::back_inserter(active_));
+    submitted_.clear();
+  }
+  stop_cancelled();
+  drop_completed();
+  if (active_.empty()) return false;
+  admit();
+  plan();
+  make_room();
+  evaluate(items_);
+  items_.clear();
+  drop_completed();
+  return true;
+}
+
+void Scheduler::stop_cancelled() {
+  for (const auto& task : active_) {
+    if (task->is_cancelled()) stop(*task, nullptr);
+  }
+}
+
+int64_t Scheduler::n_running() const {
+  return std::ranges::count_if(active_,
+                               [](const auto& task) { return task->sequence_.has_value(); });
+}
+
+// In order of arrival: a small task does not overtake a large one for ever.
+void Scheduler::admit() {
+  int64_t n_promised = 0;  // blocks that running tasks will take
+  for (const auto& task : active_) {
+    if (!task->sequence_ && !start(*task, n_promised)) return;
+    n_promised += n_blocks_to_answer(*task);
+  }
+}
+
+// A task that starts needs room for its whole prompt and one block to grow into; to start earlier
+// would only mean to be preempted. The first one always starts, and fails if it does not fit alone.
+bool Scheduler::start(Task& task, int64_t n_promised) {
+  const int64_t n_others = n_running();
+  task.sequence_ = cache_->add_sequence(task.variant_);
+  adopt_prefix(task);
+  const bool fits = n_others < options_.n_running &&
+                    n_promised + n_blocks_to_answer(task) <= cache_->n_free_blocks();
+  if (task.keeps_blocks_ || n_others == 0 || fits) {
+    task.on_start();
+    return true;
+  }
+  cache_->remove_sequence(*task.sequence_);
+  task.sequence_.reset();
+  task.n_stored_ = task.n_adopted_ = 0;
+  return false;
+}
+
+int64_t Scheduler::n_blocks_to_answer(const Task& task) const {
+  const auto n_held = std::ssize(cache_->blocks(*task.sequence_));
+  return std::max<int64_t>(0, blocks_for(task.n_wanted_) + 1 - n_held);
+}
+
+void Scheduler::adopt_prefix(Task& task) {
+  const auto n = static_cast<size_t>(std::min(task.n_wanted_, task.first_row_));
+  const int64_t n_before = task.n_stored_;
+  cache_->truncate(*task.sequence_, n_before);
+  task.n_stored_ = cache_->adopt(*task.sequence_, std::span(task.tokens_).first(n));
+  task.n_adopted_ += task.n_stored_ - n_before;
+}
+
+// Every sequence that waits for one token gets it; the prompts share the rest equally.
+void Scheduler::plan() {
+  std::vector<std::shared_ptr<Task>> prompts;
+  for (const auto& task : active_) {
+    if (!task->sequence_) continue;
+    adopt_prefix(*task);
+    if (task->n_wanted_ - task->n_stored_ > 1) {
+      prompts.push_back(task);
+    } else {
+      items_.push_back(next_tokens(task, 1));
+    }
+  }
+  int64_t budget = prompt_budget(std::ssize(items_));
+  for (size_t i = 0; i < prompts.size() && budget > 0; ++i) {
+    const auto n_left = static_cast<int64_t>(prompts.size() - i);
+    items_.push_back(next_tokens(prompts[i], std::max<int64_t>(1, budget / n_left)));
+    budget -= items_.back().n_tokens;
+  }
+}
+
+Scheduler::Item Scheduler::next_tokens(const std::shared_ptr<Task>& task, int64_t most) const {
+  Item item{task, std::min(most, task->n_wanted_ - task->n_stored_)};
+  if (task->n_stored_ >= task->first_row_) {
+    item.n_tokens = std::min(item.n_tokens, kMostRows);
+    item.outputs = StepItem::Outputs::kAll;
+  } else if (task->first_row_ < task->n_stored_ + item.n_tokens) {
+    item.n_tokens = task->first_row_ - task->n_stored_;
+  } else if (task->n_stored_ + item.n_tokens == task->n_wanted_) {
+    item.outputs = StepItem::Outputs::kLast;
+  }
+  return item;
+}
+
+int64_t Scheduler::prompt_budget(int64_t n_generating) const {
+  if (n_generating == 0 || prompt_token_seconds_ <= 0) return options_.n_batch;
+  const double spare = (options_.most_slowdown - 1) * tick_seconds_ / prompt_token_seconds_;
+  const auto n = static_cast<int64_t>(std::min(spare, static_cast<double>(options_.n_batch)));
+  return std::clamp(n, std::min(kLeastPromptTokens, options_.n_batch), options_.n_batch);
+}
+
+// The task that came first gets on, unless one that has reserved its room needs the blocks. A task
+// that does not even fit alone fails in the step, which says by how much.
+void Scheduler::make_room() {
+  const auto n_needed = [&] {
+    int64_t n = 0;
+    for (const Item& item : items_)
+      n += cache_->n_blocks_needed(*item.task->sequence_, item.n_tokens);
+    return n;
+  };
+  while (n_needed() > cache_->n_free_blocks()) {
+    const auto last = std::find_if(active_.rbegin(), active_.rend(), [&](const auto& task) {
+      const bool alone = items_.size() == 1 && items_.front().task == task;
+      return task->sequence_ && !task->keeps_blocks_ && !alone;
+    });
+    if (last == active_.rend()) return;
+    preempt(**last);
+    std::erase_if(items_, [&](const Item& item) { return item.task == *last; });
+  }
+}
+
+// Its blocks stay in the table until others need them, so it may find them again.
+void Scheduler::preempt(Task& task) {
+  cache_->remove_sequence(*task.sequence_);
+  task.sequence_.reset();
+  task.n_stored_ = task.n_adopted_ = 0;
+  ++n_preempted_;
+}
+
+// A step that fails has changed nothing, so each task can try alone: only the one that causes the
+// error ends.
+void Scheduler::evaluate(std::span<const Item> items) {
+  std::vector<StepItem> step;
+  for (const Item& item : items) {
+    step.push_back({*item.task->sequence_,
+                    std::span(item.task->tokens_)
+                        .subspan(static_cast<size_t>(item.task->n_stored_),
+                                 static_cast<size_t>(item.n_tokens)),
+                    item.outputs});
+  }
+  std::span<const float> logits;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    logits = model_.step(*cache_, step);
+  } catch (...) {
+    if (items.size() == 1) return stop(*items.front().task, std::current_exception());
+    for (const Item& item : items) evaluate({&item, 1});
+    return;
+  }
+  learn_speed(items, std::chrono::steady_clock::now() - start);
+  deliver(items, logits);
+}
+
+void Scheduler::deliver(std::span<const Item> items, std::span<const float> logits) {
+  const auto vocab_size = static_cast<size_t>(model_.spec().vocab_size);
+  for (const Item& item : items) {
+    Task& task = *item.task;
+    const int64_t n_rows = item.outputs == StepItem::Outputs::kAll    ? item.n_tokens
+                           : item.outputs == StepItem::Outputs::kLast ? 1
+                                                                      : 0;
+    const std::span<const float> rows = logits.first(static_cast<size_t>(n_rows) * vocab_size);
+    logits = logits.subspan(rows.size());
+    task.n_stored_ += item.n_tokens;
+    const int64_t first = task.n_stored_ - n_rows;
+    try {
+      for (int64_t i = 0; i < n_rows; ++i)
+        task.on_logits(first + i, rows.subspan(static_cast<size_t>(i) * vocab_size, vocab_size));
+    } catch (...) {
+      stop(task, std::current_exception());
+    }
+  }
+}
+
+// The averages follow slowly, so that one tick that the system interrupted does not matter.
+void Scheduler::learn_speed(std::span<const Item> items, std::chrono::duration<double> taken) {
+  constexpr double kWeight = 0.2;
+  const auto follow = [](double& average, double value) {
+    average = average <= 0 ? value : average + kWeight * (value - average);
+  };
+  int64_t n_prompt = 0;
+  for (const Item& item : items) n_prompt += item.n_tokens > 1 ? item.n_tokens : 0;
+  if (n_prompt == 0) return follow(tick_seconds_, taken.count());
+  const double own = std::ssize(items) > 1 ? std::min(tick_seconds_, taken.count()) : 0;
+  follow(prompt_token_seconds_, (taken.count() - own) / static_cast<double>(n_prompt));
+}
+
+// ---- the end of a task --------------------------------------------------------------------------
+
+void Scheduler::stop(Task& task, std::exception_ptr error) {
+  task.n_wanted_ = task.n_stored_;
+  task.on_stop(std::move(error));
+}
+
+void Scheduler::drop_completed() {
+  const auto is_complete = [&](const std::shared_ptr<Task>& task) {
+    if (task->n_stored_ < task->n_wanted_) return false;
+    if (!task->keeps_blocks_ && task->sequence_) {
+      cache_->remove_sequence(*task->sequence_);
+      task->sequence_.reset();
+    }
+    task->submitted_ = false;
+    return true;
+  };
+  std::erase_if(active_, is_complete);
+}
+
+}  // namespace limpid

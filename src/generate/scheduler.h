@@ -1,0 +1,171 @@
+// Evaluates many sequences with one model and one KV cache.
+//
+// A pass over the weights costs the same memory traffic for one token as for sixteen, and decoding
+// is bound by that traffic. So each `tick` is one pass that takes along all sequences that wait for
+// a token, and beside them a part of the prompts (continuous batching: Yu et al. 2022, "Orca";
+// chunked prompts: Agrawal et al. 2023, "Sarathi", arXiv:2308.16369):
+//
+//   tick  sequence 0         sequence 1
+//   1     prompt [0, 256)    prompt [0, 212)      n_batch = 512 tokens, in equal shares
+//   2     prompt [256, 300)  token 1
+//   3     token 1            token 2
+//
+// A result never depends on the company: the executor sums each output element in an order that
+// does not depend on the number of rows, and the KV cache shares only what is equal to the bit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "limpid/cancel.hpp"
+#include "limpid/sampler.hpp"
+#include "model/kv_cache.h"
+#include "model/model.h"
+
+namespace limpid {
+
+// A sequence of tokens that the scheduler evaluates: tokens [n_stored, n_wanted) are waiting. While
+// a task is submitted only the thread that ticks may touch it; otherwise only its owner.
+class Task {
+ public:
+  Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  virtual ~Task() = default;
+
+ protected:
+  friend class Scheduler;
+
+  // The work begins, for the first time or after a preemption.
+  virtual void on_start() {}
+  // The logits [vocab_size] after tokens[position], valid during the call. Called for the last
+  // wanted token, and for each one from `first_row` on. May add tokens or replace them. What it
+  // throws ends this task only, by on_stop.
+  virtual void on_logits(int64_t position, std::span<const float> logits) = 0;
+  // The task was cancelled (no error) or failed before all wanted tokens were evaluated.
+  virtual void on_stop(std::exception_ptr error) = 0;
+  // Whether the work can end before it is complete.
+  virtual bool is_cancelled() const { return false; }
+
+  // Replaces the tokens and wants all of them. The common prefix stays evaluated.
+  void assign_tokens(std::vector<TokenId> tokens);
+
+  static constexpr int64_t kNoRows = INT64_MAX;
+
+  std::vector<TokenId> tokens_;
+  int64_t n_stored_ = 0;         // their keys and values are in the cache
+  int64_t n_wanted_ = 0;         // evaluate up to here
+  int64_t first_row_ = kNoRows;  // from this position on every token's logits are wanted
+  uint32_t variant_ = 0;         // of the weights, as in KvCache::add_sequence
+  // The blocks stay when all is evaluated, until Scheduler::remove, and are never taken away in
+  // between. The owner has reserved room for them.
+  bool keeps_blocks_ = false;
+  int64_t n_adopted_ = 0;  // tokens that were found in the cache instead of being evaluated
+
+ private:
+  std::optional<SequenceId> sequence_;  // while it may have blocks
+  bool submitted_ = false;
+};
+
+struct SchedulerOptions {
+  int64_t n_batch = 512;          // most prompt tokens in a tick
+  int64_t n_running = INT64_MAX;  // most tasks that have blocks; the others wait
+  // While others wait for a token, prompts get so much of a tick that it takes at most about this
+  // many times as long as without them.
+  double most_slowdown = 4;
+  DType k_dtype = DType::kF16;
+  DType v_dtype = DType::kF16;
+  bool check_memory = true;  // before the cache grows
+};
+
+class Scheduler {
+ public:
+  Scheduler(Model& model, const SchedulerOptions& options) : model_(model), options_(options) {}
+
+  // What the counters of a server show.
+  struct Usage {
+    int64_t n_running = 0;  // tasks that have blocks
+    int64_t n_waiting = 0;
+    int64_t n_blocks = 0;
+    int64_t n_free_blocks = 0;  // includes blocks that are kept for prefixes only
+    int64_t n_idle_blocks = 0;  // of prefixes that no task uses
+    int64_t n_preempted = 0;    // times since the start
+  };
+
+  // Room for a sequence of `n_positions`, beside all that is reserved already; the cache grows when
+  // it must. `unreserve` gives it back. Throws ResourceError.
+  void reserve(int64_t n_positions);
+  void unreserve(int64_t n_positions) noexcept;
+
+  // All functions may be called from any thread; ticks run one at a time. There must be room
+  // reserved for a task before it is submitted.
+  //
+  // The task's waiting tokens are evaluated by the ticks that follow.
+  void submit(std::shared_ptr<Task> task);
+  // One pass over the weights. Returns false when nothing is submitted. Does not throw: errors go
+  // to the tasks.
+  bool tick();
+  // Submits the tasks, and ticks (or waits while another thread does) until all of them are
+  // complete or stopped, or `is_enough` says so. A tick of another thread takes these tasks along.
+  void run(std::span<const std::shared_ptr<Task>> tasks,
+           const std::function<bool()>& is_enough = {});
+  // Takes a task out, submitted or not, and gives its blocks back. It is not told. Its prefix may
+  // still be found.
+  void remove(Task& task) noexcept;
+  Usage usage();
+
+ private:
+  struct Item {
+    std::shared_ptr<Task> task;
+    int64_t n_tokens = 0;
+    StepItem::Outputs outputs = StepItem::Outputs::kNone;
+  };
+
+  bool tick_locked();
+  void stop_cancelled();
+  // Gives waiting tasks a sequence, in order of arrival, while there is room.
+  void admit();
+  bool start(Task& task, int64_t n_promised);
+  // The blocks that the task still needs to begin its answer.
+  int64_t n_blocks_to_answer(const Task& task) const;
+  // Takes what is known of the prompt from the cache.
+  void adopt_prefix(Task& task);
+  // Chooses the tokens of this tick.
+  void plan();
+  Item next_tokens(const std::shared_ptr<Task>& task, int64_t most) const;
+  int64_t prompt_budget(int64_t n_generating) const;
+  // Preempts the tasks that came last until the blocks suffice.
+  void make_room();
+  void preempt(Task& task);
+  void evaluate(std::span<const Item> items);
+  void deliver(std::span<const Item> items, std::span<const float> logits);
+  void learn_speed(std::span<const Item> items, std::chrono::duration<double> taken);
+  void stop(Task& task, std::exception_ptr error);
+  void drop_completed();
+  int64_t n_running() const;
+
+  Model& model_;
+  SchedulerOptions options_;
+
+  std::mutex submitted_mutex_;  // never held during a tick
+  std::vector<std::shared_ptr<Task>> submitted_;
+
+  std::mutex tick_mutex_;  // of all that follows, and of the model
+  std::unique_ptr<KvCache> cache_;
+  int64_t n_reserved_blocks_ = 0;
+  std::vector<std::shared_ptr<Task>> active_;  // in order of arrival
+  std::vector<Item> items_;
+  int64_t n_preempted_ = 0;
+  // Moving averages: seconds of a tick without prompts, and of each prompt token beside it.
+  double tick_seconds_ = 0;
+  double prompt_token_seconds_ = 0;
+};
+
+}  // namespace limpid

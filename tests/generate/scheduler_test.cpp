@@ -1,0 +1,250 @@
+#include "generate/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+#include "generate/generation_task.h"
+#include "generate/tiny_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+
+// A request and what became of it.
+struct Request {
+  std::string prompt;
+  GenerationOptions options;
+  std::shared_ptr<GenerationTask> task{};
+  std::string text{};
+  std::exception_ptr error{};
+  bool ended = false;
+};
+
+void submit(Engine& engine, Request& request, int64_t n_ctx = 256) {
+  GenerationTask::Listener listener;
+  listener.on_token = [&](std::string_view piece, const GenerationResult&) {
+    request.text += piece;
+  };
+  listener.on_end = [&](const GenerationResult&, std::exception_ptr error) {
+    request.ended = true;
+    request.error = std::move(error);
+  };
+  request.task = std::make_shared<GenerationTask>(
+      engine, engine.tokenizer()->encode(request.prompt), request.options, n_ctx, listener);
+  engine.scheduler().submit(request.task);
+}
+
+void finish(Engine& engine) {
+  while (engine.scheduler().tick()) {
+  }
+}
+
+// Prompts that share beginnings of several blocks, with seeds of their own.
+std::vector<Request> many_requests(size_t n) {
+  std::mt19937 random(7);
+  std::vector<Request> requests(n);
+  for (size_t i = 0; i < n; ++i) {
+    requests[i].prompt =
+        std::string(70 * (i % 2), 'a') + std::string(random() % 20, 'b') + std::to_string(i);
+    requests[i].options.n_predict = 100 + static_cast<int64_t>(random() % 60);
+    requests[i].options.sampler.seed = static_cast<int64_t>(i);
+    requests[i].options.sampler.ignore_eos = true;
+  }
+  return requests;
+}
+
+std::vector<std::vector<TokenId>> ids_alone(std::vector<Request> requests) {
+  std::vector<std::vector<TokenId>> ids;
+  for (Request& request : requests) {
+    const auto model = open_tiny();
+    Engine& engine = *engine_of(model);
+    engine.scheduler().reserve(1000);
+    submit(engine, request);
+    finish(engine);
+    ids.push_back(request.task->result().ids);
+  }
+  return ids;
+}
+
+class SchedulerTest : public ::testing::TestWithParam<int64_t> {};
+// Room for all, for some (the others wait and are preempted), and for hardly more than one.
+INSTANTIATE_TEST_SUITE_P(Positions, SchedulerTest, ::testing::Values(20000, 1000, 400));
+
+TEST_P(SchedulerTest, ARequestIsAnsweredAsIfItWereAlone) {
+  auto requests = many_requests(32);
+  const auto expected = ids_alone(requests);
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(GetParam());
+  for (int round = 0; round < 2; ++round) {  // the second time, prefixes are in the cache
+    for (size_t i = 0; i < requests.size(); ++i) {
+      submit(engine, requests[i]);
+      if (i % 3 == 0) engine.scheduler().tick();
+    }
+    finish(engine);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_TRUE(requests[i].ended);
+      EXPECT_EQ(requests[i].error, nullptr);
+      EXPECT_EQ(requests[i].task->result().ids, expected[i]);
+    }
+  }
+  const auto usage = engine.scheduler().usage();
+  EXPECT_EQ(usage.n_free_blocks, usage.n_blocks);
+  EXPECT_EQ(usage.n_running + usage.n_waiting, 0);
+  EXPECT_EQ(usage.n_preempted > 0, GetParam() == 1000 || GetParam() == 400);
+}
+
+TEST(Scheduler, FindsThePrefixOfAnEarlierRequest) {
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(2000);
+  std::vector<Request> requests(2);
+  for (Request& request : requests) {
+    request.prompt = std::string(200, 'x');
+    request.options.n_predict = 3;
+    submit(engine, request);
+    finish(engine);
+  }
+  const auto n_prompt = std::ssize(engine.tokenizer()->encode(requests[0].prompt));
+  EXPECT_EQ(requests[0].task->result().timings.n_prompt, n_prompt);
+  EXPECT_EQ(requests[1].task->result().timings.n_reused, (n_prompt - 1) / kKvBlock * kKvBlock);
+  EXPECT_EQ(requests[1].task->result().timings.n_prompt,
+            n_prompt - requests[1].task->result().timings.n_reused);
+}
+
+class Fails : public Sampler {
+ public:
+  std::string_view name() const override { return "fails"; }
+  void apply(Candidates&, const SamplerContext& context) override {
+    if (context.history.size() > 20) throw ArgumentError("the sampler failed");
+  }
+};
+
+TEST(Scheduler, AnErrorEndsOneRequestAndNoOther) {
+  auto requests = many_requests(6);
+  const auto expected = ids_alone(requests);
+  requests[2].options.sampler.custom = {std::make_shared<Fails>()};
+  requests[2].options.n_predict = 50;
+  requests[4].options.n_predict = GenerationOptions::kUnlimited;
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(4000);
+  for (Request& request : requests) submit(engine, request);
+  finish(engine);
+  EXPECT_THROW(std::rethrow_exception(requests[2].error), ArgumentError);
+  EXPECT_THROW(std::rethrow_exception(requests[4].error), ContextOverflowError);
+  for (const size_t i : {0U, 1U, 3U, 5U}) EXPECT_EQ(requests[i].task->result().ids, expected[i]);
+}
+
+TEST(Scheduler, ARequestThatDoesNotFitAloneSaysSo) {
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(100);
+  auto requests = many_requests(2);
+  requests[0].prompt = std::string(200, 'x');
+  requests[1].prompt = "short";
+  requests[1].options.n_predict = 4;
+  for (Request& request : requests) submit(engine, request);
+  finish(engine);
+  EXPECT_THROW(std::rethrow_exception(requests[0].error), ContextOverflowError);
+  EXPECT_EQ(requests[1].error, nullptr);
+  EXPECT_EQ(requests[1].task->result().ids.size(), 4U);
+}
+
+TEST(Scheduler, ACancelledRequestGivesItsBlocksBackWithinATick) {
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(2000);
+  auto requests = many_requests(2);
+  const auto expected = ids_alone(requests);
+  requests[0].options.n_predict = 1000;
+  requests[0].options.cancel = CancelToken();
+  for (Request& request : requests) submit(engine, request);
+  engine.scheduler().tick();
+  engine.scheduler().tick();
+  requests[0].options.cancel.cancel();
+  engine.scheduler().tick();
+  EXPECT_TRUE(requests[0].ended);
+  EXPECT_EQ(requests[0].task->result().stop_reason, StopReason::kCancelled);
+  EXPECT_EQ(engine.scheduler().usage().n_running, 1);
+  finish(engine);
+  EXPECT_EQ(requests[1].task->result().ids, expected[1]);
+}
+
+// Bans the token that it was last told of: it has the state of one sequence.
+class NeverTwice : public Sampler {
+ public:
+  std::string_view name() const override { return "never_twice"; }
+  std::shared_ptr<Sampler> clone() const override { return std::make_shared<NeverTwice>(); }
+  void accept(TokenId token) override { last_ = token; }
+  void apply(Candidates& candidates, const SamplerContext&) override {
+    candidates.remove_if([this](const Candidate& c) { return c.id == last_; });
+  }
+
+ private:
+  TokenId last_ = -1;
+};
+
+TEST(Scheduler, EachSequenceHasItsOwnCloneOfASampler) {
+  const auto model = open_tiny();
+  GenerationOptions options;
+  options.n_predict = 40;
+  options.sampler.temperature = 0;
+  options.sampler.ignore_eos = true;
+  options.sampler.custom = {std::make_shared<NeverTwice>()};
+  const std::vector<std::string> prompts = {"a", "b", "the"};
+  const auto together = generate_batch(model, prompts, options);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const auto& ids = together[i].ids;
+    EXPECT_EQ(std::ranges::adjacent_find(ids), ids.end());
+    EXPECT_EQ(Session(model).generate(prompts[i], options).result().ids, ids);
+  }
+}
+
+// A session has reserved its room: requests never take it away.
+TEST(Scheduler, SessionsKeepTheirBlocksBesideRequests) {
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  Session session(model, {.n_ctx = 250});
+  auto requests = many_requests(12);
+  const auto expected = ids_alone(requests);
+  engine.scheduler().reserve(600);
+  for (Request& request : requests) submit(engine, request);
+  GenerationOptions options;
+  options.n_predict = 200;
+  options.sampler.temperature = 0;
+  options.sampler.ignore_eos = true;
+  const auto beside = session.generate("abc", options).result();
+  finish(engine);
+  Session alone(open_tiny(), {.n_ctx = 250});
+  EXPECT_EQ(alone.generate("abc", options).result().ids, beside.ids);
+  for (size_t i = 0; i < requests.size(); ++i)
+    EXPECT_EQ(requests[i].task->result().ids, expected[i]);
+}
+
+TEST(Scheduler, SessionsOfSeveralThreadsShareTicks) {
+  const auto model = open_tiny();
+  std::vector<std::vector<TokenId>> ids(4);
+  const auto answer = [](Session session, size_t i) {
+    GenerationOptions options;
+    options.n_predict = 40;
+    options.sampler.seed = static_cast<int64_t>(i);
+    options.sampler.ignore_eos = true;
+    return session.generate(std::string(10 * i + 1, 'x'), options).result().ids;
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < ids.size(); ++i)
+      threads.emplace_back([&, i] { ids[i] = answer(Session(model, {.n_ctx = 128}), i); });
+  }
+  for (size_t i = 0; i < ids.size(); ++i)
+    EXPECT_EQ(ids[i], answer(Session(open_tiny(), {.n_ctx = 128}), i));
+}
+
+}  // namespace
+}  // namespace limpid
