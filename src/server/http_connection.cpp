@@ -1,0 +1,390 @@
+#include "server/http_connection.h"
+
+#include <fmt/format.h>
+
+#include "server/http_reply.h"
+#include "server/http_text.h"
+
+namespace limpid {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+constexpr std::chrono::seconds kLingerTime{2};
+constexpr size_t kMostEarlyBytes = 64 << 10;
+constexpr size_t kMostChunkHeaderBytes = 16 << 10;
+
+std::string address_of(const Tcp::socket& socket) {
+  ErrorCode error;
+  const auto endpoint = socket.remote_endpoint(error);
+  return error ? "" : endpoint.address().to_string();
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, Tcp::socket socket,
+                               asio::ssl::context* context)
+    : shared_(std::move(shared)),
+      socket_(std::move(socket), context),
+      remote_(address_of(socket_.plain())),
+      header_check_(limits().n_header_fields) {
+  ++shared_->n_open;
+}
+
+HttpConnection::~HttpConnection() {
+  if (state_ != State::kClosed) --shared_->n_open;
+}
+
+void HttpConnection::start() {
+  ErrorCode ignored;
+  socket_.plain().set_option(Tcp::no_delay(true), ignored);
+  waits_since_ = Clock::now();
+  read_deadline_ = Clock::now() + limits().header_time;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    if (!self->socket_.is_encrypted()) return self->next_request();
+    self->socket_.handshake([self](ErrorCode error) {
+      if (error) return self->close();
+      self->next_request();
+    });
+  });
+}
+
+void HttpConnection::next_request() {
+  if (state_ == State::kClosed) return;
+  state_ = State::kHeader;
+  header_check_ = HttpHeaderCheck(limits().n_header_fields);
+  parser_.reset();
+  request_ = {};
+  request_.remote = remote_;
+  n_body_bytes_ = n_early_bytes_ = n_answer_bytes_ = 0;
+  status_ = 0;
+  waits_since_ = Clock::now();
+  read_deadline_ = Clock::now() + limits().idle_time;
+  {
+    const std::lock_guard lock(output_mutex_);
+    after_output_ = After::kMore;
+  }
+  take_input();
+  read();
+}
+
+void HttpConnection::read() {
+  if (is_reading_ || state_ == State::kClosed) return;
+  is_reading_ = true;
+  socket_.read_some(asio::buffer(read_buffer_),
+                    [self = shared_from_this()](ErrorCode error, size_t n_bytes) {
+                      self->on_read(error, n_bytes);
+                    });
+}
+
+void HttpConnection::on_read(ErrorCode error, size_t n_bytes) {
+  is_reading_ = false;
+  if (state_ == State::kClosed) return;
+  if (error) return close();
+  const bool begins_request = state_ == State::kHeader && input_.empty();
+  if (begins_request) read_deadline_ = Clock::now() + limits().header_time;
+  input_.append(read_buffer_.data(), n_bytes);
+  take_input();
+  // Bytes of the next request may wait until the last ones of this answer are written.
+  if (state_ != State::kAnswer || input_.empty()) read();
+}
+
+void HttpConnection::take_input() {
+  if (input_.empty()) return;
+  if (state_ == State::kHeader) return read_header();
+  if (state_ == State::kBody) return read_body();
+  if (state_ == State::kAnswer) return take_early_bytes();
+  n_early_bytes_ += input_.size();
+  input_.clear();
+  if (n_early_bytes_ > limits().body_bytes) close();
+}
+
+// A client that sends its next request before it has the answer to this one (pipelining) gets this
+// answer, and must then connect again: RFC 9112, section 9.3.2, allows it, and no byte can be taken
+// for a part of another request. Once the answer is complete, the next request may come, even
+// though this side has not yet heard that the last byte is written.
+void HttpConnection::take_early_bytes() {
+  {
+    const std::lock_guard lock(output_mutex_);
+    if (after_output_ == After::kNextRequest && !closes_after_) return;
+  }
+  closes_after_ = true;
+  n_early_bytes_ += input_.size();
+  input_.clear();
+  if (n_early_bytes_ > kMostEarlyBytes) close();
+}
+
+void HttpConnection::read_header() {
+  using Check = HttpHeaderCheck::State;
+  const Check check = header_check_.look(input_);
+  if (check == Check::kMalformed) return refuse(400, "the request's header is malformed");
+  const bool too_long = header_check_.n_bytes() > limits().header_bytes;
+  if (check == Check::kTooManyFields || too_long)
+    return refuse(431, "the request's header is too large");
+  if (check == Check::kComplete) parse_header();
+}
+
+void HttpConnection::parse_header() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(limits().header_bytes + 1));
+  parser_->body_limit(limits().body_bytes);
+  ErrorCode error;
+  parser_->put(asio::buffer(input_.data(), header_check_.n_bytes()), error);
+  input_.erase(0, header_check_.n_bytes());
+  if (error == http::error::body_limit) return refuse(413, "the request's body is too large");
+  if (error || !parser_->is_header_done()) return refuse(400, "the request's header is malformed");
+
+  const auto& message = parser_->get();
+  request_.method = std::string(message.method_string());
+  for (const auto& field : message)
+    request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  if (!read_target(std::string_view(message.target().data(), message.target().size()), request_))
+    return refuse(400, "the request's target is no path");
+  auto [status, problem] = header_problem();
+  if (status == 0) std::tie(status, problem) = sender_problem();
+  if (status != 0) return refuse(status, problem);
+  begin_body();
+}
+
+std::pair<int, std::string_view> HttpConnection::header_problem() const {
+  const auto& message = parser_->get();
+  const bool is_1_0 = message.version() == 10;  // otherwise 1.1: the parser knows no other
+  const auto n_hosts = message.count(http::field::host);
+  if (n_hosts > 1 || (n_hosts == 0 && !is_1_0)) return {400, "the request needs one Host"};
+  const auto n_lengths = message.count(http::field::content_length);
+  const auto n_encodings = message.count(http::field::transfer_encoding);
+  const bool is_list = request_.header("Content-Length").find(',') != std::string_view::npos;
+  if (n_lengths + n_encodings > 1 || is_list || (n_encodings > 0 && is_1_0))
+    return {400, "the length of the request's body is ambiguous"};
+  if (n_encodings > 0 && !same_name(request_.header("Transfer-Encoding"), "chunked"))
+    return {501, "the only transfer encoding is chunked"};
+  const std::string_view coding = request_.header("Content-Encoding");
+  if (!coding.empty() && !same_name(coding, "identity"))
+    return {415, "compressed bodies are not supported"};
+  const std::string_view expected = request_.header("Expect");
+  if (!expected.empty() && !same_name(expected, "100-continue"))
+    return {417, "the only expectation is 100-continue"};
+  return {};
+}
+
+std::pair<int, std::string_view> HttpConnection::sender_problem() const {
+  const HttpOptions& options = shared_->options;
+  const std::string_view host = request_.header("Host");
+  if (!is_host_allowed(host, options.host, options.allowed_hosts))
+    return {403, "this server does not answer to this Host"};
+  if (!is_origin_allowed(request_.header("Origin"), host, options.allowed_origins))
+    return {403, "pages of this Origin may not use this server"};
+  return {};
+}
+
+void HttpConnection::begin_body() {
+  waits_since_ = kNever;
+  if (parser_->is_done()) return dispatch();
+  state_ = State::kBody;
+  body_began_ = Clock::now();
+  read_deadline_ = body_began_ + limits().body_time;
+  parser_->eager(true);
+  if (!request_.header("Expect").empty() && input_.empty())
+    queue("HTTP/1.1 100 Continue\r\n\r\n", After::kMore, false);
+  take_input();
+}
+
+// The parser takes what it can of the input, and leaves the beginning of a chunk's header until the
+// rest of it has come.
+void HttpConnection::read_body() {
+  while (!input_.empty() && !parser_->is_done()) {
+    ErrorCode error;
+    const size_t n_taken = parser_->put(asio::buffer(input_), error);
+    input_.erase(0, n_taken);
+    n_body_bytes_ += n_taken;
+    if (error == http::error::need_more) {
+      if (n_taken == 0) break;
+    } else if (error) {
+      const bool too_large = error == http::error::body_limit;
+      return refuse(too_large ? 413 : 400, too_large ? "the request's body is too large"
+                                                     : "the request's body is malformed");
+    }
+  }
+  if (parser_->is_done()) return dispatch();
+  // Chunks of one byte come with headers of five.
+  const bool is_padded = n_body_bytes_ > 8 * limits().body_bytes + kMostChunkHeaderBytes;
+  if (input_.size() > kMostChunkHeaderBytes || is_padded)
+    return refuse(400, "the request's body is malformed");
+  read_deadline_ = body_began_ + limits().body_time +
+                   std::chrono::milliseconds(1000 * n_body_bytes_ / limits().body_rate);
+}
+
+void HttpConnection::begin_answer() {
+  state_ = State::kAnswer;
+  read_deadline_ = kNever;
+  waits_since_ = kNever;
+  answer_began_ = Clock::now();
+  closes_after_ = !input_.empty();  // more bytes than the request's
+  input_.clear();
+}
+
+void HttpConnection::dispatch() {
+  begin_answer();
+  is_counted_ = !shared_->is_draining;
+  if (is_counted_) ++shared_->n_answers;
+  const auto& message = parser_->get();
+  request_.body = std::move(parser_->get().body());
+  const std::string origin(request_.header("Origin"));
+  const auto& allowed = shared_->options.allowed_origins;
+  const bool is_named = std::find(allowed.begin(), allowed.end(), origin) != allowed.end();
+  const auto reply = std::make_shared<ConnectionReply>(
+      shared_from_this(),
+      ConnectionReply::Context{request_.method == "HEAD", message.version() == 10,
+                               message.keep_alive() && !closes_after_, is_named ? origin : ""});
+  reply_ = reply;
+  if (is_named && !request_.header("Access-Control-Request-Method").empty()) {
+    return reply->send({204,
+                        "",
+                        "",
+                        {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
+                         {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+                         {"Access-Control-Max-Age", "600"}}});
+  }
+  try {
+    shared_->handler(request_, reply);
+  } catch (const std::exception&) {
+    reply->send({500, "application/json", http_error_body(500, "the server failed")});
+  }
+}
+
+void HttpConnection::refuse(int status, std::string_view message) {
+  begin_answer();
+  status_ = status;
+  const HttpAnswer answer{status, "application/json", http_error_body(status, message)};
+  queue(header_text(answer, BodyLength::kKnown, false) + answer.body, After::kClose, false);
+}
+
+bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) {
+  bool is_too_slow = false, starts = false;
+  {
+    const std::lock_guard lock(output_mutex_);
+    if (is_closed_) return false;
+    is_too_slow = is_stream && n_unsent_ > limits().unsent_bytes;
+    if (is_too_slow) {
+      is_closed_ = true;
+    } else {
+      queued_ += bytes;
+      n_unsent_ += bytes.size();
+      if (after != After::kMore) after_output_ = after;
+      starts = !flush_is_due_;
+      flush_is_due_ = true;
+    }
+  }
+  if (is_too_slow) abort();
+  if (starts) asio::post(socket_.get_executor(), [self = shared_from_this()] { self->flush(); });
+  return !is_too_slow;
+}
+
+void HttpConnection::flush() {
+  if (state_ == State::kClosed) return;
+  bool is_complete = false;
+  {
+    const std::lock_guard lock(output_mutex_);
+    writing_.clear();
+    writing_.swap(queued_);
+    flush_is_due_ = !writing_.empty();
+    is_complete = !flush_is_due_ && after_output_ != After::kMore;
+  }
+  n_written_ = 0;
+  if (!writing_.empty()) return write_some();
+  write_deadline_ = kNever;
+  if (is_complete) finish_answer();
+}
+
+void HttpConnection::write_some() {
+  write_deadline_ = Clock::now() + limits().write_time;
+  socket_.write_some(asio::buffer(writing_) + n_written_,
+                     [self = shared_from_this()](ErrorCode error, size_t n_bytes) {
+                       if (error) return self->close();
+                       self->n_written_ += n_bytes;
+                       self->n_answer_bytes_ += n_bytes;
+                       {
+                         const std::lock_guard lock(self->output_mutex_);
+                         self->n_unsent_ -= n_bytes;
+                       }
+                       if (self->n_written_ < self->writing_.size()) return self->write_some();
+                       self->flush();
+                     });
+}
+
+void HttpConnection::finish_answer() {
+  if (state_ != State::kAnswer) return;
+  log(status_);
+  if (std::exchange(is_counted_, false)) --shared_->n_answers;
+  bool closes = closes_after_;
+  {
+    const std::lock_guard lock(output_mutex_);
+    closes = closes || after_output_ == After::kClose;
+  }
+  if (closes) return linger();
+  next_request();
+}
+
+// A socket that is closed while bytes of the client are unread resets the connection, and the
+// client may lose the answer (RFC 9112, section 9.6). So the connection goes on reading for a
+// while.
+void HttpConnection::linger() {
+  state_ = State::kLinger;
+  input_.clear();
+  read_deadline_ = Clock::now() + kLingerTime;
+  socket_.finish([self = shared_from_this()](ErrorCode) { self->close(); });
+  read();
+}
+
+void HttpConnection::check_time(Clock::time_point now) {
+  if (now < read_deadline_.load() && now < write_deadline_.load()) return;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->expire(); });
+}
+
+void HttpConnection::expire() {
+  const auto now = Clock::now();
+  if (now >= write_deadline_.load()) return close();
+  if (now < read_deadline_.load()) return;
+  const bool is_in_request =
+      state_ == State::kBody || (state_ == State::kHeader && !input_.empty());
+  if (!is_in_request) return close();
+  refuse(408, "the request came too slowly");
+}
+
+void HttpConnection::abort() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+void HttpConnection::close_if_idle() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    const bool is_idle = self->state_ == State::kHeader && self->input_.empty();
+    if (is_idle || self->state_ == State::kHandshake) self->close();
+  });
+}
+
+void HttpConnection::close() {
+  if (state_ == State::kClosed) return;
+  const bool was_answering = state_ == State::kAnswer;
+  state_ = State::kClosed;
+  {
+    const std::lock_guard lock(output_mutex_);
+    is_closed_ = true;
+    queued_.clear();
+  }
+  read_deadline_ = write_deadline_ = waits_since_ = kNever;
+  if (was_answering) log(499);
+  if (std::exchange(is_counted_, false)) --shared_->n_answers;
+  socket_.close();
+  --shared_->n_open;
+  if (const auto reply = reply_.lock()) reply->set_gone();
+}
+
+void HttpConnection::log(int status) {
+  if (!shared_->options.log) return;
+  const std::chrono::duration<double> seconds = Clock::now() - answer_began_;
+  shared_->options.log(
+      {remote_, request_.method, request_.path, status, seconds.count(), n_answer_bytes_});
+}
+
+}  // namespace limpid

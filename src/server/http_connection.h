@@ -1,0 +1,134 @@
+// One client's connection: reads requests one after another and writes their answers. Included by
+// http_connection.cpp and http_server.cpp only, because it needs Boost.
+//
+//   kHandshake -> kHeader -> kBody -> kAnswer -> kHeader -> …
+//                    \________\_________\______-> kLinger -> kClosed
+//
+// Everything runs on the connection's strand, one handler at a time, except the methods that may be
+// called from any thread. A read is pending in nearly every state, so the connection notices at
+// once when the client goes, also while nothing is written.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/optional.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/http.h"
+#include "server/http_header_check.h"
+#include "server/http_socket.h"
+
+namespace limpid {
+
+using Clock = std::chrono::steady_clock;
+using Deadline = std::atomic<Clock::time_point>;
+inline constexpr Clock::time_point kNever = Clock::time_point::max();
+
+class HttpConnection;
+
+// What the connections of a server share. Each of them keeps it alive.
+struct HttpShared {
+  asio::io_context io;
+  HttpOptions options;
+  HttpHandler handler;
+  std::atomic<bool> is_draining = false;
+  std::atomic<int64_t> n_answers = 0;  // under way, and begun before the draining
+  std::atomic<size_t> n_open = 0;      // connections
+
+  std::mutex mutex;
+  std::vector<std::weak_ptr<HttpConnection>> connections;  // guarded by the mutex
+};
+
+// What follows the bytes that are to be written.
+enum class After { kMore, kNextRequest, kClose };
+
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(std::shared_ptr<HttpShared> shared, Tcp::socket socket,
+                 asio::ssl::context* context);
+  ~HttpConnection();
+
+  void start();
+
+  // The following may be called from any thread.
+  //
+  // Adds bytes to what is to be written. Gives false when the connection is closed, and when it is
+  // closed now because more than HttpLimits::unsent_bytes of a stream wait for the client.
+  bool queue(std::string_view bytes, After after, bool is_stream);
+  void set_status(int status) { status_ = status; }
+  void abort();
+  void close_if_idle();
+  // Ends the connection if a time limit has passed.
+  void check_time(Clock::time_point now);
+  // Since when it has been waiting for the header of a request; kNever if it does anything else.
+  Clock::time_point waits_since() const { return waits_since_; }
+  const HttpShared& shared() const { return *shared_; }
+
+ private:
+  enum class State { kHandshake, kHeader, kBody, kAnswer, kLinger, kClosed };
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  void read();
+  void on_read(ErrorCode error, size_t n_bytes);
+  void take_input();
+  void read_header();
+  void parse_header();
+  // A reason to refuse the request for its header, with the status; {0, ""} for none.
+  std::pair<int, std::string_view> header_problem() const;
+  std::pair<int, std::string_view> sender_problem() const;
+  void begin_body();
+  void read_body();
+  void dispatch();
+  void take_early_bytes();
+  void refuse(int status, std::string_view message);
+  void begin_answer();
+  void flush();
+  void write_some();
+  void finish_answer();
+  void next_request();
+  void linger();
+  void expire();
+  void close();
+  void log(int status);
+  const HttpLimits& limits() const { return shared_->options.limits; }
+
+  const std::shared_ptr<HttpShared> shared_;  // first: the socket needs its io_context
+  HttpSocket socket_;
+  State state_ = State::kHandshake;
+  std::string remote_;
+  std::array<char, 8192> read_buffer_;
+  bool is_reading_ = false;
+  std::string input_;  // read, and not yet part of a request
+  HttpHeaderCheck header_check_;
+  boost::optional<Parser> parser_;
+  HttpRequest request_;
+  Clock::time_point body_began_;
+  size_t n_body_bytes_ = 0;   // as they came over the wire
+  size_t n_early_bytes_ = 0;  // that came when none was expected
+
+  std::weak_ptr<class ConnectionReply> reply_;
+  Clock::time_point answer_began_;
+  bool is_counted_ = false;    // in HttpShared::n_answers
+  bool closes_after_ = false;  // the answer that is under way is the last
+  std::atomic<int> status_ = 0;
+  uint64_t n_answer_bytes_ = 0;
+
+  Deadline read_deadline_ = kNever, write_deadline_ = kNever, waits_since_ = kNever;
+
+  std::mutex output_mutex_;  // guards the next five
+  std::string queued_;
+  size_t n_unsent_ = 0;        // of queued_ and writing_
+  bool flush_is_due_ = false;  // flush() will run, or write_some() is under way
+  After after_output_ = After::kMore;
+  bool is_closed_ = false;
+
+  std::string writing_;
+  size_t n_written_ = 0;  // of it
+};
+
+}  // namespace limpid

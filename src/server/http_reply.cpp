@@ -1,0 +1,83 @@
+#include "server/http_reply.h"
+
+namespace limpid {
+
+ConnectionReply::ConnectionReply(std::shared_ptr<HttpConnection> connection, Context context)
+    : connection_(std::move(connection)), context_(std::move(context)) {}
+
+// A handler that forgets an answer must not leave the client waiting.
+ConnectionReply::~ConnectionReply() {
+  if (state_ == State::kWaiting)
+    send({500, "application/json", http_error_body(500, "the request was not answered")});
+  if (state_ == State::kStreaming) connection_->abort();
+}
+
+std::string ConnectionReply::begin(HttpAnswer& answer, BodyLength length) {
+  if (!context_.allowed_origin.empty()) {
+    answer.headers.emplace_back("Access-Control-Allow-Origin", context_.allowed_origin);
+    answer.headers.emplace_back("Vary", "Origin");
+  }
+  if (connection_->shared().is_draining || length == BodyLength::kUntilClose)
+    context_.keep_alive = false;
+  connection_->set_status(answer.status);
+  return header_text(answer, length, context_.keep_alive);
+}
+
+void ConnectionReply::send(HttpAnswer answer) {
+  std::function<void()> forgotten;  // destroyed when the mutex is free
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kWaiting) return;
+  state_ = State::kEnded;
+  forgotten.swap(on_gone_);
+  std::string text = begin(answer, BodyLength::kKnown);
+  if (!context_.is_head) text += answer.body;
+  connection_->queue(text, after(), false);
+}
+
+void ConnectionReply::begin_stream(HttpAnswer answer) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kWaiting) return;
+  state_ = State::kStreaming;
+  const auto length = context_.is_http_1_0 ? BodyLength::kUntilClose : BodyLength::kChunked;
+  connection_->queue(begin(answer, length), After::kMore, true);
+}
+
+bool ConnectionReply::write(std::string_view chunk) {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kStreaming) return false;
+  if (chunk.empty() || context_.is_head) return true;  // an empty chunk would end the stream
+  return context_.is_http_1_0 ? connection_->queue(chunk, After::kMore, true)
+                              : connection_->queue(chunk_text(chunk), After::kMore, true);
+}
+
+void ConnectionReply::end() {
+  std::function<void()> forgotten;
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kStreaming) return;
+  state_ = State::kEnded;
+  forgotten.swap(on_gone_);
+  const bool has_chunks = !context_.is_http_1_0 && !context_.is_head;
+  connection_->queue(has_chunks ? "0\r\n\r\n" : "", after(), false);
+}
+
+void ConnectionReply::on_gone(std::function<void()> callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kWaiting || state_ == State::kStreaming) on_gone_ = std::move(callback);
+    if (state_ != State::kGone) return;
+  }
+  callback();
+}
+
+void ConnectionReply::set_gone() {
+  std::function<void()> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::kEnded || state_ == State::kGone) return;
+    state_ = State::kGone;
+    callback.swap(on_gone_);
+  }
+  if (callback) callback();
+}
+
+}  // namespace limpid

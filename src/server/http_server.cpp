@@ -1,0 +1,187 @@
+#include <thread>
+
+#include "base/check.h"
+#include "server/http.h"
+#include "server/http_connection.h"
+
+namespace limpid {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{50};  // how often time limits are looked at
+constexpr std::chrono::milliseconds kRetry{100};
+constexpr std::chrono::seconds kFarewell{2};  // for clients to close, once all is answered
+
+Tcp::endpoint endpoint_of(asio::io_context& io, const HttpOptions& options) {
+  ErrorCode error;
+  Tcp::resolver resolver(io);
+  const auto found =
+      resolver.resolve(options.host, std::to_string(options.port), Tcp::resolver::passive, error);
+  LIMPID_CHECK(ArgumentError, !error && !found.empty(),
+               "[server] '{}' is not an address of this machine: {}", options.host,
+               error.message());
+  return found.begin()->endpoint();
+}
+
+Tcp::acceptor listen_at(asio::io_context& io, const HttpOptions& options) {
+  const Tcp::endpoint endpoint = endpoint_of(io, options);
+  Tcp::acceptor acceptor(asio::make_strand(io));
+  ErrorCode error, ignored;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
+  if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), ignored);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(Tcp::acceptor::max_listen_connections, error);
+  LIMPID_CHECK(ResourceError, !error, "[server] cannot listen on {} port {}: {}", options.host,
+               options.port, error.message());
+  return acceptor;
+}
+
+std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
+  LIMPID_CHECK(ArgumentError, options.tls_certificate.empty() == options.tls_key.empty(),
+               "[server] TLS needs both a certificate and its key");
+  if (options.tls_key.empty()) return nullptr;
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  ErrorCode error;
+  context->use_certificate_chain_file(options.tls_certificate, error);
+  LIMPID_CHECK(ResourceError, !error, "[server] cannot read the certificate {}: {}",
+               options.tls_certificate, error.message());
+  context->use_private_key_file(options.tls_key, asio::ssl::context::pem, error);
+  LIMPID_CHECK(ResourceError, !error, "[server] cannot use the key {} with this certificate: {}",
+               options.tls_key, error.message());
+  return context;
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(HttpOptions options, HttpHandler handler)
+      : shared_(std::make_shared<HttpShared>()),
+        context_(tls_context(options)),
+        acceptor_(listen_at(shared_->io, options)),
+        port_(acceptor_.local_endpoint().port()),
+        timer_(acceptor_.get_executor()),
+        retry_(acceptor_.get_executor()) {
+    shared_->options = std::move(options);
+    shared_->handler = std::move(handler);
+  }
+
+  uint16_t port() const { return port_; }
+  size_t n_connections() const { return shared_->n_open; }
+
+  // Ends when nothing is left to do: the acceptor, the timer and all connections are closed.
+  void run() {
+    asio::dispatch(acceptor_.get_executor(), [this] {
+      accept();
+      tick();
+    });
+    std::vector<std::thread> threads;
+    for (int i = 1; i < shared_->options.n_threads; ++i)
+      threads.emplace_back([this] { shared_->io.run(); });
+    shared_->io.run();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void stop(std::chrono::milliseconds patience) {
+    drain_end_ = Clock::now() + patience;
+    shared_->is_draining = true;
+  }
+
+ private:
+  void accept() {
+    acceptor_.async_accept(asio::make_strand(shared_->io),
+                           [this](ErrorCode error, Tcp::socket socket) {
+                             if (!acceptor_.is_open()) return;
+                             if (!error) add(std::move(socket));
+                             if (error != asio::error::no_descriptors) return accept();
+                             // Descriptors are freed when connections close.
+                             retry_.expires_after(kRetry);
+                             retry_.async_wait([this](ErrorCode) {
+                               if (acceptor_.is_open()) accept();
+                             });
+                           });
+  }
+
+  void add(Tcp::socket socket) {
+    if (shared_->n_open >= shared_->options.limits.n_connections && !evict()) {
+      refuse(socket);
+      return;
+    }
+    auto connection = std::make_shared<HttpConnection>(shared_, std::move(socket), context_.get());
+    {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->connections.push_back(connection);
+    }
+    connection->start();
+  }
+
+  // Closes the connection that has been waiting the longest for a request's header. Gives false
+  // when none is waiting.
+  bool evict() {
+    const auto open = connections();
+    const auto longest = std::min_element(
+        open.begin(), open.end(),
+        [](const auto& a, const auto& b) { return a->waits_since() < b->waits_since(); });
+    if (longest == open.end() || (*longest)->waits_since() == kNever) return false;
+    (*longest)->abort();
+    return true;
+  }
+
+  static void refuse(Tcp::socket& socket) {
+    static constexpr std::string_view kBusy =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+        "Connection: close\r\n\r\n";
+    ErrorCode ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(kBusy), ignored);
+  }
+
+  // Those that live; forgets the others.
+  std::vector<std::shared_ptr<HttpConnection>> connections() {
+    std::vector<std::shared_ptr<HttpConnection>> living;
+    const std::lock_guard lock(shared_->mutex);
+    std::erase_if(shared_->connections, [&](const auto& connection) {
+      auto alive = connection.lock();
+      if (alive) living.push_back(std::move(alive));
+      return connection.expired();
+    });
+    return living;
+  }
+
+  void tick() {
+    const auto now = Clock::now();
+    const bool is_draining = shared_->is_draining;
+    const bool is_over = is_draining && (shared_->n_answers == 0 || now >= drain_end_.load());
+    for (const auto& connection : connections()) {
+      connection->check_time(now);
+      if (is_draining) connection->close_if_idle();
+      if (is_over && now >= drain_end_.load()) connection->abort();
+    }
+    if (is_over) {
+      ErrorCode ignored;
+      acceptor_.close(ignored);
+      drain_end_ = std::min(drain_end_.load(), now + kFarewell);
+      if (shared_->n_open == 0) return;
+    }
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](ErrorCode) { tick(); });
+  }
+
+  const std::shared_ptr<HttpShared> shared_;  // first: the others need its io_context
+  std::unique_ptr<asio::ssl::context> context_;
+  Tcp::acceptor acceptor_;
+  uint16_t port_;
+  asio::steady_timer timer_, retry_;
+  Deadline drain_end_ = kNever;
+};
+
+HttpServer::HttpServer(HttpOptions options, HttpHandler handler)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(handler))) {}
+HttpServer::~HttpServer() = default;
+uint16_t HttpServer::port() const { return impl_->port(); }
+void HttpServer::run() { impl_->run(); }
+void HttpServer::stop(std::chrono::milliseconds patience) { impl_->stop(patience); }
+size_t HttpServer::n_connections() const { return impl_->n_connections(); }
+
+}  // namespace limpid

@@ -1,0 +1,182 @@
+#include "server/http_text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
+
+namespace limpid {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// "localhost:8080" -> "localhost", "[::1]:8080" -> "::1"
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
+  return host.substr(0, host.find(':'));
+}
+
+// A name such as 127.example.org is no address.
+bool is_loopback(std::string_view host) {
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return same_name(host, "localhost") || host == "::1" || (is_number && host.starts_with("127."));
+}
+
+}  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) return value;
+  }
+  return {};
+}
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      decoded += text[at];
+      continue;
+    }
+    unsigned byte = 0;
+    const std::string_view digits = text.substr(at + 1, 2);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() < 2 || end != digits.data() + 2 || byte == 0) return std::nullopt;
+    decoded += static_cast<char>(byte);
+    at += 2;
+  }
+  return decoded;
+}
+
+std::string query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    std::string_view entry = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), entry.size() + 1));
+    const size_t equals = std::min(entry.find('='), entry.size());
+    if (entry.substr(0, equals) != name) continue;
+    std::string value(entry.substr(std::min(equals + 1, entry.size())));
+    std::replace(value.begin(), value.end(), '+', ' ');
+    return percent_decoded(value).value_or("");
+  }
+  return "";
+}
+
+bool read_target(std::string_view target, HttpRequest& request) {
+  if (!target.starts_with('/')) return false;
+  const size_t question = std::min(target.find('?'), target.size());
+  auto path = percent_decoded(target.substr(0, question));
+  if (!path) return false;
+  request.path = std::move(*path);
+  request.query = target.substr(std::min(question + 1, target.size()));
+  return true;
+}
+
+bool is_host_allowed(std::string_view host, std::string_view listens_on,
+                     const std::vector<std::string>& allowed) {
+  if (!is_loopback(listens_on)) return true;
+  const std::string_view name = without_port(host);
+  return is_loopback(name) || std::any_of(allowed.begin(), allowed.end(), [&](const auto& other) {
+           return same_name(other, name) || same_name(other, host);
+         });
+}
+
+bool is_origin_allowed(std::string_view origin, std::string_view host,
+                       const std::vector<std::string>& allowed) {
+  if (origin.empty()) return true;
+  const size_t scheme = origin.find("://");
+  if (scheme != std::string_view::npos && same_name(origin.substr(scheme + 3), host)) return true;
+  return std::find(allowed.begin(), allowed.end(), origin) != allowed.end();
+}
+
+bool has_token(std::string_view list, std::string_view token) {
+  while (!list.empty()) {
+    const std::string_view entry = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), entry.size() + 1));
+    if (same_name(trimmed(entry), token)) return true;
+  }
+  return false;
+}
+
+std::string_view reason_of(int status) {
+  struct Reason {
+    int status;
+    std::string_view text;
+  };
+  static constexpr std::array<Reason, 22> kReasons = {{
+      {200, "OK"},
+      {204, "No Content"},
+      {304, "Not Modified"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {408, "Request Timeout"},
+      {411, "Length Required"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {417, "Expectation Failed"},
+      {421, "Misdirected Request"},
+      {422, "Unprocessable Content"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {503, "Service Unavailable"},
+      {507, "Insufficient Storage"},
+      {529, "Overloaded"},
+  }};
+  for (const Reason& reason : kReasons) {
+    if (reason.status == status) return reason.text;
+  }
+  return "Status";
+}
+
+std::string http_date(int64_t unix_seconds) {
+  const auto seconds = static_cast<std::time_t>(unix_seconds);
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(seconds));
+}
+
+std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_alive) {
+  std::string text = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\nServer: limpid\r\n", answer.status,
+                                 reason_of(answer.status), http_date(std::time(nullptr)));
+  const auto add = [&](std::string_view name, std::string_view value) {
+    text.append(name).append(": ");
+    for (const char c : value) text += c == '\r' || c == '\n' ? ' ' : c;
+    text += "\r\n";
+  };
+  if (!answer.content_type.empty()) add("Content-Type", answer.content_type);
+  if (length == BodyLength::kChunked) add("Transfer-Encoding", "chunked");
+  if (length == BodyLength::kKnown && answer.status != 204)
+    add("Content-Length", std::to_string(answer.body.size()));
+  for (const auto& [name, value] : answer.headers) add(name, value);
+  add("Connection", keep_alive ? "keep-alive" : "close");
+  return text += "\r\n";
+}
+
+std::string chunk_text(std::string_view data) {
+  std::string text = fmt::format("{:x}\r\n", data.size());
+  return text.append(data).append("\r\n");
+}
+
+std::string http_error_body(int status, std::string_view message) {
+  return fmt::format(R"({{"error":{{"message":"{}","type":"{}","param":null,"code":{}}}}})",
+                     message, status >= 500 ? "server_error" : "invalid_request_error", status);
+}
+
+}  // namespace limpid

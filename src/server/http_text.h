@@ -1,0 +1,52 @@
+// The texts of HTTP: what stands in targets and header fields, and the bytes of an answer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/http.h"
+
+namespace limpid {
+
+// Whether two names of header fields are the same: letters of ASCII without regard to case.
+bool same_name(std::string_view a, std::string_view b);
+
+// "a%20b" -> "a b". Nothing for a '%' without two hexadecimal digits, and for %00.
+std::optional<std::string> percent_decoded(std::string_view text);
+
+// "/v1/models?a=1" -> path "/v1/models" and query "a=1" of `request`. False for other targets: a
+// whole URL, "*", a host and port.
+bool read_target(std::string_view target, HttpRequest& request);
+
+// Whether the server's answer to a request with this header Host may be read by whoever sent it;
+// see HttpOptions::allowed_hosts. `listens_on` is HttpOptions::host.
+bool is_host_allowed(std::string_view host, std::string_view listens_on,
+                     const std::vector<std::string>& allowed);
+// Whether a page of `origin` may send requests to the server at `host`. Without an origin: yes, it
+// is no page.
+bool is_origin_allowed(std::string_view origin, std::string_view host,
+                       const std::vector<std::string>& allowed);
+
+// Whether the comma-separated list of a header field has `token`, as "close" in "TE, Close".
+bool has_token(std::string_view list, std::string_view token);
+
+// "Not Found"
+std::string_view reason_of(int status);
+// "Mon, 23 Nov 2026 14:30:32 GMT" (RFC 9110, section 5.6.7)
+std::string http_date(int64_t unix_seconds);
+
+// How the end of an answer's body is told.
+enum class BodyLength { kKnown, kChunked, kUntilClose };
+
+// Status line and header fields of `answer`, up to the empty line. Line breaks in header values
+// become blanks.
+std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_alive);
+// "5\r\nhello\r\n"
+std::string chunk_text(std::string_view data);
+
+// The JSON of an error that the HTTP layer itself found. `message` needs no escapes.
+std::string http_error_body(int status, std::string_view message);
+
+}  // namespace limpid
