@@ -43,7 +43,7 @@ void GenerationTask::measure() {
   }
 }
 
-void GenerationTask::on_logits(int64_t /*position*/, std::span<const float> logits) {
+void GenerationTask::on_row(int64_t /*position*/, std::span<const float> logits) {
   measure();
   const auto token = continuation_.next(logits);
   if (token && !continuation_.finished()) extend(*token);

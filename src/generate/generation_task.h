@@ -35,7 +35,7 @@ class GenerationTask final : public Task {
 
  private:
   void on_start() override;
-  void on_logits(int64_t position, std::span<const float> logits) override;
+  void on_row(int64_t position, std::span<const float> logits) override;
   void on_stop(std::exception_ptr error) override;
   bool is_cancelled() const override { return continuation_.options().cancel.cancelled(); }
   void extend(TokenId token);

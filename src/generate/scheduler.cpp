@@ -92,6 +92,11 @@ void Scheduler::remove(Task& task) noexcept {
   task.submitted_ = false;
 }
 
+void Scheduler::with_cache(const std::function<void(KvCache& cache)>& use) {
+  const std::lock_guard lock(tick_mutex_);
+  use(*cache_);
+}
+
 Scheduler::Usage Scheduler::usage() {
   const std::lock_guard lock(tick_mutex_);
   const std::lock_guard submitted_lock(submitted_mutex_);
@@ -120,7 +125,11 @@ bool Scheduler::tick_locked() {
   admit();
   plan();
   make_room();
-  evaluate(items_);
+  const auto hidden = std::stable_partition(items_.begin(), items_.end(), [](const Item& item) {
+    return item.task->result_ == PassResult::kLogits;
+  });
+  evaluate({items_.begin(), hidden});
+  evaluate({hidden, items_.end()});
   items_.clear();
   drop_completed();
   return true;
@@ -200,7 +209,7 @@ void Scheduler::plan() {
 Scheduler::Item Scheduler::next_tokens(const std::shared_ptr<Task>& task, int64_t most) const {
   Item item{task, std::min(most, task->n_wanted_ - task->n_stored_)};
   if (task->n_stored_ >= task->first_row_) {
-    item.n_tokens = std::min(item.n_tokens, kMostRows);
+    if (task->result_ == PassResult::kLogits) item.n_tokens = std::min(item.n_tokens, kMostRows);
     item.outputs = StepItem::Outputs::kAll;
   } else if (task->first_row_ < task->n_stored_ + item.n_tokens) {
     item.n_tokens = task->first_row_ - task->n_stored_;
@@ -248,6 +257,7 @@ void Scheduler::preempt(Task& task) {
 // A step that fails has changed nothing, so each task can try alone: only the one that causes the
 // error ends.
 void Scheduler::evaluate(std::span<const Item> items) {
+  if (items.empty()) return;
   std::vector<StepItem> step;
   for (const Item& item : items) {
     step.push_back({*item.task->sequence_,
@@ -256,36 +266,37 @@ void Scheduler::evaluate(std::span<const Item> items) {
                                  static_cast<size_t>(item.n_tokens)),
                     item.outputs});
   }
-  std::span<const float> logits;
+  std::span<const float> rows;
   const auto start = std::chrono::steady_clock::now();
   try {
-    logits = model_.step(*cache_, step);
+    rows = model_.step(*cache_, step, items.front().task->result_);
   } catch (...) {
     if (items.size() == 1) return stop(*items.front().task, std::current_exception());
     for (const Item& item : items) evaluate({&item, 1});
     return;
   }
   learn_speed(items, std::chrono::steady_clock::now() - start);
-  deliver(items, logits);
+  deliver(items, rows);
 }
 
-void Scheduler::deliver(std::span<const Item> items, std::span<const float> logits) {
-  const auto vocab_size = static_cast<size_t>(model_.spec().vocab_size);
+void Scheduler::deliver(std::span<const Item> items, std::span<const float> rows) {
+  const bool hidden = items.front().task->result_ == PassResult::kHidden;
+  const DecoderSpec& spec = model_.spec();
+  const auto width = static_cast<size_t>(hidden ? spec.d_model : spec.vocab_size);
   for (const Item& item : items) {
     Task& task = *item.task;
     const int64_t n_rows = item.outputs == StepItem::Outputs::kAll    ? item.n_tokens
                            : item.outputs == StepItem::Outputs::kLast ? 1
                                                                       : 0;
-    const std::span<const float> rows = logits.first(static_cast<size_t>(n_rows) * vocab_size);
-    logits = logits.subspan(rows.size());
     task.n_stored_ += item.n_tokens;
     const int64_t first = task.n_stored_ - n_rows;
     try {
       for (int64_t i = 0; i < n_rows; ++i)
-        task.on_logits(first + i, rows.subspan(static_cast<size_t>(i) * vocab_size, vocab_size));
+        task.on_row(first + i, rows.subspan(static_cast<size_t>(i) * width, width));
     } catch (...) {
       stop(task, std::current_exception());
     }
+    rows = rows.subspan(static_cast<size_t>(n_rows) * width);
   }
 }
 

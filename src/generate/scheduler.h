@@ -45,10 +45,10 @@ class Task {
 
   // The work begins, for the first time or after a preemption.
   virtual void on_start() {}
-  // The logits [vocab_size] after tokens[position], valid during the call. Called for the last
-  // wanted token, and for each one from `first_row` on. May add tokens or replace them. What it
-  // throws ends this task only, by on_stop.
-  virtual void on_logits(int64_t position, std::span<const float> logits) = 0;
+  // The logits [vocab_size] after tokens[position] (or its hidden state [d_model]), valid during
+  // the call. Called for the last wanted token, and for each one from `first_row_` on. May add
+  // tokens or replace them. What it throws ends this task only, by on_stop.
+  virtual void on_row(int64_t position, std::span<const float> row) = 0;
   // The task was cancelled (no error) or failed before all wanted tokens were evaluated.
   virtual void on_stop(std::exception_ptr error) = 0;
   // Whether the work can end before it is complete.
@@ -63,7 +63,8 @@ class Task {
   int64_t n_stored_ = 0;         // their keys and values are in the cache
   int64_t n_wanted_ = 0;         // evaluate up to here
   int64_t first_row_ = kNoRows;  // from this position on every token's logits are wanted
-  uint32_t variant_ = 0;         // of the weights, as in KvCache::add_sequence
+  PassResult result_ = PassResult::kLogits;
+  uint32_t variant_ = 0;  // of the weights, as in KvCache::add_sequence
   // The blocks stay when all is evaluated, until Scheduler::remove, and are never taken away in
   // between. The owner has reserved room for them.
   bool keeps_blocks_ = false;
@@ -119,6 +120,8 @@ class Scheduler {
   // Takes a task out, submitted or not, and gives its blocks back. It is not told. Its prefix may
   // still be found.
   void remove(Task& task) noexcept;
+  // Calls `use` between two ticks. There must be room reserved.
+  void with_cache(const std::function<void(KvCache& cache)>& use);
   Usage usage();
 
  private:
@@ -145,7 +148,7 @@ class Scheduler {
   void make_room();
   void preempt(Task& task);
   void evaluate(std::span<const Item> items);
-  void deliver(std::span<const Item> items, std::span<const float> logits);
+  void deliver(std::span<const Item> items, std::span<const float> rows);
   void learn_speed(std::span<const Item> items, std::chrono::duration<double> taken);
   void stop(Task& task, std::exception_ptr error);
   void drop_completed();

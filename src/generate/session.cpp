@@ -56,7 +56,7 @@ void Session::State::evaluate_pending() {
   if (pending()) evaluate(std::ssize(tokens_), nullptr, {});
 }
 
-void Session::State::on_logits(int64_t position, std::span<const float> logits) {
+void Session::State::on_row(int64_t position, std::span<const float> logits) {
   if (position + 1 == n_wanted_) logits_.assign(logits.begin(), logits.end());
   if (*look_ && position >= first_row_) (*look_)(position, logits);
 }

@@ -40,7 +40,7 @@ class ForwardPass {
 
   // Runs all layers. After the last layer only the rows whose logits are requested continue: in a
   // prompt of 1,000 tokens that is usually one, and the output matrix is the largest of all.
-  Activation run() {
+  Activation run(PassResult result) {
     Activation x = embed();  // [T, d_model]
     for (int64_t layer = 0; layer < spec_.n_layers; ++layer) {
       const BlockWeights& w = weights_.blocks[layer];
@@ -56,6 +56,7 @@ class ForwardPass {
     x = ex_.select_outputs(x);  // [n_outputs, d_model]
     if (weights_.output_norm) x = norm(x, weights_.output_norm, weights_.output_norm_bias);
     ex_.observe("output_norm", -1, x);
+    if (result == PassResult::kHidden) return x;
     Activation logits = project(x, weights_.output, Weight{});  // [n_outputs, vocab_size]
     ex_.observe("logits", -1, logits);
     return logits;
@@ -150,8 +151,8 @@ class ForwardPass {
 }  // namespace
 
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv) {
-  return ForwardPass(executor, spec, weights, kv).run();
+                   KvStorage& kv, PassResult result) {
+  return ForwardPass(executor, spec, weights, kv).run(result);
 }
 
 }  // namespace limpid

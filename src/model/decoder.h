@@ -40,9 +40,14 @@ struct DecoderWeights {
   std::vector<Tensor> derived;  // joined or transposed tensors; the executor reads their memory
 };
 
-// Runs the forward pass of one step, between begin_step and end_step. Returns logits [n_outputs,
-// vocab_size].
+// What a forward pass gives for each requested token.
+enum class PassResult : uint8_t {
+  kLogits,  // [n_outputs, vocab_size]
+  kHidden,  // [n_outputs, d_model]: the last layer's result after the output norm
+};
+
+// Runs the forward pass of one step, between begin_step and end_step.
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv);
+                   KvStorage& kv, PassResult result = PassResult::kLogits);
 
 }  // namespace limpid

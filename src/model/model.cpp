@@ -101,7 +101,8 @@ class UnusedBlocks {
 // The order matters for exceptions: everything that can fail (checks, blocks, memory, the pass
 // itself) happens before `advance` counts the new positions. Until then the cache is unchanged,
 // except for reserved blocks, which UnusedBlocks gives back.
-std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items) {
+std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items,
+                                   PassResult result) {
   check_items(cache, items, spec_.vocab_size, n_ctx_);
   const UnusedBlocks given_back_at_the_end(cache, items);
   for (const StepItem& item : items)
@@ -115,12 +116,11 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   if (inputs.n_tokens() == 0) return {};
 
   make_room(inputs.n_tokens(), inputs.n_outputs());
-  logits_.resize(static_cast<size_t>(inputs.n_outputs() * spec_.vocab_size));
-  const Activation logits = run_forward(cache);
-  executor_->read(logits, logits_);
-  for (const StepItem& item : items)
-    cache.advance(item.sequence, item.tokens);
-  return logits_;
+  const int64_t width = result == PassResult::kLogits ? spec_.vocab_size : spec_.d_model;
+  result_.resize(static_cast<size_t>(inputs.n_outputs() * width));
+  executor_->read(run_forward(cache, result), result_);
+  for (const StepItem& item : items) cache.advance(item.sequence, item.tokens);
+  return result_;
 }
 
 // Room only grows: a step of one token after a long prompt does not release the buffers.
@@ -133,9 +133,9 @@ void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
   room_outputs_ = most_outputs;
 }
 
-Activation Model::run_forward(KvCache& cache) {
+Activation Model::run_forward(KvCache& cache, PassResult result) {
   const ExecutorStep step(*executor_);
-  return forward(*executor_, spec_, weights_, cache.storage());
+  return forward(*executor_, spec_, weights_, cache.storage(), result);
 }
 
 }  // namespace limpid

@@ -56,17 +56,19 @@ class Model {
                                       DType v_dtype = DType::kF16);
 
   // Runs all items in one pass over the weights, stores their keys and values, and returns the
-  // logits of the requested tokens, in the order of the items: [n_outputs, vocab_size]. Each
+  // logits (or hidden states) of the requested tokens, in the order of the items: [n_outputs,
+  // vocab_size] (or [n_outputs, d_model]). Each
   // sequence may occur once. Throws ArgumentError for ids outside the vocabulary,
   // ContextOverflowError when a sequence or the cache would become too long, ResourceError, and the
   // executor's errors. A step that throws leaves the cache as it was. The span is valid until the
   // next step.
-  std::span<const float> step(KvCache& cache, std::span<const StepItem> items);
+  std::span<const float> step(KvCache& cache, std::span<const StepItem> items,
+                              PassResult result = PassResult::kLogits);
 
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
   void make_room(int64_t n_tokens, int64_t n_outputs);
-  Activation run_forward(KvCache& cache);  // from begin_step to end_step
+  Activation run_forward(KvCache& cache, PassResult result);  // from begin_step to end_step
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<Executor> executor_;
@@ -75,7 +77,7 @@ class Model {
   int64_t n_ctx_ = 0;
   int64_t room_tokens_ = 0;  // the room that the executor has reserved
   int64_t room_outputs_ = 0;
-  std::vector<float> logits_;
+  std::vector<float> result_;  // of the last step
 };
 
 }  // namespace limpid

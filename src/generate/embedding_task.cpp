@@ -1,0 +1,55 @@
+#include "generate/embedding_task.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+
+namespace limpid {
+
+EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling,
+                             bool normalize, CancelToken cancel, OnEnd on_end)
+    : pooling_(pooling),
+      normalize_(normalize),
+      cancel_(std::move(cancel)),
+      on_end_(std::move(on_end)) {
+  LIMPID_CHECK(ArgumentError, !tokens.empty(), "[embed] the text has no tokens");
+  if (std::ssize(tokens) > engine.n_ctx())
+    throw ContextOverflowError(std::ssize(tokens), engine.n_ctx());
+  assign_tokens(std::move(tokens));
+  result_ = PassResult::kHidden;
+  if (pooling_ != Pooling::kLast) first_row_ = 0;
+}
+
+// After a preemption the rows come again.
+void EmbeddingTask::on_row(int64_t position, std::span<const float> row) {
+  sum_.resize(row.size());
+  const bool wanted = pooling_ == Pooling::kLast ||
+                      (pooling_ == Pooling::kFirst && position == 0) ||
+                      (pooling_ == Pooling::kMean && position == next_);
+  if (wanted) {
+    for (size_t i = 0; i < row.size(); ++i) sum_[i] += row[i];
+    next_ = position + 1;
+  }
+  if (position + 1 == n_wanted_) give();
+}
+
+// The mean differs from the sum by a factor, which a vector of length 1 does not show.
+void EmbeddingTask::give() {
+  double factor = pooling_ == Pooling::kMean ? 1.0 / static_cast<double>(n_wanted_) : 1.0;
+  if (normalize_) {
+    double square = 0;
+    for (const double x : sum_) square += x * x;
+    factor = square > 0 ? 1 / std::sqrt(square) : 0;
+  }
+  std::vector<float> embedding;
+  embedding.reserve(sum_.size());
+  for (const double x : sum_) embedding.push_back(static_cast<float>(x * factor));
+  if (auto on_end = std::exchange(on_end_, nullptr)) on_end(embedding, nullptr);
+}
+
+void EmbeddingTask::on_stop(std::exception_ptr error) {
+  if (auto on_end = std::exchange(on_end_, nullptr)) on_end({}, std::move(error));
+}
+
+}  // namespace limpid

@@ -1,0 +1,43 @@
+// The vector that stands for a text, as a task of the scheduler.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "generate/engine.h"
+#include "generate/scheduler.h"
+
+namespace limpid {
+
+// How the hidden states of all tokens become one vector: their mean, or the state of the last token
+// (which has seen all others), or of the first (for models that were trained so).
+enum class Pooling : uint8_t { kMean, kLast, kFirst };
+
+// Evaluates a text and pools its hidden states, the last layer's results after the output norm.
+class EmbeddingTask final : public Task {
+ public:
+  // Called once, on the thread that ticks. `embedding` [d_model], scaled to length 1 when
+  // `normalize` asks for it; empty with an error or when cancelled.
+  using OnEnd = std::function<void(std::span<const float> embedding, std::exception_ptr error)>;
+
+  // Throws ArgumentError without tokens, ContextOverflowError.
+  EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling, bool normalize,
+                CancelToken cancel, OnEnd on_end);
+
+ private:
+  void on_row(int64_t position, std::span<const float> row) override;
+  void on_stop(std::exception_ptr error) override;
+  bool is_cancelled() const override { return cancel_.cancelled(); }
+  void give();
+
+  Pooling pooling_;
+  bool normalize_;
+  CancelToken cancel_;
+  OnEnd on_end_;
+  std::vector<double> sum_;  // [d_model]
+  int64_t next_ = 0;         // rows before this position are in the sum
+};
+
+}  // namespace limpid

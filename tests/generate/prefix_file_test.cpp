@@ -1,0 +1,56 @@
+#include "generate/prefix_file.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/temp_file.h"
+#include "generate/tiny_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+
+std::vector<float> logits_after(const LanguageModel& model, std::span<const TokenId> tokens,
+                                int64_t expected_kept) {
+  Session session(model);
+  EXPECT_EQ(session.assign(tokens), expected_kept);
+  return {session.logits().begin(), session.logits().end()};
+}
+
+TEST(PrefixFile, GivesTheSameLogitsInAnotherProcess) {
+  for (const char* executor : {"reference", "cpu"}) {
+    const TempFolder folder;
+    const std::string path = folder.path("prefix.kv");
+    const auto first = open_tiny({.executor = executor});
+    const auto tokens = first.encode(std::string(150, 'x') + " and more");
+    const auto expected = logits_after(first, tokens, 0);
+    EXPECT_EQ(save_prefix(*engine_of(first), tokens, path), 128);
+
+    const auto second = open_tiny({.executor = executor});
+    engine_of(second)->scheduler().reserve(256);
+    const auto restored = restore_prefix(*engine_of(second), path);
+    EXPECT_EQ(restored, std::vector(tokens.begin(), tokens.begin() + 128));
+    EXPECT_EQ(logits_after(second, tokens, 128), expected);
+  }
+}
+
+TEST(PrefixFile, RefusesWhatIsNotThisModels) {
+  const TempFolder folder;
+  const std::string path = folder.path("prefix.kv");
+  const auto model = open_tiny();
+  const auto tokens = model.encode(std::string(150, 'x'));
+  Session session(model);
+  EXPECT_THROW(save_prefix(*engine_of(model), tokens, path), ArgumentError);
+  session.append(tokens);
+  save_prefix(*engine_of(model), tokens, path);
+  const auto other = open_tiny({.executor = "reference"});
+  engine_of(other)->scheduler().reserve(256);
+  EXPECT_THROW(restore_prefix(*engine_of(other), path), FormatError);
+  const auto small = open_tiny();
+  engine_of(small)->scheduler().reserve(64);
+  EXPECT_THROW(restore_prefix(*engine_of(small), path), ContextOverflowError);
+  EXPECT_EQ(engine_of(small)->scheduler().usage().n_free_blocks, 1);
+}
+
+}  // namespace
+}  // namespace limpid
