@@ -59,6 +59,7 @@ Command perplexity_command();
 Command pull_command();
 Command quantize_command();
 Command run_command();
+Command serve_command();
 Command template_command();
 Command tokenize_command();
 Command train_command();

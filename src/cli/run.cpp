@@ -1,5 +1,4 @@
 // `limpid run`: plain continuation of a text, or of several in one batch.
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -10,11 +9,11 @@
 #include "cli/signals.h"
 #include "limpid/batch.hpp"
 #include "limpid/session.hpp"
+#include "server/logprobs_json.h"
 
 namespace limpid::cli {
 namespace {
 
-constexpr double kLeastLogprob = -9999;  // OpenAI's value for minus infinity
 constexpr int kMostLogprobs = 20;
 
 struct RunFlags {
@@ -74,36 +73,13 @@ GenerationResult run_one(const LanguageModel& model, const std::string& prompt,
   return text.result();
 }
 
-// A token may be a part of a character, so its bytes stand beside it.
-Json token_to_json(const TokenLogprob& token) {
-  return {{"token", token.piece},
-          {"id", token.id},
-          {"logprob", std::isfinite(token.logprob) ? token.logprob : kLeastLogprob},
-          {"bytes", std::vector<uint8_t>(token.piece.begin(), token.piece.end())}};
-}
-
-// {"content": [{"token": " a", "id": 253, "logprob": …, "bytes": [32, 97],
-//               "top_logprobs": [{"token": " a", …}, …]}, …]}
-// The format of OpenAI's API: content[], each entry with its top_logprobs[].
-Json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
-  auto content = Json::array();
-  for (const TokenLogprobs& token : logprobs) {
-    Json entry = token_to_json(token.chosen);
-    entry["top_logprobs"] = Json::array();
-    for (const TokenLogprob& other : token.best)
-      entry["top_logprobs"].push_back(token_to_json(other));
-    content.push_back(std::move(entry));
-  }
-  return {{"content", std::move(content)}};
-}
-
 void print_json(std::span<const std::string> prompts, std::span<const GenerationResult> results,
                 bool with_logprobs) {
   auto document = Json::array();
   for (size_t i = 0; i < results.size(); ++i) {
     Json entry = {{"prompt", prompts[i]}};
     entry.update(to_json(results[i]));
-    if (with_logprobs) entry["logprobs"] = logprobs_to_json(results[i].logprobs);
+    if (with_logprobs) entry["logprobs"] = {{"content", logprobs_to_json(results[i].logprobs)}};
     document.push_back(std::move(entry));
   }
   write_json(document.size() == 1 ? document.front() : document);

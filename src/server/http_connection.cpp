@@ -81,13 +81,25 @@ void HttpConnection::read() {
 void HttpConnection::on_read(ErrorCode error, size_t n_bytes) {
   is_reading_ = false;
   if (state_ == State::kClosed) return;
-  if (error) return close();
+  if (error) return take_end();
   const bool begins_request = state_ == State::kHeader && input_.empty();
   if (begins_request) read_deadline_ = Clock::now() + limits().header_time;
   input_.append(read_buffer_.data(), n_bytes);
   take_input();
   // Bytes of the next request may wait until the last ones of this answer are written.
   if (state_ != State::kAnswer || input_.empty()) read();
+}
+
+// The client has closed. It may have read all of the answer before this side hears that the last
+// byte is written: the answer then ends as others do.
+void HttpConnection::take_end() {
+  has_peer_closed_ = true;
+  bool is_complete = false;
+  {
+    const std::lock_guard lock(output_mutex_);
+    is_complete = after_output_ != After::kMore;
+  }
+  if (state_ != State::kAnswer || !is_complete) close();
 }
 
 void HttpConnection::take_input() {
@@ -322,7 +334,7 @@ void HttpConnection::finish_answer() {
     const std::lock_guard lock(output_mutex_);
     closes = closes || after_output_ == After::kClose;
   }
-  if (closes) return linger();
+  if (closes || has_peer_closed_) return linger();
   next_request();
 }
 
@@ -331,6 +343,7 @@ void HttpConnection::finish_answer() {
 // while.
 void HttpConnection::linger() {
   state_ = State::kLinger;
+  if (has_peer_closed_) return close();
   input_.clear();
   read_deadline_ = Clock::now() + kLingerTime;
   socket_.finish([self = shared_from_this()](ErrorCode) { self->close(); });

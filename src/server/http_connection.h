@@ -75,6 +75,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void read();
   void on_read(ErrorCode error, size_t n_bytes);
+  void take_end();
   void take_input();
   void read_header();
   void parse_header();
@@ -103,6 +104,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string remote_;
   std::array<char, 8192> read_buffer_;
   bool is_reading_ = false;
+  bool has_peer_closed_ = false;
   std::string input_;  // read, and not yet part of a request
   HttpHeaderCheck header_check_;
   boost::optional<Parser> parser_;

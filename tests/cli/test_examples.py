@@ -106,6 +106,7 @@ class Examples(unittest.TestCase):
         tiny = DATA / "cli" / "tiny_chat.gguf"
         shutil.copy(tiny, cls.folder / "model-f16.gguf")
         write_importance(cls.folder / "imatrix.gguf", tiny)
+        (cls.folder / "keys.txt").write_text("a key\n")
         (cls.folder / "wiki.test.raw").write_text("the world is in the hello and " * 400)
         for folder in ("SmolLM2-135M", "original"):
             limpid_program.run("convert", tiny, cls.folder / folder, "--to", "safetensors")
@@ -123,6 +124,11 @@ class Examples(unittest.TestCase):
             return re.sub(r" --num_steps \d+", "", example) + " " + FEW_STEPS
         if example.startswith("limpid train") and "--resume" not in example:
             return f"{example} --steps 2 --seq-len 16 --batch-size 2 --eval-windows 4"
+        if example.startswith("limpid serve"):  # until it is ready, and then SIGTERM
+            return (
+                f"{example} --port 0 2>log & until grep -q 'is ready' log; do sleep 0.1; done; "
+                "kill $!; wait $!"
+            )
         if example.startswith("limpid doctor"):  # it would find the stand-in to be another file
             return f"XDG_CACHE_HOME=$PWD/fresh {example}"
         return example

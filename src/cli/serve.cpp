@@ -1,0 +1,236 @@
+// `limpid serve`: a model over HTTP.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/sampler_settings.h"
+#include "cli/signals.h"
+#include "generate/engine.h"
+#include "server/api.h"
+
+namespace limpid::cli {
+namespace {
+
+struct ServeFlags {
+  ModelFlags model;
+  GenerationFlags generation;
+  HttpOptions http;
+  int64_t port = 8080;
+  int64_t n_threads_http = 2;
+  int64_t timeout = 600;
+  int64_t drain_time = 30;
+  int64_t n_parallel = 4;
+  int64_t n_queue = 256;
+  std::vector<std::string> keys;
+  std::string key_file;
+  std::string alias;
+  std::string chat_template;
+  std::string template_file;
+  bool slots = true;
+  bool metrics = false;
+  bool jinja = true;
+  bool log = true;
+};
+
+void declare_http(CLI::App& app, ServeFlags& values) {
+  group(app, "server");
+  add_option(app, "--host ADDRESS", values.http.host,
+             "address to listen on; 0.0.0.0 is all (127.0.0.1: this machine only)",
+             "LLAMA_ARG_HOST");
+  add_option(app, "--port N", values.port, {0, 65535}, "0: one that is free (8080)",
+             "LLAMA_ARG_PORT");
+  add_option(app, "--api-key KEY", values.keys,
+             "what clients must send; may be given several times, or several between commas",
+             "LLAMA_API_KEY");
+  add_option(app, "--api-key-file FILE", values.key_file, "a file with a key in each line");
+  add_option(app, "--allowed-host NAME", values.http.allowed_hosts,
+             "a name under which a proxy reaches this machine's own address; may be given several "
+             "times");
+  add_option(app, "--allowed-origin URL", values.http.allowed_origins,
+             "a web site whose pages may use the server; may be given several times");
+  add_option(app, "--ssl-key-file FILE", values.http.tls_key, "for https: the key, as PEM",
+             "LLAMA_ARG_SSL_KEY_FILE");
+  add_option(app, "--ssl-cert-file FILE", values.http.tls_certificate, "and its certificate",
+             "LLAMA_ARG_SSL_CERT_FILE");
+  add_option(app, "-to,--timeout N", values.timeout, {1, 86400},
+             "seconds that a client may leave an answer unread (600)", "LLAMA_ARG_TIMEOUT");
+  add_option(app, "--drain-time N", values.drain_time, Range{0, 86400},
+             "seconds that running answers have after SIGTERM or Ctrl-C (30)");
+  add_option(app, "--threads-http N", values.n_threads_http, {1, 256},
+             "threads that read requests and write answers (2)", "LLAMA_ARG_THREADS_HTTP");
+}
+
+void declare(CLI::App& app, ServeFlags& values) {
+  add_option(app, "-a,--alias NAME", values.alias, "the model's name (its file's)",
+             "LLAMA_ARG_ALIAS");
+  add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096}, "answers at a time (4)",
+             "LLAMA_ARG_N_PARALLEL");
+  add_option(app, "--queue N", values.n_queue, Range{0, 1e6},
+             "requests that may wait; others are refused with 429 (256)");
+  add_option(app, "--chat-template TEXT", values.chat_template,
+             "a Jinja template in place of the model's own, or chatml", "LLAMA_ARG_CHAT_TEMPLATE");
+  add_option(app, "--chat-template-file FILE", values.template_file, "a file with it",
+             "LLAMA_ARG_CHAT_TEMPLATE_FILE");
+  add_switch(app, "--jinja,!--no-jinja", values.jinja,
+             "accepted because llama-server has it; templates are always Jinja", "LLAMA_ARG_JINJA");
+  add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
+             "LLAMA_ARG_ENDPOINT_SLOTS");
+  add_switch(app, "--metrics,!--no-metrics", values.metrics, "answer /metrics (off)",
+             "LLAMA_ARG_ENDPOINT_METRICS");
+  add_switch(app, "--log,!--no-log", values.log,
+             "a line on stderr for each request, without its text (on)");
+  declare_http(app, values);
+  declare_model(app, values.model);
+  declare_generation(app, values.generation);
+}
+
+// "a,b" are two keys.
+ApiKeys read_keys(const ServeFlags& values) {
+  ApiKeys keys;
+  for (std::string_view list : values.keys) {
+    while (!list.empty()) {
+      const std::string_view key = list.substr(0, list.find(','));
+      list.remove_prefix(std::min(list.size(), key.size() + 1));
+      if (!key.empty()) keys.add(key);
+    }
+  }
+  if (!values.key_file.empty()) keys.add_file(values.key_file);
+  return keys;
+}
+
+std::string chat_template_source(const ServeFlags& values) {
+  if (!values.template_file.empty()) return read_text(values.template_file);
+  if (values.chat_template == "chatml") return kChatMlTemplate;
+  LIMPID_CHECK(ArgumentError,
+               values.chat_template.empty() || values.chat_template.find('{') != std::string::npos,
+               "--chat-template {}: give chatml, or the text of a Jinja template",
+               values.chat_template);
+  return values.chat_template;
+}
+
+std::shared_ptr<const ChatTemplate> template_of(const LanguageModel& model) {
+  if (model.chat_template().empty()) {
+    print_log("the model carries no chat template: ChatML is used");
+    return std::make_shared<ChatTemplate>(kChatMlTemplate);
+  }
+  const std::shared_ptr<Engine>& engine = engine_of(model);
+  return {engine, &engine->chat_template()};  // the engine owns it
+}
+
+std::unique_ptr<ServedModel> load(const ServeFlags& values) {
+  LanguageModel model = open_language_model(values.model, chat_template_source(values));
+  GenerationOptions defaults = values.generation.options;
+  const std::string changed = apply_recommended(values.generation.given_settings,
+                                                model.recommended_sampler(), defaults.sampler);
+  if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
+  const std::string path = engine_of(model)->checkpoint().path;
+  const std::string name =
+      values.alias.empty() ? std::filesystem::path(path).stem().string() : values.alias;
+  auto service = make_session_service(model, static_cast<size_t>(values.n_queue));
+  auto chat_template = template_of(model);
+  return std::make_unique<ServedModel>(ServedModel{std::move(model), std::move(service), name, path,
+                                                   std::move(chat_template), std::move(defaults),
+                                                   static_cast<int64_t>(std::time(nullptr))});
+}
+
+// Serves on threads of its own from its construction to its end.
+class Serving {
+ public:
+  Serving(HttpOptions options, Api& api)
+      : server_(std::move(options),
+                [&api](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+                  api.handle(request, reply);
+                }),
+        thread_([this] { server_.run(); }) {}
+  ~Serving() { stop(std::chrono::seconds(0)); }
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+
+  uint16_t port() const { return server_.port(); }
+  void stop(std::chrono::seconds patience) {
+    if (!thread_.joinable()) return;
+    server_.stop(patience);
+    thread_.join();
+  }
+
+ private:
+  HttpServer server_;
+  std::thread thread_;
+};
+
+HttpOptions http_options(const ServeFlags& values) {
+  HttpOptions options = values.http;
+  options.port = static_cast<uint16_t>(values.port);
+  options.n_threads = static_cast<int>(values.n_threads_http);
+  options.limits.write_time = std::chrono::seconds(values.timeout);
+  if (values.log) {
+    options.log = [](const HttpLogEntry& entry) {
+      print_log(fmt::format("{} {} {} {} {:.3f} s {} bytes", entry.remote, entry.method, entry.path,
+                            entry.status, entry.seconds, entry.n_bytes));
+    };
+  }
+  return options;
+}
+
+void wait_for_signal() {
+  std::array<int, 2> ends{};
+  LIMPID_CHECK(ResourceError, pipe(ends.data()) == 0, "cannot make a pipe");
+  InterruptGuard guard;
+  set_interrupt_pipe(ends[1]);
+  guard.take_sigterm_too();
+  char byte = 0;
+  while (!guard.interrupted() && read(ends[0], &byte, 1) < 0) {
+  }
+  set_interrupt_pipe(-1);
+  for (const int end : ends) close(end);
+}
+
+int run(const ServeFlags& values) {
+  model_path(values.model);  // a name that is wrong shows before anything listens
+  ApiOptions options;
+  options.keys = read_keys(values);
+  options.offers_slots = values.slots;
+  options.offers_metrics = values.metrics;
+  options.n_parallel = values.n_parallel;
+  options.version = LIMPID_VERSION;
+  const bool is_open = options.keys.empty() && values.http.host != "127.0.0.1" &&
+                       values.http.host != "localhost" && values.http.host != "::1";
+  Api api(std::move(options));
+  Serving serving(http_options(values), api);
+  const bool is_v6 = values.http.host.find(':') != std::string::npos;
+  write_out(fmt::format(fmt::runtime(is_v6 ? "{}://[{}]:{}\n" : "{}://{}:{}\n"),
+                        values.http.tls_key.empty() ? "http" : "https", values.http.host,
+                        serving.port()));
+  flush_out();
+  if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
+  api.set_model(load(values));
+  print_log(fmt::format("{} is ready", api.model()->name));
+  wait_for_signal();
+  print_log("finishing what runs");
+  api.drain();
+  serving.stop(std::chrono::seconds(values.drain_time));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command serve_command() {
+  return {"serve",
+          "answer over HTTP, as OpenAI's API and others",
+          "serve -m FILE [options]",
+          "Serves a model to many clients at once: the APIs of OpenAI, Anthropic, Ollama and "
+          "llama-server.\nThe first line of standard output is the server's URL; log lines go to "
+          "standard error.\nSIGTERM or Ctrl-C finishes what runs, and exits with 0.",
+          "limpid serve -m smollm2\n"
+          "limpid serve -m smollm2 --host 0.0.0.0 --api-key-file keys.txt",
+          bind<ServeFlags, declare, run>};
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,169 @@
+#include "server/answer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+namespace limpid {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One request under way. It belongs to the callbacks that the service holds.
+class AnswerInProgress {
+ public:
+  AnswerInProgress(std::unique_ptr<AnswerShape> shape, std::shared_ptr<HttpReply> reply,
+                   Metrics& metrics, bool stream, size_t n_choices)
+      : shape_(std::move(shape)),
+        reply_(std::move(reply)),
+        metrics_(metrics),
+        stream_(stream),
+        n_left_(n_choices),
+        n_told_(n_choices, 0) {
+    results_.choices.resize(n_choices);
+  }
+
+  void count_prompt(size_t n_tokens) { results_.n_prompt_tokens += static_cast<int64_t>(n_tokens); }
+
+  void start() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(has_started_, true)) return;
+    metrics_.queue_seconds.observe(seconds_since(submitted_));
+    if (!stream_) return;
+    reply_->begin_stream({200, shape_->content_type(), "", {{"Cache-Control", "no-cache"}}});
+    reply_->write(shape_->begin(results_.n_prompt_tokens));
+  }
+
+  void token(const TokenEvent& event) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(has_token_, true))
+      metrics_.first_token_seconds.observe(seconds_since(submitted_));
+    if (!stream_ || has_failed_) return;
+    n_told_[event.choice] += event.ids.size();
+    reply_->write(shape_->token(event));
+  }
+
+  void choice_end(size_t choice, const GenerationResult& result, const std::exception_ptr& error) {
+    const std::lock_guard lock(mutex_);
+    count(result);
+    if (error) tell_failure(as_api_error(error));
+    if (!has_failed_ && stream_) {
+      const size_t n_logprobs = std::min(n_told_[choice], result.logprobs.size());
+      const TokenEvent rest{choice, "", std::span(result.ids).subspan(n_told_[choice]),
+                            std::span(result.logprobs).subspan(n_logprobs)};
+      reply_->write(shape_->choice_end(rest, result));
+    }
+    results_.choices[choice] = result;
+    if (--n_left_ > 0 || has_failed_) return;
+    if (stream_) {
+      reply_->write(shape_->end(results_));
+      reply_->end();
+    } else {
+      reply_->send({200, "application/json", json_line(shape_->whole(results_))});
+    }
+  }
+
+  void fail(const ApiError& error) {
+    const std::lock_guard lock(mutex_);
+    tell_failure(error);
+  }
+
+ private:
+  void count(const GenerationResult& result) {
+    const GenerationTimings& timings = result.timings;
+    results_.n_cached_tokens += timings.n_reused;
+    results_.n_generated += timings.n_generated;
+    if (result.stop_reason == StopReason::kCancelled) metrics_.n_cancelled.add(1);
+    metrics_.add({static_cast<double>(timings.n_prompt), static_cast<double>(timings.n_reused),
+                  timings.prompt_seconds, static_cast<double>(timings.n_generated),
+                  timings.generation_seconds});
+  }
+
+  // Nothing follows a failure, whatever the other choices do.
+  void tell_failure(const ApiError& error) {
+    if (std::exchange(has_failed_, true)) return;
+    metrics_.n_failed.add(1);
+    if (stream_ && has_started_) {
+      reply_->write(shape_->failure(error));
+      reply_->end();
+    } else {
+      reply_->send(error_answer(shape_->style(), error));
+    }
+  }
+
+  const std::unique_ptr<AnswerShape> shape_;
+  const std::shared_ptr<HttpReply> reply_;
+  Metrics& metrics_;
+  const bool stream_;
+  const Clock::time_point submitted_ = Clock::now();
+  std::mutex mutex_;  // guards what follows
+  bool has_started_ = false, has_token_ = false, has_failed_ = false;
+  size_t n_left_;               // choices that have not ended
+  std::vector<size_t> n_told_;  // ids of each choice
+  AnswerResults results_;
+};
+
+// Room for the answer ends where the context does: the answer is then cut, and not an error.
+int64_t n_predict_within(int64_t n_predict, int64_t n_prompt, int64_t n_ctx) {
+  if (n_predict < 0) return GenerationOptions::kUntilContextIsFull;
+  return std::min(n_predict, std::max<int64_t>(n_ctx - n_prompt, 1));
+}
+
+// Each choice has a flag of its own that cancels it, and a seed of its own.
+std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_prompt,
+                                                  int64_t n_ctx) {
+  std::vector<GenerationOptions> choices;
+  for (int64_t i = 0; i < settings.n_choices; ++i) {
+    GenerationOptions options = settings.generation;
+    options.cancel = CancelToken();
+    if (!options.context_shift)
+      options.n_predict = n_predict_within(options.n_predict, n_prompt, n_ctx);
+    if (options.sampler.seed >= 0) options.sampler.seed += i;
+    choices.push_back(std::move(options));
+  }
+  return choices;
+}
+
+}  // namespace
+
+void answer(const ServedModel& served, const RequestSettings& settings,
+            std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
+            Metrics& metrics, const std::shared_ptr<HttpReply>& reply) {
+  metrics.n_requests.add(1);
+  const auto n_each = static_cast<size_t>(settings.n_choices);
+  const auto progress = std::make_shared<AnswerInProgress>(
+      std::move(shape), reply, metrics, settings.stream, prompts.size() * n_each);
+  for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
+  std::vector<GenerationService::Id> ids;
+  const auto cancel = [service = served.service.get()](const auto& submitted) {
+    for (const GenerationService::Id id : submitted) service->cancel(id);
+  };
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const size_t first = i * n_each;
+    GenerationRequest request;
+    request.choices = options_of_choices(settings, std::ssize(prompts[i]), served.model.n_ctx());
+    request.prompt = std::move(prompts[i]);
+    request.on_start = [progress] { progress->start(); };
+    request.on_token = [progress, first](const TokenEvent& event) {
+      progress->token({first + event.choice, event.text, event.ids, event.logprobs});
+    };
+    request.on_end = [progress, first](size_t choice, const GenerationResult& result,
+                                       const std::exception_ptr& error) {
+      progress->choice_end(first + choice, result, error);
+    };
+    try {
+      ids.push_back(served.service->submit(std::move(request)));
+    } catch (...) {
+      progress->fail(as_api_error(std::current_exception()));
+      break;
+    }
+  }
+  if (std::size(ids) < prompts.size()) return cancel(ids);
+  reply->on_gone([cancel, ids] { cancel(ids); });
+}
+
+}  // namespace limpid

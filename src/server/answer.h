@@ -1,0 +1,54 @@
+// From an internal request to the answer of an API: one way for all of them. An API gives an
+// AnswerShape, which knows its JSON; here are the queue, the stream, the client that goes, the
+// counts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/metrics.h"
+#include "server/served_model.h"
+#include "server/sse.h"
+
+namespace limpid {
+
+// What the choices of one request came to, in the order of prompts and choices.
+struct AnswerResults {
+  std::vector<GenerationResult> choices;
+  int64_t n_prompt_tokens = 0;  // of all prompts
+  int64_t n_cached_tokens = 0;  // of these, found in the KV cache
+  int64_t n_generated = 0;
+};
+
+// How an API tells the parts of an answer. The methods are called one at a time, and give bytes of
+// the stream, except whole().
+class AnswerShape {
+ public:
+  AnswerShape() = default;
+  AnswerShape(const AnswerShape&) = delete;
+  AnswerShape& operator=(const AnswerShape&) = delete;
+  virtual ~AnswerShape() = default;
+
+  virtual ApiStyle style() const { return ApiStyle::kOpenAi; }
+  virtual std::string content_type() const { return kEventStream; }
+  virtual std::string begin(int64_t /*n_prompt_tokens*/) { return ""; }
+  virtual std::string token(const TokenEvent& event) = 0;
+  // A choice has ended. `rest` has its last tokens, of which no token() told, and no text.
+  virtual std::string choice_end(const TokenEvent& rest, const GenerationResult& result) = 0;
+  virtual std::string end(const AnswerResults& results) = 0;
+  // The stream fails after it has begun.
+  virtual std::string failure(const ApiError& error) {
+    return sse_event(error_json(style(), error)) + std::string(kSseDone);
+  }
+  // The answer without a stream.
+  virtual Json whole(const AnswerResults& results) = 0;
+};
+
+// Generates settings.n_choices continuations of each prompt and answers with them, or with what
+// went wrong.
+void answer(const ServedModel& served, const RequestSettings& settings,
+            std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
+            Metrics& metrics, const std::shared_ptr<HttpReply>& reply);
+
+}  // namespace limpid

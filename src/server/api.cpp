@@ -1,0 +1,72 @@
+#include "server/api.h"
+
+#include <algorithm>
+
+namespace limpid {
+namespace {
+
+// For health, which is answered without a model.
+void say_healthy(const ApiCall& call) { call.send({{"status", "ok"}}); }
+
+struct Route {
+  std::string_view method;
+  std::string_view path;
+  void (*endpoint)(const ApiCall& call);
+  ApiStyle style = ApiStyle::kOpenAi;
+  bool needs_key = true;
+};
+
+constexpr Route kRoutes[] = {
+    {"GET", "/health", say_healthy, ApiStyle::kOpenAi, false},
+    {"GET", "/v1/health", say_healthy, ApiStyle::kOpenAi, false},
+    {"GET", "/v1/models", list_models, ApiStyle::kOpenAi, false},
+    {"GET", "/models", list_models, ApiStyle::kOpenAi, false},
+    {"POST", "/v1/chat/completions", chat_completions},
+    {"POST", "/chat/completions", chat_completions},
+    {"POST", "/v1/completions", completions},
+    {"POST", "/v1/embeddings", embeddings},
+    {"POST", "/tokenize", tokenize},
+    {"POST", "/detokenize", detokenize},
+    {"POST", "/apply-template", apply_template},
+    {"GET", "/props", props},
+    {"GET", "/slots", slots},
+    {"GET", "/metrics", print_metrics},
+};
+
+// Throws ApiError when there is none.
+const Route& route_of(const HttpRequest& request) {
+  bool path_exists = false;
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  for (const Route& route : kRoutes) {
+    if (route.path != request.path) continue;
+    if (route.method == method) return route;
+    path_exists = true;
+  }
+  if (path_exists) throw ApiError(405, request.path + " does not take " + request.method);
+  throw ApiError(404, "there is no " + request.path + " here");
+}
+
+}  // namespace
+
+void Api::set_model(std::unique_ptr<ServedModel> model) {
+  owned_model_ = std::move(model);
+  model_ = owned_model_.get();
+}
+
+void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  ApiStyle style = ApiStyle::kOpenAi;
+  try {
+    const Route& route = route_of(request);
+    style = route.style;
+    if (route.needs_key && !options_.keys.allow(request))
+      throw ApiError(401, "a valid API key is missing");
+    if (is_draining_) throw ApiError(503, "the server is shutting down");
+    const ServedModel* const served = model_;
+    if (served == nullptr) throw ApiError(503, "the model is being loaded");
+    route.endpoint({*this, *served, request, reply});
+  } catch (...) {
+    reply->send(error_answer(style, as_api_error(std::current_exception())));
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,111 @@
+#include "server/errors.h"
+
+#include <new>
+
+#include "server/generation_service.h"
+#include "tokenizer/chat_template.h"
+
+namespace limpid {
+namespace {
+
+struct StatusType {
+  int status;
+  const char* open_ai;
+  const char* anthropic;
+};
+
+constexpr StatusType kTypes[] = {
+    {400, "invalid_request_error", "invalid_request_error"},
+    {401, "authentication_error", "authentication_error"},
+    {403, "permission_error", "permission_error"},
+    {404, "not_found_error", "not_found_error"},
+    {413, "invalid_request_error", "request_too_large"},
+    {429, "rate_limit_error", "rate_limit_error"},
+    {500, "server_error", "api_error"},
+    {501, "not_supported_error", "invalid_request_error"},
+    {503, "unavailable_error", "overloaded_error"},
+};
+
+const StatusType& type_of(int status) {
+  for (const StatusType& type : kTypes) {
+    if (type.status == status) return type;
+  }
+  return status < 500 ? kTypes[0] : type_of(500);
+}
+
+// The text "context_length_exceeded" is what clients of OpenAI look for.
+ApiError overflow(const ContextOverflowError& error) {
+  ApiError told(400,
+                "the request needs " + std::to_string(error.n_tokens()) +
+                    " tokens of context, and there are " + std::to_string(error.n_ctx()) +
+                    " (context_length_exceeded)",
+                "", "exceed_context_size_error");
+  told.more = {{"n_prompt_tokens", error.n_tokens()}, {"n_ctx", error.n_ctx()}};
+  return told;
+}
+
+}  // namespace
+
+ApiError::ApiError(int status, const std::string& message, std::string param, std::string type)
+    : Error(message),
+      more(Json::object()),
+      status_(status),
+      param_(std::move(param)),
+      type_(type.empty() ? type_of(status).open_ai : std::move(type)) {}
+
+// The messages of ResourceError and of unknown errors may name files of the server.
+ApiError as_api_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ApiError& known) {
+    return known;
+  } catch (const ContextOverflowError& known) {
+    return overflow(known);
+  } catch (const QueueFullError&) {
+    return {429, "too many requests wait already: try again later"};
+  } catch (const TemplateRefusal& known) {
+    return {400, known.what(), "messages"};
+  } catch (const ArgumentError& known) {
+    return {400, known.what()};
+  } catch (const UnsupportedError& known) {
+    return {501, known.what()};
+  } catch (const ResourceError&) {
+    return {503, "the server lacks memory or another resource for this request"};
+  } catch (const std::bad_alloc&) {
+    return {503, "the server lacks memory for this request"};
+  } catch (...) {
+    return {500, "the server failed"};
+  }
+}
+
+Json error_json(ApiStyle style, const ApiError& error) {
+  if (style == ApiStyle::kOllama) return {{"error", error.what()}};
+  if (style == ApiStyle::kAnthropic) {
+    return {
+        {"type", "error"},
+        {"error", {{"type", type_of(error.status()).anthropic}, {"message", error.what()}}},
+    };
+  }
+  Json inner = {
+      {"message", error.what()},
+      {"type", error.type()},
+      {"param", error.param().empty() ? Json() : Json(error.param())},
+      {"code", error.status()},
+  };
+  inner.update(error.more);
+  return {{"error", std::move(inner)}};
+}
+
+HttpAnswer error_answer(ApiStyle style, const ApiError& error) {
+  HttpAnswer answer{error.status(), "application/json", json_line(error_json(style, error))};
+  if (error.status() == 429 || error.status() == 503)
+    answer.headers.emplace_back("Retry-After", "1");
+  if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace limpid

@@ -1,0 +1,50 @@
+// What goes wrong with a request, and how each API says so.
+#pragma once
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "limpid/error.hpp"
+#include "server/http.h"
+
+namespace limpid {
+
+using Json = nlohmann::ordered_json;
+
+// Whose shapes an endpoint speaks.
+//   kOpenAi     {"error": {"message", "type", "param", "code"}}, also llama-server's
+//   kAnthropic  {"type": "error", "error": {"type", "message"}}
+//   kOllama     {"error": "message"}
+enum class ApiStyle : uint8_t { kOpenAi, kAnthropic, kOllama };
+
+// A request that is refused, or that failed, with what the client is told.
+class ApiError : public Error {
+ public:
+  // `param` is the field that is to blame: "messages[0].role"; "" for none. The type that OpenAI
+  // gives to errors of this status is the error's type unless there is another.
+  ApiError(int status, const std::string& message, std::string param = "", std::string type = "");
+
+  int status() const { return status_; }
+  const std::string& param() const { return param_; }
+  const std::string& type() const { return type_; }
+  // More members of the error's object, in OpenAI's shape.
+  Json more;
+
+ private:
+  int status_;
+  std::string param_, type_;
+};
+
+// What a client is told about `error`. Errors of the library keep their messages when they are
+// about the request; of others only the kind is told.
+ApiError as_api_error(const std::exception_ptr& error);
+
+// The error in the shape of an API, without the status.
+Json error_json(ApiStyle style, const ApiError& error);
+HttpAnswer error_answer(ApiStyle style, const ApiError& error);
+
+// JSON in one line. Bytes that are not UTF-8 become U+FFFD.
+std::string json_line(const Json& json);
+
+}  // namespace limpid

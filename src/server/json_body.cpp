@@ -1,0 +1,91 @@
+#include "server/json_body.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/json_text.h"
+
+namespace limpid {
+
+void JsonField::fail(const std::string& problem) const {
+  throw ApiError(400, (name_.empty() ? "the request" : name_) + " " + problem, name_);
+}
+
+bool JsonField::is_empty() const {
+  const Json& value = *value_;
+  if (value.is_null() || value == false || value == 0) return true;
+  return (value.is_string() || value.is_structured()) &&
+         (value.is_string() ? value.get_ref<const std::string&>().empty() : value.empty());
+}
+
+double JsonField::number(double least, double most) const {
+  if (!value_->is_number()) fail("must be a number");
+  const auto number = value_->get<double>();
+  if (!(number >= least && number <= most))
+    fail(fmt::format("is {}, must be between {} and {}", number, least, most));
+  return number;
+}
+
+// JavaScript knows no integers, so 5.0 is one too.
+int64_t JsonField::integer(int64_t least, int64_t most) const {
+  const double number = value_->is_number() ? value_->get<double>() : 0.5;
+  if (number != std::floor(number)) fail("must be a whole number");
+  const bool fits = std::abs(number) < 9.2e18;
+  const int64_t integer = !fits                         ? 0
+                          : value_->is_number_integer() ? value_->get<int64_t>()
+                                                        : static_cast<int64_t>(number);
+  if (!fits || integer < least || integer > most)
+    fail(fmt::format("is {}, must be between {} and {}", number, least, most));
+  return integer;
+}
+
+bool JsonField::boolean() const {
+  if (!value_->is_boolean()) fail("must be true or false");
+  return value_->get<bool>();
+}
+
+const std::string& JsonField::string() const {
+  if (!value_->is_string()) fail("must be a string");
+  return value_->get_ref<const std::string&>();
+}
+
+std::vector<JsonField> JsonField::elements() const {
+  if (!value_->is_array()) fail("must be an array");
+  std::vector<JsonField> fields;
+  for (size_t i = 0; i < value_->size(); ++i)
+    fields.emplace_back((*value_)[i], fmt::format("{}[{}]", name_, i));
+  return fields;
+}
+
+JsonField JsonField::member(const std::string& key, const Json& value) const {
+  const std::string prefix = name_.empty() ? "" : name_ + ".";
+  return {value, prefix + key, prefix.size()};
+}
+
+std::vector<JsonField> JsonField::members() const {
+  if (!value_->is_object()) fail("must be an object");
+  std::vector<JsonField> fields;
+  for (const auto& [key, value] : value_->items()) fields.push_back(member(key, value));
+  return fields;
+}
+
+std::optional<JsonField> JsonField::find(std::string_view key) const {
+  if (!value_->is_object()) fail("must be an object");
+  const auto found = value_->find(std::string(key));
+  if (found == value_->end() || found->is_null()) return std::nullopt;
+  return member(found.key(), *found);
+}
+
+Json parse_body(std::string_view body) {
+  Json json;
+  try {
+    json = parse_json(body, "body");
+  } catch (const ArgumentError& error) {
+    throw ApiError(400, error.what());
+  }
+  if (!json.is_object()) throw ApiError(400, "the body must be a JSON object");
+  return json;
+}
+
+}  // namespace limpid

@@ -1,0 +1,136 @@
+// llama-server's endpoints that tell about the server, its model and its tokenizer.
+#include <algorithm>
+
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+// Its text; or, for a part of a character, its bytes as numbers.
+Json piece_json(std::string_view piece) {
+  Json json(piece);
+  try {
+    (void)json.dump();
+    return json;
+  } catch (const Json::type_error&) {
+    return std::vector<uint8_t>(piece.begin(), piece.end());
+  }
+}
+
+bool flag(const JsonField& body, std::string_view name, bool otherwise) {
+  const auto field = body.find(name);
+  return field ? field->boolean() : otherwise;
+}
+
+// Throws ApiError for a member that is none of these.
+void allow_only(const JsonField& body, std::initializer_list<std::string_view> names) {
+  for (const JsonField& member : body.members()) {
+    if (std::find(names.begin(), names.end(), member.key()) == names.end())
+      member.fail("is not a known field");
+  }
+}
+
+}  // namespace
+
+// Control tokens are recognised only where the caller asks for it: see docs/server.md.
+void tokenize(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  allow_only(body, {"content", "add_special", "parse_special", "with_pieces", "model"});
+  const auto content = body.find("content");
+  const std::vector<TokenId> ids =
+      call.served.model.encode(content ? content->string() : "", flag(body, "add_special", false),
+                               flag(body, "parse_special", false));
+  Json tokens = ids;
+  if (flag(body, "with_pieces", false)) {
+    tokens = Json::array();
+    for (const TokenId id : ids) {
+      const std::string_view piece = call.served.tokenizer().bytes_of(id, true);
+      tokens.push_back({{"id", id}, {"piece", piece_json(piece)}});
+    }
+  }
+  call.send({{"tokens", std::move(tokens)}});
+}
+
+void detokenize(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  allow_only(body, {"tokens", "model"});
+  std::vector<TokenId> ids;
+  if (const auto tokens = body.find("tokens")) {
+    for (const JsonField& token : tokens->elements())
+      ids.push_back(static_cast<TokenId>(token.integer(0, call.served.model.vocab_size() - 1)));
+  }
+  call.send({{"content", call.served.model.decode(ids, true)}});
+}
+
+void apply_template(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings;
+  read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
+  const auto messages = body.find("messages");
+  if (!messages) throw ApiError(400, "messages are missing", "messages");
+  call.send({{"prompt", render_messages(call.served, *messages, settings.template_variables)}});
+}
+
+Json generation_settings_json(const GenerationOptions& options) {
+  const SamplerOptions& sampler = options.sampler;
+  return {{"n_predict", options.n_predict},
+          {"seed", sampler.seed},
+          {"temperature", sampler.temperature},
+          {"top_k", sampler.top_k},
+          {"top_p", sampler.top_p},
+          {"min_p", sampler.min_p},
+          {"typical_p", sampler.typical_p},
+          {"top_n_sigma", sampler.top_n_sigma},
+          {"xtc_probability", sampler.xtc_probability},
+          {"xtc_threshold", sampler.xtc_threshold},
+          {"repeat_last_n", sampler.repeat_last_n},
+          {"repeat_penalty", sampler.repeat_penalty},
+          {"presence_penalty", sampler.presence_penalty},
+          {"frequency_penalty", sampler.frequency_penalty},
+          {"min_keep", sampler.min_keep},
+          {"ignore_eos", sampler.ignore_eos},
+          {"stop", options.stop},
+          {"n_probs", std::max(options.n_logprobs, 0)},
+          {"samplers", sampler.order}};
+}
+
+void props(const ApiCall& call) {
+  const ServedModel& served = call.served;
+  call.send({
+      {"default_generation_settings",
+       {{"n_ctx", served.model.n_ctx()}, {"params", generation_settings_json(served.defaults)}}},
+      {"total_slots", call.api.options().n_parallel},
+      {"model_alias", served.name},
+      {"model_path", served.path},
+      {"modalities", {{"vision", false}, {"audio", false}}},
+      {"chat_template", served.chat_template->source()},
+      {"build_info", "limpid-" + call.api.options().version},
+  });
+}
+
+// The engine has no fixed slots: as many count as busy as requests run.
+void slots(const ApiCall& call) {
+  if (!call.api.options().offers_slots) throw ApiError(501, "this server does not tell its slots");
+  const int64_t n_running = call.served.service->n_running();
+  auto list = Json::array();
+  for (int64_t i = 0; i < call.api.options().n_parallel; ++i) {
+    list.push_back({{"id", i},
+                    {"n_ctx", call.served.model.n_ctx()},
+                    {"speculative", false},
+                    {"is_processing", i < n_running}});
+  }
+  call.send(list);
+}
+
+void print_metrics(const ApiCall& call) {
+  if (!call.api.options().offers_metrics)
+    throw ApiError(501, "this server does not tell its metrics");
+  const GenerationService& service = *call.served.service;
+  call.reply->send({200, "text/plain; version=0.0.4",
+                    call.api.metrics().text(service.n_running(), service.n_queued())});
+}
+
+}  // namespace limpid

@@ -1,0 +1,22 @@
+// Log-probabilities in the shape of OpenAI's chat API.
+#pragma once
+
+#include <span>
+
+#include "limpid/generation.hpp"
+#include "server/errors.h"
+
+namespace limpid {
+
+// OpenAI's value for minus infinity, which JSON lacks.
+inline constexpr double kLeastLogprob = -9999;
+double finite_logprob(double logprob);
+
+// {"token": " a", "id": 253, "logprob": …, "bytes": [32, 97]}. A token may be a part of a
+// character, so its bytes stand beside it.
+Json token_to_json(const TokenLogprob& token);
+
+// [{"token": " a", …, "top_logprobs": [{"token": " a", …}, …]}, …]
+Json logprobs_to_json(std::span<const TokenLogprobs> logprobs);
+
+}  // namespace limpid

@@ -1,0 +1,96 @@
+#include "server/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace limpid {
+namespace {
+
+constexpr double kSeconds[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+                               2.5,   5,    10,    25,   50,  100,  250};
+constexpr double kShortSeconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                    0.05,   0.1,   0.25,   0.5,   1,    2.5};
+constexpr double kTokens[] = {1,   2,    4,    8,    16,   32,    64,    128,   256,
+                              512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
+
+void print_head(std::string_view name, std::string_view help, std::string_view type,
+                std::string& out) {
+  out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+}
+
+}  // namespace
+
+void Histogram::observe(double value) {
+  const auto bound = std::lower_bound(bounds_.begin(), bounds_.end(), value);
+  ++counts_[static_cast<size_t>(bound - bounds_.begin())];
+  sum_ += value;
+}
+
+void Histogram::print(std::string_view name, std::string_view help, std::string& out) const {
+  print_head(name, help, "histogram", out);
+  uint64_t n_below = 0;
+  for (size_t i = 0; i < bounds_.size(); ++i) {
+    n_below += counts_[i];
+    out += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name, bounds_[i], n_below);
+  }
+  n_below += counts_[bounds_.size()];
+  out += fmt::format("{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n{0}_count {1}\n", name, n_below,
+                     sum_.load());
+}
+
+void Counter::print(std::string_view name, std::string_view help, std::string& out) const {
+  print_head(name, help, "counter", out);
+  out += fmt::format("{} {}\n", name, value_.load());
+}
+
+void print_gauge(std::string_view name, std::string_view help, double value, std::string& out) {
+  print_head(name, help, "gauge", out);
+  out += fmt::format("{} {}\n", name, value);
+}
+
+Metrics::Metrics()
+    : first_token_seconds(kSeconds),
+      token_seconds(kShortSeconds),
+      queue_seconds(kSeconds),
+      prompt_sizes(kTokens),
+      answer_sizes(kTokens) {}
+
+void Metrics::add(const Finished& finished) {
+  n_prompt_tokens.add(finished.n_prompt);
+  n_reused_tokens.add(finished.n_reused);
+  prompt_seconds.add(finished.prompt_seconds);
+  n_generated_tokens.add(finished.n_generated);
+  generation_seconds.add(finished.generation_seconds);
+  prompt_sizes.observe(finished.n_prompt + finished.n_reused);
+  answer_sizes.observe(finished.n_generated);
+  if (finished.n_generated > 0)
+    token_seconds.observe(finished.generation_seconds / finished.n_generated);
+}
+
+std::string Metrics::text(int64_t n_running, int64_t n_queued) const {
+  std::string out;
+  n_prompt_tokens.print("llamacpp:prompt_tokens_total", "Prompt tokens evaluated.", out);
+  prompt_seconds.print("llamacpp:prompt_seconds_total", "Time spent on prompts.", out);
+  n_generated_tokens.print("llamacpp:tokens_predicted_total", "Tokens generated.", out);
+  generation_seconds.print("llamacpp:tokens_predicted_seconds_total", "Time spent on them.", out);
+  print_gauge("llamacpp:requests_processing", "Requests being worked on.",
+              static_cast<double>(n_running), out);
+  print_gauge("llamacpp:requests_deferred", "Requests in the queue.", static_cast<double>(n_queued),
+              out);
+  n_requests.print("limpid:requests_total", "Requests for text.", out);
+  n_failed.print("limpid:requests_failed_total", "Of these, failed.", out);
+  n_cancelled.print("limpid:requests_cancelled_total", "Of these, left by the client.", out);
+  n_reused_tokens.print("limpid:prompt_tokens_reused_total",
+                        "Prompt tokens that were in the KV cache.", out);
+  first_token_seconds.print("limpid:time_to_first_token_seconds",
+                            "From a request to its first token.", out);
+  token_seconds.print("limpid:time_per_token_seconds",
+                      "Time per generated token, a mean for each answer.", out);
+  queue_seconds.print("limpid:queue_seconds", "Time that requests waited.", out);
+  prompt_sizes.print("limpid:prompt_tokens", "Tokens of each prompt.", out);
+  answer_sizes.print("limpid:generated_tokens", "Tokens of each answer.", out);
+  return out;
+}
+
+}  // namespace limpid

@@ -1,0 +1,63 @@
+// Counters and histograms in Prometheus' text format, version 0.0.4.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace limpid {
+
+// How many observed values lie at or below each bound. May be used by many threads.
+class Histogram {
+ public:
+  static constexpr size_t kMostBounds = 20;
+  // `bounds` rise, are at most kMostBounds, and outlive the histogram.
+  explicit Histogram(std::span<const double> bounds) : bounds_(bounds) {}
+
+  void observe(double value);
+  // The lines of # HELP and # TYPE, then NAME_bucket{le="…"}, NAME_sum and NAME_count.
+  void print(std::string_view name, std::string_view help, std::string& out) const;
+
+ private:
+  std::span<const double> bounds_;
+  std::array<std::atomic<uint64_t>, kMostBounds + 1> counts_{};  // of each interval
+  std::atomic<double> sum_ = 0;
+};
+
+class Counter {
+ public:
+  void add(double amount) { value_ += amount; }
+  void print(std::string_view name, std::string_view help, std::string& out) const;
+
+ private:
+  std::atomic<double> value_ = 0;
+};
+
+void print_gauge(std::string_view name, std::string_view help, double value, std::string& out);
+
+// What a server counts. llama-server's names where it has the same number, and Limpid's for the
+// rest.
+struct Metrics {
+  Metrics();
+
+  // Of one finished continuation.
+  struct Finished {
+    double n_prompt = 0, n_reused = 0, prompt_seconds = 0;
+    double n_generated = 0, generation_seconds = 0;
+  };
+  void add(const Finished& finished);
+
+  Counter n_requests, n_failed, n_cancelled;
+  Counter n_prompt_tokens, prompt_seconds, n_generated_tokens, generation_seconds;
+  Counter n_reused_tokens;
+  Histogram first_token_seconds, token_seconds, queue_seconds;
+  Histogram prompt_sizes, answer_sizes;
+
+  // Everything, and the gauges that the caller knows.
+  std::string text(int64_t n_running, int64_t n_queued) const;
+};
+
+}  // namespace limpid

@@ -1,0 +1,90 @@
+// /v1/chat/completions and /v1/models.
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+class ChatShape final : public OpenAiShape {
+ public:
+  ChatShape(const ApiCall& call, const RequestSettings& settings)
+      : OpenAiShape(call, settings, "chatcmpl-", "chat.completion"),
+        n_choices_(settings.n_choices) {}
+
+  std::string begin(int64_t /*n_prompt_tokens*/) override {
+    std::string text;
+    for (int64_t i = 0; i < n_choices_; ++i) {
+      text += chunk({{"index", i},
+                     {"delta", {{"role", "assistant"}, {"content", ""}}},
+                     {"finish_reason", nullptr}});
+    }
+    return text;
+  }
+
+  std::string token(const TokenEvent& event) override {
+    return chunk(choice(event, {{"content", event.text}}, nullptr));
+  }
+
+  std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
+    return chunk(choice(rest, Json::object(), finish_reason(result.stop_reason)));
+  }
+
+  Json whole(const AnswerResults& results) override {
+    auto choices = Json::array();
+    for (size_t i = 0; i < results.choices.size(); ++i) {
+      const GenerationResult& result = results.choices[i];
+      choices.push_back({{"index", i},
+                         {"message", {{"role", "assistant"}, {"content", result.text}}},
+                         {"logprobs", logprobs(result.logprobs)},
+                         {"finish_reason", finish_reason(result.stop_reason)}});
+    }
+    Json answer = object(std::move(choices), false);
+    answer["usage"] = usage_json(results);
+    answer["timings"] = timings_json(results);
+    return answer;
+  }
+
+ private:
+  Json logprobs(std::span<const TokenLogprobs> tokens) const {
+    return wants_logprobs_ ? Json{{"content", logprobs_to_json(tokens)}, {"refusal", nullptr}}
+                           : Json();
+  }
+
+  Json choice(const TokenEvent& event, Json delta, const char* finish) const {
+    return {{"index", event.choice},
+            {"delta", std::move(delta)},
+            {"logprobs", event.logprobs.empty() ? Json() : logprobs(event.logprobs)},
+            {"finish_reason", finish == nullptr ? Json() : Json(finish)}};
+  }
+
+  const int64_t n_choices_;
+};
+
+}  // namespace
+
+void chat_completions(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings = call.served.settings();
+  read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
+  const auto messages = body.find("messages");
+  if (!messages) throw ApiError(400, "messages are missing", "messages");
+  std::vector<TokenId> prompt =
+      encode_messages(call.served, *messages, "", settings.template_variables);
+  call.answer_with(settings, {std::move(prompt)}, std::make_unique<ChatShape>(call, settings));
+}
+
+void list_models(const ApiCall& call) {
+  const ServedModel& served = call.served;
+  const DecoderSpec& spec = served.engine().model().spec();
+  const Json model = {{"id", served.name},
+                      {"object", "model"},
+                      {"created", served.created},
+                      {"owned_by", "limpid"},
+                      {"meta",
+                       {{"n_vocab", spec.vocab_size},
+                        {"n_ctx_train", served.model.memory_plan().n_ctx_train},
+                        {"n_embd", spec.d_model}}}};
+  call.send({{"object", "list"}, {"data", Json::array({model})}});
+}
+
+}  // namespace limpid

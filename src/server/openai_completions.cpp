@@ -1,0 +1,118 @@
+// /v1/completions, and /v1/embeddings, which is not there yet.
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+// The number of characters of UTF-8.
+int64_t n_characters(std::string_view text) {
+  int64_t n = 0;
+  for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+  return n;
+}
+
+class CompletionShape final : public OpenAiShape {
+ public:
+  // `echoes` has the text of each prompt; nothing where it is not to be repeated.
+  CompletionShape(const ApiCall& call, const RequestSettings& settings,
+                  std::vector<std::string> echoes, size_t n_prompts)
+      : OpenAiShape(call, settings, "cmpl-", "text_completion"),
+        echoes_(std::move(echoes)),
+        n_each_(static_cast<size_t>(settings.n_choices)),
+        offsets_(n_prompts * n_each_, 0) {
+    for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = n_characters(echo_of(i));
+  }
+
+  std::string begin(int64_t /*n_prompt_tokens*/) override {
+    std::string text;
+    for (size_t i = 0; i < offsets_.size() && !echoes_.empty(); ++i)
+      text += chunk(choice(i, echo_of(i), {}, nullptr));
+    return text;
+  }
+
+  std::string token(const TokenEvent& event) override {
+    return chunk(choice(event.choice, std::string(event.text), event.logprobs, nullptr));
+  }
+
+  std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
+    return chunk(choice(rest.choice, "", rest.logprobs, finish_reason(result.stop_reason)));
+  }
+
+  Json whole(const AnswerResults& results) override {
+    auto choices = Json::array();
+    for (size_t i = 0; i < results.choices.size(); ++i) {
+      const GenerationResult& result = results.choices[i];
+      choices.push_back(
+          choice(i, echo_of(i) + result.text, result.logprobs, finish_reason(result.stop_reason)));
+    }
+    Json answer = object(std::move(choices), false);
+    answer["usage"] = usage_json(results);
+    answer["timings"] = timings_json(results);
+    return answer;
+  }
+
+ private:
+  std::string echo_of(size_t choice) const {
+    return echoes_.empty() ? "" : echoes_[choice / n_each_];
+  }
+
+  Json choice(size_t index, std::string text, std::span<const TokenLogprobs> tokens,
+              const char* finish) {
+    return {{"index", index},
+            {"text", std::move(text)},
+            {"logprobs", wants_logprobs_ ? logprobs(index, tokens) : Json()},
+            {"finish_reason", finish == nullptr ? Json() : Json(finish)}};
+  }
+
+  // The older shape: {"tokens": [" a"], "token_logprobs": [-1.5], "top_logprobs": [{" a": -1.5}],
+  // "text_offset": [0]}, where an offset counts characters.
+  Json logprobs(size_t index, std::span<const TokenLogprobs> tokens) {
+    Json json = {{"tokens", Json::array()},
+                 {"token_logprobs", Json::array()},
+                 {"top_logprobs", Json::array()},
+                 {"text_offset", Json::array()}};
+    for (const TokenLogprobs& token : tokens) {
+      json["tokens"].push_back(token.chosen.piece);
+      json["token_logprobs"].push_back(finite_logprob(token.chosen.logprob));
+      Json best = Json::object();
+      for (const TokenLogprob& other : token.best)
+        best.emplace(other.piece, finite_logprob(other.logprob));
+      json["top_logprobs"].push_back(std::move(best));
+      json["text_offset"].push_back(offsets_[index]);
+      offsets_[index] += n_characters(token.chosen.piece);
+    }
+    return json;
+  }
+
+  const std::vector<std::string> echoes_;
+  const size_t n_each_;
+  std::vector<int64_t> offsets_;  // of each choice's next token
+};
+
+}  // namespace
+
+void completions(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings = call.served.settings();
+  read_settings(body, kCompletionsApi, call.served.tokenizer_or_null(), settings);
+  const auto field = body.find("prompt");
+  if (!field) throw ApiError(400, "prompt is missing", "prompt");
+  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, *field);
+  std::vector<std::string> echoes;
+  if (settings.echo) {
+    if (settings.wants_logprobs) {
+      throw ApiError(400, "echo is not supported together with logprobs yet", "echo");
+    }
+    for (const auto& prompt : prompts) echoes.push_back(call.served.model.decode(prompt));
+  }
+  const size_t n_prompts = prompts.size();
+  call.answer_with(settings, std::move(prompts),
+                   std::make_unique<CompletionShape>(call, settings, echoes, n_prompts));
+}
+
+void embeddings(const ApiCall& /*call*/) {
+  throw ApiError(501, "embeddings are not supported yet");
+}
+
+}  // namespace limpid

@@ -1,0 +1,88 @@
+#include "server/openai_shapes.h"
+
+#include <algorithm>
+#include <ctime>
+#include <random>
+
+namespace limpid {
+
+std::string new_id(std::string_view prefix) {
+  static constexpr std::string_view kLetters =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  thread_local std::mt19937_64 random{std::random_device()()};
+  std::string id(prefix);
+  for (int i = 0; i < 24; ++i) id += kLetters[random() % kLetters.size()];
+  return id;
+}
+
+int64_t unix_seconds() { return static_cast<int64_t>(std::time(nullptr)); }
+
+const char* finish_reason(StopReason reason) {
+  return reason == StopReason::kLength ? "length" : "stop";
+}
+
+// The prompt counts once, however many choices continue it.
+Json usage_json(const AnswerResults& results) {
+  return {{"prompt_tokens", results.n_prompt_tokens},
+          {"completion_tokens", results.n_generated},
+          {"total_tokens", results.n_prompt_tokens + results.n_generated},
+          {"prompt_tokens_details",
+           {{"cached_tokens", std::min(results.n_cached_tokens, results.n_prompt_tokens)}}}};
+}
+
+Json timings_json(const AnswerResults& results) {
+  const GenerationTimings& timings = results.choices.front().timings;
+  const auto rate = [](int64_t n, double seconds) {
+    return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
+  };
+  const auto each = [](int64_t n, double seconds) {
+    return n > 0 ? 1000 * seconds / static_cast<double>(n) : 0.0;
+  };
+  return {
+      {"cache_n", timings.n_reused},
+      {"prompt_n", timings.n_prompt},
+      {"prompt_ms", 1000 * timings.prompt_seconds},
+      {"prompt_per_token_ms", each(timings.n_prompt, timings.prompt_seconds)},
+      {"prompt_per_second", rate(timings.n_prompt, timings.prompt_seconds)},
+      {"predicted_n", timings.n_generated},
+      {"predicted_ms", 1000 * timings.generation_seconds},
+      {"predicted_per_token_ms", each(timings.n_generated, timings.generation_seconds)},
+      {"predicted_per_second", rate(timings.n_generated, timings.generation_seconds)},
+  };
+}
+
+OpenAiShape::OpenAiShape(const ApiCall& call, const RequestSettings& settings,
+                         std::string_view id_prefix, std::string object)
+    : include_usage_(settings.include_usage),
+      wants_logprobs_(settings.wants_logprobs),
+      id_(new_id(id_prefix)),
+      object_(std::move(object)),
+      model_(call.served.name),
+      fingerprint_("limpid-" + call.api.options().version) {}
+
+Json OpenAiShape::object(Json choices, bool is_chunk) const {
+  const bool is_chat = object_ == "chat.completion";
+  return {{"id", id_},
+          {"object", is_chat && is_chunk ? "chat.completion.chunk" : object_},
+          {"created", created_},
+          {"model", model_},
+          {"system_fingerprint", fingerprint_},
+          {"choices", std::move(choices)}};
+}
+
+std::string OpenAiShape::chunk(Json choice) const {
+  return sse_event(object(Json::array({std::move(choice)}), true));
+}
+
+std::string OpenAiShape::end(const AnswerResults& results) {
+  std::string text;
+  if (include_usage_) {
+    Json last = object(Json::array(), true);
+    last["usage"] = usage_json(results);
+    last["timings"] = timings_json(results);
+    text = sse_event(last);
+  }
+  return text.append(kSseDone);
+}
+
+}  // namespace limpid

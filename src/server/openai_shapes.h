@@ -1,0 +1,48 @@
+// What OpenAI's answers have in common.
+#pragma once
+
+#include "server/api.h"
+#include "server/logprobs_json.h"
+
+namespace limpid {
+
+// "chatcmpl-" and 24 random letters and digits.
+std::string new_id(std::string_view prefix);
+int64_t unix_seconds();
+
+// "length" or "stop"
+const char* finish_reason(StopReason reason);
+
+// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
+Json usage_json(const AnswerResults& results);
+
+// llama-server's "timings" of an answer's first choice.
+Json timings_json(const AnswerResults& results);
+
+// llama-server's "generation_settings".
+Json generation_settings_json(const GenerationOptions& options);
+
+// The shape of the answers of /v1/chat/completions and /v1/completions: objects with an id, the
+// model's name and "choices".
+class OpenAiShape : public AnswerShape {
+ public:
+  OpenAiShape(const ApiCall& call, const RequestSettings& settings, std::string_view id_prefix,
+              std::string object);
+
+  std::string end(const AnswerResults& results) override;
+
+ protected:
+  // An object with these choices.
+  Json object(Json choices, bool is_chunk) const;
+  // An event of a stream with one choice.
+  std::string chunk(Json choice) const;
+
+  const bool include_usage_;
+  const bool wants_logprobs_;
+
+ private:
+  const std::string id_, object_, model_, fingerprint_;
+  const int64_t created_ = unix_seconds();
+};
+
+}  // namespace limpid

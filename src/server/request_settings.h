@@ -1,0 +1,45 @@
+// What a request asks for, whichever API it came through. One table knows all fields of all APIs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "limpid/generation.hpp"
+#include "server/json_body.h"
+#include "tokenizer/tokenizer.h"
+
+namespace limpid {
+
+// Whose names an object of a request uses. As bits, because most fields belong to several.
+enum ApiName : unsigned {
+  kChatApi = 1,           // OpenAI's /v1/chat/completions
+  kCompletionsApi = 2,    // OpenAI's /v1/completions
+  kLlamaApi = 4,          // llama-server's /completion
+  kMessagesApi = 8,       // Anthropic's /v1/messages
+  kResponsesApi = 16,     // OpenAI's /v1/responses
+  kOllamaApi = 32,        // Ollama's /api/chat and /api/generate
+  kOllamaOptionsApi = 64  // "options" in them
+};
+
+struct RequestSettings {
+  GenerationOptions generation;
+  int64_t n_choices = 1;
+  bool stream = false;
+  bool include_usage = false;  // in a stream of OpenAI's
+  bool echo = false;           // the text begins with the prompt
+  bool return_tokens = false;  // llama-server's: ids beside the text
+  bool wants_logprobs = false;
+  int32_t n_top_logprobs = 0;
+  Json template_variables;  // for the chat template; null for none
+};
+
+// Reads the members of `object` that the table knows for `api` into `settings`; those of the
+// request's content (messages, prompt, …) it leaves to the caller. A field that is null counts as
+// absent. Throws ApiError, which names the field, for a value of a wrong type or out of its range,
+// for a field that would change the answer and cannot be honoured, and for an unknown field.
+// `tokenizer` may be null.
+void read_settings(const JsonField& object, ApiName api, const Tokenizer* tokenizer,
+                   RequestSettings& settings);
+
+}  // namespace limpid

@@ -1,0 +1,121 @@
+#include "server/served_model.h"
+
+#include <fmt/format.h>
+
+#include "generate/chat_prompt.h"
+
+namespace limpid {
+namespace {
+
+constexpr size_t kMostPrompts = 256;
+
+TemplateInputs template_inputs(const JsonField& messages, const std::string& system,
+                               const Json& template_variables) {
+  TemplateInputs inputs;
+  inputs.messages = Json::array();
+  if (!system.empty()) inputs.messages.push_back({{"role", "system"}, {"content", system}});
+  const std::vector<JsonField> fields = messages.elements();
+  if (fields.empty()) messages.fail("must have a message");
+  for (const JsonField& message : fields) {
+    const auto role = message.find("role");
+    if (!role) throw ApiError(400, message.name() + " needs a role", message.name() + ".role");
+    std::string name = role->string();
+    if (name == "developer") name = "system";  // OpenAI's newer word for it
+    if (name != "system" && name != "user" && name != "assistant")
+      role->fail("is '" + name + "', must be system, developer, user or assistant");
+    for (const char* unsupported : {"tool_calls", "function_call", "tool_call_id", "images"}) {
+      const auto field = message.find(unsupported);
+      if (field && !field->is_empty()) field->fail("is not supported yet");
+    }
+    const auto content = message.find("content");
+    if (!content && name != "assistant")
+      throw ApiError(400, message.name() + " needs a content", message.name() + ".content");
+    inputs.messages.push_back({{"role", name}, {"content", content ? content_text(*content) : ""}});
+  }
+  inputs.extra = template_variables;
+  return inputs;
+}
+
+// Errors of a template are about the messages: it meets values that it does not expect.
+template <typename Work>
+auto with_template(const ServedModel& served, const JsonField& messages, Work work) {
+  try {
+    return work(*served.chat_template);
+  } catch (const Error& error) {
+    throw ApiError(400, error.what(), messages.name());
+  }
+}
+
+}  // namespace
+
+std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text) {
+  return served.tokenizer().encode(text);
+}
+
+std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field) {
+  const auto read_ids = [&](const std::vector<JsonField>& elements) {
+    std::vector<TokenId> ids;
+    for (const JsonField& element : elements)
+      ids.push_back(static_cast<TokenId>(element.integer(0, served.model.vocab_size() - 1)));
+    return ids;
+  };
+  std::vector<std::vector<TokenId>> prompts;
+  if (field.json().is_string()) {
+    prompts.push_back(encode_text(served, field.string()));
+  } else if (const std::vector<JsonField> elements = field.elements();
+             !elements.empty() && elements.front().json().is_number()) {
+    prompts.push_back(read_ids(elements));
+  } else {
+    if (elements.size() > kMostPrompts)
+      field.fail(fmt::format("has more than {} prompts", kMostPrompts));
+    for (const JsonField& element : elements) {
+      prompts.push_back(element.json().is_string() ? encode_text(served, element.string())
+                                                   : read_ids(element.elements()));
+    }
+  }
+  if (prompts.empty()) field.fail("has no prompt");
+  for (const auto& prompt : prompts) {
+    if (prompt.empty()) field.fail("is empty, and the model has no token to begin with");
+  }
+  return prompts;
+}
+
+std::string content_text(const JsonField& content) {
+  if (content.json().is_string()) return content.string();
+  std::string text;
+  for (const JsonField& part : content.elements()) {
+    const auto type = part.find("type");
+    const bool is_text = type && (type->string() == "text" || type->string() == "input_text" ||
+                                  type->string() == "output_text");
+    if (!is_text) (type ? *type : part).fail("is not supported: content can only be text");
+    const auto piece = part.find("text");
+    if (!piece) part.fail("needs a text");
+    if (!text.empty()) text += "\n";
+    text += piece->string();
+  }
+  return text;
+}
+
+std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
+                                     const std::string& system, const Json& template_variables) {
+  TemplateInputs inputs = template_inputs(messages, system, template_variables);
+  return with_template(served, messages, [&](const ChatTemplate& chat_template) {
+    return encode_chat(served.tokenizer(), chat_template, std::move(inputs));
+  });
+}
+
+std::string render_messages(const ServedModel& served, const JsonField& messages,
+                            const Json& template_variables) {
+  TemplateInputs inputs = template_inputs(messages, "", template_variables);
+  const TokenizerSpec& spec = served.tokenizer().spec();
+  const auto spelled = [&](std::optional<TokenId> id) {
+    return id ? std::string(served.tokenizer().bytes_of(*id, true)) : std::string();
+  };
+  inputs.bos_token = spelled(spec.bos);
+  inputs.eos_token = spelled(spec.eos);
+  return with_template(served, messages, [&](const ChatTemplate& chat_template) {
+    return chat_template.render(inputs);
+  });
+}
+
+}  // namespace limpid

@@ -1,0 +1,59 @@
+// A model that the server offers, and what the APIs need of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generate/engine.h"
+#include "server/generation_service.h"
+#include "server/json_body.h"
+#include "server/request_settings.h"
+
+namespace limpid {
+
+struct ServedModel {
+  LanguageModel model;
+  std::unique_ptr<GenerationService> service;
+  std::string name;  // what clients call it
+  std::string path;
+  std::shared_ptr<const ChatTemplate> chat_template;  // its own, or ChatML
+  GenerationOptions defaults;                         // of requests that do not say otherwise
+  int64_t created = 0;                                // Unix seconds
+
+  Engine& engine() const { return *engine_of(model); }
+  const Tokenizer& tokenizer() const { return *engine().tokenizer(); }
+  const Tokenizer* tokenizer_or_null() const {
+    return engine().has_tokenizer() ? engine().tokenizer().get() : nullptr;
+  }
+  RequestSettings settings() const {
+    RequestSettings settings;
+    settings.generation = defaults;
+    return settings;
+  }
+};
+
+// For a model without a template of its own, as llama-server does it.
+inline constexpr const char* kChatMlTemplate =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+// Plain text: text of control tokens in it stays text.
+std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text);
+
+// One or several prompts: "text", [ids], ["text", …], [[ids], …]. Throws ApiError.
+std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field);
+
+// The prompt of a conversation. `messages` is an array of {role, content}, where content is a
+// string or an array of {"type": "text", "text"}; `system` (may be empty) comes before them. Only
+// the template writes control tokens. Throws ApiError, which names the message.
+std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
+                                     const std::string& system, const Json& template_variables);
+// The same as text, for people to look at.
+std::string render_messages(const ServedModel& served, const JsonField& messages,
+                            const Json& template_variables);
+
+// The text of a message's content.
+std::string content_text(const JsonField& content);
+
+}  // namespace limpid

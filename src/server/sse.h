@@ -1,0 +1,22 @@
+// Server-sent events (WHATWG HTML, section 9.2): how an answer is streamed over HTTP.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/errors.h"
+
+namespace limpid {
+
+inline constexpr const char* kEventStream = "text/event-stream";
+
+// "data: {…}\n\n"
+std::string sse_event(const Json& data);
+// "event: NAME\ndata: {…}\n\n"
+std::string sse_event(std::string_view name, const Json& data);
+// What OpenAI's streams end with.
+inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
+// A comment, which clients ignore: it shows proxies and clients that the server is at work.
+inline constexpr std::string_view kSsePing = ":\n\n";
+
+}  // namespace limpid
