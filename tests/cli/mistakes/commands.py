@@ -5,7 +5,7 @@ from mistakes.mistake import TYPES, Mistake, asking, running
 COMMANDS = [
     Mistake("limpid chta", "no command 'chta'; did you mean chat?"),
     Mistake("limpid Chat", "no command 'Chat'; did you mean chat?"),
-    Mistake("limpid serve", "no command 'serve' (limpid --help lists them)"),
+    Mistake("limpid dream", "no command 'dream' (limpid --help lists them)"),
     Mistake("limpid help chta", "no command 'chta'; did you mean chat?"),
     Mistake("limpid --helo", "no command '--helo'; did you mean --help?"),
     Mistake(
