@@ -1,0 +1,316 @@
+// The page: puts its parts together.
+import { Alternatives } from "./alternatives.js";
+import { Api } from "./api.js";
+import { ask } from "./asking.js";
+import { Session } from "./session.js";
+import { Settings, SettingsDialog } from "./settings.js";
+import { fillHelp, listenForKeys } from "./shortcuts.js";
+import { Sidebar } from "./sidebar.js";
+import { Store } from "./store.js";
+import { Tint } from "./surprise.js";
+import { fromJson, save, toJson } from "./transfer.js";
+import { Transcript } from "./transcript.js";
+
+const $ = (id) => document.getElementById(id);
+const LAST = "limpid.last"; // the conversation of the last visit
+
+const settings = new Settings();
+const api = new Api(settings);
+const store = new Store();
+const tint = Tint.isSupported ? new Tint($("scroller")) : null;
+let models = [];
+let defaults = {};
+
+// --- What is told ---
+
+function tell(error) {
+  const notice = $("notice");
+  const what = document.createElement("strong");
+  what.textContent = error.message;
+  const close = Object.assign(document.createElement("button"), { type: "button", textContent: "✕" });
+  close.setAttribute("aria-label", "Close this message");
+  close.addEventListener("click", () => (notice.hidden = true));
+  notice.replaceChildren(what, ` ${error.advice ?? ""} `, close);
+  notice.hidden = false;
+}
+
+// Screen readers hear an answer block by block, as each is complete.
+function say(text) {
+  const line = document.createElement("p");
+  line.textContent = text;
+  $("spoken").append(line);
+  while ($("spoken").children.length > 20) $("spoken").firstChild.remove();
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    $("spoken-word").textContent = "Copied.";
+  } catch {
+    tell({ message: "The browser does not let the page copy.", advice: "Select the text and copy it with the keyboard." });
+  }
+}
+
+// --- The conversation ---
+
+const page = {
+  draw(conversation) {
+    alternatives.hide();
+    transcript.show(conversation);
+    $("welcome").hidden = conversation.messages.size > 0;
+    $("title").textContent = conversation.title || "New conversation";
+    document.title = `${conversation.title || "New conversation"} – Limpid`;
+    for (const id of ["rename", "export", "delete"]) $(id).hidden = conversation.messages.size === 0;
+    transcript.goToEnd();
+    list();
+  },
+  grew: (message) => transcript.viewOf(message)?.grow(),
+  ended(message) {
+    const view = transcript.viewOf(message);
+    if (!view) return;
+    view.draw(true);
+    transcript.drawFoot(session.conversation, view);
+    transcript.settle();
+    if (message.error?.status === 401) openSettings();
+  },
+  running(isRunning) {
+    $("send").hidden = isRunning;
+    $("stop").hidden = !isRunning;
+    $("transcript").setAttribute("aria-busy", String(isRunning));
+    if (!isRunning && document.activeElement === document.body) $("question").focus({ preventScroll: true });
+  },
+  saved: () => list(),
+  failed: tell,
+  model: () => (models.includes(settings.get("model")) ? settings.get("model") : models[0]),
+};
+
+const session = new Session({ api, store, settings, page });
+
+const transcript = new Transcript({
+  root: $("transcript"),
+  scroller: $("scroller"),
+  toEnd: $("to-end"),
+  tint,
+  actions: {
+    copy,
+    say,
+    edit: (view, text) => session.edit(view.message, text),
+    regenerate: (view) => session.regenerate(view.message),
+    resume: (view) => session.resume(view.message),
+    retry: (view) => session.resume(view.message),
+    turn: (view, step) => session.turn(view.message, step),
+  },
+});
+
+const alternatives = new Alternatives({
+  box: $("alternatives"),
+  root: $("transcript"),
+  scroller: $("scroller"),
+  viewOf: (element) => transcript.views.find((view) => view.body === element),
+  branch: (view, token, text, logprob) => session.branch(view.message, token, text, logprob),
+  say: (text) => ($("spoken-word").textContent = text),
+});
+
+// --- The list of conversations ---
+
+const sidebar = new Sidebar({
+  element: $("sidebar"),
+  list: $("conversations"),
+  shade: $("shade"),
+  opener: $("open-sidebar"),
+  closer: $("close-sidebar"),
+  async open(id) {
+    await session.open(id);
+    sidebar.turn(false);
+    $("question").focus();
+  },
+});
+
+async function list() {
+  const { id, messages } = session.conversation;
+  sessionStorage.setItem(LAST, messages.size > 0 ? id : "");
+  sidebar.draw(await store.list(), session.conversation.id);
+}
+
+function begin() {
+  session.begin();
+  sidebar.turn(false);
+  $("question").focus();
+}
+
+async function rename() {
+  const { conversation } = session;
+  const title = await ask($("ask"), { title: "Rename the conversation", yes: "Rename", value: conversation.title });
+  if (typeof title !== "string") return;
+  conversation.title = title.slice(0, 200);
+  await session.save();
+  page.draw(conversation);
+}
+
+async function remove() {
+  const { conversation } = session;
+  const text = `“${conversation.title}” and all its messages.`;
+  if (!(await ask($("ask"), { title: "Delete the conversation?", text, yes: "Delete" }))) return;
+  session.begin();
+  await store.remove(conversation.id);
+  await list();
+  $("question").focus();
+}
+
+async function exportAll() {
+  const records = await store.list();
+  save("conversations", toJson(await Promise.all(records.map(({ id }) => store.load(id)))));
+}
+
+async function importFile(file) {
+  try {
+    const conversations = fromJson(await file.text());
+    for (const conversation of conversations) await store.save(conversation, [...conversation.messages.values()]);
+    if (conversations.length > 0) await session.open(conversations[0].id);
+  } catch (error) {
+    tell({ message: error.message, advice: "Choose a file that this page has exported." });
+  }
+}
+
+// --- Controls ---
+
+function send() {
+  const text = $("question").value;
+  if (!text.trim() || session.isRunning) return;
+  $("question").value = "";
+  fit();
+  $("notice").hidden = true;
+  session.ask(text);
+}
+
+// The field is as high as its text, up to a part of the window.
+function fit() {
+  const field = $("question");
+  field.style.height = "auto";
+  field.style.height = `${Math.min(field.scrollHeight + 2, innerHeight * 0.4)}px`;
+}
+
+function turnTint(isOn = !settings.get("tint")) {
+  settings.set("tint", isOn);
+  $("tint").setAttribute("aria-pressed", String(isOn));
+  tint?.turn(isOn, transcript.views);
+}
+
+function turnTheme() {
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const now = document.documentElement.dataset.theme ?? (isDark ? "dark" : "light");
+  settings.set("theme", now === "dark" ? "light" : "dark");
+  document.documentElement.dataset.theme = settings.get("theme");
+}
+
+const settingsDialog = new SettingsDialog({
+  dialog: $("settings"),
+  settings,
+  conversation: () => session.conversation,
+  changed() {
+    if (session.conversation.messages.size > 0) session.save();
+    connect();
+  },
+});
+
+function openSettings() {
+  settingsDialog.open(models, defaults);
+}
+
+function words() {
+  const view = transcript.views.findLast(({ isUser, message }) => !isUser && message.tokens?.length > 0);
+  view?.body.focus();
+  view?.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true }));
+}
+
+const lastView = (test) => transcript.views.findLast(test);
+const turnLast = (step) => {
+  const view = lastView(({ message }) => session.conversation.siblings(message).length > 1);
+  if (view) session.turn(view.message, step);
+};
+
+listenForKeys(settings, {
+  escape() {
+    if (alternatives.isOpen) alternatives.hide();
+    else if (session.isRunning) session.stop();
+    else document.activeElement?.blur();
+  },
+  write: () => $("question").focus(),
+  begin,
+  regenerate() {
+    const view = lastView(({ isUser }) => !isUser);
+    if (view) session.regenerate(view.message);
+  },
+  edit: () => lastView(({ isUser }) => isUser)?.edit(),
+  before: () => turnLast(-1),
+  after: () => turnLast(1),
+  words,
+  tint: () => turnTint(),
+  list() {
+    sidebar.turn(true);
+    sidebar.focus();
+  },
+  settings: openSettings,
+  help: () => $("help").showModal(),
+});
+
+function listen() {
+  const clicks = {
+    "new-conversation": begin,
+    rename,
+    delete: remove,
+    export: () => save(session.conversation.title, toJson([session.conversation])),
+    "export-all": exportAll,
+    import: () => $("import-file").click(),
+    tint: () => turnTint(),
+    theme: turnTheme,
+    "open-settings": openSettings,
+    "open-help": () => $("help").showModal(),
+    stop: () => session.stop(),
+  };
+  for (const [id, action] of Object.entries(clicks)) $(id).addEventListener("click", action);
+  $("import-file").addEventListener("change", async ({ target }) => {
+    if (target.files[0]) await importFile(target.files[0]);
+    target.value = "";
+  });
+  $("composer").addEventListener("submit", (event) => {
+    event.preventDefault();
+    send();
+  });
+  $("question").addEventListener("input", fit);
+  $("question").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    send();
+  });
+}
+
+// --- Start ---
+
+async function connect() {
+  try {
+    models = await api.models();
+    defaults = await api.defaults();
+    $("model").textContent = page.model() ?? "";
+    $("model").title = page.model() ?? "";
+  } catch (error) {
+    tell(error);
+    if (error.status === 401 && !$("settings").open) openSettings();
+  }
+}
+
+async function start() {
+  fillHelp($("help-keys"));
+  listen();
+  $("tint").hidden = tint === null;
+  turnTint(settings.get("tint"));
+  const keeps = await store.open();
+  const last = sessionStorage.getItem(LAST);
+  if (!last || !(await session.open(last))) session.begin();
+  if (!keeps) {
+    tell({ message: "This browser keeps no conversations for the page.", advice: "Export what you want to keep." });
+  }
+  await connect();
+}
+
+start();

@@ -1,0 +1,226 @@
+// Markdown's blocks (after CommonMark and GitHub's tables), as objects that know where in the source they stand.
+//
+// A line is {start, end}: what is left of it once the marks of the quotes and lists around it are gone. A block is
+//   {type: "paragraph", lines}             {type: "heading", level, lines}    {type: "rule"}
+//   {type: "code", language, lines, open}  {type: "quote", blocks}
+//   {type: "list", ordered, first, items: [{blocks, task}], loose}
+//   {type: "table", align: [...], rows: [[{start, end}, ...], ...]}
+// each with `start`, where its first line begins. Left out: HTML (it is text), link definitions, headings that are
+// underlined, code that is only indented.
+
+const DEEPEST = 16; // quotes and lists inside each other; below it all is paragraphs
+const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$/;
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
+const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
+const QUOTE = /^ {0,3}> ?/;
+const ITEM = /^([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+|$)/;
+const TASK = /^\[([ xX])\][ \t]+/;
+const TABLE_RULE = /^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
+const BLANK = /^[ \t]*$/;
+
+export function splitLines(source, from = 0) {
+  const lines = [];
+  for (let start = from; start < source.length; ) {
+    const newline = source.indexOf("\n", start);
+    const end = newline < 0 ? source.length : newline;
+    lines.push({ start, end });
+    start = end + 1;
+  }
+  return lines;
+}
+
+export function parseBlocks(source, lines, depth = 0) {
+  return new BlockParser(source, lines, depth).parse();
+}
+
+class BlockParser {
+  constructor(source, lines, depth) {
+    this.source = source;
+    this.lines = lines;
+    this.depth = depth;
+    this.at = 0;
+  }
+
+  text(i = this.at) {
+    return i < this.lines.length ? this.source.slice(this.lines[i].start, this.lines[i].end) : "";
+  }
+
+  parse() {
+    const blocks = [];
+    while (this.at < this.lines.length) {
+      const text = this.text();
+      if (BLANK.test(text)) {
+        ++this.at;
+        continue;
+      }
+      const start = this.lines[this.at].start;
+      const block = this.block(text);
+      block.start = start;
+      blocks.push(block);
+    }
+    return blocks;
+  }
+
+  block(text) {
+    const fence = FENCE.exec(text);
+    if (fence && (fence[1][0] === "~" || !fence[2].includes("`"))) return this.code(fence);
+    const heading = HEADING.exec(text);
+    if (heading) return this.heading(text, heading);
+    if (RULE.test(text)) {
+      ++this.at;
+      return { type: "rule" };
+    }
+    if (this.depth < DEEPEST) {
+      if (QUOTE.test(text)) return this.quote();
+      const item = ITEM.exec(text);
+      if (item) return this.list(item);
+    }
+    if (this.beginsTable(this.at)) return this.table();
+    return this.paragraph();
+  }
+
+  // Whether line `i` is more than the next line of a paragraph.
+  interrupts(i) {
+    const text = this.text(i);
+    if (BLANK.test(text) || HEADING.test(text) || RULE.test(text) || FENCE.test(text)) return true;
+    if (this.depth >= DEEPEST) return false;
+    if (QUOTE.test(text)) return true;
+    const item = ITEM.exec(text);
+    if (item && text.length > item[0].length && /^([-*+]|1[.)])$/.test(item[2])) return true;
+    return this.beginsTable(i);
+  }
+
+  code(fence) {
+    const indent = /^ */.exec(fence[0])[0].length;
+    const end = new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}[ \\t]*$`);
+    const block = { type: "code", language: fence[2].trim().split(/\s/)[0], lines: [], open: true };
+    for (++this.at; this.at < this.lines.length; ++this.at) {
+      const text = this.text();
+      if (end.test(text)) {
+        block.open = false;
+        ++this.at;
+        break;
+      }
+      const spaces = Math.min(indent, /^ */.exec(text)[0].length);
+      block.lines.push({ start: this.lines[this.at].start + spaces, end: this.lines[this.at].end });
+    }
+    return block;
+  }
+
+  heading(text, match) {
+    const { start } = this.lines[this.at++];
+    const shown = text.slice(match[0].length).replace(/(?:^|[ \t]+)#*[ \t]*$/, "");
+    const from = start + match[0].length;
+    return { type: "heading", level: match[1].length, lines: [{ start: from, end: from + shown.length }] };
+  }
+
+  quote() {
+    const lines = [];
+    for (; this.at < this.lines.length; ++this.at) {
+      const mark = QUOTE.exec(this.text());
+      if (!mark && (lines.length === 0 || this.interrupts(this.at))) break;
+      const line = this.lines[this.at];
+      lines.push({ start: line.start + (mark ? mark[0].length : 0), end: line.end });
+    }
+    return { type: "quote", blocks: parseBlocks(this.source, lines, this.depth + 1) };
+  }
+
+  list(first) {
+    const kind = (mark) => mark[mark.length - 1];
+    const ordered = /\d/.test(first[2]);
+    const list = { type: "list", ordered, first: ordered ? parseInt(first[2], 10) : 1, items: [], loose: false };
+    const margin = first[1].length;
+    while (this.at < this.lines.length) {
+      const text = this.text();
+      const item = ITEM.exec(text);
+      if (!item || kind(item[2]) !== kind(first[2]) || item[1].length > margin + 1 || RULE.test(text)) break;
+      list.items.push(this.item(item, list));
+    }
+    return list;
+  }
+
+  // The lines of an item: those that are indented by 2 or more beyond its mark, blank ones between them, and a
+  // paragraph's next lines whatever their indent (models are careless with it).
+  item(match, list) {
+    const line = this.lines[this.at];
+    const wide = match[3].length > 4 ? 1 : match[3].length;
+    const content = match[1].length + match[2].length + wide;
+    const lines = [{ start: Math.min(line.start + content, line.end), end: line.end }];
+    let blank = false;
+    for (++this.at; this.at < this.lines.length; ++this.at) {
+      const { start, end } = this.lines[this.at];
+      const text = this.text();
+      const indent = /^[ \t]*/.exec(text)[0].replaceAll("\t", "    ").length;
+      if (BLANK.test(text)) {
+        blank = true;
+        lines.push({ start: end, end });
+        continue;
+      }
+      const inside = indent >= match[1].length + 2;
+      if (!inside && (blank || ITEM.test(text) || this.interrupts(this.at))) break;
+      if (blank) list.loose = true;
+      blank = false;
+      lines.push({ start: start + Math.min(/^[ \t]*/.exec(text)[0].length, content), end });
+    }
+    if (blank && ITEM.test(this.text())) list.loose = true;
+    const task = TASK.exec(this.source.slice(lines[0].start, lines[0].end));
+    if (task) lines[0].start += task[0].length;
+    const blocks = parseBlocks(this.source, lines, this.depth + 1);
+    return { blocks, task: task ? task[1] !== " " : null };
+  }
+
+  beginsTable(i) {
+    if (i + 1 >= this.lines.length) return false;
+    const rule = this.text(i + 1);
+    if (!rule.includes("|") || !TABLE_RULE.test(rule) || !this.text(i).includes("|")) return false;
+    return this.cells(i).length === this.cells(i + 1).length;
+  }
+
+  table() {
+    const rows = [this.cells(this.at)];
+    const align = this.cells(this.at + 1).map(({ start, end }) => {
+      const text = this.source.slice(start, end);
+      if (text.endsWith(":")) return text.startsWith(":") ? "center" : "right";
+      return "left";
+    });
+    for (this.at += 2; this.at < this.lines.length; ++this.at) {
+      const text = this.text();
+      if (BLANK.test(text) || !text.includes("|")) break;
+      rows.push(this.cells(this.at).slice(0, align.length));
+    }
+    return { type: "table", align, rows };
+  }
+
+  // Where the cells of a row stand, without the blanks around them.
+  cells(i) {
+    const { start, end } = this.lines[i];
+    const cells = [];
+    let from = start;
+    const add = (to) => {
+      let [a, b] = [from, to];
+      while (a < b && /[ \t]/.test(this.source[a])) ++a;
+      while (b > a && /[ \t]/.test(this.source[b - 1])) --b;
+      cells.push({ start: a, end: b });
+      from = to + 1;
+    };
+    for (let k = start; k < end; ++k) {
+      if (this.source[k] === "\\") ++k;
+      else if (this.source[k] === "|") add(k);
+    }
+    add(end);
+    if (cells[0].start === cells[0].end && cells.length > 1) cells.shift();
+    if (cells.length > 1 && cells.at(-1).start >= cells.at(-1).end) cells.pop();
+    return cells;
+  }
+
+  paragraph() {
+    const lines = [];
+    do {
+      const { start, end } = this.lines[this.at];
+      const indent = /^[ \t]*/.exec(this.text())[0].length;
+      lines.push({ start: start + indent, end });
+      ++this.at;
+    } while (this.at < this.lines.length && !this.interrupts(this.at));
+    return { type: "paragraph", lines };
+  }
+}

@@ -1,0 +1,280 @@
+// Markdown as elements of the page. Text of a model becomes text nodes and never HTML.
+//
+// Each text node remembers which characters of the source it shows (`pieces`), so that words can be found from
+// places on the screen and the other way round, without an element for each word.
+import { parseBlocks, splitLines } from "./markdown_blocks.js";
+import { parseInline } from "./markdown_inline.js";
+
+const DEEPEST = 24; // elements of emphasis inside each other
+
+// Text node -> {node, start, end, view}: where its text stands in the source of a view.
+export const pieceOf = new WeakMap();
+
+export class MarkdownView {
+  #source = "";
+  #kept = []; // blocks that no further text can change: {start, end, pieces}
+  #last = []; // elements of those that further text can change
+  #lastPieces = [];
+  #from = 0; // where the blocks begin that can still change
+
+  // `root` is an empty element; `copied` is told of each text that a copy button copies.
+  constructor(root, owner, copied) {
+    this.root = root;
+    this.owner = owner;
+    this.copied = copied;
+  }
+
+  // All pieces in the order of the source.
+  pieces() {
+    return [...this.#kept, ...this.#lastPieces];
+  }
+
+  // Shows `source`, which begins with what was shown before. Only the last block is made again. Returns the texts
+  // of the blocks that became final.
+  update(source, isFinal) {
+    this.#source = source;
+    const blocks = parseBlocks(source, splitLines(source, this.#from));
+    const n = isFinal ? blocks.length : this.#numberOfFinal(blocks);
+    const said = [];
+    const open = this.#openCode(blocks[n], n === 0 && blocks.length === 1);
+    if (open) {
+      this.#extend(open, blocks[0]);
+      return said;
+    }
+    for (const element of this.#last) element.remove();
+    this.#last = [];
+    this.#lastPieces = [];
+    blocks.forEach((block, i) => {
+      const builder = new Builder(this, source);
+      const element = builder.block(block);
+      this.root.append(element);
+      if (i < n) {
+        this.#kept.push(...builder.pieces);
+        said.push(element.querySelector(":scope > pre") ? "Code." : element.textContent);
+      } else {
+        this.#last.push(element);
+        this.#lastPieces.push(...builder.pieces);
+      }
+    });
+    if (n > 0) this.#from = n < blocks.length ? blocks[n].start : source.length;
+    return said;
+  }
+
+  // A block can change as long as text can be added to it: the last one, and the one before if the last is only
+  // the begin of a line that may turn out to go on with it.
+  #numberOfFinal(blocks) {
+    const lineStart = this.#source.lastIndexOf("\n") + 1;
+    let n = Math.max(blocks.length - 1, 0);
+    if (n > 0 && blocks[n].start >= lineStart) --n;
+    return n;
+  }
+
+  // A long block of code grows by its new text alone.
+  #openCode(block, isOnly) {
+    if (!isOnly || block?.type !== "code" || !block.open || this.#last.length !== 1) return null;
+    return this.#last[0].limpidCode?.start === block.start ? this.#last[0].limpidCode : null;
+  }
+
+  #extend(code, block) {
+    const source = this.#source;
+    const text = block.lines.map(({ start, end }) => source.slice(start, end)).join("\n");
+    const shown = code.node.data;
+    if (text.startsWith(shown)) code.node.appendData(text.slice(shown.length));
+    else code.node.data = text;
+    code.piece.end = block.lines.at(-1)?.end ?? code.piece.end;
+    code.piece.lines = linesToMap(block.lines);
+  }
+}
+
+// The lines of a code block inside a list do not follow each other in the source; null where they do.
+function linesToMap(lines) {
+  return lines.every((line, i) => i === 0 || line.start === lines[i - 1].end + 1) ? null : lines;
+}
+
+class Builder {
+  constructor(view, source) {
+    this.view = view;
+    this.source = source;
+    this.pieces = [];
+  }
+
+  block(block) {
+    const element = this[block.type](block);
+    element.dir = "auto";
+    return element;
+  }
+
+  append(parent, blocks, isTight = false) {
+    for (const block of blocks) {
+      if (isTight && block.type === "paragraph") this.inline(parent, block.lines);
+      else parent.append(this.block(block));
+    }
+    return parent;
+  }
+
+  paragraph(block) {
+    return this.inline(document.createElement("p"), block.lines);
+  }
+
+  // The headings of the page come first: # is its third level.
+  heading(block) {
+    return this.inline(document.createElement(`h${Math.min(block.level + 2, 6)}`), block.lines);
+  }
+
+  rule() {
+    return document.createElement("hr");
+  }
+
+  quote(block) {
+    return this.append(document.createElement("blockquote"), block.blocks);
+  }
+
+  list(block) {
+    const list = document.createElement(block.ordered ? "ol" : "ul");
+    if (block.ordered && block.first !== 1) list.start = block.first;
+    for (const item of block.items) {
+      const element = document.createElement("li");
+      if (item.task !== null) {
+        const box = document.createElement("input");
+        box.type = "checkbox";
+        box.checked = item.task;
+        box.disabled = true;
+        box.setAttribute("aria-label", item.task ? "done" : "open");
+        element.className = "task";
+        element.append(box, " ");
+      }
+      list.append(this.append(element, item.blocks, !block.loose));
+    }
+    return list;
+  }
+
+  code(block) {
+    const figure = document.createElement("div");
+    figure.className = "code";
+    const bar = document.createElement("div");
+    bar.className = "bar";
+    const name = document.createElement("span");
+    name.textContent = block.language.slice(0, 40) || "code";
+    const copy = document.createElement("button");
+    copy.type = "button";
+    copy.textContent = "Copy";
+    copy.setAttribute("aria-label", `Copy the ${block.language.slice(0, 40)} code`);
+    bar.append(name, copy);
+    const pre = document.createElement("pre");
+    pre.tabIndex = 0;
+    const text = block.lines.map(({ start, end }) => this.source.slice(start, end)).join("\n");
+    const node = document.createTextNode(text);
+    copy.addEventListener("click", () => this.view.copied(node.data));
+    const code = document.createElement("code");
+    code.append(node);
+    pre.append(code);
+    figure.append(bar, pre);
+    const start = block.lines[0]?.start ?? block.start;
+    const piece = this.piece(node, start, block.lines.at(-1)?.end ?? start);
+    piece.lines = linesToMap(block.lines);
+    figure.limpidCode = { start: block.start, node, piece };
+    return figure;
+  }
+
+  table(block) {
+    const frame = document.createElement("div");
+    frame.className = "table";
+    frame.tabIndex = 0;
+    frame.setAttribute("role", "region");
+    frame.setAttribute("aria-label", "Table");
+    const table = frame.appendChild(document.createElement("table"));
+    const sections = [document.createElement("thead"), document.createElement("tbody")];
+    block.rows.forEach((cells, i) => {
+      const row = sections[Math.min(i, 1)].appendChild(document.createElement("tr"));
+      block.align.forEach((align, column) => {
+        const cell = document.createElement(i === 0 ? "th" : "td");
+        if (i === 0) cell.scope = "col";
+        cell.className = align;
+        if (cells[column]) this.inline(cell, [cells[column]]);
+        row.append(cell);
+      });
+    });
+    table.append(...sections);
+    return frame;
+  }
+
+  piece(node, start, end) {
+    const piece = { node, start, end, view: this.view };
+    pieceOf.set(node, piece);
+    this.pieces.push(piece);
+    return piece;
+  }
+
+  // The text of lines, as one paragraph's.
+  inline(parent, lines) {
+    const text = lines.map(({ start, end }) => this.source.slice(start, end)).join("\n");
+    const begins = []; // where each line begins in `text`
+    let at = 0;
+    for (const { start, end } of lines) {
+      begins.push(at);
+      at += end - start + 1;
+    }
+    const writer = new InlineWriter(this, parent, text, lines, begins);
+    for (const item of parseInline(text)) writer.item(item);
+    return parent;
+  }
+}
+
+// Writes the items of parseInline into an element.
+class InlineWriter {
+  constructor(builder, parent, text, lines, begins) {
+    Object.assign(this, { builder, text, lines, begins });
+    this.stack = [parent];
+    this.skipped = 0; // elements that are open, and too deep to be made
+    this.line = 0;
+  }
+
+  item(item) {
+    for (const _ of item.closes) {
+      if (this.skipped > 0) --this.skipped;
+      else this.stack.pop();
+    }
+    if (item.start < item.end) this.write(item);
+    for (const element of item.opens) this.open(element);
+  }
+
+  open(what) {
+    if (this.stack.length > DEEPEST) {
+      ++this.skipped;
+      return;
+    }
+    const element = document.createElement(what.href ? "a" : what);
+    if (what.href) {
+      element.href = what.href;
+      element.title = what.title || what.href;
+      element.target = "_blank";
+      element.rel = "noopener noreferrer nofollow";
+    }
+    this.stack.at(-1).append(element);
+    this.stack.push(element);
+  }
+
+  write(item) {
+    let parent = this.stack.at(-1);
+    if (item.kind === "code") parent = parent.appendChild(document.createElement("code"));
+    if (item.kind === "entity") {
+      const node = parent.appendChild(document.createTextNode(item.text));
+      this.builder.piece(node, this.place(item.start), this.place(item.end - 1) + 1);
+      return;
+    }
+    // One node a line, because the marks of quotes and lists stand between lines in the source.
+    for (let from = item.start; from < item.end; ) {
+      const start = this.place(from);
+      const to = Math.min(item.end, this.begins[this.line + 1] ?? item.end);
+      const node = parent.appendChild(document.createTextNode(this.text.slice(from, to)));
+      this.builder.piece(node, start, start + to - from);
+      from = to;
+    }
+  }
+
+  // Where a character of the text stands in the source; calls come in the order of the text.
+  place(at) {
+    while (this.line + 1 < this.begins.length && this.begins[this.line + 1] <= at) ++this.line;
+    return this.lines[this.line].start + at - this.begins[this.line];
+  }
+}

@@ -1,0 +1,195 @@
+// One message on the page: its text, and what can be done with it.
+import { MarkdownView } from "./markdown_view.js";
+
+const LONGEST_PAUSE = 400; // ms between two pictures of an answer that grows
+
+function button(text, label, onClick) {
+  const element = document.createElement("button");
+  element.type = "button";
+  element.textContent = text;
+  if (label) {
+    element.setAttribute("aria-label", label);
+    element.title = label;
+  }
+  element.addEventListener("click", onClick);
+  return element;
+}
+
+export class MessageView {
+  #timer = 0;
+  #drawn = 0; // when the text was last drawn, and for how long
+  #cost = 0;
+
+  // `actions`: copy(text), edit(view, text), regenerate(view), resume(view), turn(view, step), say(text).
+  constructor(message, actions) {
+    this.message = message;
+    this.actions = actions;
+    this.isUser = message.role === "user";
+    this.element = document.createElement("article");
+    this.element.className = `message ${this.isUser ? "user" : "assistant"}`;
+    this.element.id = `message-${message.id}`;
+    const who = document.createElement("h3");
+    who.className = "who";
+    who.id = `who-${message.id}`;
+    who.textContent = this.isUser ? "You" : "Answer";
+    this.element.setAttribute("aria-labelledby", who.id);
+    this.body = document.createElement("div");
+    this.body.className = "body";
+    this.foot = document.createElement("div");
+    this.foot.className = "actions";
+    this.element.append(who, this.body, this.foot);
+    this.#fill();
+  }
+
+  #fill() {
+    this.body.replaceChildren();
+    this.markdown = null;
+    if (this.isUser) {
+      this.body.dir = "auto";
+      this.body.textContent = this.message.content;
+      return;
+    }
+    this.markdown = new MarkdownView(this.body, this, this.actions.copy);
+    if (!this.message.isRunning) this.markdown.update(this.message.content, true);
+    this.#markWords();
+  }
+
+  // Whoever has no mouse goes through the words with the arrow keys.
+  #markWords() {
+    const hasWords = (this.message.tokens?.length ?? 0) > 0;
+    if (!hasWords || this.body.tabIndex === 0) return;
+    this.body.tabIndex = 0;
+    this.body.setAttribute("role", "group");
+    this.body.setAttribute("aria-label", "Answer. Left and right arrow: its words and their alternatives.");
+  }
+
+  // `place`: [which, of how many] siblings; `isLast`: nothing comes after it.
+  drawFoot([which, of], isLast) {
+    const { message, actions } = this;
+    const has = (text) => [...this.foot.children].some((child) => child.textContent === text);
+    const focused = this.foot.contains(document.activeElement) ? document.activeElement.textContent : null;
+    this.foot.replaceChildren();
+    if (of > 1) this.foot.append(this.#switch(which, of));
+    if (!message.isRunning) {
+      this.foot.append(button("Copy", "", () => actions.copy(message.content)));
+      this.foot.append(button("Edit", "", () => this.edit()));
+      if (!this.isUser) this.foot.append(button("Again", "Another answer", () => actions.regenerate(this)));
+      const ended = message.finish === "length" || message.finish === "stopped" || message.error;
+      if (!this.isUser && isLast && ended && message.content) {
+        this.foot.append(button("Continue", "Continue this answer", () => actions.resume(this)));
+      }
+    }
+    const facts = document.createElement("span");
+    facts.className = "facts";
+    facts.textContent = this.#facts();
+    this.foot.append(facts);
+    this.#drawProblem();
+    if (focused && has(focused)) [...this.foot.querySelectorAll("button")].find((b) => b.textContent === focused)?.focus();
+  }
+
+  #switch(which, of) {
+    const group = document.createElement("span");
+    group.className = "switch";
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Versions of this message");
+    const before = button("‹", "The version before", () => this.actions.turn(this, -1));
+    const after = button("›", "The next version", () => this.actions.turn(this, 1));
+    before.disabled = which === 1;
+    after.disabled = which === of;
+    const place = document.createElement("span");
+    place.textContent = `${which}/${of}`;
+    place.setAttribute("aria-label", `version ${which} of ${of}`);
+    group.append(before, place, after);
+    return group;
+  }
+
+  #facts() {
+    const { stats, finish, isRunning } = this.message;
+    const facts = [];
+    if (isRunning && !stats) facts.push("reading…");
+    if (stats?.speed) facts.push(`${stats.speed.toFixed(1)} tokens/s`);
+    if (stats?.tokens) facts.push(`${stats.tokens} tokens`);
+    if (stats?.wait) facts.push(`first after ${(stats.wait / 1000).toFixed(2)} s`);
+    if (finish === "length") facts.push("cut at the longest length");
+    if (finish === "stopped") facts.push("stopped");
+    return facts.join(" · ");
+  }
+
+  drawFacts() {
+    const facts = this.foot.querySelector(".facts");
+    if (facts) facts.textContent = this.#facts();
+  }
+
+  #drawProblem() {
+    this.element.querySelector(".problem")?.remove();
+    const { error } = this.message;
+    if (!error) return;
+    const box = document.createElement("div");
+    box.className = "problem";
+    box.setAttribute("role", "alert");
+    const what = document.createElement("strong");
+    what.textContent = error.message;
+    const advice = document.createElement("p");
+    advice.textContent = error.advice;
+    box.append(what, advice, button("Try again", "", () => this.actions.retry(this)));
+    this.body.after(box);
+  }
+
+  // Shows the text as it is now, soon: never more often than the drawing of it allows.
+  grow() {
+    if (this.#timer) return;
+    const pause = Math.min(5 * this.#cost, LONGEST_PAUSE) - (performance.now() - this.#drawn);
+    this.#timer = setTimeout(() => requestAnimationFrame(() => this.draw(false)), Math.max(pause, 0));
+  }
+
+  draw(isFinal) {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    if (!isFinal && !this.message.isRunning) return;
+    const begin = performance.now();
+    for (const text of this.markdown.update(this.message.content, isFinal)) this.actions.say(text);
+    this.#markWords();
+    this.drawFacts();
+    this.actions.drawn(this);
+    this.#drawn = performance.now();
+    this.#cost = this.#drawn - begin;
+  }
+
+  // The text becomes a field; keeping it makes a sibling of the message.
+  edit() {
+    if (this.element.querySelector(".editor")) return;
+    const form = document.createElement("form");
+    form.className = "editor";
+    const field = document.createElement("textarea");
+    field.value = this.message.content;
+    field.rows = Math.min(12, field.value.split("\n").length + 1);
+    field.setAttribute("aria-label", this.isUser ? "The question, to change" : "The answer, to change");
+    const keep = button(this.isUser ? "Send" : "Keep", "", () => {});
+    keep.type = "submit";
+    keep.className = "main";
+    const close = () => {
+      form.remove();
+      this.body.hidden = false;
+      [...this.foot.querySelectorAll("button")].find((b) => b.textContent === "Edit")?.focus();
+    };
+    const row = document.createElement("div");
+    row.className = "row end";
+    row.append(button("Cancel", "", close), keep);
+    form.append(field, row);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      close();
+      if (field.value.trim() && field.value !== this.message.content) this.actions.edit(this, field.value);
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    this.body.hidden = true;
+    this.body.before(form);
+    field.focus();
+  }
+}

@@ -1,0 +1,141 @@
+// What a person does with the conversation that is shown: ask, stop, edit, branch, ask again.
+import { Answering, requestFor } from "./answering.js";
+import { Problem } from "./api.js";
+import { Conversation } from "./tree.js";
+
+const LONGEST_TITLE = 60;
+
+export class Session {
+  #answering = null;
+  #conversation = new Conversation();
+
+  // `page`: draw(conversation), grew(message), running(isRunning), saved(), failed(error), model().
+  constructor({ api, store, settings, page }) {
+    Object.assign(this, { api, store, settings, page });
+  }
+
+  get conversation() {
+    return this.#conversation;
+  }
+
+  get isRunning() {
+    return this.#answering !== null;
+  }
+
+  begin() {
+    this.stop();
+    this.#show(new Conversation({ system: this.settings.get("system") }));
+  }
+
+  async open(id) {
+    const conversation = await this.store.load(id);
+    if (!conversation) return false;
+    this.stop();
+    this.#show(conversation);
+    return true;
+  }
+
+  show(conversation) {
+    this.stop();
+    this.#show(conversation);
+  }
+
+  #show(conversation) {
+    this.#conversation = conversation;
+    this.page.draw(conversation);
+  }
+
+  async save(...messages) {
+    await this.#save(this.#conversation, messages);
+  }
+
+  async #save(conversation, messages) {
+    try {
+      const kept = messages.map(({ isRunning, ...message }) => message);
+      await this.store.save(conversation, kept);
+      this.page.saved();
+    } catch (error) {
+      const advice = "Export the conversation, then delete old ones: the browser may have no room left.";
+      this.page.failed(new Problem(`The conversation could not be kept: ${error?.message ?? error}`, advice));
+    }
+  }
+
+  // Asks below the last message that is shown.
+  ask(text) {
+    const conversation = this.#conversation;
+    if (!conversation.title) conversation.title = text.trim().split("\n")[0].slice(0, LONGEST_TITLE);
+    const question = conversation.append(conversation.path().at(-1) ?? null, "user", text);
+    this.#save(conversation, [question]);
+    return this.#answer(question);
+  }
+
+  // Another version of a message: of a question it is answered anew, of an answer it is kept as it is.
+  edit(message, text) {
+    this.stop();
+    const conversation = this.#conversation;
+    const version = conversation.append(conversation.parentOf(message), message.role, text);
+    this.#save(conversation, [version]);
+    if (message.role === "user") return this.#answer(version);
+    version.finish = "stopped";
+    this.page.draw(conversation);
+    return null;
+  }
+
+  regenerate(message) {
+    return this.#answer(this.#conversation.parentOf(message));
+  }
+
+  // Goes on with another token at the place of `token`.
+  branch(message, token, text, logprob) {
+    const kept = message.tokens.filter(({ end }) => end <= token.start);
+    const start = token.start;
+    const taken = { start, end: start + text.length, logprob, others: token.others };
+    const parent = this.#conversation.parentOf(message);
+    return this.#answer(parent, message.content.slice(0, start) + text, [...kept, taken]);
+  }
+
+  // Goes on with an answer, or begins it again if there is nothing of it.
+  resume(message) {
+    return this.#run(message);
+  }
+
+  turn(message, step) {
+    if (!this.#conversation.turn(message, step)) return;
+    this.page.draw(this.#conversation);
+    this.save();
+  }
+
+  stop() {
+    this.#answering?.stop();
+  }
+
+  #answer(question, content = "", tokens = []) {
+    this.stop();
+    const message = this.#conversation.append(question, "assistant", content);
+    message.tokens = tokens;
+    return this.#run(message);
+  }
+
+  async #run(message) {
+    this.stop();
+    const conversation = this.#conversation;
+    const body = requestFor(conversation, message, this.settings, this.page.model());
+    const answering = new Answering(this.api, message, {
+      grew: () => this.page.grew(message),
+      save: () => this.#save(conversation, [message]),
+    });
+    this.#answering = answering;
+    message.isRunning = true;
+    this.page.draw(conversation);
+    this.page.running(true);
+    await answering.run(body);
+    delete message.isRunning;
+    conversation.updated = Date.now();
+    if (this.#answering === answering) {
+      this.#answering = null;
+      this.page.running(false);
+    }
+    this.page.ended(message);
+    await this.#save(conversation, [message]);
+  }
+}

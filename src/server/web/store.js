@@ -1,0 +1,86 @@
+// Where conversations are kept: IndexedDB, one record a conversation and one a message, so that
+// a new message writes itself and not the whole conversation.
+import { Conversation } from "./tree.js";
+
+function done(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+function open() {
+  const request = indexedDB.open("limpid", 1);
+  request.onupgradeneeded = () => {
+    request.result.createObjectStore("conversations", { keyPath: "id" });
+    request.result.createObjectStore("messages", { keyPath: ["conversation", "id"] });
+  };
+  return done(request);
+}
+
+// All messages of a conversation, by their key.
+const messagesOf = (id) => IDBKeyRange.bound([id], [id, []]);
+
+export class Store {
+  #database = null;
+
+  // False where the browser keeps nothing, as in some private windows; everything else then does nothing.
+  async open() {
+    try {
+      this.#database = await open();
+      this.#database.onversionchange = () => this.#database.close();
+    } catch {
+      this.#database = null;
+    }
+    return this.#database !== null;
+  }
+
+  #transaction(mode) {
+    return this.#database?.transaction(["conversations", "messages"], mode) ?? null;
+  }
+
+  // The records of the conversations, the newest first.
+  async list() {
+    const transaction = this.#transaction("readonly");
+    if (!transaction) return [];
+    const records = await done(transaction.objectStore("conversations").getAll());
+    return records.sort((a, b) => b.updated - a.updated);
+  }
+
+  async load(id) {
+    const transaction = this.#transaction("readonly");
+    if (!transaction) return null;
+    const [record, messages] = await Promise.all([
+      done(transaction.objectStore("conversations").get(id)),
+      done(transaction.objectStore("messages").getAll(messagesOf(id))),
+    ]);
+    if (!record) return null;
+    const conversation = new Conversation(record);
+    // Ids are random, and a parent is older than its children; siblings keep their order.
+    messages.sort((a, b) => a.order - b.order);
+    for (const message of messages) conversation.add(message);
+    return conversation;
+  }
+
+  async save(conversation, messages) {
+    const transaction = this.#transaction("readwrite");
+    if (!transaction) return;
+    transaction.objectStore("conversations").put(conversation.record());
+    const store = transaction.objectStore("messages");
+    const order = new Map([...conversation.messages.keys()].map((id, index) => [id, index]));
+    for (const message of messages) {
+      store.put({ ...message, conversation: conversation.id, order: order.get(message.id) });
+    }
+    await new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onerror = transaction.onabort = () => reject(transaction.error);
+    });
+  }
+
+  async remove(id) {
+    const transaction = this.#transaction("readwrite");
+    if (!transaction) return;
+    transaction.objectStore("messages").delete(messagesOf(id));
+    await done(transaction.objectStore("conversations").delete(id));
+  }
+}
