@@ -10,6 +10,8 @@ namespace {
 // Rows of y that one thread computes at a time: their part of the left operand stays in its caches.
 constexpr int64_t kRowsAtOnce = 768;
 static_assert(kRowsAtOnce % kLeftRowGrain == 0);
+// The neighbouring panels of a range meet the same left operand in the caches.
+constexpr int64_t kRangesPerThread = 4;
 
 }  // namespace
 
@@ -29,7 +31,9 @@ void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& pro
                    product.cols, product.y,  product.cols,  product.add};
   all.rows = pack.rows;
   all.right_type = product.right_type;
-  pool.for_ranges(n_blocks * n_panels, 1, [&](int64_t begin, int64_t end, int thread) {
+  const int64_t grain =
+      std::max<int64_t>(1, n_blocks * n_panels / (kRangesPerThread * pool.size()));
+  pool.for_ranges(n_blocks * n_panels, grain, [&](int64_t begin, int64_t end, int thread) {
     MultiplyTask task = all;
     task.scratch = memory.scratch + thread * memory.scratch_step;
     while (begin < end) {

@@ -70,7 +70,7 @@ void compute_probabilities(const Strip& s, int64_t first, int64_t n) {
   const int64_t n_visible = first + n;
   const int64_t end = (n_visible + kTileCols - 1) / kTileCols * kTileCols;  // <= n_keys
   multiply_block({s.queries, kGradientQueries, s.keys, s.n_keys, s.task.head_dim, s.probabilities,
-                  s.n_keys, n, end, false});
+                  s.n_keys, n, end, nullptr, 0});
   for (int64_t i = 0; i < n; ++i)
     softmax_row(s.probabilities + i * s.n_keys, first + i + 1, end, s.task.scale);
 }
@@ -81,7 +81,7 @@ void compute_dscores(const Strip& s, int64_t head, int64_t first, int64_t n, int
                      int64_t n_block) {
   const int64_t end = (n_block + kTileCols - 1) / kTileCols * kTileCols;
   multiply_block({s.dys, kGradientQueries, s.values + key, s.n_keys, s.task.head_dim, s.dscores,
-                  kGradientKeys, n, end, false});
+                  kGradientKeys, n, end, nullptr, 0});
   for (int64_t i = 0; i < n; ++i) {
     float* p = s.probabilities + i * s.n_keys + key;
     float* row = s.dscores + i * kGradientKeys;
@@ -111,11 +111,12 @@ void strip_gradient(const Strip& s, int64_t head, int64_t first, int64_t n) {
     compute_dscores(s, head, first, n, key, n_block);
     const int64_t kv = key * task.kv_stride;
     multiply_block({s.probabilities + key, s.n_keys, task.dy + at, task.q_stride, n, task.dv + kv,
-                    task.kv_stride, n_block, d, true});
+                    task.kv_stride, n_block, d, task.dv + kv, task.kv_stride});
     multiply_block({s.dscores, kGradientKeys, task.q + at, task.q_stride, n, task.dk + kv,
-                    task.kv_stride, n_block, d, true});
+                    task.kv_stride, n_block, d, task.dk + kv, task.kv_stride});
     multiply_block({s.dscores_transposed, kGradientQueries, task.k + kv, task.kv_stride, n_block,
-                    task.dq + at, task.q_stride, n, d, key > 0});
+                    task.dq + at, task.q_stride, n, d, key > 0 ? task.dq + at : nullptr,
+                    task.q_stride});
   }
 }
 
@@ -138,7 +139,8 @@ void strip_forward(const Strip& s, int64_t head, int64_t first, int64_t n) {
     for (int64_t i = 0; i < n; ++i) drop(s, head, first + i, key, n_block, p + i * s.n_keys);
     transpose(p, s.n_keys, n, n_block, s.dscores_transposed, kGradientQueries, n);
     multiply_block({s.dscores_transposed, kGradientQueries, task.v + key * task.kv_stride,
-                    task.kv_stride, n_block, task.out + at, task.q_stride, n, d, key > 0});
+                    task.kv_stride, n_block, task.out + at, task.q_stride, n, d,
+                    key > 0 ? task.out + at : nullptr, task.q_stride});
   }
 }
 

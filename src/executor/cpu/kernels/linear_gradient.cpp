@@ -76,19 +76,43 @@ void pack_left(const PackTask& task) {
   }
 }
 
+// Panels of the right operand come one after another: along the columns, then along the depth.
+// While the tiles of one are computed, the lines of the next one come from memory.
 void multiply_packed(const MultiplyTask& task) {
   const auto copy = task.right_type == FloatType::kF16    ? copy_panel<StoredF16>
                     : task.right_type == FloatType::kBF16 ? copy_panel<StoredBf16>
                                                           : copy_panel<StoredF32>;
+  const int64_t element = task.right_type == FloatType::kF32 ? 4 : 2;
+  const int64_t n_tiles = (task.row_end - task.row_begin + kTileRows - 1) / kTileRows;
   for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
     const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
+    const int64_t rows_per_tile = (depth + n_tiles - 1) / n_tiles;
     for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
       copy(task, k, depth, col);
+      const bool last_col = col + kTileCols >= task.col_end;
+      const int64_t next_col = last_col ? task.col_begin : col + kTileCols;
+      const int64_t next = (last_col ? k + depth : k) * task.right_stride + next_col;
+      Ahead next_right{static_cast<const char*>(task.right) + next * element,
+                       task.right_stride * element};
       for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
-        multiply_tile({task.left + row * task.depth + k * kTileRows, kTileRows, task.scratch,
-                       kTileCols, depth, task.y + row * task.y_stride + col, task.y_stride,
-                       task.row_end - row < kTileRows ? task.row_end - row : kTileRows,
-                       task.cols - col, task.add || k > 0});
+        float* y = task.y + row * task.y_stride + col;
+        const bool last_row = row + kTileRows >= task.row_end;
+        const float* next_y = last_row ? task.y + task.row_begin * task.y_stride + next_col
+                                       : y + kTileRows * task.y_stride;
+        multiply_tile({.left = task.left + row * task.depth + k * kTileRows,
+                       .left_step = kTileRows,
+                       .right = task.scratch,
+                       .right_step = kTileCols,
+                       .depth = depth,
+                       .y = y,
+                       .y_step = task.y_stride,
+                       .n_rows = last_row ? task.row_end - row : kTileRows,
+                       .n_cols = task.cols - col,
+                       .add = task.add || k > 0 ? y : nullptr,
+                       .add_step = task.y_stride,
+                       .next_y = lines_of(next_y, task.y_stride),
+                       .next_right = next_right});
+        next_right.at += rows_per_tile * next_right.step;
       }
     }
   }

@@ -20,6 +20,19 @@ inline constexpr int kTileRows = 6, kTileVectors = 1;
 #endif
 inline constexpr int kTileCols = kTileVectors * kLanes;
 
+// Memory to bring near while a tile is computed: two lines of the cache every kStretch steps of k,
+// at `at`, which then moves by `step` bytes. A core has room for a few loads from memory at a time.
+// Asked for all at once, the lines would take all of it, and the tile's own loads would wait.
+struct Ahead {
+  const char* at = nullptr;
+  int64_t step = 0;
+};
+inline constexpr int64_t kStretch = 8;
+
+LIMPID_INLINE Ahead lines_of(const float* rows, int64_t step) {
+  return {reinterpret_cast<const char*>(rows), step * static_cast<int64_t>(sizeof(float))};
+}
+
 struct ProductTile {
   const float* left;  // element (m, k) is left[k * left_step + m]; kTileRows of them are read
   int64_t left_step;
@@ -28,70 +41,84 @@ struct ProductTile {
   int64_t depth;
   float* y;  // [n_rows, y_step]
   int64_t y_step;
-  int64_t n_rows;  // <= kTileRows are written
-  int64_t n_cols;  // <= kTileCols
-  bool add;        // to what y has
+  int64_t n_rows;    // <= kTileRows are written
+  int64_t n_cols;    // <= kTileCols
+  const float* add;  // [n_rows, add_step], added to the products; or null
+  int64_t add_step;  // 0: the same row for all
+  Ahead next_y{};    // kTileRows rows of what the next tile writes
+  Ahead next_right{};
 };
 
-// kWhole: all columns are there; otherwise only n_cols of a row of `right` and of y are touched.
-// What y has is added last: its lines come from memory while the products are summed.
-template <bool kWhole>
+// kRows rows. kWhole: all columns are there; otherwise only n_cols of a row of `right` and of y are
+// touched.
+template <int kRows, bool kWhole>
 LIMPID_INLINE void product_tile(const ProductTile& t) {
-  if (t.add) {
-    for (int64_t m = 0; m < t.n_rows; ++m) {
-      for (int v = 0; v < kTileVectors; ++v) __builtin_prefetch(t.y + m * t.y_step + v * kLanes, 1);
-    }
-  }
-  F32x16 sums[kTileRows][kTileVectors];
+  F32x16 sums[kRows][kTileVectors];
 #pragma GCC unroll 12
-  for (int m = 0; m < kTileRows; ++m) {
+  for (int m = 0; m < kRows; ++m) {
 #pragma GCC unroll 2
     for (int v = 0; v < kTileVectors; ++v) sums[m][v] = zero();
   }
   const float* left = t.left;
   const float* right = t.right;
-  for (int64_t k = 0; k < t.depth; ++k, left += t.left_step, right += t.right_step) {
-    F32x16 row[kTileVectors];
+  Ahead ahead = t.next_y;
+  for (int64_t k = 0; k < t.depth;) {
+    if (k == kTileRows * kStretch) ahead = t.next_right;
+    __builtin_prefetch(ahead.at);
+    __builtin_prefetch(ahead.at + 64);
+    ahead.at += ahead.step;
+    const int64_t end = k + kStretch < t.depth ? k + kStretch : t.depth;
+    for (; k < end; ++k, left += t.left_step, right += t.right_step) {
+      F32x16 row[kTileVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kTileVectors; ++v)
-      row[v] = kWhole ? load(right + v * kLanes)
-                      : load_partial(right + v * kLanes, t.n_cols - v * kLanes);
+      for (int v = 0; v < kTileVectors; ++v)
+        row[v] = kWhole ? load(right + v * kLanes)
+                        : load_partial(right + v * kLanes, t.n_cols - v * kLanes);
 #pragma GCC unroll 12
-    for (int m = 0; m < kTileRows; ++m) {
-      const F32x16 x = broadcast(left[m]);
+      for (int m = 0; m < kRows; ++m) {
+        const F32x16 x = broadcast(left[m]);
 #pragma GCC unroll 2
-      for (int v = 0; v < kTileVectors; ++v) sums[m][v] = fma(x, row[v], sums[m][v]);
+        for (int v = 0; v < kTileVectors; ++v) sums[m][v] = fma(x, row[v], sums[m][v]);
+      }
     }
   }
 #pragma GCC unroll 12
-  for (int m = 0; m < kTileRows; ++m) {
+  for (int m = 0; m < kRows; ++m) {
     if (m >= t.n_rows) break;
 #pragma GCC unroll 2
     for (int v = 0; v < kTileVectors; ++v) {
-      float* to = t.y + m * t.y_step + v * kLanes;
-      if (kWhole) {
-        store(t.add ? add(load(to), sums[m][v]) : sums[m][v], to);
-      } else if (const int64_t n = t.n_cols - v * kLanes; n > 0) {
-        store_at(t.add ? add(load_partial(to, n), sums[m][v]) : sums[m][v], to, 0, n);
-      }
+      const int64_t n = kWhole ? kLanes : t.n_cols - v * kLanes;
+      if (!kWhole && n <= 0) break;
+      if (t.add != nullptr)
+        sums[m][v] = add(load_at(t.add + m * t.add_step + v * kLanes, 0, n), sums[m][v]);
+      store_at(sums[m][v], t.y + m * t.y_step + v * kLanes, 0, n);
     }
   }
 }
 
 // Not inline: the tiles are many, and each is work enough for a call.
 [[gnu::noinline]] inline void multiply_tile(const ProductTile& t) {
-  t.n_cols >= kTileCols ? product_tile<true>(t) : product_tile<false>(t);
+  constexpr int kFewRows = kTileRows > 3 ? kTileRows / 3 : kTileRows;
+  if (t.n_cols < kTileCols) {
+    product_tile<kTileRows, false>(t);
+  } else if (t.n_rows <= kFewRows) {
+    product_tile<kFewRows, true>(t);
+  } else {
+    product_tile<kTileRows, true>(t);
+  }
 }
 
 // y [n_rows, n_cols] = (or +=) left [n_rows, depth] right [depth, n_cols], all steps given. Reads
 // up to kTileRows - 1 elements behind the last row of `left`.
-inline void multiply_block(ProductTile block) {
+inline void multiply_block(const ProductTile& block) {
   ProductTile t = block;
+  t.next_y = t.next_right = lines_of(block.y, 0);
   for (int64_t j = 0; j < block.n_cols; j += kTileCols) {
     for (int64_t m = 0; m < block.n_rows; m += kTileRows) {
       t.left = block.left + m;
       t.right = block.right + j;
       t.y = block.y + m * block.y_step + j;
+      if (block.add != nullptr) t.add = block.add + m * block.add_step + j;
       t.n_rows = block.n_rows - m < kTileRows ? block.n_rows - m : kTileRows;
       t.n_cols = block.n_cols - j < kTileCols ? block.n_cols - j : kTileCols;
       multiply_tile(t);
