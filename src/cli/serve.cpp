@@ -26,8 +26,10 @@ struct ServeFlags {
   int64_t n_threads_http = 2;
   int64_t timeout = 600;
   int64_t drain_time = 30;
-  int64_t n_parallel = 4;
+  int64_t n_parallel = 32;
   int64_t n_queue = 256;
+  int64_t n_cache_tokens = 0;
+  double most_slowdown = 4;
   std::vector<std::string> keys;
   std::string key_file;
   std::string alias;
@@ -70,8 +72,13 @@ void declare_http(CLI::App& app, ServeFlags& values) {
 void declare(CLI::App& app, ServeFlags& values) {
   add_option(app, "-a,--alias NAME", values.alias, "the model's name (its file's)",
              "LLAMA_ARG_ALIAS");
-  add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096}, "answers at a time (4)",
+  add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096}, "answers at a time (32)",
              "LLAMA_ARG_N_PARALLEL");
+  add_option(app, "--cache-tokens N", values.n_cache_tokens, Range{0, 1e9},
+             "tokens in the KV cache, for all answers together; 0: as many as the answers can use, "
+             "within half of the memory (0)");
+  add_option(app, "--most-slowdown X", values.most_slowdown, Range{1, 1e6},
+             "how many times longer a token may take while prompts come in (4)");
   add_option(app, "--queue N", values.n_queue, Range{0, 1e6},
              "requests that may wait; others are refused with 429 (256)");
   add_option(app, "--chat-template TEXT", values.chat_template,
@@ -124,6 +131,16 @@ std::shared_ptr<const ChatTemplate> template_of(const LanguageModel& model) {
   return {engine, &engine->chat_template()};  // the engine owns it
 }
 
+// Memory is touched only where the cache is used, so this is a bound and not a cost.
+int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan) {
+  if (values.n_cache_tokens > 0) return values.n_cache_tokens;
+  const auto bytes_each = std::max<uint64_t>(1, plan.kv_cache / static_cast<uint64_t>(plan.n_ctx));
+  const uint64_t free = plan.available - std::min(plan.available, plan.weights_packed);
+  const auto n_fit = static_cast<int64_t>(free / 2 / bytes_each);
+  const int64_t n_useful = plan.n_ctx * values.n_parallel;
+  return std::max(plan.n_ctx, plan.available == 0 ? plan.n_ctx : std::min(n_useful, n_fit));
+}
+
 std::unique_ptr<ServedModel> load(const ServeFlags& values) {
   LanguageModel model = open_language_model(values.model, chat_template_source(values));
   GenerationOptions defaults = values.generation.options;
@@ -133,7 +150,12 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values) {
   const std::string path = engine_of(model)->checkpoint().path;
   const std::string name =
       values.alias.empty() ? std::filesystem::path(path).stem().string() : values.alias;
-  auto service = make_session_service(model, static_cast<size_t>(values.n_queue));
+  ServiceOptions service_options;
+  service_options.n_parallel = values.n_parallel;
+  service_options.n_queued = values.n_queue;
+  service_options.n_positions = cache_positions(values, model.memory_plan());
+  service_options.most_slowdown = values.most_slowdown;
+  auto service = std::make_unique<GenerationService>(model, service_options);
   auto chat_template = template_of(model);
   return std::make_unique<ServedModel>(ServedModel{std::move(model), std::move(service), name, path,
                                                    std::move(chat_template), std::move(defaults),

@@ -30,7 +30,10 @@ int64_t GenerationTask::n_positions() const {
 }
 
 // The time in the queue is not the engine's.
-void GenerationTask::on_start() { last_ = std::chrono::steady_clock::now(); }
+void GenerationTask::on_start() {
+  last_ = std::chrono::steady_clock::now();
+  if (listener_.on_start) listener_.on_start();
+}
 
 void GenerationTask::measure() {
   const auto now = std::chrono::steady_clock::now();

@@ -15,6 +15,8 @@ class GenerationTask final : public Task {
  public:
   // Called on the thread that ticks; what they throw ends the task.
   struct Listener {
+    // The task has left the queue; again after a preemption.
+    std::function<void()> on_start{};
     // After each token. `piece` is the text that became ready: whole UTF-8, often one word,
     // sometimes empty.
     std::function<void(std::string_view piece, const GenerationResult& so_far)> on_token{};

@@ -50,6 +50,7 @@ void Scheduler::reserve(int64_t n_positions) {
     cache_->grow(n_blocks * kKvBlock);
   }
   n_reserved_blocks_ = n_blocks;
+  publish_usage();
 }
 
 void Scheduler::unreserve(int64_t n_positions) noexcept {
@@ -97,18 +98,17 @@ void Scheduler::with_cache(const std::function<void(KvCache& cache)>& use) {
   use(*cache_);
 }
 
-Scheduler::Usage Scheduler::usage() {
-  const std::lock_guard lock(tick_mutex_);
-  const std::lock_guard submitted_lock(submitted_mutex_);
-  Usage usage;
-  usage.n_running = n_running();
-  usage.n_waiting = std::ssize(active_) - usage.n_running + std::ssize(submitted_);
-  usage.n_preempted = n_preempted_;
-  if (!cache_) return usage;
-  usage.n_blocks = cache_->n_blocks();
-  usage.n_free_blocks = cache_->n_free_blocks();
-  usage.n_idle_blocks = cache_->n_idle_blocks();
+Scheduler::Usage Scheduler::usage() const {
+  const std::lock_guard lock(submitted_mutex_);
+  Usage usage = usage_;
+  usage.n_waiting += std::ssize(submitted_);
   return usage;
+}
+
+void Scheduler::set_limits(int64_t n_running, double most_slowdown) {
+  const std::lock_guard lock(tick_mutex_);
+  options_.n_running = n_running;
+  options_.most_slowdown = most_slowdown;
 }
 
 // ---- one tick -----------------------------------------------------------------------------------
@@ -121,7 +121,10 @@ bool Scheduler::tick_locked() {
   }
   stop_cancelled();
   drop_completed();
-  if (active_.empty()) return false;
+  if (active_.empty()) {
+    publish_usage();
+    return false;
+  }
   admit();
   plan();
   make_room();
@@ -132,6 +135,7 @@ bool Scheduler::tick_locked() {
   evaluate({hidden, items_.end()});
   items_.clear();
   drop_completed();
+  publish_usage();
   return true;
 }
 
@@ -331,6 +335,17 @@ void Scheduler::drop_completed() {
     return true;
   };
   std::erase_if(active_, is_complete);
+}
+
+void Scheduler::publish_usage() {
+  const std::lock_guard lock(submitted_mutex_);
+  usage_.n_running = n_running();
+  usage_.n_waiting = std::ssize(active_) - usage_.n_running;
+  usage_.n_preempted = n_preempted_;
+  if (!cache_) return;
+  usage_.n_blocks = cache_->n_blocks();
+  usage_.n_free_blocks = cache_->n_free_blocks();
+  usage_.n_idle_blocks = cache_->n_idle_blocks();
 }
 
 }  // namespace limpid

@@ -90,6 +90,9 @@ class Scheduler {
  public:
   Scheduler(Model& model, const SchedulerOptions& options) : model_(model), options_(options) {}
 
+  // Changes SchedulerOptions::n_running and most_slowdown.
+  void set_limits(int64_t n_running, double most_slowdown);
+
   // What the counters of a server show.
   struct Usage {
     int64_t n_running = 0;  // tasks that have blocks
@@ -122,7 +125,8 @@ class Scheduler {
   void remove(Task& task) noexcept;
   // Calls `use` between two ticks. There must be room reserved.
   void with_cache(const std::function<void(KvCache& cache)>& use);
-  Usage usage();
+  // As of the end of the last tick.
+  Usage usage() const;
 
  private:
   struct Item {
@@ -152,13 +156,15 @@ class Scheduler {
   void learn_speed(std::span<const Item> items, std::chrono::duration<double> taken);
   void stop(Task& task, std::exception_ptr error);
   void drop_completed();
+  void publish_usage();
   int64_t n_running() const;
 
   Model& model_;
   SchedulerOptions options_;
 
-  std::mutex submitted_mutex_;  // never held during a tick
+  mutable std::mutex submitted_mutex_;  // of these two; never held during a tick
   std::vector<std::shared_ptr<Task>> submitted_;
+  Usage usage_;
 
   std::mutex tick_mutex_;  // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;

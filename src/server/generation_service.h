@@ -1,15 +1,21 @@
 // What the APIs need from an engine: requests go in, tokens come out on the engine's thread.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
+#include "generate/embedding_task.h"
+#include "generate/scheduler.h"
 #include "limpid/generation.hpp"
 #include "limpid/model.hpp"
 
@@ -30,7 +36,6 @@ struct TokenEvent {
 struct GenerationRequest {
   std::vector<TokenId> prompt;
   std::vector<GenerationOptions> choices;
-  int priority = 0;                // higher goes first
   std::function<void()> on_start;  // it has left the queue
   std::function<void(const TokenEvent&)> on_token;
   // Once for each choice, also when it was cancelled. With an error the result is what there was.
@@ -43,27 +48,81 @@ class QueueFullError : public Error {
   using Error::Error;
 };
 
-// All methods may be called from any thread.
+// One text whose embedding is wanted.
+struct EmbeddingRequest {
+  std::vector<TokenId> tokens;
+  Pooling pooling = Pooling::kMean;
+  bool normalize = true;
+  // Once, on the engine's thread; without an embedding when it was cancelled or failed.
+  std::function<void(std::span<const float> embedding, std::exception_ptr error)> on_end;
+};
+
+struct ServiceOptions {
+  int64_t n_parallel = 32;   // requests that run at a time
+  int64_t n_queued = 256;    // most requests that wait
+  int64_t n_positions = 0;   // tokens in the KV cache, for all together; 0: one context
+  double most_slowdown = 4;  // SchedulerOptions::most_slowdown
+};
+
+// Drives the scheduler of an engine on a thread of its own. All methods may be called from any
+// thread, and none waits for a step, except save, restore and erase.
 class GenerationService {
  public:
   using Id = uint64_t;
 
-  GenerationService() = default;
+  // Throws ResourceError without memory for the KV cache.
+  GenerationService(LanguageModel model, const ServiceOptions& options);
   GenerationService(const GenerationService&) = delete;
   GenerationService& operator=(const GenerationService&) = delete;
-  virtual ~GenerationService() = default;
+  ~GenerationService();  // what runs is cancelled
 
   // Throws QueueFullError, ArgumentError for options out of range, and ContextOverflowError for a
   // prompt that does not fit.
-  virtual Id submit(GenerationRequest request) = 0;
-  // The request's choices end with StopReason::kCancelled, unless they have ended.
-  virtual void cancel(Id id) = 0;
-  virtual int64_t n_queued() const = 0;
-  virtual int64_t n_running() const = 0;
-};
+  Id submit(GenerationRequest request);
+  Id submit(EmbeddingRequest request);
+  // What has not ended ends with StopReason::kCancelled.
+  void cancel(Id id);
 
-// Requests one after another, in the order of their priorities, with one Session. `max_queued`
-// bounds those that wait.
-std::unique_ptr<GenerationService> make_session_service(LanguageModel model, size_t max_queued);
+  Scheduler::Usage usage() const;
+
+  // A slot is the place of a request that runs, or of the last one that ran there.
+  struct Slot {
+    bool is_running = false;
+    int64_t n_tokens = 0;  // of its prompt and its answer
+  };
+  std::vector<Slot> slots() const;
+  // The KV cache of the slot's text, in a file: generate/prefix_file.h. Gives the number of tokens.
+  // Throws ArgumentError for a slot that is running or that has no text.
+  int64_t save_slot(size_t slot, const std::string& path);
+  int64_t restore_slot(size_t slot, const std::string& path);
+  int64_t erase_slot(size_t slot);
+
+ private:
+  struct SlotState {
+    Id user = 0;                  // 0: nobody
+    std::vector<TokenId> tokens;  // of the last user
+  };
+
+  void work();
+  // Throws QueueFullError.
+  Id add(std::function<void()> cancel);
+  void wake();
+  void take_slot(Id id);
+  void end(Id id, std::vector<TokenId> tokens);
+  // The tokens of a slot that nobody uses.
+  std::vector<TokenId> idle_tokens(size_t slot) const;
+  void set_tokens(size_t slot, std::vector<TokenId> tokens);
+
+  LanguageModel model_;
+  ServiceOptions options_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable submitted_;
+  std::map<Id, std::function<void()>> cancels_;  // of all requests that have not ended
+  std::vector<SlotState> slots_;
+  Id last_id_ = 0;
+  bool has_work_ = false;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
 
 }  // namespace limpid

@@ -111,16 +111,15 @@ void props(const ApiCall& call) {
   });
 }
 
-// The engine has no fixed slots: as many count as busy as requests run.
 void slots(const ApiCall& call) {
   if (!call.api.options().offers_slots) throw ApiError(501, "this server does not tell its slots");
-  const int64_t n_running = call.served.service->n_running();
   auto list = Json::array();
-  for (int64_t i = 0; i < call.api.options().n_parallel; ++i) {
-    list.push_back({{"id", i},
+  for (const GenerationService::Slot& slot : call.served.service->slots()) {
+    list.push_back({{"id", list.size()},
                     {"n_ctx", call.served.model.n_ctx()},
+                    {"n_tokens", slot.n_tokens},
                     {"speculative", false},
-                    {"is_processing", i < n_running}});
+                    {"is_processing", slot.is_running}});
   }
   call.send(list);
 }
@@ -128,9 +127,8 @@ void slots(const ApiCall& call) {
 void print_metrics(const ApiCall& call) {
   if (!call.api.options().offers_metrics)
     throw ApiError(501, "this server does not tell its metrics");
-  const GenerationService& service = *call.served.service;
-  call.reply->send({200, "text/plain; version=0.0.4",
-                    call.api.metrics().text(service.n_running(), service.n_queued())});
+  call.reply->send(
+      {200, "text/plain; version=0.0.4", call.api.metrics().text(call.served.service->usage())});
 }
 
 }  // namespace limpid

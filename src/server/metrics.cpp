@@ -68,16 +68,23 @@ void Metrics::add(const Finished& finished) {
     token_seconds.observe(finished.generation_seconds / finished.n_generated);
 }
 
-std::string Metrics::text(int64_t n_running, int64_t n_queued) const {
+std::string Metrics::text(const Scheduler::Usage& usage) const {
   std::string out;
+  const auto gauge = [&](std::string_view name, std::string_view help, int64_t value) {
+    print_gauge(name, help, static_cast<double>(value), out);
+  };
   n_prompt_tokens.print("llamacpp:prompt_tokens_total", "Prompt tokens evaluated.", out);
   prompt_seconds.print("llamacpp:prompt_seconds_total", "Time spent on prompts.", out);
   n_generated_tokens.print("llamacpp:tokens_predicted_total", "Tokens generated.", out);
   generation_seconds.print("llamacpp:tokens_predicted_seconds_total", "Time spent on them.", out);
-  print_gauge("llamacpp:requests_processing", "Requests being worked on.",
-              static_cast<double>(n_running), out);
-  print_gauge("llamacpp:requests_deferred", "Requests in the queue.", static_cast<double>(n_queued),
-              out);
+  gauge("llamacpp:requests_processing", "Requests being worked on.", usage.n_running);
+  gauge("llamacpp:requests_deferred", "Requests in the queue.", usage.n_waiting);
+  gauge("limpid:kv_blocks", "Blocks of the KV cache, of 64 positions each.", usage.n_blocks);
+  gauge("limpid:kv_blocks_used", "Of these, in use.", usage.n_blocks - usage.n_free_blocks);
+  gauge("limpid:kv_blocks_cached", "Of these, kept for prompts that begin alike.",
+        usage.n_idle_blocks);
+  gauge("limpid:preemptions_total", "Requests that gave their blocks up, and went on later.",
+        usage.n_preempted);
   n_requests.print("limpid:requests_total", "Requests for text.", out);
   n_failed.print("limpid:requests_failed_total", "Of these, failed.", out);
   n_cancelled.print("limpid:requests_cancelled_total", "Of these, left by the client.", out);

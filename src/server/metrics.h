@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "generate/scheduler.h"
+
 namespace limpid {
 
 // How many observed values lie at or below each bound. May be used by many threads.
@@ -57,7 +59,7 @@ struct Metrics {
   Histogram prompt_sizes, answer_sizes;
 
   // Everything, and the gauges that the caller knows.
-  std::string text(int64_t n_running, int64_t n_queued) const;
+  std::string text(const Scheduler::Usage& usage) const;
 };
 
 }  // namespace limpid

@@ -1,0 +1,249 @@
+#include "server/generation_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "generate/engine.h"
+#include "generate/generation_task.h"
+#include "generate/prefix_file.h"
+
+namespace limpid {
+
+namespace {
+
+// The choices of a prompt. The first one evaluates the prompt; the others start when that is done,
+// and find its blocks in the cache.
+class RunningGeneration {
+ public:
+  RunningGeneration(Engine& engine, GenerationRequest request)
+      : engine_(engine),
+        request_(std::move(request)),
+        n_told_(request_.choices.size(), 0),
+        n_left_(request_.choices.size()) {}
+
+  // Throws for options out of range and for a prompt that does not fit.
+  void make_tasks(const std::shared_ptr<RunningGeneration>& self) {
+    for (size_t choice = 0; choice < request_.choices.size(); ++choice) {
+      GenerationTask::Listener listener;
+      listener.on_start = [self] { self->start(); };
+      listener.on_token = [self, choice](std::string_view piece, const GenerationResult& so_far) {
+        self->token(choice, piece, so_far);
+      };
+      listener.on_end = [self, choice](const GenerationResult& result, std::exception_ptr error) {
+        self->end(choice, result, std::move(error));
+      };
+      tasks_.push_back(std::make_shared<GenerationTask>(engine_, request_.prompt,
+                                                        request_.choices[choice], engine_.n_ctx(),
+                                                        std::move(listener)));
+    }
+  }
+
+  // The tasks' listeners hold this object, which holds the tasks.
+  void drop_tasks() { tasks_.clear(); }
+
+  // `on_start` is called when the first choice begins; `on_all_ended` after all else, with the
+  // tokens of the prompt and of the first answer.
+  void begin(std::function<void()> on_start,
+             std::function<void(std::vector<TokenId> tokens)> on_all_ended) {
+    on_start_ = std::move(on_start);
+    on_all_ended_ = std::move(on_all_ended);
+    engine_.scheduler().submit(tasks_.front());
+  }
+  void cancel() {
+    for (const GenerationOptions& options : request_.choices) options.cancel.cancel();
+  }
+
+ private:
+  void start() {
+    if (std::exchange(has_started_, true)) return;
+    on_start_();
+    if (request_.on_start) request_.on_start();
+  }
+
+  void begin_others() {
+    if (std::exchange(others_begun_, true)) return;
+    for (size_t i = 1; i < tasks_.size(); ++i) engine_.scheduler().submit(tasks_[i]);
+  }
+
+  void token(size_t choice, std::string_view piece, const GenerationResult& so_far) {
+    begin_others();
+    if (piece.empty()) return;
+    const size_t n_told = std::exchange(n_told_[choice], so_far.ids.size());
+    const size_t n_logprobs = std::min(n_told, so_far.logprobs.size());
+    request_.on_token({choice, piece, std::span(so_far.ids).subspan(n_told),
+                       std::span(so_far.logprobs).subspan(n_logprobs)});
+  }
+
+  void end(size_t choice, const GenerationResult& result, std::exception_ptr error) {
+    start();  // a request that fails or is cancelled in the queue leaves it too
+    begin_others();
+    if (choice == 0) ids_ = result.ids;
+    request_.on_end(choice, result, std::move(error));
+    if (--n_left_ > 0) return;
+    std::vector<TokenId> tokens = std::move(request_.prompt);
+    tokens.insert(tokens.end(), ids_.begin(), ids_.end());
+    drop_tasks();
+    on_all_ended_(std::move(tokens));
+  }
+
+  Engine& engine_;
+  GenerationRequest request_;
+  std::function<void()> on_start_;
+  std::function<void(std::vector<TokenId>)> on_all_ended_;
+  std::vector<std::shared_ptr<GenerationTask>> tasks_;
+  std::vector<size_t> n_told_;  // ids of each choice
+  size_t n_left_;               // choices that have not ended
+  std::vector<TokenId> ids_;    // of the first choice
+  bool has_started_ = false;
+  bool others_begun_ = false;
+};
+
+}  // namespace
+GenerationService::GenerationService(LanguageModel model, const ServiceOptions& options)
+    : model_(std::move(model)), options_(options), slots_(static_cast<size_t>(options.n_parallel)) {
+  Scheduler& scheduler = engine_of(model_)->scheduler();
+  scheduler.reserve(options.n_positions > 0 ? options.n_positions : model_.n_ctx());
+  scheduler.set_limits(options.n_parallel, options.most_slowdown);
+  thread_ = std::thread([this] { work(); });
+}
+
+GenerationService::~GenerationService() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    for (const auto& [id, cancel] : cancels_) cancel();
+  }
+  wake();
+  thread_.join();
+}
+
+void GenerationService::work() {
+  Scheduler& scheduler = engine_of(model_)->scheduler();
+  while (true) {
+    if (scheduler.tick()) continue;
+    std::unique_lock lock(mutex_);
+    if (is_ending_ && cancels_.empty()) return;
+    submitted_.wait(lock, [this] { return has_work_ || (is_ending_ && cancels_.empty()); });
+    has_work_ = false;
+  }
+}
+
+void GenerationService::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    has_work_ = true;
+  }
+  submitted_.notify_one();
+}
+
+GenerationService::Id GenerationService::add(std::function<void()> cancel) {
+  const Scheduler::Usage now = usage();
+  const std::lock_guard lock(mutex_);
+  const int64_t n_places = options_.n_queued + options_.n_parallel - now.n_running;
+  if (is_ending_ || now.n_waiting >= n_places) throw QueueFullError("the queue is full");
+  cancels_[++last_id_] = std::move(cancel);
+  return last_id_;
+}
+
+GenerationService::Id GenerationService::submit(GenerationRequest request) {
+  const auto running = std::make_shared<RunningGeneration>(*engine_of(model_), std::move(request));
+  const Id id = add([running] { running->cancel(); });
+  try {
+    running->make_tasks(running);
+  } catch (...) {
+    running->drop_tasks();
+    end(id, {});
+    throw;
+  }
+  running->begin([this, id] { take_slot(id); },
+                 [this, id](std::vector<TokenId> tokens) { end(id, std::move(tokens)); });
+  wake();
+  return id;
+}
+
+GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
+  const CancelToken cancelled;
+  const Id id = add([cancelled] { cancelled.cancel(); });
+  const auto on_end = [this, id, tell = std::move(request.on_end)](std::span<const float> embedding,
+                                                                   std::exception_ptr error) {
+    tell(embedding, std::move(error));
+    end(id, {});
+  };
+  try {
+    Engine& engine = *engine_of(model_);
+    engine.scheduler().submit(std::make_shared<EmbeddingTask>(
+        engine, std::move(request.tokens), request.pooling, request.normalize, cancelled, on_end));
+  } catch (...) {
+    end(id, {});
+    throw;
+  }
+  wake();
+  return id;
+}
+
+void GenerationService::cancel(Id id) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = cancels_.find(id); found != cancels_.end()) found->second();
+}
+
+Scheduler::Usage GenerationService::usage() const { return engine_of(model_)->scheduler().usage(); }
+
+// ---- slots --------------------------------------------------------------------------------------
+
+// The first free one. There may be none: a request has several choices.
+void GenerationService::take_slot(Id id) {
+  const std::lock_guard lock(mutex_);
+  const auto slot = std::ranges::find(slots_, Id{0}, &SlotState::user);
+  if (slot != slots_.end()) slot->user = id;
+}
+
+void GenerationService::end(Id id, std::vector<TokenId> tokens) {
+  {
+    const std::lock_guard lock(mutex_);
+    cancels_.erase(id);
+    const auto slot = std::ranges::find(slots_, id, &SlotState::user);
+    if (slot != slots_.end()) *slot = {0, std::move(tokens)};
+  }
+  wake();
+}
+
+std::vector<GenerationService::Slot> GenerationService::slots() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Slot> slots;
+  for (const SlotState& slot : slots_) slots.push_back({slot.user != 0, std::ssize(slot.tokens)});
+  return slots;
+}
+
+std::vector<TokenId> GenerationService::idle_tokens(size_t slot) const {
+  const std::lock_guard lock(mutex_);
+  LIMPID_CHECK(ArgumentError, slot < slots_.size(), "there are slots 0 to {}, not {}",
+               slots_.size() - 1, slot);
+  LIMPID_CHECK(ArgumentError, slots_[slot].user == 0, "slot {} is in use", slot);
+  return slots_[slot].tokens;
+}
+
+void GenerationService::set_tokens(size_t slot, std::vector<TokenId> tokens) {
+  const std::lock_guard lock(mutex_);
+  slots_[slot].tokens = std::move(tokens);
+}
+
+int64_t GenerationService::save_slot(size_t slot, const std::string& path) {
+  return save_prefix(*engine_of(model_), idle_tokens(slot), path);
+}
+
+int64_t GenerationService::restore_slot(size_t slot, const std::string& path) {
+  idle_tokens(slot);  // throws
+  std::vector<TokenId> tokens = restore_prefix(*engine_of(model_), path);
+  const int64_t n_tokens = std::ssize(tokens);
+  set_tokens(slot, std::move(tokens));
+  return n_tokens;
+}
+
+int64_t GenerationService::erase_slot(size_t slot) {
+  const int64_t n_tokens = std::ssize(idle_tokens(slot));
+  set_tokens(slot, {});
+  return n_tokens;
+}
+
+}  // namespace limpid
