@@ -201,18 +201,31 @@ HttpOptions http_options(const ServeFlags& values) {
   return options;
 }
 
-void wait_for_signal() {
-  std::array<int, 2> ends{};
-  LIMPID_CHECK(ResourceError, pipe(ends.data()) == 0, "cannot make a pipe");
-  InterruptGuard guard;
-  set_interrupt_pipe(ends[1]);
-  guard.take_sigterm_too();
-  char byte = 0;
-  while (!guard.interrupted() && read(ends[0], &byte, 1) < 0) {
+// SIGTERM and Ctrl-C, from its construction on.
+class EndSignal {
+ public:
+  EndSignal() {
+    LIMPID_CHECK(ResourceError, pipe(ends_.data()) == 0, "cannot make a pipe");
+    set_interrupt_pipe(ends_[1]);
+    guard_.take_sigterm_too();
   }
-  set_interrupt_pipe(-1);
-  for (const int end : ends) close(end);
-}
+  ~EndSignal() {
+    set_interrupt_pipe(-1);
+    for (const int end : ends_) close(end);
+  }
+  EndSignal(const EndSignal&) = delete;
+  EndSignal& operator=(const EndSignal&) = delete;
+
+  void wait() {
+    char byte = 0;
+    while (read(ends_[0], &byte, 1) < 0) {  // another signal came
+    }
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+  InterruptGuard guard_;
+};
 
 int run(const ServeFlags& values) {
   model_path(values.model);  // a name that is wrong shows before anything listens
@@ -233,8 +246,9 @@ int run(const ServeFlags& values) {
   flush_out();
   if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
   api.set_model(load(values));
+  EndSignal end;  // while the model was loaded, a signal has ended the program at once
   print_log(fmt::format("{} is ready", api.model()->name));
-  wait_for_signal();
+  end.wait();
   print_log("finishing what runs");
   api.drain();
   serving.stop(std::chrono::seconds(values.drain_time));

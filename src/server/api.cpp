@@ -24,13 +24,22 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
+    {"POST", "/v1/responses", responses},
     {"POST", "/v1/embeddings", embeddings},
+    {"POST", "/completion", llama_completion},
+    {"POST", "/completions", llama_completion},
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
     {"GET", "/props", props},
     {"GET", "/slots", slots},
     {"GET", "/metrics", print_metrics},
+    {"POST", "/v1/messages", anthropic_messages, ApiStyle::kAnthropic},
+    {"POST", "/v1/messages/count_tokens", anthropic_count_tokens, ApiStyle::kAnthropic},
+    {"POST", "/api/chat", ollama_chat, ApiStyle::kOllama},
+    {"POST", "/api/generate", ollama_generate, ApiStyle::kOllama},
+    {"GET", "/api/tags", ollama_tags, ApiStyle::kOllama},
+    {"GET", "/api/version", ollama_version, ApiStyle::kOllama},
 };
 
 // Throws ApiError when there is none.

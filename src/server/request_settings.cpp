@@ -228,6 +228,9 @@ void read_text_format(const JsonField& field, Target target) {
     read_plain_type(member, target);
   }
 }
+void read_truncation(const JsonField& field, Target) {
+  if (field.string() != "disabled") field.fail("can only be \"disabled\"");
+}
 void read_choice_of_tool(const JsonField& field, Target target) {
   if (field.json().is_object()) return read_plain_type(field, target);
   if (field.string() != "none" && field.string() != "auto") field.fail("is not supported yet");
@@ -280,6 +283,7 @@ constexpr OtherField kOthers[] = {
     {"response_format", kLocal, read_plain_type},
     {"thinking", kMessagesApi, read_plain_type},
     {"text", kResponsesApi, read_text_format},
+    {"truncation", kResponsesApi, read_truncation},
     {"tool_choice", kChatApi | kMessagesApi | kResponsesApi, read_choice_of_tool},
 
     {"model", kBodies, ignore},
@@ -290,7 +294,13 @@ constexpr OtherField kOthers[] = {
     {"safety_identifier", kChatApi | kResponsesApi, ignore},
     {"prompt_cache_key", kChatApi | kResponsesApi, ignore},
     {"prompt_cache_retention", kChatApi | kResponsesApi, ignore},
+    {"prompt_cache_options", kChatApi | kResponsesApi, ignore},
     {"cache_control", kMessagesApi, ignore},
+    {"inference_geo", kMessagesApi, ignore},
+    {"speed", kMessagesApi, ignore},
+    {"diagnostics", kMessagesApi, ignore},
+    {"user_profile_id", kMessagesApi, ignore},
+    {"workspace_id", kMessagesApi, ignore},
     {"parallel_tool_calls", kChatApi | kResponsesApi, ignore},  // there are no tools
     {"cache_prompt", kLocal, ignore},  // what is reused never changes the answer
     {"id_slot", kLocal, ignore},
@@ -330,8 +340,10 @@ constexpr OtherField kOthers[] = {
     {"max_tool_calls", kResponsesApi, refuse},
     {"container", kMessagesApi, refuse},
     {"mcp_servers", kMessagesApi, refuse},
-    {"context_management", kMessagesApi, refuse},
+    {"context_management", kMessagesApi | kResponsesApi, refuse},
     {"output_config", kMessagesApi, refuse},
+    {"output_format", kMessagesApi, refuse},
+    {"moderation", kChatApi | kResponsesApi, refuse},
     {"suffix", kCompletionsApi | kOllamaApi, refuse},
     {"template", kOllamaApi, refuse},
     {"context", kOllamaApi, refuse},

@@ -17,6 +17,9 @@ TemplateInputs template_inputs(const JsonField& messages, const std::string& sys
   const std::vector<JsonField> fields = messages.elements();
   if (fields.empty()) messages.fail("must have a message");
   for (const JsonField& message : fields) {
+    const auto type = message.find("type");
+    if (type && type->string() != "message")
+      type->fail("'" + type->string() + "' is not supported");
     const auto role = message.find("role");
     if (!role) throw ApiError(400, message.name() + " needs a role", message.name() + ".role");
     std::string name = role->string();
@@ -96,12 +99,27 @@ std::string content_text(const JsonField& content) {
   return text;
 }
 
+// What an assistant's last message says, the template could only end. The answer continues it, so
+// it follows the template's beginning of an answer, as plain text.
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
                                      const std::string& system, const Json& template_variables) {
   TemplateInputs inputs = template_inputs(messages, system, template_variables);
-  return with_template(served, messages, [&](const ChatTemplate& chat_template) {
-    return encode_chat(served.tokenizer(), chat_template, std::move(inputs));
-  });
+  std::string begun;
+  if (inputs.messages.size() > 1 && inputs.messages.back()["role"] == "assistant") {
+    begun = inputs.messages.back()["content"];
+    inputs.messages.erase(inputs.messages.size() - 1);
+  }
+  const Tokenizer& tokenizer = served.tokenizer();
+  std::vector<TokenId> ids =
+      with_template(served, messages, [&](const ChatTemplate& chat_template) {
+        return encode_chat(tokenizer, chat_template, std::move(inputs));
+      });
+  if (!begun.empty()) {
+    EncodeOptions options;
+    options.add_special = options.at_start = false;
+    tokenizer.encode(begun, options, ids);
+  }
+  return ids;
 }
 
 std::string render_messages(const ServedModel& served, const JsonField& messages,

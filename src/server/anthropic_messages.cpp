@@ -1,0 +1,111 @@
+// Anthropic's /v1/messages.
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+const char* stop_reason(StopReason reason) {
+  if (reason == StopReason::kLength) return "max_tokens";
+  return reason == StopReason::kStopString ? "stop_sequence" : "end_turn";
+}
+
+class MessagesShape final : public AnswerShape {
+ public:
+  explicit MessagesShape(const ApiCall& call) : model_(call.served.name) {}
+
+  ApiStyle style() const override { return ApiStyle::kAnthropic; }
+
+  std::string begin(int64_t n_prompt_tokens) override {
+    AnswerResults nothing;
+    nothing.n_prompt_tokens = n_prompt_tokens;
+    return event("message_start", {{"message", message(Json::array(), nothing, nullptr)}}) +
+           event("content_block_start",
+                 {{"index", 0}, {"content_block", {{"type", "text"}, {"text", ""}}}});
+  }
+
+  std::string token(const TokenEvent& token) override {
+    return event("content_block_delta",
+                 {{"index", 0}, {"delta", {{"type", "text_delta"}, {"text", token.text}}}});
+  }
+
+  std::string choice_end(const TokenEvent& /*rest*/, const GenerationResult& /*result*/) override {
+    return event("content_block_stop", {{"index", 0}});
+  }
+
+  std::string end(const AnswerResults& results) override {
+    const Json last = message(Json::array(), results, &results.choices.front());
+    return event(
+               "message_delta",
+               {{"delta",
+                 {{"stop_reason", last["stop_reason"]}, {"stop_sequence", last["stop_sequence"]}}},
+                {"usage", last["usage"]}}) +
+           event("message_stop", Json::object());
+  }
+
+  std::string failure(const ApiError& error) override {
+    return sse_event("error", error_json(style(), error));
+  }
+
+  Json whole(const AnswerResults& results) override {
+    const GenerationResult& result = results.choices.front();
+    const Json block = {{"type", "text"}, {"text", result.text}};
+    return message(Json::array({block}), results, &result);
+  }
+
+ private:
+  static std::string event(std::string_view type, const Json& members) {
+    Json json = {{"type", type}};
+    json.update(members);
+    return sse_event(type, json);
+  }
+
+  // `result` is null while the answer is not complete. Tokens that were in the cache are not
+  // counted as input, as in the original.
+  Json message(Json content, const AnswerResults& results, const GenerationResult* result) const {
+    const bool has_stop_string =
+        result != nullptr && result->stop_reason == StopReason::kStopString;
+    return {{"id", id_},
+            {"type", "message"},
+            {"role", "assistant"},
+            {"model", model_},
+            {"content", std::move(content)},
+            {"stop_reason", result == nullptr ? Json() : Json(stop_reason(result->stop_reason))},
+            {"stop_sequence", has_stop_string ? Json(result->stop_string) : Json()},
+            {"usage",
+             {{"input_tokens", results.n_prompt_tokens - results.n_cached_tokens},
+              {"cache_creation_input_tokens", 0},
+              {"cache_read_input_tokens", results.n_cached_tokens},
+              {"output_tokens", results.n_generated}}}};
+  }
+
+  const std::string id_ = new_id("msg_");
+  const std::string model_;
+};
+
+std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body) {
+  const auto messages = body.find("messages");
+  if (!messages) throw ApiError(400, "messages are missing", "messages");
+  const auto system = body.find("system");
+  return encode_messages(call.served, *messages, system ? content_text(*system) : "", Json());
+}
+
+}  // namespace
+
+void anthropic_messages(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings = call.served.settings();
+  read_settings(body, kMessagesApi, call.served.tokenizer_or_null(), settings);
+  if (!body.find("max_tokens")) throw ApiError(400, "max_tokens is missing", "max_tokens");
+  call.answer_with(settings, {prompt_of(call, body)}, std::make_unique<MessagesShape>(call));
+}
+
+void anthropic_count_tokens(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings;
+  read_settings(body, kMessagesApi, call.served.tokenizer_or_null(), settings);
+  call.send({{"input_tokens", prompt_of(call, body).size()}});
+}
+
+}  // namespace limpid

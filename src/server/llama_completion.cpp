@@ -1,0 +1,116 @@
+// llama-server's /completion.
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+const char* stop_type(StopReason reason) {
+  switch (reason) {
+    case StopReason::kEndOfText:
+      return "eos";
+    case StopReason::kStopString:
+      return "word";
+    case StopReason::kLength:
+      return "limit";
+    default:
+      return "none";
+  }
+}
+
+class LlamaShape final : public AnswerShape {
+ public:
+  LlamaShape(const ApiCall& call, const RequestSettings& settings,
+             const std::vector<std::vector<TokenId>>& prompts)
+      : settings_(settings), model_(call.served.name), n_predicted_(prompts.size(), 0) {
+    for (const auto& prompt : prompts) {
+      prompts_.push_back(call.served.model.decode(prompt, true));
+      n_prompt_.push_back(std::ssize(prompt));
+    }
+  }
+
+  std::string token(const TokenEvent& event) override {
+    n_predicted_[event.choice] += std::ssize(event.ids);
+    Json json = {{"index", event.choice},
+                 {"content", event.text},
+                 {"tokens", event.ids},
+                 {"stop", false},
+                 {"id_slot", -1},
+                 {"tokens_predicted", n_predicted_[event.choice]},
+                 {"tokens_evaluated", n_prompt_[event.choice]}};
+    add_probabilities(event.logprobs, json);
+    return sse_event(json);
+  }
+
+  std::string choice_end(const TokenEvent& rest, const GenerationResult& result) override {
+    return sse_event(finished(rest.choice, result, "", rest.ids, rest.logprobs));
+  }
+
+  std::string end(const AnswerResults& /*results*/) override { return ""; }
+  std::string failure(const ApiError& error) override {
+    return sse_event(error_json(style(), error));
+  }
+
+  Json whole(const AnswerResults& results) override {
+    auto all = Json::array();
+    for (size_t i = 0; i < results.choices.size(); ++i) {
+      const GenerationResult& result = results.choices[i];
+      all.push_back(finished(i, result, result.text, result.ids, result.logprobs));
+    }
+    return all.size() == 1 ? all.front() : all;
+  }
+
+ private:
+  void add_probabilities(std::span<const TokenLogprobs> logprobs, Json& json) const {
+    if (settings_.wants_logprobs) json["completion_probabilities"] = logprobs_to_json(logprobs);
+  }
+
+  // The last object of a choice; in a stream it repeats neither text nor tokens.
+  Json finished(size_t choice, const GenerationResult& result, const std::string& content,
+                std::span<const TokenId> ids, std::span<const TokenLogprobs> logprobs) const {
+    AnswerResults one;
+    one.choices = {result};
+    Json settings = generation_settings_json(settings_.generation);
+    settings["seed"] = result.seed;
+    const bool lists_tokens = settings_.return_tokens || settings_.stream;
+    const int64_t n_cached = n_prompt_[choice] + std::ssize(result.ids);
+    Json json = {{"index", choice},
+                 {"content", content},
+                 {"tokens", lists_tokens ? Json(ids) : Json::array()},
+                 {"id_slot", -1},
+                 {"stop", true},
+                 {"model", model_},
+                 {"tokens_predicted", result.timings.n_generated},
+                 {"tokens_evaluated", n_prompt_[choice]},
+                 {"generation_settings", std::move(settings)},
+                 {"prompt", prompts_[choice]},
+                 {"has_new_line", result.text.find('\n') != std::string::npos},
+                 {"truncated", false},
+                 {"stop_type", stop_type(result.stop_reason)},
+                 {"stopping_word", result.stop_string},
+                 {"tokens_cached", n_cached},
+                 {"timings", timings_json(one)}};
+    add_probabilities(logprobs, json);
+    return json;
+  }
+
+  const RequestSettings settings_;
+  const std::string model_;
+  std::vector<std::string> prompts_;
+  std::vector<int64_t> n_prompt_, n_predicted_;
+};
+
+}  // namespace
+
+void llama_completion(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings = call.served.settings();
+  read_settings(body, kLlamaApi, call.served.tokenizer_or_null(), settings);
+  const auto field = body.find("prompt");
+  if (!field) throw ApiError(400, "prompt is missing", "prompt");
+  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, *field);
+  auto shape = std::make_unique<LlamaShape>(call, settings, prompts);
+  call.answer_with(settings, std::move(prompts), std::move(shape));
+}
+
+}  // namespace limpid

@@ -1,0 +1,146 @@
+// Ollama's /api/chat, /api/generate, /api/tags and /api/version. A stream is a line of JSON for
+// each part.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+// "2026-11-23T14:30:32Z"
+std::string rfc3339(int64_t unix_time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_time)));
+}
+
+int64_t nanoseconds(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+
+class OllamaShape final : public AnswerShape {
+ public:
+  OllamaShape(const ApiCall& call, bool is_chat) : model_(call.served.name), is_chat_(is_chat) {}
+
+  ApiStyle style() const override { return ApiStyle::kOllama; }
+  std::string content_type() const override { return "application/x-ndjson"; }
+
+  std::string token(const TokenEvent& event) override {
+    Json json = part(std::string(event.text), false);
+    if (!event.logprobs.empty()) json["logprobs"] = logprobs_to_json(event.logprobs);
+    return json_line(json) + "\n";
+  }
+  std::string choice_end(const TokenEvent& rest, const GenerationResult& /*result*/) override {
+    rest_ = rest.logprobs.empty() ? Json() : logprobs_to_json(rest.logprobs);
+    return "";
+  }
+  std::string end(const AnswerResults& results) override {
+    Json json = finished("", results);
+    if (!rest_.is_null()) json["logprobs"] = rest_;
+    return json_line(json) + "\n";
+  }
+  std::string failure(const ApiError& error) override {
+    return json_line(error_json(style(), error)) + "\n";
+  }
+  Json whole(const AnswerResults& results) override {
+    const GenerationResult& result = results.choices.front();
+    Json json = finished(result.text, results);
+    if (!result.logprobs.empty()) json["logprobs"] = logprobs_to_json(result.logprobs);
+    return json;
+  }
+
+ private:
+  Json part(const std::string& text, bool is_done) const {
+    Json json = {{"model", model_}, {"created_at", rfc3339(unix_seconds())}};
+    if (is_chat_) {
+      json["message"] = {{"role", "assistant"}, {"content", text}};
+    } else {
+      json["response"] = text;
+    }
+    json["done"] = is_done;
+    return json;
+  }
+
+  // Times are in nanoseconds.
+  Json finished(const std::string& text, const AnswerResults& results) const {
+    const GenerationResult& result = results.choices.front();
+    const GenerationTimings& timings = result.timings;
+    Json json = part(text, true);
+    json["done_reason"] = finish_reason(result.stop_reason);
+    json["total_duration"] = nanoseconds(timings.prompt_seconds + timings.generation_seconds);
+    json["load_duration"] = 0;
+    json["prompt_eval_count"] = results.n_prompt_tokens;
+    json["prompt_eval_duration"] = nanoseconds(timings.prompt_seconds);
+    json["eval_count"] = timings.n_generated;
+    json["eval_duration"] = nanoseconds(timings.generation_seconds);
+    return json;
+  }
+
+  const std::string model_;
+  const bool is_chat_;
+  Json rest_;
+};
+
+// A stream unless the request says otherwise.
+RequestSettings ollama_settings(const ApiCall& call, const JsonField& body) {
+  RequestSettings settings = call.served.settings();
+  settings.stream = true;
+  const Tokenizer* const tokenizer = call.served.tokenizer_or_null();
+  read_settings(body, kOllamaApi, tokenizer, settings);
+  if (const auto options = body.find("options"))
+    read_settings(*options, kOllamaOptionsApi, tokenizer, settings);
+  return settings;
+}
+
+// The prompt is a user's message unless "raw" is true.
+std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& body) {
+  const auto prompt = body.find("prompt");
+  const auto raw = body.find("raw");
+  const std::string text = prompt ? prompt->string() : "";
+  if (raw && raw->boolean()) return encode_text(call.served, text);
+  const auto system = body.find("system");
+  const Json messages = Json::array({{{"role", "user"}, {"content", text}}});
+  return encode_messages(call.served, JsonField(messages, "prompt"), system ? system->string() : "",
+                         Json());
+}
+
+}  // namespace
+
+void ollama_chat(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  const RequestSettings settings = ollama_settings(call, body);
+  const auto messages = body.find("messages");
+  if (!messages) throw ApiError(400, "messages are missing", "messages");
+  call.answer_with(settings, {encode_messages(call.served, *messages, "", Json())},
+                   std::make_unique<OllamaShape>(call, true));
+}
+
+void ollama_generate(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  const RequestSettings settings = ollama_settings(call, body);
+  call.answer_with(settings, {prompt_of_generate(call, body)},
+                   std::make_unique<OllamaShape>(call, false));
+}
+
+void ollama_tags(const ApiCall& call) {
+  const ServedModel& served = call.served;
+  const Checkpoint& checkpoint = served.engine().checkpoint();
+  const std::string family = served.engine().model().spec().architecture;
+  const Json model = {{"name", served.name},
+                      {"model", served.name},
+                      {"modified_at", rfc3339(served.created)},
+                      {"size", served.model.memory_plan().weights_in_file},
+                      {"digest", ""},
+                      {"details",
+                       {{"format", checkpoint.format},
+                        {"family", family},
+                        {"families", Json::array({family})},
+                        {"parameter_size", ""},
+                        {"quantization_level", ""}}}};
+  call.send({{"models", Json::array({model})}});
+}
+
+void ollama_version(const ApiCall& call) { call.send({{"version", call.api.options().version}}); }
+
+}  // namespace limpid

@@ -1,0 +1,132 @@
+// OpenAI's /v1/responses, for text.
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+class ResponsesShape final : public AnswerShape {
+ public:
+  ResponsesShape(const ApiCall& call, const RequestSettings& settings, const JsonField& body)
+      : settings_(settings), model_(call.served.name) {
+    for (const char* key : {"instructions", "max_output_tokens", "metadata"}) {
+      const auto field = body.find(key);
+      echoed_[key] = field ? field->json() : Json();
+    }
+  }
+
+  std::string begin(int64_t /*n_prompt_tokens*/) override {
+    const Json response = this->response("in_progress", Json::array());
+    std::string text = event("response.created", {{"response", response}});
+    text += event("response.in_progress", {{"response", response}});
+    text += event("response.output_item.added",
+                  {{"output_index", 0}, {"item", item("in_progress", Json::array())}});
+    return text += event("response.content_part.added", in_item({{"part", part("")}}));
+  }
+  std::string token(const TokenEvent& token) override {
+    return event("response.output_text.delta",
+                 in_item({{"delta", token.text}, {"logprobs", Json::array()}}));
+  }
+  std::string choice_end(const TokenEvent& /*rest*/, const GenerationResult& result) override {
+    const Json whole = part(result.text);
+    const Json item = this->item(status_of(result), Json::array({whole}));
+    std::string text = event("response.output_text.done",
+                             in_item({{"text", result.text}, {"logprobs", Json::array()}}));
+    text += event("response.content_part.done", in_item({{"part", whole}}));
+    return text += event("response.output_item.done", {{"output_index", 0}, {"item", item}});
+  }
+  std::string end(const AnswerResults& results) override {
+    const std::string type = "response." + status_of(results.choices.front());
+    return event(type, {{"response", whole(results)}});
+  }
+  std::string failure(const ApiError& error) override {
+    return event("error", {{"code", error.type()}, {"message", error.what()}, {"param", nullptr}});
+  }
+
+  Json whole(const AnswerResults& results) override {
+    const GenerationResult& result = results.choices.front();
+    const std::string status = status_of(result);
+    Json json = response(status, Json::array({item(status, Json::array({part(result.text)}))}));
+    if (status == "incomplete") json["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    json["usage"] = {{"input_tokens", results.n_prompt_tokens},
+                     {"input_tokens_details", {{"cached_tokens", results.n_cached_tokens}}},
+                     {"output_tokens", results.n_generated},
+                     {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                     {"total_tokens", results.n_prompt_tokens + results.n_generated}};
+    return json;
+  }
+
+ private:
+  static std::string status_of(const GenerationResult& result) {
+    return result.stop_reason == StopReason::kLength ? "incomplete" : "completed";
+  }
+  static Json part(const std::string& text) {
+    return {{"type", "output_text"},
+            {"text", text},
+            {"annotations", Json::array()},
+            {"logprobs", Json::array()}};
+  }
+
+  Json item(const std::string& status, Json content) const {
+    return {{"type", "message"},
+            {"id", item_id_},
+            {"status", status},
+            {"role", "assistant"},
+            {"content", std::move(content)}};
+  }
+  Json in_item(const Json& members) const {
+    Json json = {{"item_id", item_id_}, {"output_index", 0}, {"content_index", 0}};
+    json.update(members);
+    return json;
+  }
+  std::string event(const std::string& type, const Json& members) {
+    Json json = {{"type", type}, {"sequence_number", n_events_++}};
+    json.update(members);
+    return sse_event(type, json);
+  }
+  Json response(const std::string& status, Json output) const {
+    Json json = {{"id", id_},
+                 {"object", "response"},
+                 {"created_at", created_},
+                 {"status", status},
+                 {"error", nullptr},
+                 {"incomplete_details", nullptr},
+                 {"model", model_},
+                 {"output", std::move(output)},
+                 {"parallel_tool_calls", true},
+                 {"temperature", settings_.generation.sampler.temperature},
+                 {"top_p", settings_.generation.sampler.top_p},
+                 {"text", {{"format", {{"type", "text"}}}}},
+                 {"tool_choice", "auto"},
+                 {"tools", Json::array()},
+                 {"usage", nullptr}};
+    json.update(echoed_);
+    return json;
+  }
+
+  const RequestSettings settings_;
+  const std::string model_, id_ = new_id("resp_"), item_id_ = new_id("msg_");
+  const int64_t created_ = unix_seconds();
+  Json echoed_ = Json::object();  // what the request said
+  int64_t n_events_ = 0;
+};
+
+}  // namespace
+
+void responses(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings = call.served.settings();
+  read_settings(body, kResponsesApi, call.served.tokenizer_or_null(), settings);
+  const auto input = body.find("input");
+  if (!input) throw ApiError(400, "input is missing", "input");
+  const auto instructions = body.find("instructions");
+  const Json messages = input->json().is_string()
+                            ? Json::array({{{"role", "user"}, {"content", input->json()}}})
+                            : input->json();
+  std::vector<TokenId> prompt = encode_messages(call.served, JsonField(messages, "input"),
+                                                instructions ? instructions->string() : "", Json());
+  call.answer_with(settings, {std::move(prompt)},
+                   std::make_unique<ResponsesShape>(call, settings, body));
+}
+
+}  // namespace limpid

@@ -1,0 +1,80 @@
+"""Runs `limpid serve` for a test, on a port that is free."""
+
+import json
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import limpid_program
+
+TINY = limpid_program.DATA / "cli" / "tiny_chat.gguf"
+
+
+class Server:
+    """A server that is ready for requests, until `with` ends."""
+
+    def __init__(self, *flags: object, model=TINY, key: str = "") -> None:
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
+        if key:
+            flags = (*flags, "--api-key", key)
+        command = [limpid_program.PROGRAM, "serve", "-m", model, "--port", 0, "--metrics", *flags]
+        self.process = subprocess.Popen(
+            list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.url = self.process.stdout.readline().strip()
+        self.log = []
+        for line in self.process.stderr:
+            self.log.append(line)
+            if line.endswith("is ready\n"):
+                return
+        raise AssertionError("".join(self.log))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(signal.SIGKILL)
+
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> int:
+        """The exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(by)
+        self.log += self.process.communicate(timeout=60)[1].splitlines(keepends=True)
+        return self.process.returncode
+
+    def post(self, path: str, body: object, **headers: str) -> tuple[int, object]:
+        """Status and JSON."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.open(urllib.request.Request(self.url + path, data, {**self.headers, **headers}))
+
+    def get(self, path: str, **headers: str) -> tuple[int, object]:
+        request = urllib.request.Request(self.url + path, headers={**self.headers, **headers})
+        return self.open(request)
+
+    @staticmethod
+    def open(request: urllib.request.Request) -> tuple[int, object]:
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read().decode()
+                is_json = answer.headers["Content-Type"] == "application/json"
+                return answer.status, json.loads(text) if is_json else text
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read())
+
+    def metrics(self) -> dict[str, float]:
+        lines = self.get("/metrics")[1].splitlines()
+        return {
+            line.rpartition(" ")[0]: float(line.rpartition(" ")[2])
+            for line in lines
+            if not line.startswith("#")
+        }
+
+    def wait_until_idle(self) -> None:
+        for _ in range(600):
+            if self.metrics()["llamacpp:requests_processing"] == 0:
+                return
+            time.sleep(0.05)
+        raise AssertionError("a request is still being worked on")
