@@ -174,7 +174,7 @@ export class Alternatives {
     const [word, facts] = this.box.querySelectorAll("p");
     word.textContent = visible(this.#text());
     const bits = Math.max(surprise(logprob), 0).toFixed(1);
-    facts.textContent = `${percent(logprob)} · log-probability ${logprob.toFixed(2)} · surprise ${bits} bits`;
+    facts.textContent = `${percent(logprob)} · log-probability ${logprob.toFixed(2).replace("-", "−")} · surprise ${bits} bits`;
     const parts = wordOf(this.#view.message, this.#token);
     if (parts.length > 1) {
       const whole = parts.map(({ start, end }) => this.#view.message.content.slice(start, end)).join("").trim();

@@ -16,6 +16,7 @@ export class MarkdownView {
   #last = []; // elements of those that further text can change
   #lastPieces = [];
   #from = 0; // where the blocks begin that can still change
+  #isFinal = false;
 
   // `root` is an empty element; `copied` is told of each text that a copy button copies.
   constructor(root, owner, copied) {
@@ -32,6 +33,8 @@ export class MarkdownView {
   // Shows `source`, which begins with what was shown before. Only the last block is made again. Returns the texts
   // of the blocks that became final.
   update(source, isFinal) {
+    if (this.#isFinal) this.#begin(); // an answer that is continued: its last block may go on
+    this.#isFinal = isFinal;
     this.#source = source;
     const blocks = parseBlocks(source, splitLines(source, this.#from));
     const n = isFinal ? blocks.length : this.#numberOfFinal(blocks);
@@ -58,6 +61,14 @@ export class MarkdownView {
     });
     if (n > 0) this.#from = n < blocks.length ? blocks[n].start : source.length;
     return said;
+  }
+
+  #begin() {
+    this.root.replaceChildren();
+    this.#kept = [];
+    this.#last = [];
+    this.#lastPieces = [];
+    this.#from = 0;
   }
 
   // A block can change as long as text can be added to it: the last one, and the one before if the last is only
