@@ -2,8 +2,7 @@
 # server/web_files.h, a table of path, content type, bytes and ETag. Run as a script (-DFOLDER= -DOUTPUT=), or call
 # limpid_embed_folder().
 if(CMAKE_SCRIPT_MODE_FILE)
-  set(types html "text/html; charset=utf-8" css "text/css; charset=utf-8" js "text/javascript; charset=utf-8"
-            svg "image/svg+xml")
+  set(types html text/html css text/css js text/javascript svg image/svg+xml)
   file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*)
   set(arrays "")
   set(rows "")
@@ -16,6 +15,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
     endif()
     math(EXPR index "${index} + 1")
     list(GET types ${index} type)
+    string(REGEX REPLACE "^text/.*" "\\0; charset=utf-8" type ${type})
     file(READ ${FOLDER}/${name} bytes HEX)
     file(SHA256 ${FOLDER}/${name} hash)
     string(SUBSTRING ${hash} 0 32 hash)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/web_files.h"
+
 namespace limpid {
 namespace {
 
@@ -65,6 +67,7 @@ void Api::set_model(std::unique_ptr<ServedModel> model) {
 void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
   ApiStyle style = ApiStyle::kOpenAi;
   try {
+    if (const auto file = web_answer(request)) return reply->send(*file);
     const Route& route = route_of(request);
     style = route.style;
     if (route.needs_key && !options_.keys.allow(request))

@@ -19,7 +19,8 @@ bool has(std::string_view if_none_match, std::string_view etag) {
 
 std::optional<HttpAnswer> web_answer(const HttpRequest& request) {
   if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  const std::string_view path = request.path == "/" ? "/index.html" : request.path;
+  std::string_view path = request.path;
+  if (path == "/") path = "/index.html";
   const auto files = web_files();
   const auto file = std::ranges::find(files, path, &WebFile::path);
   if (file == files.end()) return std::nullopt;

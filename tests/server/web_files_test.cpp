@@ -13,7 +13,11 @@ namespace limpid {
 namespace {
 
 HttpRequest get(const std::string& path, HttpHeaders headers = {}) {
-  return {.method = "GET", .path = path, .headers = std::move(headers)};
+  HttpRequest request;
+  request.method = "GET";
+  request.path = path;
+  request.headers = std::move(headers);
+  return request;
 }
 
 std::string header(const HttpAnswer& answer, const std::string& name) {
