@@ -11,7 +11,12 @@ import threading
 import time
 
 WEB = pathlib.Path(__file__).resolve().parents[2] / "src" / "server" / "web"
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 POLICY = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 
@@ -62,7 +67,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def reply(self, status: int, content: bytes, kind: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8" if kind != "image/svg+xml" else kind)
+        self.send_header(
+            "Content-Type", f"{kind}; charset=utf-8" if kind != "image/svg+xml" else kind
+        )
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("X-Content-Type-Options", "nosniff")
@@ -75,7 +82,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.reply(status, json.dumps(value).encode(), "application/json")
 
     def error(self, status: int, message: str) -> None:
-        self.json({"error": {"message": message, "code": status, "param": None, "type": ""}}, status)
+        self.json(
+            {"error": {"message": message, "code": status, "param": None, "type": ""}}, status
+        )
 
     def is_known(self) -> bool:
         key = self.server.key
@@ -149,7 +158,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.event(self.chunk(text, [logprobs(token, i, n)] if n else []), answer.cut)
         self.event(self.chunk("", [], answer.finish), answer.cut)
         timings = {"predicted_n": len(tokens), "predicted_per_second": 42.0}
-        usage = {"completion_tokens": len(tokens), "prompt_tokens": 7, "total_tokens": 7 + len(tokens)}
+        usage = {
+            "completion_tokens": len(tokens),
+            "prompt_tokens": 7,
+            "total_tokens": 7 + len(tokens),
+        }
         self.event({"choices": [], "usage": usage, "timings": timings}, answer.cut)
         self.event("[DONE]", answer.cut)
 

@@ -32,13 +32,21 @@ class Browser:
 
     def __enter__(self):
         self.driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            ["chromedriver", "--port=0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         for line in self.driver.stdout:
             if match := re.search(r"successfully on port (\d+)", line):
                 self.root = f"http://127.0.0.1:{match[1]}"
                 break
-        arguments = ["--headless=new", "--disable-gpu", "--window-size=1200,800", "--hide-scrollbars"]
+        arguments = [
+            "--headless=new",
+            "--disable-gpu",
+            "--window-size=1200,800",
+            "--hide-scrollbars",
+        ]
         if os.getuid() == 0:  # Chromium's sandbox does not work for root
             arguments.append("--no-sandbox")
         options = {"args": arguments, "prefs": {}}

@@ -1,0 +1,92 @@
+"""A test's view of the web page: what it types, presses and reads."""
+
+import pathlib
+import tempfile
+import unittest
+
+from mock_server import Answer, MockServer
+from web_driver import ENTER, Browser
+
+ANSWERS = "document.querySelectorAll('.assistant')"
+LAST = "[...document.querySelectorAll('.assistant')].at(-1)"
+LAST_TEXT = f"{LAST}?.querySelector('.body').textContent"
+IDLE = "!document.querySelector('#send').hidden"
+MARKDOWN = """# Title
+
+Words *em* **strong** `code` [link](https://example.org/a_b) and ~~gone~~.
+
+1. one
+   - nested
+2. two
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+> quoted
+
+```python
+print("<b>")
+```
+"""
+
+
+class OnThePage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.browser = cls.enterClassContext(Browser(cls.folder))
+
+    def setUp(self):
+        # Another port is another origin: nothing is left of the last test.
+        self.server = self.enterContext(MockServer())
+        self.browser.log("browser")
+        self.browser.requested()
+        self.browser.resize(1200, 800)
+        self.open()
+
+    def open(self):
+        self.browser.go(self.server.address)
+        self.browser.wait("document.querySelector('#model').textContent")
+
+    def tearDown(self):
+        """No test leaves an error in the console, and no request goes to another server."""
+        entries = self.browser.log("browser")
+        allowed = getattr(self, "allowed", "never")
+        self.assertEqual([entry for entry in entries if allowed not in entry["message"]], [])
+        foreign = [
+            url
+            for url in self.browser.requested()
+            if not url.startswith((self.server.address, "blob:"))
+        ]
+        self.assertEqual(foreign, [])
+        self.browser.go("about:blank")
+
+    def value(self, expression: str, *arguments):
+        return self.browser.run(f"return {expression}", *arguments)
+
+    def begin(self, question: str, *answers: Answer) -> None:
+        self.server.answers.extend(answers)
+        self.browser.type("#question", question + ENTER)
+
+    def ask(self, question: str, *answers: Answer) -> str:
+        """The text of the answer on the page."""
+        n = self.value(f"{ANSWERS}.length")
+        self.begin(question, *answers)
+        self.browser.wait(f"{ANSWERS}.length > arguments[0] && {IDLE}", n)
+        return self.value(LAST_TEXT)
+
+    def press_button(self, label: str, message: str = LAST) -> None:
+        self.browser.run(
+            f"[...{message}.querySelectorAll('button')].find(b => b.textContent === arguments[0]).click()",
+            label,
+        )
+
+    def said(self) -> list[str]:
+        """The messages on the page, from the first to the last."""
+        return self.value(
+            "[...document.querySelectorAll('.message .body')].map(body => body.textContent)"
+        )
+
+    def sent(self, index: int = -1) -> list[tuple[str, str]]:
+        return [(m["role"], m["content"]) for m in self.server.requests[index]["messages"]]
