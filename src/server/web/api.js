@@ -14,7 +14,7 @@ const ADVICE = {
   400: "Change what the message names: a value in Settings, or the text.",
   401: "Enter the API key of this server in Settings.",
   403: "Enter an API key that may use this server in Settings, or open the page at the server's own address.",
-  404: "This server does not have what the page needs. Is it `limpid serve`, and of the same version as the page?",
+  404: "This server does not have what the page needs. Is it limpid serve, and of the same version as the page?",
   413: "Shorten the question, or begin a new conversation.",
   429: "Many requests wait already. Try again in a moment.",
   500: "Try again; if it happens again, look at what the server writes to its log.",
@@ -63,7 +63,7 @@ export class Api {
       return await checked(await fetch(path, { ...options, headers }));
     } catch (error) {
       if (error instanceof Problem || error.name === "AbortError") throw error;
-      throw new Problem("The server does not answer.", "Is `limpid serve` still running? Then try again.");
+      throw new Problem("The server does not answer.", "Is limpid serve still running? Then try again.");
     }
   }
 

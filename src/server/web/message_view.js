@@ -70,7 +70,8 @@ export class MessageView {
     const focused = this.foot.contains(document.activeElement) ? document.activeElement.textContent : null;
     this.foot.replaceChildren();
     if (of > 1) this.foot.append(this.#switch(which, of));
-    if (!message.isRunning) {
+    const isEmpty = message.error && !message.content;
+    if (!message.isRunning && !isEmpty) {
       this.foot.append(button("Copy", "", () => actions.copy(message.content)));
       this.foot.append(button("Edit", "", () => this.edit()));
       if (!this.isUser) this.foot.append(button("Again", "Another answer", () => actions.regenerate(this)));
