@@ -89,7 +89,11 @@ class Conversation(OnThePage):
         self.begin("go", Answer("word " * 1000, pause=0.01))
         time.sleep(3)
         self.browser.reload()
-        self.assertTrue(self.browser.wait(f"{LAST_TEXT}").startswith("word word"))
+        text = self.browser.wait(LAST_TEXT)
+        self.assertTrue(text.startswith("word word"))
+        self.server.answers.append(Answer("end"))
+        self.press_button("Continue")
+        self.browser.wait(f"{IDLE} && {LAST_TEXT} === arguments[0] + 'end'", text)
         self.assertTrue(self.value(IDLE))
 
     def test_conversations_are_listed_renamed_deleted_and_moved(self):

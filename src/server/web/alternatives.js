@@ -29,6 +29,7 @@ export class Alternatives {
     box.addEventListener("pointerleave", () => this.#leave());
     box.addEventListener("keydown", (event) => this.#keyInside(event));
     box.addEventListener("focusout", (event) => this.#lost(event));
+    document.addEventListener("pointerdown", ({ target }) => !box.contains(target) && this.hide());
     addEventListener("resize", () => this.#place());
     scroller.addEventListener("scroll", () => this.#place(), { passive: true });
   }

@@ -23,7 +23,7 @@ export function splitLines(source, from = 0) {
   for (let start = from; start < source.length; ) {
     const newline = source.indexOf("\n", start);
     const end = newline < 0 ? source.length : newline;
-    lines.push({ start, end });
+    lines.push({ start, end: end > start && source[end - 1] === "\r" ? end - 1 : end });
     start = end + 1;
   }
   return lines;

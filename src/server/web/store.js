@@ -58,7 +58,11 @@ export class Store {
     const conversation = new Conversation(record);
     // Ids are random, and a parent is older than its children; siblings keep their order.
     messages.sort((a, b) => a.order - b.order);
-    for (const message of messages) conversation.add(message);
+    for (const message of messages) {
+      // An answer without an end: the page was closed in the middle of it.
+      if (message.role === "assistant" && !message.finish && !message.error) message.finish = "stopped";
+      conversation.add(message);
+    }
     return conversation;
   }
 
