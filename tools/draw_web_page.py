@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "server"))
 from web_driver import DOWN, ENTER, ESCAPE, RIGHT, Browser  # noqa: E402
 
 QUESTION = "What is the capital of Italy, and why do people like to go there?"
-WORD = 12  # the answer's word whose alternatives are shown
+WORD = 7  # the answer's word whose alternatives are shown
 COMPLETE = "document.querySelector('.assistant') && !document.querySelector('#send').hidden"
 
 
@@ -37,8 +37,23 @@ def draw(browser: Browser, address: str) -> None:
 
 def main() -> None:
     program, model = sys.argv[1:]
-    command = [program, "serve", "-m", model, "--port", "0", "--seed", "1", "--temp", "0.4", "--no-log"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, Browser() as browser:
+    command = [
+        program,
+        "serve",
+        "-m",
+        model,
+        "--port",
+        "0",
+        "--seed",
+        "1",
+        "--temp",
+        "0.4",
+        "--no-log",
+    ]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        Browser() as browser,
+    ):
         draw(browser, process.stdout.readline().strip())
         process.terminate()
 
