@@ -4,7 +4,6 @@
 
 #include <array>
 #include <csignal>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -122,15 +121,6 @@ std::string chat_template_source(const ServeFlags& values) {
   return values.chat_template;
 }
 
-std::shared_ptr<const ChatTemplate> template_of(const LanguageModel& model) {
-  if (model.chat_template().empty()) {
-    print_log("the model carries no chat template: ChatML is used");
-    return std::make_shared<ChatTemplate>(kChatMlTemplate);
-  }
-  const std::shared_ptr<Engine>& engine = engine_of(model);
-  return {engine, &engine->chat_template()};  // the engine owns it
-}
-
 // Memory is touched only where the cache is used, so this is a bound and not a cost.
 int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan) {
   if (values.n_cache_tokens > 0) return values.n_cache_tokens;
@@ -147,19 +137,18 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values) {
   const std::string changed = apply_recommended(values.generation.given_settings,
                                                 model.recommended_sampler(), defaults.sampler);
   if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
+  if (model.chat_template().empty())
+    print_log("the model carries no chat template: ChatML is used");
   const std::string path = engine_of(model)->checkpoint().path;
-  const std::string name =
-      values.alias.empty() ? std::filesystem::path(path).stem().string() : values.alias;
-  ServiceOptions service_options;
-  service_options.n_parallel = values.n_parallel;
-  service_options.n_queued = values.n_queue;
-  service_options.n_positions = cache_positions(values, model.memory_plan());
-  service_options.most_slowdown = values.most_slowdown;
-  auto service = std::make_unique<GenerationService>(model, service_options);
-  auto chat_template = template_of(model);
-  return std::make_unique<ServedModel>(ServedModel{std::move(model), std::move(service), name, path,
-                                                   std::move(chat_template), std::move(defaults),
-                                                   static_cast<int64_t>(std::time(nullptr))});
+  ServiceOptions service;
+  service.n_parallel = values.n_parallel;
+  service.n_queued = values.n_queue;
+  service.n_positions = cache_positions(values, model.memory_plan());
+  service.most_slowdown = values.most_slowdown;
+  return make_served_model(
+      std::move(model),
+      values.alias.empty() ? std::filesystem::path(path).stem().string() : values.alias,
+      std::move(defaults), service);
 }
 
 // Serves on threads of its own from its construction to its end.

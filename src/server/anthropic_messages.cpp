@@ -86,7 +86,8 @@ std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body) {
   const auto messages = body.find("messages");
   if (!messages) throw ApiError(400, "messages are missing", "messages");
   const auto system = body.find("system");
-  return encode_messages(call.served, *messages, system ? content_text(*system) : "", Json());
+  return encode_messages(call.served, *messages, RequestSettings(),
+                         system ? content_text(*system) : "");
 }
 
 }  // namespace

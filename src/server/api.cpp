@@ -47,7 +47,8 @@ constexpr Route kRoutes[] = {
 // Throws ApiError when there is none.
 const Route& route_of(const HttpRequest& request) {
   bool path_exists = false;
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const bool is_head = request.method == "HEAD";
+  const std::string_view method = is_head ? std::string_view("GET") : request.method;
   for (const Route& route : kRoutes) {
     if (route.path != request.path) continue;
     if (route.method == method) return route;

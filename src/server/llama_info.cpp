@@ -71,7 +71,7 @@ void apply_template(const ApiCall& call) {
   read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
   const auto messages = body.find("messages");
   if (!messages) throw ApiError(400, "messages are missing", "messages");
-  call.send({{"prompt", render_messages(call.served, *messages, settings.template_variables)}});
+  call.send({{"prompt", render_messages(call.served, *messages, settings)}});
 }
 
 Json generation_settings_json(const GenerationOptions& options) {

@@ -99,8 +99,8 @@ std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& bo
   if (raw && raw->boolean()) return encode_text(call.served, text);
   const auto system = body.find("system");
   const Json messages = Json::array({{{"role", "user"}, {"content", text}}});
-  return encode_messages(call.served, JsonField(messages, "prompt"), system ? system->string() : "",
-                         Json());
+  return encode_messages(call.served, JsonField(messages, "prompt"), RequestSettings(),
+                         system ? system->string() : "");
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ void ollama_chat(const ApiCall& call) {
   const RequestSettings settings = ollama_settings(call, body);
   const auto messages = body.find("messages");
   if (!messages) throw ApiError(400, "messages are missing", "messages");
-  call.answer_with(settings, {encode_messages(call.served, *messages, "", Json())},
+  call.answer_with(settings, {encode_messages(call.served, *messages, settings)},
                    std::make_unique<OllamaShape>(call, true));
 }
 

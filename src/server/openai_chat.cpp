@@ -68,8 +68,7 @@ void chat_completions(const ApiCall& call) {
   read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
   const auto messages = body.find("messages");
   if (!messages) throw ApiError(400, "messages are missing", "messages");
-  std::vector<TokenId> prompt =
-      encode_messages(call.served, *messages, "", settings.template_variables);
+  std::vector<TokenId> prompt = encode_messages(call.served, *messages, settings);
   call.answer_with(settings, {std::move(prompt)}, std::make_unique<ChatShape>(call, settings));
 }
 

@@ -123,8 +123,8 @@ void responses(const ApiCall& call) {
   const Json messages = input->json().is_string()
                             ? Json::array({{{"role", "user"}, {"content", input->json()}}})
                             : input->json();
-  std::vector<TokenId> prompt = encode_messages(call.served, JsonField(messages, "input"),
-                                                instructions ? instructions->string() : "", Json());
+  std::vector<TokenId> prompt = encode_messages(call.served, JsonField(messages, "input"), settings,
+                                                instructions ? instructions->string() : "");
   call.answer_with(settings, {std::move(prompt)},
                    std::make_unique<ResponsesShape>(call, settings, body));
 }

@@ -205,6 +205,12 @@ void read_variables(const JsonField& field, Target target) {
   field.members();  // an object
   target.settings.template_variables = field.json();
 }
+void read_generation_prompt(const JsonField& field, Target target) {
+  target.settings.add_generation_prompt = field.boolean();
+}
+void read_continue(const JsonField& field, Target target) {
+  target.settings.continues_last = field.boolean();
+}
 void read_one(const JsonField& field, Target) {
   if (field.integer(0, kMostChoices) > 1) field.fail("can only be 1");
 }
@@ -279,6 +285,8 @@ constexpr OtherField kOthers[] = {
     {"echo", kCompletionsApi, read_echo},
     {"return_tokens", kLlamaApi, read_return_tokens},
     {"chat_template_kwargs", kChatApi, read_variables},
+    {"add_generation_prompt", kChatApi, read_generation_prompt},
+    {"continue_final_message", kChatApi, read_continue},
     {"modalities", kChatApi, read_text_only},
     {"response_format", kLocal, read_plain_type},
     {"thinking", kMessagesApi, read_plain_type},

@@ -31,7 +31,10 @@ struct RequestSettings {
   bool return_tokens = false;  // llama-server's: ids beside the text
   bool wants_logprobs = false;
   int32_t n_top_logprobs = 0;
-  Json template_variables;  // for the chat template; null for none
+  // Of a chat.
+  Json template_variables;            // more variables for the template; null for none
+  bool add_generation_prompt = true;  // end the prompt where the assistant is to speak
+  bool continues_last = true;         // an assistant's last message is the beginning of the answer
 };
 
 // Reads the members of `object` that the table knows for `api` into `settings`; those of the

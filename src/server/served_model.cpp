@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ctime>
+
 #include "generate/chat_prompt.h"
 
 namespace limpid {
@@ -9,8 +11,8 @@ namespace {
 
 constexpr size_t kMostPrompts = 256;
 
-TemplateInputs template_inputs(const JsonField& messages, const std::string& system,
-                               const Json& template_variables) {
+TemplateInputs template_inputs(const JsonField& messages, const RequestSettings& settings,
+                               const std::string& system) {
   TemplateInputs inputs;
   inputs.messages = Json::array();
   if (!system.empty()) inputs.messages.push_back({{"role", "system"}, {"content", system}});
@@ -35,7 +37,8 @@ TemplateInputs template_inputs(const JsonField& messages, const std::string& sys
       throw ApiError(400, message.name() + " needs a content", message.name() + ".content");
     inputs.messages.push_back({{"role", name}, {"content", content ? content_text(*content) : ""}});
   }
-  inputs.extra = template_variables;
+  inputs.extra = settings.template_variables;
+  inputs.add_generation_prompt = settings.add_generation_prompt;
   return inputs;
 }
 
@@ -50,6 +53,23 @@ auto with_template(const ServedModel& served, const JsonField& messages, Work wo
 }
 
 }  // namespace
+
+std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string name,
+                                               GenerationOptions defaults,
+                                               const ServiceOptions& options) {
+  const std::shared_ptr<Engine>& engine = engine_of(model);
+  auto service = std::make_unique<GenerationService>(model, options);
+  std::shared_ptr<const ChatTemplate> chat_template;
+  if (engine->chat_template_source().empty()) {
+    chat_template = std::make_shared<ChatTemplate>(kChatMlTemplate);
+  } else {
+    chat_template = {engine, &engine->chat_template()};  // the engine owns it
+  }
+  std::string path = engine->checkpoint().path;
+  return std::make_unique<ServedModel>(
+      ServedModel{std::move(model), std::move(service), std::move(name), std::move(path),
+                  std::move(chat_template), std::move(defaults), std::time(nullptr)});
+}
 
 std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text) {
   return served.tokenizer().encode(text);
@@ -99,15 +119,17 @@ std::string content_text(const JsonField& content) {
   return text;
 }
 
-// What an assistant's last message says, the template could only end. The answer continues it, so
-// it follows the template's beginning of an answer, as plain text.
+// The template could only end what an assistant's last message says. The answer continues it, so it
+// follows the template's beginning of an answer, as plain text.
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
-                                     const std::string& system, const Json& template_variables) {
-  TemplateInputs inputs = template_inputs(messages, system, template_variables);
+                                     const RequestSettings& settings, const std::string& system) {
+  TemplateInputs inputs = template_inputs(messages, settings, system);
   std::string begun;
-  if (inputs.messages.size() > 1 && inputs.messages.back()["role"] == "assistant") {
+  const bool ends_with_assistant = inputs.messages.back()["role"] == "assistant";
+  if (settings.continues_last && ends_with_assistant && inputs.messages.size() > 1) {
     begun = inputs.messages.back()["content"];
     inputs.messages.erase(inputs.messages.size() - 1);
+    inputs.add_generation_prompt = true;
   }
   const Tokenizer& tokenizer = served.tokenizer();
   std::vector<TokenId> ids =
@@ -123,8 +145,8 @@ std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField&
 }
 
 std::string render_messages(const ServedModel& served, const JsonField& messages,
-                            const Json& template_variables) {
-  TemplateInputs inputs = template_inputs(messages, "", template_variables);
+                            const RequestSettings& settings) {
+  TemplateInputs inputs = template_inputs(messages, settings, "");
   const TokenizerSpec& spec = served.tokenizer().spec();
   const auto spelled = [&](std::optional<TokenId> id) {
     return id ? std::string(served.tokenizer().bytes_of(*id, true)) : std::string();

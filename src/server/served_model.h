@@ -33,6 +33,11 @@ struct ServedModel {
   }
 };
 
+// Gives `model` a service, and its template or ChatML.
+std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string name,
+                                               GenerationOptions defaults,
+                                               const ServiceOptions& options);
+
 // For a model without a template of its own, as llama-server does it.
 inline constexpr const char* kChatMlTemplate =
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -48,10 +53,11 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
 // string or an array of {"type": "text", "text"}; `system` (may be empty) comes before them. Only
 // the template writes control tokens. Throws ApiError, which names the message.
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
-                                     const std::string& system, const Json& template_variables);
+                                     const RequestSettings& settings,
+                                     const std::string& system = "");
 // The same as text, for people to look at.
 std::string render_messages(const ServedModel& served, const JsonField& messages,
-                            const Json& template_variables);
+                            const RequestSettings& settings);
 
 // The text of a message's content.
 std::string content_text(const JsonField& content);

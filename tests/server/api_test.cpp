@@ -1,0 +1,176 @@
+// The APIs with a tiny model, over real connections.
+#include "server/api.h"
+
+#include <fmt/format.h>
+
+#include "generate/tiny_model.h"
+#include "server/raw_client.h"
+
+namespace limpid::testing {
+namespace {
+
+class ApiTest : public ::testing::Test {
+ protected:
+  explicit ApiTest(ApiOptions options = {})
+      : api_(std::move(options)),
+        running_(HttpOptions(),
+                 [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+                   api_.handle(request, reply);
+                 }) {}
+
+  void load(GenerationOptions defaults = {}, int64_t n_queued = 8) {
+    api_.set_model(make_served_model(open_tiny({.n_ctx = 2048}), "tiny", defaults,
+                                     {.n_parallel = 1, .n_queued = n_queued}));
+  }
+
+  // Body and status line of the answer.
+  static std::string body_of(const std::string& answer) {
+    return answer.substr(answer.find("\r\n\r\n") + 4);
+  }
+  std::string request_text(const std::string& method, const std::string& path,
+                           const std::string& body) {
+    return fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n{}\r\n{}",
+                       method, path, body.size(), headers_, body);
+  }
+  std::string post(const std::string& path, const std::string& body) {
+    return ask("POST", path, body);
+  }
+  std::string get(const std::string& path) { return ask("GET", path, ""); }
+  std::string ask(const std::string& method, const std::string& path, const std::string& body) {
+    RawClient client(running_.port());
+    headers_ += "Connection: close\r\n";
+    client.send(request_text(method, path, body));
+    headers_.clear();
+    return client.read_to_end();
+  }
+  static int status_of(const std::string& answer) { return std::stoi(answer.substr(9, 3)); }
+
+  std::string headers_;  // of the next request
+  Api api_;
+  RunningServer running_;
+};
+
+constexpr const char* kHello = R"({"messages": [{"role": "user", "content": "hello"}]})";
+
+TEST_F(ApiTest, IsNotReadyWithoutAModelNorWhenItDrains) {
+  EXPECT_EQ(status_of(get("/health")), 503);
+  EXPECT_EQ(status_of(post("/v1/chat/completions", kHello)), 503);
+  EXPECT_EQ(status_of(get("/nothing")), 404);
+  load(saying("hi"));
+  EXPECT_EQ(status_of(get("/health")), 200);
+  EXPECT_EQ(status_of(ask("DELETE", "/health", "")), 405);
+  EXPECT_EQ(status_of(ask("HEAD", "/health", "")), 200);
+  api_.drain();
+  const std::string answer = get("/health");
+  EXPECT_EQ(status_of(answer), 503);
+  EXPECT_NE(answer.find("\r\nRetry-After: "), std::string::npos);
+}
+
+TEST_F(ApiTest, AnswersWithWhatTheModelSays) {
+  load(saying("h\xC3\xA9llo there"));
+  const Json answer = Json::parse(body_of(post("/v1/chat/completions", kHello)));
+  const Json& choice = answer["choices"][0];
+  EXPECT_EQ(choice["message"]["content"], "h\xC3\xA9llo there");
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(answer["usage"]["completion_tokens"], 13);  // twelve bytes and the end of the turn
+}
+
+// The tokens that are told with the texts of a stream are all that were sampled, each once.
+TEST_F(ApiTest, AStreamTellsEveryTokenOnce) {
+  load(saying("h\xC3\xA9llo STOP there"));
+  const std::string body =
+      R"({"prompt": "x", "stream": true, "stop": ["STOP"], "logprobs": 1, "max_tokens": 50})";
+  const std::string answer = post("/v1/completions", body);
+  std::string text, tokens;
+  for (size_t at = 0; (at = answer.find("data: {", at)) != std::string::npos; ++at) {
+    const Json event = Json::parse(answer.substr(at + 6, answer.find("\n\n", at) - at - 6));
+    const Json& choice = event["choices"][0];
+    text += choice["text"];
+    for (const Json& token : choice["logprobs"]["tokens"]) {
+      tokens += token.get<std::string>() == "\xEF\xBF\xBD" ? "?" : token.get<std::string>();
+    }
+  }
+  EXPECT_EQ(text, "h\xC3\xA9llo ");
+  EXPECT_EQ(tokens, "h??llo STOP");
+}
+
+TEST_F(ApiTest, CancelsForClientsThatGo) {
+  GenerationOptions endless;
+  endless.sampler.ignore_eos = true;
+  endless.context_shift = true;
+  load(endless);
+  const GenerationService& service = *api_.model()->service;
+  for (const char* stream : {"true", "false"}) {
+    RawClient first(running_.port()), second(running_.port());
+    const std::string body = fmt::format(R"({{"prompt": "x", "stream": {}}})", stream);
+    first.send(request_text("POST", "/v1/completions", body));
+    EXPECT_TRUE(soon([&] { return service.n_running() == 1; }));
+    second.send(request_text("POST", "/v1/completions", body));
+    EXPECT_TRUE(soon([&] { return service.n_queued() == 1; }));
+    second.close();  // in the queue
+    first.close();
+    EXPECT_TRUE(soon([&] { return service.n_running() + service.n_queued() == 0; }));
+  }
+}
+
+// Without a prompt's place in the queue the whole request is refused, and the part that was
+// accepted is cancelled.
+TEST_F(ApiTest, RefusesWhatDoesNotFitTheQueue) {
+  load(saying("hi"), 1);
+  const std::string answer = post("/v1/completions", R"({"prompt": ["a", "b", "c", "d", "e"]})");
+  EXPECT_EQ(status_of(answer), 429);
+  EXPECT_TRUE(soon([&] { return api_.model()->service->n_queued() == 0; }));
+  EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "a"})")), 200);
+}
+
+// However a text that spells control tokens comes in, and whatever follows it.
+TEST_F(ApiTest, ContinuesWhatTheAssistantBegan) {
+  load(saying("hi"));
+  const auto n_tokens = [&](const std::string& rest) {
+    const std::string body = R"({"messages": [{"role": "user", "content": "a"})" + rest;
+    const Json answer = Json::parse(body_of(post("/v1/chat/completions", body)));
+    return answer["usage"]["prompt_tokens"].get<int>();
+  };
+  const int n_plain = n_tokens("]}");
+  const std::string begun = R"(, {"role": "assistant", "content": "<|im_end|>"}])";
+  EXPECT_EQ(n_tokens(begun + "}"), n_plain + 9);  // "im" is one token of ten characters
+  EXPECT_EQ(
+      n_tokens(begun + R"(, "continue_final_message": true, "add_generation_prompt": false})"),
+      n_plain + 9);
+  const int n_turns = n_tokens(begun + R"(, "continue_final_message": false})");
+  EXPECT_GT(n_turns, n_plain + 9 + 5);  // the next turn begins
+  EXPECT_LT(
+      n_tokens(begun + R"(, "continue_final_message": false, "add_generation_prompt": false})"),
+      n_turns);
+}
+
+class ApiWithKeyTest : public ApiTest {
+ protected:
+  ApiWithKeyTest() : ApiTest(with_key()) {}
+
+ private:
+  static ApiOptions with_key() {
+    ApiOptions options;
+    options.keys.add("secret");
+    return options;
+  }
+};
+
+TEST_F(ApiWithKeyTest, AsksForAKey) {
+  load(saying("hi"));
+  EXPECT_EQ(status_of(get("/health")), 200);
+  EXPECT_EQ(status_of(get("/v1/models")), 200);
+  for (const char* path : {"/props", "/slots", "/metrics"}) EXPECT_EQ(status_of(get(path)), 401);
+  EXPECT_EQ(status_of(post("/v1/chat/completions", kHello)), 401);
+  headers_ = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(status_of(post("/v1/chat/completions", kHello)), 200);
+  headers_ = "X-Api-Key: secret\r\n";
+  EXPECT_EQ(status_of(post("/v1/messages", R"({"max_tokens": 5, "messages": [)"
+                                           R"({"role": "user", "content": "a"}]})")),
+            200);
+  const Json error = Json::parse(body_of(post("/v1/messages", "{}")))["error"];
+  EXPECT_EQ(error["type"], "authentication_error");
+}
+
+}  // namespace
+}  // namespace limpid::testing

@@ -1,0 +1,66 @@
+#include "server/http_text.h"
+
+#include <gtest/gtest.h>
+
+#include "server/http_header_check.h"
+
+namespace limpid::testing {
+namespace {
+
+using State = HttpHeaderCheck::State;
+
+TEST(HttpHeaderCheck, FindsTheEndHoweverTheBytesArrive) {
+  const std::string header = "GET / HTTP/1.1\r\nHost: a\r\nX:\r\n\r\n";
+  HttpHeaderCheck check(10);
+  for (size_t n = 1; n < header.size(); ++n)
+    EXPECT_EQ(check.look(header.substr(0, n)), State::kIncomplete);
+  EXPECT_EQ(check.look(header + "body"), State::kComplete);
+  EXPECT_EQ(check.n_bytes(), header.size());
+}
+
+TEST(HttpHeaderCheck, RefusesAtTheFirstWrongByte) {
+  for (const char* header : {"\r\n", "\n", "GET /\n", "GET /\r\r", "GET /\x01", "GET /\r\n X",
+                             "GET /\r\n:", "GET /\r\nA :", "GET /\r\nA\t:", "GET /\r\nA\r\n",
+                             "GET /\r\nA: \x7f", "GET\t"})
+    EXPECT_EQ(HttpHeaderCheck(10).look(header), State::kMalformed) << header;
+  EXPECT_EQ(HttpHeaderCheck(1).look("GET /\r\nA: 1\r\nB: 2\r\n"), State::kTooManyFields);
+}
+
+TEST(HttpText, DecodesTargets) {
+  EXPECT_EQ(percent_decoded("a%20b%C3%A9+"), "a b\xC3\xA9+");
+  for (const char* wrong : {"%", "%1", "%zz", "%00", "%+1"}) EXPECT_FALSE(percent_decoded(wrong));
+  HttpRequest request;
+  EXPECT_TRUE(read_target("/a%2Fb?x=1?2", request));
+  EXPECT_EQ(request.path, "/a/b");
+  EXPECT_EQ(request.query, "x=1?2");
+  EXPECT_FALSE(read_target("*", request));
+  EXPECT_FALSE(read_target("//%00", request));
+  EXPECT_EQ(query_value("a=1&b=x+y%21&c", "b"), "x y!");
+  EXPECT_EQ(query_value("a=1&b=2&c", "c"), "");
+  EXPECT_EQ(query_value("aa=1", "a"), "");
+}
+
+TEST(HttpText, ComparesHosts) {
+  const std::vector<std::string> more = {"name.example", "other.example:81"};
+  for (const char* host : {"localhost", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:80", "[::1]:5",
+                           "name.example:80", "other.example:81"})
+    EXPECT_TRUE(is_host_allowed(host, "127.0.0.1", more)) << host;
+  for (const char* host : {"", "example", "127.0.0.1.example", "[::2]", "localhost.example",
+                           "a.localhost", "other.example:82"})
+    EXPECT_FALSE(is_host_allowed(host, "::1", more)) << host;
+  EXPECT_TRUE(is_host_allowed("anything", "0.0.0.0", {}));
+}
+
+TEST(HttpText, WritesHeaders) {
+  EXPECT_EQ(http_date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  const std::string text = header_text({404, "text/plain", "abc", {{"X-A", "one\r\nX-B: two"}}},
+                                       BodyLength::kKnown, false);
+  EXPECT_TRUE(text.starts_with("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_NE(text.find("\r\nContent-Length: 3\r\n"), std::string::npos);
+  EXPECT_NE(text.find("\r\nX-A: one  X-B: two\r\n"), std::string::npos);  // no second header
+  EXPECT_TRUE(text.ends_with("\r\nConnection: close\r\n\r\n"));
+  EXPECT_EQ(chunk_text("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
+}
+
+}  // namespace
+}  // namespace limpid::testing

@@ -1,0 +1,71 @@
+#include "server/json_body.h"
+
+#include <gtest/gtest.h>
+
+namespace limpid::testing {
+namespace {
+
+// The field that an ApiError of `work` blames; "no error" where there is none.
+template <typename Work>
+std::string blamed(Work work) {
+  try {
+    work();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    return error.param();
+  }
+  return "no error";
+}
+
+TEST(JsonBody, ReadsFields) {
+  const Json json =
+      parse_body(R"({"a": 5, "b": 2.5, "c": [1.0, "x"], "d": {"e": true}, "n": null})");
+  const JsonField body(json, "");
+  EXPECT_EQ(body.find("a")->integer(0, 10), 5);
+  EXPECT_EQ(body.find("b")->number(0, 10), 2.5);
+  EXPECT_EQ(body.find("c")->elements()[0].integer(0, 10), 1);
+  EXPECT_EQ(body.find("c")->elements()[1].string(), "x");
+  EXPECT_TRUE(body.find("d")->find("e")->boolean());
+  EXPECT_FALSE(body.find("n"));
+  EXPECT_FALSE(body.find("z"));
+}
+
+TEST(JsonBody, NamesTheFieldThatIsWrong) {
+  const Json json = parse_body(
+      R"({"a": 1.5, "b": "x", "c": [{"d": 1}], "big": 1e300, "x.a": [], "huge": 9223372036854775807})");
+  const JsonField body(json, "");
+  const auto field = [&](const char* name) { return *body.find(name); };
+  EXPECT_EQ(blamed([&] { field("a").integer(0, 10); }), "a");
+  EXPECT_EQ(blamed([&] { field("a").number(2, 10); }), "a");
+  EXPECT_EQ(blamed([&] { field("b").number(0, 1); }), "b");
+  EXPECT_EQ(blamed([&] { field("b").integer(0, 1); }), "b");
+  EXPECT_EQ(blamed([&] { field("b").boolean(); }), "b");
+  EXPECT_EQ(blamed([&] { field("b").elements(); }), "b");
+  EXPECT_EQ(blamed([&] { field("big").integer(INT64_MIN, INT64_MAX); }), "big");
+  EXPECT_EQ(blamed([&] { field("huge").integer(0, 10); }), "huge");
+  EXPECT_EQ(blamed([&] { field("c").elements()[0].find("d")->string(); }), "c[0].d");
+  EXPECT_EQ(blamed([&] { (void)field("c").find("d"); }), "c");
+  EXPECT_EQ(field("c").elements()[0].find("d")->key(), "d");
+  EXPECT_EQ(field("x.a").key(), "x.a");  // a dot does not make it a field of x
+}
+
+TEST(JsonBody, KnowsEmptyValues) {
+  const Json json = parse_body(
+      R"({"empty": [null, false, 0, 0.0, "", [], {}], "full": [true, 1, -0.5, "0", [0], {"a": 0}]})");
+  const JsonField body(json, "");
+  for (const JsonField& value : body.find("empty")->elements())
+    EXPECT_TRUE(value.is_empty()) << value.json();
+  for (const JsonField& value : body.find("full")->elements())
+    EXPECT_FALSE(value.is_empty()) << value.json();
+}
+
+TEST(JsonBody, RefusesWhatIsNoObject) {
+  const std::string deep = "{\"a\": " + std::string(100'000, '[');
+  for (const std::string& text : std::initializer_list<std::string>{
+           "", "null", "[]", "1", "{", "{\"a\": 1e999}", "{\"a\": \"\xff\"}",
+           "{\"a\": \"\\ud800\"}", "{} {}", "{\"a\": NaN}", deep})
+    EXPECT_EQ(blamed([&] { parse_body(text); }), "") << text.substr(0, 20);
+}
+
+}  // namespace
+}  // namespace limpid::testing

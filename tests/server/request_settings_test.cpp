@@ -1,0 +1,107 @@
+#include "server/request_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace limpid::testing {
+namespace {
+
+RequestSettings read(const std::string& body, ApiName api = kChatApi) {
+  const Json json = parse_body(body);
+  RequestSettings settings;
+  read_settings(JsonField(json, ""), api, nullptr, settings);
+  return settings;
+}
+
+std::string blamed(const std::string& body, ApiName api = kChatApi) {
+  try {
+    read(body, api);
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    return error.param();
+  }
+  return "no error";
+}
+
+TEST(RequestSettings, EachApiHasItsNames) {
+  EXPECT_EQ(read(R"({"max_completion_tokens": 7})").generation.n_predict, 7);
+  EXPECT_EQ(read(R"({"n_predict": -1})", kLlamaApi).generation.n_predict, -1);
+  EXPECT_EQ(read(R"({"num_predict": 7})", kOllamaOptionsApi).generation.n_predict, 7);
+  EXPECT_EQ(read(R"({"max_output_tokens": 7})", kResponsesApi).generation.n_predict, 7);
+  EXPECT_EQ(blamed(R"({"num_predict": 7})"), "num_predict");
+  EXPECT_EQ(blamed(R"({"max_completion_tokens": 7})", kMessagesApi), "max_completion_tokens");
+  EXPECT_EQ(read(R"({"stop_sequences": ["a", ""]})", kMessagesApi).generation.stop,
+            std::vector<std::string>{"a"});
+  EXPECT_EQ(read(R"({"stop": "a"})").generation.stop, std::vector<std::string>{"a"});
+}
+
+TEST(RequestSettings, ReadsSamplers) {
+  const SamplerOptions sampler =
+      read(R"({"temperature": 0.5, "top_k": 5.0, "seed": 123456789012, "min_p": null,
+               "samplers": ["top_k", "typical_p", "temperature"]})")
+          .generation.sampler;
+  EXPECT_EQ(sampler.temperature, 0.5F);
+  EXPECT_EQ(sampler.top_k, 5);
+  EXPECT_EQ(sampler.seed, 123456789012);
+  EXPECT_EQ(sampler.min_p, SamplerOptions().min_p);
+  EXPECT_EQ(sampler.order, "top_k;typ_p;temperature");
+  EXPECT_EQ(read(R"({"samplers": "dkt"})").generation.sampler.order, "top_k;temperature");
+  for (const char* wrong :
+       {R"({"samplers": "q"})", R"({"samplers": ["no"]})", R"({"samplers": 1})"})
+    EXPECT_EQ(blamed(wrong).substr(0, 8), "samplers") << wrong;
+}
+
+TEST(RequestSettings, ReadsBiasesInBothShapes) {
+  const auto biases = [](const std::string& body) {
+    return read(body, kLlamaApi).generation.sampler.logit_bias;
+  };
+  const auto object = biases(R"({"logit_bias": {"5": 1.5, "7": -100}})");
+  ASSERT_EQ(object.size(), 2U);
+  EXPECT_EQ(object[0].id, 5);
+  EXPECT_EQ(object[0].bias, 1.5F);
+  EXPECT_TRUE(std::isinf(object[1].bias));
+  const auto pairs = biases(R"({"logit_bias": [[5, 1.5], [7, false]]})");
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_EQ(pairs[0].id, 5);
+  EXPECT_TRUE(std::isinf(pairs[1].bias));
+  for (const char* wrong : {R"({"logit_bias": {"5": "x"}})", R"({"logit_bias": [[5]]})",
+                            R"({"logit_bias": [5]})", R"({"logit_bias": {"99999999999": 1}})",
+                            R"({"logit_bias": [[-5, 1]]})", R"({"logit_bias": {"word": 1}})"})
+    EXPECT_EQ(blamed(wrong).substr(0, 10), "logit_bias") << wrong;
+}
+
+TEST(RequestSettings, ReadsLogprobsOfEachApi) {
+  EXPECT_EQ(read(R"({"logprobs": true, "top_logprobs": 3})").generation.n_logprobs, 3);
+  EXPECT_EQ(read(R"({"logprobs": true})").generation.n_logprobs, 0);
+  EXPECT_EQ(read(R"({"logprobs": false})").generation.n_logprobs, -1);
+  EXPECT_EQ(read(R"({"logprobs": 4})", kCompletionsApi).generation.n_logprobs, 4);
+  EXPECT_EQ(read(R"({"n_probs": 5})", kLlamaApi).generation.n_logprobs, 5);
+  EXPECT_EQ(read(R"({"n_probs": 0})", kLlamaApi).generation.n_logprobs, -1);
+  EXPECT_EQ(blamed(R"({"logprobs": true, "top_logprobs": 21})"), "top_logprobs");
+  EXPECT_EQ(blamed(R"({"top_logprobs": 3})"), "top_logprobs");
+}
+
+TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {
+  for (const char* field :
+       {R"("tools": [{}])", R"("tool_choice": "required")",
+        R"("tool_choice": {"type": "function"})", R"("response_format": {"type": "json_schema"})",
+        R"("grammar": "root ::= x")", R"("mirostat": 1)", R"("dry_multiplier": 0.5)",
+        R"("modalities": ["text", "audio"])", R"("n": 0)", R"("top_p": 1.5)",
+        R"("temperature": 1e40)", R"("unknown": 1)", R"("stream": "yes")",
+        R"("stream_options": {"other": 1})", R"("max_tokens": 1.5)"}) {
+    EXPECT_NE(blamed("{" + std::string(field) + "}"), "no error") << field;
+  }
+}
+
+TEST(RequestSettings, AcceptsEmptyValuesOfTheSame) {
+  for (const char* field : {R"("tools": [])", R"("tools": null)", R"("tool_choice": "auto")",
+                            R"("tool_choice": "none")", R"("response_format": {"type": "text"})",
+                            R"("grammar": "")", R"("mirostat": 0)", R"("dry_multiplier": 0.0)",
+                            R"("modalities": ["text"])", R"("user": "x")"}) {
+    EXPECT_EQ(blamed("{" + std::string(field) + "}"), "no error") << field;
+  }
+}
+
+}  // namespace
+}  // namespace limpid::testing
