@@ -104,12 +104,12 @@ TEST_F(ApiTest, CancelsForClientsThatGo) {
     RawClient first(running_.port()), second(running_.port());
     const std::string body = fmt::format(R"({{"prompt": "x", "stream": {}}})", stream);
     first.send(request_text("POST", "/v1/completions", body));
-    EXPECT_TRUE(soon([&] { return service.n_running() == 1; }));
+    EXPECT_TRUE(soon([&] { return service.usage().n_running == 1; }));
     second.send(request_text("POST", "/v1/completions", body));
-    EXPECT_TRUE(soon([&] { return service.n_queued() == 1; }));
+    EXPECT_TRUE(soon([&] { return service.usage().n_waiting == 1; }));
     second.close();  // in the queue
     first.close();
-    EXPECT_TRUE(soon([&] { return service.n_running() + service.n_queued() == 0; }));
+    EXPECT_TRUE(soon([&] { return service.usage().n_running + service.usage().n_waiting == 0; }));
   }
 }
 
@@ -119,7 +119,7 @@ TEST_F(ApiTest, RefusesWhatDoesNotFitTheQueue) {
   load(saying("hi"), 1);
   const std::string answer = post("/v1/completions", R"({"prompt": ["a", "b", "c", "d", "e"]})");
   EXPECT_EQ(status_of(answer), 429);
-  EXPECT_TRUE(soon([&] { return api_.model()->service->n_queued() == 0; }));
+  EXPECT_TRUE(soon([&] { return api_.model()->service->usage().n_waiting == 0; }));
   EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "a"})")), 200);
 }
 

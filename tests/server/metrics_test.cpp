@@ -24,7 +24,7 @@ TEST(Metrics, AnAnswerCountsInAllOfThem) {
                .prompt_seconds = 2,
                .n_generated = 4,
                .generation_seconds = 1});
-  const std::string text = metrics.text(3, 2);
+  const std::string text = metrics.text({.n_running = 3, .n_waiting = 2});
   for (const char* line :
        {"\nllamacpp:prompt_tokens_total 10\n", "\nlimpid:prompt_tokens_reused_total 6\n",
         "\nllamacpp:tokens_predicted_total 4\n", "\nllamacpp:requests_processing 3\n",
