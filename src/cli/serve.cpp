@@ -35,6 +35,7 @@ struct ServeFlags {
   std::string chat_template;
   std::string template_file;
   bool slots = true;
+  std::string slot_folder;
   bool metrics = false;
   bool jinja = true;
   bool log = true;
@@ -88,6 +89,8 @@ void declare(CLI::App& app, ServeFlags& values) {
              "accepted because llama-server has it; templates are always Jinja", "LLAMA_ARG_JINJA");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
+  add_option(app, "--slot-save-path FOLDER", values.slot_folder,
+             "where /slots saves what the KV cache holds of a slot's text");
   add_switch(app, "--metrics,!--no-metrics", values.metrics, "answer /metrics (off)",
              "LLAMA_ARG_ENDPOINT_METRICS");
   add_switch(app, "--log,!--no-log", values.log,
@@ -222,6 +225,7 @@ int run(const ServeFlags& values) {
   options.keys = read_keys(values);
   options.offers_slots = values.slots;
   options.offers_metrics = values.metrics;
+  options.slot_folder = values.slot_folder;
   options.n_parallel = values.n_parallel;
   options.version = LIMPID_VERSION;
   const bool is_open = options.keys.empty() && values.http.host != "127.0.0.1" &&

@@ -12,7 +12,7 @@ void say_healthy(const ApiCall& call) { call.send({{"status", "ok"}}); }
 
 struct Route {
   std::string_view method;
-  std::string_view path;
+  std::string_view path;  // with a '/' at its end: all paths that go on after it
   void (*endpoint)(const ApiCall& call);
   ApiStyle style = ApiStyle::kOpenAi;
   bool needs_key = true;
@@ -28,6 +28,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/completions", completions},
     {"POST", "/v1/responses", responses},
     {"POST", "/v1/embeddings", embeddings},
+    {"POST", "/embeddings", embeddings},
     {"POST", "/completion", llama_completion},
     {"POST", "/completions", llama_completion},
     {"POST", "/tokenize", tokenize},
@@ -35,6 +36,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/apply-template", apply_template},
     {"GET", "/props", props},
     {"GET", "/slots", slots},
+    {"POST", "/slots/", slot_action},
     {"GET", "/metrics", print_metrics},
     {"POST", "/v1/messages", anthropic_messages, ApiStyle::kAnthropic},
     {"POST", "/v1/messages/count_tokens", anthropic_count_tokens, ApiStyle::kAnthropic},
@@ -50,7 +52,9 @@ const Route& route_of(const HttpRequest& request) {
   const bool is_head = request.method == "HEAD";
   const std::string_view method = is_head ? std::string_view("GET") : request.method;
   for (const Route& route : kRoutes) {
-    if (route.path != request.path) continue;
+    const bool fits = route.path.ends_with('/') ? request.path.starts_with(route.path)
+                                                : request.path == route.path;
+    if (!fits) continue;
     if (route.method == method) return route;
     path_exists = true;
   }

@@ -14,8 +14,9 @@ struct ApiOptions {
   ApiKeys keys{};
   bool offers_slots = true;
   bool offers_metrics = false;
-  int64_t n_parallel = 1;  // requests at a time
-  std::string version{};   // of the program
+  std::string slot_folder{};  // where /slots/… saves; empty: nowhere
+  int64_t n_parallel = 1;     // requests at a time
+  std::string version{};      // of the program
 };
 
 class Api {
@@ -70,6 +71,7 @@ void detokenize(const ApiCall& call);
 void apply_template(const ApiCall& call);
 void props(const ApiCall& call);
 void slots(const ApiCall& call);
+void slot_action(const ApiCall& call);
 void print_metrics(const ApiCall& call);
 void anthropic_messages(const ApiCall& call);
 void anthropic_count_tokens(const ApiCall& call);

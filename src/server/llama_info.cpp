@@ -111,19 +111,6 @@ void props(const ApiCall& call) {
   });
 }
 
-void slots(const ApiCall& call) {
-  if (!call.api.options().offers_slots) throw ApiError(501, "this server does not tell its slots");
-  auto list = Json::array();
-  for (const GenerationService::Slot& slot : call.served.service->slots()) {
-    list.push_back({{"id", list.size()},
-                    {"n_ctx", call.served.model.n_ctx()},
-                    {"n_tokens", slot.n_tokens},
-                    {"speculative", false},
-                    {"is_processing", slot.is_running}});
-  }
-  call.send(list);
-}
-
 void print_metrics(const ApiCall& call) {
   if (!call.api.options().offers_metrics)
     throw ApiError(501, "this server does not tell its metrics");

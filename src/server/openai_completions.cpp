@@ -111,8 +111,4 @@ void completions(const ApiCall& call) {
                    std::make_unique<CompletionShape>(call, settings, echoes, n_prompts));
 }
 
-void embeddings(const ApiCall& /*call*/) {
-  throw ApiError(501, "embeddings are not supported yet");
-}
-
 }  // namespace limpid

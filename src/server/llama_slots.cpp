@@ -1,0 +1,93 @@
+// llama-server's /slots: what runs where, and the KV cache of a slot in a file.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+
+#include "server/api.h"
+
+namespace limpid {
+namespace {
+
+// A name without a folder, so that clients reach no other files.
+std::string file_of(const ApiCall& call, const std::string& folder) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  const auto field = body.find("filename");
+  if (!field) throw ApiError(400, "filename is missing", "filename");
+  const std::string& name = field->string();
+  const bool is_plain = !name.empty() && name.front() != '.' && name.size() < 256 &&
+                        std::ranges::all_of(name, [](unsigned char c) {
+                          return c >= ' ' && c != '/' && c != '\\' && c != 127;
+                        });
+  if (!is_plain) field->fail("must be the name of a file, without a folder");
+  return folder + "/" + name;
+}
+
+size_t slot_of(const ApiCall& call) {
+  const std::string_view number =
+      std::string_view(call.request.path).substr(std::string_view("/slots/").size());
+  size_t slot = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), slot);
+  if (error != std::errc() || end != number.data() + number.size())
+    throw ApiError(400, "a slot is a number", "id_slot");
+  return slot;
+}
+
+uint64_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+}  // namespace
+
+void slots(const ApiCall& call) {
+  if (!call.api.options().offers_slots) throw ApiError(501, "this server does not tell its slots");
+  auto list = Json::array();
+  for (const GenerationService::Slot& slot : call.served.service->slots()) {
+    list.push_back({{"id", list.size()},
+                    {"n_ctx", call.served.model.n_ctx()},
+                    {"n_tokens", slot.n_tokens},
+                    {"speculative", false},
+                    {"is_processing", slot.is_running}});
+  }
+  call.send(list);
+}
+
+void slot_action(const ApiCall& call) {
+  const std::string& folder = call.api.options().slot_folder;
+  if (folder.empty()) throw ApiError(501, "this server has no folder to save slots in");
+  const size_t slot = slot_of(call);
+  const std::string action = query_value(call.request.query, "action");
+  GenerationService& service = *call.served.service;
+  Json answer = {{"id_slot", slot}};
+  const auto start = std::chrono::steady_clock::now();
+  const auto milliseconds = [&] {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  };
+  if (action == "save") {
+    const std::string path = file_of(call, folder);
+    const int64_t n_saved = service.save_slot(slot, path);
+    answer.update({{"filename", std::filesystem::path(path).filename()},
+                   {"n_saved", n_saved},
+                   {"n_written", size_of(path)},
+                   {"timings", {{"save_ms", milliseconds()}}}});
+  } else if (action == "restore") {
+    const std::string path = file_of(call, folder);
+    if (!std::filesystem::exists(path)) throw ApiError(404, "there is no such file", "filename");
+    const int64_t n_restored = service.restore_slot(slot, path);
+    answer.update({{"filename", std::filesystem::path(path).filename()},
+                   {"n_restored", n_restored},
+                   {"n_read", size_of(path)},
+                   {"timings", {{"restore_ms", milliseconds()}}}});
+  } else if (action == "erase") {
+    answer.update({{"n_erased", service.erase_slot(slot)}});
+  } else {
+    throw ApiError(400, "action is '" + action + "', must be save, restore or erase", "action");
+  }
+  call.send(answer);
+}
+
+}  // namespace limpid

@@ -1,0 +1,144 @@
+// /v1/embeddings: vectors of texts, from the hidden states of the model.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+struct EmbeddingSettings {
+  Pooling pooling = Pooling::kMean;
+  bool normalize = true;
+  bool as_base64 = false;
+};
+
+Pooling read_pooling(const JsonField& field) {
+  const std::string& name = field.string();
+  if (name == "mean") return Pooling::kMean;
+  if (name == "last") return Pooling::kLast;
+  if (name == "cls") return Pooling::kFirst;
+  field.fail("is '" + name + "', must be mean, last or cls");
+}
+
+EmbeddingSettings read_embedding_settings(const JsonField& body, const ServedModel& served) {
+  EmbeddingSettings settings;
+  const int64_t d_model = served.engine().model().spec().d_model;
+  for (const JsonField& field : body.members()) {
+    const std::string_view key = field.key();
+    if (field.json().is_null() || key == "input" || key == "model" || key == "user") continue;
+    if (key == "pooling") {
+      settings.pooling = read_pooling(field);
+    } else if (key == "normalize") {
+      settings.normalize = field.boolean();
+    } else if (key == "encoding_format") {
+      settings.as_base64 = field.string() == "base64";
+      if (!settings.as_base64 && field.string() != "float") field.fail("must be float or base64");
+    } else if (key == "dimensions") {
+      if (field.integer(1, INT32_MAX) != d_model)
+        field.fail("is not supported: the model's embeddings have " + std::to_string(d_model));
+    } else {
+      field.fail("is not a known field");
+    }
+  }
+  return settings;
+}
+
+// RFC 4648, section 4.
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t n = std::min<size_t>(3, bytes.size() - i);
+    uint32_t group = 0;
+    for (size_t j = 0; j < 3; ++j)
+      group = group << 8U | (j < n ? std::to_integer<uint32_t>(bytes[i + j]) : 0);
+    for (size_t j = 0; j < 4; ++j) text += j <= n ? kDigits[group >> (18 - 6 * j) & 63U] : '=';
+  }
+  return text;
+}
+
+// The request of several texts. It belongs to the callbacks that the service holds.
+class EmbeddingsInProgress {
+ public:
+  EmbeddingsInProgress(const ApiCall& call, EmbeddingSettings settings, size_t n_texts)
+      : reply_(call.reply),
+        model_(call.served.name),
+        settings_(settings),
+        embeddings_(n_texts),
+        n_left_(n_texts) {}
+
+  void end(size_t i, std::span<const float> embedding, const std::exception_ptr& error) {
+    const std::lock_guard lock(mutex_);
+    if (error) fail(as_api_error(error));
+    embeddings_[i].assign(embedding.begin(), embedding.end());
+    if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", json_line(whole())});
+  }
+  void count_tokens(size_t n) { n_tokens_ += n; }
+
+ private:
+  void fail(const ApiError& error) {
+    if (!std::exchange(has_failed_, true)) reply_->send(error_answer(ApiStyle::kOpenAi, error));
+  }
+
+  Json whole() const {
+    auto data = Json::array();
+    for (const auto& embedding : embeddings_) {
+      Json vector = embedding;
+      // The floats as they lie in memory, little-endian, as OpenAI's clients expect.
+      static_assert(std::endian::native == std::endian::little);
+      if (settings_.as_base64) vector = base64(std::as_bytes(std::span(embedding)));
+      data.push_back(
+          {{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(vector)}});
+    }
+    return {{"object", "list"},
+            {"data", std::move(data)},
+            {"model", model_},
+            {"usage", {{"prompt_tokens", n_tokens_}, {"total_tokens", n_tokens_}}}};
+  }
+
+  const std::shared_ptr<HttpReply> reply_;
+  const std::string model_;
+  const EmbeddingSettings settings_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::vector<float>> embeddings_;
+  size_t n_left_;
+  size_t n_tokens_ = 0;
+  bool has_failed_ = false;
+};
+
+}  // namespace
+
+void embeddings(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  const auto input = body.find("input");
+  if (!input) throw ApiError(400, "input is missing", "input");
+  const EmbeddingSettings settings = read_embedding_settings(body, call.served);
+  auto texts = read_prompts(call.served, *input);
+  const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
+  for (const auto& text : texts) progress->count_tokens(text.size());
+  GenerationService* const service = call.served.service.get();
+  std::vector<GenerationService::Id> ids;
+  const auto cancel = [service](const auto& submitted) {
+    for (const GenerationService::Id id : submitted) service->cancel(id);
+  };
+  try {
+    for (size_t i = 0; i < texts.size(); ++i) {
+      ids.push_back(service->submit(EmbeddingRequest{
+          std::move(texts[i]), settings.pooling, settings.normalize,
+          [progress, i](std::span<const float> embedding, const std::exception_ptr& error) {
+            progress->end(i, embedding, error);
+          }}));
+    }
+  } catch (...) {
+    cancel(ids);
+    throw;
+  }
+  call.reply->on_gone([cancel, ids] { cancel(ids); });
+}
+
+}  // namespace limpid
