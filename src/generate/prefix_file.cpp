@@ -79,8 +79,7 @@ int64_t save_prefix(Engine& engine, std::span<const TokenId> tokens, const std::
     longer.push_back(0);  // adopt() leaves the last token out
     n_saved = cache.adopt(sequence.id(), longer);
     LIMPID_CHECK(ArgumentError, n_saved > 0,
-                 "nothing to save: the KV cache holds no whole block of {} tokens of this text",
-                 kKvBlock);
+                 "nothing to save: the KV cache holds nothing of this text");
     write_file(path, origin_of(engine, cache), tokens.first(static_cast<size_t>(n_saved)), cache,
                cache.blocks(sequence.id()));
   });
@@ -103,9 +102,9 @@ std::vector<TokenId> restore_prefix(Engine& engine, const std::string& path) {
     check(tokens != file.tensors.end() && tokens->second.dtype == DType::kI32, "tokens",
           "expected a tensor of I32");
     const int64_t n_tokens = tokens->second.shape.n_elements();
-    const int64_t n_blocks = n_tokens / kKvBlock;
+    const int64_t n_blocks = (n_tokens + kKvBlock - 1) / kKvBlock;
     const auto block_bytes = static_cast<int64_t>(cache.storage().block_bytes());
-    check(n_tokens > 0 && n_tokens % kKvBlock == 0, "tokens", "expected whole blocks of 64");
+    check(n_tokens > 0, "tokens", "is empty");
     check(blocks != file.tensors.end() && blocks->second.dtype == DType::kU8 &&
               blocks->second.shape == Shape{n_blocks, block_bytes},
           "blocks", fmt::format("expected U8 [{}, {}]", n_blocks, block_bytes));

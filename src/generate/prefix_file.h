@@ -9,10 +9,10 @@
 
 namespace limpid {
 
-// Saves what the KV cache holds of the longest prefix of `tokens`, in whole blocks, and returns its
-// number of tokens. The file is in the safetensors format: `tokens` I32 [n_tokens], `blocks` U8
-// [n_blocks, bytes of a block], and metadata that names the model, the executor and the layout.
-// Throws ArgumentError when the cache holds no block of it, ResourceError.
+// Saves what the KV cache holds of the longest prefix of `tokens`, and returns its number of
+// tokens. The file is in the safetensors format: `tokens` I32 [n_tokens], `blocks` U8 [n_blocks,
+// bytes of a block], and metadata that names the model, the executor and the layout. Throws
+// ArgumentError when the cache holds nothing of it, ResourceError.
 int64_t save_prefix(Engine& engine, std::span<const TokenId> tokens, const std::string& path);
 
 // Enters the file's blocks into the KV cache, where any prompt that begins with these tokens finds

@@ -1,7 +1,6 @@
 #include "model/kv_cache.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "base/check.h"
@@ -11,15 +10,9 @@ namespace {
 
 int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
 
-uint64_t random_seed() {
-  std::random_device random;
-  return uint64_t{random()} << 32U | random();
-}
-
 }  // namespace
 
-KvCache::KvCache(Executor& executor, KvLayout layout, int64_t n_positions)
-    : table_(0, Hash{random_seed()}) {
+KvCache::KvCache(Executor& executor, KvLayout layout, int64_t n_positions) {
   LIMPID_CHECK(ArgumentError, n_positions > 0,
                "a KV cache needs room for at least one position, not {}", n_positions);
   layout.n_blocks = blocks_for(n_positions);
@@ -55,27 +48,50 @@ void KvCache::remove_sequence(SequenceId id) {
 void KvCache::truncate(SequenceId id, int64_t n) {
   Sequence& sequence = at(id);
   const int64_t length = std::min(n, std::ssize(sequence.tokens));
-  sequence.tokens.resize(static_cast<size_t>(length));
   while (std::ssize(sequence.blocks) > blocks_for(length)) {
+    if (std::ssize(sequence.blocks) == blocks_for(std::ssize(sequence.tokens)))
+      keep_partial_block(sequence);
     release(sequence.blocks.back());
     sequence.blocks.pop_back();
+    sequence.tokens.resize(static_cast<size_t>(std::max(
+        length, std::min(std::ssize(sequence.tokens), std::ssize(sequence.blocks) * kKvBlock))));
   }
+  sequence.tokens.resize(static_cast<size_t>(length));
 }
 
+// Full blocks are shared. A block that agrees only at its beginning is copied, because the sequence
+// will write to it.
 int64_t KvCache::adopt(SequenceId id, std::span<const int32_t> tokens) {
   Sequence& sequence = at(id);
   truncate(id, length(id));  // blocks that are reserved and not used would be in the way
-  for (int64_t i = length(id) / kKvBlock; (i + 1) * kKvBlock < std::ssize(tokens); ++i) {
-    const auto found = table_.find(content_of(sequence, i, tokens));
-    if (found == table_.end()) break;
-    use(found->second);
-    if (i < std::ssize(sequence.blocks)) {
-      release(std::exchange(sequence.blocks.back(), found->second));
-    } else {
-      sequence.blocks.push_back(found->second);
+  const auto extend = [&](int64_t n) {
+    const auto added = tokens.subspan(sequence.tokens.size(), static_cast<size_t>(n));
+    sequence.tokens.insert(sequence.tokens.end(), added.begin(), added.end());
+  };
+  while (std::ssize(tokens) - length(id) > 1) {
+    const int64_t index = length(id) / kKvBlock;
+    const int64_t n_there = length(id) % kKvBlock;  // of a block of its own
+    const auto first = static_cast<size_t>(index * kKvBlock);
+    const auto n_most = std::min<size_t>(kKvBlock, tokens.size() - 1 - first);
+    const auto [child, n_equal] =
+        best_child(parent_of(sequence, index), tokens.subspan(first, n_most));
+    if (n_equal <= n_there) break;
+    use(child);
+    if (n_equal < kKvBlock) {
+      if (n_there == 0 && n_free_blocks() > 0) {
+        sequence.blocks.push_back(take_block());
+        copy_block(child, sequence.blocks.back());
+        extend(n_equal);
+      }
+      release(child);
+      break;
     }
-    const auto n = static_cast<size_t>((i + 1) * kKvBlock);
-    sequence.tokens.insert(sequence.tokens.end(), tokens.begin() + length(id), tokens.begin() + n);
+    if (n_there > 0) {
+      release(std::exchange(sequence.blocks.back(), child));
+    } else {
+      sequence.blocks.push_back(child);
+    }
+    extend(kKvBlock - n_there);
   }
   return length(id);
 }
@@ -106,49 +122,45 @@ void KvCache::advance(SequenceId id, std::span<const int32_t> tokens) {
   const int64_t first = length(id) / kKvBlock;
   sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
   LIMPID_ASSERT(blocks_for(length(id)) <= std::ssize(sequence.blocks));
-  for (int64_t i = first; i < length(id) / kKvBlock; ++i) enter_table(sequence, i);
+  for (int64_t i = first; i < length(id) / kKvBlock; ++i) keep_full_block(sequence, i);
 }
 
-// Whether others use the block or find it in the table. A block of the table is always full, so it
-// is partly filled only for a sequence that was truncated.
+// A full block is in the tree. It is partly filled only for a sequence that was truncated.
 bool KvCache::last_is_shared(const Sequence& sequence) const {
   const auto n = std::ssize(sequence.tokens);
   if (n % kKvBlock == 0) return false;
   const Block& last = block(sequence.blocks[static_cast<size_t>(n / kKvBlock)]);
-  return last.n_users > 1 || last.node != 0;
+  return last.n_users > 1 || last.in_tree;
 }
 
-KvCache::Content KvCache::content_of(const Sequence& sequence, int64_t index,
-                                     std::span<const int32_t> tokens) const {
-  Content content{sequence.root, {}};
-  if (index > 0) content.parent = block(sequence.blocks[static_cast<size_t>(index - 1)]).node;
-  std::ranges::copy(tokens.subspan(static_cast<size_t>(index * kKvBlock), kKvBlock),
-                    content.tokens.begin());
-  return content;
+uint64_t KvCache::parent_of(const Sequence& sequence, int64_t index) const {
+  if (index == 0) return sequence.root;
+  return block(sequence.blocks[static_cast<size_t>(index - 1)]).node;
 }
 
-// Multiplication mixes upwards and the shift brings the upper bits down (as in MurmurHash's
-// finaliser).
-size_t KvCache::Hash::operator()(const Content& content) const {
-  uint64_t hash = seed ^ content.parent;
-  for (const int32_t token : content.tokens) {
-    hash = (hash ^ static_cast<uint32_t>(token)) * 0x9E3779B97F4A7C15U;
-    hash ^= hash >> 29U;
+std::pair<int32_t, int64_t> KvCache::best_child(uint64_t parent,
+                                                std::span<const int32_t> tokens) const {
+  std::pair<int32_t, int64_t> best{-1, 0};
+  const auto [begin, end] = children_.equal_range(parent);
+  for (auto child = begin; child != end; ++child) {
+    const auto& held = block(child->second).tokens;
+    const auto n_equal = std::ranges::mismatch(held, tokens).in1 - held.begin();
+    if (n_equal > best.second) best = {child->second, n_equal};
   }
-  return hash;
+  return best;
 }
 
 // ---- one block ----------------------------------------------------------------------------------
 
-// A block that holds nothing, or else the one of the table that was used least recently.
+// A block that holds nothing, or else the one of the tree that was used least recently.
 int32_t KvCache::take_block() {
   if (free_blocks_.empty()) {
     int32_t oldest = -1;
     for (int32_t i = 0; i < n_blocks(); ++i) {
-      const bool idle = block(i).n_users == 0 && block(i).node != 0;
+      const bool idle = block(i).n_users == 0 && block(i).in_tree;
       if (idle && (oldest < 0 || block(i).last_use < block(oldest).last_use)) oldest = i;
     }
-    leave_table(oldest);
+    leave_tree(oldest);
     --n_idle_;
     free_blocks_.push_back(oldest);
   }
@@ -165,7 +177,7 @@ void KvCache::use(int32_t index) {
 void KvCache::release(int32_t index) noexcept {
   Block& released = block(index);
   if (--released.n_users > 0) return;
-  if (released.node != 0) {
+  if (released.in_tree) {
     released.last_use = ++clock_;
     ++n_idle_;
   } else {
@@ -173,35 +185,57 @@ void KvCache::release(int32_t index) noexcept {
   }
 }
 
-void KvCache::leave_table(int32_t index) {
-  Block& leaving = block(index);
-  table_.erase(table_.find(*leaving.content));
-  leaving.content = nullptr;
-  leaving.node = 0;
+void KvCache::copy_block(int32_t from, int32_t to) {
+  std::vector<std::byte> content(storage_->block_bytes());
+  storage_->read_block(from, content);
+  storage_->write_block(to, content);
 }
 
-// If no other sequence uses the block, it leaves the table, and the sequence writes to it.
+void KvCache::enter_tree(int32_t index, uint64_t parent, std::span<const int32_t> tokens) {
+  Block& entering = block(index);
+  entering.tokens.assign(tokens.begin(), tokens.end());
+  entering.parent = parent;
+  entering.node = std::ssize(tokens) == kKvBlock ? next_node_++ : 0;
+  children_.emplace(parent, index);
+  entering.in_tree = true;
+}
+
+void KvCache::leave_tree(int32_t index) {
+  const auto [begin, end] = children_.equal_range(block(index).parent);
+  children_.erase(
+      std::find_if(begin, end, [&](const auto& entry) { return entry.second == index; }));
+  block(index).in_tree = false;
+  block(index).node = 0;
+}
+
+// If no other sequence uses the block, it leaves the tree, and the sequence writes to it.
 void KvCache::make_last_private(Sequence& sequence) {
   int32_t& last = sequence.blocks.back();
-  if (block(last).n_users == 1) return leave_table(last);
+  if (block(last).n_users == 1) return leave_tree(last);
   const int32_t copy = take_block();
-  std::vector<std::byte> content(storage_->block_bytes());
-  storage_->read_block(last, content);
-  storage_->write_block(copy, content);
+  copy_block(last, copy);
   release(std::exchange(last, copy));
 }
 
-// If another sequence entered the same tokens first, this one goes on with that block.
-void KvCache::enter_table(Sequence& sequence, int64_t index) {
+// If another sequence filled a block with the same tokens first, this one goes on with that block.
+void KvCache::keep_full_block(Sequence& sequence, int64_t index) {
   int32_t& own = sequence.blocks[static_cast<size_t>(index)];
-  const auto [entry, added] = table_.try_emplace(content_of(sequence, index, sequence.tokens), own);
-  if (added) {
-    block(own).node = next_node_++;
-    block(own).content = &entry->first;
-  } else {
-    use(entry->second);
-    release(std::exchange(own, entry->second));
-  }
+  const auto tokens =
+      std::span(sequence.tokens).subspan(static_cast<size_t>(index * kKvBlock), kKvBlock);
+  const uint64_t parent = parent_of(sequence, index);
+  const auto [child, n_equal] = best_child(parent, tokens);
+  if (n_equal < kKvBlock) return enter_tree(own, parent, tokens);
+  use(child);
+  release(std::exchange(own, child));
+}
+
+// Keeps the last block of a sequence that gives it back, unless the tree holds these tokens.
+void KvCache::keep_partial_block(Sequence& sequence) {
+  const int64_t n = std::ssize(sequence.tokens) % kKvBlock;
+  if (n == 0 || last_is_shared(sequence)) return;
+  const auto tokens = std::span(sequence.tokens).last(static_cast<size_t>(n));
+  const uint64_t parent = parent_of(sequence, std::ssize(sequence.blocks) - 1);
+  if (best_child(parent, tokens).second < n) enter_tree(sequence.blocks.back(), parent, tokens);
 }
 
 const KvCache::Sequence& KvCache::at(SequenceId id) const {

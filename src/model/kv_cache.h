@@ -13,20 +13,21 @@
 //
 // Sequences share blocks. A key depends on the tokens up to its position and on nothing else, to
 // the bit, so two sequences that begin with the same 64 tokens have the same first block. Each full
-// block is entered in a table under (the block before it, its 64 tokens), and so becomes a node of
-// a tree whose paths are prefixes (compare RadixAttention, Zheng et al. 2023, arXiv:2312.07104):
+// block becomes a node of a tree whose paths are prefixes (compare RadixAttention, Zheng et al.
+// 2023, arXiv:2312.07104):
 //   root --"You are a helpful …"--> block 0 --"… What is 2 + 2?"--> block 1
 //                                           \--"… Tell me a joke."--> block 4
-// The table compares tokens, not hashes of them: two prompts whose hashes collide stay apart. A
-// block that no sequence uses any more stays in the table until its memory is needed for another;
-// the block that was used least recently goes first.
+// A sequence that begins like a path of the tree shares its full blocks, and copies the beginning
+// of the next one as far as the tokens agree. The last, partly filled block of a sequence that ends
+// becomes a leaf of the tree too. A block that no sequence uses any more stays in the tree until
+// its memory is needed for another; the block that was used least recently goes first.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "executor/executor.h"
@@ -54,15 +55,14 @@ class KvCache {
   // that were reserved and never used.
   void truncate(SequenceId id, int64_t n);
   int64_t length(SequenceId id) const { return std::ssize(at(id).tokens); }  // positions stored
-  // Extends the sequence, which is a prefix of `tokens`, by the blocks of the table that go on with
-  // these tokens. Never takes the last token, because somebody wants its logits. Returns the new
-  // length.
+  // Extends the sequence, which is a prefix of `tokens`, by what the tree holds of the tokens that
+  // follow. Never takes the last token, because somebody wants its logits. Returns the new length.
   int64_t adopt(SequenceId id, std::span<const int32_t> tokens);
 
   int64_t n_blocks() const { return std::ssize(blocks_); }
-  // Blocks that no sequence uses, those of the table included.
+  // Blocks that no sequence uses, those of the tree included.
   int64_t n_free_blocks() const { return std::ssize(free_blocks_) + n_idle_; }
-  int64_t n_idle_blocks() const { return n_idle_; }  // in the table, and used by no sequence
+  int64_t n_idle_blocks() const { return n_idle_; }  // in the tree, and used by no sequence
   // Blocks that reserve(id, n_new) would take.
   int64_t n_blocks_needed(SequenceId id, int64_t n_new) const;
 
@@ -71,7 +71,7 @@ class KvCache {
   // truncate(id, length(id)) gives back what was reserved and not used.
   void reserve(SequenceId id, int64_t n_new);
   // Counts the positions of `tokens` as stored. Call it after `reserve` and after the step. Blocks
-  // that are now full enter the table.
+  // that are now full enter the tree.
   void advance(SequenceId id, std::span<const int32_t> tokens);
   // The sequence's physical blocks, ordered by position.
   std::span<const int32_t> blocks(SequenceId id) const { return at(id).blocks; }
@@ -79,20 +79,12 @@ class KvCache {
   const KvLayout& layout() const { return storage_->layout(); }
 
  private:
-  // What a full block holds: these tokens, after those of the node `parent`.
-  struct Content {
-    uint64_t parent;
-    std::array<int32_t, kKvBlock> tokens;
-    bool operator==(const Content&) const = default;
-  };
-  struct Hash {
-    uint64_t seed;  // random: nobody can choose prompts that collide
-    size_t operator()(const Content& content) const;
-  };
   struct Block {
     int32_t n_users = 0;
-    uint64_t node = 0;                 // never used twice; 0: not in the table
-    const Content* content = nullptr;  // its key in the table
+    bool in_tree = false;
+    uint64_t parent = 0;  // the node before it
+    uint64_t node = 0;    // its own number, never used twice; 0 while it is not full
+    std::vector<int32_t> tokens;
     uint64_t last_use = 0;
   };
   struct Sequence {
@@ -107,22 +99,26 @@ class KvCache {
   const Block& block(int32_t index) const { return blocks_[static_cast<size_t>(index)]; }
   // Whether the last block is partly filled and must not be written to by this sequence as it is.
   bool last_is_shared(const Sequence& sequence) const;
-  // The content of a sequence's block `index` if it holds `tokens`.
-  Content content_of(const Sequence& sequence, int64_t index,
-                     std::span<const int32_t> tokens) const;
+  // The node before a sequence's block `index`.
+  uint64_t parent_of(const Sequence& sequence, int64_t index) const;
+  // The child of `parent` that agrees with the most of `tokens`, and how many; {-1, 0} without one.
+  std::pair<int32_t, int64_t> best_child(uint64_t parent, std::span<const int32_t> tokens) const;
 
   int32_t take_block();
   void use(int32_t index);
   void release(int32_t index) noexcept;
-  void leave_table(int32_t index);
+  void copy_block(int32_t from, int32_t to);
+  void enter_tree(int32_t index, uint64_t parent, std::span<const int32_t> tokens);
+  void leave_tree(int32_t index);
   void make_last_private(Sequence& sequence);
-  void enter_table(Sequence& sequence, int64_t index);
+  void keep_full_block(Sequence& sequence, int64_t index);
+  void keep_partial_block(Sequence& sequence);
 
   std::unique_ptr<KvStorage> storage_;
   std::vector<Block> blocks_;
-  std::vector<int32_t> free_blocks_;  // a stack of blocks that are not in the table
+  std::vector<int32_t> free_blocks_;  // a stack of blocks that are not in the tree
   int64_t n_idle_ = 0;
-  std::unordered_map<Content, int32_t, Hash> table_;
+  std::unordered_multimap<uint64_t, int32_t> children_;  // of each node
   std::unordered_map<SequenceId, Sequence> sequences_;
   SequenceId next_id_ = 0;
   uint64_t next_node_ = uint64_t{1} << 32U;  // smaller numbers are the roots of variants

@@ -85,7 +85,7 @@ std::vector<int32_t> tokens_of(int32_t seed, int64_t n) {
   return result;
 }
 
-TEST(KvCache, FindsTheLongestPrefixInWholeBlocksAndLeavesTheLastToken) {
+TEST(KvCache, FindsTheLongestPrefixAndLeavesTheLastToken) {
   const auto executor = make_reference_executor({.n_threads = 1});
   KvCache cache(*executor, small_layout(), 8 * kKvBlock);
   const auto prompt = tokens_of(1, 3 * kKvBlock);
@@ -96,14 +96,15 @@ TEST(KvCache, FindsTheLongestPrefixInWholeBlocksAndLeavesTheLastToken) {
   EXPECT_EQ(cache.n_idle_blocks(), 3);
 
   const SequenceId b = cache.add_sequence();
-  EXPECT_EQ(cache.adopt(b, prompt), 2 * kKvBlock);  // the third block has the last token
+  EXPECT_EQ(cache.adopt(b, prompt), 3 * kKvBlock - 1);
   EXPECT_EQ(cache.blocks(b)[0], blocks[0]);
   EXPECT_EQ(cache.blocks(b)[1], blocks[1]);
   auto other = prompt;
   other[70] = -1;
   const SequenceId c = cache.add_sequence();
-  EXPECT_EQ(cache.adopt(c, other), kKvBlock);
+  EXPECT_EQ(cache.adopt(c, other), 70);
   EXPECT_EQ(cache.blocks(c)[0], blocks[0]);
+  EXPECT_NE(cache.blocks(c)[1], blocks[1]);  // a copy
   const SequenceId of_another_variant = cache.add_sequence(1);
   EXPECT_EQ(cache.adopt(of_another_variant, prompt), 0);
 }
@@ -155,7 +156,7 @@ TEST(KvCache, CopiesASharedBlockBeforeItIsWrittenTo) {
   cache.storage().read_block(cache.blocks(b)[0], copy);
   EXPECT_EQ(copy, content);
 
-  // Nobody else uses the block: it leaves the table, and no copy is made.
+  // Nobody else uses the block: it leaves the tree, and no copy is made.
   cache.remove_sequence(b);
   cache.truncate(a, 10);
   EXPECT_EQ(cache.n_blocks_needed(a, 1), 0);
@@ -169,15 +170,39 @@ TEST(KvCache, CopiesASharedBlockBeforeItIsWrittenTo) {
 TEST(KvCache, TheLeastRecentlyUsedBlockGoesFirst) {
   const auto executor = make_reference_executor({.n_threads = 1});
   KvCache cache(*executor, small_layout(), 4 * kKvBlock);
-  const auto old = tokens_of(1, 2 * kKvBlock + 1);
-  const auto recent = tokens_of(2, kKvBlock + 1);
+  auto old = tokens_of(1, 2 * kKvBlock);
+  auto recent = tokens_of(2, kKvBlock);
   cache.remove_sequence(store(cache, old));
   cache.remove_sequence(store(cache, recent));
+  old.push_back(0);
+  recent.push_back(0);
   EXPECT_EQ(cache.n_idle_blocks(), 3);
   store(cache, tokens_of(3, 2 * kKvBlock));  // takes the free block and the end of `old`
   EXPECT_EQ(cache.n_idle_blocks(), 2);
   EXPECT_EQ(cache.adopt(cache.add_sequence(), old), kKvBlock);
   EXPECT_EQ(cache.adopt(cache.add_sequence(), recent), kKvBlock);
+}
+
+TEST(KvCache, ThePartOfABlockThatASequenceLeavesIsFoundAgain) {
+  const auto executor = make_reference_executor({.n_threads = 1});
+  KvCache cache(*executor, small_layout(), 8 * kKvBlock);
+  auto prompt = tokens_of(1, kKvBlock + 20);
+  const SequenceId a = store(cache, prompt);
+  std::vector<std::byte> content(cache.storage().block_bytes(), std::byte{9});
+  cache.storage().write_block(cache.blocks(a)[1], content);
+  cache.remove_sequence(a);
+  EXPECT_EQ(cache.n_idle_blocks(), 2);
+  prompt.resize(kKvBlock + 15);
+  prompt.insert(prompt.end(), 10, -1);
+  const SequenceId b = cache.add_sequence();
+  EXPECT_EQ(cache.adopt(b, prompt), kKvBlock + 15);
+  std::vector<std::byte> copy(content.size());
+  cache.storage().read_block(cache.blocks(b)[1], copy);
+  EXPECT_EQ(copy, content);
+  // What the tree holds already does not enter it again.
+  cache.remove_sequence(b);
+  EXPECT_EQ(cache.n_idle_blocks(), 2);
+  EXPECT_EQ(cache.n_free_blocks(), 8);
 }
 
 TEST(KvCache, GrowsAndKeepsWhatItHolds) {

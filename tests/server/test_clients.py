@@ -195,10 +195,11 @@ class OpenAi(WithServer):
         items = [{"role": "user", "content": [{"type": "input_text", "text": "hello"}]}]
         self.assertEqual(create(**{**asked, "input": items}).output_text, answer.output_text)
 
-    def test_says_that_there_are_no_embeddings(self):
-        with self.assertRaises(openai.APIStatusError) as caught:
-            self.client.embeddings.create(model="any", input="hello")
-        self.assertEqual(caught.exception.status_code, 501)
+    def test_embeds_texts(self):
+        answer = self.client.embeddings.create(model="any", input=["hello", "the world"])
+        self.assertEqual([entry.index for entry in answer.data], [0, 1])
+        for entry in answer.data:
+            self.assertAlmostEqual(sum(x * x for x in entry.embedding), 1, places=4)
 
 
 class Anthropic(WithServer):

@@ -169,7 +169,7 @@ class Signals(unittest.TestCase):
 
 class Limits(unittest.TestCase):
     def test_the_queue_is_bounded(self):
-        with Server(*LONG, "--queue", 1) as server:
+        with Server(*LONG, "-np", 1, "--queue", 1) as server:
             streams = [open_stream(server, ENDLESS)]
             streams[0].readline()
             with concurrent.futures.ThreadPoolExecutor(1) as pool:

@@ -1,0 +1,131 @@
+"""One scheduler behind `limpid serve`: an answer is the same alone, in a crowd, cached or not, preempted or not."""
+
+import base64
+import concurrent.futures
+import pathlib
+import random
+import struct
+import tempfile
+import unittest
+
+from limpid_server import Server
+
+LONG = "the sea and the world " * 12
+
+
+def requests(n: int) -> list[dict]:
+    chosen = random.Random(1)
+    return [
+        {
+            "prompt": LONG[: chosen.randrange(180, 264) if i % 2 else i] + str(i),
+            "n_predict": chosen.randrange(40, 60) if i % 2 else chosen.randrange(140, 200),
+            "seed": i,
+            "ignore_eos": True,
+            "return_tokens": True,
+        }
+        for i in range(n)
+    ]
+
+
+def ids(server: Server, body: dict) -> list[int]:
+    status, answer = server.post("/completion", body)
+    assert status == 200, answer
+    return answer["tokens"]
+
+
+class Crowd(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.asked = requests(32)
+        with Server("-np", 1) as server:
+            cls.alone = [ids(server, body) for body in cls.asked]
+
+    def all_together(self, *options) -> dict:
+        with Server("--metrics", "-np", 32, *options) as server:
+            with concurrent.futures.ThreadPoolExecutor(32) as threads:
+                for _ in range(2):  # the second time, prefixes are in the cache
+                    answers = threads.map(lambda body: ids(server, body), self.asked)
+                    self.assertEqual(list(answers), self.alone)
+            return server.metrics()
+
+    def test_thirty_two_answers_are_those_alone(self):
+        counted = self.all_together()
+        self.assertGreater(counted["limpid:prompt_tokens_reused_total"], 0)
+        self.assertEqual(counted["limpid:kv_blocks_used"], 0)
+
+    def test_also_when_the_cache_is_too_small(self):
+        counted = self.all_together("--cache-tokens", 320)
+        self.assertEqual(counted["limpid:kv_blocks"], 5)
+
+    def test_choices_of_one_request_share_the_prompt(self):
+        body = {"prompt": LONG, "max_tokens": 8, "seed": 3, "n": 4}
+        with Server() as server:
+            choices = server.post("/v1/completions", body)[1]["choices"]
+            for i, choice in enumerate(choices):
+                one = server.post("/v1/completions", {**body, "n": 1, "seed": 3 + i})[1]
+                self.assertEqual(one["choices"][0]["text"], choice["text"])
+
+
+class Embeddings(unittest.TestCase):
+    def test_vectors_of_several_texts(self):
+        with Server() as server:
+            texts = ["the world", "hello"]
+            answer = server.post("/v1/embeddings", {"input": texts})[1]
+            vectors = [entry["embedding"] for entry in answer["data"]]
+            for vector in vectors:
+                self.assertAlmostEqual(sum(x * x for x in vector), 1, places=4)
+            coded = server.post("/v1/embeddings", {"input": texts[0], "encoding_format": "base64"})[1]
+            raw = base64.b64decode(coded["data"][0]["embedding"])
+            floats = struct.unpack(f"<{len(vectors[0])}f", raw)
+            for a, b in zip(floats, vectors[0], strict=True):
+                self.assertAlmostEqual(a, b, places=6)
+            last = server.post("/v1/embeddings", {"input": texts[0], "pooling": "last"})[1]
+            self.assertNotEqual(last["data"][0]["embedding"], vectors[0])
+
+    def test_refuses_what_it_cannot_give(self):
+        with Server() as server:
+            for body, param in (
+                ({"input": "x", "dimensions": 7}, "dimensions"),
+                ({"input": "x", "pooling": "max"}, "pooling"),
+                ({}, "input"),
+                ({"input": []}, "input"),
+            ):
+                status, answer = server.post("/v1/embeddings", body)
+                self.assertEqual((status, answer["error"]["param"]), (400, param))
+
+
+class Slots(unittest.TestCase):
+    def test_a_slot_goes_on_in_another_process(self):
+        body = {"prompt": LONG, "n_predict": 5, "seed": 1, "ignore_eos": True}
+        with tempfile.TemporaryDirectory() as folder:
+            with Server("--slot-save-path", folder) as server:
+                first = server.post("/completion", body)[1]
+                status, saved = server.post("/slots/0?action=save", {"filename": "a.kv"})
+                self.assertEqual((status, saved["n_saved"]), (200, first["tokens_cached"] - 1))
+                self.assertEqual(
+                    (pathlib.Path(folder) / "a.kv").stat().st_size, saved["n_written"]
+                )
+            with Server("--slot-save-path", folder) as server:
+                restored = server.post("/slots/0?action=restore", {"filename": "a.kv"})[1]
+                self.assertEqual(restored["n_restored"], saved["n_saved"])
+                again = server.post("/completion", body)[1]
+                self.assertEqual(again["content"], first["content"])
+                self.assertEqual(again["timings"]["prompt_n"], 1)
+                erased = server.post("/slots/0?action=erase", {})[1]
+                self.assertGreater(erased["n_erased"], 0)
+
+    def test_refuses_other_folders_and_unknown_slots(self):
+        with tempfile.TemporaryDirectory() as folder, Server("--slot-save-path", folder) as server:
+            for name in ("../a", "a/b", "", ".hidden"):
+                self.assertEqual(
+                    server.post("/slots/0?action=save", {"filename": name})[0], 400, name
+                )
+            self.assertEqual(server.post("/slots/99?action=save", {"filename": "a"})[0], 400)
+            self.assertEqual(server.post("/slots/x?action=erase", {})[0], 400)
+            self.assertEqual(server.post("/slots/0?action=restore", {"filename": "no"})[0], 404)
+        with Server() as server:
+            self.assertEqual(server.post("/slots/0?action=erase", {})[0], 501)
+
+
+if __name__ == "__main__":
+    unittest.main()
