@@ -37,7 +37,7 @@ class Markdown(OnThePage):
         texts = [
             MARKDOWN,
             HOSTILE,
-            "a\n*b*\n- c\n* * *\n1. d\n\n   e\n\nf\n| g | h |\n|--|--|\n| i |\n```\nj",
+            "a\nb|c\n-|-d\n\na\n*b*\n- c\n* * *\n1. d\n\n   e\n\nf\n| g | h |\n|--|--|\n| i |\n```\nj",
         ]
         self.assertEqual(self.browser.run("""
             return import('./markdown_view.js').then(({MarkdownView}) => arguments[0].filter((text) => {

@@ -39,6 +39,7 @@ class BlockParser {
     this.lines = lines;
     this.depth = depth;
     this.at = 0;
+    this.isAfterBlank = false; // whether the last item ended with a blank line
   }
 
   text(i = this.at) {
@@ -114,13 +115,17 @@ class BlockParser {
     return { type: "heading", level: match[1].length, lines: [{ start: from, end: from + shown.length }] };
   }
 
+  // A paragraph in it goes on in the next line even without a mark.
   quote() {
     const lines = [];
+    let goesOn = false;
     for (; this.at < this.lines.length; ++this.at) {
-      const mark = QUOTE.exec(this.text());
-      if (!mark && (lines.length === 0 || this.interrupts(this.at))) break;
+      const text = this.text();
+      const mark = QUOTE.exec(text);
+      if (!mark && (!goesOn || ITEM.test(text) || this.interrupts(this.at))) break;
       const line = this.lines[this.at];
       lines.push({ start: line.start + (mark ? mark[0].length : 0), end: line.end });
+      goesOn = !BLANK.test(mark ? text.slice(mark[0].length) : text);
     }
     return { type: "quote", blocks: parseBlocks(this.source, lines, this.depth + 1) };
   }
@@ -134,6 +139,7 @@ class BlockParser {
       const text = this.text();
       const item = ITEM.exec(text);
       if (!item || kind(item[2]) !== kind(first[2]) || item[1].length > margin + 1 || RULE.test(text)) break;
+      if (this.isAfterBlank && list.items.length > 0) list.loose = true;
       list.items.push(this.item(item, list));
     }
     return list;
@@ -147,22 +153,25 @@ class BlockParser {
     const content = match[1].length + match[2].length + wide;
     const lines = [{ start: Math.min(line.start + content, line.end), end: line.end }];
     let blank = false;
+    let goesOn = lines[0].start < lines[0].end; // whether a paragraph may
     for (++this.at; this.at < this.lines.length; ++this.at) {
       const { start, end } = this.lines[this.at];
       const text = this.text();
       const indent = /^[ \t]*/.exec(text)[0].replaceAll("\t", "    ").length;
       if (BLANK.test(text)) {
         blank = true;
+        goesOn = false;
         lines.push({ start: end, end });
         continue;
       }
       const inside = indent >= match[1].length + 2;
-      if (!inside && (blank || ITEM.test(text) || this.interrupts(this.at))) break;
+      if (!inside && (!goesOn || ITEM.test(text) || this.interrupts(this.at))) break;
       if (blank) list.loose = true;
       blank = false;
+      goesOn = true;
       lines.push({ start: start + Math.min(/^[ \t]*/.exec(text)[0].length, content), end });
     }
-    if (blank && ITEM.test(this.text())) list.loose = true;
+    this.isAfterBlank = blank;
     const task = TASK.exec(this.source.slice(lines[0].start, lines[0].end));
     if (task) lines[0].start += task[0].length;
     const blocks = parseBlocks(this.source, lines, this.depth + 1);

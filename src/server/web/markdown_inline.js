@@ -133,7 +133,8 @@ class InlineParser {
     const length = end - this.at;
     const item = this.item("text", end, {
       mark: c,
-      length,
+      length, // of what is not paired yet
+      run: length,
       canOpen: left && (!word || !right || PUNCTUATION.test(before)),
       canClose: right && (!word || !left || PUNCTUATION.test(after)),
     });
@@ -147,7 +148,7 @@ class InlineParser {
     const bottoms = new Map(); // kind of closer -> how many of `open` are known not to match it
     for (const closer of stack) {
       while (closer.canClose && closer.length > 0) {
-        const kind = `${closer.mark}${closer.canOpen}${closer.length % 3}`;
+        const kind = `${closer.mark}${closer.canOpen}${closer.run % 3}`;
         let i = open.length - 1;
         const bottom = bottoms.get(kind) ?? 0;
         while (i >= bottom && !pairs(open[i], closer)) --i;
@@ -227,5 +228,5 @@ class InlineParser {
 function pairs(opener, closer) {
   if (opener.mark !== closer.mark) return false;
   if (!(opener.canClose || closer.canOpen)) return true;
-  return (opener.length + closer.length) % 3 !== 0 || (opener.length % 3 === 0 && closer.length % 3 === 0);
+  return (opener.run + closer.run) % 3 !== 0 || (opener.run % 3 === 0 && closer.run % 3 === 0);
 }

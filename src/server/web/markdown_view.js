@@ -72,11 +72,12 @@ export class MarkdownView {
   }
 
   // A block can change as long as text can be added to it: the last one, and the one before if the last is only
-  // the begin of a line that may turn out to go on with it.
+  // the begin of a line, or a table's first two, that may turn out to go on with it.
   #numberOfFinal(blocks) {
     const lineStart = this.#source.lastIndexOf("\n") + 1;
     let n = Math.max(blocks.length - 1, 0);
-    if (n > 0 && blocks[n].start >= lineStart) --n;
+    const isNew = blocks[n]?.start >= lineStart || (blocks[n]?.type === "table" && blocks[n].rows.length === 1);
+    if (n > 0 && isNew) --n;
     return n;
   }
 
