@@ -132,7 +132,7 @@ class LongConversation(OnThePage):
         return path
 
     def work(self, n_tokens: int) -> float:
-        """Milliseconds of the page's thread for a token of an answer that comes in now."""
+        """CPU milliseconds of the page's thread for a token of an answer that comes in now."""
 
         def busy():
             metrics = self.browser.devtools("Performance.getMetrics")["metrics"]
@@ -144,13 +144,13 @@ class LongConversation(OnThePage):
         return 1000 * (busy() - before) / n_tokens
 
     def test_two_hundred_long_answers_cost_a_token_no_more_than_one(self):
-        self.browser.devtools("Performance.enable")
+        self.browser.devtools("Performance.enable", timeDomain="threadTicks")
+        self.browser.click("#tint")
         self.work(50)
         self.browser.click("#new-conversation")
         first = min(self.work(300) for _ in range(2))
         self.browser.type("#import-file", str(self.conversation(200)))
         self.browser.wait(f"{ANSWERS}.length === 200", seconds=60)
-        self.browser.click("#tint")
         last = min(self.work(300) for _ in range(2))
         print(
             f"a token of answer 1: {first:.2f} ms of the page's thread, of answer 200: {last:.2f} ms"

@@ -25,6 +25,11 @@ export class MarkdownView {
     this.copied = copied;
   }
 
+  // Where the text begins that may still be drawn anew.
+  get finalEnd() {
+    return this.#from;
+  }
+
   // All pieces in the order of the source.
   pieces() {
     return [...this.#kept, ...this.#lastPieces];

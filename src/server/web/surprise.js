@@ -7,7 +7,9 @@ const LEVELS = [1, 2, 4, 7]; // bits from which on a word is coloured, ever stro
 
 export class Tint {
   #highlights;
-  #ranges = new Map(); // message view -> [[level, range], ...]
+  // Message view -> {ranges: [[level, range], ...], and how many tokens (nTokens) and ranges (nFinal) of it lie in
+  // text that stays as it is, up to `end`}.
+  #drawn = new Map();
   #watcher;
   #isOn = false;
 
@@ -50,22 +52,36 @@ export class Tint {
   }
 
   clear(view) {
-    for (const [level, range] of this.#ranges.get(view) ?? []) this.#highlights[level].delete(range);
-    this.#ranges.delete(view);
+    const drawn = this.#drawn.get(view);
+    if (drawn) this.#remove(drawn, 0);
+    this.#drawn.delete(view);
   }
 
+  // The ranges from the `first` on.
+  #remove(drawn, first) {
+    for (const [level, range] of drawn.ranges.splice(first)) this.#highlights[level].delete(range);
+  }
+
+  // An answer that grows is painted where its text was drawn anew, and not from its begin.
   paint(view) {
-    if (!this.#isOn) return;
-    this.clear(view);
-    const ranges = [];
-    const pieces = view.markdown?.pieces() ?? [];
-    for (const token of view.message.tokens ?? []) {
+    const { markdown } = view;
+    if (!this.#isOn || !markdown) return;
+    if (markdown.finalEnd < this.#drawn.get(view)?.end) this.clear(view); // it was begun again
+    const drawn = this.#drawn.get(view) ?? { ranges: [], nFinal: 0, nTokens: 0, end: 0 };
+    this.#drawn.set(view, drawn);
+    this.#remove(drawn, drawn.nFinal);
+    const pieces = markdown.pieces();
+    const tokens = view.message.tokens ?? [];
+    for (let i = drawn.nTokens; i < tokens.length; ++i) {
+      const token = tokens[i];
       const level = LEVELS.findLastIndex((bits) => surprise(token.logprob) >= bits);
       const range = level < 0 ? null : rangeOf(pieces, token.start, token.end, StaticRange);
-      if (!range) continue;
-      this.#highlights[level].add(range);
-      ranges.push([level, range]);
+      if (range) {
+        this.#highlights[level].add(range);
+        drawn.ranges.push([level, range]);
+      }
+      if (token.end <= markdown.finalEnd) [drawn.nTokens, drawn.nFinal] = [i + 1, drawn.ranges.length];
     }
-    this.#ranges.set(view, ranges);
+    drawn.end = markdown.finalEnd;
   }
 }
