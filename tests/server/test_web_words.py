@@ -206,8 +206,30 @@ class RealServer(OnThePage):
         self.assertEqual(len(shares), 5)
         self.assertEqual(shares, sorted(shares, reverse=True))
         self.assertLessEqual(sum(shares), 100.1)
+        self.assertIsNone(self.value("document.querySelector('.problem')"))
+
+    def test_another_word_and_then_on(self):
+        self.browser.type("#question", "Once upon a time" + ENTER)
+        self.browser.wait(f"{IDLE} && {LAST_TEXT}")
+        self.browser.press(ESCAPE)
+        self.browser.press("w", RIGHT, RIGHT, RIGHT, DOWN)
+        before = self.value("CSS.highlights.get('word').values().next().value.startOffset")
+        taken = self.value("document.activeElement.querySelector('.text').textContent")
+        self.browser.press(ENTER)
+        self.browser.wait(
+            f"document.querySelector('.switch') && {IDLE} && {LAST_TEXT}.length > {before + 1}"
+        )
+        self.assertIsNone(self.value("document.querySelector('.problem')"))
+        text = self.value(LAST_TEXT)
+        self.assertTrue(text[before:].startswith(taken.replace("␣", " ")), (text, taken))
+        # The other version differs from here on, and not before.
+        self.browser.press(ESCAPE)
+        self.browser.press("[")
+        other = self.value(LAST_TEXT)
+        self.assertEqual(other[:before], text[:before])
+        self.assertFalse(other[before:].startswith(taken.replace("␣", " ")))
         self.browser.reload()
-        self.browser.wait(LAST_TEXT)
+        self.assertEqual(self.browser.wait(LAST_TEXT), other)
 
 
 if __name__ == "__main__":
