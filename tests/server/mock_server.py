@@ -94,6 +94,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = self.path.split("?")[0]
         if path in ("/v1/models", "/props") and not self.is_known():
             self.error(401, "the API key is wrong")
+        elif path == "/v1/models" and self.server.n_loading > 0:
+            self.server.n_loading -= 1
+            self.error(503, "the model is being loaded")
         elif path == "/v1/models":
             self.json({"object": "list", "data": [{"id": "mock-1B"}]})
         elif path == "/props":
@@ -131,8 +134,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         for begin in range(0, len(data), cut or len(data)):
             self.wfile.write(data[begin : begin + (cut or len(data))])
             self.wfile.flush()
-            if cut:
-                time.sleep(0.0005)
+            rest = data[begin + cut : begin + cut + 1]
+            if cut and rest and 0x80 <= rest[0] < 0xC0:  # inside a character
+                time.sleep(0.002)
 
     def chunk(self, text: str, tokens: list[dict], finish: str | None = None) -> dict:
         choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
@@ -168,7 +172,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class MockServer(http.server.ThreadingHTTPServer):
-    """`answers`: what is said next; `requests`: the bodies that came; `n_gone`: clients that went away."""
+    """`answers`: what is said next; `requests`: the bodies that came; `n_gone`: clients that went away; `n_loading`: how often it says that it loads its model."""
 
     daemon_threads = True
 
@@ -177,6 +181,7 @@ class MockServer(http.server.ThreadingHTTPServer):
         self.answers = collections.deque()
         self.requests = []
         self.n_gone = 0
+        self.n_loading = 0
         self.key = ""
         self.address = f"http://127.0.0.1:{self.server_port}/"
 

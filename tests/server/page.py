@@ -54,12 +54,10 @@ class OnThePage(unittest.TestCase):
         entries = self.browser.log("browser")
         allowed = getattr(self, "allowed", "never")
         self.assertEqual([entry for entry in entries if allowed not in entry["message"]], [])
-        foreign = [
-            url
-            for url in self.browser.requested()
-            if not url.startswith((self.server.address, "blob:"))
-        ]
-        self.assertEqual(foreign, [])
+        requested = self.browser.requested()
+        self.assertIn(self.server.address + "v1/models", requested)
+        own = (self.server.address, "blob:")
+        self.assertEqual([url for url in requested if not url.startswith(own)], [])
         self.browser.go("about:blank")
 
     def value(self, expression: str, *arguments):

@@ -183,6 +183,16 @@ class Problems(OnThePage):
             self.assertIn(advice, self.value(problem))
             self.browser.click("#new-conversation")
 
+    def test_a_server_that_loads_its_model_is_asked_again(self):
+        self.allowed = "503"
+        self.server.n_loading = 2
+        self.browser.reload()
+        notice = "document.querySelector('#notice')"
+        self.browser.wait(f"{notice}.textContent.includes('the model is being loaded')")
+        self.browser.wait(
+            f"{notice}.hidden && document.querySelector('#model').textContent === 'mock-1B'"
+        )
+
     def test_a_wrong_key_asks_for_another(self):
         self.allowed = "401"
         self.server.key = "secret"

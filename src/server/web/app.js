@@ -18,8 +18,11 @@ const settings = new Settings();
 const api = new Api(settings);
 const store = new Store();
 const tint = Tint.isSupported ? new Tint($("scroller")) : null;
+const ASK_AGAIN = 2000; // ms until a server that loads its model is asked again
 let models = [];
 let defaults = {};
+let isWaiting = false; // for the server
+let again = 0; // the timer
 
 // --- What is told ---
 
@@ -287,14 +290,20 @@ function listen() {
 
 // --- Start ---
 
+// Asks for the model, again and again while the server loads it or is not there yet.
 async function connect() {
+  clearTimeout(again);
   try {
     models = await api.models();
     defaults = await api.defaults();
+    if (isWaiting) $("notice").hidden = true;
+    isWaiting = false;
     $("model").textContent = page.model() ?? "";
     $("model").title = page.model() ?? "";
   } catch (error) {
     tell(error);
+    isWaiting = error.status === 503 || error.status === 0;
+    if (isWaiting) again = setTimeout(connect, ASK_AGAIN);
     if (error.status === 401 && !$("settings").open) openSettings();
   }
 }
