@@ -56,6 +56,17 @@ class Access(OnThePage):
         ]
         self.assertEqual(nameless, [])
 
+    def test_a_switch_of_versions_keeps_the_focus(self):
+        self.ask("q", Answer("one"))
+        for text in ("two", "three"):
+            self.server.answers.append(Answer(text))
+            self.press_button("Again")
+            self.browser.wait(f"{IDLE} && {LAST_TEXT} === '{text}'")
+        self.browser.run("document.querySelector('.assistant .switch button').focus()")
+        for text in ("two", "one", "two", "three"):
+            self.browser.press(ENTER)
+            self.assertEqual(self.value(LAST_TEXT), text)
+
     def test_shortcuts(self):
         self.ask("first", Answer("one"))
         self.browser.press(ESCAPE)

@@ -101,7 +101,13 @@ const transcript = new Transcript({
     regenerate: (view) => session.regenerate(view.message),
     resume: (view) => session.resume(view.message),
     retry: (view) => session.resume(view.message),
-    turn: (view, step) => session.turn(view.message, step),
+    turn(view, step) {
+      const index = transcript.views.indexOf(view);
+      session.turn(view.message, step);
+      // The version that is shown now has the focus where the other had it.
+      const buttons = step < 0 ? ["‹", "›"] : ["›", "‹"];
+      buttons.some((text) => transcript.views[index].focusButton(text));
+    },
   },
 });
 

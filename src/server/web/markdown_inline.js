@@ -2,7 +2,7 @@
 // linear in the text whatever the text is.
 //
 // parseInline returns items in the order of the text, each {start, end} in it with
-//   opens, closes   elements that begin after the item, or end before it: "em", "strong", "del", {href, title}
+//   opens, closes   elements that begin after the item, or end before it: "em", "strong", "del", {href, title, isBare}
 //   kind            "text", "code" or "entity" (with `text`)
 
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
@@ -215,11 +215,10 @@ class InlineParser {
     if (!href) return ++this.at;
     this.skip(around);
     const opener = this.item("text", this.at);
-    const text = this.item("text", this.at + shown.length);
-    opener.opens.push({ href, title: "" });
+    this.item("text", this.at + shown.length);
+    opener.opens.push({ href, title: "", isBare: true });
     const closer = this.item("text", this.at);
     closer.closes.push("a");
-    text.isAddress = true;
     return this.skip(around);
   }
 }

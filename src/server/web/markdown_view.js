@@ -265,6 +265,7 @@ class InlineWriter {
       element.href = what.href;
       element.title = what.title || what.href;
       element.target = "_blank";
+      if (what.isBare) element.className = "bare"; // the address is its text
       element.rel = "noopener noreferrer nofollow";
     }
     this.stack.at(-1).append(element);

@@ -66,7 +66,6 @@ export class MessageView {
   // `place`: [which, of how many] siblings; `isLast`: nothing comes after it.
   drawFoot([which, of], isLast) {
     const { message, actions } = this;
-    const has = (text) => [...this.foot.children].some((child) => child.textContent === text);
     const focused = this.foot.contains(document.activeElement) ? document.activeElement.textContent : null;
     this.foot.replaceChildren();
     if (of > 1) this.foot.append(this.#switch(which, of));
@@ -85,7 +84,14 @@ export class MessageView {
     facts.textContent = this.#facts();
     this.foot.append(facts);
     this.#drawProblem();
-    if (focused && has(focused)) [...this.foot.querySelectorAll("button")].find((b) => b.textContent === focused)?.focus();
+    if (focused) this.focusButton(focused);
+  }
+
+  // The button of a text below the message; false if there is none that can be pressed.
+  focusButton(text) {
+    const found = [...this.foot.querySelectorAll("button")].find((b) => b.textContent === text);
+    found?.focus();
+    return found !== undefined && !found.disabled;
   }
 
   #switch(which, of) {
@@ -171,7 +177,7 @@ export class MessageView {
     const close = () => {
       form.remove();
       this.body.hidden = false;
-      [...this.foot.querySelectorAll("button")].find((b) => b.textContent === "Edit")?.focus();
+      this.focusButton("Edit");
     };
     const row = document.createElement("div");
     row.className = "row end";
