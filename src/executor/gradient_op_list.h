@@ -56,6 +56,10 @@ LIMPID_GRADIENT_OP(Activation, cross_entropy,
 
 // -- forward ops of training only --
 
+// The op `linear` of many rows: fills in the results of all projections. It adds in the order of
+// the backward products, so its results differ from those of `linear` by rounding.
+LIMPID_GRADIENT_OP(void, project, (const Activation& x, std::span<Projection> projections))
+
 // x times the factors of the dropout, element by element. Its backward is itself.
 LIMPID_GRADIENT_OP(Activation, dropout, (const Activation& x, const Dropout& dropout))
 

@@ -10,7 +10,7 @@ namespace {
 
 // Rows of the head's input whose logits exist at one time, as in the CPU executor. Its products
 // also take a copy of one operand, in the order in which kernels read it: `packed` below.
-constexpr int64_t kLossRows = 64;
+constexpr int64_t kLossRows = 256;
 
 }  // namespace
 
@@ -155,6 +155,10 @@ Activation CountingGradients::layer_norm(const Activation& x, const Weight& /*we
   return ex_.like(x);
 }
 
+void CountingGradients::project(const Activation& x, std::span<Projection> projections) {
+  ex_.linear(x, projections);
+}
+
 Activation CountingGradients::linear(const Activation& x,
                                      std::span<const ProjectionGradient> projections,
                                      bool want_dx) {
@@ -200,12 +204,10 @@ Activation CountingGradients::cross_entropy(const Activation& x, const Weight& h
   const int64_t n = std::min(kLossRows, x.rows());
   Activation dx;
   if (want_gradients) dx = ex_.like(x);
-  const Activation rows = ex_.allocate(n, x.cols());
   const Activation logits = ex_.allocate(n, head.rows);
   if (!want_gradients) return dx;
   count_dweight(x, head, n);
   ex_.count_product(x, head);  // dx
-  const Activation part = ex_.allocate(n, x.cols());
   const Activation packed = ex_.like(logits);
   return dx;
 }

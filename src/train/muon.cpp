@@ -43,10 +43,11 @@ void Muon::orthogonalize(int64_t rows, int64_t cols, ThreadPool& pool) {
   packed_.resize(static_cast<size_t>(
       std::max(packed_left_floats(rows, cols), packed_left_floats(cols, rows))));
   scratch_.resize(static_cast<size_t>(pool.size() * kMultiplyScratch));
-  const auto product = [&](const PackTask& left, const std::vector<float>& right,
-                           std::vector<float>& y, bool add) {
-    multiply(kernels_, pool, {left, right.data(), cols, cols, y.data(), add},
-             {packed_.data(), scratch_.data()});
+  const auto product = [&](PackTask left, const std::vector<float>& right, std::vector<float>& y,
+                           bool add) {
+    left.packed = packed_.data();
+    pack(kernels_, pool, left);
+    multiply(kernels_, pool, {left, right.data(), cols, cols, y.data(), add}, scratch_.data());
   };
   for (int i = 0; i < kSteps; ++i) {
     product({x_.data(), cols, cols, rows, true}, x_, gram_, false);

@@ -237,7 +237,7 @@ void Tape::linear(const Activation& x, std::span<Projection> projections) {
     projections[0].y = multiply_head(x, projections[0]);
     return;
   }
-  inner().linear(value(x), projections);
+  gradients_->project(value(x), projections);
   bool any_needs = false;
   std::vector<std::pair<ProjectionGradient, int32_t>> recorded;
   for (Projection& p : projections) {
@@ -247,7 +247,7 @@ void Tape::linear(const Activation& x, std::span<Projection> projections) {
     if (options_.recompute) {
       result.compute = [this, ix = x.id(), weight = p.weight, bias = p.bias] {
         Projection again{weight, bias, {}};
-        inner().linear(value(ix), {&again, 1});
+        gradients_->project(value(ix), {&again, 1});
         return rounded(std::move(again.y));
       };
     }

@@ -40,11 +40,15 @@ class CpuGradients final : public GradientOps {
   // Calls kernel(task) for every KV head of every sequence: `all` with its pointers moved there.
   void for_kv_heads(const AttentionGradientTask& all, const AttentionShape& shape,
                     void (*kernel)(const AttentionGradientTask& task));
-  void multiply(const MatrixProduct& product);
-  // dx [n_tokens, weight.cols] = (or +=) dy W.
-  void add_dx(const Weight& weight, const Activation& dy, const Activation& dx, bool add);
+  // Packs the left operand to memory of its own, and multiplies.
+  void multiply(MatrixProduct product);
+  void multiply_packed(const MatrixProduct& product);
+  // The product x W^T + bias of an x that will be `left`.
+  MatrixProduct projection(const Weight& weight, const Weight& bias, float* y) const;
+  // dx [n_rows, weight.cols] = (or +=) dy W.
+  void add_dx(const Weight& weight, const float* dy, int64_t n_rows, float* dx, bool add);
   // dW += dy^T x.
-  void add_dweight(const Weight& weight, const Activation& x, const Activation& dy);
+  void add_dweight(const Weight& weight, const float* x, const float* dy, int64_t n_rows);
   // db += the sum of dy's rows.
   void add_dvector(const Weight& vector, const Activation& dy);
   // Calls body(gradient, begin, end) for ranges of the columns of a vector that learns.

@@ -14,31 +14,64 @@ constexpr int64_t kLossRows = 256;
 
 }  // namespace
 
-void CpuGradients::multiply(const MatrixProduct& product) {
-  const Activation packed =
-      ex_.allocate(1, packed_left_floats(product.left.rows, product.left.depth));
-  limpid::multiply(ex_.kernels_, ex_.pool_, product,
-                   {data(packed), ex_.linear_scratch(0), kLinearScratch});
+void CpuGradients::multiply_packed(const MatrixProduct& product) {
+  limpid::multiply(ex_.kernels_, ex_.pool_, product, ex_.linear_scratch(0), kLinearScratch);
 }
 
-void CpuGradients::add_dx(const Weight& weight, const Activation& dy, const Activation& dx,
+void CpuGradients::multiply(MatrixProduct product) {
+  const Activation packed =
+      ex_.allocate(1, packed_left_floats(product.left.rows, product.left.depth));
+  product.left.packed = data(packed);
+  pack(ex_.kernels_, ex_.pool_, product.left);
+  multiply_packed(product);
+}
+
+MatrixProduct CpuGradients::projection(const Weight& weight, const Weight& bias, float* y) const {
+  MatrixProduct product;
+  product.right = loaded(weight).tensor.data;
+  product.right_type = float_type(loaded(weight).tensor.dtype);
+  product.right_transposed = true;
+  product.right_stride = weight.cols;
+  product.cols = weight.rows;
+  product.y = y;
+  if (bias) product.bias = loaded(bias).vector.data();
+  return product;
+}
+
+void CpuGradients::project(const Activation& x, std::span<Projection> projections) {
+  PackTask left{data(x), x.cols(), x.rows(), x.cols()};
+  const Activation packed = ex_.allocate(1, packed_left_floats(left.rows, left.depth));
+  left.packed = data(packed);
+  pack(ex_.kernels_, ex_.pool_, left);
+  for (Projection& p : projections) {
+    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[project] weight [{}, {}], x [{}, {}]",
+                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
+    p.y = ex_.allocate(x.rows(), p.weight.rows);
+    MatrixProduct product = projection(p.weight, p.bias, data(p.y));
+    product.left = left;
+    multiply_packed(product);
+  }
+}
+
+void CpuGradients::add_dx(const Weight& weight, const float* dy, int64_t n_rows, float* dx,
                           bool add) {
   MatrixProduct product;
-  product.left = {data(dy), dy.cols(), dy.rows(), weight.rows};
+  product.left = {dy, weight.rows, n_rows, weight.rows};
   product.right = loaded(weight).tensor.data;
   product.right_type = float_type(loaded(weight).tensor.dtype);
   product.right_stride = product.cols = weight.cols;
-  product.y = data(dx);
+  product.y = dx;
   product.add = add;
   multiply(product);
 }
 
-void CpuGradients::add_dweight(const Weight& weight, const Activation& x, const Activation& dy) {
+void CpuGradients::add_dweight(const Weight& weight, const float* x, const float* dy,
+                               int64_t n_rows) {
   const std::span<float> sums = gradient(weight);
   if (sums.empty()) return;
   MatrixProduct product;
-  product.left = {data(dy), dy.cols(), weight.rows, dy.rows(), true};
-  product.right = data(x);
+  product.left = {dy, weight.rows, weight.rows, n_rows, true};
+  product.right = x;
   product.right_stride = product.cols = weight.cols;
   product.y = sums.data();
   product.add = true;
@@ -54,13 +87,14 @@ void CpuGradients::add_dvector(const Weight& vector, const Activation& dy) {
 Activation CpuGradients::linear(const Activation& x,
                                 std::span<const ProjectionGradient> projections, bool want_dx) {
   for (const ProjectionGradient& p : projections) {
-    add_dweight(p.weight, x, *p.dy);
+    if (keeps_gradient(p.weight)) add_dweight(p.weight, data(x), data(*p.dy), x.rows());
     add_dvector(p.bias, *p.dy);
   }
   if (!want_dx) return {};
-  Activation dx = ex_.allocate(projections[0].dy->rows(), projections[0].weight.cols);
+  const int64_t n_rows = projections[0].dy->rows();
+  Activation dx = ex_.allocate(n_rows, projections[0].weight.cols);
   for (size_t p = 0; p < projections.size(); ++p)
-    add_dx(projections[p].weight, *projections[p].dy, dx, p > 0);
+    add_dx(projections[p].weight, data(*projections[p].dy), n_rows, data(dx), p > 0);
   return dx;
 }
 
@@ -74,11 +108,12 @@ Activation CpuGradients::cross_entropy(const Activation& x, const Weight& head,
   if (want_gradients) dx = like(x);
   for (int64_t first = 0; first < x.rows(); first += kLossRows) {
     const int64_t n = std::min(kLossRows, x.rows() - first);
-    const Activation rows = ex_.allocate(n, x.cols());
-    std::copy_n(data(x) + first * x.cols(), n * x.cols(), data(rows));
-    Projection projection{head, {}, {}};
-    ex_.linear(rows, {&projection, 1});
-    float* logits = data(projection.y);
+    const float* rows = data(x) + first * x.cols();
+    const Activation z = ex_.allocate(n, head.rows);
+    float* logits = data(z);
+    MatrixProduct product = projection(head, {}, logits);
+    product.left = {rows, x.cols(), n, x.cols()};
+    multiply(product);
     ex_.pool_.for_ranges(n, 1, [&](int64_t begin, int64_t end, int /*thread*/) {
       for (int64_t t = begin; t < end; ++t) {
         const auto [token, factor] = targets[static_cast<size_t>(first + t)];
@@ -91,10 +126,8 @@ Activation CpuGradients::cross_entropy(const Activation& x, const Weight& head,
       }
     });
     if (!want_gradients) continue;
-    add_dweight(head, rows, projection.y);
-    const Activation part = ex_.allocate(n, x.cols());
-    add_dx(head, projection.y, part, false);
-    std::copy_n(data(part), n * x.cols(), data(dx) + first * x.cols());
+    add_dweight(head, rows, logits, n);
+    add_dx(head, logits, n, data(dx) + first * x.cols(), false);
   }
   return dx;
 }

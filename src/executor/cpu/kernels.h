@@ -102,19 +102,21 @@ enum class FloatType : uint8_t { kF32, kF16, kBF16 };
 struct MultiplyTask {
   const float* left = nullptr;  // as pack_left writes it
   int64_t depth = 0;
-  const void* right = nullptr;  // [depth, right_stride] of right_type
+  const void* right = nullptr;  // [depth, right_stride], or transposed: [cols, right_stride]
   int64_t right_stride = 0;
   int64_t cols = 0;
   float* y = nullptr;  // [rows, y_stride]
   int64_t y_stride = 0;
-  bool add = false;       // to what y has; otherwise y is overwritten
-  int64_t rows = 0;       // of left and y
-  int64_t row_begin = 0;  // a multiple of kLeftRowGrain
+  bool add = false;  // to what y has; otherwise y is overwritten
+  FloatType right_type = FloatType::kF32;
+  bool right_transposed = false;
+  const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
+  int64_t rows = 0;             // of left and y
+  int64_t row_begin = 0;        // a multiple of kLeftRowGrain
   int64_t row_end = 0;
   int64_t col_begin = 0;  // a multiple of kRightColGrain
   int64_t col_end = 0;
   float* scratch = nullptr;  // of this thread, kMultiplyScratch floats
-  FloatType right_type = FloatType::kF32;
 };
 inline constexpr int64_t kRightColGrain = 32;
 // A panel of the right operand, 32 KiB: it stays in the L1 cache.

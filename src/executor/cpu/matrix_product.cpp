@@ -15,32 +15,35 @@ constexpr int64_t kRangesPerThread = 4;
 
 }  // namespace
 
-void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& product,
-              const ProductMemory& memory) {
-  PackTask pack = product.left;
-  pack.packed = memory.packed;
-  pool.for_ranges(pack.rows, kLeftRowGrain, [&](int64_t begin, int64_t end, int /*thread*/) {
-    PackTask part = pack;
+void pack(const Kernels& kernels, ThreadPool& pool, const PackTask& left) {
+  pool.for_ranges(left.rows, kLeftRowGrain, [&](int64_t begin, int64_t end, int /*thread*/) {
+    PackTask part = left;
     part.row_begin = begin;
     part.row_end = end;
     kernels.pack_left(part);
   });
+}
+
+void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& product,
+              float* scratch, int64_t scratch_step) {
+  const PackTask& left = product.left;
   const int64_t n_panels = (product.cols + kRightColGrain - 1) / kRightColGrain;
-  const int64_t n_blocks = (pack.rows + kRowsAtOnce - 1) / kRowsAtOnce;
-  MultiplyTask all{pack.packed,  pack.depth, product.right, product.right_stride,
-                   product.cols, product.y,  product.cols,  product.add};
-  all.rows = pack.rows;
-  all.right_type = product.right_type;
+  const int64_t n_blocks = (left.rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  MultiplyTask all{
+      left.packed, left.depth,   product.right, product.right_stride, product.cols,
+      product.y,   product.cols, product.add,   product.right_type,   product.right_transposed,
+      product.bias};
+  all.rows = left.rows;
   const int64_t grain =
       std::max<int64_t>(1, n_blocks * n_panels / (kRangesPerThread * pool.size()));
   pool.for_ranges(n_blocks * n_panels, grain, [&](int64_t begin, int64_t end, int thread) {
     MultiplyTask task = all;
-    task.scratch = memory.scratch + thread * memory.scratch_step;
+    task.scratch = scratch + thread * scratch_step;
     while (begin < end) {
       const int64_t block = begin / n_panels;
       const int64_t last = std::min(end, (block + 1) * n_panels);
       task.row_begin = block * kRowsAtOnce;
-      task.row_end = std::min(pack.rows, task.row_begin + kRowsAtOnce);
+      task.row_end = std::min(left.rows, task.row_begin + kRowsAtOnce);
       task.col_begin = (begin - block * n_panels) * kRightColGrain;
       task.col_end = std::min(product.cols, (last - block * n_panels) * kRightColGrain);
       kernels.multiply_packed(task);

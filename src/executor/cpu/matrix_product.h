@@ -12,24 +12,22 @@ namespace limpid {
 // y = left * right, or y += left * right. Every element of y is one chain of multiply-adds in order
 // of the depth, so the result has the same bits for any number of threads and instruction set.
 struct MatrixProduct {
-  PackTask left;                // but for its range and memory
-  const void* right = nullptr;  // [left.depth, right_stride] of right_type
+  PackTask left;                // packed by `pack`
+  const void* right = nullptr;  // [left.depth, right_stride], or transposed: [cols, right_stride]
   int64_t right_stride = 0;
   int64_t cols = 0;
   float* y = nullptr;  // [left.rows, cols]; overlaps neither operand
   bool add = false;
   FloatType right_type = FloatType::kF32;
+  bool right_transposed = false;
+  const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
 };
 
-// Memory that a product needs: `packed` has packed_left_floats(left.rows, left.depth) floats, and
-// `scratch` kMultiplyScratch floats for each thread, `scratch_step` floats apart.
-struct ProductMemory {
-  float* packed = nullptr;
-  float* scratch = nullptr;
-  int64_t scratch_step = kMultiplyScratch;
-};
+// Packs a left operand, but for its range, to `left.packed`, for any number of products.
+void pack(const Kernels& kernels, ThreadPool& pool, const PackTask& left);
 
+// `scratch` has kMultiplyScratch floats for each thread, `scratch_step` floats apart.
 void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& product,
-              const ProductMemory& memory);
+              float* scratch, int64_t scratch_step = kMultiplyScratch);
 
 }  // namespace limpid

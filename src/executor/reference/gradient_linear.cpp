@@ -17,6 +17,10 @@ void add_dx(std::span<const float> dy, const std::vector<float>& w, std::vector<
 
 }  // namespace
 
+void ReferenceGradients::project(const Activation& x, std::span<Projection> projections) {
+  ex_.linear(x, projections);
+}
+
 Activation ReferenceGradients::linear(const Activation& x,
                                       std::span<const ProjectionGradient> projections,
                                       bool want_dx) {

@@ -284,6 +284,55 @@ LIMPID_INLINE void reduce_add_all(const F32x16* v, float* out) {
   for (; i < kN; ++i) out[i] = reduce_add(v[i]);
 }
 
+// The lower and the upper halves of a and b, lane by lane: a0 b0 a1 b1 …
+#if defined(__AVX512F__)
+LIMPID_INLINE NativeF32 zip_low(NativeF32 a, NativeF32 b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+LIMPID_INLINE NativeF32 zip_high(NativeF32 a, NativeF32 b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
+#elif defined(__AVX2__)
+LIMPID_INLINE NativeF32 zip_low(NativeF32 a, NativeF32 b) {
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+}
+LIMPID_INLINE NativeF32 zip_high(NativeF32 a, NativeF32 b) {
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+#else
+LIMPID_INLINE NativeF32 zip_low(NativeF32 a, NativeF32 b) {
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+}
+LIMPID_INLINE NativeF32 zip_high(NativeF32 a, NativeF32 b) {
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
+#endif
+template <class H>
+LIMPID_INLINE Pair<H> zip_low(const Pair<H>& a, const Pair<H>& b) {
+  return {zip_low(a.lo, b.lo), zip_high(a.lo, b.lo)};
+}
+template <class H>
+LIMPID_INLINE Pair<H> zip_high(const Pair<H>& a, const Pair<H>& b) {
+  return {zip_low(a.hi, b.hi), zip_high(a.hi, b.hi)};
+}
+
+// Lane i of rows[j] becomes lane j of rows[i]. Each of the four rounds zips the first half of the
+// rows with the second one.
+LIMPID_INLINE void transpose(F32x16 (&rows)[kLanes]) {
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; ++round) {
+    F32x16 zipped[kLanes];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLanes / 2; ++i) {
+      zipped[2 * i] = zip_low(rows[i], rows[i + kLanes / 2]);
+      zipped[2 * i + 1] = zip_high(rows[i], rows[i + kLanes / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) rows[i] = zipped[i];
+  }
+}
+
 // The next up to 16 elements at `i` of n.
 LIMPID_INLINE F32x16 load_at(const float* p, int64_t i, int64_t n) {
   return i + kLanes <= n ? load(p + i) : load_partial(p + i, n - i);

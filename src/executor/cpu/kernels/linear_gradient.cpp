@@ -30,70 +30,105 @@ void copy_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col)
   }
 }
 
-// One tile: to[k, m] = element (m, k) of the n <= kTileRows rows from x on, 0 for the others.
-void pack_tile(const PackTask& task, const float* x, int64_t n, float* to) {
-  const int64_t row_step = task.transposed ? 1 : task.stride;
-  const int64_t k_step = task.transposed ? task.stride : 1;
-  for (int64_t k = 0; k < task.depth; ++k, x += k_step, to += kTileRows) {
-    for (int64_t m = 0; m < kTileRows; ++m) to[m] = m < n ? x[m * row_step] : 0.0F;
+// The same where the right operand lies in columns: column j is row j of the memory.
+template <class Type>
+void copy_transposed_panel(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
+  const auto* right = static_cast<const typename Type::Element*>(task.right);
+  for (int64_t j = col; j < col + kTileCols; j += kLanes) {
+    for (int64_t i = 0; i < depth; i += kLanes) {
+      F32x16 rows[kLanes];
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) {
+        const auto* from = right + (j + r) * task.right_stride + k + i;
+        rows[r] = j + r >= task.cols    ? zero()
+                  : i + kLanes <= depth ? Type::load(from)
+                                        : Type::load_partial(from, depth - i);
+      }
+      transpose(rows);
+      float* to = task.scratch + i * kTileCols + j - col;
+      for (int64_t r = 0; r < kLanes && i + r < depth; ++r) store(rows[r], to + r * kTileCols);
+    }
   }
 }
 
-// The same for a whole tile whose rows lie side by side in memory.
-void pack_columns(const float* x, int64_t stride, int64_t depth, float* to) {
-  for (int64_t k = 0; k < depth; ++k, x += stride, to += kTileRows)
-    __builtin_memcpy(to, x, sizeof(float) * kTileRows);
+template <class Type>
+LIMPID_INLINE void copy_right(const MultiplyTask& task, int64_t k, int64_t depth, int64_t col) {
+  task.right_transposed ? copy_transposed_panel<Type>(task, k, depth, col)
+                        : copy_panel<Type>(task, k, depth, col);
 }
 
-// The same for a whole tile whose rows lie one after another. A short stretch of all rows is read
-// at a time, so that what is written stays in the L1 cache until its lines are complete.
-void pack_rows(const float* x, int64_t stride, int64_t depth, float* to) {
-  constexpr int64_t kStretch = 64;
-  for (int64_t k = 0; k < depth; k += kStretch) {
-    const int64_t n = depth - k < kStretch ? depth - k : kStretch;
-    for (int64_t m = 0; m < kTileRows; ++m) {
-      const float* from = x + m * stride + k;
-      float* out = to + k * kTileRows + m;
-      for (int64_t i = 0; i < n; ++i) out[i * kTileRows] = from[i];
+// Tiles of rows [row, row_end) that lie side by side in memory.
+void pack_columns(const PackTask& task, int64_t row, int64_t row_end) {
+  for (int64_t k = 0; k < task.depth; ++k) {
+    for (int64_t r = row; r < row_end; r += kTileRows) {
+      const float* from = task.x + k * task.stride + r;
+      float* to = task.packed + r * task.depth + k * kTileRows;
+      if (r + kTileRows <= task.rows) {
+        __builtin_memcpy(to, from, sizeof(float) * kTileRows);
+      } else {
+        store_partial(load_partial(from, task.rows - r), to, kTileRows);
+      }
     }
+  }
+}
+
+// One tile of rows that lie one after another, sixteen columns at a time.
+void pack_rows(const PackTask& task, int64_t row) {
+  const float* x = task.x + row * task.stride;
+  float* to = task.packed + row * task.depth;
+  const int64_t n = task.rows - row < kTileRows ? task.rows - row : kTileRows;
+  for (int64_t k = 0; k < task.depth; k += kLanes) {
+    F32x16 rows[kLanes];
+#pragma GCC unroll 16
+    for (int m = 0; m < kLanes; ++m)
+      rows[m] = m < n ? load_at(x + m * task.stride, k, task.depth) : zero();
+    transpose(rows);
+    for (int64_t i = 0; i < kLanes && k + i < task.depth; ++i, to += kTileRows)
+      store_partial(rows[i], to, kTileRows);
   }
 }
 
 }  // namespace
 
 void pack_left(const PackTask& task) {
-  for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
-    const float* x = task.x + row * (task.transposed ? 1 : task.stride);
-    float* to = task.packed + row * task.depth;
-    const int64_t n = task.rows - row;
-    if (n < kTileRows) {
-      pack_tile(task, x, n, to);
-    } else if (task.transposed) {
-      pack_columns(x, task.stride, task.depth, to);
-    } else {
-      pack_rows(x, task.stride, task.depth, to);
-    }
+  constexpr int64_t kTilesTogether = 8;  // whole lines of memory are read
+  const int64_t step = task.transposed ? kTilesTogether * kTileRows : kTileRows;
+  for (int64_t row = task.row_begin; row < task.row_end; row += step) {
+    const int64_t end = row + step < task.row_end ? row + step : task.row_end;
+    task.transposed ? pack_columns(task, row, end) : pack_rows(task, row);
   }
+}
+
+// What tile i of n brings near of the panel at `next`, of up to kMultiplyDepth x kTileCols
+// elements. Of a transposed one, tiles 2c and 2c + 1 take columns [32 c, 32 c + 32) of 16 rows or
+// more each.
+LIMPID_INLINE Ahead part_of_panel(const MultiplyTask& task, int64_t next, int64_t depth, int64_t i,
+                                  int64_t n) {
+  const int64_t element = task.right_type == FloatType::kF32 ? 4 : 2;
+  const int64_t step = task.right_stride * element;
+  const char* at = static_cast<const char*>(task.right) + next * element;
+  if (!task.right_transposed) return {at + i * ((depth + n - 1) / n) * step, step};
+  constexpr int64_t kParts = kMultiplyDepth / 32;
+  return {at + i % 2 * 16 * step + (i / 2 < kParts ? i / 2 : 0) * 128, step};
 }
 
 // Panels of the right operand come one after another: along the columns, then along the depth.
 // While the tiles of one are computed, the lines of the next one come from memory.
 void multiply_packed(const MultiplyTask& task) {
-  const auto copy = task.right_type == FloatType::kF16    ? copy_panel<StoredF16>
-                    : task.right_type == FloatType::kBF16 ? copy_panel<StoredBf16>
-                                                          : copy_panel<StoredF32>;
-  const int64_t element = task.right_type == FloatType::kF32 ? 4 : 2;
+  const auto copy = task.right_type == FloatType::kF16    ? copy_right<StoredF16>
+                    : task.right_type == FloatType::kBF16 ? copy_right<StoredBf16>
+                                                          : copy_right<StoredF32>;
   const int64_t n_tiles = (task.row_end - task.row_begin + kTileRows - 1) / kTileRows;
   for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
     const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
-    const int64_t rows_per_tile = (depth + n_tiles - 1) / n_tiles;
     for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
       copy(task, k, depth, col);
       const bool last_col = col + kTileCols >= task.col_end;
       const int64_t next_col = last_col ? task.col_begin : col + kTileCols;
-      const int64_t next = (last_col ? k + depth : k) * task.right_stride + next_col;
-      Ahead next_right{static_cast<const char*>(task.right) + next * element,
-                       task.right_stride * element};
+      const int64_t next_k = last_col ? k + depth : k;
+      const int64_t next = task.right_transposed ? next_col * task.right_stride + next_k
+                                                 : next_k * task.right_stride + next_col;
+      int64_t tile = 0;
       for (int64_t row = task.row_begin; row < task.row_end; row += kTileRows) {
         float* y = task.y + row * task.y_stride + col;
         const bool last_row = row + kTileRows >= task.row_end;
@@ -108,11 +143,12 @@ void multiply_packed(const MultiplyTask& task) {
                        .y_step = task.y_stride,
                        .n_rows = last_row ? task.row_end - row : kTileRows,
                        .n_cols = task.cols - col,
-                       .add = task.add || k > 0 ? y : nullptr,
-                       .add_step = task.y_stride,
+                       .add = k > 0 || task.add ? y
+                              : task.bias       ? task.bias + col
+                                                : nullptr,
+                       .add_step = k > 0 || task.add ? task.y_stride : 0,
                        .next_y = lines_of(next_y, task.y_stride),
-                       .next_right = next_right});
-        next_right.at += rows_per_tile * next_right.step;
+                       .next_right = part_of_panel(task, next, depth, tile++, n_tiles)});
       }
     }
   }
