@@ -51,11 +51,16 @@ class GradientOps {
 
   // -- weights --
   // From now on backward ops add d loss / d weight to `gradient`: [rows, cols] f32. The caller owns
-  // the memory, and sets it to zero. A weight without memory for its gradient is a constant. Throws
+  // the memory, which is zero at first. A weight without memory for its gradient is a constant. Throws
   // ShapeError on a wrong size, UnsupportedError for a matrix that is quantised. The
   // gradient of a weight in 16 bits is f32, too.
   virtual void keep_gradient(const Weight& weight, std::span<float> gradient) = 0;
   virtual bool keeps_gradient(const Weight& weight) const = 0;
+  // Sums of gradients begin anew: of each weight, the first op that computes a gradient overwrites
+  // the memory. Setting it to zero and adding would write and read it once more.
+  virtual void begin_gradients() = 0;
+  // Sets the gradients to zero that no op has computed since then.
+  virtual void finish_gradients() = 0;
   // The values behind the weight's view have changed: renews every copy that the executor keeps.
   virtual void refresh(const Weight& weight) = 0;
 

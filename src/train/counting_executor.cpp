@@ -24,6 +24,8 @@ class CountingGradients final : public GradientOps {
   bool keeps_gradient(const Weight& weight) const override {
     return weight && ex_.weight_learns_.at(static_cast<size_t>(weight.id)) != 0;
   }
+  void begin_gradients() override {}
+  void finish_gradients() override {}
   void refresh(const Weight& /*weight*/) override {}
 
 #define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;

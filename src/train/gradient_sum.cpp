@@ -55,13 +55,6 @@ GradientSum::GradientSum(std::span<Parameter> parameters, int64_t n_micro_batche
 void GradientSum::begin_round(int64_t round) {
   round_ = round;
   next_ = 0;
-  for (const Entry& entry : entries_) {
-    pool_.for_ranges(std::ssize(entry.gradient), kElementsPerRange,
-                     [&](int64_t begin, int64_t end, int /*thread*/) {
-                       std::fill(entry.gradient.begin() + begin, entry.gradient.begin() + end,
-                                 0.0F);
-                     });
-  }
 }
 
 void GradientSum::complete(int64_t first_block) {

@@ -29,7 +29,7 @@ class GradientSum {
   GradientSum(std::span<Parameter> parameters, int64_t n_micro_batches,
               std::shared_ptr<Ranks> ranks, ThreadPool& pool);
 
-  // Sets every gradient to zero; the backward pass of the round's micro-batch then adds to it.
+  // The backward pass of the round's micro-batch follows, and overwrites all gradients.
   void begin_round(int64_t round);
   // The backward pass goes on, and has finished the gradients of block `first_block` and all that
   // follows it: their exchange between the ranks begins.

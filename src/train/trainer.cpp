@@ -45,11 +45,13 @@ std::vector<double> Trainer::losses_of(const std::vector<Batch>& batches, float 
   return ranks.compute(std::ssize(batches), [&](int64_t i) {
     const Batch& batch = batches[static_cast<size_t>(i)];
     gradient_sum_.begin_round(i / ranks.size());
+    model_.begin_gradients();
     double loss = 0;
     if (batch.n_targets() > 0) {
       loss = sum_of(model_.losses_and_gradients(
           batch, factor, [&](int64_t block) { gradient_sum_.complete(block); }));
     }
+    model_.finish_gradients();
     gradient_sum_.finish_round();
     return loss;
   });

@@ -58,7 +58,8 @@ void TrainingModel::keep_gradients() {
 }
 
 void TrainingModel::zero_gradients() {
-  for (Parameter& parameter : parameters_) std::ranges::fill(parameter.gradient.f32(), 0.0F);
+  begin_gradients();
+  finish_gradients();
 }
 
 void TrainingModel::refresh() { tape_.refresh(); }

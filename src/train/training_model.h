@@ -50,6 +50,9 @@ class TrainingModel {
   // Where a number that is not finite appears first in the forward pass, or else in which
   // parameter or gradient: "ffn_residual of layer 3". Empty when all are finite.
   std::string find_non_finite(const Batch& batch);
+  // From here on gradients are new sums; `finish_gradients` completes those that no batch had.
+  void begin_gradients() { tape_.gradients().begin_gradients(); }
+  void finish_gradients() { tape_.gradients().finish_gradients(); }
   void zero_gradients();
   // After the values were changed: every copy that the executor keeps is renewed.
   void refresh();

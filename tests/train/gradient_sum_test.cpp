@@ -109,7 +109,7 @@ std::vector<std::vector<float>> sums(int64_t n_micro_batches, const std::shared_
     for (Parameter& parameter : all) {
       const std::span<float> gradient = parameter.gradient.f32();
       for (int64_t at = 0; at < std::ssize(gradient); ++at)
-        gradient[at] += element(round * ranks->size() + ranks->rank(), at);
+        gradient[at] = element(round * ranks->size() + ranks->rank(), at);
     }
     for (int64_t block = 2; block >= 0; --block) sum.complete(block);
     sum.finish_round();

@@ -28,6 +28,30 @@ std::span<float> CpuGradients::gradient(const Weight& weight) const {
   return weight && id < gradients_.size() ? gradients_[id] : std::span<float>{};
 }
 
+// Tied weights have one gradient.
+void CpuGradients::begin_gradients() {
+  stale_.clear();
+  for (const std::span<float> gradient : gradients_) {
+    if (!gradient.empty()) stale_.push_back(gradient.data());
+  }
+}
+
+bool CpuGradients::take_stale(const Weight& weight) {
+  return std::erase(stale_, gradient(weight).data()) > 0;
+}
+
+void CpuGradients::finish_gradients() {
+  for (const std::span<float> gradient : gradients_) {
+    if (std::erase(stale_, gradient.data()) > 0) fill_with_zeros(gradient);
+  }
+}
+
+void CpuGradients::fill_with_zeros(std::span<float> x) {
+  ex_.for_rows(std::ssize(x), 1, [&](int64_t begin, int64_t end) {
+    std::fill(x.begin() + begin, x.begin() + end, 0.0F);
+  });
+}
+
 void CpuGradients::refresh(const Weight& weight) {
   LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
   if (loaded.use != WeightUse::kVector) return;  // matrices are read where they are

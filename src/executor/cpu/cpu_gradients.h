@@ -3,6 +3,7 @@
 // backward op has the file gradient_NAME.cpp beside its forward op.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,8 @@ class CpuGradients final : public GradientOps {
 
   void keep_gradient(const Weight& weight, std::span<float> gradient) override;
   bool keeps_gradient(const Weight& weight) const override { return !gradient(weight).empty(); }
+  void begin_gradients() override;
+  void finish_gradients() override;
   void refresh(const Weight& weight) override;
 
 #define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
@@ -30,6 +33,9 @@ class CpuGradients final : public GradientOps {
     return ex_.weights_[static_cast<size_t>(weight.id)];
   }
   std::span<float> gradient(const Weight& weight) const;
+  // Whether the gradient's memory is to be overwritten; from then on it is to be added to.
+  bool take_stale(const Weight& weight);
+  void fill_with_zeros(std::span<float> x);
   Activation like(const Activation& x) { return ex_.allocate(x.rows(), x.cols()); }
   float* data(const Activation& x) { return ex_.data(x); }
   static FloatType float_type(DType dtype) {
@@ -60,6 +66,7 @@ class CpuGradients final : public GradientOps {
 
   CpuExecutor& ex_;
   std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
+  std::vector<float*> stale_;                // gradients of a step that is over
 };
 
 template <class Body>
@@ -67,6 +74,7 @@ void CpuGradients::for_vector(const Weight& vector, Body&& body) {
   constexpr int64_t kColumns = 64;
   const std::span<float> sums = gradient(vector);
   if (sums.empty()) return;
+  if (take_stale(vector)) std::ranges::fill(sums, 0.0F);
   ex_.pool_.for_ranges(std::ssize(sums), kColumns, [&](int64_t begin, int64_t end, int /*thread*/) {
     body(sums.data(), begin, end);
   });

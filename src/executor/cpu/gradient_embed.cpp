@@ -12,6 +12,7 @@ void CpuGradients::scatter(const Weight& table, std::span<const int32_t> ids,
   constexpr int64_t kColumns = 64;
   const std::span<float> sums = gradient(table);
   if (sums.empty()) return;
+  if (take_stale(table)) fill_with_zeros(sums);
   const int64_t cols = table.cols;
   ex_.pool_.for_ranges(cols, kColumns, [&](int64_t begin, int64_t end, int /*thread*/) {
     for (size_t t = 0; t < ids.size(); ++t) {

@@ -74,7 +74,7 @@ void CpuGradients::add_dweight(const Weight& weight, const float* x, const float
   product.right = x;
   product.right_stride = product.cols = weight.cols;
   product.y = sums.data();
-  product.add = true;
+  product.add = !take_stale(weight);
   multiply(product);
 }
 

@@ -25,6 +25,10 @@ bool ReferenceGradients::keeps_gradient(const Weight& weight) const {
   return weight && id < gradients_.size() && !gradients_[id].empty();
 }
 
+void ReferenceGradients::begin_gradients() {
+  for (const std::span<float> gradient : gradients_) std::ranges::fill(gradient, 0.0F);
+}
+
 void ReferenceGradients::refresh(const Weight& weight) {
   ReferenceExecutor::LoadedWeight& loaded = ex_.weights_[static_cast<size_t>(weight.id)];
   if (!loaded.vector.empty()) loaded.vector = decode_vector(loaded.source);

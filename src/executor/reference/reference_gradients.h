@@ -15,6 +15,8 @@ class ReferenceGradients final : public GradientOps {
 
   void keep_gradient(const Weight& weight, std::span<float> gradient) override;
   bool keeps_gradient(const Weight& weight) const override;
+  void begin_gradients() override;
+  void finish_gradients() override {}
   void refresh(const Weight& weight) override;
 
 #define LIMPID_GRADIENT_OP(result, name, parameters) result name parameters override;
