@@ -38,6 +38,8 @@ class Candidates {
   // Takes all of `logits` [vocab_size]. Throws ArgumentError, which names the first token whose
   // logit is NaN or infinite.
   void assign(std::span<const float> logits);
+  // The same as assign() and keep_best(n), in one pass over the logits.
+  void assign_best(std::span<const float> logits, int64_t n);
 
   std::span<const Candidate> items() const { return items_; }
   int64_t size() const { return static_cast<int64_t>(items_.size()); }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -19,6 +20,37 @@ bool better(const Candidate& a, const Candidate& b) {
 // (std::nth_element): most of the vocabulary then costs one comparison each.
 constexpr int64_t kHeapSelection = 1024;
 
+[[noreturn]] void throw_not_finite(std::span<const float> logits) {
+  const auto bad = std::ranges::find_if_not(logits, [](float x) { return std::isfinite(x); });
+  throw ArgumentError(fmt::format(
+      "[sampler] the logit of token {} is {}: the model's weights or the logits given are damaged",
+      bad - logits.begin(), *bad));
+}
+
+// What decides whether a block of logits must be looked at one by one.
+struct BlockSummary {
+  float largest;
+  bool all_finite;
+};
+
+// On integers, because compilers turn a loop of integer maxima into vector instructions, and must
+// keep the order of float comparisons. An IEEE float has its sign on top and is ordered like an
+// integer below it, so inverting the lower bits of negative ones gives the order of the floats. The
+// exponent of NaN and infinity is all ones.
+BlockSummary summarize(std::span<const float> logits) {
+  constexpr int32_t kExponent = 0x7F800000;
+  constexpr int32_t kAllButSign = 0x7FFFFFFF;
+  int32_t largest = std::numeric_limits<int32_t>::min();
+  int32_t largest_exponent = 0;
+  for (const float logit : logits) {
+    const auto bits = std::bit_cast<int32_t>(logit);
+    largest = std::max(largest, bits ^ (bits >> 31 & kAllButSign));
+    largest_exponent = std::max(largest_exponent, bits & kExponent);
+  }
+  return {std::bit_cast<float>(largest ^ (largest >> 31 & kAllButSign)),
+          largest_exponent != kExponent};
+}
+
 }  // namespace
 
 void Candidates::assign(std::span<const float> logits) {
@@ -28,16 +60,38 @@ void Candidates::assign(std::span<const float> logits) {
     items_[i] = {static_cast<TokenId>(i), logits[i], 0};
     all_finite &= std::isfinite(logits[i]);
   }
-  if (!all_finite) {
-    const auto bad = std::ranges::find_if_not(logits, [](float x) { return std::isfinite(x); });
-    throw ArgumentError(fmt::format(
-        "[sampler] the logit of token {} is {}: the model's weights or the logits given "
-        "are damaged",
-        bad - logits.begin(), *bad));
-  }
+  if (!all_finite) throw_not_finite(logits);
   n_sorted_ = 0;
   complete_ = true;
   probabilities_known_ = false;
+}
+
+// A heap keeps the best n so far, with the worst of them in front. Most blocks of a vocabulary have
+// no logit above it. An equal logit comes too late: of equal ones the lowest id is better.
+void Candidates::assign_best(std::span<const float> logits, int64_t n) {
+  constexpr size_t kBlock = 64;
+  if (n > kHeapSelection || n >= std::ssize(logits)) {
+    assign(logits);
+    return keep_best(n);
+  }
+  items_.clear();
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const auto block = logits.subspan(begin, std::min(kBlock, logits.size() - begin));
+    const auto [largest, all_finite] = summarize(block);
+    if (!all_finite) throw_not_finite(logits);
+    if (size() == n && largest <= items_.front().logit) continue;
+    for (size_t i = 0; i < block.size(); ++i) {
+      if (size() == n && block[i] <= items_.front().logit) continue;
+      if (size() == n) {
+        std::pop_heap(items_.begin(), items_.end(), better);
+        items_.pop_back();
+      }
+      items_.push_back({static_cast<TokenId>(begin + i), block[i], 0});
+      std::push_heap(items_.begin(), items_.end(), better);
+    }
+  }
+  std::sort_heap(items_.begin(), items_.end(), better);
+  set_removed(size());
 }
 
 // Any logit may change, so nothing that was computed from them remains valid.

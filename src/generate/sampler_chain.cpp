@@ -94,9 +94,40 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
     const auto found = std::ranges::find(custom, name, &Sampler::name);
     const bool is_custom = found != custom.end();
     auto sampler = is_custom ? *found : make_sampler(name, options);
+    if (!sampler) continue;
     if (!greedy_ || is_custom || sampler->name() == "penalties")
       samplers_.push_back(std::move(sampler));
   }
+  begin_with_the_best(options);
+}
+
+// If nothing but a bias changes the logits before only the best are kept, the others need not
+// become candidates at all. A bias that lowers the logits of m tokens moves at most m others up, so
+// the best n are among the n + m best without it.
+void SamplerChain::begin_with_the_best(const SamplerOptions& options) {
+  const bool only_lowers =
+      std::ranges::all_of(bias_, [](const LogitBias& bias) { return bias.bias <= 0; });
+  if (!only_lowers) return;
+  if (samplers_.empty()) {
+    n_first_ = greedy_ ? 1 : 0;
+  } else if (samplers_.front()->name() == "top_k" &&
+             std::ranges::find(options.custom, "top_k", &Sampler::name) == options.custom.end()) {
+    n_first_ = options.top_k;
+    samplers_.erase(samplers_.begin());
+  }
+}
+
+// Tokens of `logits` and their bias; if possible only the best.
+void SamplerChain::assign_candidates(std::span<const float> logits) {
+  if (n_first_ == 0) {
+    candidates_.assign(logits);
+  } else {
+    candidates_.assign_best(logits, n_first_ + std::ssize(bias_));
+  }
+  for (const auto& [id, bias] : bias_) {
+    if (Candidate* candidate = candidates_.find(id)) candidate->logit += bias;
+  }
+  if (n_first_ > 0) candidates_.keep_best(n_first_);
 }
 
 void SamplerChain::check_bias(int64_t vocab_size) const {
@@ -112,11 +143,7 @@ void SamplerChain::check_bias(int64_t vocab_size) const {
 
 TokenId SamplerChain::sample(std::span<const float> logits, std::span<const TokenId> history) {
   const SamplerContext context{history, seed_};
-  candidates_.assign(logits);
-  if (!bias_.empty()) {
-    const auto items = candidates_.edit();
-    for (const auto& [id, bias] : bias_) items[static_cast<size_t>(id)].logit += bias;
-  }
+  assign_candidates(logits);
   for (const auto& sampler : samplers_) {
     sampler->apply(candidates_, context);
     check_logits(*sampler, candidates_);

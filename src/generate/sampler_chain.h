@@ -29,12 +29,15 @@ class SamplerChain {
 
  private:
   void check_bias(int64_t vocab_size) const;
+  void begin_with_the_best(const SamplerOptions& options);
+  void assign_candidates(std::span<const float> logits);
   TokenId draw(double u) const;
 
   uint64_t seed_ = 0;
   bool greedy_ = false;
   std::vector<LogitBias> bias_;
   std::vector<std::shared_ptr<Sampler>> samplers_;
+  int64_t n_first_ = 0;  // the samplers see only so many of the best; 0: all
   Candidates candidates_;
 };
 

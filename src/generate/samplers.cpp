@@ -20,9 +20,6 @@ namespace {
 // and frequency penalties. The recent tokens are sorted, so that equal ones form runs whose lengths
 // are the counts.
 void penalties(const SamplerOptions& o, Candidates& candidates, const SamplerContext& context) {
-  const bool off =
-      o.repeat_penalty == 1.0F && o.presence_penalty == 0.0F && o.frequency_penalty == 0.0F;
-  if (off || o.repeat_last_n == 0) return;
   auto recent = context.history;
   if (o.repeat_last_n > 0)
     recent = recent.last(std::min(recent.size(), static_cast<size_t>(o.repeat_last_n)));
@@ -43,7 +40,7 @@ void penalties(const SamplerOptions& o, Candidates& candidates, const SamplerCon
 // Keeps logits within n standard deviations below the best. Mean and deviation are those of all
 // candidates but the banned ones.
 void top_n_sigma(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
-  if (o.top_n_sigma <= 0 || candidates.size() <= 1) return;
+  if (candidates.size() <= 1) return;
   double sum = 0;
   int64_t count = 0;
   for (const Candidate& c : candidates.items()) {
@@ -62,14 +59,13 @@ void top_n_sigma(const SamplerOptions& o, Candidates& candidates, const SamplerC
 
 // Keeps the k best tokens.
 void top_k(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
-  if (o.top_k > 0) candidates.keep_best(o.top_k);
+  candidates.keep_best(o.top_k);
 }
 
 // Keeps the tokens whose information content -log p is nearest to the entropy, the content that is
 // expected on average, until their probabilities exceed p. Tokens that are much more likely than
 // expected can go too.
 void typical(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
-  if (o.typical_p >= 1.0F) return;
   candidates.compute_probabilities();
   // The distance is |-log p_i - H| with H = -sum_j p_j log p_j. As log p_i = logit_i - log Z, the
   // log Z cancels and no logarithm is needed: |sum_j p_j logit_j - logit_i|.
@@ -95,7 +91,6 @@ void typical(const SamplerOptions& o, Candidates& candidates, const SamplerConte
 // 0.25, 0.1, 0.05, the first three.
 void top_p(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
   constexpr int64_t kFirstSort = 256;
-  if (o.top_p >= 1.0F) return;
   candidates.compute_probabilities();
   double sum = 0;
   int64_t n = 0;
@@ -114,7 +109,7 @@ void top_p(const SamplerOptions& o, Candidates& candidates, const SamplerContext
 // Keeps tokens that are at least p times as probable as the best one. The ratio of two
 // probabilities is e to the difference of their logits, so no softmax is needed.
 void min_p(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
-  if (o.min_p <= 0 || candidates.size() == 0) return;
+  if (candidates.size() == 0) return;
   const double max = candidates.max_logit();
   const auto too_improbable = [&](const Candidate& c) {
     return portable_exp(c.logit - max) < o.min_p;
@@ -131,7 +126,7 @@ void min_p(const SamplerOptions& o, Candidates& candidates, const SamplerContext
 // probabilities 0.5, 0.3, 0.15, 0.05, the first two go.
 void xtc(const SamplerOptions& o, Candidates& candidates, const SamplerContext& context) {
   constexpr uint32_t kStream = 1;
-  if (o.xtc_probability <= 0 || o.xtc_threshold > 0.5F || candidates.size() < 2) return;
+  if (candidates.size() < 2) return;
   if (context.uniform(kStream) > o.xtc_probability) return;
   candidates.sort();
   candidates.compute_probabilities();
@@ -147,24 +142,30 @@ void xtc(const SamplerOptions& o, Candidates& candidates, const SamplerContext& 
 // and below only the best candidate is left.
 void temperature(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
   if (o.temperature <= 0) return candidates.keep_best(1);
-  if (o.temperature == 1.0F) return;
   for (Candidate& c : candidates.edit()) c.logit /= o.temperature;
 }
 
 struct NamedSampler {
   std::string_view name;
+  bool (*is_on)(const SamplerOptions& o);
   void (*apply)(const SamplerOptions& o, Candidates& candidates, const SamplerContext& context);
 };
 
 constexpr NamedSampler kSamplers[] = {
-    {"penalties", penalties},
-    {"top_n_sigma", top_n_sigma},
-    {"top_k", top_k},
-    {"typ_p", typical},
-    {"top_p", top_p},
-    {"min_p", min_p},
-    {"xtc", xtc},
-    {"temperature", temperature},
+    {"penalties",
+     [](const SamplerOptions& o) {
+       return o.repeat_last_n != 0 &&
+              (o.repeat_penalty != 1 || o.presence_penalty != 0 || o.frequency_penalty != 0);
+     },
+     penalties},
+    {"top_n_sigma", [](const SamplerOptions& o) { return o.top_n_sigma > 0; }, top_n_sigma},
+    {"top_k", [](const SamplerOptions& o) { return o.top_k > 0; }, top_k},
+    {"typ_p", [](const SamplerOptions& o) { return o.typical_p < 1; }, typical},
+    {"top_p", [](const SamplerOptions& o) { return o.top_p < 1; }, top_p},
+    {"min_p", [](const SamplerOptions& o) { return o.min_p > 0; }, min_p},
+    {"xtc",
+     [](const SamplerOptions& o) { return o.xtc_probability > 0 && o.xtc_threshold <= 0.5F; }, xtc},
+    {"temperature", [](const SamplerOptions& o) { return o.temperature != 1; }, temperature},
 };
 
 class BuiltInSampler : public Sampler {
@@ -188,7 +189,8 @@ std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOption
   if (name == "temp") name = "temperature";
   std::vector<std::string_view> names;
   for (const NamedSampler& named : kSamplers) {
-    if (named.name == name) return std::make_shared<BuiltInSampler>(named, options);
+    if (named.name == name)
+      return named.is_on(options) ? std::make_shared<BuiltInSampler>(named, options) : nullptr;
     names.push_back(named.name);
   }
   throw ArgumentError(fmt::format("[sampler] unknown sampler '{}'; the samplers are {}", name,

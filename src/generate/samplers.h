@@ -9,8 +9,8 @@
 namespace limpid {
 
 // Creates the sampler of that name in SamplerOptions::order ("typical" and "temp" are accepted
-// too). Throws ArgumentError, which lists the names, for an unknown one. A sampler that `options`
-// switch off leaves the candidates as they are.
+// too). Null when `options` switch it off. Throws ArgumentError, which lists the names, for an
+// unknown one.
 std::shared_ptr<Sampler> make_sampler(std::string_view name, const SamplerOptions& options);
 
 }  // namespace limpid

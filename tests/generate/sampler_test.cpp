@@ -316,5 +316,57 @@ TEST(SamplerChain, DoesNotSortTheVocabulary) {
 #endif
 }
 
+// Logits of few values, so that many are equal, and of both zeros.
+TEST(Candidates, TheBestAreThoseOfTheWholeVocabulary) {
+  std::mt19937 random(3);
+  for (const size_t n_tokens : {1U, 5U, 64U, 65U, 1000U, 5000U}) {
+    for (const int n_values : {2, 50, 1'000'000}) {
+      std::vector<float> logits(n_tokens);
+      for (float& logit : logits) {
+        logit = static_cast<float>(static_cast<int>(random() % n_values) - n_values / 2) / 7;
+        if (logit == 0 && random() % 2 == 0) logit = -0.0F;
+      }
+      for (const int64_t n : {1, 2, 40, 1024, 2000}) {
+        Candidates one_pass;
+        one_pass.assign_best(logits, n);
+        Candidates whole;
+        whole.assign(logits);
+        whole.keep_best(n);
+        ASSERT_EQ(one_pass.size(), whole.size());
+        for (int64_t i = 0; i < whole.size(); ++i) {
+          EXPECT_EQ(one_pass.items()[i].id, whole.items()[i].id);
+          EXPECT_EQ(one_pass.items()[i].logit, whole.items()[i].logit);
+        }
+      }
+      for (const float bad : {NAN, -NAN, INFINITY, -INFINITY}) {
+        logits[n_tokens / 2] = bad;
+        EXPECT_THROW(Candidates().assign_best(logits, 1), ArgumentError);
+      }
+    }
+  }
+}
+
+// A chain that begins with top_k sees the best only; custom samplers in front of it see all.
+TEST(SamplerChain, ABiasBeforeTopKCountsAsInTheWholeVocabulary) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> any(0, 3);
+  std::vector<float> logits(3000);
+  for (float& logit : logits) logit = any(random);
+  for (int trial = 0; trial < 50; ++trial) {
+    SamplerOptions options;
+    options.seed = trial;
+    options.top_k = 5;
+    for (int i = 0; i < 30; ++i)
+      options.logit_bias.push_back({static_cast<TokenId>(random() % 3000), -std::abs(any(random))});
+    const auto best = std::ranges::max_element(logits) - logits.begin();
+    options.logit_bias.push_back({static_cast<TokenId>(best), -INFINITY});
+    SamplerChain fast(options, 3000, {});
+    options.logit_bias.push_back({0, 1e-30F});  // raises one: no short way
+    SamplerChain slow(options, 3000, {});
+    EXPECT_EQ(fast.sample(logits, {}), slow.sample(logits, {}));
+    EXPECT_EQ(fast.candidates().size(), slow.candidates().size());
+  }
+}
+
 }  // namespace
 }  // namespace limpid
