@@ -11,8 +11,6 @@ namespace {
 
 // Logits are the largest memory of a step: 33 MB for 64 rows of a vocabulary of 128,256.
 constexpr int64_t kMostRows = 64;
-// A prompt makes progress beside others, however slow it makes them.
-constexpr int64_t kLeastPromptTokens = 8;
 
 int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
 
@@ -227,7 +225,7 @@ int64_t Scheduler::prompt_budget(int64_t n_generating) const {
   if (n_generating == 0 || prompt_token_seconds_ <= 0) return options_.n_batch;
   const double spare = (options_.most_slowdown - 1) * tick_seconds_ / prompt_token_seconds_;
   const auto n = static_cast<int64_t>(std::min(spare, static_cast<double>(options_.n_batch)));
-  return std::clamp(n, std::min(kLeastPromptTokens, options_.n_batch), options_.n_batch);
+  return std::max<int64_t>(n, 1);  // a prompt makes progress, however slow it makes the others
 }
 
 // The task that came first gets on, unless one that has reserved its room needs the blocks. A task
@@ -304,11 +302,12 @@ void Scheduler::deliver(std::span<const Item> items, std::span<const float> rows
   }
 }
 
-// The averages follow slowly, so that one tick that the system interrupted does not matter.
+// The averages follow slowly, so that one tick that the system interrupted does not matter much; and
+// faster to what is slower, because a bound is to be kept.
 void Scheduler::learn_speed(std::span<const Item> items, std::chrono::duration<double> taken) {
-  constexpr double kWeight = 0.2;
   const auto follow = [](double& average, double value) {
-    average = average <= 0 ? value : average + kWeight * (value - average);
+    const double weight = value > average ? 0.4 : 0.1;
+    average = average <= 0 ? value : average + weight * (value - average);
   };
   int64_t n_prompt = 0;
   for (const Item& item : items) n_prompt += item.n_tokens > 1 ? item.n_tokens : 0;
