@@ -20,11 +20,21 @@ namespace {
 
 // to [cols, to_step] = the transpose of from [rows, from_step]; columns from `rows` to to_rows are
 // 0.
-void transpose(const float* from, int64_t from_step, int64_t rows, int64_t cols, float* to,
-               int64_t to_step, int64_t to_rows) {
-  for (int64_t j = 0; j < cols; ++j) {
-    for (int64_t i = 0; i < to_rows; ++i)
-      to[j * to_step + i] = i < rows ? from[i * from_step + j] : 0.0F;
+void transpose_matrix(const float* from, int64_t from_step, int64_t rows, int64_t cols, float* to,
+                      int64_t to_step, int64_t to_rows) {
+  for (int64_t i = 0; i < to_rows; i += kLanes) {
+    for (int64_t j = 0; j < cols; j += kLanes) {
+      F32x16 block[kLanes];
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r)
+        block[r] = i + r < rows ? load_at(from + (i + r) * from_step, j, cols) : zero();
+      transpose(block);
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) {
+        if (j + r >= cols) break;
+        store_at(block[r], to + (j + r) * to_step, i, to_rows);
+      }
+    }
   }
 }
 
@@ -93,7 +103,7 @@ void compute_dscores(const Strip& s, int64_t head, int64_t first, int64_t n, int
     }
     if (s.task.dropout) drop(s, head, first + i, key, n_block, p);
   }
-  transpose(s.dscores, kGradientKeys, n, n_block, s.dscores_transposed, kGradientQueries, n);
+  transpose_matrix(s.dscores, kGradientKeys, n, n_block, s.dscores_transposed, kGradientQueries, n);
 }
 
 // Queries [first, first + n) of one of the query heads.
@@ -101,8 +111,8 @@ void strip_gradient(const Strip& s, int64_t head, int64_t first, int64_t n) {
   const AttentionGradientTask& task = s.task;
   const int64_t d = task.head_dim;
   const int64_t at = first * task.q_stride + head * d;
-  transpose(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
-  transpose(task.dy + at, task.q_stride, n, d, s.dys, kGradientQueries, kGradientQueries);
+  transpose_matrix(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
+  transpose_matrix(task.dy + at, task.q_stride, n, d, s.dys, kGradientQueries, kGradientQueries);
   for (int64_t i = 0; i < n; ++i)
     s.along_y[i] = dot(task.dy + at + i * task.q_stride, task.y + at + i * task.q_stride, d);
   compute_probabilities(s, first, n);
@@ -131,13 +141,13 @@ void strip_forward(const Strip& s, int64_t head, int64_t first, int64_t n) {
   const AttentionGradientTask& task = s.task;
   const int64_t d = task.head_dim;
   const int64_t at = first * task.q_stride + head * d;
-  transpose(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
+  transpose_matrix(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
   compute_probabilities(s, first, n);
   for (int64_t key = 0; key < first + n; key += kGradientKeys) {
     const int64_t n_block = first + n - key < kGradientKeys ? first + n - key : kGradientKeys;
     float* p = s.probabilities + key;
     for (int64_t i = 0; i < n; ++i) drop(s, head, first + i, key, n_block, p + i * s.n_keys);
-    transpose(p, s.n_keys, n, n_block, s.dscores_transposed, kGradientQueries, n);
+    transpose_matrix(p, s.n_keys, n, n_block, s.dscores_transposed, kGradientQueries, n);
     multiply_block({s.dscores_transposed, kGradientQueries, task.v + key * task.kv_stride,
                     task.kv_stride, n_block, task.out + at, task.q_stride, n, d,
                     key > 0 ? task.out + at : nullptr, task.q_stride});
@@ -159,7 +169,7 @@ Strip make_strip(const AttentionGradientTask& task) {
                 take(kGradientQueries * kGradientKeys),
                 take(kGradientQueries * kGradientKeys),
                 take(kGradientQueries)};
-  transpose(task.k, task.kv_stride, task.n_tokens, d, s.keys, n_keys, n_keys);
+  transpose_matrix(task.k, task.kv_stride, task.n_tokens, d, s.keys, n_keys, n_keys);
   return s;
 }
 
@@ -177,7 +187,8 @@ LIMPID_INLINE void for_strips(const Strip& s, Function function) {
 
 void attention_gradient(const AttentionGradientTask& task) {
   const Strip s = make_strip(task);
-  transpose(task.v, task.kv_stride, task.n_tokens, task.head_dim, s.values, s.n_keys, s.n_keys);
+  transpose_matrix(task.v, task.kv_stride, task.n_tokens, task.head_dim, s.values, s.n_keys,
+                   s.n_keys);
   zero_rows(task.dk, task.n_tokens, task.kv_stride, task.head_dim);
   zero_rows(task.dv, task.n_tokens, task.kv_stride, task.head_dim);
   for_strips(s, strip_gradient);

@@ -46,7 +46,11 @@ void copy_transposed_panel(const MultiplyTask& task, int64_t k, int64_t depth, i
       }
       transpose(rows);
       float* to = task.scratch + i * kTileCols + j - col;
-      for (int64_t r = 0; r < kLanes && i + r < depth; ++r) store(rows[r], to + r * kTileCols);
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) {
+        if (i + r >= depth) break;
+        store(rows[r], to + r * kTileCols);
+      }
     }
   }
 }
@@ -83,8 +87,11 @@ void pack_rows(const PackTask& task, int64_t row) {
     for (int m = 0; m < kLanes; ++m)
       rows[m] = m < n ? load_at(x + m * task.stride, k, task.depth) : zero();
     transpose(rows);
-    for (int64_t i = 0; i < kLanes && k + i < task.depth; ++i, to += kTileRows)
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i, to += kTileRows) {
+      if (k + i >= task.depth) break;
       store_partial(rows[i], to, kTileRows);
+    }
   }
 }
 
@@ -156,7 +163,20 @@ void multiply_packed(const MultiplyTask& task) {
 
 void add_rows(const float* x, int64_t n_rows, int64_t cols, int64_t begin, int64_t end,
               float* sums) {
-  for (int64_t j = begin; j < end; j += kLanes) {
+  constexpr int kTogether = 4;  // vectors: neighbouring lines of a row
+  int64_t j = begin;
+  for (; j + kTogether * kLanes <= end; j += kTogether * kLanes) {
+    F32x16 sum[kTogether];
+#pragma GCC unroll 4
+    for (int v = 0; v < kTogether; ++v) sum[v] = load(sums + j + v * kLanes);
+    for (int64_t t = 0; t < n_rows; ++t) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kTogether; ++v) sum[v] = add(sum[v], load(x + t * cols + j + v * kLanes));
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kTogether; ++v) store(sum[v], sums + j + v * kLanes);
+  }
+  for (; j < end; j += kLanes) {
     F32x16 sum = load_at(sums, j, end);
     for (int64_t t = 0; t < n_rows; ++t) sum = add(sum, load_at(x + t * cols, j, end));
     store_at(sum, sums, j, end);
