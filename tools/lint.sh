@@ -10,7 +10,7 @@ check() {
 }
 ruff() { local python; python=$(tools/venv.sh lint) && "$python" -m ruff "$@"; }
 markdown() { local python; python=$(tools/venv.sh lint) && git ls-files -- '*.md' | xargs -r "$python" -m mdformat "$@"; }
-format() { git ls-files -- '*.h' '*.hpp' '*.cpp' | xargs -r clang-format --dry-run -Werror; }
+format() { git ls-files -- '*.h' '*.hpp' '*.cpp' '*.js' | xargs -r clang-format --dry-run -Werror; }
 export -f ruff format markdown
 
 check "layers" python3 tools/check_layers.py

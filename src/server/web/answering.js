@@ -1,31 +1,31 @@
 // One answer, from the request to its last token.
-import { TokenReader } from "./tokens.js";
+import {TokenReader} from "./tokens.js";
 
-const SAVE_EVERY = 2000; // ms, so that a reload in the middle loses little
+const SAVE_EVERY = 2000;  // ms, so that a reload in the middle loses little
 
 // What a request carries. `settings.samplers()` are those that differ from the server's.
 export function requestFor(conversation, message, settings, model) {
   const messages = [];
-  if (conversation.system.trim()) messages.push({ role: "system", content: conversation.system });
-  for (const { role, content } of conversation.pathTo(conversation.parentOf(message))) {
-    if (content === "") continue; // an answer that failed
+  if (conversation.system.trim()) messages.push({role: "system", content: conversation.system});
+  for (const {role, content} of conversation.pathTo(conversation.parentOf(message))) {
+    if (content === "") continue;  // an answer that failed
     const before = messages.at(-1);
     if (before?.role === role && role === "user") before.content += `\n\n${content}`;
-    else messages.push({ role, content });
+    else messages.push({role, content});
   }
   const body = {
     ...settings.samplers(),
     messages,
     stream: true,
-    stream_options: { include_usage: true },
+    stream_options: {include_usage: true},
   };
   if (model) body.model = model;
   const others = settings.get("alternatives");
-  if (others > 0) Object.assign(body, { logprobs: true, top_logprobs: others });
+  if (others > 0) Object.assign(body, {logprobs: true, top_logprobs: others});
   // The server goes on with the answer's beginning instead of opening a new turn.
   if (message.content !== "") {
-    messages.push({ role: "assistant", content: message.content });
-    Object.assign(body, { continue_final_message: true, add_generation_prompt: false });
+    messages.push({role: "assistant", content: message.content});
+    Object.assign(body, {continue_final_message: true, add_generation_prompt: false});
   }
   return body;
 }
@@ -33,32 +33,35 @@ export function requestFor(conversation, message, settings, model) {
 export class Answering {
   #abort = new AbortController();
 
-  constructor(api, message, { grew, save }) {
-    Object.assign(this, { api, message, grew, save });
-  }
+  constructor(api, message, {grew, save}) { Object.assign(this, {api, message, grew, save}); }
 
-  stop() {
-    this.#abort.abort();
-  }
+  stop() { this.#abort.abort(); }
 
-  // Runs until the answer is complete, stopped or failed; which of them is in message.finish and message.error.
+  // Runs until the answer is complete, stopped or failed; which of them is in message.finish and
+  // message.error.
   async run(body) {
-    const { message } = this;
+    const {message} = this;
     delete message.error;
-    Object.assign(message, { finish: null, stats: null, tokens: message.tokens ?? [] });
+    Object.assign(message, {finish: null, stats: null, tokens: message.tokens ?? []});
     const reader = new TokenReader(message);
-    const clock = { begin: performance.now(), first: 0, saved: performance.now(), n: 0 };
+    const clock = {begin: performance.now(), first: 0, saved: performance.now(), n: 0};
     try {
-      for await (const event of this.api.chat(body, this.#abort.signal)) this.#take(event, reader, clock);
+      for await (const event of this.api.chat(body, this.#abort.signal))
+        this.#take(event, reader, clock);
       message.finish ??= "stop";
     } catch (error) {
       if (error.name === "AbortError") message.finish = "stopped";
-      else message.error = { message: error.message, advice: error.advice ?? "Try again.", status: error.status ?? 0 };
+      else
+        message.error = {
+          message: error.message,
+          advice: error.advice ?? "Try again.",
+          status: error.status ?? 0
+        };
     }
   }
 
-  #take({ text, tokens, finish, usage, timings }, reader, clock) {
-    const { message } = this;
+  #take({text, tokens, finish, usage, timings}, reader, clock) {
+    const {message} = this;
     const now = performance.now();
     reader.push(text, tokens);
     clock.n += tokens.length || (text ? 1 : 0);
@@ -74,8 +77,12 @@ export class Answering {
 }
 
 // The server's own figures once they are there, until then the page's clock.
-function statsOf({ begin, first, n }, now, usage, timings) {
+function statsOf({begin, first, n}, now, usage, timings) {
   const seconds = (now - first) / 1000;
   const speed = timings?.predicted_per_second ?? (seconds > 0.2 ? (n - 1) / seconds : 0);
-  return { speed, tokens: usage?.completion_tokens ?? timings?.predicted_n ?? n, wait: first - begin };
+  return {
+    speed,
+    tokens: usage?.completion_tokens ?? timings?.predicted_n ?? n,
+    wait: first - begin
+  };
 }

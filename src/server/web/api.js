@@ -1,5 +1,5 @@
 // What the page asks of the server: OpenAI's API, and llama-server's /props.
-import { events } from "./event_stream.js";
+import {events} from "./event_stream.js";
 
 // What went wrong, and what a person can do about it.
 export class Problem extends Error {
@@ -13,8 +13,8 @@ export class Problem extends Error {
 const ADVICE = {
   400: "Change what the message names: a value in Settings, or the text.",
   401: "Enter the API key of this server in Settings.",
-  403: "Enter an API key that may use this server in Settings, or open the page at the server's own address.",
-  404: "This server does not have what the page needs. Is it limpid serve, and of the same version as the page?",
+  403: "Enter another API key in Settings, or open the page at the server's own address.",
+  404: "The server lacks what the page needs. Is it limpid serve, of the page's version?",
   413: "Shorten the question, or begin a new conversation.",
   429: "Many requests wait already. Try again in a moment.",
   500: "Try again; if it happens again, look at what the server writes to its log.",
@@ -23,7 +23,7 @@ const ADVICE = {
 
 function adviceFor(status, message) {
   if (/context/i.test(message) && status === 400) {
-    return "The conversation is longer than the model's context. Begin a new conversation, or edit an earlier message.";
+    return "The context is full. Begin a new conversation, or edit an earlier message.";
   }
   return ADVICE[status] ?? ADVICE[status < 500 ? 400 : 500];
 }
@@ -31,7 +31,8 @@ function adviceFor(status, message) {
 function problemOf(body, status) {
   const error = body?.error ?? {};
   const said = typeof error === "string" ? error : error.message;
-  const message = typeof said === "string" && said ? said : `The server answered with status ${status}.`;
+  const message =
+      typeof said === "string" && said ? said : `The server answered with status ${status}.`;
   return new Problem(message, adviceFor(status, message), status);
 }
 
@@ -50,25 +51,24 @@ async function checked(response) {
 }
 
 export class Api {
-  constructor(settings) {
-    this.settings = settings;
-  }
+  constructor(settings) { this.settings = settings; }
 
   // `path` without a slash before it, so that the page works below a folder of a proxy.
   async #fetch(path, options = {}) {
-    const headers = { "Content-Type": "application/json" };
+    const headers = {"Content-Type": "application/json"};
     const key = this.settings.get("apiKey");
     if (key) headers.Authorization = `Bearer ${key}`;
     try {
-      return await checked(await fetch(path, { ...options, headers }));
+      return await checked(await fetch(path, {...options, headers}));
     } catch (error) {
       if (error instanceof Problem || error.name === "AbortError") throw error;
-      throw new Problem("The server does not answer.", "Is limpid serve still running? Then try again.");
+      throw new Problem(
+          "The server does not answer.", "Is limpid serve still running? Then try again.");
     }
   }
 
   async models() {
-    const { data } = await (await this.#fetch("v1/models")).json();
+    const {data} = await (await this.#fetch("v1/models")).json();
     return Array.isArray(data) ? data.map((model) => String(model.id)) : [];
   }
 
@@ -83,7 +83,7 @@ export class Api {
   }
 
   // Yields {text, tokens, finish, usage, timings}, what is new in each event.
-  async *chat(body, signal) {
+  async * chat(body, signal) {
     const response = await this.#fetch("v1/chat/completions", {
       method: "POST",
       body: JSON.stringify(body),
@@ -93,7 +93,8 @@ export class Api {
       for await (const data of events(response)) yield eventOf(data);
     } catch (error) {
       if (error instanceof Problem || error.name === "AbortError") throw error;
-      throw new Problem("The connection broke.", "What came so far is kept. Continue the answer, or try again.");
+      throw new Problem(
+          "The connection broke.", "What came so far is kept. Continue the answer, or try again.");
     }
   }
 }

@@ -1,28 +1,28 @@
 // The page: puts its parts together.
-import { Alternatives } from "./alternatives.js";
-import { Api } from "./api.js";
-import { ask } from "./asking.js";
-import { Session } from "./session.js";
-import { Settings, SettingsDialog } from "./settings.js";
-import { fillHelp, listenForKeys } from "./shortcuts.js";
-import { Sidebar } from "./sidebar.js";
-import { Store } from "./store.js";
-import { Tint } from "./surprise.js";
-import { fromJson, save, toJson } from "./transfer.js";
-import { Transcript } from "./transcript.js";
+import {Alternatives} from "./alternatives.js";
+import {Api} from "./api.js";
+import {ask} from "./asking.js";
+import {Session} from "./session.js";
+import {Settings, SettingsDialog} from "./settings.js";
+import {fillHelp, listenForKeys} from "./shortcuts.js";
+import {Sidebar} from "./sidebar.js";
+import {Store} from "./store.js";
+import {Tint} from "./surprise.js";
+import {Transcript} from "./transcript.js";
+import {fromJson, save, toJson} from "./transfer.js";
 
 const $ = (id) => document.getElementById(id);
-const LAST = "limpid.last"; // the conversation of the last visit
+const LAST = "limpid.last";  // the conversation of the last visit
 
 const settings = new Settings();
 const api = new Api(settings);
 const store = new Store();
 const tint = Tint.isSupported ? new Tint($("scroller")) : null;
-const ASK_AGAIN = 2000; // ms until a server that loads its model is asked again
+const ASK_AGAIN = 2000;  // ms until a server that loads its model is asked again
 let models = [];
 let defaults = {};
-let isWaiting = false; // for the server
-let again = 0; // the timer
+let isWaiting = false;  // for the server
+let again = 0;          // the timer
 
 // --- What is told ---
 
@@ -30,7 +30,7 @@ function tell(error) {
   const notice = $("notice");
   const what = document.createElement("strong");
   what.textContent = error.message;
-  const close = Object.assign(document.createElement("button"), { type: "button", textContent: "✕" });
+  const close = Object.assign(document.createElement("button"), {type: "button", textContent: "✕"});
   close.setAttribute("aria-label", "Close this message");
   close.addEventListener("click", () => (notice.hidden = true));
   notice.replaceChildren(what, ` ${error.advice ?? ""} `, close);
@@ -50,7 +50,10 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     $("spoken-word").textContent = "Copied.";
   } catch {
-    tell({ message: "The browser does not let the page copy.", advice: "Select the text and copy it with the keyboard." });
+    tell({
+      message: "The browser does not let the page copy.",
+      advice: "Select the text and copy it with the keyboard."
+    });
   }
 }
 
@@ -63,7 +66,8 @@ const page = {
     $("welcome").hidden = conversation.messages.size > 0;
     $("title").textContent = conversation.title || "New conversation";
     document.title = `${conversation.title || "New conversation"} – Limpid`;
-    for (const id of ["rename", "export", "delete"]) $(id).hidden = conversation.messages.size === 0;
+    for (const id of ["rename", "export", "delete"])
+      $(id).hidden = conversation.messages.size === 0;
     transcript.goToEnd();
     list();
   },
@@ -80,14 +84,15 @@ const page = {
     $("send").hidden = isRunning;
     $("stop").hidden = !isRunning;
     $("transcript").setAttribute("aria-busy", String(isRunning));
-    if (!isRunning && document.activeElement === document.body) $("question").focus({ preventScroll: true });
+    if (!isRunning && document.activeElement === document.body)
+      $("question").focus({preventScroll: true});
   },
   saved: () => list(),
   failed: tell,
   model: () => (models.includes(settings.get("model")) ? settings.get("model") : models[0]),
 };
 
-const session = new Session({ api, store, settings, page });
+const session = new Session({api, store, settings, page});
 
 const transcript = new Transcript({
   root: $("transcript"),
@@ -136,7 +141,7 @@ const sidebar = new Sidebar({
 });
 
 async function list() {
-  const { id, messages } = session.conversation;
+  const {id, messages} = session.conversation;
   sessionStorage.setItem(LAST, messages.size > 0 ? id : "");
   sidebar.draw(await store.list(), session.conversation.id);
 }
@@ -148,8 +153,9 @@ function begin() {
 }
 
 async function rename() {
-  const { conversation } = session;
-  const title = await ask($("ask"), { title: "Rename the conversation", yes: "Rename", value: conversation.title });
+  const {conversation} = session;
+  const title = await ask(
+      $("ask"), {title: "Rename the conversation", yes: "Rename", value: conversation.title});
   if (typeof title !== "string") return;
   conversation.title = title.slice(0, 200);
   await session.save();
@@ -157,9 +163,9 @@ async function rename() {
 }
 
 async function remove() {
-  const { conversation } = session;
+  const {conversation} = session;
   const text = `“${conversation.title}” and all its messages.`;
-  if (!(await ask($("ask"), { title: "Delete the conversation?", text, yes: "Delete" }))) return;
+  if (!(await ask($("ask"), {title: "Delete the conversation?", text, yes: "Delete"}))) return;
   session.begin();
   await store.remove(conversation.id);
   await list();
@@ -168,16 +174,17 @@ async function remove() {
 
 async function exportAll() {
   const records = await store.list();
-  save("conversations", toJson(await Promise.all(records.map(({ id }) => store.load(id)))));
+  save("conversations", toJson(await Promise.all(records.map(({id}) => store.load(id)))));
 }
 
 async function importFile(file) {
   try {
     const conversations = fromJson(await file.text());
-    for (const conversation of conversations) await store.save(conversation, [...conversation.messages.values()]);
+    for (const conversation of conversations)
+      await store.save(conversation, [...conversation.messages.values()]);
     if (conversations.length > 0) await session.open(conversations[0].id);
   } catch (error) {
-    tell({ message: error.message, advice: "Choose a file that this page has exported." });
+    tell({message: error.message, advice: "Choose a file that this page has exported."});
   }
 }
 
@@ -222,19 +229,18 @@ const settingsDialog = new SettingsDialog({
   },
 });
 
-function openSettings() {
-  settingsDialog.open(models, defaults);
-}
+function openSettings() { settingsDialog.open(models, defaults); }
 
 function words() {
-  const view = transcript.views.findLast(({ isUser, message }) => !isUser && message.tokens?.length > 0);
+  const view =
+      transcript.views.findLast(({isUser, message}) => !isUser && message.tokens?.length > 0);
   view?.body.focus();
-  view?.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true }));
+  view?.body.dispatchEvent(new KeyboardEvent("keydown", {key: "Home", bubbles: true}));
 }
 
 const lastView = (test) => transcript.views.findLast(test);
 const turnLast = (step) => {
-  const view = lastView(({ message }) => session.conversation.siblings(message).length > 1);
+  const view = lastView(({message}) => session.conversation.siblings(message).length > 1);
   if (view) session.turn(view.message, step);
 };
 
@@ -247,10 +253,10 @@ listenForKeys(settings, {
   write: () => $("question").focus(),
   begin,
   regenerate() {
-    const view = lastView(({ isUser }) => !isUser);
+    const view = lastView(({isUser}) => !isUser);
     if (view) session.regenerate(view.message);
   },
-  edit: () => lastView(({ isUser }) => isUser)?.edit(),
+  edit: () => lastView(({isUser}) => isUser)?.edit(),
   before: () => turnLast(-1),
   after: () => turnLast(1),
   words,
@@ -278,7 +284,7 @@ function listen() {
     stop: () => session.stop(),
   };
   for (const [id, action] of Object.entries(clicks)) $(id).addEventListener("click", action);
-  $("import-file").addEventListener("change", async ({ target }) => {
+  $("import-file").addEventListener("change", async ({target}) => {
     if (target.files[0]) await importFile(target.files[0]);
     target.value = "";
   });
@@ -323,7 +329,10 @@ async function start() {
   const last = sessionStorage.getItem(LAST);
   if (!last || !(await session.open(last))) session.begin();
   if (!keeps) {
-    tell({ message: "This browser keeps no conversations for the page.", advice: "Export what you want to keep." });
+    tell({
+      message: "This browser keeps no conversations for the page.",
+      advice: "Export what you want to keep."
+    });
   }
   await connect();
 }

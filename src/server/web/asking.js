@@ -1,5 +1,5 @@
 // A dialog that asks for a yes, or for a text.
-export function ask(dialog, { title, text = "", yes, value = null }) {
+export function ask(dialog, {title, text = "", yes, value = null}) {
   const [input, button] = [dialog.querySelector("#ask-input"), dialog.querySelector("#ask-yes")];
   dialog.querySelector("#ask-title").textContent = title;
   dialog.querySelector("#ask-text").textContent = text;
@@ -17,9 +17,9 @@ export function ask(dialog, { title, text = "", yes, value = null }) {
   if (value !== null) input.select();
   return new Promise((resolve) => {
     dialog.addEventListener(
-      "close",
-      () => resolve(dialog.returnValue === "yes" ? input.value.trim() || true : null),
-      { once: true },
+        "close",
+        () => resolve(dialog.returnValue === "yes" ? input.value.trim() || true : null),
+        {once: true},
     );
   });
 }

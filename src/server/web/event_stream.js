@@ -3,15 +3,15 @@
 // Splits bytes, cut anywhere, into the data of events. A character of several bytes may be cut too.
 export class EventParser {
   #decoder = new TextDecoder();
-  #rest = ""; // the line that has not ended yet
-  #return = ""; // "\r" at the very end, which may be half of "\r\n"
-  #data = []; // the data lines of the event that has not ended yet
+  #rest = "";  // the line that has not ended yet
+  #held = "";  // "\r" at the very end, which may be half of "\r\n"
+  #data = [];  // the data lines of the event that has not ended yet
 
   // The data of each event that ends in `bytes`.
   push(bytes) {
-    let text = this.#return + this.#decoder.decode(bytes, { stream: true });
-    this.#return = text.endsWith("\r") ? "\r" : "";
-    if (this.#return) text = text.slice(0, -1);
+    let text = this.#held + this.#decoder.decode(bytes, {stream: true});
+    this.#held = text.endsWith("\r") ? "\r" : "";
+    if (this.#held) text = text.slice(0, -1);
     // A line whose end is not there yet is searched for its end only once.
     const lines = text.split(/\r\n|\n|\r/);
     lines[0] = this.#rest + lines[0];
@@ -35,7 +35,7 @@ export async function* events(response) {
   const reader = response.body.getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const {done, value} = await reader.read();
       if (done) return;
       for (const data of parser.push(value)) {
         if (data === "[DONE]") return;

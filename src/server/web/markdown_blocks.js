@@ -1,14 +1,16 @@
-// Markdown's blocks (after CommonMark and GitHub's tables), as objects that know where in the source they stand.
+// Markdown's blocks (after CommonMark and GitHub's tables), as objects that know where in the
+// source they stand.
 //
-// A line is {start, end}: what is left of it once the marks of the quotes and lists around it are gone. A block is
+// A line is {start, end}: what is left of it once the marks of the quotes and lists around it are
+// gone. A block is
 //   {type: "paragraph", lines}             {type: "heading", level, lines}    {type: "rule"}
 //   {type: "code", language, lines, open}  {type: "quote", blocks}
 //   {type: "list", ordered, first, items: [{blocks, task}], loose}
 //   {type: "table", align: [...], rows: [[{start, end}, ...], ...]}
-// each with `start`, where its first line begins. Left out: HTML (it is text), link definitions, headings that are
-// underlined, code that is only indented.
+// each with `start`, where its first line begins. Left out: HTML (it is text), link definitions,
+// headings that are underlined, code that is only indented.
 
-const DEEPEST = 16; // quotes and lists inside each other; below it all is paragraphs
+const DEEPEST = 16;  // quotes and lists inside each other; below it all is paragraphs
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+|$)/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
@@ -20,10 +22,10 @@ const BLANK = /^[ \t]*$/;
 
 export function splitLines(source, from = 0) {
   const lines = [];
-  for (let start = from; start < source.length; ) {
+  for (let start = from; start < source.length;) {
     const newline = source.indexOf("\n", start);
     const end = newline < 0 ? source.length : newline;
-    lines.push({ start, end: end > start && source[end - 1] === "\r" ? end - 1 : end });
+    lines.push({start, end: end > start && source[end - 1] === "\r" ? end - 1 : end});
     start = end + 1;
   }
   return lines;
@@ -39,7 +41,7 @@ class BlockParser {
     this.lines = lines;
     this.depth = depth;
     this.at = 0;
-    this.isAfterBlank = false; // whether the last item ended with a blank line
+    this.isAfterBlank = false;  // whether the last item ended with a blank line
   }
 
   text(i = this.at) {
@@ -69,7 +71,7 @@ class BlockParser {
     if (heading) return this.heading(text, heading);
     if (RULE.test(text)) {
       ++this.at;
-      return { type: "rule" };
+      return {type: "rule"};
     }
     if (this.depth < DEEPEST) {
       if (QUOTE.test(text)) return this.quote();
@@ -94,7 +96,7 @@ class BlockParser {
   code(fence) {
     const indent = /^ */.exec(fence[0])[0].length;
     const end = new RegExp(`^ {0,3}${fence[1][0]}{${fence[1].length},}[ \\t]*$`);
-    const block = { type: "code", language: fence[2].trim().split(/\s/)[0], lines: [], open: true };
+    const block = {type: "code", language: fence[2].trim().split(/\s/)[0], lines: [], open: true};
     for (++this.at; this.at < this.lines.length; ++this.at) {
       const text = this.text();
       if (end.test(text)) {
@@ -103,16 +105,20 @@ class BlockParser {
         break;
       }
       const spaces = Math.min(indent, /^ */.exec(text)[0].length);
-      block.lines.push({ start: this.lines[this.at].start + spaces, end: this.lines[this.at].end });
+      block.lines.push({start: this.lines[this.at].start + spaces, end: this.lines[this.at].end});
     }
     return block;
   }
 
   heading(text, match) {
-    const { start } = this.lines[this.at++];
+    const {start} = this.lines[this.at++];
     const shown = text.slice(match[0].length).replace(/(?:^|[ \t]+)#*[ \t]*$/, "");
     const from = start + match[0].length;
-    return { type: "heading", level: match[1].length, lines: [{ start: from, end: from + shown.length }] };
+    return {
+      type: "heading",
+      level: match[1].length,
+      lines: [{start: from, end: from + shown.length}]
+    };
   }
 
   // A paragraph in it goes on in the next line even without a mark.
@@ -124,44 +130,52 @@ class BlockParser {
       const mark = QUOTE.exec(text);
       if (!mark && (!goesOn || ITEM.test(text) || this.interrupts(this.at))) break;
       const line = this.lines[this.at];
-      lines.push({ start: line.start + (mark ? mark[0].length : 0), end: line.end });
+      lines.push({start: line.start + (mark ? mark[0].length : 0), end: line.end});
       goesOn = !BLANK.test(mark ? text.slice(mark[0].length) : text);
     }
-    return { type: "quote", blocks: parseBlocks(this.source, lines, this.depth + 1) };
+    return {type: "quote", blocks: parseBlocks(this.source, lines, this.depth + 1)};
   }
 
   list(first) {
     const kind = (mark) => mark[mark.length - 1];
     const ordered = /\d/.test(first[2]);
-    const list = { type: "list", ordered, first: ordered ? parseInt(first[2], 10) : 1, items: [], loose: false };
+    const list = {
+      type: "list",
+      ordered,
+      first: ordered ? parseInt(first[2], 10) : 1,
+      items: [],
+      loose: false
+    };
     const margin = first[1].length;
     while (this.at < this.lines.length) {
       const text = this.text();
       const item = ITEM.exec(text);
-      if (!item || kind(item[2]) !== kind(first[2]) || item[1].length > margin + 1 || RULE.test(text)) break;
+      if (!item || kind(item[2]) !== kind(first[2]) || item[1].length > margin + 1 ||
+          RULE.test(text))
+        break;
       if (this.isAfterBlank && list.items.length > 0) list.loose = true;
       list.items.push(this.item(item, list));
     }
     return list;
   }
 
-  // The lines of an item: those that are indented by 2 or more beyond its mark, blank ones between them, and a
-  // paragraph's next lines whatever their indent (models are careless with it).
+  // The lines of an item: those that are indented by 2 or more beyond its mark, blank ones between
+  // them, and a paragraph's next lines whatever their indent (models are careless with it).
   item(match, list) {
     const line = this.lines[this.at];
     const wide = match[3].length > 4 ? 1 : match[3].length;
     const content = match[1].length + match[2].length + wide;
-    const lines = [{ start: Math.min(line.start + content, line.end), end: line.end }];
+    const lines = [{start: Math.min(line.start + content, line.end), end: line.end}];
     let blank = false;
-    let goesOn = lines[0].start < lines[0].end; // whether a paragraph may
+    let goesOn = lines[0].start < lines[0].end;  // whether a paragraph may
     for (++this.at; this.at < this.lines.length; ++this.at) {
-      const { start, end } = this.lines[this.at];
+      const {start, end} = this.lines[this.at];
       const text = this.text();
       const indent = /^[ \t]*/.exec(text)[0].replaceAll("\t", "    ").length;
       if (BLANK.test(text)) {
         blank = true;
         goesOn = false;
-        lines.push({ start: end, end });
+        lines.push({start: end, end});
         continue;
       }
       const inside = indent >= match[1].length + 2;
@@ -169,13 +183,13 @@ class BlockParser {
       if (blank) list.loose = true;
       blank = false;
       goesOn = true;
-      lines.push({ start: start + Math.min(/^[ \t]*/.exec(text)[0].length, content), end });
+      lines.push({start: start + Math.min(/^[ \t]*/.exec(text)[0].length, content), end});
     }
     this.isAfterBlank = blank;
     const task = TASK.exec(this.source.slice(lines[0].start, lines[0].end));
     if (task) lines[0].start += task[0].length;
     const blocks = parseBlocks(this.source, lines, this.depth + 1);
-    return { blocks, task: task ? task[1] !== " " : null };
+    return {blocks, task: task ? task[1] !== " " : null};
   }
 
   beginsTable(i) {
@@ -187,7 +201,7 @@ class BlockParser {
 
   table() {
     const rows = [this.cells(this.at)];
-    const align = this.cells(this.at + 1).map(({ start, end }) => {
+    const align = this.cells(this.at + 1).map(({start, end}) => {
       const text = this.source.slice(start, end);
       if (text.endsWith(":")) return text.startsWith(":") ? "center" : "right";
       return "left";
@@ -197,19 +211,19 @@ class BlockParser {
       if (BLANK.test(text) || !text.includes("|")) break;
       rows.push(this.cells(this.at).slice(0, align.length));
     }
-    return { type: "table", align, rows };
+    return {type: "table", align, rows};
   }
 
   // Where the cells of a row stand, without the blanks around them.
   cells(i) {
-    const { start, end } = this.lines[i];
+    const {start, end} = this.lines[i];
     const cells = [];
     let from = start;
     const add = (to) => {
       let [a, b] = [from, to];
       while (a < b && /[ \t]/.test(this.source[a])) ++a;
       while (b > a && /[ \t]/.test(this.source[b - 1])) --b;
-      cells.push({ start: a, end: b });
+      cells.push({start: a, end: b});
       from = to + 1;
     };
     for (let k = start; k < end; ++k) {
@@ -225,11 +239,11 @@ class BlockParser {
   paragraph() {
     const lines = [];
     do {
-      const { start, end } = this.lines[this.at];
+      const {start, end} = this.lines[this.at];
       const indent = /^[ \t]*/.exec(this.text())[0].length;
-      lines.push({ start: start + indent, end });
+      lines.push({start: start + indent, end});
       ++this.at;
     } while (this.at < this.lines.length && !this.interrupts(this.at));
-    return { type: "paragraph", lines };
+    return {type: "paragraph", lines};
   }
 }

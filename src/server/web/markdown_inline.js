@@ -1,15 +1,27 @@
-// Markdown inside a block: emphasis, code, links. After CommonMark's algorithm for delimiters, so that the work is
-// linear in the text whatever the text is.
+// Markdown inside a block: emphasis, code, links. After CommonMark's algorithm for delimiters, so
+// that the work is linear in the text whatever the text is.
 //
 // parseInline returns items in the order of the text, each {start, end} in it with
-//   opens, closes   elements that begin after the item, or end before it: "em", "strong", "del", {href, title, isBare}
-//   kind            "text", "code" or "entity" (with `text`)
+//   opens, closes   elements that begin after the item, or end before it: "em", "strong",
+//   "del", {href, title, isBare} kind            "text", "code" or "entity" (with `text`)
 
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 const SPACE = /\s/u;
-const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
+const ENTITIES = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: "\"",
+  apos: "'",
+  nbsp: "\u00a0"
+};
 const ENTITY = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,8}));/y;
-const TARGET = /\(\s*(?:<([^<>\n]{0,2000})>|([^\s()<>]{0,2000}(?:\([^\s()<>]{0,2000}\)[^\s()<>]{0,2000}){0,8}))(?:\s+(?:"([^"]{0,500})"|'([^']{0,500})'))?\s*\)/y;
+// (address "title") behind the text of a link: <address>, or one without blanks and with its
+// parentheses in pairs.
+const ADDRESS =
+    /<([^<>\n]{0,2000})>|((?:[^\s()<>]{0,2000}\([^\s()<>]{0,2000}\)){0,8}[^\s()<>]{0,2000})/;
+const TITLE = /\s+(?:"([^"]{0,500})"|'([^']{0,500})')/;
+const TARGET = new RegExp(`\\(\\s*(?:${ADDRESS.source})(?:${TITLE.source})?\\s*\\)`, "y");
 const BARE = /(?:https?:\/\/|mailto:)[^\s<>"`*]+/y;
 const ANGLE = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/y;
 
@@ -23,23 +35,21 @@ export function safeAddress(text) {
   }
 }
 
-export function parseInline(text) {
-  return new InlineParser(text).parse();
-}
+export function parseInline(text) { return new InlineParser(text).parse(); }
 
 class InlineParser {
   constructor(text) {
     this.text = text;
     this.items = [];
-    this.delimiters = []; // items that may open or close emphasis
-    this.brackets = []; // items "[" and "![" that may begin a link
-    this.plain = 0; // where the text begins that is not in an item yet
+    this.delimiters = [];  // items that may open or close emphasis
+    this.brackets = [];    // items "[" and "![" that may begin a link
+    this.plain = 0;        // where the text begins that is not in an item yet
     this.at = 0;
   }
 
   item(kind, end, more = {}) {
     this.flush();
-    const item = { kind, start: this.at, end, opens: [], closes: [], ...more };
+    const item = {kind, start: this.at, end, opens: [], closes: [], ...more};
     this.items.push(item);
     this.at = this.plain = end;
     return item;
@@ -47,7 +57,7 @@ class InlineParser {
 
   flush() {
     if (this.plain < this.at) {
-      this.items.push({ kind: "text", start: this.plain, end: this.at, opens: [], closes: [] });
+      this.items.push({kind: "text", start: this.plain, end: this.at, opens: [], closes: []});
     }
     this.plain = this.at;
   }
@@ -71,14 +81,16 @@ class InlineParser {
     if (c === "`") return this.code();
     if (c === "*" || c === "_" || c === "~") return this.delimiter(c);
     if (c === "[" || (c === "!" && this.text[this.at + 1] === "[")) {
-      this.brackets.push(this.item("text", this.at + (c === "[" ? 1 : 2), { depth: this.delimiters.length }));
+      this.brackets.push(
+          this.item("text", this.at + (c === "[" ? 1 : 2), {depth: this.delimiters.length}));
       this.brackets.at(-1).index = this.items.length - 1;
       return null;
     }
     if (c === "]") return this.link();
     if (c === "&") return this.entity();
     if (c === "<") return this.address(ANGLE, 1);
-    if ((c === "h" || c === "m") && !/\w/.test(this.text[this.at - 1] ?? " ")) return this.address(BARE, 0);
+    if ((c === "h" || c === "m") && !/\w/.test(this.text[this.at - 1] ?? " "))
+      return this.address(BARE, 0);
     return ++this.at;
   }
 
@@ -104,7 +116,8 @@ class InlineParser {
       return;
     }
     let [from, to] = [end, close];
-    if (this.text[from] === " " && this.text[to - 1] === " " && to - from > 2) [from, to] = [from + 1, to - 1];
+    if (this.text[from] === " " && this.text[to - 1] === " " && to - from > 2)
+      [from, to] = [from + 1, to - 1];
     this.skip(from - this.at);
     this.item("code", to);
     this.skip(close + length - to);
@@ -127,13 +140,15 @@ class InlineParser {
     while (this.text[end] === c) ++end;
     const before = this.text[this.at - 1] ?? " ";
     const after = this.text[end] ?? " ";
-    const left = !SPACE.test(after) && (!PUNCTUATION.test(after) || SPACE.test(before) || PUNCTUATION.test(before));
-    const right = !SPACE.test(before) && (!PUNCTUATION.test(before) || SPACE.test(after) || PUNCTUATION.test(after));
-    const word = c === "_"; // an underscore inside a word is part of the word
+    const left = !SPACE.test(after) &&
+        (!PUNCTUATION.test(after) || SPACE.test(before) || PUNCTUATION.test(before));
+    const right = !SPACE.test(before) &&
+        (!PUNCTUATION.test(before) || SPACE.test(after) || PUNCTUATION.test(after));
+    const word = c === "_";  // an underscore inside a word is part of the word
     const length = end - this.at;
     const item = this.item("text", end, {
       mark: c,
-      length, // of what is not paired yet
+      length,  // of what is not paired yet
       run: length,
       canOpen: left && (!word || !right || PUNCTUATION.test(before)),
       canClose: right && (!word || !left || PUNCTUATION.test(after)),
@@ -144,8 +159,8 @@ class InlineParser {
   // Pairs the delimiters from `first` on, and forgets them.
   emphasize(first) {
     const stack = this.delimiters.splice(first);
-    const open = []; // those before the closer that may still open
-    const bottoms = new Map(); // kind of closer -> how many of `open` are known not to match it
+    const open = [];            // those before the closer that may still open
+    const bottoms = new Map();  // kind of closer -> how many of `open` are known not to match it
     for (const closer of stack) {
       while (closer.canClose && closer.length > 0) {
         const kind = `${closer.mark}${closer.canOpen}${closer.run % 3}`;
@@ -188,7 +203,7 @@ class InlineParser {
     const closer = this.item("text", this.at);
     this.emphasize(bracket.depth);
     // A link holds no link: what began outside of it is text now. A picture is shown as a link.
-    const link = { href, title: match[3] ?? match[4] ?? "" };
+    const link = {href, title: match[3] ?? match[4] ?? ""};
     bracket.opens.push(link);
     closer.closes.push("a");
     bracket.start = bracket.end;
@@ -201,9 +216,11 @@ class InlineParser {
     const match = ENTITY.exec(this.text);
     if (!match) return ++this.at;
     const code = match[1] ? parseInt(match[1], 10) : parseInt(match[2] ?? "0", 16);
-    const text = match[3] ? ENTITIES[match[3]] : code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : "\ufffd";
+    const text = match[3]            ? ENTITIES[match[3]] :
+        code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) :
+                                       "\ufffd";
     if (!text) return ++this.at;
-    return this.item("entity", ENTITY.lastIndex, { text });
+    return this.item("entity", ENTITY.lastIndex, {text});
   }
 
   // An address that stands in the text as it is.
@@ -216,7 +233,7 @@ class InlineParser {
     this.skip(around);
     const opener = this.item("text", this.at);
     this.item("text", this.at + shown.length);
-    opener.opens.push({ href, title: "", isBare: true });
+    opener.opens.push({href, title: "", isBare: true});
     const closer = this.item("text", this.at);
     closer.closes.push("a");
     return this.skip(around);

@@ -1,21 +1,21 @@
 // Markdown as elements of the page. Text of a model becomes text nodes and never HTML.
 //
-// Each text node remembers which characters of the source it shows (`pieces`), so that words can be found from
-// places on the screen and the other way round, without an element for each word.
-import { parseBlocks, splitLines } from "./markdown_blocks.js";
-import { parseInline } from "./markdown_inline.js";
+// Each text node remembers which characters of the source it shows (`pieces`), so that words can be
+// found from places on the screen and the other way round, without an element for each word.
+import {parseBlocks, splitLines} from "./markdown_blocks.js";
+import {parseInline} from "./markdown_inline.js";
 
-const DEEPEST = 24; // elements of emphasis inside each other
+const DEEPEST = 24;  // elements of emphasis inside each other
 
 // Text node -> {node, start, end, view}: where its text stands in the source of a view.
 export const pieceOf = new WeakMap();
 
 export class MarkdownView {
   #source = "";
-  #kept = []; // blocks that no further text can change: {start, end, pieces}
-  #last = []; // elements of those that further text can change
+  #kept = [];  // blocks that no further text can change: {start, end, pieces}
+  #last = [];  // elements of those that further text can change
   #lastPieces = [];
-  #from = 0; // where the blocks begin that can still change
+  #from = 0;  // where the blocks begin that can still change
   #isFinal = false;
 
   // `root` is an empty element; `copied` is told of each text that a copy button copies.
@@ -26,19 +26,15 @@ export class MarkdownView {
   }
 
   // Where the text begins that may still be drawn anew.
-  get finalEnd() {
-    return this.#from;
-  }
+  get finalEnd() { return this.#from; }
 
   // All pieces in the order of the source.
-  pieces() {
-    return [...this.#kept, ...this.#lastPieces];
-  }
+  pieces() { return [...this.#kept, ...this.#lastPieces]; }
 
-  // Shows `source`, which begins with what was shown before. Only the last block is made again. Returns the texts
-  // of the blocks that became final.
+  // Shows `source`, which begins with what was shown before. Only the last block is made again.
+  // Returns the texts of the blocks that became final.
   update(source, isFinal) {
-    if (this.#isFinal) this.#begin(); // an answer that is continued: its last block may go on
+    if (this.#isFinal) this.#begin();  // an answer that is continued: its last block may go on
     this.#isFinal = isFinal;
     this.#source = source;
     const blocks = parseBlocks(source, splitLines(source, this.#from));
@@ -76,12 +72,13 @@ export class MarkdownView {
     this.#from = 0;
   }
 
-  // A block can change as long as text can be added to it: the last one, and the one before if the last is only
-  // the begin of a line, or a table's first two, that may turn out to go on with it.
+  // A block can change as long as text can be added to it: the last one, and the one before if the
+  // last is only the begin of a line, or a table's first two, that may turn out to go on with it.
   #numberOfFinal(blocks) {
     const lineStart = this.#source.lastIndexOf("\n") + 1;
     let n = Math.max(blocks.length - 1, 0);
-    const isNew = blocks[n]?.start >= lineStart || (blocks[n]?.type === "table" && blocks[n].rows.length === 1);
+    const isNew = blocks[n]?.start >= lineStart ||
+        (blocks[n]?.type === "table" && blocks[n].rows.length === 1);
     if (n > 0 && isNew) --n;
     return n;
   }
@@ -94,7 +91,7 @@ export class MarkdownView {
 
   #extend(code, block) {
     const source = this.#source;
-    const text = block.lines.map(({ start, end }) => source.slice(start, end)).join("\n");
+    const text = block.lines.map(({start, end}) => source.slice(start, end)).join("\n");
     const shown = code.node.data;
     if (text.startsWith(shown)) code.node.appendData(text.slice(shown.length));
     else code.node.data = text;
@@ -103,7 +100,8 @@ export class MarkdownView {
   }
 }
 
-// The lines of a code block inside a list do not follow each other in the source; null where they do.
+// The lines of a code block inside a list do not follow each other in the source; null where they
+// do.
 function linesToMap(lines) {
   return lines.every((line, i) => i === 0 || line.start === lines[i - 1].end + 1) ? null : lines;
 }
@@ -129,22 +127,16 @@ class Builder {
     return parent;
   }
 
-  paragraph(block) {
-    return this.inline(document.createElement("p"), block.lines);
-  }
+  paragraph(block) { return this.inline(document.createElement("p"), block.lines); }
 
   // The headings of the page come first: # is its third level.
   heading(block) {
     return this.inline(document.createElement(`h${Math.min(block.level + 2, 6)}`), block.lines);
   }
 
-  rule() {
-    return document.createElement("hr");
-  }
+  rule() { return document.createElement("hr"); }
 
-  quote(block) {
-    return this.append(document.createElement("blockquote"), block.blocks);
-  }
+  quote(block) { return this.append(document.createElement("blockquote"), block.blocks); }
 
   list(block) {
     const list = document.createElement(block.ordered ? "ol" : "ul");
@@ -179,7 +171,7 @@ class Builder {
     bar.append(name, copy);
     const pre = document.createElement("pre");
     pre.tabIndex = 0;
-    const text = block.lines.map(({ start, end }) => this.source.slice(start, end)).join("\n");
+    const text = block.lines.map(({start, end}) => this.source.slice(start, end)).join("\n");
     const node = document.createTextNode(text);
     copy.addEventListener("click", () => this.view.copied(node.data));
     const code = document.createElement("code");
@@ -189,7 +181,7 @@ class Builder {
     const start = block.lines[0]?.start ?? block.start;
     const piece = this.piece(node, start, block.lines.at(-1)?.end ?? start);
     piece.lines = linesToMap(block.lines);
-    figure.limpidCode = { start: block.start, node, piece };
+    figure.limpidCode = {start: block.start, node, piece};
     return figure;
   }
 
@@ -216,7 +208,7 @@ class Builder {
   }
 
   piece(node, start, end) {
-    const piece = { node, start, end, view: this.view };
+    const piece = {node, start, end, view: this.view};
     pieceOf.set(node, piece);
     this.pieces.push(piece);
     return piece;
@@ -224,10 +216,10 @@ class Builder {
 
   // The text of lines, as one paragraph's.
   inline(parent, lines) {
-    const text = lines.map(({ start, end }) => this.source.slice(start, end)).join("\n");
-    const begins = []; // where each line begins in `text`
+    const text = lines.map(({start, end}) => this.source.slice(start, end)).join("\n");
+    const begins = [];  // where each line begins in `text`
     let at = 0;
-    for (const { start, end } of lines) {
+    for (const {start, end} of lines) {
       begins.push(at);
       at += end - start + 1;
     }
@@ -240,9 +232,9 @@ class Builder {
 // Writes the items of parseInline into an element.
 class InlineWriter {
   constructor(builder, parent, text, lines, begins) {
-    Object.assign(this, { builder, text, lines, begins });
+    Object.assign(this, {builder, text, lines, begins});
     this.stack = [parent];
-    this.skipped = 0; // elements that are open, and too deep to be made
+    this.skipped = 0;  // elements that are open, and too deep to be made
     this.line = 0;
   }
 
@@ -265,7 +257,7 @@ class InlineWriter {
       element.href = what.href;
       element.title = what.title || what.href;
       element.target = "_blank";
-      if (what.isBare) element.className = "bare"; // the address is its text
+      if (what.isBare) element.className = "bare";  // the address is its text
       element.rel = "noopener noreferrer nofollow";
     }
     this.stack.at(-1).append(element);
@@ -281,7 +273,7 @@ class InlineWriter {
       return;
     }
     // One node a line, because the marks of quotes and lists stand between lines in the source.
-    for (let from = item.start; from < item.end; ) {
+    for (let from = item.start; from < item.end;) {
       const start = this.place(from);
       const to = Math.min(item.end, this.begins[this.line + 1] ?? item.end);
       const node = parent.appendChild(document.createTextNode(this.text.slice(from, to)));

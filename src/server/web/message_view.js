@@ -1,7 +1,7 @@
 // One message on the page: its text, and what can be done with it.
-import { MarkdownView } from "./markdown_view.js";
+import {MarkdownView} from "./markdown_view.js";
 
-const LONGEST_PAUSE = 400; // ms between two pictures of an answer that grows
+const LONGEST_PAUSE = 400;  // ms between two pictures of an answer that grows
 
 function button(text, label, onClick) {
   const element = document.createElement("button");
@@ -17,10 +17,11 @@ function button(text, label, onClick) {
 
 export class MessageView {
   #timer = 0;
-  #drawn = 0; // when the text was last drawn, and for how long
+  #drawn = 0;  // when the text was last drawn, and for how long
   #cost = 0;
 
-  // `actions`: copy(text), edit(view, text), regenerate(view), resume(view), turn(view, step), say(text).
+  // `actions`: copy(text), edit(view, text), regenerate(view), resume(view), turn(view, step),
+  // say(text).
   constructor(message, actions) {
     this.message = message;
     this.actions = actions;
@@ -60,20 +61,23 @@ export class MessageView {
     if (!hasWords || this.body.tabIndex === 0) return;
     this.body.tabIndex = 0;
     this.body.setAttribute("role", "group");
-    this.body.setAttribute("aria-label", "Answer. Left and right arrow: its words and their alternatives.");
+    this.body.setAttribute(
+        "aria-label", "Answer. Left and right arrow: its words and their alternatives.");
   }
 
   // `place`: [which, of how many] siblings; `isLast`: nothing comes after it.
   drawFoot([which, of], isLast) {
-    const { message, actions } = this;
-    const focused = this.foot.contains(document.activeElement) ? document.activeElement.textContent : null;
+    const {message, actions} = this;
+    const focused =
+        this.foot.contains(document.activeElement) ? document.activeElement.textContent : null;
     this.foot.replaceChildren();
-    if (of > 1) this.foot.append(this.#switch(which, of));
+    if (of > 1) this.foot.append(this.#versions(which, of));
     const isEmpty = message.error && !message.content;
     if (!message.isRunning && !isEmpty) {
       this.foot.append(button("Copy", "", () => actions.copy(message.content)));
       this.foot.append(button("Edit", "", () => this.edit()));
-      if (!this.isUser) this.foot.append(button("Again", "Another answer", () => actions.regenerate(this)));
+      if (!this.isUser)
+        this.foot.append(button("Again", "Another answer", () => actions.regenerate(this)));
       const ended = message.finish === "length" || message.finish === "stopped" || message.error;
       if (!this.isUser && isLast && ended && message.content) {
         this.foot.append(button("Continue", "Continue this answer", () => actions.resume(this)));
@@ -94,7 +98,7 @@ export class MessageView {
     return found !== undefined && !found.disabled;
   }
 
-  #switch(which, of) {
+  #versions(which, of) {
     const group = document.createElement("span");
     group.className = "switch";
     group.setAttribute("role", "group");
@@ -111,7 +115,7 @@ export class MessageView {
   }
 
   #facts() {
-    const { stats, finish, isRunning } = this.message;
+    const {stats, finish, isRunning} = this.message;
     const facts = [];
     if (isRunning && !stats) facts.push("reading…");
     if (stats?.speed) facts.push(`${stats.speed.toFixed(1)} tokens/s`);
@@ -129,7 +133,7 @@ export class MessageView {
 
   #drawProblem() {
     this.element.querySelector(".problem")?.remove();
-    const { error } = this.message;
+    const {error} = this.message;
     if (!error) return;
     const box = document.createElement("div");
     box.className = "problem";
@@ -146,7 +150,8 @@ export class MessageView {
   grow() {
     if (this.#timer) return;
     const pause = Math.min(5 * this.#cost, LONGEST_PAUSE) - (performance.now() - this.#drawn);
-    this.#timer = setTimeout(() => requestAnimationFrame(() => this.draw(false)), Math.max(pause, 0));
+    this.#timer =
+        setTimeout(() => requestAnimationFrame(() => this.draw(false)), Math.max(pause, 0));
   }
 
   draw(isFinal) {
@@ -170,7 +175,8 @@ export class MessageView {
     const field = document.createElement("textarea");
     field.value = this.message.content;
     field.rows = Math.min(12, field.value.split("\n").length + 1);
-    field.setAttribute("aria-label", this.isUser ? "The question, to change" : "The answer, to change");
+    field.setAttribute(
+        "aria-label", this.isUser ? "The question, to change" : "The answer, to change");
     const keep = button(this.isUser ? "Send" : "Keep", "", () => {});
     keep.type = "submit";
     keep.className = "main";
@@ -186,7 +192,8 @@ export class MessageView {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       close();
-      if (field.value.trim() && field.value !== this.message.content) this.actions.edit(this, field.value);
+      if (field.value.trim() && field.value !== this.message.content)
+        this.actions.edit(this, field.value);
     });
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();

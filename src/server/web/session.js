@@ -1,7 +1,7 @@
 // What a person does with the conversation that is shown: ask, stop, edit, branch, ask again.
-import { Answering, requestFor } from "./answering.js";
-import { Problem } from "./api.js";
-import { Conversation } from "./tree.js";
+import {Answering, requestFor} from "./answering.js";
+import {Problem} from "./api.js";
+import {Conversation} from "./tree.js";
 
 const LONGEST_TITLE = 60;
 
@@ -10,21 +10,15 @@ export class Session {
   #conversation = new Conversation();
 
   // `page`: draw(conversation), grew(message), running(isRunning), saved(), failed(error), model().
-  constructor({ api, store, settings, page }) {
-    Object.assign(this, { api, store, settings, page });
-  }
+  constructor({api, store, settings, page}) { Object.assign(this, {api, store, settings, page}); }
 
-  get conversation() {
-    return this.#conversation;
-  }
+  get conversation() { return this.#conversation; }
 
-  get isRunning() {
-    return this.#answering !== null;
-  }
+  get isRunning() { return this.#answering !== null; }
 
   begin() {
     this.stop();
-    this.#show(new Conversation({ system: this.settings.get("system") }));
+    this.#show(new Conversation({system: this.settings.get("system")}));
   }
 
   async open(id) {
@@ -45,31 +39,33 @@ export class Session {
     this.page.draw(conversation);
   }
 
-  async save(...messages) {
-    await this.#save(this.#conversation, messages);
-  }
+  async save(...messages) { await this.#save(this.#conversation, messages); }
 
   async #save(conversation, messages) {
     try {
-      const kept = messages.map(({ isRunning, ...message }) => message);
+      const kept = messages.map(({isRunning, ...message}) => message);
       await this.store.save(conversation, kept);
       this.page.saved();
     } catch (error) {
-      const advice = "Export the conversation, then delete old ones: the browser may have no room left.";
-      this.page.failed(new Problem(`The conversation could not be kept: ${error?.message ?? error}`, advice));
+      const advice =
+          "Export the conversation, then delete old ones: the browser may have no room left.";
+      this.page.failed(
+          new Problem(`The conversation could not be kept: ${error?.message ?? error}`, advice));
     }
   }
 
   // Asks below the last message that is shown.
   ask(text) {
     const conversation = this.#conversation;
-    if (!conversation.title) conversation.title = text.trim().split("\n")[0].slice(0, LONGEST_TITLE);
+    if (!conversation.title)
+      conversation.title = text.trim().split("\n")[0].slice(0, LONGEST_TITLE);
     const question = conversation.append(conversation.path().at(-1) ?? null, "user", text);
     this.#save(conversation, [question]);
     return this.#answer(question);
   }
 
-  // Another version of a message: of a question it is answered anew, of an answer it is kept as it is.
+  // Another version of a message: of a question it is answered anew, of an answer it is kept as it
+  // is.
   edit(message, text) {
     this.stop();
     const conversation = this.#conversation;
@@ -81,23 +77,19 @@ export class Session {
     return null;
   }
 
-  regenerate(message) {
-    return this.#answer(this.#conversation.parentOf(message));
-  }
+  regenerate(message) { return this.#answer(this.#conversation.parentOf(message)); }
 
   // Goes on with another token at the place of `token`.
   branch(message, token, text, logprob) {
-    const kept = message.tokens.filter(({ end }) => end <= token.start);
+    const kept = message.tokens.filter(({end}) => end <= token.start);
     const start = token.start;
-    const taken = { start, end: start + text.length, logprob, others: token.others };
+    const taken = {start, end: start + text.length, logprob, others: token.others};
     const parent = this.#conversation.parentOf(message);
     return this.#answer(parent, message.content.slice(0, start) + text, [...kept, taken]);
   }
 
   // Goes on with an answer, or begins it again if there is nothing of it.
-  resume(message) {
-    return this.#run(message);
-  }
+  resume(message) { return this.#run(message); }
 
   turn(message, step) {
     if (!this.#conversation.turn(message, step)) return;
@@ -105,9 +97,7 @@ export class Session {
     this.save();
   }
 
-  stop() {
-    this.#answering?.stop();
-  }
+  stop() { this.#answering?.stop(); }
 
   #answer(question, content = "", tokens = []) {
     this.stop();

@@ -1,35 +1,44 @@
 // Keys of the whole page. One list holds what they do and what the help says of them.
 
-// `actions`: name -> function. Letters work outside of text fields, and can be turned off in Settings.
+// `actions`: name -> function. Letters work outside of text fields, and can be turned off in
+// Settings.
 const KEYS = [
-  { keys: "Enter", help: "send the question; Shift+Enter begins a new line" },
-  { keys: "Esc", help: "stop the answer; leave a field or a dialog" },
-  { keys: "/", help: "write a question", action: "write" },
-  { keys: "n", help: "new conversation", action: "begin" },
-  { keys: "r", help: "another answer to the last question", action: "regenerate" },
-  { keys: "e", help: "edit the last question", action: "edit" },
-  { keys: "[", help: "the version before of the last message that has several", action: "before" },
-  { keys: "]", help: "the next version of it", action: "after" },
-  { keys: "w", help: "go through the words of the last answer: ← and →, then ↓ for the alternatives", action: "words" },
-  { keys: "s", help: "colour words by surprise", action: "tint" },
-  { keys: "c", help: "list of conversations", action: "list" },
-  { keys: ",", help: "settings", action: "settings" },
-  { keys: "?", help: "this list", action: "help" },
+  {keys: "Enter", help: "send the question; Shift+Enter begins a new line"},
+  {keys: "Esc", help: "stop the answer; leave a field or a dialog"},
+  {keys: "/", help: "write a question", action: "write"},
+  {keys: "n", help: "new conversation", action: "begin"},
+  {keys: "r", help: "another answer to the last question", action: "regenerate"},
+  {keys: "e", help: "edit the last question", action: "edit"},
+  {keys: "[", help: "the version before of the last message that has several", action: "before"},
+  {keys: "]", help: "the next version of it", action: "after"},
+  {
+    keys: "w",
+    help: "go through the words of the last answer: ← and →, then ↓ for the alternatives",
+    action: "words"
+  },
+  {keys: "s", help: "colour words by surprise", action: "tint"},
+  {keys: "c", help: "list of conversations", action: "list"},
+  {keys: ",", help: "settings", action: "settings"},
+  {keys: "?", help: "this list", action: "help"},
 ];
 
 function isField(target) {
-  return target.closest?.("textarea, select, [contenteditable]") || target.matches?.("input:not([type=checkbox])");
+  return target.closest?.("textarea, select, [contenteditable]") ||
+      target.matches?.("input:not([type=checkbox])");
 }
 
 export function listenForKeys(settings, actions) {
-  const byKey = new Map(KEYS.filter(({ action }) => action).map(({ keys, action }) => [keys, action]));
+  const byKey = new Map(KEYS.filter(({action}) => action).map(({keys, action}) => [keys, action]));
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
+    if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]"))
+      return;
     if (event.key === "Escape") {
       actions.escape();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || !settings.get("keys")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) ||
+        !settings.get("keys"))
+      return;
     const action = byKey.get(event.key);
     if (!action) return;
     event.preventDefault();
@@ -39,16 +48,16 @@ export function listenForKeys(settings, actions) {
 
 export function fillHelp(body) {
   body.replaceChildren(
-    ...KEYS.map(({ keys, help }) => {
-      const row = document.createElement("tr");
-      const head = document.createElement("th");
-      head.scope = "row";
-      const key = head.appendChild(document.createElement("kbd"));
-      key.textContent = keys;
-      const text = document.createElement("td");
-      text.textContent = help;
-      row.append(head, text);
-      return row;
-    }),
+      ...KEYS.map(({keys, help}) => {
+        const row = document.createElement("tr");
+        const head = document.createElement("th");
+        head.scope = "row";
+        const key = head.appendChild(document.createElement("kbd"));
+        key.textContent = keys;
+        const text = document.createElement("td");
+        text.textContent = help;
+        row.append(head, text);
+        return row;
+      }),
   );
 }

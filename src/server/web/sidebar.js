@@ -4,8 +4,8 @@ const NARROW = matchMedia("(max-width: 760px)");
 
 export class Sidebar {
   // `open(id)` shows a conversation.
-  constructor({ element, list, shade, opener, closer, open }) {
-    Object.assign(this, { element, list, shade, opener, open });
+  constructor({element, list, shade, opener, closer, open}) {
+    Object.assign(this, {element, list, shade, opener, open});
     opener.addEventListener("click", () => this.turn(true));
     closer.addEventListener("click", () => this.turn(false));
     shade.addEventListener("click", () => this.turn(false));
@@ -18,9 +18,7 @@ export class Sidebar {
     this.turn(false);
   }
 
-  get isOver() {
-    return NARROW.matches && this.element.classList.contains("over");
-  }
+  get isOver() { return NARROW.matches && this.element.classList.contains("over"); }
 
   // On a narrow screen: over the messages, or out of the way, where no key reaches it.
   turn(isOpen) {
@@ -39,20 +37,21 @@ export class Sidebar {
 
   // `records`: what is stored of the conversations; `current`: the id of the one that is shown.
   draw(records, current) {
-    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+    const focused =
+        this.list.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     this.list.replaceChildren(
-      ...records.map((record) => {
-        const item = document.createElement("li");
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = record.title || "Untitled";
-        button.dataset.id = record.id;
-        button.title = new Date(record.updated).toLocaleString();
-        if (record.id === current) button.setAttribute("aria-current", "true");
-        button.addEventListener("click", () => this.open(record.id));
-        item.append(button);
-        return item;
-      }),
+        ...records.map((record) => {
+          const item = document.createElement("li");
+          const button = document.createElement("button");
+          button.type = "button";
+          button.textContent = record.title || "Untitled";
+          button.dataset.id = record.id;
+          button.title = new Date(record.updated).toLocaleString();
+          if (record.id === current) button.setAttribute("aria-current", "true");
+          button.addEventListener("click", () => this.open(record.id));
+          item.append(button);
+          return item;
+        }),
     );
     if (focused) this.list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
   }

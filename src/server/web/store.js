@@ -1,6 +1,6 @@
 // Where conversations are kept: IndexedDB, one record a conversation and one a message, so that
 // a new message writes itself and not the whole conversation.
-import { Conversation } from "./tree.js";
+import {Conversation} from "./tree.js";
 
 function done(request) {
   return new Promise((resolve, reject) => {
@@ -12,8 +12,8 @@ function done(request) {
 function open() {
   const request = indexedDB.open("limpid", 1);
   request.onupgradeneeded = () => {
-    request.result.createObjectStore("conversations", { keyPath: "id" });
-    request.result.createObjectStore("messages", { keyPath: ["conversation", "id"] });
+    request.result.createObjectStore("conversations", {keyPath: "id"});
+    request.result.createObjectStore("messages", {keyPath: ["conversation", "id"]});
   };
   return done(request);
 }
@@ -24,7 +24,8 @@ const messagesOf = (id) => IDBKeyRange.bound([id], [id, []]);
 export class Store {
   #database = null;
 
-  // False where the browser keeps nothing, as in some private windows; everything else then does nothing.
+  // False where the browser keeps nothing, as in some private windows; everything else then does
+  // nothing.
   async open() {
     try {
       this.#database = await open();
@@ -60,7 +61,8 @@ export class Store {
     messages.sort((a, b) => a.order - b.order);
     for (const message of messages) {
       // An answer without an end: the page was closed in the middle of it.
-      if (message.role === "assistant" && !message.finish && !message.error) message.finish = "stopped";
+      if (message.role === "assistant" && !message.finish && !message.error)
+        message.finish = "stopped";
       conversation.add(message);
     }
     return conversation;
@@ -73,7 +75,7 @@ export class Store {
     const store = transaction.objectStore("messages");
     const order = new Map([...conversation.messages.keys()].map((id, index) => [id, index]));
     for (const message of messages) {
-      store.put({ ...message, conversation: conversation.id, order: order.get(message.id) });
+      store.put({...message, conversation: conversation.id, order: order.get(message.id)});
     }
     await new Promise((resolve, reject) => {
       transaction.oncomplete = resolve;

@@ -1,14 +1,14 @@
-// Words coloured by how much they surprised the model. The colours are highlights of the CSS Custom Highlight API,
-// which need no element a word; only what is on the screen has them.
-import { surprise } from "./tokens.js";
-import { rangeOf } from "./words.js";
+// Words coloured by how much they surprised the model. The colours are highlights of the CSS Custom
+// Highlight API, which need no element a word; only what is on the screen has them.
+import {surprise} from "./tokens.js";
+import {rangeOf} from "./words.js";
 
-const LEVELS = [1, 2, 4, 7]; // bits from which on a word is coloured, ever stronger
+const LEVELS = [1, 2, 4, 7];  // bits from which on a word is coloured, ever stronger
 
 export class Tint {
   #highlights;
-  // Message view -> {ranges: [[level, range], ...], and how many tokens (nTokens) and ranges (nFinal) of it lie in
-  // text that stays as it is, up to `end`}.
+  // Message view -> {ranges: [[level, range], ...], and how many tokens (nTokens) and ranges
+  // (nFinal) of it lie in text that stays as it is, up to `end`}.
   #drawn = new Map();
   #watcher;
   #isOn = false;
@@ -19,12 +19,11 @@ export class Tint {
       CSS.highlights.set(`surprise-${level + 1}`, highlight);
       return highlight;
     });
-    this.#watcher = new IntersectionObserver((entries) => this.#seen(entries), { root, rootMargin: "200px" });
+    this.#watcher =
+        new IntersectionObserver((entries) => this.#seen(entries), {root, rootMargin: "200px"});
   }
 
-  static get isSupported() {
-    return typeof Highlight === "function" && "highlights" in CSS;
-  }
+  static get isSupported() { return typeof Highlight === "function" && "highlights" in CSS; }
 
   // `views` are those of the messages.
   turn(isOn, views) {
@@ -45,7 +44,7 @@ export class Tint {
   }
 
   #seen(entries) {
-    for (const { target, isIntersecting } of entries) {
+    for (const {target, isIntersecting} of entries) {
       if (isIntersecting) this.paint(target.limpidView);
       else this.clear(target.limpidView);
     }
@@ -64,10 +63,10 @@ export class Tint {
 
   // An answer that grows is painted where its text was drawn anew, and not from its begin.
   paint(view) {
-    const { markdown } = view;
+    const {markdown} = view;
     if (!this.#isOn || !markdown) return;
-    if (markdown.finalEnd < this.#drawn.get(view)?.end) this.clear(view); // it was begun again
-    const drawn = this.#drawn.get(view) ?? { ranges: [], nFinal: 0, nTokens: 0, end: 0 };
+    if (markdown.finalEnd < this.#drawn.get(view)?.end) this.clear(view);  // it was begun again
+    const drawn = this.#drawn.get(view) ?? {ranges: [], nFinal: 0, nTokens: 0, end: 0};
     this.#drawn.set(view, drawn);
     this.#remove(drawn, drawn.nFinal);
     const pieces = markdown.pieces();
@@ -80,7 +79,8 @@ export class Tint {
         this.#highlights[level].add(range);
         drawn.ranges.push([level, range]);
       }
-      if (token.end <= markdown.finalEnd) [drawn.nTokens, drawn.nFinal] = [i + 1, drawn.ranges.length];
+      if (token.end <= markdown.finalEnd)
+        [drawn.nTokens, drawn.nFinal] = [i + 1, drawn.ranges.length];
     }
     drawn.end = markdown.finalEnd;
   }

@@ -1,26 +1,23 @@
-// The messages of the conversation that is shown, in a list that follows its end while an answer grows.
-import { MessageView } from "./message_view.js";
+// The messages of the conversation that is shown, in a list that follows its end while an answer
+// grows.
+import {MessageView} from "./message_view.js";
 
-const NEAR = 60; // pixels from the end that still count as the end
+const NEAR = 60;  // pixels from the end that still count as the end
 
 export class Transcript {
   #views = [];
   #follows = true;
 
-  constructor({ root, scroller, toEnd, tint, actions }) {
-    Object.assign(this, { root, scroller, toEnd, tint });
-    this.actions = { ...actions, drawn: (view) => this.#drawn(view) };
-    scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+  constructor({root, scroller, toEnd, tint, actions}) {
+    Object.assign(this, {root, scroller, toEnd, tint});
+    this.actions = {...actions, drawn: (view) => this.#drawn(view)};
+    scroller.addEventListener("scroll", () => this.#scrolled(), {passive: true});
     toEnd.addEventListener("click", () => this.goToEnd());
   }
 
-  get views() {
-    return this.#views;
-  }
+  get views() { return this.#views; }
 
-  viewOf(message) {
-    return this.#views.find((view) => view.message === message);
-  }
+  viewOf(message) { return this.#views.find((view) => view.message === message); }
 
   // Shows the conversation's path. Messages that are there already stay.
   show(conversation) {
@@ -60,7 +57,7 @@ export class Transcript {
   }
 
   #scrolled() {
-    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    const {scrollTop, scrollHeight, clientHeight} = this.scroller;
     this.#follows = scrollHeight - scrollTop - clientHeight < NEAR;
     this.toEnd.hidden = this.#follows;
   }

@@ -7,7 +7,8 @@
 const ROOT = "";
 
 export function newId() {
-  return crypto.getRandomValues(new Uint32Array(3)).reduce((id, part) => id + part.toString(36).padStart(7, "0"), "");
+  return crypto.getRandomValues(new Uint32Array(3))
+      .reduce((id, part) => id + part.toString(36).padStart(7, "0"), "");
 }
 
 export class Conversation {
@@ -17,15 +18,15 @@ export class Conversation {
     this.created = record.created ?? Date.now();
     this.updated = record.updated ?? this.created;
     this.system = record.system ?? "";
-    this.choices = { ...record.choices };
+    this.choices = {...record.choices};
     this.messages = new Map();
-    this.children = new Map(); // id of a message or ROOT -> ids, in the order of their making
+    this.children = new Map();  // id of a message or ROOT -> ids, in the order of their making
   }
 
   // What is stored of it beside the messages.
   record() {
-    const { id, title, created, updated, system, choices } = this;
-    return { id, title, created, updated, system, choices };
+    const {id, title, created, updated, system, choices} = this;
+    return {id, title, created, updated, system, choices};
   }
 
   // `message`: {id, parent, role, content, ...}; its parent was added before it.
@@ -40,19 +41,15 @@ export class Conversation {
   // A new message below `parent` (null: at the beginning), which is shown from now on.
   append(parent, role, content) {
     const above = parent?.id ?? ROOT;
-    const message = this.add({ id: newId(), parent: above, role, content, time: Date.now() });
+    const message = this.add({id: newId(), parent: above, role, content, time: Date.now()});
     this.choices[above] = message.id;
     this.updated = message.time;
     return message;
   }
 
-  parentOf(message) {
-    return this.messages.get(message.parent) ?? null;
-  }
+  parentOf(message) { return this.messages.get(message.parent) ?? null; }
 
-  siblings(message) {
-    return this.children.get(message.parent).map((id) => this.messages.get(id));
-  }
+  siblings(message) { return this.children.get(message.parent).map((id) => this.messages.get(id)); }
 
   // Shows the sibling `step` places after the message (-1: before it), if there is one.
   turn(message, step) {
@@ -65,7 +62,7 @@ export class Conversation {
   // The messages that are shown, from the first to the last.
   path() {
     const path = [];
-    for (let above = ROOT; this.children.has(above); ) {
+    for (let above = ROOT; this.children.has(above);) {
       const ids = this.children.get(above);
       const id = ids.includes(this.choices[above]) ? this.choices[above] : ids[ids.length - 1];
       path.push(this.messages.get(id));

@@ -1,10 +1,10 @@
 // From places on the screen to characters of a message's source, and back.
-import { pieceOf } from "./markdown_view.js";
+import {pieceOf} from "./markdown_view.js";
 
 // Offset in a piece's node -> offset in the source.
 function toSource(piece, offset) {
   if (!piece.lines) return Math.min(piece.start + offset, piece.end);
-  for (const { start, end } of piece.lines) {
+  for (const {start, end} of piece.lines) {
     if (offset <= end - start) return start + offset;
     offset -= end - start + 1;
   }
@@ -16,7 +16,7 @@ function toNode(piece, source) {
   let at = source - piece.start;
   if (piece.lines) {
     at = 0;
-    for (const { start, end } of piece.lines) {
+    for (const {start, end} of piece.lines) {
       if (source <= end) return at + Math.max(source - start, 0);
       at += end - start + 1;
     }
@@ -35,8 +35,8 @@ function firstBehind(pieces, offset) {
   return low;
 }
 
-// What of the source's characters [start, end) is on the screen, or null: marks of Markdown are not. `pieces` are
-// all of a view's, which a caller of many asks for once.
+// What of the source's characters [start, end) is on the screen, or null: marks of Markdown are
+// not. `pieces` are all of a view's, which a caller of many asks for once.
 export function rangeOf(pieces, start, end, Kind = Range) {
   let i = firstBehind(pieces, start);
   if (i === pieces.length || pieces[i].start >= end) return null;
@@ -60,10 +60,10 @@ export function rangeOf(pieces, start, end, Kind = Range) {
 function caretAt(x, y) {
   if (document.caretPositionFromPoint) {
     const caret = document.caretPositionFromPoint(x, y);
-    return caret && { node: caret.offsetNode, offset: caret.offset };
+    return caret && {node: caret.offsetNode, offset: caret.offset};
   }
-  const range = document.caretRangeFromPoint?.(x, y); // Safari before 18.4
-  return range && { node: range.startContainer, offset: range.startOffset };
+  const range = document.caretRangeFromPoint?.(x, y);  // Safari before 18.4
+  return range && {node: range.startContainer, offset: range.startOffset};
 }
 
 function holds(range, x, y) {
@@ -84,7 +84,7 @@ export function characterAt(x, y) {
     if (offset < 0 || offset >= caret.node.length) continue;
     range.setStart(caret.node, offset);
     range.setEnd(caret.node, offset + 1);
-    if (holds(range, x, y)) return { view: piece.view, offset: toSource(piece, offset) };
+    if (holds(range, x, y)) return {view: piece.view, offset: toSource(piece, offset)};
   }
   return null;
 }
