@@ -2,6 +2,7 @@
 
 import pathlib
 import tempfile
+import time
 import unittest
 
 from mock_server import Answer, MockServer
@@ -48,6 +49,10 @@ class OnThePage(unittest.TestCase):
     def open(self):
         self.browser.go(self.server.address)
         self.browser.wait("document.querySelector('#model').textContent")
+
+    def reload(self):
+        time.sleep(0.5)  # what the page writes to its database may still be under way
+        self.browser.reload()
 
     def tearDown(self):
         """No test leaves an error in the console, and no request goes to another server."""

@@ -74,7 +74,9 @@ class Embeddings(unittest.TestCase):
             vectors = [entry["embedding"] for entry in answer["data"]]
             for vector in vectors:
                 self.assertAlmostEqual(sum(x * x for x in vector), 1, places=4)
-            coded = server.post("/v1/embeddings", {"input": texts[0], "encoding_format": "base64"})[1]
+            coded = server.post("/v1/embeddings", {"input": texts[0], "encoding_format": "base64"})[
+                1
+            ]
             raw = base64.b64decode(coded["data"][0]["embedding"])
             floats = struct.unpack(f"<{len(vectors[0])}f", raw)
             for a, b in zip(floats, vectors[0], strict=True):
@@ -102,9 +104,7 @@ class Slots(unittest.TestCase):
                 first = server.post("/completion", body)[1]
                 status, saved = server.post("/slots/0?action=save", {"filename": "a.kv"})
                 self.assertEqual((status, saved["n_saved"]), (200, first["tokens_cached"] - 1))
-                self.assertEqual(
-                    (pathlib.Path(folder) / "a.kv").stat().st_size, saved["n_written"]
-                )
+                self.assertEqual((pathlib.Path(folder) / "a.kv").stat().st_size, saved["n_written"])
             with Server("--slot-save-path", folder) as server:
                 restored = server.post("/slots/0?action=restore", {"filename": "a.kv"})[1]
                 self.assertEqual(restored["n_restored"], saved["n_saved"])

@@ -122,7 +122,7 @@ class Access(OnThePage):
         self.assertEqual(
             self.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)"
         )
-        self.browser.reload()
+        self.reload()
         self.assertEqual(
             self.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)"
         )

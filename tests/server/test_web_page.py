@@ -69,7 +69,7 @@ class Conversation(OnThePage):
         self.browser.run("document.querySelector('.user .switch button').click()")
         self.assertEqual(self.said(), ["first", "one"])
         # All of it is there after a reload, and after a way through a file.
-        self.browser.reload()
+        self.reload()
         self.browser.wait(f"{ANSWERS}.length === 1")
         self.assertEqual(self.said(), ["first", "one"])
         self.browser.run("document.querySelectorAll('.switch button')[3].click()")
@@ -88,7 +88,7 @@ class Conversation(OnThePage):
     def test_a_reload_in_the_middle_keeps_the_begin(self):
         self.begin("go", Answer("word " * 1000, pause=0.01))
         time.sleep(3)
-        self.browser.reload()
+        self.reload()
         text = self.browser.wait(LAST_TEXT)
         self.assertTrue(text.startswith("word word"))
         self.server.answers.append(Answer("end"))
@@ -186,7 +186,7 @@ class Problems(OnThePage):
     def test_a_server_that_loads_its_model_is_asked_again(self):
         self.allowed = "503"
         self.server.n_loading = 2
-        self.browser.reload()
+        self.reload()
         notice = "document.querySelector('#notice')"
         self.browser.wait(f"{notice}.textContent.includes('the model is being loaded')")
         self.browser.wait(
@@ -196,7 +196,7 @@ class Problems(OnThePage):
     def test_a_wrong_key_asks_for_another(self):
         self.allowed = "401"
         self.server.key = "secret"
-        self.browser.reload()
+        self.reload()
         self.browser.wait("document.querySelector('#settings').open")
         self.browser.type("#setting-apiKey", "secret" + ENTER)
         self.browser.wait("!document.querySelector('#settings').open")

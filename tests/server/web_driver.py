@@ -77,7 +77,7 @@ class Browser:
         data = json.dumps(body if body is not None else {}).encode() if method == "POST" else None
         request = urllib.request.Request(self.root + path, data, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
+            with urllib.request.urlopen(request, timeout=200) as reply:
                 return json.load(reply)["value"]
         except urllib.error.HTTPError as error:
             raise WebDriverError(json.load(error)["value"]["message"]) from None
@@ -95,7 +95,7 @@ class Browser:
         """The value that a script returns; `arguments[0]` and so on are what is passed."""
         return self.post("/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, script: str, *arguments, seconds: float = 20):
+    def wait(self, script: str, *arguments, seconds: float = 60):
         """The value of an expression, once it is true."""
         end = time.monotonic() + seconds
         while not (value := self.run(f"return ({script})", *arguments)):
@@ -133,6 +133,12 @@ class Browser:
 
     def devtools(self, command: str, **parameters):
         return self.post("/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def cpu_time(self) -> float:
+        """Seconds that the page's thread has run; only differences mean something."""
+        self.devtools("Performance.enable", timeDomain="threadTicks")
+        metrics = self.devtools("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     def log(self, kind: str) -> list[dict]:
         """What was logged since the last call: "browser" (the console) or "performance" (DevTools events)."""
