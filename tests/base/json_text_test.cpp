@@ -35,6 +35,21 @@ TEST(JsonText, LimitsDepthAndNamesTheByte) {
             "messages.json: byte 641: this JSON is nested deeper than 128 levels");
 }
 
+TEST(JsonText, RefusesTwoMembersOfOneName) {
+  EXPECT_EQ(problem_of(R"({"a": {"b": 1}, "c": [{"b": 2, "a": 1}]})"), "none");
+  EXPECT_EQ(problem_of(R"([{"a": 1, "b": 2, "\u0061": 3}])"),
+            "messages.json: an object of this JSON has the name 'a' twice");
+}
+
+// nlohmann's builder would compare 10^10 names.
+TEST(JsonText, ReadsManyMembers) {
+  std::string text = "{\"k0\": 0";
+  for (int i = 1; i < 200'000; ++i) text += ",\"k" + std::to_string(i) + "\": " + std::to_string(i);
+  const auto document = parse_json(text + "}", "x");
+  EXPECT_EQ(document.size(), 200'000U);
+  EXPECT_EQ(document["k199999"], 199'999);
+}
+
 TEST(JsonText, BracketsInStringsAreText) {
   const std::string text =
       "[\"\\\"" + std::string(1000, '[') + "\\\\\", \"" + std::string(1000, '{') + "\"]";
