@@ -42,8 +42,8 @@ class RunningGeneration {
   // The tasks' listeners hold this object, which holds the tasks.
   void drop_tasks() { tasks_.clear(); }
 
-  // `on_start` is called when the first choice begins; `on_all_ended` after all else, with the
-  // tokens of the prompt and of the first answer.
+  // `on_start` is called when the first choice begins; `on_all_ended` before the last choice's end
+  // is told, with the tokens of the prompt and of the first answer.
   void begin(std::function<void()> on_start,
              std::function<void(std::vector<TokenId> tokens)> on_all_ended) {
     on_start_ = std::move(on_start);
@@ -75,16 +75,19 @@ class RunningGeneration {
                        std::span(so_far.logprobs).subspan(n_logprobs)});
   }
 
+  // The slot is free before the client hears of the end: it may save it at once.
   void end(size_t choice, const GenerationResult& result, std::exception_ptr error) {
     start();  // a request that fails or is cancelled in the queue leaves it too
     begin_others();
     if (choice == 0) ids_ = result.ids;
+    const bool is_last = --n_left_ == 0;
+    if (is_last) {
+      std::vector<TokenId> tokens = std::move(request_.prompt);
+      tokens.insert(tokens.end(), ids_.begin(), ids_.end());
+      on_all_ended_(std::move(tokens));
+    }
     request_.on_end(choice, result, std::move(error));
-    if (--n_left_ > 0) return;
-    std::vector<TokenId> tokens = std::move(request_.prompt);
-    tokens.insert(tokens.end(), ids_.begin(), ids_.end());
-    drop_tasks();
-    on_all_ended_(std::move(tokens));
+    if (is_last) drop_tasks();
   }
 
   Engine& engine_;
