@@ -302,18 +302,20 @@ void Scheduler::deliver(std::span<const Item> items, std::span<const float> rows
   }
 }
 
-// The averages follow slowly, so that one tick that the system interrupted does not matter much; and
-// faster to what is slower, because a bound is to be kept.
+// The averages follow slowly, so that one tick that the system interrupted does not matter much.
+// That of a prompt's token rises faster, because a bound is to be kept.
 void Scheduler::learn_speed(std::span<const Item> items, std::chrono::duration<double> taken) {
-  const auto follow = [](double& average, double value) {
-    const double weight = value > average ? 0.4 : 0.1;
+  constexpr double kSlowly = 0.1;
+  constexpr double kFaster = 0.4;
+  const auto follow = [](double& average, double value, double weight) {
     average = average <= 0 ? value : average + weight * (value - average);
   };
   int64_t n_prompt = 0;
   for (const Item& item : items) n_prompt += item.n_tokens > 1 ? item.n_tokens : 0;
-  if (n_prompt == 0) return follow(tick_seconds_, taken.count());
+  if (n_prompt == 0) return follow(tick_seconds_, taken.count(), kSlowly);
   const double own = std::ssize(items) > 1 ? std::min(tick_seconds_, taken.count()) : 0;
-  follow(prompt_token_seconds_, (taken.count() - own) / static_cast<double>(n_prompt));
+  const double each = (taken.count() - own) / static_cast<double>(n_prompt);
+  follow(prompt_token_seconds_, each, each > prompt_token_seconds_ ? kFaster : kSlowly);
 }
 
 // ---- the end of a task --------------------------------------------------------------------------
