@@ -175,6 +175,7 @@ class MockServer(http.server.ThreadingHTTPServer):
     """`answers`: what is said next; `requests`: the bodies that came; `n_gone`: clients that went away; `n_loading`: how often it says that it loads its model."""
 
     daemon_threads = True
+    request_queue_size = 128  # a page asks for its files at once
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
