@@ -17,6 +17,7 @@ both, and their ratio (above 1 Limpid is faster). Then, for Limpid:
 import argparse
 import concurrent.futures
 import http.client
+import itertools
 import json
 import os
 import pathlib
@@ -131,7 +132,9 @@ def compare_throughput(servers: list[Server], arguments: argparse.Namespace) -> 
 
 def overhead(arguments: argparse.Namespace) -> None:
     """With the smallest model and one connection: a request's time beyond the engine's, and what streaming adds."""
-    server = Server("limpid", [arguments.program, "serve", "-m", TINY, "-t", arguments.t, "--no-log"])
+    server = Server(
+        "limpid", [arguments.program, "serve", "-m", TINY, "-t", arguments.t, "--no-log"]
+    )
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
 
     def ask(n: int, stream: bool = False) -> tuple[float, bytes]:
@@ -151,7 +154,9 @@ def overhead(arguments: argparse.Namespace) -> None:
     server.close()
     added = 1e6 * (statistics.median(streamed) - statistics.median(plain)) / 200
     print(f"one request: {statistics.median(beyond):.2f} ms beyond the engine's time (p50)")
-    print(f"a streamed token: {added:.1f} µs more than one that is not (p50; the client's time is in it)")
+    print(
+        f"a streamed token: {added:.1f} µs more than one that is not (p50; the client's time is in it)"
+    )
 
 
 def cached_prefix(server: Server, arguments: argparse.Namespace) -> None:
@@ -201,14 +206,12 @@ def beside_a_long_prompt(server: Server, arguments: argparse.Namespace) -> None:
     thread.start()
     while len(moments) < 50:
         time.sleep(0.01)
-    usual = statistics.median(b - a for a, b in zip(moments[10:], moments[11:]))
+    usual = statistics.median(b - a for a, b in itertools.pairwise(moments[10:]))
     window.append(time.perf_counter())
     server.complete(long[1], 1)
     window.append(time.perf_counter())
     thread.join()
-    during = [
-        b - a for a, b in zip(moments, moments[1:]) if window[0] < a and b < window[1]
-    ]
+    during = [b - a for a, b in itertools.pairwise(moments) if window[0] < a and b < window[1]]
     beside = window[1] - window[0]
     print(
         f"a token while a prompt of {arguments.depth} words comes in: median {statistics.median(during) / usual:.1f}, "

@@ -51,8 +51,8 @@ class GradientOps {
 
   // -- weights --
   // From now on backward ops add d loss / d weight to `gradient`: [rows, cols] f32. The caller owns
-  // the memory, which is zero at first. A weight without memory for its gradient is a constant. Throws
-  // ShapeError on a wrong size, UnsupportedError for a matrix that is quantised. The
+  // the memory, which is zero at first. A weight without memory for its gradient is a constant.
+  // Throws ShapeError on a wrong size, UnsupportedError for a matrix that is quantised. The
   // gradient of a weight in 16 bits is f32, too.
   virtual void keep_gradient(const Weight& weight, std::span<float> gradient) = 0;
   virtual bool keeps_gradient(const Weight& weight) const = 0;
