@@ -51,10 +51,12 @@ std::string piece_of(const Tokenizer& tokenizer, const std::optional<TokenId>& i
 }  // namespace
 
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                 TemplateInputs inputs) {
+                                 TemplateInputs inputs, std::string_view begun) {
   inputs.bos_token = piece_of(tokenizer, tokenizer.spec().bos);
   inputs.eos_token = piece_of(tokenizer, tokenizer.spec().eos);
-  return encode_rendered(tokenizer, chat_template.render_traced(inputs));
+  jinja::TracedText text = chat_template.render_traced(inputs);
+  text.append(begun, jinja::Origin::kData);
+  return encode_rendered(tokenizer, text);
 }
 
 }  // namespace limpid

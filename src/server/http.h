@@ -85,6 +85,7 @@ struct HttpLimits {
   size_t header_bytes = 32 << 10;
   size_t n_header_fields = 100;
   size_t body_bytes = 16 << 20;
+  size_t all_body_bytes = 256 << 20;  // of all requests that are not complete
   size_t n_connections = 1024;
   // Bytes of a stream that wait for the client; a client that lets more wait is closed.
   size_t unsent_bytes = 1 << 20;

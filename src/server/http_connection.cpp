@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "server/http_reply.h"
+#include "server/http_request_check.h"
 #include "server/http_text.h"
 
 namespace limpid {
@@ -57,7 +58,7 @@ void HttpConnection::next_request() {
   parser_.reset();
   request_ = {};
   request_.remote = remote_;
-  n_body_bytes_ = n_early_bytes_ = n_answer_bytes_ = 0;
+  n_early_bytes_ = n_answer_bytes_ = 0;
   status_ = 0;
   waits_since_ = Clock::now();
   read_deadline_ = Clock::now() + limits().idle_time;
@@ -153,41 +154,11 @@ void HttpConnection::parse_header() {
     request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
   if (!read_target(std::string_view(message.target().data(), message.target().size()), request_))
     return refuse(400, "the request's target is no path");
-  auto [status, problem] = header_problem();
-  if (status == 0) std::tie(status, problem) = sender_problem();
-  if (status != 0) return refuse(status, problem);
+  // The parser knows no other versions than 1.0 and 1.1.
+  HttpProblem problem = header_problem(request_, message.version() == 10);
+  if (problem.status == 0) problem = sender_problem(request_, shared_->options);
+  if (problem.status != 0) return refuse(problem.status, problem.text);
   begin_body();
-}
-
-std::pair<int, std::string_view> HttpConnection::header_problem() const {
-  const auto& message = parser_->get();
-  const bool is_1_0 = message.version() == 10;  // otherwise 1.1: the parser knows no other
-  const auto n_hosts = message.count(http::field::host);
-  if (n_hosts > 1 || (n_hosts == 0 && !is_1_0)) return {400, "the request needs one Host"};
-  const auto n_lengths = message.count(http::field::content_length);
-  const auto n_encodings = message.count(http::field::transfer_encoding);
-  const bool is_list = request_.header("Content-Length").find(',') != std::string_view::npos;
-  if (n_lengths + n_encodings > 1 || is_list || (n_encodings > 0 && is_1_0))
-    return {400, "the length of the request's body is ambiguous"};
-  if (n_encodings > 0 && !same_name(request_.header("Transfer-Encoding"), "chunked"))
-    return {501, "the only transfer encoding is chunked"};
-  const std::string_view coding = request_.header("Content-Encoding");
-  if (!coding.empty() && !same_name(coding, "identity"))
-    return {415, "compressed bodies are not supported"};
-  const std::string_view expected = request_.header("Expect");
-  if (!expected.empty() && !same_name(expected, "100-continue"))
-    return {417, "the only expectation is 100-continue"};
-  return {};
-}
-
-std::pair<int, std::string_view> HttpConnection::sender_problem() const {
-  const HttpOptions& options = shared_->options;
-  const std::string_view host = request_.header("Host");
-  if (!is_host_allowed(host, options.host, options.allowed_hosts))
-    return {403, "this server does not answer to this Host"};
-  if (!is_origin_allowed(request_.header("Origin"), host, options.allowed_origins))
-    return {403, "pages of this Origin may not use this server"};
-  return {};
 }
 
 void HttpConnection::begin_body() {
@@ -210,6 +181,7 @@ void HttpConnection::read_body() {
     const size_t n_taken = parser_->put(asio::buffer(input_), error);
     input_.erase(0, n_taken);
     n_body_bytes_ += n_taken;
+    shared_->n_body_bytes += n_taken;
     if (error == http::error::need_more) {
       if (n_taken == 0) break;
     } else if (error) {
@@ -219,6 +191,8 @@ void HttpConnection::read_body() {
     }
   }
   if (parser_->is_done()) return dispatch();
+  if (shared_->n_body_bytes > limits().all_body_bytes)
+    return refuse(503, "the server receives too much at a time");
   // Chunks of one byte come with headers of five.
   const bool is_padded = n_body_bytes_ > 8 * limits().body_bytes + kMostChunkHeaderBytes;
   if (input_.size() > kMostChunkHeaderBytes || is_padded)
@@ -231,6 +205,7 @@ void HttpConnection::begin_answer() {
   state_ = State::kAnswer;
   read_deadline_ = kNever;
   waits_since_ = kNever;
+  shared_->n_body_bytes -= std::exchange(n_body_bytes_, 0);
   answer_began_ = Clock::now();
   closes_after_ = !input_.empty();  // more bytes than the request's
   input_.clear();
@@ -388,6 +363,7 @@ void HttpConnection::close() {
   read_deadline_ = write_deadline_ = waits_since_ = kNever;
   if (was_answering) log(499);
   if (std::exchange(is_counted_, false)) --shared_->n_answers;
+  shared_->n_body_bytes -= std::exchange(n_body_bytes_, 0);
   socket_.close();
   --shared_->n_open;
   if (const auto reply = reply_.lock()) reply->set_gone();

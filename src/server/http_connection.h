@@ -37,8 +37,9 @@ struct HttpShared {
   HttpOptions options;
   HttpHandler handler;
   std::atomic<bool> is_draining = false;
-  std::atomic<int64_t> n_answers = 0;  // under way, and begun before the draining
-  std::atomic<size_t> n_open = 0;      // connections
+  std::atomic<int64_t> n_answers = 0;    // under way, and begun before the draining
+  std::atomic<size_t> n_open = 0;        // connections
+  std::atomic<size_t> n_body_bytes = 0;  // of requests that are not complete
 
   std::mutex mutex;
   std::vector<std::weak_ptr<HttpConnection>> connections;  // guarded by the mutex
@@ -79,9 +80,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void take_input();
   void read_header();
   void parse_header();
-  // A reason to refuse the request for its header, with the status; {0, ""} for none.
-  std::pair<int, std::string_view> header_problem() const;
-  std::pair<int, std::string_view> sender_problem() const;
   void begin_body();
   void read_body();
   void dispatch();

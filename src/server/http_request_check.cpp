@@ -1,0 +1,40 @@
+#include "server/http_request_check.h"
+
+#include <algorithm>
+
+#include "server/http_text.h"
+
+namespace limpid {
+
+HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
+  const auto count = [&](std::string_view name) {
+    return std::count_if(request.headers.begin(), request.headers.end(),
+                         [&](const auto& header) { return same_name(header.first, name); });
+  };
+  const auto n_hosts = count("Host");
+  if (n_hosts > 1 || (n_hosts == 0 && !is_http_1_0)) return {400, "the request needs one Host"};
+  const auto n_encodings = count("Transfer-Encoding");
+  const bool is_list = request.header("Content-Length").find(',') != std::string_view::npos;
+  if (count("Content-Length") + n_encodings > 1 || is_list || (n_encodings > 0 && is_http_1_0))
+    return {400, "the length of the request's body is ambiguous"};
+  if (n_encodings > 0 && !same_name(request.header("Transfer-Encoding"), "chunked"))
+    return {501, "the only transfer encoding is chunked"};
+  const std::string_view coding = request.header("Content-Encoding");
+  if (!coding.empty() && !same_name(coding, "identity"))
+    return {415, "compressed bodies are not supported"};
+  const std::string_view expected = request.header("Expect");
+  if (!expected.empty() && !same_name(expected, "100-continue"))
+    return {417, "the only expectation is 100-continue"};
+  return {};
+}
+
+HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& options) {
+  const std::string_view host = request.header("Host");
+  if (!is_host_allowed(host, options.host, options.allowed_hosts))
+    return {403, "this server does not answer to this Host"};
+  if (!is_origin_allowed(request.header("Origin"), host, options.allowed_origins))
+    return {403, "pages of this Origin may not use this server"};
+  return {};
+}
+
+}  // namespace limpid
