@@ -37,7 +37,8 @@ struct ServeFlags {
   bool slots = true;
   std::string slot_folder;
   bool metrics = false;
-  bool jinja = true;
+  bool page = true;
+  bool ignored = true;  // what llama-server can switch, and is always so here
   bool log = true;
 };
 
@@ -85,14 +86,19 @@ void declare(CLI::App& app, ServeFlags& values) {
              "a Jinja template in place of the model's own, or chatml", "LLAMA_ARG_CHAT_TEMPLATE");
   add_option(app, "--chat-template-file FILE", values.template_file, "a file with it",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
-  add_switch(app, "--jinja,!--no-jinja", values.jinja,
-             "accepted because llama-server has it; templates are always Jinja", "LLAMA_ARG_JINJA");
+  add_switch(app, "--jinja,!--no-jinja", values.ignored,
+             "accepted because llama-server has it: templates are always Jinja", "LLAMA_ARG_JINJA");
+  add_switch(app, "-kvu,--kv-unified,!--no-kv-unified", values.ignored,
+             "accepted because llama-server has it: there is one KV cache for all");
+  add_switch(app, "-cb,--cont-batching,!--no-cont-batching", values.ignored,
+             "accepted because llama-server has it: batching is always continuous");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
   add_option(app, "--slot-save-path FOLDER", values.slot_folder,
              "where /slots saves what the KV cache holds of a slot's text");
   add_switch(app, "--metrics,!--no-metrics", values.metrics, "answer /metrics (off)",
              "LLAMA_ARG_ENDPOINT_METRICS");
+  add_switch(app, "--ui,!--no-ui", values.page, "answer / with a page to chat on (on)");
   add_switch(app, "--log,!--no-log", values.log,
              "a line on stderr for each request, without its text (on)");
   declare_http(app, values);
@@ -118,7 +124,8 @@ std::string chat_template_source(const ServeFlags& values) {
   if (!values.template_file.empty()) return read_text(values.template_file);
   if (values.chat_template == "chatml") return kChatMlTemplate;
   LIMPID_CHECK(ArgumentError,
-               values.chat_template.empty() || values.chat_template.find('{') != std::string::npos,
+               values.chat_template.find_first_of("{ \n") != std::string::npos ||
+                   values.chat_template.empty(),
                "--chat-template {}: give chatml, or the text of a Jinja template",
                values.chat_template);
   return values.chat_template;
@@ -226,7 +233,9 @@ int run(const ServeFlags& values) {
   options.offers_slots = values.slots;
   options.offers_metrics = values.metrics;
   options.slot_folder = values.slot_folder;
+  options.offers_page = values.page;
   options.n_parallel = values.n_parallel;
+  options.verbose = values.model.verbose;
   options.version = LIMPID_VERSION;
   const bool is_open = options.keys.empty() && values.http.host != "127.0.0.1" &&
                        values.http.host != "localhost" && values.http.host != "::1";

@@ -108,20 +108,19 @@ class AnswerInProgress {
 };
 
 // Room for the answer ends where the context does: the answer is then cut, and not an error.
-int64_t n_predict_within(int64_t n_predict, int64_t n_prompt, int64_t n_ctx) {
-  if (n_predict < 0) return GenerationOptions::kUntilContextIsFull;
-  return std::min(n_predict, std::max<int64_t>(n_ctx - n_prompt, 1));
+int64_t n_predict_within(const GenerationOptions& options, int64_t n_room) {
+  if (options.context_shift) return options.n_predict;
+  const int64_t n_most = std::max<int64_t>(n_room, 1);
+  return options.n_predict < 0 ? n_most : std::min(options.n_predict, n_most);
 }
 
 // Each choice has a flag of its own that cancels it, and a seed of its own.
-std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_prompt,
-                                                  int64_t n_ctx) {
+std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_room) {
   std::vector<GenerationOptions> choices;
   for (int64_t i = 0; i < settings.n_choices; ++i) {
     GenerationOptions options = settings.generation;
     options.cancel = CancelToken();
-    if (!options.context_shift)
-      options.n_predict = n_predict_within(options.n_predict, n_prompt, n_ctx);
+    options.n_predict = n_predict_within(options, n_room);
     if (options.sampler.seed >= 0) options.sampler.seed += i;
     choices.push_back(std::move(options));
   }
@@ -145,7 +144,7 @@ void answer(const ServedModel& served, const RequestSettings& settings,
   for (size_t i = 0; i < prompts.size(); ++i) {
     const size_t first = i * n_each;
     GenerationRequest request;
-    request.choices = options_of_choices(settings, std::ssize(prompts[i]), served.model.n_ctx());
+    request.choices = options_of_choices(settings, served.model.n_ctx() - std::ssize(prompts[i]));
     request.prompt = std::move(prompts[i]);
     request.on_start = [progress] { progress->start(); };
     request.on_token = [progress, first](const TokenEvent& event) {

@@ -1,7 +1,5 @@
 #include "server/api.h"
 
-#include <algorithm>
-
 #include "server/web_files.h"
 
 namespace limpid {
@@ -25,8 +23,12 @@ constexpr Route kRoutes[] = {
     {"GET", "/models", list_models, ApiStyle::kOpenAi, false},
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/chat/completions", chat_completions},
+    {"POST", "/v1/chat/completions/input_tokens", chat_input_tokens},
+    {"POST", "/chat/completions/input_tokens", chat_input_tokens},
     {"POST", "/v1/completions", completions},
     {"POST", "/v1/responses", responses},
+    {"POST", "/responses", responses},
+    {"POST", "/v1/responses/input_tokens", responses_input_tokens},
     {"POST", "/v1/embeddings", embeddings},
     {"POST", "/embeddings", embeddings},
     {"POST", "/completion", llama_completion},
@@ -72,7 +74,8 @@ void Api::set_model(std::unique_ptr<ServedModel> model) {
 void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
   ApiStyle style = ApiStyle::kOpenAi;
   try {
-    if (const auto file = web_answer(request)) return reply->send(*file);
+    const auto file = options_.offers_page ? web_answer(request) : std::nullopt;
+    if (file) return reply->send(*file);
     const Route& route = route_of(request);
     style = route.style;
     if (route.needs_key && !options_.keys.allow(request))

@@ -14,6 +14,8 @@ struct ApiOptions {
   ApiKeys keys{};
   bool offers_slots = true;
   bool offers_metrics = false;
+  bool offers_page = true;
+  bool verbose = false;       // tell the prompt's text with an answer
   std::string slot_folder{};  // where /slots/… saves; empty: nowhere
   int64_t n_parallel = 1;     // requests at a time
   std::string version{};      // of the program
@@ -32,6 +34,8 @@ class Api {
   void drain() { is_draining_ = true; }
 
   const ApiOptions& options() const { return options_; }
+  // Which program computed an answer. llama-server's begin with b too.
+  std::string fingerprint() const { return "build-limpid-" + options_.version; }
   Metrics& metrics() const { return metrics_; }
   const ServedModel* model() const { return model_.load(); }
 
@@ -62,8 +66,10 @@ struct ApiCall {
 // The endpoints. Each throws for a request that it refuses.
 void list_models(const ApiCall& call);
 void chat_completions(const ApiCall& call);
+void chat_input_tokens(const ApiCall& call);
 void completions(const ApiCall& call);
 void responses(const ApiCall& call);
+void responses_input_tokens(const ApiCall& call);
 void embeddings(const ApiCall& call);
 void llama_completion(const ApiCall& call);
 void tokenize(const ApiCall& call);

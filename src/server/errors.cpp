@@ -36,9 +36,9 @@ const StatusType& type_of(int status) {
 // The text "context_length_exceeded" is what clients of OpenAI look for.
 ApiError overflow(const ContextOverflowError& error) {
   ApiError told(400,
-                "the request needs " + std::to_string(error.n_tokens()) +
-                    " tokens of context, and there are " + std::to_string(error.n_ctx()) +
-                    " (context_length_exceeded)",
+                "the request exceeds the available context size: it has " +
+                    std::to_string(error.n_tokens()) + " tokens, and there is room for " +
+                    std::to_string(error.n_ctx()) + " (context_length_exceeded)",
                 "", "exceed_context_size_error");
   told.more = {{"n_prompt_tokens", error.n_tokens()}, {"n_ctx", error.n_ctx()}};
   return told;

@@ -21,7 +21,11 @@ class LlamaShape final : public AnswerShape {
  public:
   LlamaShape(const ApiCall& call, const RequestSettings& settings,
              const std::vector<std::vector<TokenId>>& prompts)
-      : settings_(settings), model_(call.served.name), n_predicted_(prompts.size(), 0) {
+      : settings_(settings),
+        model_(call.served.name),
+        n_ctx_(call.served.model.n_ctx()),
+        tokenizer_(call.served.tokenizer_or_null()),
+        n_predicted_(prompts.size(), 0) {
     for (const auto& prompt : prompts) {
       prompts_.push_back(call.served.model.decode(prompt, true));
       n_prompt_.push_back(std::ssize(prompt));
@@ -69,7 +73,7 @@ class LlamaShape final : public AnswerShape {
                 std::span<const TokenId> ids, std::span<const TokenLogprobs> logprobs) const {
     AnswerResults one;
     one.choices = {result};
-    Json settings = generation_settings_json(settings_.generation);
+    Json settings = generation_settings_json(settings_.generation, tokenizer_);
     settings["seed"] = result.seed;
     const bool lists_tokens = settings_.return_tokens || settings_.stream;
     const int64_t n_cached = n_prompt_[choice] + std::ssize(result.ids);
@@ -84,17 +88,35 @@ class LlamaShape final : public AnswerShape {
                  {"generation_settings", std::move(settings)},
                  {"prompt", prompts_[choice]},
                  {"has_new_line", result.text.find('\n') != std::string::npos},
-                 {"truncated", false},
+                 {"truncated", n_prompt_[choice] + result.timings.n_generated >= n_ctx_},
                  {"stop_type", stop_type(result.stop_reason)},
                  {"stopping_word", result.stop_string},
                  {"tokens_cached", n_cached},
                  {"timings", timings_json(one)}};
     add_probabilities(logprobs, json);
-    return json;
+    return settings_.response_fields.empty() ? json : chosen_fields(json);
+  }
+
+  // The keys of the answer are the names as they were asked for.
+  Json chosen_fields(const Json& json) const {
+    Json chosen = Json::object();
+    for (const std::string& name : settings_.response_fields) {
+      const size_t slash = std::min(name.find('/'), name.size());
+      const auto outer = json.find(name.substr(0, slash));
+      if (outer == json.end()) continue;
+      if (slash == name.size()) {
+        chosen[name] = *outer;
+      } else if (outer->contains(name.substr(slash + 1))) {
+        chosen[name] = outer->at(name.substr(slash + 1));
+      }
+    }
+    return chosen;
   }
 
   const RequestSettings settings_;
   const std::string model_;
+  const int64_t n_ctx_;
+  const Tokenizer* const tokenizer_;
   std::vector<std::string> prompts_;
   std::vector<int64_t> n_prompt_, n_predicted_;
 };

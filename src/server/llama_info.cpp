@@ -1,5 +1,7 @@
 // llama-server's endpoints that tell about the server, its model and its tokenizer.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "server/openai_shapes.h"
 
@@ -74,11 +76,33 @@ void apply_template(const ApiCall& call) {
   call.send({{"prompt", render_messages(call.served, *messages, settings)}});
 }
 
-Json generation_settings_json(const GenerationOptions& options) {
+namespace {
+
+// -infinity is null, as in llama-server.
+Json biases_json(const GenerationOptions& options, const Tokenizer* tokenizer) {
+  auto biases = Json::array();
+  const auto add = [&](TokenId id, float bias) {
+    biases.push_back({{"token", id}, {"bias", std::isfinite(bias) ? Json(bias) : Json()}});
+  };
+  for (const LogitBias& bias : options.sampler.logit_bias) add(bias.id, bias.bias);
+  if (options.sampler.ignore_eos && tokenizer != nullptr) {
+    for (const TokenId id : tokenizer->spec().stop_ids)
+      add(id, -std::numeric_limits<float>::infinity());
+  }
+  return biases;
+}
+
+}  // namespace
+
+// What is not there has the value that means off.
+Json generation_settings_json(const GenerationOptions& options, const Tokenizer* tokenizer) {
   const SamplerOptions& sampler = options.sampler;
   return {{"n_predict", options.n_predict},
+          {"max_tokens", options.n_predict},
           {"seed", sampler.seed},
           {"temperature", sampler.temperature},
+          {"dynatemp_range", 0},
+          {"dynatemp_exponent", 1},
           {"top_k", sampler.top_k},
           {"top_p", sampler.top_p},
           {"min_p", sampler.min_p},
@@ -90,10 +114,17 @@ Json generation_settings_json(const GenerationOptions& options) {
           {"repeat_penalty", sampler.repeat_penalty},
           {"presence_penalty", sampler.presence_penalty},
           {"frequency_penalty", sampler.frequency_penalty},
+          {"dry_multiplier", 0},
+          {"mirostat", 0},
+          {"adaptive_target", -1},
+          {"adaptive_decay", 0.9},
           {"min_keep", sampler.min_keep},
           {"ignore_eos", sampler.ignore_eos},
+          {"logit_bias", biases_json(options, tokenizer)},
           {"stop", options.stop},
+          {"n_keep", options.n_keep},
           {"n_probs", std::max(options.n_logprobs, 0)},
+          {"grammar", ""},
           {"samplers", sampler.order}};
 }
 
@@ -101,21 +132,24 @@ void props(const ApiCall& call) {
   const ServedModel& served = call.served;
   call.send({
       {"default_generation_settings",
-       {{"n_ctx", served.model.n_ctx()}, {"params", generation_settings_json(served.defaults)}}},
+       {{"n_ctx", served.model.n_ctx()},
+        {"params", generation_settings_json(served.defaults, served.tokenizer_or_null())}}},
       {"total_slots", call.api.options().n_parallel},
       {"model_alias", served.name},
       {"model_path", served.path},
       {"modalities", {{"vision", false}, {"audio", false}}},
       {"chat_template", served.chat_template->source()},
-      {"build_info", "limpid-" + call.api.options().version},
+      {"build_info", call.api.fingerprint()},
   });
 }
 
 void print_metrics(const ApiCall& call) {
   if (!call.api.options().offers_metrics)
     throw ApiError(501, "this server does not tell its metrics");
-  call.reply->send(
-      {200, "text/plain; version=0.0.4", call.api.metrics().text(call.served.service->usage())});
+  call.reply->send({200,
+                    "text/plain; version=0.0.4",
+                    call.api.metrics().text(call.served.service->usage()),
+                    {{"Process-Start-Time-Unix", std::to_string(call.served.created)}}});
 }
 
 }  // namespace limpid

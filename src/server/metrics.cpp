@@ -19,6 +19,10 @@ void print_head(std::string_view name, std::string_view help, std::string_view t
   out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
+double rate(const Counter& amount, const Counter& seconds) {
+  return seconds.value() > 0 ? amount.value() / seconds.value() : 0;
+}
+
 }  // namespace
 
 void Histogram::observe(double value) {
@@ -77,6 +81,12 @@ std::string Metrics::text(const Scheduler::Usage& usage) const {
   prompt_seconds.print("llamacpp:prompt_seconds_total", "Time spent on prompts.", out);
   n_generated_tokens.print("llamacpp:tokens_predicted_total", "Tokens generated.", out);
   generation_seconds.print("llamacpp:tokens_predicted_seconds_total", "Time spent on them.", out);
+  n_reused_tokens.print("llamacpp:prompt_tokens_cached_total",
+                        "Prompt tokens that were in the KV cache.", out);
+  print_gauge("llamacpp:prompt_tokens_seconds", "Prompt tokens a second.",
+              rate(n_prompt_tokens, prompt_seconds), out);
+  print_gauge("llamacpp:predicted_tokens_seconds", "Generated tokens a second.",
+              rate(n_generated_tokens, generation_seconds), out);
   gauge("llamacpp:requests_processing", "Requests being worked on.", usage.n_running);
   gauge("llamacpp:requests_deferred", "Requests in the queue.", usage.n_waiting);
   gauge("limpid:kv_blocks", "Blocks of the KV cache, of 64 positions each.", usage.n_blocks);
@@ -88,8 +98,6 @@ std::string Metrics::text(const Scheduler::Usage& usage) const {
   n_requests.print("limpid:requests_total", "Requests for text.", out);
   n_failed.print("limpid:requests_failed_total", "Of these, failed.", out);
   n_cancelled.print("limpid:requests_cancelled_total", "Of these, left by the client.", out);
-  n_reused_tokens.print("limpid:prompt_tokens_reused_total",
-                        "Prompt tokens that were in the KV cache.", out);
   first_token_seconds.print("limpid:time_to_first_token_seconds",
                             "From a request to its first token.", out);
   token_seconds.print("limpid:time_per_token_seconds",

@@ -32,6 +32,7 @@ class Histogram {
 class Counter {
  public:
   void add(double amount) { value_ += amount; }
+  double value() const { return value_; }
   void print(std::string_view name, std::string_view help, std::string& out) const;
 
  private:

@@ -6,15 +6,16 @@ namespace {
 
 class ChatShape final : public OpenAiShape {
  public:
-  ChatShape(const ApiCall& call, const RequestSettings& settings)
+  ChatShape(const ApiCall& call, const RequestSettings& settings, Json verbose)
       : OpenAiShape(call, settings, "chatcmpl-", "chat.completion"),
-        n_choices_(settings.n_choices) {}
+        n_choices_(settings.n_choices),
+        verbose_(std::move(verbose)) {}
 
   std::string begin(int64_t /*n_prompt_tokens*/) override {
     std::string text;
     for (int64_t i = 0; i < n_choices_; ++i) {
       text += chunk({{"index", i},
-                     {"delta", {{"role", "assistant"}, {"content", ""}}},
+                     {"delta", {{"role", "assistant"}, {"content", nullptr}}},
                      {"finish_reason", nullptr}});
     }
     return text;
@@ -40,6 +41,7 @@ class ChatShape final : public OpenAiShape {
     Json answer = object(std::move(choices), false);
     answer["usage"] = usage_json(results);
     answer["timings"] = timings_json(results);
+    if (!verbose_.is_null()) answer["__verbose"] = verbose_;
     return answer;
   }
 
@@ -57,19 +59,37 @@ class ChatShape final : public OpenAiShape {
   }
 
   const int64_t n_choices_;
+  const Json verbose_;
 };
+
+struct ChatRequest {
+  RequestSettings settings;
+  std::vector<TokenId> prompt;
+};
+
+ChatRequest read_chat(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  ChatRequest chat{call.served.settings(), {}};
+  read_settings(body, kChatApi, call.served.tokenizer_or_null(), chat.settings);
+  const auto messages = body.find("messages");
+  if (!messages) throw ApiError(400, "messages are missing", "messages");
+  chat.prompt = encode_messages(call.served, *messages, chat.settings);
+  return chat;
+}
 
 }  // namespace
 
 void chat_completions(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings = call.served.settings();
-  read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
-  const auto messages = body.find("messages");
-  if (!messages) throw ApiError(400, "messages are missing", "messages");
-  std::vector<TokenId> prompt = encode_messages(call.served, *messages, settings);
-  call.answer_with(settings, {std::move(prompt)}, std::make_unique<ChatShape>(call, settings));
+  ChatRequest chat = read_chat(call);
+  auto shape = std::make_unique<ChatShape>(call, chat.settings,
+                                           verbose_json(call, chat.settings, chat.prompt));
+  call.answer_with(chat.settings, {std::move(chat.prompt)}, std::move(shape));
+}
+
+void chat_input_tokens(const ApiCall& call) {
+  call.send({{"object", "chat.completion.input_tokens"},
+             {"input_tokens", read_chat(call).prompt.size()}});
 }
 
 void list_models(const ApiCall& call) {

@@ -110,6 +110,18 @@ class ResponsesShape final : public AnswerShape {
   int64_t n_events_ = 0;
 };
 
+std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body,
+                               const RequestSettings& settings) {
+  const auto input = body.find("input");
+  if (!input) throw ApiError(400, "input is missing", "input");
+  const auto instructions = body.find("instructions");
+  const Json messages = input->json().is_string()
+                            ? Json::array({{{"role", "user"}, {"content", input->json()}}})
+                            : input->json();
+  return encode_messages(call.served, JsonField(messages, "input"), settings,
+                         instructions ? instructions->string() : "");
+}
+
 }  // namespace
 
 void responses(const ApiCall& call) {
@@ -117,16 +129,17 @@ void responses(const ApiCall& call) {
   const JsonField body(json, "");
   RequestSettings settings = call.served.settings();
   read_settings(body, kResponsesApi, call.served.tokenizer_or_null(), settings);
-  const auto input = body.find("input");
-  if (!input) throw ApiError(400, "input is missing", "input");
-  const auto instructions = body.find("instructions");
-  const Json messages = input->json().is_string()
-                            ? Json::array({{{"role", "user"}, {"content", input->json()}}})
-                            : input->json();
-  std::vector<TokenId> prompt = encode_messages(call.served, JsonField(messages, "input"), settings,
-                                                instructions ? instructions->string() : "");
-  call.answer_with(settings, {std::move(prompt)},
+  call.answer_with(settings, {prompt_of(call, body, settings)},
                    std::make_unique<ResponsesShape>(call, settings, body));
+}
+
+void responses_input_tokens(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  RequestSettings settings;
+  read_settings(body, kResponsesApi, call.served.tokenizer_or_null(), settings);
+  call.send({{"object", "response.input_tokens"},
+             {"input_tokens", prompt_of(call, body, settings).size()}});
 }
 
 }  // namespace limpid

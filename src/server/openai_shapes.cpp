@@ -30,8 +30,10 @@ Json usage_json(const AnswerResults& results) {
            {{"cached_tokens", std::min(results.n_cached_tokens, results.n_prompt_tokens)}}}};
 }
 
+// The first token comes from the prompt's last step, so the rate of generation counts the others.
 Json timings_json(const AnswerResults& results) {
   const GenerationTimings& timings = results.choices.front().timings;
+  const int64_t n_steps = std::max<int64_t>(timings.n_generated - 1, 0);
   const auto rate = [](int64_t n, double seconds) {
     return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
   };
@@ -46,9 +48,15 @@ Json timings_json(const AnswerResults& results) {
       {"prompt_per_second", rate(timings.n_prompt, timings.prompt_seconds)},
       {"predicted_n", timings.n_generated},
       {"predicted_ms", 1000 * timings.generation_seconds},
-      {"predicted_per_token_ms", each(timings.n_generated, timings.generation_seconds)},
-      {"predicted_per_second", rate(timings.n_generated, timings.generation_seconds)},
+      {"predicted_per_token_ms", each(n_steps, timings.generation_seconds)},
+      {"predicted_per_second", rate(n_steps, timings.generation_seconds)},
   };
+}
+
+Json verbose_json(const ApiCall& call, const RequestSettings& settings,
+                  const std::vector<TokenId>& prompt) {
+  if (!settings.verbose && !call.api.options().verbose) return {};
+  return {{"prompt", call.served.model.decode(prompt, true)}};
 }
 
 OpenAiShape::OpenAiShape(const ApiCall& call, const RequestSettings& settings,
@@ -58,7 +66,11 @@ OpenAiShape::OpenAiShape(const ApiCall& call, const RequestSettings& settings,
       id_(new_id(id_prefix)),
       object_(std::move(object)),
       model_(call.served.name),
-      fingerprint_("limpid-" + call.api.options().version) {}
+      fingerprint_(call.api.fingerprint()) {
+  // "data: {…, "choices":[" stands before every choice of a stream, and "]}" behind it.
+  chunk_head_ = "data: " + json_line(this->object(Json::array(), true));
+  chunk_head_.resize(chunk_head_.size() - 2);
+}
 
 Json OpenAiShape::object(Json choices, bool is_chunk) const {
   const bool is_chat = object_ == "chat.completion";
@@ -70,8 +82,8 @@ Json OpenAiShape::object(Json choices, bool is_chunk) const {
           {"choices", std::move(choices)}};
 }
 
-std::string OpenAiShape::chunk(Json choice) const {
-  return sse_event(object(Json::array({std::move(choice)}), true));
+std::string OpenAiShape::chunk(const Json& choice) const {
+  return chunk_head_ + json_line(choice) + "]}\n\n";
 }
 
 std::string OpenAiShape::end(const AnswerResults& results) {

@@ -19,8 +19,12 @@ Json usage_json(const AnswerResults& results);
 // llama-server's "timings" of an answer's first choice.
 Json timings_json(const AnswerResults& results);
 
-// llama-server's "generation_settings".
-Json generation_settings_json(const GenerationOptions& options);
+// llama-server's "generation_settings". `tokenizer` may be null.
+Json generation_settings_json(const GenerationOptions& options, const Tokenizer* tokenizer);
+
+// {"prompt": text}: what llama-server tells as "__verbose". Null unless it is asked for.
+Json verbose_json(const ApiCall& call, const RequestSettings& settings,
+                  const std::vector<TokenId>& prompt);
 
 // The shape of the answers of /v1/chat/completions and /v1/completions: objects with an id, the
 // model's name and "choices".
@@ -35,7 +39,7 @@ class OpenAiShape : public AnswerShape {
   // An object with these choices.
   Json object(Json choices, bool is_chunk) const;
   // An event of a stream with one choice.
-  std::string chunk(Json choice) const;
+  std::string chunk(const Json& choice) const;
 
   const bool include_usage_;
   const bool wants_logprobs_;
@@ -43,6 +47,7 @@ class OpenAiShape : public AnswerShape {
  private:
   const std::string id_, object_, model_, fingerprint_;
   const int64_t created_ = unix_seconds();
+  std::string chunk_head_;
 };
 
 }  // namespace limpid

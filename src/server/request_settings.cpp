@@ -6,6 +6,8 @@
 #include <limits>
 #include <variant>
 
+#include "server/sampling_fields.h"
+
 namespace limpid {
 namespace {
 
@@ -18,8 +20,6 @@ constexpr unsigned kFree = kLocal | kOllamaOptionsApi;
 
 constexpr int64_t kMostChoices = 64;
 constexpr int64_t kMostTopLogprobs = 20;
-constexpr size_t kMostStops = 64;
-constexpr int64_t kMostTokens = int64_t{1} << 40;
 
 // A number of SamplerOptions.
 struct NumberField {
@@ -48,12 +48,6 @@ constexpr NumberField kNumbers[] = {
     {"seed", kFree, &SamplerOptions::seed, -1, 1.8e19},
 };
 
-// What readers need besides the field.
-struct Target {
-  RequestSettings& settings;
-  const Tokenizer* tokenizer;
-};
-
 void read_sampler(const NumberField& number, const JsonField& field, SamplerOptions& sampler) {
   std::visit(
       [&](auto member) {
@@ -72,101 +66,16 @@ void read_sampler(const NumberField& number, const JsonField& field, SamplerOpti
       number.member);
 }
 
-// "a" or ["a", "b"]
-void read_stop(const JsonField& field, Target target) {
-  std::vector<std::string>& stop = target.settings.generation.stop;
-  stop.clear();
-  if (field.json().is_string()) {
-    stop.push_back(field.string());
-  } else {
-    for (const JsonField& entry : field.elements()) stop.push_back(entry.string());
-  }
-  if (stop.size() > kMostStops) field.fail(fmt::format("has more than {} texts", kMostStops));
-  std::erase(stop, "");
+void read_max_tokens(const JsonField& field, FieldTarget target) {
+  target.settings.generation.n_predict = field.integer(0, kMostTokensOfField);
 }
-
-void add_bias(const JsonField& field, std::string_view token, const Json& bias, Target target) {
-  LogitBias entry{0, -std::numeric_limits<float>::infinity()};
-  if (bias != false) {
-    entry.bias = static_cast<float>(JsonField(bias, field.name()).number(-kAny, kAny));
-    if (entry.bias <= -100) entry.bias = -std::numeric_limits<float>::infinity();
-  }
-  auto& biases = target.settings.generation.sampler.logit_bias;
-  const bool is_id = !token.empty() && token.find_first_not_of("0123456789") == token.npos;
-  if (is_id) {
-    if (token.size() > 9) field.fail("names a token that is not in the vocabulary");
-    entry.id = static_cast<TokenId>(std::stol(std::string(token)));
-    biases.push_back(entry);
-    return;
-  }
-  if (target.tokenizer == nullptr) field.fail("names a text, and the model has no tokenizer");
-  EncodeOptions options;
-  options.add_special = false;
-  for (entry.id = 0; const TokenId id : target.tokenizer->encode(token, options)) {
-    entry.id = id;
-    biases.push_back(entry);
-  }
+void read_n_predict(const JsonField& field, FieldTarget target) {
+  target.settings.generation.n_predict = field.integer(-2, kMostTokensOfField);
 }
-
-// OpenAI's {"15043": -100}, and llama-server's [[15043, 1.5], ["text", false]]. A bias of -100 bans
-// the token, as OpenAI's reference says.
-void read_logit_bias(const JsonField& field, Target target) {
-  auto& biases = target.settings.generation.sampler.logit_bias;
-  biases.clear();
-  if (field.json().is_object()) {
-    for (const auto& [token, bias] : field.json().items()) add_bias(field, token, bias, target);
-  } else {
-    for (const JsonField& pair : field.elements()) {
-      if (!pair.json().is_array() || pair.json().size() != 2) pair.fail("must be [token, bias]");
-      const Json& token = pair.json()[0];
-      const std::string text =
-          token.is_string() ? token.get<std::string>()
-                            : std::to_string(JsonField(token, pair.name()).integer(0, kMostTokens));
-      add_bias(pair, text, pair.json()[1], target);
-    }
-  }
-  const auto& vocabulary = target.tokenizer;
-  for (const LogitBias& bias : biases) {
-    if (vocabulary != nullptr && bias.id >= vocabulary->vocab_size())
-      field.fail(fmt::format("names token {}, which is not in the vocabulary", bias.id));
-  }
-}
-
-// ["top_k", "temperature"] or "kt": letters as llama.cpp's.
-void read_samplers(const JsonField& field, Target target) {
-  static const std::map<char, std::string> kLetters = {
-      {'e', "penalties"}, {'s', "top_n_sigma"}, {'k', "top_k"}, {'y', "typ_p"},
-      {'p', "top_p"},     {'m', "min_p"},       {'x', "xtc"},   {'t', "temperature"}};
-  std::string order;
-  const auto add = [&](const std::string& name) {
-    const bool is_known = std::any_of(kLetters.begin(), kLetters.end(),
-                                      [&](const auto& letter) { return letter.second == name; });
-    if (name == "dry") return;  // off, as its multiplier must be 0
-    if (!is_known) field.fail(fmt::format("has an unknown sampler '{}'", name));
-    order += (order.empty() ? "" : ";") + name;
-  };
-  if (field.json().is_string()) {
-    for (const char letter : field.string()) {
-      const auto found = kLetters.find(letter);
-      if (letter != 'd') add(found == kLetters.end() ? std::string(1, letter) : found->second);
-    }
-  } else {
-    for (const JsonField& entry : field.elements())
-      add(entry.string() == "typical_p" ? "typ_p" : entry.string());
-  }
-  target.settings.generation.sampler.order = order;
-}
-
-void read_max_tokens(const JsonField& field, Target target) {
-  target.settings.generation.n_predict = field.integer(0, kMostTokens);
-}
-void read_n_predict(const JsonField& field, Target target) {
-  target.settings.generation.n_predict = field.integer(-2, kMostTokens);
-}
-void read_ignore_eos(const JsonField& field, Target target) {
+void read_ignore_eos(const JsonField& field, FieldTarget target) {
   target.settings.generation.sampler.ignore_eos = field.boolean();
 }
-void read_stream_options(const JsonField& field, Target target) {
+void read_stream_options(const JsonField& field, FieldTarget target) {
   for (const JsonField& member : field.members()) {
     if (member.key() == "include_usage") {
       target.settings.include_usage = !member.json().is_null() && member.boolean();
@@ -176,7 +85,7 @@ void read_stream_options(const JsonField& field, Target target) {
   }
 }
 // True in a chat, a number in a completion.
-void read_logprobs(const JsonField& field, Target target) {
+void read_logprobs(const JsonField& field, FieldTarget target) {
   if (field.json().is_boolean()) {
     target.settings.wants_logprobs = field.boolean();
   } else {
@@ -184,76 +93,85 @@ void read_logprobs(const JsonField& field, Target target) {
     target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
   }
 }
-void read_top_logprobs(const JsonField& field, Target target) {
+void read_top_logprobs(const JsonField& field, FieldTarget target) {
   target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
 }
-void read_n_probs(const JsonField& field, Target target) {
+void read_n_probs(const JsonField& field, FieldTarget target) {
   target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, 100));
   target.settings.wants_logprobs = target.settings.n_top_logprobs > 0;
 }
-void read_n(const JsonField& field, Target target) {
+void read_n(const JsonField& field, FieldTarget target) {
   target.settings.n_choices = field.integer(1, kMostChoices);
 }
-void read_stream(const JsonField& field, Target target) {
+void read_stream(const JsonField& field, FieldTarget target) {
   target.settings.stream = field.boolean();
 }
-void read_echo(const JsonField& field, Target target) { target.settings.echo = field.boolean(); }
-void read_return_tokens(const JsonField& field, Target target) {
+void read_echo(const JsonField& field, FieldTarget target) {
+  target.settings.echo = field.boolean();
+}
+void read_return_tokens(const JsonField& field, FieldTarget target) {
   target.settings.return_tokens = field.boolean();
 }
-void read_variables(const JsonField& field, Target target) {
+void read_response_fields(const JsonField& field, FieldTarget target) {
+  for (const JsonField& entry : field.elements())
+    target.settings.response_fields.push_back(entry.string());
+}
+void read_verbose(const JsonField& field, FieldTarget target) {
+  target.settings.verbose = field.boolean();
+}
+void read_variables(const JsonField& field, FieldTarget target) {
   field.members();  // an object
   target.settings.template_variables = field.json();
 }
-void read_generation_prompt(const JsonField& field, Target target) {
+void read_generation_prompt(const JsonField& field, FieldTarget target) {
   target.settings.add_generation_prompt = field.boolean();
 }
-void read_continue(const JsonField& field, Target target) {
+void read_continue(const JsonField& field, FieldTarget target) {
   target.settings.continues_last = field.boolean();
 }
-void read_one(const JsonField& field, Target) {
+void read_one(const JsonField& field, FieldTarget) {
   if (field.integer(0, kMostChoices) > 1) field.fail("can only be 1");
 }
-void read_text_only(const JsonField& field, Target) {
+void read_text_only(const JsonField& field, FieldTarget) {
   for (const JsonField& entry : field.elements()) {
     if (entry.string() != "text") entry.fail("can only be \"text\"");
   }
 }
 // {"type": "text"} and its relatives: a choice of which only the plain one is there.
-void read_plain_type(const JsonField& field, Target) {
+void read_plain_type(const JsonField& field, FieldTarget) {
   const auto type = field.find("type");
   if (!type) field.fail("needs a type");
   const std::string& name = type->string();
   if (name != "text" && name != "disabled" && name != "none" && name != "auto")
     type->fail(fmt::format("'{}' is not supported yet", name));
 }
-void read_text_format(const JsonField& field, Target target) {
+void read_text_format(const JsonField& field, FieldTarget target) {
   for (const JsonField& member : field.members()) {
     if (member.json().is_null() || member.key() == "verbosity") continue;
     if (member.key() != "format") member.fail("is not a known field");
     read_plain_type(member, target);
   }
 }
-void read_truncation(const JsonField& field, Target) {
+void read_truncation(const JsonField& field, FieldTarget) {
   if (field.string() != "disabled") field.fail("can only be \"disabled\"");
 }
-void read_choice_of_tool(const JsonField& field, Target target) {
+void read_choice_of_tool(const JsonField& field, FieldTarget target) {
   if (field.json().is_object()) return read_plain_type(field, target);
   if (field.string() != "none" && field.string() != "auto") field.fail("is not supported yet");
 }
 // The caller's: messages, prompt, …
-void leave(const JsonField&, Target) {}
+void leave(const JsonField&, FieldTarget) {}
 // Has no effect on the text of the answer.
-void ignore(const JsonField&, Target) {}
+void ignore(const JsonField&, FieldTarget) {}
 // Would change the answer, and is not there. Its empty value is what happens anyway.
-void refuse(const JsonField& field, Target) {
+void refuse(const JsonField& field, FieldTarget) {
   if (!field.is_empty()) field.fail("is not supported yet");
 }
 
 struct OtherField {
   std::string_view name;
   unsigned apis;
-  void (*read)(const JsonField& field, Target target);
+  void (*read)(const JsonField& field, FieldTarget target);
 };
 
 constexpr OtherField kOthers[] = {
@@ -284,6 +202,8 @@ constexpr OtherField kOthers[] = {
     {"n_probs", kLocal, read_n_probs},
     {"echo", kCompletionsApi, read_echo},
     {"return_tokens", kLlamaApi, read_return_tokens},
+    {"response_fields", kLlamaApi, read_response_fields},
+    {"verbose", kChatApi, read_verbose},
     {"chat_template_kwargs", kChatApi, read_variables},
     {"add_generation_prompt", kChatApi, read_generation_prompt},
     {"continue_final_message", kChatApi, read_continue},
@@ -312,8 +232,8 @@ constexpr OtherField kOthers[] = {
     {"parallel_tool_calls", kChatApi | kResponsesApi, ignore},  // there are no tools
     {"cache_prompt", kLocal, ignore},  // what is reused never changes the answer
     {"id_slot", kLocal, ignore},
-    {"timings_per_token", kLocal, ignore},
-    {"return_progress", kLocal, ignore},
+    {"timings_per_token", kLocal | kResponsesApi, ignore},
+    {"return_progress", kLocal | kResponsesApi, ignore},
     {"dry_base", kLocal, ignore},  // the next four matter only where dry_multiplier is not 0
     {"dry_allowed_length", kLocal, ignore},
     {"dry_penalty_last_n", kLocal, ignore},
@@ -366,7 +286,6 @@ constexpr OtherField kOthers[] = {
     {"dynatemp_range", kLocal, refuse},
     {"post_sampling_probs", kLocal, refuse},
     {"lora", kLocal, refuse},
-    {"response_fields", kLlamaApi, refuse},
     {"t_max_predict_ms", kLocal, refuse},
     {"n_indent", kLlamaApi, refuse},
     {"image_data", kLlamaApi, refuse},

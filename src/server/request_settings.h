@@ -1,7 +1,6 @@
 // What a request asks for, whichever API it came through. One table knows all fields of all APIs.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +28,9 @@ struct RequestSettings {
   bool include_usage = false;  // in a stream of OpenAI's
   bool echo = false;           // the text begins with the prompt
   bool return_tokens = false;  // llama-server's: ids beside the text
+  bool verbose = false;        // llama-server's: the prompt's text with the answer
+  // llama-server's: of the answer, only these; "a/b" is the member b of a.
+  std::vector<std::string> response_fields;
   bool wants_logprobs = false;
   int32_t n_top_logprobs = 0;
   // Of a chat.

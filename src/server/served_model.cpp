@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "generate/chat_prompt.h"
@@ -37,6 +38,9 @@ TemplateInputs template_inputs(const JsonField& messages, const RequestSettings&
       throw ApiError(400, message.name() + " needs a content", message.name() + ".content");
     inputs.messages.push_back({{"role", name}, {"content", content ? content_text(*content) : ""}});
   }
+  if (fields.size() > 1 && inputs.messages.back()["role"] == "assistant" &&
+      (inputs.messages.end() - 2)->at("role") == "assistant")
+    fields.back().fail("follows another message of the assistant");
   inputs.extra = settings.template_variables;
   inputs.add_generation_prompt = settings.add_generation_prompt;
   return inputs;
@@ -75,26 +79,50 @@ std::vector<TokenId> encode_text(const ServedModel& served, std::string_view tex
   return served.tokenizer().encode(text);
 }
 
+namespace {
+
+// "text" or {"prompt_string": "text"}; nothing for anything else.
+std::optional<std::string> prompt_text(const JsonField& field) {
+  if (field.json().is_string()) return field.string();
+  if (!field.json().is_object()) return std::nullopt;
+  for (const JsonField& member : field.members()) {
+    if (member.key() != "prompt_string") member.fail("is not supported");
+  }
+  const auto text = field.find("prompt_string");
+  return text ? std::optional(text->string()) : std::nullopt;
+}
+
+// Texts after the first part of a prompt continue it.
+std::vector<TokenId> read_prompt(const ServedModel& served, const JsonField& field) {
+  if (const auto text = prompt_text(field)) return encode_text(served, *text);
+  std::vector<TokenId> ids;
+  for (const JsonField& part : field.elements()) {
+    EncodeOptions options;
+    options.at_start = options.add_special = ids.empty();
+    if (const auto text = prompt_text(part)) {
+      served.tokenizer().encode(*text, options, ids);
+    } else {
+      ids.push_back(static_cast<TokenId>(part.integer(0, served.model.vocab_size() - 1)));
+    }
+  }
+  return ids;
+}
+
+bool has_numbers(const Json& json) {
+  return std::any_of(json.begin(), json.end(), [](const Json& part) { return part.is_number(); });
+}
+
+}  // namespace
+
 std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field) {
-  const auto read_ids = [&](const std::vector<JsonField>& elements) {
-    std::vector<TokenId> ids;
-    for (const JsonField& element : elements)
-      ids.push_back(static_cast<TokenId>(element.integer(0, served.model.vocab_size() - 1)));
-    return ids;
-  };
   std::vector<std::vector<TokenId>> prompts;
-  if (field.json().is_string()) {
-    prompts.push_back(encode_text(served, field.string()));
-  } else if (const std::vector<JsonField> elements = field.elements();
-             !elements.empty() && elements.front().json().is_number()) {
-    prompts.push_back(read_ids(elements));
+  if (!field.json().is_array() || has_numbers(field.json())) {
+    prompts.push_back(read_prompt(served, field));
   } else {
+    const std::vector<JsonField> elements = field.elements();
     if (elements.size() > kMostPrompts)
       field.fail(fmt::format("has more than {} prompts", kMostPrompts));
-    for (const JsonField& element : elements) {
-      prompts.push_back(element.json().is_string() ? encode_text(served, element.string())
-                                                   : read_ids(element.elements()));
-    }
+    for (const JsonField& element : elements) prompts.push_back(read_prompt(served, element));
   }
   if (prompts.empty()) field.fail("has no prompt");
   for (const auto& prompt : prompts) {
@@ -131,17 +159,9 @@ std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField&
     inputs.messages.erase(inputs.messages.size() - 1);
     inputs.add_generation_prompt = true;
   }
-  const Tokenizer& tokenizer = served.tokenizer();
-  std::vector<TokenId> ids =
-      with_template(served, messages, [&](const ChatTemplate& chat_template) {
-        return encode_chat(tokenizer, chat_template, std::move(inputs));
-      });
-  if (!begun.empty()) {
-    EncodeOptions options;
-    options.add_special = options.at_start = false;
-    tokenizer.encode(begun, options, ids);
-  }
-  return ids;
+  return with_template(served, messages, [&](const ChatTemplate& chat_template) {
+    return encode_chat(served.tokenizer(), chat_template, std::move(inputs), begun);
+  });
 }
 
 std::string render_messages(const ServedModel& served, const JsonField& messages,

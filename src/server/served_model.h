@@ -40,13 +40,15 @@ std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string 
 
 // For a model without a template of its own, as llama-server does it.
 inline constexpr const char* kChatMlTemplate =
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% "
+    "endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 // Plain text: text of control tokens in it stays text.
 std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text);
 
-// One or several prompts: "text", [ids], ["text", …], [[ids], …]. Throws ApiError.
+// One or several prompts: "text", [ids], [ids and "texts", mixed], or an array of these in which no
+// number stands. {"prompt_string": "text"} is a text. Throws ApiError.
 std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field);
 
 // The prompt of a conversation. `messages` is an array of {role, content}, where content is a

@@ -23,7 +23,14 @@ class ApiTest : public ::testing::Test {
                                      {.n_parallel = 1, .n_queued = n_queued}));
   }
 
-  // Body and status line of the answer.
+  // Answers that end when they are cancelled.
+  static GenerationOptions endless() {
+    GenerationOptions options;
+    options.sampler.ignore_eos = true;
+    options.context_shift = true;
+    return options;
+  }
+
   static std::string body_of(const std::string& answer) {
     return answer.substr(answer.find("\r\n\r\n") + 4);
   }
@@ -95,10 +102,7 @@ TEST_F(ApiTest, AStreamTellsEveryTokenOnce) {
 }
 
 TEST_F(ApiTest, CancelsForClientsThatGo) {
-  GenerationOptions endless;
-  endless.sampler.ignore_eos = true;
-  endless.context_shift = true;
-  load(endless);
+  load(endless());
   const GenerationService& service = *api_.model()->service;
   for (const char* stream : {"true", "false"}) {
     RawClient first(running_.port()), second(running_.port());
@@ -116,11 +120,12 @@ TEST_F(ApiTest, CancelsForClientsThatGo) {
 // Without a prompt's place in the queue the whole request is refused, and the part that was
 // accepted is cancelled.
 TEST_F(ApiTest, RefusesWhatDoesNotFitTheQueue) {
-  load(saying("hi"), 1);
+  load(endless(), 1);
   const std::string answer = post("/v1/completions", R"({"prompt": ["a", "b", "c", "d", "e"]})");
   EXPECT_EQ(status_of(answer), 429);
-  EXPECT_TRUE(soon([&] { return api_.model()->service->usage().n_waiting == 0; }));
-  EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "a"})")), 200);
+  const GenerationService& service = *api_.model()->service;
+  EXPECT_TRUE(soon([&] { return service.usage().n_running + service.usage().n_waiting == 0; }));
+  EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "a", "max_tokens": 1})")), 200);
 }
 
 // However a text that spells control tokens comes in, and whatever follows it.

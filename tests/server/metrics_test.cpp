@@ -26,10 +26,10 @@ TEST(Metrics, AnAnswerCountsInAllOfThem) {
                .generation_seconds = 1});
   const std::string text = metrics.text({.n_running = 3, .n_waiting = 2});
   for (const char* line :
-       {"\nllamacpp:prompt_tokens_total 10\n", "\nlimpid:prompt_tokens_reused_total 6\n",
+       {"\nllamacpp:prompt_tokens_total 10\n", "\nllamacpp:prompt_tokens_cached_total 6\n",
         "\nllamacpp:tokens_predicted_total 4\n", "\nllamacpp:requests_processing 3\n",
-        "\nllamacpp:requests_deferred 2\n", "\nlimpid:time_per_token_seconds_sum 0.25\n",
-        "\nlimpid:prompt_tokens_sum 16\n"})
+        "\nllamacpp:requests_deferred 2\n", "\nllamacpp:predicted_tokens_seconds 4\n",
+        "\nlimpid:time_per_token_seconds_sum 0.25\n", "\nlimpid:prompt_tokens_sum 16\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
 }
 

@@ -1,0 +1,100 @@
+#include "server/sampling_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace limpid {
+namespace {
+
+constexpr double kAny = 1e30;
+constexpr size_t kMostStops = 64;
+
+void add_bias(const JsonField& field, std::string_view token, const Json& bias,
+              FieldTarget target) {
+  LogitBias entry{0, -std::numeric_limits<float>::infinity()};
+  if (bias != false) {
+    entry.bias = static_cast<float>(JsonField(bias, field.name()).number(-kAny, kAny));
+    if (entry.bias <= -100) entry.bias = -std::numeric_limits<float>::infinity();
+  }
+  auto& biases = target.settings.generation.sampler.logit_bias;
+  const bool is_id = !token.empty() && token.find_first_not_of("0123456789") == token.npos;
+  if (is_id) {
+    if (token.size() > 9) field.fail("names a token that is not in the vocabulary");
+    entry.id = static_cast<TokenId>(std::stol(std::string(token)));
+    biases.push_back(entry);
+    return;
+  }
+  if (target.tokenizer == nullptr) field.fail("names a text, and the model has no tokenizer");
+  EncodeOptions options;
+  options.add_special = false;
+  for (entry.id = 0; const TokenId id : target.tokenizer->encode(token, options)) {
+    entry.id = id;
+    biases.push_back(entry);
+  }
+}
+
+}  // namespace
+
+void read_stop(const JsonField& field, FieldTarget target) {
+  std::vector<std::string>& stop = target.settings.generation.stop;
+  stop.clear();
+  if (field.json().is_string()) {
+    stop.push_back(field.string());
+  } else {
+    for (const JsonField& entry : field.elements()) stop.push_back(entry.string());
+  }
+  if (stop.size() > kMostStops) field.fail(fmt::format("has more than {} texts", kMostStops));
+  std::erase(stop, "");
+}
+
+void read_logit_bias(const JsonField& field, FieldTarget target) {
+  auto& biases = target.settings.generation.sampler.logit_bias;
+  biases.clear();
+  if (field.json().is_object()) {
+    for (const auto& [token, bias] : field.json().items()) add_bias(field, token, bias, target);
+  } else {
+    for (const JsonField& pair : field.elements()) {
+      if (!pair.json().is_array() || pair.json().size() != 2) pair.fail("must be [token, bias]");
+      const Json& token = pair.json()[0];
+      const std::string text =
+          token.is_string()
+              ? token.get<std::string>()
+              : std::to_string(JsonField(token, pair.name()).integer(0, kMostTokensOfField));
+      add_bias(pair, text, pair.json()[1], target);
+    }
+  }
+  const auto& vocabulary = target.tokenizer;
+  for (const LogitBias& bias : biases) {
+    if (vocabulary != nullptr && bias.id >= vocabulary->vocab_size())
+      field.fail(fmt::format("names token {}, which is not in the vocabulary", bias.id));
+  }
+}
+
+void read_samplers(const JsonField& field, FieldTarget target) {
+  static const std::map<char, std::string> kLetters = {
+      {'e', "penalties"}, {'s', "top_n_sigma"}, {'k', "top_k"}, {'y', "typ_p"},
+      {'p', "top_p"},     {'m', "min_p"},       {'x', "xtc"},   {'t', "temperature"}};
+  std::string order;
+  const auto add = [&](const std::string& name) {
+    const bool is_known = std::any_of(kLetters.begin(), kLetters.end(),
+                                      [&](const auto& letter) { return letter.second == name; });
+    if (name == "dry") return;  // off, as its multiplier must be 0
+    if (!is_known) field.fail(fmt::format("has an unknown sampler '{}'", name));
+    order += (order.empty() ? "" : ";") + name;
+  };
+  if (field.json().is_string()) {
+    for (const char letter : field.string()) {
+      const auto found = kLetters.find(letter);
+      if (letter != 'd') add(found == kLetters.end() ? std::string(1, letter) : found->second);
+    }
+  } else {
+    for (const JsonField& entry : field.elements())
+      add(entry.string() == "typical_p" ? "typ_p" : entry.string());
+  }
+  target.settings.generation.sampler.order = order;
+}
+
+}  // namespace limpid

@@ -1,0 +1,25 @@
+// Fields of a request about sampling that are more than a number: stop texts, biases, the chain.
+#pragma once
+
+#include "server/json_body.h"
+#include "server/request_settings.h"
+
+namespace limpid {
+
+inline constexpr int64_t kMostTokensOfField = int64_t{1} << 40;
+
+// What a field is read into. `tokenizer` may be null.
+struct FieldTarget {
+  RequestSettings& settings;
+  const Tokenizer* tokenizer;
+};
+
+// "a" or ["a", "b"]
+void read_stop(const JsonField& field, FieldTarget target);
+// OpenAI's {"15043": -100}, and llama-server's [[15043, 1.5], ["text", false]]. A bias of -100 bans
+// the token, as OpenAI's reference says.
+void read_logit_bias(const JsonField& field, FieldTarget target);
+// ["top_k", "temperature"] or "kt": letters as llama.cpp's.
+void read_samplers(const JsonField& field, FieldTarget target);
+
+}  // namespace limpid
