@@ -12,6 +12,10 @@ namespace {
 // Logits are the largest memory of a step: 33 MB for 64 rows of a vocabulary of 128,256.
 constexpr int64_t kMostRows = 64;
 
+// A prompt makes progress, however slow it makes the others: fewer tokens at a time read the keys
+// of a long context too often.
+constexpr int64_t kLeastPromptTokens = 8;
+
 int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
 
 }  // namespace
@@ -225,7 +229,7 @@ int64_t Scheduler::prompt_budget(int64_t n_generating) const {
   if (n_generating == 0 || prompt_token_seconds_ <= 0) return options_.n_batch;
   const double spare = (options_.most_slowdown - 1) * tick_seconds_ / prompt_token_seconds_;
   const auto n = static_cast<int64_t>(std::min(spare, static_cast<double>(options_.n_batch)));
-  return std::max<int64_t>(n, 1);  // a prompt makes progress, however slow it makes the others
+  return std::max(n, std::min(kLeastPromptTokens, options_.n_batch));
 }
 
 // The task that came first gets on, unless one that has reserved its room needs the blocks. A task
