@@ -111,9 +111,11 @@ std::string banner(const std::string& path, const NamedModel* named, const Langu
 
 int run(const ChatFlags& values) {
   ConversationOptions options;
-  GenerationOptions& generation = options.chat.generation;
+  ChatOptions chat;
+  GenerationOptions& generation = chat.generation;
   generation = values.generation.options;
-  options.chat.system = system_message(values);
+  chat.system = system_message(values);
+  options.system_is_chosen = chat.system.has_value();
   options.single_turn = values.single_turn;
   options.json = values.json;
   options.timings = values.timings || values.model.verbose;
@@ -133,7 +135,7 @@ int run(const ChatFlags& values) {
   if (values.model.verbose) print_log(sampling);
   if (!values.single_turn && !first) options.banner = banner(path, named, model, sampling);
   InterruptGuard interrupt(generation.cancel);
-  return Conversation(model, options, interrupt).hold(first);
+  return Conversation(make_local_partner(model, chat), options, interrupt).hold(first);
 }
 
 }  // namespace

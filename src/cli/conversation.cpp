@@ -20,19 +20,18 @@ constexpr const char* kExampleQuestion = "What is the capital of France?";
 
 }  // namespace
 
-Conversation::Conversation(LanguageModel model, ConversationOptions options,
+Conversation::Conversation(std::unique_ptr<ChatPartner> partner, ConversationOptions options,
                            InterruptGuard& interrupt)
-    : model_(std::move(model)),
+    : partner_(std::move(partner)),
       options_(std::move(options)),
       interrupt_(interrupt),
-      reader_(make_line_reader()),
-      chat_(model_, options_.chat) {}
+      reader_(make_line_reader()) {}
 
 // Turns come from `first`, then from the reader. Over a pipe the conversation ends with the input;
 // a person ends it with Ctrl-D, /exit, or Ctrl-C twice at the prompt.
 int Conversation::hold(std::optional<std::string> first) {
   if (reader_->is_person() && !options_.banner.empty()) print_note(options_.banner);
-  if (!options_.chat.system && !has_system_message()) {
+  if (!options_.system_is_chosen && !has_system_message()) {
     print_note("(the model's chat template takes no system message)");
   }
   bool asked_to_leave = false;
@@ -97,7 +96,7 @@ void Conversation::take(const Turn& turn) {
   if (turn.text.empty()) return;
   try {
     if (!turn.is_block && obey(turn.text)) return;
-    answer([&] { return chat_.ask(turn.text); });
+    answer(partner_->ask(turn.text));
   } catch (const Error& error) {
     // A person can go on after it; what a script does next would rest on it.
     if (!reader_->is_person()) throw;
@@ -105,41 +104,36 @@ void Conversation::take(const Turn& turn) {
   }
 }
 
-template <typename Start>
-void Conversation::answer(Start start) {
-  {
-    TextStream stream = start();
-    while (const auto piece = stream.next()) {
-      if (options_.json) continue;
-      write_out(*piece);
-      flush_out();
-    }
-    const GenerationResult& result = stream.so_far();
-    write_out(options_.json ? dump_json(to_json(result)) + "\n" : "\n");
+void Conversation::answer(std::unique_ptr<AnswerStream> stream) {
+  while (const auto piece = stream->next()) {
+    if (options_.json) continue;
+    write_out(*piece);
     flush_out();
-    if (options_.timings) print_timings({&result, 1});
-    tell_how_it_ended(result);
   }
+  const GenerationResult& result = stream->so_far();
+  write_out(options_.json ? dump_json(partner_->to_json(result)) + "\n" : "\n");
+  flush_out();
+  if (options_.timings) print_timings({&result, 1});
+  tell_how_it_ended(result);
+  stream.reset();
   if (!interrupt_.interrupted()) return;
   interrupt_.clear();
   if (reader_->is_person() && !options_.single_turn) return;
   is_over_ = was_interrupted_ = true;
 }
 
-void Conversation::reply() {
-  answer([&] { return chat_.reply(); });
-}
+void Conversation::reply() { answer(partner_->reply()); }
 
 // An answer that ends by itself needs no word; other ends are explained to the person.
 void Conversation::tell_how_it_ended(const GenerationResult& result) {
-  const int64_t limit = chat_.generation().n_predict;
-  const bool context_is_full =
-      result.stop_reason == StopReason::kLength && (limit < 0 || std::ssize(result.ids) < limit);
   if (result.stop_reason == StopReason::kCancelled) print_note("(stopped)");
   if (result.stop_reason == StopReason::kRepetition) {
     print_note("(ended: the answer had begun to repeat itself)");
   }
-  if (context_is_full) print_note("(ended: the context is full)");
+  if (result.stop_reason == StopReason::kLength) {
+    const std::string note = partner_->length_note(result);
+    if (!note.empty()) print_note(note);
+  }
   if (result.n_dropped_messages > 0) {
     print_note(
         fmt::format("(the conversation is longer than the context: the model no longer sees its "
@@ -149,7 +143,7 @@ void Conversation::tell_how_it_ended(const GenerationResult& result) {
 }
 
 bool Conversation::has_system_message() const {
-  const std::vector<Message>& messages = chat_.messages();
+  const std::vector<Message>& messages = partner_->messages();
   return !messages.empty() && messages.front().role == "system";
 }
 

@@ -9,15 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/chat_partner.h"
 #include "cli/line_reader.h"
 #include "cli/signals.h"
-#include "limpid/chat.hpp"
 
 namespace limpid::cli {
 
 struct ConversationOptions {
-  ChatOptions chat;
-  std::string banner;  // shown to a person first; "" for none
+  std::string banner;             // shown to a person first; "" for none
+  bool system_is_chosen = false;  // by the user, who may have chosen none
   bool single_turn = false;
   bool json = false;
   bool timings = false;
@@ -25,8 +25,9 @@ struct ConversationOptions {
 
 class Conversation {
  public:
-  // `interrupt` must outlive the conversation; its token must be that of options.chat.generation.
-  Conversation(LanguageModel model, ConversationOptions options, InterruptGuard& interrupt);
+  // `interrupt` must outlive the conversation; its token must be that of the partner's answers.
+  Conversation(std::unique_ptr<ChatPartner> partner, ConversationOptions options,
+               InterruptGuard& interrupt);
 
   // Answers `first` if there is one, then what is typed. Returns the exit code.
   int hold(std::optional<std::string> first);
@@ -44,9 +45,7 @@ class Conversation {
   void take(const Turn& turn);
   // False for a turn that is not a command. Throws ArgumentError for an unknown one.
   bool obey(const std::string& text);
-  // Streams the answer that `start` opens.
-  template <typename Start>
-  void answer(Start start);
+  void answer(std::unique_ptr<AnswerStream> stream);
   void reply();  // answers the messages as they are
   void tell_how_it_ended(const GenerationResult& result);
 
@@ -65,11 +64,10 @@ class Conversation {
   // there is no question.
   [[nodiscard]] std::vector<Message> before_last_question(std::string_view command) const;
 
-  LanguageModel model_;
+  std::unique_ptr<ChatPartner> partner_;
   ConversationOptions options_;
   InterruptGuard& interrupt_;
   std::unique_ptr<LineReader> reader_;
-  Chat chat_;
   bool is_over_ = false;
   bool was_interrupted_ = false;  // Ctrl-C ended an answer and with it the conversation
 };

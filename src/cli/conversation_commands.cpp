@@ -12,8 +12,6 @@
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "cli/sampler_settings.h"
-#include "generate/engine.h"
-#include "generate/sampler_chain.h"
 
 namespace limpid::cli {
 
@@ -143,7 +141,7 @@ void Conversation::help(const std::string& /*argument*/) {
 }
 
 std::vector<Message> Conversation::before_last_question(std::string_view command) const {
-  std::vector<Message> messages = chat_.messages();
+  std::vector<Message> messages = partner_->messages();
   while (!messages.empty() && messages.back().role != "user") messages.pop_back();
   LIMPID_CHECK(ArgumentError, !messages.empty(), "{}: there is no question yet", command);
   messages.pop_back();
@@ -153,74 +151,69 @@ std::vector<Message> Conversation::before_last_question(std::string_view command
 // A seed would give the same answer again, so it is raised by one.
 void Conversation::regenerate(const std::string& /*argument*/) {
   std::vector<Message> messages = before_last_question("/regen");
-  messages.push_back(chat_.messages()[messages.size()]);
-  SamplerOptions& sampler = chat_.generation().sampler;
+  messages.push_back(partner_->messages()[messages.size()]);
+  SamplerOptions& sampler = partner_->sampler();
   if (sampler.temperature <= 0) {
     print_note("(with temp 0 the same words come again; /set temp 0.8 changes that)");
   }
   if (sampler.seed >= 0) ++sampler.seed;
-  chat_.assign(std::move(messages));
+  partner_->assign(std::move(messages));
   reply();
 }
 
 // Only the first line of the question is shown again: a file may have been a part of it.
 void Conversation::undo(const std::string& /*argument*/) {
   std::vector<Message> messages = before_last_question("/undo");
-  const std::string question = chat_.messages()[messages.size()].content;
-  chat_.assign(std::move(messages));
+  const std::string question = partner_->messages()[messages.size()].content;
+  partner_->assign(std::move(messages));
   print_note(fmt::format("(taken back: {})", question.substr(0, question.find('\n'))));
 }
 
 void Conversation::clear(const std::string& /*argument*/) {
-  std::vector<Message> messages = chat_.messages();
+  std::vector<Message> messages = partner_->messages();
   const size_t n_kept = has_system_message() ? 1 : 0;  // also one that /system set
   const size_t n_forgotten = messages.size() - n_kept;
   messages.resize(n_kept);
-  chat_.assign(std::move(messages));
+  partner_->assign(std::move(messages));
   print_note(fmt::format("(forgot {})", count(n_forgotten, "message")));
 }
 
 void Conversation::save(const std::string& path) {
-  write_conversation(with_home(path), chat_.messages());
-  print_note(fmt::format("(kept {} in {})", count(chat_.messages().size(), "message"), path));
+  write_conversation(with_home(path), partner_->messages());
+  print_note(fmt::format("(kept {} in {})", count(partner_->messages().size(), "message"), path));
 }
 
 void Conversation::load(const std::string& path) {
   std::vector<Message> messages = read_conversation(with_home(path));
   const size_t n_messages = messages.size();
-  chat_.assign(std::move(messages));
+  partner_->assign(std::move(messages));
   print_note(fmt::format("({} from {})", count(n_messages, "message"), path));
 }
 
 // The answers that were given under the old message stay in the conversation.
 void Conversation::change_system(const std::string& text) {
-  std::vector<Message> messages = chat_.messages();
+  std::vector<Message> messages = partner_->messages();
   if (text.empty()) {
     print_note(has_system_message() ? messages.front().content : "(there is no system message)");
     return;
   }
   if (!has_system_message()) messages.insert(messages.begin(), {"system", ""});
   messages.front().content = text;
-  chat_.assign(std::move(messages));
+  partner_->assign(std::move(messages));
   print_note("(the system message is changed)");
 }
 
-// The new settings are checked by building a sampler chain from them, before they replace the old
-// ones.
 void Conversation::change_setting(const std::string& argument) {
-  SamplerOptions sampler = chat_.generation().sampler;
   if (argument.empty()) {
-    print_note(all_settings(sampler));
+    print_note(partner_->settings());
     return;
   }
   const size_t space = argument.find(' ');
   LIMPID_CHECK(ArgumentError, space != std::string::npos, "/set {}: the value is missing",
                argument);
-  set_sampler(argument.substr(0, space), trimmed(std::string_view(argument).substr(space)),
-              sampler);
-  const SamplerChain checked(sampler, engine_of(model_)->model().spec().vocab_size, {});
-  const std::string changed = differing_settings(sampler, chat_.generation().sampler);
-  chat_.generation().sampler = std::move(sampler);
+  const SamplerOptions before = partner_->sampler();
+  partner_->set(argument.substr(0, space), trimmed(std::string_view(argument).substr(space)));
+  const std::string changed = differing_settings(partner_->sampler(), before);
   print_note(fmt::format("({})", changed.empty() ? argument : changed));
 }
 
