@@ -2,19 +2,24 @@
 #include "limpid/chat.hpp"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/model_path.h"
+#include "cli/remote_partner.h"
 #include "cli/sampler_settings.h"
 #include "cli/signals.h"
 #include "generate/engine.h"
 
 namespace limpid::cli {
 namespace {
+
+constexpr const char* kKeys = "/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves";
 
 struct ChatFlags {
   ModelFlags model;
@@ -24,13 +29,39 @@ struct ChatFlags {
   std::optional<std::string> system;
   std::optional<std::string> system_file;
   std::string template_file;
+  std::string server;
+  std::string key;
+  const CLI::App* app = nullptr;  // which knows what was given
   bool single_turn = false;
   bool escape = false;
   bool json = false;
   bool timings = false;
 };
 
+// What a model in this process needs, or what only its answers can do.
+constexpr const char* kOfTheEngine[] = {"-hf",
+                                        "-hff",
+                                        "--tokenizer",
+                                        "--config",
+                                        "--rope-scaling",
+                                        "--lora",
+                                        "-c",
+                                        "-b",
+                                        "-ub",
+                                        "-t",
+                                        "-tb",
+                                        "--executor",
+                                        "-ctk",
+                                        "-ctv",
+                                        "--quantize",
+                                        "--keep",
+                                        "--special",
+                                        "--chat-template-file",
+                                        "--context-shift",
+                                        "--samplers"};
+
 void declare(CLI::App& app, ChatFlags& values) {
+  values.app = &app;
   add_option(app, "-p,--prompt TEXT", values.prompt,
              "the first thing to say; follows the text of -f or of standard input");
   add_option(app, "-f,--file FILE", values.prompt_file, "a file with it; - is standard input");
@@ -44,6 +75,11 @@ void declare(CLI::App& app, ChatFlags& values) {
   add_switch(app, "-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
   add_switch(app, "--json", values.json, "each answer as a line of JSON");
   add_switch(app, "--timings", values.timings, "speed on standard error after each answer");
+  add_option(app, "--connect URL", values.server,
+             "talk with the model of a server that has OpenAI's API; -m is then the server's name "
+             "for it");
+  add_option(app, "--api-key KEY", values.key,
+             "with --connect: what the server wants ($OPENAI_API_KEY)", "LIMPID_API_KEY");
   declare_model(app, values.model);
   declare_generation(app, values.generation);
 }
@@ -104,21 +140,23 @@ std::string banner(const std::string& path, const NamedModel* named, const Langu
                    const std::string& sampling) {
   const std::string name = named == nullptr ? std::filesystem::path(path).filename().string()
                                             : std::string(named->description);
-  return fmt::format(
-      "{}; context {} tokens\n{}\n/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves",
-      name, model.n_ctx(), sampling);
+  return fmt::format("{}; context {} tokens\n{}\n{}", name, model.n_ctx(), sampling, kKeys);
 }
 
-int run(const ChatFlags& values) {
+ConversationOptions conversation_options(const ChatFlags& values) {
   ConversationOptions options;
-  ChatOptions chat;
-  GenerationOptions& generation = chat.generation;
-  generation = values.generation.options;
-  chat.system = system_message(values);
-  options.system_is_chosen = chat.system.has_value();
+  options.system_is_chosen = values.system || values.system_file;
   options.single_turn = values.single_turn;
   options.json = values.json;
   options.timings = values.timings || values.model.verbose;
+  return options;
+}
+
+int run_local(const ChatFlags& values) {
+  ConversationOptions options = conversation_options(values);
+  ChatOptions chat;
+  chat.generation = values.generation.options;
+  chat.system = system_message(values);
   const std::optional<std::string> first = first_message(values);
 
   const LanguageModel model = open_language_model(
@@ -131,11 +169,53 @@ int run(const ChatFlags& values) {
   const std::string& path = engine_of(model)->checkpoint().path;
   const NamedModel* named = named_model_at(path);
   const std::string sampling =
-      choose_sampler(values.generation.given_settings, model, named, generation.sampler);
+      choose_sampler(values.generation.given_settings, model, named, chat.generation.sampler);
   if (values.model.verbose) print_log(sampling);
   if (!values.single_turn && !first) options.banner = banner(path, named, model, sampling);
-  InterruptGuard interrupt(generation.cancel);
+  InterruptGuard interrupt(chat.generation.cancel);
   return Conversation(make_local_partner(model, chat), options, interrupt).hold(first);
+}
+
+RemoteServer remote_server(const ChatFlags& values) {
+  RemoteServer server{server_root(values.server), values.key};
+  if (server.key.empty()) server.key = environment("OPENAI_API_KEY");
+  const bool is_plain = std::ranges::all_of(server.key, [](char c) { return c > ' ' && c <= '~'; });
+  LIMPID_CHECK(ArgumentError, is_plain, "the key has blanks or characters that no key has");
+  return server;
+}
+
+// The server's only model, unless -m names one.
+std::string remote_model(const ChatFlags& values, const RemoteServer& server) {
+  if (is_given(*values.app, "-m")) return values.model.model;
+  const std::vector<std::string> names = models_of(server);
+  LIMPID_CHECK(ArgumentError, names.size() == 1, "{} has {} models; name one with -m{}{}",
+               server.url, names.size(), names.empty() ? "" : ": ", fmt::join(names, ", "));
+  return names.front();
+}
+
+int run_remote(const ChatFlags& values) {
+  for (const char* option : kOfTheEngine) {
+    LIMPID_CHECK(ArgumentError, !is_given(*values.app, option),
+                 "{}: is for a model in this process; with --connect the server decides", option);
+  }
+  ConversationOptions options = conversation_options(values);
+  RemoteOptions remote;
+  remote.system = system_message(values).value_or(kDefaultSystemPrompt);
+  remote.generation = values.generation.options;
+  remote.given_settings = values.generation.given_settings;
+  const std::optional<std::string> first = first_message(values);
+
+  remote.server = remote_server(values);
+  remote.model = remote_model(values, remote.server);
+  if (!values.single_turn && !first) {
+    options.banner = fmt::format("{} at {}\n{}", remote.model, remote.server.url, kKeys);
+  }
+  InterruptGuard interrupt(remote.generation.cancel);
+  return Conversation(make_remote_partner(std::move(remote)), options, interrupt).hold(first);
+}
+
+int run(const ChatFlags& values) {
+  return values.server.empty() ? run_local(values) : run_remote(values);
 }
 
 }  // namespace
@@ -151,6 +231,7 @@ Command chat_command() {
           "below.",
           "limpid chat -m smollm2\n"
           "limpid chat -m smollm2 -st -p 'What is the capital of France?' --temp 0\n"
+          "limpid chat --connect http://localhost:8080\n"
           "echo 'Name a river.' | limpid chat -m smollm2 -sys 'Answer in one word.'\n"
           "echo 'int f(int x) { return x + 1; }' | limpid chat -m smollm2 -p 'What does it do?'",
           bind<ChatFlags, declare, run>};

@@ -1,4 +1,4 @@
-// Who answers in a conversation.
+// Who answers in a conversation: a model in this process, or a server that speaks OpenAI's API.
 #pragma once
 
 #include <memory>

@@ -82,6 +82,9 @@ void suggest(CLI::Option* option, const std::vector<std::string>& values);
 // The option of that name ("-c", "--ctx-size"), or null.
 CLI::Option* find_option(const CLI::App& app, std::string_view name);
 
+// Whether the option is on the command line, and its value not only in the environment.
+bool is_given(const CLI::App& app, std::string_view name);
+
 // The value of an environment variable; "" where it is not set.
 std::string environment(const char* name);
 

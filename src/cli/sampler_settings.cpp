@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "base/check.h"
@@ -28,6 +29,13 @@ struct Setting {
   [[nodiscard]] std::string_view name() const {
     const std::string_view from = declaration.substr(declaration.find("--") + 2);
     return from.substr(0, from.find_first_of(", "));
+  }
+  // The last spelling, which is the longest: "--typical,--typical-p X" -> "typical_p"
+  [[nodiscard]] std::string name_in_requests() const {
+    const std::string_view spellings = declaration.substr(0, declaration.find(' '));
+    std::string name(spellings.substr(spellings.rfind("--") + 2));
+    std::ranges::replace(name, '-', '_');
+    return name;
   }
 };
 
@@ -75,6 +83,15 @@ std::string listed(const SamplerOptions& sampler, Predicate wanted) {
   return list;
 }
 
+// `act` gets the setting and the pointer to its member.
+template <typename Act>
+void for_each_named(const std::vector<std::string>& names, Act act) {
+  for (const Setting& setting : kSettings) {
+    if (std::ranges::find(names, setting.name()) == names.end()) continue;
+    std::visit([&](auto member) { act(setting, member); }, setting.member);
+  }
+}
+
 }  // namespace
 
 // A setting that is given twice keeps the last value, as other options do.
@@ -112,6 +129,21 @@ void set_samplers(std::string_view list, SamplerOptions& sampler) {
 
 std::string differing_settings(const SamplerOptions& sampler, const SamplerOptions& other) {
   return listed(sampler, [&](auto member) { return sampler.*member != other.*member; });
+}
+
+std::string list_settings(const std::vector<std::string>& names, const SamplerOptions& sampler) {
+  std::string list;
+  for_each_named(names, [&](const Setting& setting, auto member) {
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", setting.name(), sampler.*member);
+  });
+  return list;
+}
+
+void add_settings(const std::vector<std::string>& names, const SamplerOptions& sampler,
+                  nlohmann::ordered_json& request) {
+  for_each_named(names, [&](const Setting& setting, auto member) {
+    request[setting.name_in_requests()] = sampler.*member;
+  });
 }
 
 std::string all_settings(const SamplerOptions& sampler) {

@@ -2,6 +2,7 @@
 // under the same name: "temp", "top-k", …
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,14 @@ void set_samplers(std::string_view list, SamplerOptions& sampler);
 
 // The settings in which `sampler` differs from `other`, in the form that set_samplers reads.
 std::string differing_settings(const SamplerOptions& sampler, const SamplerOptions& other);
+
+// Those whose names are in `names`, in the form that set_samplers reads.
+std::string list_settings(const std::vector<std::string>& names, const SamplerOptions& sampler);
+
+// The same as members of a request to a server, under the names that llama-server gives them:
+// "temperature", "top_k", …
+void add_settings(const std::vector<std::string>& names, const SamplerOptions& sampler,
+                  nlohmann::ordered_json& request);
 
 // All of them, in the form that set_samplers reads.
 std::string all_settings(const SamplerOptions& sampler);

@@ -1,0 +1,316 @@
+// The stream of an answer (OpenAI's API, "Streaming"; WHATWG HTML, section 9.2):
+//
+//   data: {"choices": [{"delta": {"content": "The"}, "finish_reason": null}]}
+//
+//   data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+//
+//   data: {"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 9}}
+//
+//   data: [DONE]
+#include "cli/remote_partner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/check.h"
+#include "base/json_text.h"
+#include "cli/http_exchange.h"
+#include "cli/sampler_settings.h"
+
+namespace limpid::cli {
+namespace {
+
+constexpr const char* kChatPath = "/v1/chat/completions";
+constexpr const char* kModelsPath = "/v1/models";
+constexpr size_t kMostBytes = 16 << 20;  // of an answer that is no stream, or of one event
+
+// The member `name` of an object; null for another value and when it is absent.
+Json member(const Json& json, std::string_view name) {
+  if (!json.is_object()) return nullptr;
+  const auto found = json.find(std::string(name));
+  return found == json.end() ? Json() : *found;
+}
+
+std::string text_or_empty(const Json& json) {
+  return json.is_string() ? json.get<std::string>() : "";
+}
+
+int64_t count_or_zero(const Json& json) {
+  return json.is_number_integer() ? std::max<int64_t>(0, json.get<int64_t>()) : 0;
+}
+
+// What a server says went wrong: {"error": {"message": …}}, {"error": "…"}, {"message": …} or
+// {"detail": …}. "" for a body that is none of them.
+std::string message_in(const Json& body) {
+  const Json error = member(body, "error");
+  for (const Json& json :
+       {member(error, "message"), error, member(body, "message"), member(body, "detail")}) {
+    if (const std::string text = text_or_empty(json); !text.empty()) return text;
+  }
+  return "";
+}
+
+Json json_or_null(const std::string& text) {
+  try {
+    return parse_json(text, "answer");
+  } catch (const ArgumentError&) {
+    return nullptr;
+  }
+}
+
+// `path` is where the request went.
+[[noreturn]] void fail(const RemoteServer& server, std::string_view path, int64_t status,
+                       const std::string& message) {
+  std::string problem = message;
+  if (status == 401 || status == 403) {
+    problem = server.key.empty()
+                  ? "it wants a key: --api-key KEY, or set LIMPID_API_KEY or OPENAI_API_KEY"
+                  : "it refuses the key of --api-key, LIMPID_API_KEY or OPENAI_API_KEY";
+    if (!message.empty()) problem += fmt::format(" ({})", message);
+  } else if (status / 100 == 3) {
+    problem = "it points to another address; give that one";
+  } else if (message.empty()) {
+    problem = fmt::format("{} is not there in OpenAI's form; is this a server with its API?", path);
+  }
+  throw ResourceError(fmt::format("{}: HTTP status {}: {}", server.url, status, problem));
+}
+
+class RemotePartner;
+
+// The exchange is read line by line. The answer becomes a message of `partner` at its end.
+class RemoteAnswer final : public AnswerStream {
+ public:
+  RemoteAnswer(RemotePartner& partner, const Json& body, CancelToken cancel);
+  ~RemoteAnswer() override { finish(); }
+
+  std::optional<std::string_view> next() override;
+  const GenerationResult& so_far() const override { return result_; }
+
+ private:
+  // The payload of the next event; nothing at the end of the stream.
+  std::optional<std::string> next_event();
+  void take_event(const Json& event);
+  void finish();
+
+  RemotePartner& partner_;
+  CancelToken cancel_;
+  HttpExchange exchange_;
+  Stopwatch watch_;
+  GenerationResult result_;
+  std::string input_;  // bytes of lines that have not ended
+  std::string piece_;  // the last one that was given out
+  bool has_begun_ = false;
+  bool is_finished_ = false;
+};
+
+class RemotePartner final : public ChatPartner {
+ public:
+  explicit RemotePartner(RemoteOptions options) : options_(std::move(options)) {
+    if (!options_.system.empty()) messages_.push_back({"system", options_.system});
+  }
+
+  std::unique_ptr<AnswerStream> ask(const std::string& question) override {
+    messages_.push_back({"user", question});
+    try {
+      return reply();
+    } catch (...) {
+      messages_.pop_back();
+      throw;
+    }
+  }
+  std::unique_ptr<AnswerStream> reply() override {
+    return std::make_unique<RemoteAnswer>(*this, body(), options_.generation.cancel);
+  }
+  const std::vector<Message>& messages() const override { return messages_; }
+  void assign(std::vector<Message> messages) override { messages_ = std::move(messages); }
+
+  SamplerOptions& sampler() override { return options_.generation.sampler; }
+  std::string settings() override {
+    const std::string chosen = list_settings(options_.given_settings, sampler());
+    return chosen.empty() ? "(all are the server's own; /set NAME VALUE changes one)"
+                          : chosen + "; the others are the server's own";
+  }
+  void set(std::string_view name, std::string_view value) override {
+    set_sampler(name, value, sampler());
+    options_.given_settings.emplace_back(name);
+  }
+
+  // The server tells neither ids nor a seed that it chose.
+  Json to_json(const GenerationResult& result) const override {
+    const GenerationTimings& timings = result.timings;
+    return {{"text", result.text},
+            {"stop_reason", to_string(result.stop_reason)},
+            {"timings",
+             {{"n_prompt", timings.n_prompt},
+              {"n_reused", timings.n_reused},
+              {"prompt_seconds", timings.prompt_seconds},
+              {"n_generated", timings.n_generated},
+              {"generation_seconds", timings.generation_seconds}}}};
+  }
+  std::string length_note(const GenerationResult& result) override {
+    const int64_t limit = options_.generation.n_predict;
+    const bool is_ours = limit >= 0 && result.timings.n_generated >= limit;
+    return is_ours ? "" : "(ended: the server's limit, or the context, is reached)";
+  }
+
+  const RemoteServer& server() const { return options_.server; }
+  void add_answer(const std::string& text) { messages_.push_back({"assistant", text}); }
+
+ private:
+  Json body() const;
+
+  RemoteOptions options_;
+  std::vector<Message> messages_;
+};
+
+// The request. llama-server's names for what OpenAI has not: other servers of open models take them
+// too.
+Json RemotePartner::body() const {
+  const GenerationOptions& generation = options_.generation;
+  auto messages = Json::array();
+  for (const Message& message : messages_)
+    messages.push_back({{"role", message.role}, {"content", message.content}});
+  Json body = {{"model", options_.model},
+               {"messages", std::move(messages)},
+               {"stream", true},
+               {"stream_options", {{"include_usage", true}}}};
+  if (generation.n_predict >= 0) body["max_tokens"] = generation.n_predict;
+  if (!generation.stop.empty()) body["stop"] = generation.stop;
+  if (generation.sampler.ignore_eos) body["ignore_eos"] = true;
+  for (const LogitBias& bias : generation.sampler.logit_bias) {
+    body["logit_bias"][std::to_string(bias.id)] =
+        std::isinf(bias.bias) ? std::copysign(100.0F, bias.bias) : bias.bias;
+  }
+  add_settings(options_.given_settings, generation.sampler, body);
+  return body;
+}
+
+RemoteAnswer::RemoteAnswer(RemotePartner& partner, const Json& body, CancelToken cancel)
+    : partner_(partner),
+      cancel_(cancel),
+      exchange_({partner.server().url + kChatPath, partner.server().key}, dump_json(body),
+                std::move(cancel)) {
+  const int64_t status = exchange_.status();
+  if (status == 0) return;  // cancelled
+  if (status != 200) {
+    std::string message = message_in(json_or_null(exchange_.read_all(kMostBytes)));
+    if (status == 404 && !message.empty()) message += " (leave -m out to see what it has)";
+    fail(partner.server(), kChatPath, status, message);
+  }
+  is_finished_ = exchange_.content_type() != "text/event-stream";
+  LIMPID_CHECK(
+      ResourceError, !is_finished_,
+      "{}: the answer is '{}' and no stream of events; is this a server with OpenAI's API?",
+      partner.server().url, exchange_.content_type());
+}
+
+std::optional<std::string> RemoteAnswer::next_event() {
+  constexpr std::string_view kData = "data:";
+  while (true) {
+    const size_t end = input_.find('\n');
+    if (end == std::string::npos) {
+      LIMPID_CHECK(ResourceError, input_.size() <= kMostBytes,
+                   "{}: an event has more than {} bytes", partner_.server().url, kMostBytes);
+      const std::optional<std::string> more = exchange_.read();
+      if (!more) return std::nullopt;
+      input_ += *more;
+      continue;
+    }
+    std::string line = input_.substr(0, end);
+    input_.erase(0, end + 1);
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.starts_with(kData)) continue;  // a comment, another field, or the end of an event
+    line.erase(0, kData.size() + (line.size() > kData.size() && line[kData.size()] == ' ' ? 1 : 0));
+    return line;
+  }
+}
+
+// Gives no text for events without any: the role at the beginning, the reason at the end, the usage
+// after it.
+void RemoteAnswer::take_event(const Json& event) {
+  LIMPID_CHECK(ResourceError, !event.contains("error"), "{}: {}", partner_.server().url,
+               message_in(event));
+  if (const Json usage = member(event, "usage"); usage.is_object()) {
+    GenerationTimings& timings = result_.timings;
+    timings.n_generated = count_or_zero(member(usage, "completion_tokens"));
+    timings.n_reused =
+        count_or_zero(member(member(usage, "prompt_tokens_details"), "cached_tokens"));
+    timings.n_prompt =
+        std::max<int64_t>(0, count_or_zero(member(usage, "prompt_tokens")) - timings.n_reused);
+  }
+  const Json choices = member(event, "choices");
+  if (!choices.is_array() || choices.empty()) return;
+  piece_ = text_or_empty(member(member(choices[0], "delta"), "content"));
+  const std::string reason = text_or_empty(member(choices[0], "finish_reason"));
+  if (reason == "stop") result_.stop_reason = StopReason::kEndOfText;
+  if (reason == "length") result_.stop_reason = StopReason::kLength;
+}
+
+std::optional<std::string_view> RemoteAnswer::next() {
+  while (!is_finished_) {
+    const std::optional<std::string> text = next_event();
+    if (!text || *text == "[DONE]") {
+      LIMPID_CHECK(ResourceError,
+                   text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
+                   "{}: the answer breaks off", partner_.server().url);
+      finish();
+      break;
+    }
+    piece_.clear();
+    const Json event = json_or_null(*text);
+    LIMPID_CHECK(ResourceError, event.is_object(), "{}: an event of the answer is not JSON",
+                 partner_.server().url);
+    take_event(event);
+    if (piece_.empty()) continue;
+    if (!std::exchange(has_begun_, true)) result_.timings.prompt_seconds = watch_.seconds();
+    result_.timings.generation_seconds = watch_.seconds() - result_.timings.prompt_seconds;
+    result_.text += piece_;
+    return piece_;
+  }
+  return std::nullopt;
+}
+
+void RemoteAnswer::finish() {
+  if (std::exchange(is_finished_, true)) return;
+  if (cancel_.cancelled()) result_.stop_reason = StopReason::kCancelled;
+  partner_.add_answer(result_.text);
+}
+
+}  // namespace
+
+std::string server_root(std::string_view address) {
+  std::string url(address);
+  if (url.find("://") == std::string::npos) url.insert(0, "http://");
+  LIMPID_CHECK(ArgumentError, url.starts_with("http://") || url.starts_with("https://"),
+               "{}: give an address that begins with http:// or https://", address);
+  const auto drop_slashes = [&] {
+    while (url.ends_with('/')) url.pop_back();
+  };
+  drop_slashes();
+  if (url.ends_with("/v1")) url.resize(url.size() - 3);
+  drop_slashes();
+  LIMPID_CHECK(ArgumentError, !url.ends_with(':'), "{}: the name of the server is missing",
+               address);
+  return url;
+}
+
+std::vector<std::string> models_of(const RemoteServer& server) {
+  HttpExchange exchange({server.url + kModelsPath, server.key}, std::nullopt, {});
+  const int64_t status = exchange.status();
+  const Json body = json_or_null(exchange.read_all(kMostBytes));
+  const Json data = member(body, "data");
+  if (status != 200 || !data.is_array()) fail(server, kModelsPath, status, message_in(body));
+  std::vector<std::string> names;
+  for (const Json& model : data) names.push_back(text_or_empty(member(model, "id")));
+  return names;
+}
+
+std::unique_ptr<ChatPartner> make_remote_partner(RemoteOptions options) {
+  return std::make_unique<RemotePartner>(std::move(options));
+}
+
+}  // namespace limpid::cli
