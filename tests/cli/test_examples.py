@@ -129,6 +129,13 @@ class Examples(unittest.TestCase):
                 f"{example} --port 0 2>log & until grep -q 'is ready' log; do sleep 0.1; done; "
                 "kill $!; wait $!"
             )
+        if "--connect" in example:  # with a server, on a port that is free
+            connect = example.replace("http://localhost:8080", "$(cat url)")
+            return (
+                "limpid serve -m model.gguf --port 0 >url 2>log & "
+                "until grep -q 'is ready' log; do sleep 0.1; done; "
+                f"{connect}; code=$?; kill $!; wait $!; exit $code"
+            )
         if example.startswith("limpid doctor"):  # it would find the stand-in to be another file
             return f"XDG_CACHE_HOME=$PWD/fresh {example}"
         return example
