@@ -1,6 +1,7 @@
 """`limpid serve` itself: its own endpoints, limits, signals, and what it never does."""
 
 import concurrent.futures
+import http.client
 import json
 import pathlib
 import shutil
@@ -118,7 +119,12 @@ class OneServer(unittest.TestCase):
         for body in (b"", b"null", b"[1]", b'{"prompt": "\xff"}', b'{"prompt": "a"', deep):
             status, answer = self.server.post("/completion", body)
             self.assertEqual((status, answer["error"]["type"]), (400, "invalid_request_error"))
-        self.assertEqual(self.server.post("/completion", b" " * (17 << 20))[0], 413)
+        connection = http.client.HTTPConnection(self.server.url.removeprefix("http://"))
+        connection.putrequest("POST", "/completion")
+        connection.putheader("Content-Length", str(17 << 20))
+        connection.endheaders()  # refused before the body is sent
+        self.assertEqual(connection.getresponse().status, 413)
+        connection.close()
         self.assertEqual(self.server.get("/health")[0], 200)
 
     def test_logs_no_prompt(self):
