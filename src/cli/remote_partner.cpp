@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kChatPath = "/v1/chat/completions";
 constexpr const char* kModelsPath = "/v1/models";
-constexpr size_t kMostBytes = 16 << 20;  // of an answer that is no stream, or of one event
+constexpr size_t kMostBytes = 16 << 20;  // of an answer that is not a stream, or of one event
 
 // The member `name` of an object; null for another value and when it is absent.
 Json member(const Json& json, std::string_view name) {

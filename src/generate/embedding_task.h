@@ -1,4 +1,4 @@
-// The vector that stands for a text, as a task of the scheduler.
+// The embedding of a text, as a task of the scheduler.
 #pragma once
 
 #include <exception>

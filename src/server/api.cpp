@@ -61,7 +61,7 @@ const Route& route_of(const HttpRequest& request) {
     path_exists = true;
   }
   if (path_exists) throw ApiError(405, request.path + " does not take " + request.method);
-  throw ApiError(404, "there is no " + request.path + " here");
+  throw ApiError(404, "unknown path " + request.path);
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ void HttpConnection::parse_header() {
   for (const auto& field : message)
     request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
   if (!read_target(std::string_view(message.target().data(), message.target().size()), request_))
-    return refuse(400, "the request's target is no path");
+    return refuse(400, "the request's target is not a path");
   // The parser knows no other versions than 1.0 and 1.1.
   HttpProblem problem = header_problem(request_, message.version() == 10);
   if (problem.status == 0) problem = sender_problem(request_, shared_->options);

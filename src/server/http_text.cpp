@@ -25,7 +25,7 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-// A name such as 127.example.org is no address.
+// A name such as 127.example.org is not an address.
 bool is_loopback(std::string_view host) {
   const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
   return same_name(host, "localhost") || host == "::1" || (is_number && host.starts_with("127."));

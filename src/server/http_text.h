@@ -1,4 +1,4 @@
-// The texts of HTTP: what stands in targets and header fields, and the bytes of an answer.
+// The texts of HTTP: what targets and header fields contain, and the bytes of an answer.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ bool read_target(std::string_view target, HttpRequest& request);
 bool is_host_allowed(std::string_view host, std::string_view listens_on,
                      const std::vector<std::string>& allowed);
 // Whether a page of `origin` may send requests to the server at `host`. Without an origin: yes, it
-// is no page.
+// is not a page.
 bool is_origin_allowed(std::string_view origin, std::string_view host,
                        const std::vector<std::string>& allowed);
 

@@ -76,7 +76,8 @@ void slot_action(const ApiCall& call) {
                    {"timings", {{"save_ms", milliseconds()}}}});
   } else if (action == "restore") {
     const std::string path = file_of(call, folder);
-    if (!std::filesystem::exists(path)) throw ApiError(404, "there is no such file", "filename");
+    if (!std::filesystem::exists(path))
+      throw ApiError(404, "the folder has no file of this name", "filename");
     const int64_t n_restored = service.restore_slot(slot, path);
     answer.update({{"filename", std::filesystem::path(path).filename()},
                    {"n_restored", n_restored},

@@ -110,7 +110,7 @@ class WithLimpid(unittest.TestCase):
             code, _, err = chat("--connect", self.server.url, *option, "-st", "-p", "hello")
             self.assertEqual(code, 1)
             self.assertIn(f"{option[0]}: is for a model in this process", err)
-        # What the environment says about models here is no mistake.
+        # What the environment says about models here is not a mistake.
         asked = ["--connect", self.server.url, "-st", "-n", 1, "-p", "hello"]
         self.assertEqual(chat(*asked, LLAMA_ARG_CTX_SIZE="9", LLAMA_ARG_MODEL="x.gguf")[0], 0)
 

@@ -223,7 +223,7 @@ class InlineParser {
     return this.item("entity", ENTITY.lastIndex, {text});
   }
 
-  // An address that stands in the text as it is.
+  // An address that is written in the text as it is.
   address(pattern, around) {
     pattern.lastIndex = this.at;
     const match = pattern.exec(this.text);

@@ -7,7 +7,7 @@ import {parseInline} from "./markdown_inline.js";
 
 const DEEPEST = 24;  // elements of emphasis inside each other
 
-// Text node -> {node, start, end, view}: where its text stands in the source of a view.
+// Text node -> {node, start, end, view}: where its text is in the source of a view.
 export const pieceOf = new WeakMap();
 
 export class MarkdownView {
@@ -282,7 +282,7 @@ class InlineWriter {
     }
   }
 
-  // Where a character of the text stands in the source; calls come in the order of the text.
+  // Where a character of the text is in the source; calls come in the order of the text.
   place(at) {
     while (this.line + 1 < this.begins.length && this.begins[this.line + 1] <= at) ++this.line;
     return this.lines[this.line].start + at - this.begins[this.line];

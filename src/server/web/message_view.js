@@ -55,7 +55,7 @@ export class MessageView {
     this.#markWords();
   }
 
-  // Whoever has no mouse goes through the words with the arrow keys.
+  // Users without a mouse go through the words with the arrow keys.
   #markWords() {
     const hasWords = (this.message.tokens?.length ?? 0) > 0;
     if (!hasWords || this.body.tabIndex === 0) return;

@@ -5,7 +5,7 @@
 // text that is null cannot be written as characters (part of one, or the end of the answer). A
 // character of several tokens belongs to the last of them.
 
-const FARTHEST = 256;  // characters that may stand in the text and belong to no token
+const FARTHEST = 256;  // characters of the text that may belong to no token
 
 function textOf(entry) {
   if (!Array.isArray(entry.bytes))
@@ -42,7 +42,7 @@ export class TokenReader {
     while (this.#waiting.length > 0 && this.#place(this.#waiting[0])) this.#waiting.shift();
   }
 
-  // Where the token stands in the text; false if its text is still to come.
+  // Where the token is in the text; false if its text is still to come.
   #place({shown, logprob, others}) {
     const {content, tokens} = this.message;
     let start = this.#at;
