@@ -21,7 +21,7 @@ class HttpExchange {
   ~HttpExchange();
 
   // Waits for the header of the answer. 0 when the exchange was cancelled before. Throws
-  // ResourceError that names the address when there is no answer.
+  // ResourceError, which names the address, when the server does not answer.
   int64_t status();
   // "text/event-stream", without parameters. After status().
   std::string content_type() const;

@@ -83,10 +83,9 @@ class MessagesShape final : public AnswerShape {
 };
 
 std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body) {
-  const auto messages = body.find("messages");
-  if (!messages) throw ApiError(400, "messages are missing", "messages");
+  const JsonField messages = body.required("messages");
   const auto system = body.find("system");
-  return encode_messages(call.served, *messages, RequestSettings(),
+  return encode_messages(call.served, messages, RequestSettings(),
                          system ? content_text(*system) : "");
 }
 
@@ -97,7 +96,7 @@ void anthropic_messages(const ApiCall& call) {
   const JsonField body(json, "");
   RequestSettings settings = call.served.settings();
   read_settings(body, kMessagesApi, call.served.tokenizer_or_null(), settings);
-  if (!body.find("max_tokens")) throw ApiError(400, "max_tokens is missing", "max_tokens");
+  body.required("max_tokens");
   call.answer_with(settings, {prompt_of(call, body)}, std::make_unique<MessagesShape>(call));
 }
 

@@ -22,7 +22,7 @@ class ApiKeys {
   bool empty() const { return hashes_.empty(); }
   bool contains(std::string_view key) const;
   // Whether the request carries one of the keys, as "Authorization: Bearer KEY" or "X-Api-Key:
-  // KEY". True for every request when there are no keys.
+  // KEY". Without keys, true for every request.
   bool allow(const HttpRequest& request) const;
 
  private:

@@ -20,7 +20,7 @@ std::optional<std::string> percent_decoded(std::string_view text);
 // whole URL, "*", a host and port.
 bool read_target(std::string_view target, HttpRequest& request);
 
-// Whether the server's answer to a request with this header Host may be read by whoever sent it;
+// Whether the sender of a request with this header Host may read the server's answer;
 // see HttpOptions::allowed_hosts. `listens_on` is HttpOptions::host.
 bool is_host_allowed(std::string_view host, std::string_view listens_on,
                      const std::vector<std::string>& allowed);

@@ -77,6 +77,12 @@ std::optional<JsonField> JsonField::find(std::string_view key) const {
   return member(found.key(), *found);
 }
 
+JsonField JsonField::required(std::string_view key) const {
+  if (auto field = find(key)) return *field;
+  const std::string name = (name_.empty() ? "" : name_ + ".") + std::string(key);
+  throw ApiError(400, name + " is missing", name);
+}
+
 Json parse_body(std::string_view body) {
   Json json;
   try {

@@ -32,6 +32,8 @@ class JsonField {
   std::vector<JsonField> members() const;   // of an object
   // The member `key` of an object; nothing when it is absent or null.
   std::optional<JsonField> find(std::string_view key) const;
+  // The same, for a member that must be there.
+  JsonField required(std::string_view key) const;
   // The last part of the name: "role" of "messages[0].role".
   std::string_view key() const { return std::string_view(name_).substr(key_at_); }
 

@@ -128,9 +128,8 @@ void llama_completion(const ApiCall& call) {
   const JsonField body(json, "");
   RequestSettings settings = call.served.settings();
   read_settings(body, kLlamaApi, call.served.tokenizer_or_null(), settings);
-  const auto field = body.find("prompt");
-  if (!field) throw ApiError(400, "prompt is missing", "prompt");
-  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, *field);
+  const JsonField field = body.required("prompt");
+  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
   auto shape = std::make_unique<LlamaShape>(call, settings, prompts);
   call.answer_with(settings, std::move(prompts), std::move(shape));
 }

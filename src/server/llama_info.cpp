@@ -71,9 +71,8 @@ void apply_template(const ApiCall& call) {
   const JsonField body(json, "");
   RequestSettings settings;
   read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
-  const auto messages = body.find("messages");
-  if (!messages) throw ApiError(400, "messages are missing", "messages");
-  call.send({{"prompt", render_messages(call.served, *messages, settings)}});
+  const JsonField messages = body.required("messages");
+  call.send({{"prompt", render_messages(call.served, messages, settings)}});
 }
 
 namespace {

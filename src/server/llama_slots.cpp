@@ -13,14 +13,13 @@ namespace {
 std::string file_of(const ApiCall& call, const std::string& folder) {
   const Json json = parse_body(call.request.body);
   const JsonField body(json, "");
-  const auto field = body.find("filename");
-  if (!field) throw ApiError(400, "filename is missing", "filename");
-  const std::string& name = field->string();
+  const JsonField field = body.required("filename");
+  const std::string& name = field.string();
   const bool is_plain = !name.empty() && name.front() != '.' && name.size() < 256 &&
                         std::ranges::all_of(name, [](unsigned char c) {
                           return c >= ' ' && c != '/' && c != '\\' && c != 127;
                         });
-  if (!is_plain) field->fail("must be the name of a file, without a folder");
+  if (!is_plain) field.fail("must be the name of a file, without a folder");
   return folder + "/" + name;
 }
 

@@ -109,9 +109,8 @@ void ollama_chat(const ApiCall& call) {
   const Json json = parse_body(call.request.body);
   const JsonField body(json, "");
   const RequestSettings settings = ollama_settings(call, body);
-  const auto messages = body.find("messages");
-  if (!messages) throw ApiError(400, "messages are missing", "messages");
-  call.answer_with(settings, {encode_messages(call.served, *messages, settings)},
+  const JsonField messages = body.required("messages");
+  call.answer_with(settings, {encode_messages(call.served, messages, settings)},
                    std::make_unique<OllamaShape>(call, true));
 }
 

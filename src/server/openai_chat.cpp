@@ -72,9 +72,8 @@ ChatRequest read_chat(const ApiCall& call) {
   const JsonField body(json, "");
   ChatRequest chat{call.served.settings(), {}};
   read_settings(body, kChatApi, call.served.tokenizer_or_null(), chat.settings);
-  const auto messages = body.find("messages");
-  if (!messages) throw ApiError(400, "messages are missing", "messages");
-  chat.prompt = encode_messages(call.served, *messages, chat.settings);
+  const JsonField messages = body.required("messages");
+  chat.prompt = encode_messages(call.served, messages, chat.settings);
   return chat;
 }
 

@@ -96,9 +96,8 @@ void completions(const ApiCall& call) {
   const JsonField body(json, "");
   RequestSettings settings = call.served.settings();
   read_settings(body, kCompletionsApi, call.served.tokenizer_or_null(), settings);
-  const auto field = body.find("prompt");
-  if (!field) throw ApiError(400, "prompt is missing", "prompt");
-  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, *field);
+  const JsonField field = body.required("prompt");
+  std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
   std::vector<std::string> echoes;
   if (settings.echo) {
     if (settings.wants_logprobs) {

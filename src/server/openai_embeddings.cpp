@@ -115,10 +115,9 @@ class EmbeddingsInProgress {
 void embeddings(const ApiCall& call) {
   const Json json = parse_body(call.request.body);
   const JsonField body(json, "");
-  const auto input = body.find("input");
-  if (!input) throw ApiError(400, "input is missing", "input");
+  const JsonField input = body.required("input");
   const EmbeddingSettings settings = read_embedding_settings(body, call.served);
-  auto texts = read_prompts(call.served, *input);
+  auto texts = read_prompts(call.served, input);
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
   for (const auto& text : texts) progress->count_tokens(text.size());
   GenerationService* const service = call.served.service.get();

@@ -112,12 +112,11 @@ class ResponsesShape final : public AnswerShape {
 
 std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body,
                                const RequestSettings& settings) {
-  const auto input = body.find("input");
-  if (!input) throw ApiError(400, "input is missing", "input");
+  const JsonField input = body.required("input");
   const auto instructions = body.find("instructions");
-  const Json messages = input->json().is_string()
-                            ? Json::array({{{"role", "user"}, {"content", input->json()}}})
-                            : input->json();
+  const Json messages = input.json().is_string()
+                            ? Json::array({{{"role", "user"}, {"content", input.json()}}})
+                            : input.json();
   return encode_messages(call.served, JsonField(messages, "input"), settings,
                          instructions ? instructions->string() : "");
 }

@@ -229,7 +229,7 @@ constexpr OtherField kOthers[] = {
     {"diagnostics", kMessagesApi, ignore},
     {"user_profile_id", kMessagesApi, ignore},
     {"workspace_id", kMessagesApi, ignore},
-    {"parallel_tool_calls", kChatApi | kResponsesApi, ignore},  // there are no tools
+    {"parallel_tool_calls", kChatApi | kResponsesApi, ignore},  // tools are refused
     {"cache_prompt", kLocal, ignore},  // what is reused never changes the answer
     {"id_slot", kLocal, ignore},
     {"timings_per_token", kLocal | kResponsesApi, ignore},

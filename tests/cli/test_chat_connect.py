@@ -3,7 +3,6 @@
 import contextlib
 import http.server
 import json
-import pathlib
 import shutil
 import signal
 import socket
@@ -13,7 +12,7 @@ import threading
 import unittest
 
 import limpid_program
-from limpid_server import TINY, Server
+from limpid_server import TINY, Server, make_certificate
 
 NO_KEYS = {"LIMPID_API_KEY": "", "OPENAI_API_KEY": ""}
 CHOSEN = ["--temp", 0.9, "--top-k", 30, "-n", 12]
@@ -193,11 +192,7 @@ class Mistakes(unittest.TestCase):
 class Tls(unittest.TestCase):
     def test_speaks_https(self):
         with tempfile.TemporaryDirectory() as folder:
-            key, certificate = (pathlib.Path(folder) / name for name in ("key.pem", "cert.pem"))
-            make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1"
-            names = ["-subj", "/CN=limpid", "-addext", "subjectAltName=IP:127.0.0.1"]
-            command = [*make.split(), *names, "-keyout", key, "-out", certificate]
-            subprocess.run(command, check=True, capture_output=True)
+            key, certificate = make_certificate(folder)
             with Server("--ssl-key-file", key, "--ssl-cert-file", certificate) as server:
                 asked = ["--connect", server.url, "-st", "-n", 2, "-p", "hello"]
                 self.assertEqual(chat(*asked, SSL_CERT_FILE=str(certificate))[0], 0)

@@ -1,6 +1,7 @@
 """Runs `limpid serve` for a test, on a port that is free."""
 
 import json
+import pathlib
 import signal
 import subprocess
 import time
@@ -10,6 +11,16 @@ import urllib.request
 import limpid_program
 
 TINY = limpid_program.DATA / "cli" / "tiny_chat.gguf"
+
+
+def make_certificate(folder: str) -> tuple[pathlib.Path, pathlib.Path]:
+    """A key and its certificate for 127.0.0.1, as files in `folder`."""
+    key, certificate = (pathlib.Path(folder) / name for name in ("key.pem", "cert.pem"))
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1"
+    names = ["-subj", "/CN=limpid", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = [*make.split(), *names, "-keyout", key, "-out", certificate]
+    subprocess.run(command, check=True, capture_output=True)
+    return key, certificate
 
 
 class Server:
