@@ -126,14 +126,14 @@ class Examples(unittest.TestCase):
             return f"{example} --steps 2 --seq-len 16 --batch-size 2 --eval-windows 4"
         if example.startswith("limpid serve"):  # until it is ready, and then SIGTERM
             return (
-                f"{example} --port 0 2>log & until grep -q 'is ready' log; do sleep 0.1; done; "
+                f"rm -f log; {example} --port 0 2>log & until grep -qs 'is ready' log; do sleep 0.1; done; "
                 "kill $!; wait $!"
             )
         if "--connect" in example:  # with a server, on a port that is free
             connect = example.replace("http://localhost:8080", "$(cat url)")
             return (
-                "limpid serve -m model.gguf --port 0 >url 2>log & "
-                "until grep -q 'is ready' log; do sleep 0.1; done; "
+                "rm -f log; limpid serve -m model.gguf --port 0 >url 2>log & "
+                "until grep -qs 'is ready' log; do sleep 0.1; done; "
                 f"{connect}; code=$?; kill $!; wait $!; exit $code"
             )
         if example.startswith("limpid doctor"):  # it would find the stand-in to be another file
