@@ -46,6 +46,7 @@ class Crowd(unittest.TestCase):
                 for _ in range(2):  # the second time, prefixes are in the cache
                     answers = threads.map(lambda body: ids(server, body), self.asked)
                     self.assertEqual(list(answers), self.alone)
+            server.wait_until_idle()  # blocks are given back after the last event is sent
             return server.metrics()
 
     def test_thirty_two_answers_are_those_alone(self):
