@@ -23,6 +23,15 @@ constexpr int64_t kFewestRangesPerThread = 2;
 
 int64_t n_groups(const Projection& p) { return (p.weight.rows + kGroupRows - 1) / kGroupRows; }
 
+// As many ranges for each thread: with seven for two threads, one would wait for a seventh of the
+// time.
+int64_t groups_per_range(int64_t n_groups, int64_t cols, int n_threads) {
+  const int64_t n_ranges = n_groups * kGroupRows * cols / kWeightsPerRange;
+  const int64_t per_thread =
+      std::max(kFewestRangesPerThread, (n_ranges + n_threads - 1) / n_threads);
+  return (n_groups + per_thread * n_threads - 1) / (per_thread * n_threads);
+}
+
 }  // namespace
 
 void CpuExecutor::linear(const Activation& x, std::span<Projection> projections) {
@@ -39,11 +48,8 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
   const Activation packed = pack(x, projections);
   const float* for_floats = packed.rows() > 0 ? data(packed) : data(x);
   const bool small = n_all_groups * kGroupRows * x.cols() * x.rows() < kSmallProducts;
-  const int64_t most_groups =
-      std::max<int64_t>(1, n_all_groups / (kFewestRangesPerThread * pool_.size()));
-  const int64_t groups_per_range =
-      std::clamp<int64_t>(kWeightsPerRange / (kGroupRows * x.cols()), 1, most_groups);
-  pool_.for_ranges(n_all_groups, small ? n_all_groups : groups_per_range,
+  pool_.for_ranges(n_all_groups,
+                   small ? n_all_groups : groups_per_range(n_all_groups, x.cols(), pool_.size()),
                    [&](int64_t begin, int64_t end, int thread) {
                      for (const Projection& p : projections) {
                        const int64_t n = n_groups(p);
