@@ -28,13 +28,12 @@ inline constexpr bool kCodesStay = false;
 // Weights of a row group that a core keeps in its second-level cache while all tokens pass by.
 inline constexpr int64_t kPanelBytes = 256 << 10;
 
-// How far ahead weights are asked for. The work of several tokens hides their way into the first
-// cache; one token reads as fast as memory gives, and holds the few buffers for lines on their way
-// to the first cache too long if it asks early. It asks the second cache, which has more of them.
-template <int kTokens>
-inline constexpr int kPrefetchBytes = kTokens == 1 ? 4096 : 2048;
-template <int kTokens>
-inline constexpr int kPrefetchLocality = kTokens == 1 ? 2 : 3;  // as __builtin_prefetch has them
+// How far ahead weights are asked for: first into the second-level cache, which keeps many lines on
+// their way, and then from there into the first one, which keeps few (16 on recent Intel CPUs): a
+// request for the first one straight from memory would occupy such a place for long, and the
+// kernel waits when there is none.
+inline constexpr int kAheadInSecondCache = 4096;
+inline constexpr int kAheadInFirstCache = 1024;
 
 // The record of one block of a tile (see kActivationRecord); tokens from `first` on are read.
 struct TileCursor {
@@ -223,14 +222,16 @@ struct BlockKernel {
     }
   }
 
-  // Asks for the share of one block of what will be read kPrefetchBytes later. The hardware's own
-  // fetcher stops where arrays of a superblock meet, and does not run ahead of many tokens' work.
-  template <int kTokens>
+  // Asks for the share of one block of what will be read later. The hardware's own fetcher stops
+  // where arrays of a superblock meet, and does not run ahead of many tokens' work.
   static LIMPID_INLINE void prefetch_block(const uint8_t* super, int block) {
     constexpr int kShare = kLayout.n_bytes / kLayout.n_blocks;
-    const uint8_t* p = super + block * kShare + kPrefetchBytes<kTokens>;
+    const uint8_t* p = super + block * kShare;
     LIMPID_UNROLL
-    for (int i = 0; i < kShare; i += 64) __builtin_prefetch(p + i, 0, kPrefetchLocality<kTokens>);
+    for (int i = 0; i < kShare; i += 64) {
+      __builtin_prefetch(p + kAheadInSecondCache + i, 0, 2);
+      __builtin_prefetch(p + kAheadInFirstCache + i, 0, 3);
+    }
   }
 
   // y[first_token + t][first_row ..] for one row group and kTokens slots; n_tokens of them are
@@ -249,7 +250,7 @@ struct BlockKernel {
     int64_t n_left = task.cols / kScaleBlock;
     for (; n_left >= kLayout.n_blocks; n_left -= kLayout.n_blocks, super += kLayout.n_bytes) {
       for (int block = 0; block < kLayout.n_blocks; ++block, x.next_block()) {
-        prefetch_block<kTokens>(super, block);
+        prefetch_block(super, block);
         LIMPID_UNROLL
         for (int part = 0; part < kParts; ++part) {
           add_block<kTokens>(super, block, part, x, acc[part]);
