@@ -64,9 +64,9 @@ struct AttentionTile {
 inline constexpr int64_t kAttentionQueries = 24;
 
 constexpr int64_t padded_head_dim(int64_t head_dim) { return (head_dim + 15) / 16 * 16; }
-// Scores and accumulators of one tile.
+// The scores of one tile, and the keys or the values of a block as f32.
 constexpr int64_t attention_scratch_floats(int64_t head_dim) {
-  return kAttentionQueries * (64 + padded_head_dim(head_dim));
+  return 64 * (kAttentionQueries + padded_head_dim(head_dim));
 }
 
 // The state of a query after some blocks: the largest score, the sum of exp(score - max), and the

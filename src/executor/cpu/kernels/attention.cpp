@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kBlock = 64;
 constexpr int kBlockVectors = kBlock / kLanes;
-constexpr int64_t kFewQueries = 8;  // up to so many queries wait for memory, not for arithmetic
 
 // Queries x vectors whose accumulators fit the registers.
 #if LIMPID_ISA_scalar
@@ -89,14 +88,37 @@ LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n
   }
 }
 
-// n_a rows, n_vectors vectors. Fetches ahead only for few rows.
+// n_m rows of n_vectors vectors become f32, without gaps.
+template <class S>
+void widen(Block<S> b, int64_t n_m, int64_t n_vectors, float* floats) {
+  for (int64_t m = 0; m < n_m; ++m, b.data += b.stride) {
+    for (int64_t v = 0; v < n_vectors; ++v, floats += kLanes) {
+      store(S::load(b.data + v * kLanes), floats);
+    }
+    if (b.ahead == nullptr) continue;
+    const int64_t row_bytes = b.stride * static_cast<int64_t>(sizeof(typename S::Element));
+    for (int64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(b.ahead + at);
+    b.ahead += row_bytes;
+  }
+}
+
+// n_a rows, n_vectors vectors; `floats` has room for b. More rows than a tile would convert the
+// halves of b again for every tile, so they are converted once; few rows read b only once, and what
+// is needed next is prefetched meanwhile.
 template <class S>
 void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b_bytes,
-             int64_t b_stride, const std::byte* ahead, int64_t n_vectors, float* c,
+             int64_t b_stride, const std::byte* ahead, int64_t n_vectors, float* floats, float* c,
              int64_t c_stride) {
-  if (n_a > kFewQueries) ahead = nullptr;
   Block<S> b{reinterpret_cast<const typename S::Element*>(b_bytes), b_stride,
              reinterpret_cast<const char*>(ahead)};
+  if constexpr (sizeof(typename S::Element) < sizeof(float)) {
+    if (n_a > kQueries) {
+      widen(b, n_m, n_vectors, floats);
+      return product<StoredF32>(a, n_a, n_m, reinterpret_cast<const std::byte*>(floats),
+                                n_vectors * kLanes, nullptr, n_vectors, nullptr, c, c_stride);
+    }
+  }
+  if (n_a > kQueries) b.ahead = nullptr;
   for (; n_vectors >= kVectors; n_vectors -= kVectors, b = b.column(kVectors * kLanes)) {
     product_columns<S, kQueries, kVectors>(a, n_a, n_m, b, c, c_stride);
     c += kVectors * kLanes;
@@ -154,8 +176,9 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
   const int64_t n = tile.n_queries - first;
   const int64_t n_vectors =
       (visible_in_block(tile, tile.n_queries - 1, block) + kLanes - 1) / kLanes;
+  float* floats = tile.scratch + kAttentionQueries * kBlock;
   (tile.k_is_f16 ? product<StoredF16> : product<StoredF32>)(tile.q + first, n, tile.head_dim, kv.k,
-                                                            kBlock, kv.v, n_vectors, scores,
+                                                            kBlock, kv.v, n_vectors, floats, scores,
                                                             kBlock);
   const float* rows[kAttentionQueries];
   for (int64_t i = first; i < tile.n_queries; ++i) {
@@ -171,7 +194,8 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
     while (end < tile.n_queries && visible_in_block(tile, end, block) == visible) ++end;
     (tile.v_is_f16 ? product<StoredF16>
                    : product<StoredF32>)(rows + i, end - i, visible, kv.v, padded, kv.next_k,
-                                         padded / kLanes, partial.accumulator + i * padded, padded);
+                                         padded / kLanes, floats, partial.accumulator + i * padded,
+                                         padded);
     i = end;
   }
 }

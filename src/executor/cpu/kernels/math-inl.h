@@ -6,6 +6,19 @@
 
 namespace limpid::LIMPID_ISA {
 
+// a 2^n, rounded once; n from -150 to 128.
+LIMPID_INLINE F32x16 times_power_of_two(F32x16 a, I32x16 n) {
+#if defined(__AVX512F__)
+  return _mm512_scalef_ps(a, to_float(n));
+#else  // 2^n in two factors, of which only the last product rounds
+  const I32x16 first = shift_right<1>(n);
+  const I32x16 second = sub(n, first);
+  const I32x16 bias = broadcast_i32(127);
+  return mul(mul(a, float_of_bits(shift_left<23>(add(first, bias)))),
+             float_of_bits(shift_left<23>(add(second, bias))));
+#endif
+}
+
 // e^x within 1.1 ulp, also where it is subnormal. exp(0) == 1 exactly, +inf above 88.73, exactly 0
 // below -103.98, NaN for NaN.
 //
@@ -14,21 +27,15 @@ namespace limpid::LIMPID_ISA {
 LIMPID_INLINE F32x16 exp(F32x16 x) {
   x = min(broadcast(89.0F), max(broadcast(-104.0F), x));  // NaN stays: it is the second operand
   const I32x16 n = to_int(mul(x, broadcast(0x1.715476p+0F)));
-  const F32x16 minus_n = to_float(sub(broadcast_i32(0), n));
-  F32x16 r = fma(minus_n, broadcast(0x1.62e43p-1F), x);
-  r = fma(minus_n, broadcast(-0x1.05c61p-29F), r);
+  F32x16 r = fma(to_float(n), broadcast(-0x1.62e43p-1F), x);
+  r = fma(to_float(n), broadcast(0x1.05c61p-29F), r);
   F32x16 q = broadcast(0x1.6d10fcp-10F);
   q = fma(q, r, broadcast(0x1.120b62p-7F));
   q = fma(q, r, broadcast(0x1.55551ap-5F));
   q = fma(q, r, broadcast(0x1.5554dep-3F));
   q = fma(q, r, broadcast(0.5F));
   const F32x16 power = add(fma(q, mul(r, r), r), broadcast(1.0F));
-  // 2^n in two factors, since n runs from -150 to 128; only the last product rounds.
-  const I32x16 first = shift_right<1>(n);
-  const I32x16 second = sub(n, first);
-  const I32x16 bias = broadcast_i32(127);
-  return mul(mul(power, float_of_bits(shift_left<23>(add(first, bias)))),
-             float_of_bits(shift_left<23>(add(second, bias))));
+  return times_power_of_two(power, n);
 }
 
 // x / (1 + e^-x)
