@@ -39,11 +39,9 @@ std::string read_logit_bias(const std::string& text, std::vector<LogitBias>& bia
 
 }  // namespace
 
-void declare_model_path(CLI::App& app, ModelFlags& values) {
-  group(app, "model");
-  suggest(add_option(app, "-m,--model,model FILE", values.model,
-                     "model file, or a name that pull knows", "LLAMA_ARG_MODEL"),
-          short_names());
+namespace {
+
+void declare_sources(CLI::App& app, ModelFlags& values) {
   add_option(app, "-hf,-hfr,--hf-repo REPO", values.repository,
              "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the "
              "first time; after a colon the type of its .gguf (q4_k_m)",
@@ -52,6 +50,18 @@ void declare_model_path(CLI::App& app, ModelFlags& values) {
              "LLAMA_ARG_HF_FILE");
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
+}
+
+void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default);
+
+}  // namespace
+
+void declare_model_path(CLI::App& app, ModelFlags& values) {
+  group(app, "model");
+  suggest(add_option(app, "-m,--model,model FILE", values.model,
+                     "model file, or a name that pull knows", "LLAMA_ARG_MODEL"),
+          short_names());
+  declare_sources(app, values);
 }
 
 void declare_overrides(CLI::App& app, ModelFlags& values) {
@@ -70,8 +80,25 @@ void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {
 }
 
 void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
-  OpenOptions& options = values.options;
   declare_model_path(app, values);
+  declare_opening(app, values, n_ctx_default);
+}
+
+void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models) {
+  group(app, "model");
+  suggest(add_option(app, "-m,--model,model FILE", models,
+                     "model file, a name that pull knows, or a folder of models; may be given "
+                     "several times",
+                     "LLAMA_ARG_MODEL"),
+          short_names());
+  declare_sources(app, values);
+  declare_opening(app, values, "the model's own, or what memory allows of it");
+}
+
+namespace {
+
+void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
+  OpenOptions& options = values.options;
   declare_overrides(app, values);
   add_option(app, "-c,--ctx-size N", options.n_ctx, {.least = 0},
              fmt::format("tokens of context (default: {})", n_ctx_default), "LLAMA_ARG_CTX_SIZE");
@@ -97,6 +124,8 @@ void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_def
           file_type_list());
   add_switch(app, "-v,--verbose", values.verbose, "say on stderr what is being done");
 }
+
+}  // namespace
 
 // llama.cpp splits a batch (-b) into parts that are computed at once (-ub). Here a step is one
 // part, so the smaller of the two numbers counts. A negative -t means all cores, as there.

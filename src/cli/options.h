@@ -31,6 +31,8 @@ void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env = {
 // All of ModelFlags. `n_ctx_default` says in words what -c is by default.
 void declare_model(CLI::App& app, ModelFlags& values,
                    std::string_view n_ctx_default = "the model's own, or what memory allows of it");
+// The same for a command that takes several models, into `models` instead of ModelFlags::model.
+void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models);
 // With the bounds that one option sets to another. Throws ArgumentError.
 OpenOptions to_open_options(const ModelFlags& values);
 

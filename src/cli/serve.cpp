@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
-#include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/command.h"
 #include "cli/sampler_settings.h"
+#include "cli/serve_models.h"
 #include "cli/signals.h"
 #include "generate/engine.h"
 #include "server/api.h"
@@ -19,6 +19,7 @@ namespace {
 
 struct ServeFlags {
   ModelFlags model;
+  OfferFlags offer;
   GenerationFlags generation;
   HttpOptions http;
   int64_t port = 8080;
@@ -31,7 +32,6 @@ struct ServeFlags {
   double most_slowdown = 4;
   std::vector<std::string> keys;
   std::string key_file;
-  std::string alias;
   std::string chat_template;
   std::string template_file;
   bool slots = true;
@@ -71,8 +71,6 @@ void declare_http(CLI::App& app, ServeFlags& values) {
 }
 
 void declare(CLI::App& app, ServeFlags& values) {
-  add_option(app, "-a,--alias NAME", values.alias, "the model's name (its file's)",
-             "LLAMA_ARG_ALIAS");
   add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096}, "answers at a time (32)",
              "LLAMA_ARG_N_PARALLEL");
   add_option(app, "--cache-tokens N", values.n_cache_tokens, Range{0, 1e9},
@@ -102,7 +100,8 @@ void declare(CLI::App& app, ServeFlags& values) {
   add_switch(app, "--log,!--no-log", values.log,
              "a line on stderr for each request, without its text (on)");
   declare_http(app, values);
-  declare_model(app, values.model);
+  declare_models(app, values.model, values.offer.models);
+  declare_offer(app, values.offer);
   declare_generation(app, values.generation);
 }
 
@@ -131,34 +130,81 @@ std::string chat_template_source(const ServeFlags& values) {
   return values.chat_template;
 }
 
-// Memory is touched only where the cache is used, so this is a bound and not a cost.
-int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan) {
+// Memory is touched only where the cache is used, so this is a bound and not a cost. The models
+// that are loaded at a time share it.
+int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan, size_t n_models) {
   if (values.n_cache_tokens > 0) return values.n_cache_tokens;
   const auto bytes_each = std::max<uint64_t>(1, plan.kv_cache / static_cast<uint64_t>(plan.n_ctx));
   const uint64_t free = plan.available - std::min(plan.available, plan.weights_packed);
-  const auto n_fit = static_cast<int64_t>(free / 2 / bytes_each);
+  const auto n_fit = static_cast<int64_t>(free / 2 / n_models / bytes_each);
   const int64_t n_useful = plan.n_ctx * values.n_parallel;
   return std::max(plan.n_ctx, plan.available == 0 ? plan.n_ctx : std::min(n_useful, n_fit));
 }
 
-std::unique_ptr<ServedModel> load(const ServeFlags& values) {
-  LanguageModel model = open_language_model(values.model, chat_template_source(values));
+// `n_models` may be loaded at a time.
+std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& offered,
+                                  size_t n_models) {
+  LanguageModel model = open_language_model(offered.flags, chat_template_source(values));
   GenerationOptions defaults = values.generation.options;
   const std::string changed = apply_recommended(values.generation.given_settings,
                                                 model.recommended_sampler(), defaults.sampler);
   if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
   if (model.chat_template().empty())
     print_log("the model carries no chat template: ChatML is used");
-  const std::string path = engine_of(model)->checkpoint().path;
   ServiceOptions service;
   service.n_parallel = values.n_parallel;
   service.n_queued = values.n_queue;
-  service.n_positions = cache_positions(values, model.memory_plan());
+  service.n_positions = cache_positions(values, model.memory_plan(), n_models);
   service.most_slowdown = values.most_slowdown;
-  return make_served_model(
-      std::move(model),
-      values.alias.empty() ? std::filesystem::path(path).stem().string() : values.alias,
-      std::move(defaults), service);
+  return make_served_model(std::move(model), offered.name, std::move(defaults), service);
+}
+
+// A model that is loaded while others serve says so in the log; of one that is loaded at the start
+// the program itself speaks.
+std::unique_ptr<ServedModel> load_later(const ServeFlags& values, const OfferedModel& offered,
+                                        size_t n_models) {
+  const Stopwatch watch;
+  try {
+    auto model = load(values, offered, n_models);
+    print_log(fmt::format("{} is loaded, in {:.2f} s", offered.name, watch.seconds()));
+    return model;
+  } catch (const std::exception& error) {
+    print_log(fmt::format("cannot load {}: {}", offered.name, error.what()));
+    throw;
+  }
+}
+
+// A folder may hold files that cannot be served: they are left out, unless nothing else is there.
+std::vector<ShelvedModel> shelved_models(const ServeFlags& values) {
+  const std::vector<OfferedModel> offered = offered_models(values.offer, values.model);
+  const auto n_most =
+      values.offer.n_most == 0 ? offered.size() : static_cast<size_t>(values.offer.n_most);
+  const size_t n_models = std::min(offered.size(), n_most);
+  const auto load_one = offered.size() == 1 ? load : load_later;
+  std::vector<ShelvedModel> models;
+  for (const OfferedModel& model : offered) {
+    try {
+      models.push_back({read_card(model), [&values, model, n_models, load_one] {
+                          return load_one(values, model, n_models);
+                        }});
+    } catch (const Error& error) {
+      if (offered.size() == 1) throw;
+      print_log(fmt::format("{} is left out: {}", model.name, error.what()));
+    }
+  }
+  LIMPID_CHECK(ArgumentError, !models.empty(), "none of the {} models can be served",
+               offered.size());
+  return models;
+}
+
+// Gives the model's name.
+std::string load_first(ModelShelf& shelf) {
+  std::promise<std::string> loaded;
+  shelf.lend("", true, shelf.new_ticket(),
+             [&loaded](const ModelShelf::Loan& loan, const std::exception_ptr& error) {
+               error ? loaded.set_exception(error) : loaded.set_value(loan->name);
+             });
+  return loaded.get_future().get();
 }
 
 // Serves on threads of its own from its construction to its end.
@@ -166,8 +212,8 @@ class Serving {
  public:
   Serving(HttpOptions options, Api& api)
       : server_(std::move(options),
-                [&api](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-                  api.handle(request, reply);
+                [&api](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+                  api.handle(std::move(request), reply);
                 }),
         thread_([this] { server_.run(); }) {}
   ~Serving() { stop(std::chrono::seconds(0)); }
@@ -227,19 +273,25 @@ class EndSignal {
 };
 
 int run(const ServeFlags& values) {
-  model_path(values.model);  // a name that is wrong shows before anything listens
+  std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
   ApiOptions options;
   options.keys = read_keys(values);
   options.offers_slots = values.slots;
   options.offers_metrics = values.metrics;
   options.slot_folder = values.slot_folder;
   options.offers_page = values.page;
+  options.loads_models = values.offer.autoload || models.size() == 1;
   options.n_parallel = values.n_parallel;
   options.verbose = values.model.verbose;
   options.version = LIMPID_VERSION;
   const bool is_open = options.keys.empty() && values.http.host != "127.0.0.1" &&
                        values.http.host != "localhost" && values.http.host != "::1";
-  Api api(std::move(options));
+  Api api(std::move(options), shelf_limits(values.offer, values.n_queue));
+  std::string names;
+  for (ShelvedModel& model : models) {
+    names += (names.empty() ? "" : ", ") + model.card.name;
+    api.shelf().add(std::move(model));
+  }
   Serving serving(http_options(values), api);
   const bool is_v6 = values.http.host.find(':') != std::string::npos;
   write_out(fmt::format(fmt::runtime(is_v6 ? "{}://[{}]:{}\n" : "{}://{}:{}\n"),
@@ -247,12 +299,15 @@ int run(const ServeFlags& values) {
                         serving.port()));
   flush_out();
   if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
-  api.set_model(load(values));
-  EndSignal end;  // while the model was loaded, a signal has ended the program at once
-  print_log(fmt::format("{} is ready", api.model()->name));
+  const std::string first = models.size() == 1 ? load_first(api.shelf()) : "";
+  EndSignal end;  // until now, a signal has ended the program at once
+  api.set_ready();
+  if (models.size() > 1)
+    print_log(fmt::format("a model is loaded when it is asked for: {}", names));
+  print_log(fmt::format("{} is ready", first.empty() ? "the server" : first));
   end.wait();
-  print_log("finishing what runs");
   api.drain();
+  print_log("finishing what runs");
   serving.stop(std::chrono::seconds(values.drain_time));
   return kExitOk;
 }

@@ -16,11 +16,12 @@ double seconds_since(Clock::time_point start) {
 // One request under way. It belongs to the callbacks that the service holds.
 class AnswerInProgress {
  public:
-  AnswerInProgress(std::unique_ptr<AnswerShape> shape, std::shared_ptr<HttpReply> reply,
-                   Metrics& metrics, bool stream, size_t n_choices)
-      : shape_(std::move(shape)),
+  AnswerInProgress(std::shared_ptr<const ServedModel> served, std::unique_ptr<AnswerShape> shape,
+                   std::shared_ptr<HttpReply> reply, bool stream, size_t n_choices)
+      : served_(std::move(served)),
+        shape_(std::move(shape)),
         reply_(std::move(reply)),
-        metrics_(metrics),
+        metrics_(*served_->metrics),
         stream_(stream),
         n_left_(n_choices),
         n_told_(n_choices, 0) {
@@ -95,6 +96,7 @@ class AnswerInProgress {
     }
   }
 
+  const std::shared_ptr<const ServedModel> served_;  // first: the others refer to it
   const std::unique_ptr<AnswerShape> shape_;
   const std::shared_ptr<HttpReply> reply_;
   Metrics& metrics_;
@@ -129,22 +131,22 @@ std::vector<GenerationOptions> options_of_choices(const RequestSettings& setting
 
 }  // namespace
 
-void answer(const ServedModel& served, const RequestSettings& settings,
+void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& settings,
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
-            Metrics& metrics, const std::shared_ptr<HttpReply>& reply) {
-  metrics.n_requests.add(1);
+            const std::shared_ptr<HttpReply>& reply) {
+  served->metrics->n_requests.add(1);
   const auto n_each = static_cast<size_t>(settings.n_choices);
   const auto progress = std::make_shared<AnswerInProgress>(
-      std::move(shape), reply, metrics, settings.stream, prompts.size() * n_each);
+      served, std::move(shape), reply, settings.stream, prompts.size() * n_each);
   for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
   std::vector<GenerationService::Id> ids;
-  const auto cancel = [service = served.service.get()](const auto& submitted) {
-    for (const GenerationService::Id id : submitted) service->cancel(id);
+  const auto cancel = [served](const auto& submitted) {
+    for (const GenerationService::Id id : submitted) served->service->cancel(id);
   };
   for (size_t i = 0; i < prompts.size(); ++i) {
     const size_t first = i * n_each;
     GenerationRequest request;
-    request.choices = options_of_choices(settings, served.model.n_ctx() - std::ssize(prompts[i]));
+    request.choices = options_of_choices(settings, served->model.n_ctx() - std::ssize(prompts[i]));
     request.prompt = std::move(prompts[i]);
     request.on_start = [progress] { progress->start(); };
     request.on_token = [progress, first](const TokenEvent& event) {
@@ -155,7 +157,7 @@ void answer(const ServedModel& served, const RequestSettings& settings,
       progress->choice_end(first + choice, result, error);
     };
     try {
-      ids.push_back(served.service->submit(std::move(request)));
+      ids.push_back(served->service->submit(std::move(request)));
     } catch (...) {
       progress->fail(as_api_error(std::current_exception()));
       break;

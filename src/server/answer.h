@@ -46,9 +46,9 @@ class AnswerShape {
 };
 
 // Generates settings.n_choices continuations of each prompt and answers with them, or with what
-// went wrong.
-void answer(const ServedModel& served, const RequestSettings& settings,
+// went wrong. Holds the model until then.
+void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& settings,
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
-            Metrics& metrics, const std::shared_ptr<HttpReply>& reply);
+            const std::shared_ptr<HttpReply>& reply);
 
 }  // namespace limpid

@@ -1,17 +1,19 @@
 #include "server/api.h"
 
+#include <variant>
+
 #include "server/web_files.h"
 
 namespace limpid {
 namespace {
 
-// For health, which is answered without a model.
-void say_healthy(const ApiCall& call) { call.send({{"status", "ok"}}); }
+void say_healthy(const ServerCall& call) { call.send({{"status", "ok"}}); }
 
 struct Route {
   std::string_view method;
   std::string_view path;  // with a '/' at its end: all paths that go on after it
-  void (*endpoint)(const ApiCall& call);
+  // The second kind needs a model: the one that the request names.
+  std::variant<void (*)(const ServerCall& call), void (*)(const ApiCall& call)> endpoint;
   ApiStyle style = ApiStyle::kOpenAi;
   bool needs_key = true;
 };
@@ -21,6 +23,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/health", say_healthy, ApiStyle::kOpenAi, false},
     {"GET", "/v1/models", list_models, ApiStyle::kOpenAi, false},
     {"GET", "/models", list_models, ApiStyle::kOpenAi, false},
+    {"POST", "/models/load", load_model},
+    {"POST", "/models/unload", unload_model},
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/chat/completions", chat_completions},
     {"POST", "/v1/chat/completions/input_tokens", chat_input_tokens},
@@ -64,14 +68,42 @@ const Route& route_of(const HttpRequest& request) {
   throw ApiError(404, "unknown path " + request.path);
 }
 
-}  // namespace
-
-void Api::set_model(std::unique_ptr<ServedModel> model) {
-  owned_model_ = std::move(model);
-  model_ = owned_model_.get();
+// Of several models a GET names one in its query, and a POST in its body, as llama-server has it.
+std::string asked_model(const Api& api, const HttpRequest& request) {
+  if (api.shelf().size() < 2) return "";
+  std::string name = query_value(request.query, "model");
+  if (!name.empty() || request.method != "POST" || request.body.empty()) return name;
+  const Json json = parse_body(request.body);
+  const auto field = JsonField(json, "").find("model");
+  return field ? field->string() : "";
 }
 
-void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+// The model may have to be loaded first. The request then waits, in a copy, and the thread of the
+// connection goes on.
+void call_with_model(const Api& api, void (*endpoint)(const ApiCall& call), ApiStyle style,
+                     HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+  ModelShelf& shelf = api.shelf();
+  const std::string name = asked_model(api, request);
+  const bool may_load =
+      api.options().loads_models && query_value(request.query, "autoload") != "false";
+  const ModelShelf::Ticket ticket = shelf.new_ticket();
+  // Before the loan, which may come on another thread: the endpoint replaces it by its own.
+  reply->on_gone([&shelf, ticket] { shelf.forget(ticket); });
+  shelf.lend(name, may_load, ticket,
+             [&api, endpoint, style, request = std::move(request), reply](
+                 const ModelShelf::Loan& loan, const std::exception_ptr& error) {
+               try {
+                 if (error) std::rethrow_exception(error);
+                 endpoint({{api, request, reply}, loan});
+               } catch (...) {
+                 reply->send(error_answer(style, as_api_error(std::current_exception())));
+               }
+             });
+}
+
+}  // namespace
+
+void Api::handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
   ApiStyle style = ApiStyle::kOpenAi;
   try {
     const auto file = options_.offers_page ? web_answer(request) : std::nullopt;
@@ -81,9 +113,12 @@ void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& r
     if (route.needs_key && !options_.keys.allow(request))
       throw ApiError(401, "a valid API key is missing");
     if (is_draining_) throw ApiError(503, "the server is shutting down");
-    const ServedModel* const served = model_;
-    if (served == nullptr) throw ApiError(503, "the model is being loaded");
-    route.endpoint({*this, *served, request, reply});
+    if (!is_ready_) throw ApiError(503, "the model is being loaded");
+    if (const auto* endpoint = std::get_if<0>(&route.endpoint)) {
+      (*endpoint)({*this, request, reply});
+    } else {
+      call_with_model(*this, std::get<1>(route.endpoint), style, std::move(request), reply);
+    }
   } catch (...) {
     reply->send(error_answer(style, as_api_error(std::current_exception())));
   }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <ctime>
 #include <memory>
 #include <string>
 
 #include "server/answer.h"
 #include "server/api_keys.h"
+#include "server/model_shelf.h"
 
 namespace limpid {
 
@@ -15,6 +17,7 @@ struct ApiOptions {
   bool offers_slots = true;
   bool offers_metrics = false;
   bool offers_page = true;
+  bool loads_models = true;   // a request loads the model that it asks for
   bool verbose = false;       // tell the prompt's text with an answer
   std::string slot_folder{};  // where /slots/… saves; empty: nowhere
   int64_t n_parallel = 1;     // requests at a time
@@ -23,48 +26,60 @@ struct ApiOptions {
 
 class Api {
  public:
-  explicit Api(ApiOptions options) : options_(std::move(options)) {}
+  explicit Api(ApiOptions options, const ShelfLimits& limits = {})
+      : options_(std::move(options)), shelf_(limits) {}
 
   // What HttpServer calls.
-  void handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply);
+  void handle(HttpRequest request, const std::shared_ptr<HttpReply>& reply);
 
-  // Until then, whatever needs a model is answered with 503. Once.
-  void set_model(std::unique_ptr<ServedModel> model);
+  // Until then, everything but the page is answered with 503.
+  void set_ready() { is_ready_ = true; }
   // From now on new requests are answered with 503.
   void drain() { is_draining_ = true; }
 
   const ApiOptions& options() const { return options_; }
+  ModelShelf& shelf() const { return shelf_; }
+  int64_t start_time() const { return start_time_; }  // Unix seconds
   // Which program computed an answer. llama-server's begin with b too.
   std::string fingerprint() const { return "build-limpid-" + options_.version; }
-  Metrics& metrics() const { return metrics_; }
-  const ServedModel* model() const { return model_.load(); }
 
  private:
   const ApiOptions options_;
-  mutable Metrics metrics_;
-  std::unique_ptr<ServedModel> owned_model_;
-  std::atomic<const ServedModel*> model_ = nullptr;
+  const int64_t start_time_ = std::time(nullptr);
+  mutable ModelShelf shelf_;
+  std::atomic<bool> is_ready_ = false;
   std::atomic<bool> is_draining_ = false;
 };
 
-// One call of an endpoint.
-struct ApiCall {
+// One call of an endpoint that is about the server.
+struct ServerCall {
   const Api& api;
-  const ServedModel& served;
   const HttpRequest& request;
   const std::shared_ptr<HttpReply>& reply;
 
   void send(const Json& json, int status = 200) const {
     reply->send({status, "application/json", json_line(json)});
   }
+};
+
+// One call of an endpoint that needs a model, which is held as long as there is a copy of the loan.
+struct ApiCall : ServerCall {
+  const ModelShelf::Loan& loan;
+  const ServedModel& served;
+
+  ApiCall(const ServerCall& call, const ModelShelf::Loan& loan)
+      : ServerCall(call), loan(loan), served(*loan) {}
+
   void answer_with(const RequestSettings& settings, std::vector<std::vector<TokenId>> prompts,
                    std::unique_ptr<AnswerShape> shape) const {
-    answer(served, settings, std::move(prompts), std::move(shape), api.metrics(), reply);
+    answer(loan, settings, std::move(prompts), std::move(shape), reply);
   }
 };
 
 // The endpoints. Each throws for a request that it refuses.
-void list_models(const ApiCall& call);
+void list_models(const ServerCall& call);
+void load_model(const ServerCall& call);
+void unload_model(const ServerCall& call);
 void chat_completions(const ApiCall& call);
 void chat_input_tokens(const ApiCall& call);
 void completions(const ApiCall& call);
@@ -78,12 +93,12 @@ void apply_template(const ApiCall& call);
 void props(const ApiCall& call);
 void slots(const ApiCall& call);
 void slot_action(const ApiCall& call);
-void print_metrics(const ApiCall& call);
+void print_metrics(const ServerCall& call);
 void anthropic_messages(const ApiCall& call);
 void anthropic_count_tokens(const ApiCall& call);
 void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
-void ollama_tags(const ApiCall& call);
-void ollama_version(const ApiCall& call);
+void ollama_tags(const ServerCall& call);
+void ollama_version(const ServerCall& call);
 
 }  // namespace limpid

@@ -142,13 +142,24 @@ void props(const ApiCall& call) {
   });
 }
 
-void print_metrics(const ApiCall& call) {
+// Of several models each line has the name of its model as a label, unless the query names one.
+void print_metrics(const ServerCall& call) {
   if (!call.api.options().offers_metrics)
     throw ApiError(501, "this server does not tell its metrics");
+  const std::string asked = query_value(call.request.query, "model");
+  const std::vector<ModelShelf::Entry> entries = call.api.shelf().list();
+  const bool is_single = entries.size() == 1 || !asked.empty();
+  std::vector<ModelMetrics> models;
+  for (const ModelShelf::Entry& entry : entries) {
+    if (is_single && entries.size() > 1 && entry.card.name != asked) continue;
+    models.push_back({is_single ? "" : entry.card.name, *entry.metrics,
+                      entry.loan ? entry.loan->service->usage() : Scheduler::Usage()});
+  }
+  if (models.empty()) throw ApiError(404, "the model '" + asked + "' does not exist", "model");
   call.reply->send({200,
                     "text/plain; version=0.0.4",
-                    call.api.metrics().text(call.served.service->usage()),
-                    {{"Process-Start-Time-Unix", std::to_string(call.served.created)}}});
+                    metrics_text(models),
+                    {{"Process-Start-Time-Unix", std::to_string(call.api.start_time())}}});
 }
 
 }  // namespace limpid

@@ -23,6 +23,54 @@ double rate(const Counter& amount, const Counter& seconds) {
   return seconds.value() > 0 ? amount.value() / seconds.value() : 0;
 }
 
+// model="a", with the escapes of the format; "" for no name.
+std::string label_of(std::string_view model) {
+  if (model.empty()) return "";
+  std::string label = "model=\"";
+  for (const char c : model) {
+    if (c == '"' || c == '\\') label += '\\';
+    label += c;
+  }
+  return label + '"';
+}
+
+std::string in_braces(const std::string& label) { return label.empty() ? "" : "{" + label + "}"; }
+
+// Prints one metric after the other, each of them for all models.
+class MetricsPrinter {
+ public:
+  explicit MetricsPrinter(std::span<const ModelMetrics> models) : models_(models) {}
+
+  template <typename Value>
+  void numbers(std::string_view name, std::string_view help, std::string_view type, Value value) {
+    print_head(name, help, type, out_);
+    for (const ModelMetrics& model : models_)
+      out_ += fmt::format("{}{} {}\n", name, in_braces(label_of(model.model)), value(model));
+  }
+  void counter(std::string_view name, std::string_view help, Counter Metrics::*counter) {
+    numbers(name, help, "counter",
+            [counter](const ModelMetrics& model) { return (model.metrics.*counter).value(); });
+  }
+  template <typename Value>
+  void gauge(std::string_view name, std::string_view help, Value value) {
+    numbers(name, help, "gauge", value);
+  }
+  void usage(std::string_view name, std::string_view help, int64_t Scheduler::Usage::*member) {
+    gauge(name, help, [member](const ModelMetrics& model) { return model.usage.*member; });
+  }
+  void histogram(std::string_view name, std::string_view help, Histogram Metrics::*histogram) {
+    print_head(name, help, "histogram", out_);
+    for (const ModelMetrics& model : models_)
+      (model.metrics.*histogram).print(name, label_of(model.model), out_);
+  }
+
+  std::string text() && { return std::move(out_); }
+
+ private:
+  const std::span<const ModelMetrics> models_;
+  std::string out_;
+};
+
 }  // namespace
 
 void Histogram::observe(double value) {
@@ -31,26 +79,17 @@ void Histogram::observe(double value) {
   sum_ += value;
 }
 
-void Histogram::print(std::string_view name, std::string_view help, std::string& out) const {
-  print_head(name, help, "histogram", out);
+void Histogram::print(std::string_view name, std::string_view label, std::string& out) const {
+  const std::string first = label.empty() ? "" : fmt::format("{},", label);
+  const std::string alone = in_braces(std::string(label));
   uint64_t n_below = 0;
   for (size_t i = 0; i < bounds_.size(); ++i) {
     n_below += counts_[i];
-    out += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name, bounds_[i], n_below);
+    out += fmt::format("{}_bucket{{{}le=\"{}\"}} {}\n", name, first, bounds_[i], n_below);
   }
   n_below += counts_[bounds_.size()];
-  out += fmt::format("{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n{0}_count {1}\n", name, n_below,
-                     sum_.load());
-}
-
-void Counter::print(std::string_view name, std::string_view help, std::string& out) const {
-  print_head(name, help, "counter", out);
-  out += fmt::format("{} {}\n", name, value_.load());
-}
-
-void print_gauge(std::string_view name, std::string_view help, double value, std::string& out) {
-  print_head(name, help, "gauge", out);
-  out += fmt::format("{} {}\n", name, value);
+  out += fmt::format("{0}_bucket{{{1}le=\"+Inf\"}} {2}\n{0}_sum{3} {4}\n{0}_count{3} {2}\n", name,
+                     first, n_below, alone, sum_.load());
 }
 
 Metrics::Metrics()
@@ -72,40 +111,47 @@ void Metrics::add(const Finished& finished) {
     token_seconds.observe(finished.generation_seconds / finished.n_generated);
 }
 
-std::string Metrics::text(const Scheduler::Usage& usage) const {
-  std::string out;
-  const auto gauge = [&](std::string_view name, std::string_view help, int64_t value) {
-    print_gauge(name, help, static_cast<double>(value), out);
-  };
-  n_prompt_tokens.print("llamacpp:prompt_tokens_total", "Prompt tokens evaluated.", out);
-  prompt_seconds.print("llamacpp:prompt_seconds_total", "Time spent on prompts.", out);
-  n_generated_tokens.print("llamacpp:tokens_predicted_total", "Tokens generated.", out);
-  generation_seconds.print("llamacpp:tokens_predicted_seconds_total", "Time spent on them.", out);
-  n_reused_tokens.print("llamacpp:prompt_tokens_cached_total",
-                        "Prompt tokens that were in the KV cache.", out);
-  print_gauge("llamacpp:prompt_tokens_seconds", "Prompt tokens a second.",
-              rate(n_prompt_tokens, prompt_seconds), out);
-  print_gauge("llamacpp:predicted_tokens_seconds", "Generated tokens a second.",
-              rate(n_generated_tokens, generation_seconds), out);
-  gauge("llamacpp:requests_processing", "Requests being worked on.", usage.n_running);
-  gauge("llamacpp:requests_deferred", "Requests in the queue.", usage.n_waiting);
-  gauge("limpid:kv_blocks", "Blocks of the KV cache, of 64 positions each.", usage.n_blocks);
-  gauge("limpid:kv_blocks_used", "Of these, in use.", usage.n_blocks - usage.n_free_blocks);
-  gauge("limpid:kv_blocks_cached", "Of these, kept for prompts that begin alike.",
-        usage.n_idle_blocks);
-  gauge("limpid:preemptions_total", "Requests that gave their blocks up, and went on later.",
-        usage.n_preempted);
-  n_requests.print("limpid:requests_total", "Requests for text.", out);
-  n_failed.print("limpid:requests_failed_total", "Of these, failed.", out);
-  n_cancelled.print("limpid:requests_cancelled_total", "Of these, left by the client.", out);
-  first_token_seconds.print("limpid:time_to_first_token_seconds",
-                            "From a request to its first token.", out);
-  token_seconds.print("limpid:time_per_token_seconds",
-                      "Time per generated token, a mean for each answer.", out);
-  queue_seconds.print("limpid:queue_seconds", "Time that requests waited.", out);
-  prompt_sizes.print("limpid:prompt_tokens", "Tokens of each prompt.", out);
-  answer_sizes.print("limpid:generated_tokens", "Tokens of each answer.", out);
-  return out;
+std::string metrics_text(std::span<const ModelMetrics> models) {
+  MetricsPrinter out(models);
+  using Usage = Scheduler::Usage;
+  out.counter("llamacpp:prompt_tokens_total", "Prompt tokens evaluated.",
+              &Metrics::n_prompt_tokens);
+  out.counter("llamacpp:prompt_seconds_total", "Time spent on prompts.", &Metrics::prompt_seconds);
+  out.counter("llamacpp:tokens_predicted_total", "Tokens generated.", &Metrics::n_generated_tokens);
+  out.counter("llamacpp:tokens_predicted_seconds_total", "Time spent on them.",
+              &Metrics::generation_seconds);
+  out.counter("llamacpp:prompt_tokens_cached_total", "Prompt tokens that were in the KV cache.",
+              &Metrics::n_reused_tokens);
+  out.gauge("llamacpp:prompt_tokens_seconds", "Prompt tokens a second.",
+            [](const ModelMetrics& model) {
+              return rate(model.metrics.n_prompt_tokens, model.metrics.prompt_seconds);
+            });
+  out.gauge("llamacpp:predicted_tokens_seconds", "Generated tokens a second.",
+            [](const ModelMetrics& model) {
+              return rate(model.metrics.n_generated_tokens, model.metrics.generation_seconds);
+            });
+  out.usage("llamacpp:requests_processing", "Requests being worked on.", &Usage::n_running);
+  out.usage("llamacpp:requests_deferred", "Requests in the queue.", &Usage::n_waiting);
+  out.usage("limpid:kv_blocks", "Blocks of the KV cache, of 64 positions each.", &Usage::n_blocks);
+  out.gauge("limpid:kv_blocks_used", "Of these, in use.", [](const ModelMetrics& model) {
+    return model.usage.n_blocks - model.usage.n_free_blocks;
+  });
+  out.usage("limpid:kv_blocks_cached", "Of these, kept for prompts that begin alike.",
+            &Usage::n_idle_blocks);
+  out.usage("limpid:preemptions_total", "Requests that gave their blocks up, and went on later.",
+            &Usage::n_preempted);
+  out.counter("limpid:requests_total", "Requests for text.", &Metrics::n_requests);
+  out.counter("limpid:requests_failed_total", "Of these, failed.", &Metrics::n_failed);
+  out.counter("limpid:requests_cancelled_total", "Of these, left by the client.",
+              &Metrics::n_cancelled);
+  out.histogram("limpid:time_to_first_token_seconds", "From a request to its first token.",
+                &Metrics::first_token_seconds);
+  out.histogram("limpid:time_per_token_seconds",
+                "Time per generated token, a mean for each answer.", &Metrics::token_seconds);
+  out.histogram("limpid:queue_seconds", "Time that requests waited.", &Metrics::queue_seconds);
+  out.histogram("limpid:prompt_tokens", "Tokens of each prompt.", &Metrics::prompt_sizes);
+  out.histogram("limpid:generated_tokens", "Tokens of each answer.", &Metrics::answer_sizes);
+  return std::move(out).text();
 }
 
 }  // namespace limpid

@@ -20,8 +20,8 @@ class Histogram {
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds) {}
 
   void observe(double value);
-  // The lines of # HELP and # TYPE, then NAME_bucket{le="…"}, NAME_sum and NAME_count.
-  void print(std::string_view name, std::string_view help, std::string& out) const;
+  // NAME_bucket{le="…"}, NAME_sum and NAME_count, with `label` (may be empty) before the others.
+  void print(std::string_view name, std::string_view label, std::string& out) const;
 
  private:
   std::span<const double> bounds_;
@@ -33,16 +33,13 @@ class Counter {
  public:
   void add(double amount) { value_ += amount; }
   double value() const { return value_; }
-  void print(std::string_view name, std::string_view help, std::string& out) const;
 
  private:
   std::atomic<double> value_ = 0;
 };
 
-void print_gauge(std::string_view name, std::string_view help, double value, std::string& out);
-
-// What a server counts. llama-server's names where it has the same number, and Limpid's for the
-// rest.
+// What a server counts for a model. llama-server's names where it has the same number, and Limpid's
+// for the rest.
 struct Metrics {
   Metrics();
 
@@ -58,9 +55,14 @@ struct Metrics {
   Counter n_reused_tokens;
   Histogram first_token_seconds, token_seconds, queue_seconds;
   Histogram prompt_sizes, answer_sizes;
-
-  // Everything, and the gauges that the caller knows.
-  std::string text(const Scheduler::Usage& usage) const;
 };
+
+struct ModelMetrics {
+  std::string model;  // its label; "": none
+  const Metrics& metrics;
+  Scheduler::Usage usage;
+};
+// All of it, in the format's order: one metric after the other, each with a line for each model.
+std::string metrics_text(std::span<const ModelMetrics> models);
 
 }  // namespace limpid

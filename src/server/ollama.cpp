@@ -1,19 +1,9 @@
-// Ollama's /api/chat, /api/generate, /api/tags and /api/version. A stream is a line of JSON for
+// Ollama's /api/chat, /api/generate and /api/version. A stream is a line of JSON for
 // each part.
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
-#include <ctime>
-
 #include "server/openai_shapes.h"
 
 namespace limpid {
 namespace {
-
-// "2026-11-23T14:30:32Z"
-std::string rfc3339(int64_t unix_time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_time)));
-}
 
 int64_t nanoseconds(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
@@ -122,24 +112,8 @@ void ollama_generate(const ApiCall& call) {
                    std::make_unique<OllamaShape>(call, false));
 }
 
-void ollama_tags(const ApiCall& call) {
-  const ServedModel& served = call.served;
-  const Checkpoint& checkpoint = served.engine().checkpoint();
-  const std::string family = served.engine().model().spec().architecture;
-  const Json model = {{"name", served.name},
-                      {"model", served.name},
-                      {"modified_at", rfc3339(served.created)},
-                      {"size", served.model.memory_plan().weights_in_file},
-                      {"digest", ""},
-                      {"details",
-                       {{"format", checkpoint.format},
-                        {"family", family},
-                        {"families", Json::array({family})},
-                        {"parameter_size", ""},
-                        {"quantization_level", ""}}}};
-  call.send({{"models", Json::array({model})}});
+void ollama_version(const ServerCall& call) {
+  call.send({{"version", call.api.options().version}});
 }
-
-void ollama_version(const ApiCall& call) { call.send({{"version", call.api.options().version}}); }
 
 }  // namespace limpid

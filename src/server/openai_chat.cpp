@@ -1,4 +1,4 @@
-// /v1/chat/completions and /v1/models.
+// /v1/chat/completions.
 #include "server/openai_shapes.h"
 
 namespace limpid {
@@ -89,20 +89,6 @@ void chat_completions(const ApiCall& call) {
 void chat_input_tokens(const ApiCall& call) {
   call.send({{"object", "chat.completion.input_tokens"},
              {"input_tokens", read_chat(call).prompt.size()}});
-}
-
-void list_models(const ApiCall& call) {
-  const ServedModel& served = call.served;
-  const DecoderSpec& spec = served.engine().model().spec();
-  const Json model = {{"id", served.name},
-                      {"object", "model"},
-                      {"created", served.created},
-                      {"owned_by", "limpid"},
-                      {"meta",
-                       {{"n_vocab", spec.vocab_size},
-                        {"n_ctx_train", served.model.memory_plan().n_ctx_train},
-                        {"n_embd", spec.d_model}}}};
-  call.send({{"object", "list"}, {"data", Json::array({model})}});
 }
 
 }  // namespace limpid

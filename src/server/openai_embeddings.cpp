@@ -65,8 +65,8 @@ std::string base64(std::span<const std::byte> bytes) {
 class EmbeddingsInProgress {
  public:
   EmbeddingsInProgress(const ApiCall& call, EmbeddingSettings settings, size_t n_texts)
-      : reply_(call.reply),
-        model_(call.served.name),
+      : served_(call.loan),
+        reply_(call.reply),
         settings_(settings),
         embeddings_(n_texts),
         n_left_(n_texts) {}
@@ -96,12 +96,12 @@ class EmbeddingsInProgress {
     }
     return {{"object", "list"},
             {"data", std::move(data)},
-            {"model", model_},
+            {"model", served_->name},
             {"usage", {{"prompt_tokens", n_tokens_}, {"total_tokens", n_tokens_}}}};
   }
 
+  const std::shared_ptr<const ServedModel> served_;
   const std::shared_ptr<HttpReply> reply_;
-  const std::string model_;
   const EmbeddingSettings settings_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::vector<float>> embeddings_;
@@ -120,14 +120,13 @@ void embeddings(const ApiCall& call) {
   auto texts = read_prompts(call.served, input);
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
   for (const auto& text : texts) progress->count_tokens(text.size());
-  GenerationService* const service = call.served.service.get();
   std::vector<GenerationService::Id> ids;
-  const auto cancel = [service](const auto& submitted) {
-    for (const GenerationService::Id id : submitted) service->cancel(id);
+  const auto cancel = [served = call.loan](const auto& submitted) {
+    for (const GenerationService::Id id : submitted) served->service->cancel(id);
   };
   try {
     for (size_t i = 0; i < texts.size(); ++i) {
-      ids.push_back(service->submit(EmbeddingRequest{
+      ids.push_back(call.served.service->submit(EmbeddingRequest{
           std::move(texts[i]), settings.pooling, settings.normalize,
           [progress, i](std::span<const float> embedding, const std::exception_ptr& error) {
             progress->end(i, embedding, error);

@@ -1,5 +1,8 @@
 #include "server/openai_shapes.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <random>
@@ -16,6 +19,10 @@ std::string new_id(std::string_view prefix) {
 }
 
 int64_t unix_seconds() { return static_cast<int64_t>(std::time(nullptr)); }
+
+std::string rfc3339(int64_t unix_time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_time)));
+}
 
 const char* finish_reason(StopReason reason) {
   return reason == StopReason::kLength ? "length" : "stop";

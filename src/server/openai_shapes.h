@@ -9,6 +9,8 @@ namespace limpid {
 // "chatcmpl-" and 24 random letters and digits.
 std::string new_id(std::string_view prefix);
 int64_t unix_seconds();
+// "2026-11-23T14:30:32Z", as Ollama tells times.
+std::string rfc3339(int64_t unix_time);
 
 // "length" or "stop"
 const char* finish_reason(StopReason reason);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "generate/chat_prompt.h"
 
@@ -70,9 +69,9 @@ std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string 
     chat_template = {engine, &engine->chat_template()};  // the engine owns it
   }
   std::string path = engine->checkpoint().path;
-  return std::make_unique<ServedModel>(
-      ServedModel{std::move(model), std::move(service), std::move(name), std::move(path),
-                  std::move(chat_template), std::move(defaults), std::time(nullptr)});
+  return std::make_unique<ServedModel>(ServedModel{std::move(model), std::move(service),
+                                                   std::move(name), std::move(path),
+                                                   std::move(chat_template), std::move(defaults)});
 }
 
 std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text) {

@@ -8,6 +8,7 @@
 #include "generate/engine.h"
 #include "server/generation_service.h"
 #include "server/json_body.h"
+#include "server/metrics.h"
 #include "server/request_settings.h"
 
 namespace limpid {
@@ -19,7 +20,7 @@ struct ServedModel {
   std::string path;
   std::shared_ptr<const ChatTemplate> chat_template;  // its own, or ChatML
   GenerationOptions defaults;                         // of requests that do not say otherwise
-  int64_t created = 0;                                // Unix seconds
+  std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
 
   Engine& engine() const { return *engine_of(model); }
   const Tokenizer& tokenizer() const { return *engine().tokenizer(); }

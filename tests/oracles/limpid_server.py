@@ -30,7 +30,9 @@ class Server:
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
         if key:
             flags = (*flags, "--api-key", key)
-        command = [limpid_program.PROGRAM, "serve", "-m", model, "--port", 0, "--metrics", *flags]
+        models = model if isinstance(model, list) else [model]
+        named = [word for path in models for word in ("-m", path)]
+        command = [limpid_program.PROGRAM, "serve", *named, "--port", 0, "--metrics", *flags]
         self.process = subprocess.Popen(
             list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

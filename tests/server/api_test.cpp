@@ -14,13 +14,24 @@ class ApiTest : public ::testing::Test {
   explicit ApiTest(ApiOptions options = {})
       : api_(std::move(options)),
         running_(HttpOptions(),
-                 [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-                   api_.handle(request, reply);
+                 [this](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
+                   api_.handle(std::move(request), reply);
                  }) {}
 
   void load(GenerationOptions defaults = {}, int64_t n_queued = 8) {
-    api_.set_model(make_served_model(open_tiny({.n_ctx = 2048}), "tiny", defaults,
-                                     {.n_parallel = 1, .n_queued = n_queued}));
+    api_.shelf().add({{.name = "tiny"}, [defaults, n_queued] {
+                        return make_served_model(open_tiny({.n_ctx = 2048}), "tiny", defaults,
+                                                 {.n_parallel = 1, .n_queued = n_queued});
+                      }});
+    api_.set_ready();
+  }
+  // Of the first model, while it is loaded and the test goes on.
+  Scheduler::Usage usage() {
+    const ModelShelf::Loan loan = api_.shelf().list().front().loan;
+    return loan ? loan->service->usage() : Scheduler::Usage();
+  }
+  bool is_idle_soon() {
+    return soon([&] { return usage().n_running + usage().n_waiting == 0; });
   }
 
   // Answers that end when they are cancelled.
@@ -103,17 +114,16 @@ TEST_F(ApiTest, AStreamTellsEveryTokenOnce) {
 
 TEST_F(ApiTest, CancelsForClientsThatGo) {
   load(endless());
-  const GenerationService& service = *api_.model()->service;
   for (const char* stream : {"true", "false"}) {
     RawClient first(running_.port()), second(running_.port());
     const std::string body = fmt::format(R"({{"prompt": "x", "stream": {}}})", stream);
     first.send(request_text("POST", "/v1/completions", body));
-    EXPECT_TRUE(soon([&] { return service.usage().n_running == 1; }));
+    EXPECT_TRUE(soon([&] { return usage().n_running == 1; }));
     second.send(request_text("POST", "/v1/completions", body));
-    EXPECT_TRUE(soon([&] { return service.usage().n_waiting == 1; }));
+    EXPECT_TRUE(soon([&] { return usage().n_waiting == 1; }));
     second.close();  // in the queue
     first.close();
-    EXPECT_TRUE(soon([&] { return service.usage().n_running + service.usage().n_waiting == 0; }));
+    EXPECT_TRUE(is_idle_soon());
   }
 }
 
@@ -123,8 +133,7 @@ TEST_F(ApiTest, RefusesWhatDoesNotFitTheQueue) {
   load(endless(), 1);
   const std::string answer = post("/v1/completions", R"({"prompt": ["a", "b", "c", "d", "e"]})");
   EXPECT_EQ(status_of(answer), 429);
-  const GenerationService& service = *api_.model()->service;
-  EXPECT_TRUE(soon([&] { return service.usage().n_running + service.usage().n_waiting == 0; }));
+  EXPECT_TRUE(is_idle_soon());
   EXPECT_EQ(status_of(post("/v1/completions", R"({"prompt": "a", "max_tokens": 1})")), 200);
 }
 

@@ -10,11 +10,13 @@ TEST(Metrics, AHistogramCountsWhatLiesBelowEachBound) {
   Histogram histogram(kBounds);
   for (const double value : {0.5, 1.0, 2.0, 10.5}) histogram.observe(value);
   std::string text;
-  histogram.print("n", "Some numbers.", text);
+  histogram.print("n", "", text);
   EXPECT_EQ(text,
-            "# HELP n Some numbers.\n# TYPE n histogram\n"
             "n_bucket{le=\"1\"} 2\nn_bucket{le=\"10\"} 3\nn_bucket{le=\"+Inf\"} 4\n"
             "n_sum 14\nn_count 4\n");
+  text.clear();
+  histogram.print("n", "model=\"a\"", text);
+  EXPECT_NE(text.find("n_bucket{model=\"a\",le=\"+Inf\"} 4\nn_sum{model=\"a\"} 14\n"), text.npos);
 }
 
 TEST(Metrics, AnAnswerCountsInAllOfThem) {
@@ -24,13 +26,27 @@ TEST(Metrics, AnAnswerCountsInAllOfThem) {
                .prompt_seconds = 2,
                .n_generated = 4,
                .generation_seconds = 1});
-  const std::string text = metrics.text({.n_running = 3, .n_waiting = 2});
+  const ModelMetrics of_model[] = {{"", metrics, {.n_running = 3, .n_waiting = 2}}};
+  const std::string text = metrics_text(of_model);
   for (const char* line :
        {"\nllamacpp:prompt_tokens_total 10\n", "\nllamacpp:prompt_tokens_cached_total 6\n",
         "\nllamacpp:tokens_predicted_total 4\n", "\nllamacpp:requests_processing 3\n",
         "\nllamacpp:requests_deferred 2\n", "\nllamacpp:predicted_tokens_seconds 4\n",
         "\nlimpid:time_per_token_seconds_sum 0.25\n", "\nlimpid:prompt_tokens_sum 16\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
+}
+
+// Prometheus refuses a text in which a metric has two heads.
+TEST(Metrics, OfSeveralModelsEachLineNamesItsModel) {
+  const Metrics first, second;
+  const ModelMetrics models[] = {{"a", first, {.n_running = 1}}, {"b\"\\", second, {}}};
+  const std::string text = metrics_text(models);
+  EXPECT_NE(text.find("\n# TYPE llamacpp:requests_processing gauge\n"
+                      "llamacpp:requests_processing{model=\"a\"} 1\n"
+                      "llamacpp:requests_processing{model=\"b\\\"\\\\\"} 0\n"),
+            text.npos);
+  const std::string head = "# TYPE limpid:prompt_tokens histogram";
+  EXPECT_EQ(text.find(head), text.rfind(head));
 }
 
 }  // namespace

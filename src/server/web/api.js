@@ -72,10 +72,12 @@ export class Api {
     return Array.isArray(data) ? data.map((model) => String(model.id)) : [];
   }
 
-  // The samplers that the server uses where a request names none; {} where it does not say.
-  async defaults() {
+  // The samplers that the server uses where a request names none; {} where it does not say. To ask
+  // does not load the model.
+  async defaults(model = "") {
     try {
-      const props = await (await this.#fetch("props")).json();
+      const query = new URLSearchParams({model, autoload: "false"});
+      const props = await (await this.#fetch(`props?${query}`)).json();
       return props.default_generation_settings?.params ?? {};
     } catch {
       return {};

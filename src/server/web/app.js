@@ -307,7 +307,7 @@ async function connect() {
   clearTimeout(again);
   try {
     models = await api.models();
-    defaults = await api.defaults();
+    defaults = await api.defaults(page.model());
     if (isWaiting) $("notice").hidden = true;
     isWaiting = false;
     $("model").textContent = page.model() ?? "";

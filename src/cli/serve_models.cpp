@@ -1,0 +1,169 @@
+// What -m may name here, beside all that it may name elsewhere: a folder of models.
+//
+//   models/a.gguf                       model a
+//   models/b-00001-of-00002.gguf        model b; its other parts are not models of their own
+//   models/mmproj-a.gguf                no model: an image projector of another program
+//   models/Qwen3-0.6B/config.json       model Qwen3-0.6B
+//   models/c/c-Q4_K_M.gguf              model c-Q4_K_M
+#include "cli/serve_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/check.h"
+#include "base/system_memory.h"
+#include "checkpoint/hugging_face_folder.h"
+#include "checkpoint/meta_folder.h"
+#include "cli/model_path.h"
+#include "cli/open_model.h"
+#include "cli/output_path.h"
+#include "generate/engine.h"
+#include "generate/memory_plan.h"
+#include "model/registry.h"
+
+namespace limpid::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code absent;
+  return fs::is_directory(path, absent);
+}
+
+bool is_model_folder(const fs::path& path) {
+  return is_folder(path) &&
+         (looks_like_hugging_face(path.string()) || looks_like_meta(path.string()));
+}
+
+// Parts of a split file are named NAME-00002-of-00005.gguf.
+bool is_later_part(const std::string& stem) {
+  const size_t of = stem.rfind("-of-");
+  return of != std::string::npos && of >= 6 && stem.substr(of - 6, 6) != "-00001" &&
+         stem[of - 6] == '-';
+}
+
+std::string name_of(const fs::path& path) {
+  std::string name = is_folder(path) ? path.filename().string() : path.stem().string();
+  const size_t part = name.rfind("-00001-of-");
+  return name.substr(0, part);
+}
+
+void find_files(const fs::path& folder, std::vector<std::string>& paths) {
+  for (const fs::path& path : entries_of(folder)) {
+    if (path.extension() == ".gguf" && !path.filename().string().starts_with("mmproj") &&
+        !is_later_part(path.stem().string()))
+      paths.push_back(path.string());
+  }
+}
+
+std::vector<std::string> models_in(const fs::path& folder) {
+  std::vector<std::string> paths;
+  find_files(folder, paths);
+  for (const fs::path& path : entries_of(folder)) {
+    if (is_model_folder(path)) {
+      paths.push_back(path.string());
+    } else if (is_folder(path)) {
+      find_files(path, paths);
+    }
+  }
+  LIMPID_CHECK(ArgumentError, !paths.empty(),
+               "{} holds no models: neither .gguf files nor folders with a config.json",
+               folder.string());
+  return paths;
+}
+
+std::vector<std::string> words_of(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::string_view word = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
+    if (!word.empty()) words.emplace_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> model_paths(const OfferFlags& offer, const ModelFlags& flags) {
+  std::vector<std::string> paths;
+  ModelFlags one = flags;
+  one.repository.clear();
+  for (const std::string& model : offer.models) {
+    one.model = model;
+    std::string path = model_path(one);
+    if (is_folder(path) && !is_model_folder(path)) {
+      std::ranges::move(models_in(path), std::back_inserter(paths));
+    } else {
+      paths.push_back(std::move(path));
+    }
+  }
+  if (!offer.folder.empty()) std::ranges::move(models_in(offer.folder), std::back_inserter(paths));
+  if (!flags.repository.empty() || paths.empty()) paths.push_back(model_path(flags));
+  return paths;
+}
+
+}  // namespace
+
+void declare_offer(CLI::App& app, OfferFlags& values) {
+  add_option(app, "-a,--alias NAME", values.aliases,
+             "the model's name (its file's); of several models, their names between commas",
+             "LLAMA_ARG_ALIAS");
+  add_option(app, "--models-dir FOLDER", values.folder,
+             "offer all models in a folder, as -m FOLDER does", "LLAMA_ARG_MODELS_DIR");
+  add_option(app, "--models-max N", values.n_most, Range{0, 1e6},
+             "of several models, so many are loaded at a time; 0: all that fit (4)",
+             "LLAMA_ARG_MODELS_MAX");
+  add_option(app, "--models-memory GB", values.memory_gb, Range{0, 1e6},
+             "memory for the loaded models together; 0: what is free at the start (0)");
+  add_switch(app, "--models-autoload,!--no-models-autoload", values.autoload,
+             "a request loads the model that it names (on)", "LLAMA_ARG_MODELS_AUTOLOAD");
+}
+
+std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFlags& flags) {
+  const std::vector<std::string> paths = model_paths(offer, flags);
+  const std::vector<std::string> names = words_of(offer.aliases);
+  LIMPID_CHECK(ArgumentError, names.empty() || names.size() == paths.size(),
+               "--alias has {} names, and there are {} models", names.size(), paths.size());
+  std::vector<OfferedModel> models;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    OfferedModel model{names.empty() ? name_of(paths[i]) : names[i], flags};
+    model.flags.model = paths[i];
+    model.flags.repository.clear();
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+// Of the weights, the file's pages count where they are used as they are, and the copies where they
+// are packed: whichever is more.
+ModelCard read_card(const OfferedModel& offered) {
+  const OpenOptions options = to_open_options(offered.flags);
+  const std::shared_ptr<const Checkpoint> checkpoint =
+      limpid::open_header(offered.flags.model, options);
+  const DecoderSpec spec = read_spec(*checkpoint);
+  const MemoryPlan plan = make_memory_plan(*checkpoint, spec, options);
+  ModelCard card;
+  card.name = offered.name;
+  card.path = offered.flags.model;
+  card.format = checkpoint->format;
+  card.architecture = spec.architecture;
+  card.vocab_size = spec.vocab_size;
+  card.d_model = spec.d_model;
+  card.n_ctx_train = plan.n_ctx_train;
+  card.n_file_bytes = plan.weights_in_file;
+  card.n_bytes =
+      std::max(plan.weights_in_file, plan.weights_packed) + plan.kv_cache + plan.activations;
+  return card;
+}
+
+ShelfLimits shelf_limits(const OfferFlags& offer, int64_t n_queued) {
+  ShelfLimits limits;
+  limits.n_most = offer.n_most;
+  limits.n_waiting = n_queued;
+  limits.most_bytes =
+      offer.memory_gb > 0 ? static_cast<uint64_t>(offer.memory_gb * 1e9) : available_memory();
+  return limits;
+}
+
+}  // namespace limpid::cli

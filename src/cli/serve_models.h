@@ -1,0 +1,40 @@
+// Which models `limpid serve` offers, and what is known of them before they are loaded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "server/model_shelf.h"
+
+namespace limpid::cli {
+
+struct OfferFlags {
+  std::vector<std::string>
+      models;            // of -m: files, folders, names; a folder may hold several models
+  std::string folder;    // one more such folder
+  std::string aliases;   // names between commas, in the order of the models
+  int64_t n_most = 4;    // loaded at a time; 0: all
+  double memory_gb = 0;  // for the loaded ones; 0: what is free at the start
+  bool autoload = true;
+};
+
+void declare_offer(CLI::App& app, OfferFlags& values);
+
+// A model's name for clients, and the flags that open it: those for all, with its own path.
+struct OfferedModel {
+  std::string name;
+  ModelFlags flags;
+};
+
+// At least one. The name is an alias, or that of the file without its ending, or of the folder.
+// Throws ArgumentError for what is not there, a folder without models, and aliases that do not fit
+// the number of models.
+std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFlags& flags);
+
+// Reads the header of the model's files. Throws as Engine::open.
+ModelCard read_card(const OfferedModel& offered);
+
+ShelfLimits shelf_limits(const OfferFlags& offer, int64_t n_queued);
+
+}  // namespace limpid::cli

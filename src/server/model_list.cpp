@@ -1,0 +1,77 @@
+// What clients are told about the models that there are: OpenAI's /v1/models, Ollama's /api/tags,
+// and llama-server's /models/load and /models/unload.
+#include "server/openai_shapes.h"
+
+namespace limpid {
+namespace {
+
+const char* state_name(ShelfState state) {
+  switch (state) {
+    case ShelfState::kUnloaded:
+      return "unloaded";
+    case ShelfState::kLoading:
+      return "loading";
+    case ShelfState::kLoaded:
+      return "loaded";
+  }
+  return "";
+}
+
+std::string model_of(const ServerCall& call) {
+  const Json json = parse_body(call.request.body);
+  return JsonField(json, "").required("model").string();
+}
+
+}  // namespace
+
+// What only the header tells, so that to ask is not to load.
+void list_models(const ServerCall& call) {
+  auto list = Json::array();
+  for (const ModelShelf::Entry& entry : call.api.shelf().list()) {
+    Json status = {{"value", state_name(entry.state)}};
+    if (entry.has_failed) status["failed"] = true;
+    list.push_back({{"id", entry.card.name},
+                    {"object", "model"},
+                    {"created", call.api.start_time()},
+                    {"owned_by", "limpid"},
+                    {"status", std::move(status)},
+                    {"meta",
+                     {{"n_vocab", entry.card.vocab_size},
+                      {"n_ctx_train", entry.card.n_ctx_train},
+                      {"n_embd", entry.card.d_model}}}});
+  }
+  call.send({{"object", "list"}, {"data", std::move(list)}});
+}
+
+// Answers at once; the list tells when the model is there.
+void load_model(const ServerCall& call) {
+  ModelShelf& shelf = call.api.shelf();
+  shelf.lend(model_of(call), true, shelf.new_ticket(), [](const auto&, const auto&) {});
+  call.send({{"success", true}});
+}
+
+void unload_model(const ServerCall& call) {
+  call.api.shelf().unload(model_of(call));
+  call.send({{"success", true}});
+}
+
+void ollama_tags(const ServerCall& call) {
+  auto list = Json::array();
+  for (const ModelShelf::Entry& entry : call.api.shelf().list()) {
+    const ModelCard& card = entry.card;
+    list.push_back({{"name", card.name},
+                    {"model", card.name},
+                    {"modified_at", rfc3339(call.api.start_time())},
+                    {"size", card.n_file_bytes},
+                    {"digest", ""},
+                    {"details",
+                     {{"format", card.format},
+                      {"family", card.architecture},
+                      {"families", Json::array({card.architecture})},
+                      {"parameter_size", ""},
+                      {"quantization_level", ""}}}});
+  }
+  call.send({{"models", std::move(list)}});
+}
+
+}  // namespace limpid

@@ -1,0 +1,124 @@
+"""`limpid serve` with several models: their names, and what is loaded when."""
+
+import concurrent.futures
+import pathlib
+import shutil
+import tempfile
+import time
+import unittest
+
+import limpid_program
+import ollama
+import openai
+from limpid_server import TINY, Server
+
+GREEDY = {"prompt": "the world", "temperature": 0, "max_tokens": 8}
+
+
+def states(server: Server) -> dict[str, str]:
+    models = server.get("/v1/models")[1]["data"]
+    return {model["id"]: model["status"]["value"] for model in models}
+
+
+class SeveralModels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        shutil.copy(TINY, folder / "first.gguf")
+        shutil.copy(TINY, folder / "second.gguf")
+        (folder / "third").mkdir()
+        shutil.copy(TINY, folder / "third" / "third-00001-of-00001.gguf")
+        (folder / "broken.gguf").write_text("GGUF and nothing else")
+        (folder / "mmproj-first.gguf").write_text("not ours")
+        cls.folder = folder
+
+    def serve(self, *flags: object, model=None, **options: str) -> Server:
+        return self.enterContext(Server(*flags, model=model or self.folder, **options))
+
+    def test_a_request_chooses_its_model(self):
+        server = self.serve()
+        self.assertEqual(list(states(server)), ["first", "second", "third"])
+        self.assertEqual(set(states(server).values()), {"unloaded"})
+        answer = server.post("/v1/completions", {**GREEDY, "model": "second"})[1]
+        self.assertEqual(answer["model"], "second")
+        self.assertEqual(states(server)["second"], "loaded")
+        self.assertEqual(server.post("/v1/completions", GREEDY)[1]["model"], "first")
+        self.assertEqual(states(server)["third"], "unloaded")
+        self.assertIn("broken is left out", "".join(server.log))
+
+    def test_an_unknown_name_is_an_error_in_every_api(self):
+        server = self.serve()
+        client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)
+        with self.assertRaises(openai.NotFoundError) as caught:
+            client.completions.create(model="gpt-4", prompt="x")
+        self.assertEqual(
+            (caught.exception.code, caught.exception.param), ("model_not_found", "model")
+        )
+        with self.assertRaises(ollama.ResponseError) as refused:
+            ollama.Client(server.url).generate("gpt-4", "x")
+        self.assertEqual(refused.exception.status_code, 404)
+        self.assertEqual(server.get("/props?model=gpt-4")[0], 404)
+        self.assertEqual(server.get("/metrics?model=gpt-4")[0], 404)
+        hello = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}
+        status, answer = server.post("/v1/messages", {**hello, "model": "gpt-4"})
+        self.assertEqual((status, answer["error"]["type"]), (404, "not_found_error"))
+        listed = [model.model for model in ollama.Client(server.url).list().models]
+        self.assertEqual(listed, ["first", "second", "third"])
+
+    def test_what_is_not_used_makes_room(self):
+        server = self.serve("--models-max", 2)
+        for name in ("first", "second", "third"):
+            self.assertEqual(server.post("/completion", {**GREEDY, "model": name})[0], 200)
+        expected = {"first": "unloaded", "second": "loaded", "third": "loaded"}
+        self.assertEqual(states(server), expected)
+        props = server.get("/props?model=first")[1]
+        self.assertEqual(props["model_alias"], "first")
+        self.assertEqual(states(server)["second"], "unloaded")
+        metrics = server.metrics()  # what an unloaded model has counted stays
+        self.assertEqual(metrics['llamacpp:tokens_predicted_total{model="second"}'], 8)
+        self.assertIn("llamacpp:tokens_predicted_total", server.get("/metrics?model=second")[1])
+
+    def test_many_ask_while_models_come_and_go(self):
+        server = self.serve("--models-max", 1)
+        names = ["first", "second", "third"] * 8
+
+        def ask(name: str) -> tuple[str, str]:
+            answer = server.post("/v1/completions", {**GREEDY, "model": name})[1]
+            return answer["model"], answer["choices"][0]["text"]
+
+        with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
+            answers = list(pool.map(ask, names))
+        self.assertEqual([name for name, _ in answers], names)
+        self.assertEqual(len({text for _, text in answers}), 1)  # three names of one file
+        self.assertEqual(list(states(server).values()).count("loaded"), 1)
+
+    def test_loads_and_unloads_by_request(self):
+        server = self.serve("--no-models-autoload", "--api-key", "k", key="k")
+        self.assertEqual(server.post("/completion", {**GREEDY, "model": "second"})[0], 400)
+        self.assertEqual(server.post("/models/load", {"model": "second"})[1], {"success": True})
+        for _ in range(200):
+            if states(server)["second"] == "loaded":
+                break
+            time.sleep(0.02)
+        self.assertEqual(server.post("/completion", {**GREEDY, "model": "second"})[0], 200)
+        self.assertEqual(server.post("/models/unload", {"model": "second"})[1], {"success": True})
+        self.assertEqual(server.post("/models/unload", {"model": "first"})[0], 400)
+        self.assertEqual(server.post("/models/unload", {})[0], 400)
+
+    def test_names_from_the_command_line(self):
+        server = self.serve("--alias", "a,b", model=[TINY, self.folder / "first.gguf"])
+        self.assertEqual(list(states(server)), ["a", "b"])
+        self.assertEqual(server.post("/completion", {**GREEDY, "model": "b"})[1]["model"], "b")
+        for flags, words in (
+            (["-m", TINY, "-m", TINY], "both called tiny_chat"),
+            (["-m", TINY, "--alias", "a,b"], "--alias has 2 names, and there are 1 models"),
+            (["--models-dir", limpid_program.DATA / "sampler"], "holds no models"),
+            (["-m", self.folder / "broken.gguf"], "broken.gguf"),
+        ):
+            code, out, error = limpid_program.outcome("serve", *flags, "--port", 0)
+            self.assertEqual((code != 0, out), (True, ""), flags)
+            self.assertIn(words, error)
+
+
+if __name__ == "__main__":
+    limpid_program.main()
