@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "executor/executors.h"
+#include "executor/gpu/gpu_devices.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -64,7 +65,9 @@ void StepInputs::clear() {
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options) {
   if (name == "cpu") return make_cpu_executor(options);
   if (name == "reference") return make_reference_executor(options);
-  throw ArgumentError(fmt::format("no executor is called `{}`; there are cpu and reference", name));
+  if (auto gpu = make_gpu_executor(name)) return gpu;
+  throw ArgumentError(
+      fmt::format("no device is called `{}`; there are cpu, opencl, cuda and reference", name));
 }
 
 }  // namespace limpid

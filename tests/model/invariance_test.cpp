@@ -1,6 +1,7 @@
 // One order of addition: the logits of a token are the same bits for any number of threads, any
 // chunking of the prompt, alone or among others, on every instruction set. Whole models of every
-// type of weights and every family on the cpu executor, compared with ==.
+// type of weights and every family on the cpu executor, and on the GPU executor over OpenCL,
+// compared with ==.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <map>
 
 #include "executor/executors.h"
+#include "executor/gpu/opencl_api.h"
 #include "model/family_cases.h"
 #include "model/model.h"
 #include "model/run_model.h"
@@ -41,11 +43,10 @@ std::vector<float> run(const FamilyCase& c, int64_t n_tokens, size_t chunk, int 
 }
 
 // Of three sequences that advance at different paces in shared steps, the one that is watched.
-std::vector<float> among_others(const FamilyCase& c, int64_t n_tokens) {
+std::vector<float> among_others(Model& model, const FamilyCase& c, int64_t n_tokens) {
   const auto tokens = prompt(n_tokens, 5);
   const auto noise = prompt(2 * n_tokens, 11);
-  const auto model = load(c, 2);
-  const auto cache = model->make_cache(10 * n_tokens, c.kv_dtype, c.kv_dtype);
+  const auto cache = model.make_cache(10 * n_tokens, c.kv_dtype, c.kv_dtype);
   const SequenceId watched = cache->add_sequence();
   const SequenceId others[] = {cache->add_sequence(), cache->add_sequence()};
   std::vector<float> among;
@@ -55,7 +56,7 @@ std::vector<float> among_others(const FamilyCase& c, int64_t n_tokens) {
         {watched, std::span(tokens).subspan(i, std::min<size_t>(5, tokens.size() - i)),
          StepItem::Outputs::kAll},
         {others[1], std::span(noise).subspan(2 * i, 2), StepItem::Outputs::kNone}};
-    const auto logits = model->step(*cache, items);
+    const auto logits = model.step(*cache, items);
     among.insert(among.end(), logits.begin() + kVocabSize, logits.end());
   }
   return among;
@@ -87,7 +88,7 @@ TEST_P(Invariance, OverThreadsChunksAndBatches) {
     EXPECT_EQ(run(GetParam(), kTokens, chunk, n_threads), bits)
         << n_threads << " threads, chunks of " << chunk;
   }
-  EXPECT_EQ(among_others(GetParam(), kTokens), bits);
+  EXPECT_EQ(among_others(*load(GetParam(), 2), GetParam(), kTokens), bits);
 }
 
 // An option that changed nothing would not be tested by the above.
@@ -109,6 +110,40 @@ INSTANTIATE_TEST_SUITE_P(Cpu, InvarianceOverIsas, ::testing::ValuesIn(available_
 TEST_P(InvarianceOverIsas, OfEveryTypeAndFamily) {
   for (const FamilyCase& c : all_cases())
     EXPECT_EQ(run(c, kTokens, 33, 2, GetParam()), run(c, kTokens, kTokens, 1)) << c.name;
+}
+
+// ---- the GPU executor ---------------------------------------------------------------------------
+
+// Largest difference of two models' logits, relative to their spread.
+double difference(std::span<const float> a, std::span<const float> b) {
+  double sum = 0, squares = 0, largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    sum += b[i];
+    squares += double{b[i]} * b[i];
+    largest = std::max(largest, std::abs(double{a[i]} - b[i]));
+  }
+  const auto n = static_cast<double>(b.size());
+  return largest / std::sqrt(squares / n - sum / n * (sum / n));
+}
+
+class InvarianceOnOpencl : public ::testing::TestWithParam<FamilyCase> {};
+INSTANTIATE_TEST_SUITE_P(Gpu, InvarianceOnOpencl, ::testing::ValuesIn(all_cases()), kNameOfCase);
+
+// And close to the reference, with quantised weights too. The cache is f32 for that: where two
+// sums differ in their last bit, f16 may round them to neighbours, 5e-4 apart.
+TEST_P(InvarianceOnOpencl, OverChunksAndBatches) {
+  if (const auto list = gpu::opencl_devices(); list.devices.empty()) GTEST_SKIP() << list.problem;
+  const FamilyCase& c = GetParam();
+  const auto model = Model::load(testing::checkpoint_of(c), make_executor("opencl"));
+  const auto tokens = prompt(kTokens, 5);
+  const std::vector<float> bits = run_in_chunks(*model, tokens, kTokens, c.kv_dtype);
+  for (const size_t chunk : {1, 7, 33})
+    EXPECT_EQ(run_in_chunks(*model, tokens, chunk, c.kv_dtype), bits) << "chunks of " << chunk;
+  EXPECT_EQ(among_others(*model, c, kTokens), bits);
+  const auto reference = Model::load(testing::checkpoint_of(c), make_reference_executor({2, ""}));
+  EXPECT_LE(difference(run_in_chunks(*model, tokens, kTokens, DType::kF32),
+                       run_in_chunks(*reference, tokens, kTokens, DType::kF32)),
+            1e-4);
 }
 
 // ---- a long prompt: more than one chunk of 512, and nine blocks of the KV cache -----------------

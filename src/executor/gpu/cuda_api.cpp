@@ -1,0 +1,296 @@
+// CUDA as gpu_api.h wants it. A device uses its primary context, which other code of the process
+// may use too, and a stream of its own. A context belongs to a thread, and a model may be driven by
+// one thread now and by another one later, so every call makes the context current.
+#include "executor/gpu/cuda_api.h"
+
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "executor/gpu/cuda_functions.h"
+#include "executor/gpu/dynamic_library.h"
+#include "executor/gpu/nvrtc.h"
+
+namespace limpid::gpu {
+
+namespace cuda {
+
+const DriverFunctions* driver_functions(std::string& problem) {
+  struct Loaded {
+    DriverFunctions functions;
+    std::string problem;
+  };
+  static const Loaded loaded = [] {
+    Loaded result;
+    constexpr const char* kNames[] = {"libcuda.so.1", "libcuda.so"};
+    const DynamicLibrary library(kNames);
+    if (!library) {
+      result.problem = "NVIDIA's driver is not installed (" + library.error() + ")";
+      return result;
+    }
+#define LIMPID_CUDA(member, symbol, type, parameters)                            \
+  if (!library.find(#symbol, result.functions.member) && result.problem.empty()) \
+    result.problem = "NVIDIA's driver lacks " #symbol "; install a newer one";
+    LIMPID_CUDA_FUNCTIONS
+#undef LIMPID_CUDA
+    return result;
+  }();
+  problem = loaded.problem;
+  return problem.empty() ? &loaded.functions : nullptr;
+}
+
+}  // namespace cuda
+
+namespace {
+
+using cuda::Address;
+using cuda::DriverFunctions;
+using cuda::Status;
+
+std::string status_text(const DriverFunctions& cu, Status status) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  cu.error_name(status, &name);
+  cu.error_string(status, &text);
+  return fmt::format("{} ({})", text == nullptr ? "unknown error" : text,
+                     name == nullptr ? std::to_string(status) : name);
+}
+
+// The driver, ready for use; null, and `problem`, where it cannot be used.
+const DriverFunctions* initialized_driver(std::string& problem) {
+  const DriverFunctions* cu = cuda::driver_functions(problem);
+  if (cu == nullptr) return nullptr;
+  const Status status = cu->init(0);
+  if (status == 0) return cu;
+  problem = "NVIDIA's driver does not start: " + status_text(*cu, status);
+  return nullptr;
+}
+
+DeviceInfo describe(const DriverFunctions& cu, int index) {
+  DeviceInfo info;
+  info.api = "cuda";
+  info.index = index;
+  cuda::DeviceNumber device = 0;
+  if (cu.device_get(&device, index) != 0) return info;
+  std::array<char, 256> name{};
+  size_t memory = 0;
+  int version = 0, major = 0, minor = 0;
+  cu.device_name(name.data(), static_cast<int>(name.size()) - 1, device);
+  cu.device_memory(&memory, device);
+  cu.driver_version(&version);
+  cu.device_attribute(&info.n_units, cuda::kMultiprocessorCount, device);
+  cu.device_attribute(&major, cuda::kComputeCapabilityMajor, device);
+  cu.device_attribute(&minor, cuda::kComputeCapabilityMinor, device);
+  info.name = name.data();
+  info.memory_bytes = memory;
+  info.driver = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+  info.architecture = fmt::format("sm_{}{}", major, minor);
+  return info;
+}
+
+// ---- one device ---------------------------------------------------------------------------------
+
+// The primary context of a device, kept as long as anything is in it.
+class Context {
+ public:
+  Context(const DriverFunctions& cu, cuda::DeviceNumber device, cuda::Context context)
+      : cu_(cu), device_(device), context_(context) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context() { cu_.release_context(device_); }
+
+  const DriverFunctions& cu() const { return cu_; }
+  Status make_current() const { return cu_.set_context(context_); }
+
+ private:
+  const DriverFunctions& cu_;
+  cuda::DeviceNumber device_;
+  cuda::Context context_;
+};
+
+class CudaBuffer final : public Buffer {
+ public:
+  CudaBuffer(std::shared_ptr<const Context> context, Address address, uint64_t n_bytes)
+      : Buffer(n_bytes), context_(std::move(context)), address_(address) {}
+  ~CudaBuffer() override {  // waits for what uses it
+    context_->make_current();
+    context_->cu().free(address_);
+  }
+  const Address& address() const { return address_; }
+
+ private:
+  std::shared_ptr<const Context> context_;
+  Address address_;
+};
+
+const Address& address_of(const Buffer& buffer) {
+  return static_cast<const CudaBuffer&>(buffer).address();
+}
+
+class CudaKernel final : public Kernel {
+ public:
+  CudaKernel(cuda::Function function, std::string name)
+      : Kernel(std::move(name)), function_(function) {}
+  cuda::Function function() const { return function_; }
+
+ private:
+  cuda::Function function_;
+};
+
+class CudaProgram final : public Program {
+ public:
+  CudaProgram(std::shared_ptr<const Context> context, cuda::Module module, std::string cubin)
+      : context_(std::move(context)), module_(module), cubin_(std::move(cubin)) {}
+  ~CudaProgram() override {
+    context_->make_current();
+    context_->cu().unload_module(module_);
+  }
+
+  std::unique_ptr<Kernel> kernel(const std::string& name) override {
+    cuda::Function function = nullptr;
+    Status status = context_->make_current();
+    if (status == 0) status = context_->cu().get_function(&function, module_, name.c_str());
+    LIMPID_CHECK(ResourceError, status == 0, "[cuda] there is no kernel '{}': {}", name,
+                 status_text(context_->cu(), status));
+    return std::make_unique<CudaKernel>(function, name);
+  }
+  std::string binary() override { return cubin_; }
+
+ private:
+  std::shared_ptr<const Context> context_;
+  cuda::Module module_;
+  std::string cubin_;
+};
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const DriverFunctions& cu, DeviceInfo description)
+      : Device(std::move(description)), cu_(cu) {
+    cuda::DeviceNumber device = 0;
+    check(cu_.device_get(&device, info().index), "cuDeviceGet");
+    cuda::Context context = nullptr;
+    check(cu_.retain_context(&context, device), "cuDevicePrimaryCtxRetain");
+    context_ = std::make_shared<const Context>(cu_, device, context);
+    make_current();
+    check(cu_.create_stream(&stream_, cuda::kStreamNonBlocking), "cuStreamCreate");
+  }
+  ~CudaDevice() override {
+    context_->make_current();
+    cu_.synchronize(stream_);
+    cu_.destroy_stream(stream_);
+  }
+
+  std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
+    make_current();
+    Address address = 0;
+    check(cu_.allocate(&address, n_bytes), "cuMemAlloc",
+          fmt::format("{} bytes for {}", n_bytes, purpose));
+    return std::make_unique<CudaBuffer>(context_, address, n_bytes);
+  }
+  void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) override {
+    if (from.empty()) return;
+    make_current();
+    check(cu_.to_device(address_of(to) + offset, from.data(), from.size(), stream_),
+          "cuMemcpyHtoDAsync");
+    check(cu_.synchronize(stream_), "cuStreamSynchronize");
+  }
+  void read(const Buffer& from, uint64_t offset, std::span<std::byte> to) override {
+    if (to.empty()) return;
+    make_current();
+    check(cu_.to_host(to.data(), address_of(from) + offset, to.size(), stream_),
+          "cuMemcpyDtoHAsync");
+    check(cu_.synchronize(stream_), "cuStreamSynchronize");
+  }
+  void copy(const Buffer& from, const Buffer& to, uint64_t n_bytes) override {
+    if (n_bytes == 0) return;
+    make_current();
+    check(cu_.on_device(address_of(to), address_of(from), n_bytes, stream_), "cuMemcpyDtoDAsync");
+  }
+  void zero(const Buffer& buffer, uint64_t offset, uint64_t n_bytes) override {
+    if (n_bytes == 0) return;
+    make_current();
+    check(cu_.fill(address_of(buffer) + offset, 0, n_bytes, stream_), "cuMemsetD8Async");
+  }
+
+  std::unique_ptr<Program> compile(const ProgramSource& source) override {
+    auto program = load(source.name, compile_to_cubin(source, info().architecture, info().name));
+    LIMPID_CHECK(ResourceError, program != nullptr,
+                 "[cuda] {}: the driver does not take what the CUDA toolkit compiled for '{}'; "
+                 "install a newer driver",
+                 info().name, source.name);
+    return program;
+  }
+  std::unique_ptr<Program> load(std::string_view /*name*/, const std::string& binary) override {
+    make_current();
+    cuda::Module module = nullptr;
+    if (cu_.load_module(&module, binary.data()) != 0) return nullptr;
+    return std::make_unique<CudaProgram>(context_, module, binary);
+  }
+
+  void launch(const Kernel& kernel, const Grid& grid,
+              std::span<const Argument> arguments) override {
+    if (grid.groups_x == 0 || grid.groups_y == 0) return;
+    make_current();
+    constexpr size_t kMostArguments = 24;
+    LIMPID_ASSERT(arguments.size() <= kMostArguments);
+    std::array<void*, kMostArguments> places{};
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& a = arguments[i];
+      places[i] = const_cast<void*>(
+          a.buffer() == nullptr ? a.value() : static_cast<const void*>(&address_of(*a.buffer())));
+    }
+    check(cu_.launch(static_cast<const CudaKernel&>(kernel).function(),
+                     static_cast<unsigned>(grid.groups_x), static_cast<unsigned>(grid.groups_y), 1,
+                     static_cast<unsigned>(grid.items), 1, 1, 0, stream_, places.data(), nullptr),
+          "cuLaunchKernel", kernel.name());
+  }
+  void flush() noexcept override {}  // a stream begins by itself
+
+ private:
+  void make_current() { check(context_->make_current(), "cuCtxSetCurrent"); }
+
+  void check(Status status, std::string_view call, std::string_view what = {}) const {
+    if (status == 0) return;
+    throw ResourceError(fmt::format(
+        "[cuda] {}: {}{}{} failed: {}; {}", info().name, call, what.empty() ? "" : " of ", what,
+        status_text(cu_, status),
+        status == cuda::kOutOfMemory
+            ? "the device has too little memory: use a smaller context, a smaller batch or a "
+              "model of fewer bits"
+            : "look for a newer driver, or use another device"));
+  }
+
+  const DriverFunctions& cu_;
+  std::shared_ptr<const Context> context_;
+  cuda::Stream stream_ = nullptr;
+};
+
+}  // namespace
+
+DeviceList cuda_devices() {
+  DeviceList list;
+  const DriverFunctions* cu = initialized_driver(list.problem);
+  if (cu == nullptr) return list;
+  int n = 0;
+  if (cu->device_count(&n) != 0 || n == 0) {
+    list.problem = "NVIDIA's driver finds no GPU";
+    return list;
+  }
+  for (int i = 0; i < n; ++i) list.devices.push_back(describe(*cu, i));
+  list.problem = nvrtc_problem();  // without it kernels cannot be compiled
+  return list;
+}
+
+std::unique_ptr<Device> open_cuda_device(int index) {
+  std::string problem;
+  const DriverFunctions* cu = initialized_driver(problem);
+  LIMPID_CHECK(ResourceError, cu != nullptr, "[cuda] {}", problem);
+  int n = 0;
+  LIMPID_CHECK(ResourceError, cu->device_count(&n) == 0 && n > 0, "[cuda] {}",
+               "NVIDIA's driver finds no GPU");
+  LIMPID_CHECK(ArgumentError, index >= 0 && index < n,
+               "[cuda] there is no device {}; there are {}, counted from 0", index, n);
+  return std::make_unique<CudaDevice>(*cu, describe(*cu, index));
+}
+
+}  // namespace limpid::gpu

@@ -1,0 +1,51 @@
+// Rows by index: of tables, and of an activation.
+#include <algorithm>
+
+#include "base/check.h"
+#include "executor/gpu/gpu_executor.h"
+
+namespace limpid {
+namespace {
+
+bool all_within(std::span<const int32_t> ids, int64_t n) {
+  return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
+}
+
+}  // namespace
+
+Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
+                                std::string_view op) {
+  constexpr int kItems = 64;         // of a group, as in kernels/embed.cl.h
+  constexpr int64_t kSpanCols = 32;  // that an item decodes
+  LIMPID_CHECK(ShapeError, all_within(ids, table.rows), "[{}] an id is outside the {} rows", op,
+               table.rows);
+  const auto n = static_cast<int64_t>(ids.size());
+  Activation y = allocate(n, table.cols);
+  const LoadedWeight& loaded = weight(table);
+  launch(*matrix_kernels(loaded.dtype).embed,
+         gpu::cover(n * ((table.cols + kSpanCols - 1) / kSpanCols), kItems), *loaded.data,
+         loaded.row_bytes, *step_, list, buffer(y), static_cast<int32_t>(n),
+         static_cast<int32_t>(table.cols));
+  return y;
+}
+
+Activation GpuExecutor::embed(const Weight& table) {
+  return look_up(table, inputs_.token_ids, lists_.token_ids, "embed");
+}
+
+Activation GpuExecutor::embed_positions(const Weight& table) {
+  return look_up(table, inputs_.positions, lists_.positions, "embed_positions");
+}
+
+Activation GpuExecutor::select_outputs(const Activation& x) {
+  constexpr int kItems = 128;  // of a group, as in kernels/pointwise.cl.h
+  LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
+               "[select_outputs] an output is outside the {} rows", x.rows());
+  Activation y = allocate(inputs_.n_outputs(), x.cols());
+  launch(*ops_.select_rows, gpu::cover(y.rows() * y.cols(), kItems), buffer(x), *step_,
+         lists_.output_rows, buffer(y), static_cast<int32_t>(y.rows()),
+         static_cast<int32_t>(y.cols()));
+  return y;
+}
+
+}  // namespace limpid

@@ -1,0 +1,140 @@
+// What the GPU executor needs of a device, and no more: memory, copies, programs and launches, all
+// in one queue that works in order. opencl_api.h and cuda_api.h provide it. Both load the driver's
+// library when a device is first asked for, so a program that contains this runs, and is built, on
+// machines without any GPU package.
+//
+// Errors of a driver become ResourceError. The message names the API, the device, the call, the
+// kernel where there is one, and what can be done.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace limpid::gpu {
+
+struct DeviceInfo {
+  std::string api;           // "opencl" or "cuda"
+  int index = 0;             // counts the devices of an API
+  std::string name;          // as the driver gives it
+  std::string driver;        // its version, and the platform's name
+  std::string architecture;  // "sm_90"; "" for OpenCL
+  uint64_t memory_bytes = 0;
+  int n_units = 0;      // compute units, multiprocessors
+  bool is_cpu = false;  // OpenCL on the CPU, as PoCL provides it
+};
+
+// Memory of a device. The host cannot read it but through Device::read.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  uint64_t n_bytes() const { return n_bytes_; }
+
+ protected:
+  explicit Buffer(uint64_t n_bytes) : n_bytes_(n_bytes) {}
+
+ private:
+  uint64_t n_bytes_;
+};
+
+// A function of a program that a device can launch.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  const std::string& name() const { return name_; }
+
+ protected:
+  explicit Kernel(std::string name) : name_(std::move(name)) {}
+
+ private:
+  std::string name_;
+};
+
+// Text in the dialect of kernels/dialect.h, to be compiled.
+struct ProgramSource {
+  std::string name;  // for messages
+  std::string text;
+};
+
+// Compiled kernels. Lives as long as kernels of it are used.
+class Program {
+ public:
+  virtual ~Program() = default;
+  // Throws ResourceError when there is none of that name.
+  virtual std::unique_ptr<Kernel> kernel(const std::string& name) = 0;
+  // What Device::load takes.
+  virtual std::string binary() = 0;
+};
+
+// A parameter of a launch: a buffer or a number.
+class Argument {
+ public:
+  Argument(const Buffer& buffer) : buffer_(&buffer) {}  // NOLINT(google-explicit-constructor)
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  Argument(Number value) : n_bytes_(sizeof(value)) {  // NOLINT(google-explicit-constructor)
+    static_assert(std::is_same_v<Number, int32_t> || std::is_same_v<Number, int64_t> ||
+                  std::is_same_v<Number, float>);  // int, wide and float of the dialect
+    std::memcpy(value_, &value, sizeof(value));
+  }
+  const Buffer* buffer() const { return buffer_; }
+  const void* value() const { return value_; }
+  size_t n_bytes() const { return n_bytes_; }  // of the number
+
+ private:
+  const Buffer* buffer_ = nullptr;
+  alignas(8) std::byte value_[8] = {};
+  size_t n_bytes_ = 0;
+};
+
+// How many groups, and how many items each has, which is a constant of the kernel.
+struct Grid {
+  int64_t groups_x = 1;
+  int64_t groups_y = 1;  // at most 65,535
+  int items = 1;
+};
+
+// One device with one queue: what is called later happens later. For one thread at a time, but not
+// always the same one.
+class Device {
+ public:
+  virtual ~Device() = default;
+  const DeviceInfo& info() const { return info_; }
+
+  // Memory with arbitrary content. `purpose` names it in the error.
+  virtual std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) = 0;
+  // Copies from the host. `from` may be used again when it returns.
+  virtual void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) = 0;
+  // Copies to the host; waits for all that was launched before.
+  virtual void read(const Buffer& from, uint64_t offset, std::span<std::byte> to) = 0;
+  virtual void copy(const Buffer& from, const Buffer& to, uint64_t n_bytes) = 0;
+  virtual void zero(const Buffer& buffer, uint64_t offset, uint64_t n_bytes) = 0;
+
+  // Compiles; the error of a program that does not compile has the compiler's log.
+  virtual std::unique_ptr<Program> compile(const ProgramSource& source) = 0;
+  // Null when the device does not take the binary.
+  virtual std::unique_ptr<Program> load(std::string_view name, const std::string& binary) = 0;
+  // A grid without groups does nothing.
+  virtual void launch(const Kernel& kernel, const Grid& grid,
+                      std::span<const Argument> arguments) = 0;
+  // Lets the device begin with what was launched.
+  virtual void flush() noexcept = 0;
+
+ protected:
+  explicit Device(DeviceInfo info) : info_(std::move(info)) {}
+
+ private:
+  DeviceInfo info_;
+};
+
+// What an API finds on this machine. Without devices, `problem` says why.
+struct DeviceList {
+  std::vector<DeviceInfo> devices;
+  std::string problem;
+};
+
+}  // namespace limpid::gpu

@@ -1,0 +1,248 @@
+// Weights, activations and steps of the GPU executor; its ops have files of their own.
+#include "executor/gpu/gpu_executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "executor/gpu/gpu_kv_storage.h"
+#include "executor/gpu/kernel_sources.h"
+#include "executor/gpu/program_cache.h"
+#include "tensor/codec.h"
+
+namespace limpid {
+namespace {
+
+// Rows are copied through this much memory of the host, where they are put into order.
+constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
+
+}  // namespace
+
+GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device) : device_(std::move(device)) {
+  ops_.program = gpu::cached_program(*device_, gpu::op_program());
+  gpu::Program& program = *ops_.program;
+  ops_.add = program.kernel("add");
+  ops_.scale = program.kernel("scale");
+  ops_.unary = program.kernel("unary");
+  ops_.swiglu = program.kernel("swiglu");
+  ops_.select_rows = program.kernel("select_rows");
+  ops_.rms_norm = program.kernel("rms_norm");
+  ops_.layer_norm = program.kernel("layer_norm");
+  ops_.rope = program.kernel("rope");
+}
+
+GpuExecutor::~GpuExecutor() = default;
+
+// ---- loading ------------------------------------------------------------------------------------
+
+Weight GpuExecutor::load_weight(const WeightSource& source) {
+  const Shape& shape = source.tensor.shape;
+  const auto id = static_cast<int32_t>(weights_.size());
+  if (source.use == WeightUse::kVector) {
+    const std::vector<float> values = decode_vector(source);
+    auto data = device_->allocate(std::max<size_t>(values.size(), 1) * sizeof(float), source.name);
+    device_->write(*data, 0, std::as_bytes(std::span(values)));
+    weights_.push_back(
+        {source.name, DType::kF32, static_cast<int64_t>(data->n_bytes()), std::move(data)});
+    return {id, 1, shape.n_elements()};
+  }
+  const bool paired = source.row_order == RowOrder::kInterleavedPairs;
+  LIMPID_CHECK(ShapeError,
+               !paired || (source.head_dim > 0 && source.head_dim % 2 == 0 &&
+                           shape.rows() % source.head_dim == 0),
+               "{}: {} rows are not whole heads of {}", source.name, shape.rows(), source.head_dim);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();  // the kernels' int
+  LIMPID_CHECK(UnsupportedError, shape.rows() < kMost && shape.cols() < kMost,
+               "{}: {} has too many rows or columns for a GPU", source.name,
+               source.tensor.to_string());
+  LoadedWeight loaded{source.name, source.tensor.dtype, 0, nullptr};
+  if (gpu::has_matrix_program(loaded.dtype)) {
+    loaded.row_bytes = static_cast<int64_t>(tensor_bytes(loaded.dtype, Shape{1, shape.cols()}));
+  } else {
+    loaded.dtype = DType::kF32;
+    loaded.row_bytes = shape.cols() * static_cast<int64_t>(sizeof(float));
+  }
+  matrix_kernels(loaded.dtype);  // now, because a step compiles nothing
+  loaded.data = upload_rows(source, loaded.row_bytes);
+  weights_.push_back(std::move(loaded));
+  widest_ = std::max(widest_, shape.cols());
+  if (source.use == WeightUse::kProjection) widest_ = std::max(widest_, shape.rows());
+  if (is_head(source.use)) widest_head_ = std::max(widest_head_, shape.rows());
+  return {id, shape.rows(), shape.cols()};
+}
+
+// The rows in half-split order, of row_bytes each: as in the file, or decoded.
+std::unique_ptr<gpu::Buffer> GpuExecutor::upload_rows(const WeightSource& source,
+                                                      int64_t row_bytes) {
+  const StoredRows stored(source);
+  const int64_t n_rows = source.tensor.shape.rows();
+  const bool paired = source.row_order == RowOrder::kInterleavedPairs;
+  const bool decoded = !gpu::has_matrix_program(source.tensor.dtype);
+  const auto size = static_cast<uint64_t>(row_bytes);
+  auto data =
+      device_->allocate(std::max<uint64_t>(static_cast<uint64_t>(n_rows) * size, 1), source.name);
+  const auto rows_at_once = static_cast<int64_t>(std::max<uint64_t>(kStagingBytes / size, 1));
+  std::vector<std::byte> staging(size * static_cast<uint64_t>(std::min(rows_at_once, n_rows)));
+  for (int64_t begin = 0; begin < n_rows; begin += rows_at_once) {
+    const int64_t end = std::min(begin + rows_at_once, n_rows);
+    for (int64_t row = begin; row < end; ++row) {
+      const std::byte* from =
+          stored.row(paired ? interleaved_row(row, source.head_dim, source.head_dim) : row);
+      std::byte* to = staging.data() + static_cast<uint64_t>(row - begin) * size;
+      if (decoded) {
+        decode_row(source.tensor.dtype, from, {reinterpret_cast<float*>(to), size / sizeof(float)});
+      } else {
+        std::memcpy(to, from, size);
+      }
+    }
+    device_->write(*data, static_cast<uint64_t>(begin) * size,
+                   std::span(staging).first(static_cast<uint64_t>(end - begin) * size));
+  }
+  return data;
+}
+
+RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
+                                 double magnitude) {
+  const auto n_rot = 2 * static_cast<int64_t>(inverse_frequencies.size());
+  RopeAngles host(inverse_frequencies, n_positions, magnitude);
+  const uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{n_positions, n_rot});
+  auto device = device_->allocate(std::max<uint64_t>(n_bytes, 1), "rotary angles");
+  rope_tables_.push_back({std::move(host), std::move(device), n_rot});
+  return {static_cast<int32_t>(rope_tables_.size() - 1), n_rot};
+}
+
+std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
+  auto storage = std::make_unique<GpuKvStorage>(device_, layout);
+  attention_kernels(layout.k_dtype, layout.v_dtype);
+  return storage;
+}
+
+// A slot for each activation that may be alive, and one more for the logits: `allocate` takes it
+// last, so it is free when they come. Slots that have become too small are given back.
+void GpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
+  const uint64_t most =
+      std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{max_tokens, widest_}), 1);
+  const uint64_t head = std::max(most, tensor_bytes(DType::kF32, Shape{max_outputs, widest_head_}));
+  const auto n_of = [&](uint64_t n_bytes) {
+    return std::ranges::count_if(
+        slots_, [&](const Slot& slot) { return slot.buffer && slot.buffer->n_bytes() >= n_bytes; });
+  };
+  std::vector<std::unique_ptr<gpu::Buffer>> more;
+  if (n_of(head) == 0) more.push_back(device_->allocate(head, "logits"));
+  for (auto n = n_of(most) + std::ssize(more); n < kMostActivations + 1; ++n)
+    more.push_back(device_->allocate(most, "activations"));
+  for (Slot& slot : slots_) {
+    if (slot.is_free && slot.buffer && slot.buffer->n_bytes() < most) slot.buffer.reset();
+  }
+  for (auto& buffer : more) {
+    const auto empty =
+        std::ranges::find_if(slots_, [](const Slot& slot) { return slot.buffer == nullptr; });
+    if (empty != slots_.end()) {
+      *empty = {std::move(buffer), true};
+    } else {
+      slots_.push_back({std::move(buffer), true});
+    }
+  }
+}
+
+// ---- programs -----------------------------------------------------------------------------------
+
+const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
+  const auto found = matrices_.find(dtype);
+  if (found != matrices_.end()) return found->second;
+  MatrixKernels kernels;
+  kernels.program = gpu::cached_program(*device_, gpu::matrix_program(dtype));
+  kernels.embed = kernels.program->kernel("embed");
+  kernels.linear_one = kernels.program->kernel("linear_one");
+  kernels.linear_few = kernels.program->kernel("linear_few");
+  kernels.linear_many = kernels.program->kernel("linear_many");
+  return matrices_[dtype] = std::move(kernels);
+}
+
+const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtype, DType v_dtype) {
+  const auto found = attentions_.find({k_dtype, v_dtype});
+  if (found != attentions_.end()) return found->second;
+  AttentionKernels kernels;
+  kernels.program = gpu::cached_program(*device_, gpu::attention_program(k_dtype, v_dtype));
+  kernels.append = kernels.program->kernel("append");
+  kernels.attend = kernels.program->kernel("attend");
+  return attentions_[{k_dtype, v_dtype}] = std::move(kernels);
+}
+
+// ---- steps --------------------------------------------------------------------------------------
+
+// One copy to the device for all lists of a step, and the angles of positions not met before.
+void GpuExecutor::begin_step() {
+  packed_inputs_.clear();
+  const auto add = [&](const std::vector<int32_t>& list) {
+    const auto begin = static_cast<int32_t>(packed_inputs_.size());
+    packed_inputs_.insert(packed_inputs_.end(), list.begin(), list.end());
+    return begin;
+  };
+  lists_.token_ids = add(inputs_.token_ids);
+  lists_.positions = add(inputs_.positions);
+  lists_.sequences = add(inputs_.sequences);
+  lists_.output_rows = add(inputs_.output_rows);
+  lists_.table_begin = add(inputs_.block_table_begin);
+  lists_.table = add(inputs_.block_table);
+  const std::span bytes = std::as_bytes(std::span(packed_inputs_));
+  if (!step_ || step_->n_bytes() < bytes.size())
+    step_ = device_->allocate(std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
+  device_->write(*step_, 0, bytes);
+  if (inputs_.positions.empty()) return;
+  const int64_t last = std::ranges::max(inputs_.positions);
+  for (Angles& angles : rope_tables_)  // `rope` refuses what lies beyond
+    upload_angles(angles, std::min(last, angles.host.n_positions() - 1));
+}
+
+void GpuExecutor::upload_angles(Angles& angles, int64_t last) {
+  if (last < angles.n_there) return;
+  angles.host.compute_to(last);
+  const int64_t half = angles.n_rot / 2;
+  std::vector<float> values;
+  for (int64_t p = angles.n_there; p <= last; ++p) {
+    values.insert(values.end(), angles.host.cosines(p), angles.host.cosines(p) + half);
+    values.insert(values.end(), angles.host.sines(p), angles.host.sines(p) + half);
+  }
+  const int64_t offset = angles.n_there * angles.n_rot * static_cast<int64_t>(sizeof(float));
+  device_->write(*angles.device, static_cast<uint64_t>(offset), std::as_bytes(std::span(values)));
+  angles.n_there = last + 1;
+}
+
+// The smallest free slot that is large enough: steps of one shape get the same ones. The queue
+// works in order, so a slot may be written to again as soon as its handle died.
+Activation GpuExecutor::allocate(int64_t n_rows, int64_t n_cols) {
+  const uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{n_rows, n_cols});
+  Slot* best = nullptr;
+  for (Slot& slot : slots_) {
+    if (!slot.is_free || !slot.buffer || slot.buffer->n_bytes() < n_bytes) continue;
+    if (best == nullptr || slot.buffer->n_bytes() < best->buffer->n_bytes()) best = &slot;
+  }
+  if (best == nullptr) {
+    auto more = device_->allocate(std::max<uint64_t>(n_bytes, 1), "activations");
+    best = &slots_.emplace_back(Slot{std::move(more), true});
+  }
+  best->is_free = false;
+  return {this, static_cast<int32_t>(best - slots_.data()), n_rows, n_cols};
+}
+
+size_t GpuExecutor::n_taken() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.is_free; }));
+}
+
+void GpuExecutor::read(const Activation& x, std::span<float> out) {
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(out.size()) == x.rows() * x.cols(),
+               "[read] {} elements for [{}, {}]", out.size(), x.rows(), x.cols());
+  device_->read(buffer(x), 0, std::as_writable_bytes(out));
+}
+
+const GpuExecutor::LoadedWeight& GpuExecutor::vector_weight(const Weight& handle, int64_t cols,
+                                                            std::string_view op) const {
+  LIMPID_CHECK(ShapeError, handle.cols == cols, "[{}] weight [{}] for {} columns", op, handle.cols,
+               cols);
+  return weight(handle);
+}
+
+}  // namespace limpid

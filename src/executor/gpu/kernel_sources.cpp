@@ -1,0 +1,67 @@
+#include "executor/gpu/kernel_sources.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <utility>
+
+namespace limpid::gpu {
+
+// Made by the build from kernels/NAME.
+std::string_view attention_text();
+std::string_view decode_text();
+std::string_view dialect_text();
+std::string_view embed_text();
+std::string_view layer_norm_text();
+std::string_view linear_text();
+std::string_view pointwise_text();
+std::string_view rms_norm_text();
+std::string_view rope_text();
+
+namespace {
+
+ProgramSource assemble(std::string name, std::string definitions,
+                       std::initializer_list<std::string_view> texts) {
+  ProgramSource source{std::move(name), std::move(definitions)};
+  source.text += dialect_text();
+  for (const std::string_view text : texts) source.text += text;
+  return source;
+}
+
+}  // namespace
+
+ProgramSource op_program() {
+  return assemble("ops", "", {pointwise_text(), rms_norm_text(), layer_norm_text(), rope_text()});
+}
+
+ProgramSource matrix_program(DType dtype) {
+  const std::string_view type = dtype_info(dtype).name;
+  return assemble(fmt::format("matrix_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
+                  {decode_text(), embed_text(), linear_text()});
+}
+
+bool has_matrix_program(DType dtype) {
+  return is_quantized(dtype) || dtype == DType::kF32 || dtype == DType::kF16 ||
+         dtype == DType::kBF16;
+}
+
+ProgramSource attention_program(DType k_dtype, DType v_dtype) {
+  const std::string_view k = dtype_info(k_dtype).name;
+  const std::string_view v = dtype_info(v_dtype).name;
+  return assemble(fmt::format("attention_{}_{}", k, v),
+                  fmt::format("#define K_{} 1\n#define V_{} 1\n", k, v), {attention_text()});
+}
+
+std::vector<ProgramSource> all_programs() {
+  std::vector<ProgramSource> programs = {op_program()};
+  for (size_t i = 0; i < kDTypes.size(); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (has_matrix_program(dtype)) programs.push_back(matrix_program(dtype));
+  }
+  for (const DType k : {DType::kF16, DType::kF32}) {
+    for (const DType v : {DType::kF16, DType::kF32}) programs.push_back(attention_program(k, v));
+  }
+  return programs;
+}
+
+}  // namespace limpid::gpu

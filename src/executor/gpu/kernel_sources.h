@@ -1,0 +1,28 @@
+// The text of the kernels, embedded at build time, put together to programs.
+//
+// A program begins with definitions that choose a variant (the type of a weight, of the cache),
+// then comes kernels/dialect.h, then the files of its kernels. A program has kernels that are used
+// together, so that only what a model needs is compiled: the ops without weights, embed and linear
+// for each type of weights that the model has, and attention for one type of keys and of values.
+#pragma once
+
+#include <vector>
+
+#include "executor/gpu/gpu_api.h"
+#include "tensor/dtype.h"
+
+namespace limpid::gpu {
+
+// add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope.
+ProgramSource op_program();
+// embed, linear_one, linear_few, linear_many.
+ProgramSource matrix_program(DType dtype);
+// Whether matrix_program knows the type; others are decoded before they are loaded.
+bool has_matrix_program(DType dtype);
+// append, attend. kF16 or kF32 each.
+ProgramSource attention_program(DType k_dtype, DType v_dtype);
+
+// Every program that there is.
+std::vector<ProgramSource> all_programs();
+
+}  // namespace limpid::gpu

@@ -1,0 +1,53 @@
+// Linear layers: one of three kernels by the number of tokens, which give the same bits.
+#include "base/check.h"
+#include "executor/gpu/gpu_executor.h"
+
+namespace limpid {
+namespace {
+
+// As in kernels/linear.cl.h.
+constexpr int kLaneItems = 128;  // of a group of linear_one and linear_few
+constexpr int64_t kRowsOfGroup = 4;
+constexpr int64_t kFewTokens = 8;  // that linear_few takes together
+constexpr int kTileItems = 256;    // of a group of linear_many
+constexpr int64_t kTile = 64;      // rows, and tokens, of its tile
+// From here on a tile of tokens is filled well enough that decoding the weights once for all of
+// them costs less than reading them for every eight.
+constexpr int64_t kManyTokens = 17;
+
+constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+}  // namespace
+
+void GpuExecutor::linear(const Activation& x, std::span<Projection> projections) {
+  for (Projection& p : projections) {
+    LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
+                 p.weight.rows, p.weight.cols, x.rows(), x.cols());
+    if (p.bias) vector_weight(p.bias, p.weight.rows, "linear");
+    p.y = allocate(x.rows(), p.weight.rows);
+    multiply(x, p);
+  }
+}
+
+void GpuExecutor::multiply(const Activation& x, const Projection& projection) {
+  const LoadedWeight& loaded = weight(projection.weight);
+  const MatrixKernels& kernels = matrix_kernels(loaded.dtype);
+  const int64_t n_tokens = x.rows();
+  const int64_t rows = projection.weight.rows;
+  const gpu::Buffer& bias = projection.bias ? *weight(projection.bias).data : *loaded.data;
+  const auto run = [&](const gpu::Kernel& kernel, const gpu::Grid& grid) {
+    launch(kernel, grid, *loaded.data, loaded.row_bytes, buffer(x), bias, projection.bias ? 1 : 0,
+           buffer(projection.y), static_cast<int32_t>(rows), static_cast<int32_t>(x.cols()),
+           static_cast<int32_t>(n_tokens));
+  };
+  if (n_tokens == 1) {
+    run(*kernels.linear_one, {groups(rows, kRowsOfGroup), 1, kLaneItems});
+  } else if (n_tokens < kManyTokens) {
+    run(*kernels.linear_few,
+        {groups(rows, kRowsOfGroup), groups(n_tokens, kFewTokens), kLaneItems});
+  } else {
+    run(*kernels.linear_many, {groups(rows, kTile), groups(n_tokens, kTile), kTileItems});
+  }
+}
+
+}  // namespace limpid

@@ -1,0 +1,18 @@
+// NVRTC: kernels of the dialect to machine code of NVIDIA's GPUs. It needs no GPU and no driver.
+#pragma once
+
+#include <string>
+
+#include "executor/gpu/gpu_api.h"
+
+namespace limpid::gpu {
+
+// "" when NVRTC can be used here, else why not.
+std::string nvrtc_problem();
+
+// Machine code for an architecture such as "sm_90". `device` names the device in errors. Throws
+// ResourceError: without NVRTC, and with the compiler's log for a text that does not compile.
+std::string compile_to_cubin(const ProgramSource& source, const std::string& architecture,
+                             const std::string& device);
+
+}  // namespace limpid::gpu

@@ -1,0 +1,349 @@
+// OpenCL as gpu_api.h wants it. A device has a context and a queue of its own; the queue works in
+// order, so nothing here waits for events.
+#include "executor/gpu/opencl_api.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "executor/gpu/dynamic_library.h"
+#include "executor/gpu/opencl_functions.h"
+
+namespace limpid::gpu {
+
+namespace opencl {
+
+const Functions* functions(std::string& problem) {
+  struct Loaded {
+    Functions functions;
+    std::string problem;
+  };
+  static const Loaded loaded = [] {
+    Loaded result;
+    constexpr const char* kNames[] = {"libOpenCL.so.1", "libOpenCL.so"};
+    const DynamicLibrary library(kNames);
+    if (!library) {
+      result.problem = "the OpenCL loader is not installed (" + library.error() +
+                       "); Debian's pocl-opencl-icd, or the GPU's driver, brings it";
+      return result;
+    }
+#define LIMPID_OPENCL(name, type, parameters)                                \
+  if (!library.find(#name, result.functions.name) && result.problem.empty()) \
+    result.problem = "the OpenCL loader lacks " #name ", so it is older than 1.2";
+    LIMPID_OPENCL_FUNCTIONS
+#undef LIMPID_OPENCL
+    return result;
+  }();
+  problem = loaded.problem;
+  return problem.empty() ? &loaded.functions : nullptr;
+}
+
+}  // namespace opencl
+
+namespace {
+
+using opencl::Functions;
+using opencl::Handle;
+using opencl::Status;
+
+// Errors that users meet; others are given by number.
+std::string status_name(Status status) {
+  constexpr std::pair<Status, const char*> kNames[] = {
+      {-1, "CL_DEVICE_NOT_FOUND"},       {-2, "CL_DEVICE_NOT_AVAILABLE"},
+      {-3, "CL_COMPILER_NOT_AVAILABLE"}, {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+      {-5, "CL_OUT_OF_RESOURCES"},       {-6, "CL_OUT_OF_HOST_MEMORY"},
+      {-11, "CL_BUILD_PROGRAM_FAILURE"}, {-36, "CL_INVALID_COMMAND_QUEUE"},
+      {-42, "CL_INVALID_BINARY"},        {-46, "CL_INVALID_KERNEL_NAME"},
+      {-52, "CL_INVALID_KERNEL_ARGS"},   {-54, "CL_INVALID_WORK_GROUP_SIZE"},
+      {-61, "CL_INVALID_BUFFER_SIZE"}};
+  for (const auto& [number, name] : kNames) {
+    if (number == status) return fmt::format("{} ({})", name, status);
+  }
+  return fmt::format("error {}", status);
+}
+
+bool is_out_of_memory(Status status) {
+  return status == opencl::kMemObjectAllocationFailure || status == opencl::kOutOfResources ||
+         status == opencl::kOutOfHostMemory || status == opencl::kInvalidBufferSize;
+}
+
+// A string that a clGet…Info function gives: `get(size, memory, size_needed)`.
+template <class Get>
+std::string text_of(Get&& get) {
+  size_t size = 0;
+  if (get(0, nullptr, &size) != 0) return "";
+  std::string text(size, '\0');
+  if (get(size, text.data(), nullptr) != 0) return "";
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+struct FoundDevice {
+  Handle handle;
+  DeviceInfo info;
+};
+
+std::vector<FoundDevice> find_devices(const Functions& cl) {
+  uint32_t n_platforms = 0;
+  if (cl.clGetPlatformIDs(0, nullptr, &n_platforms) != 0) return {};
+  std::vector<Handle> platforms(n_platforms);
+  if (n_platforms == 0 || cl.clGetPlatformIDs(n_platforms, platforms.data(), nullptr) != 0)
+    return {};
+  std::vector<FoundDevice> found;
+  for (const Handle platform : platforms) {
+    uint32_t n_devices = 0;
+    if (cl.clGetDeviceIDs(platform, opencl::kDeviceTypeAll, 0, nullptr, &n_devices) != 0) continue;
+    std::vector<Handle> devices(n_devices);
+    if (cl.clGetDeviceIDs(platform, opencl::kDeviceTypeAll, n_devices, devices.data(), nullptr) !=
+        0)
+      continue;
+    const std::string platform_name = text_of([&](size_t n, void* to, size_t* needed) {
+      return cl.clGetPlatformInfo(platform, opencl::kPlatformName, n, to, needed);
+    });
+    for (const Handle device : devices) {
+      const auto text = [&](uint32_t what) {
+        return text_of([&](size_t n, void* to, size_t* needed) {
+          return cl.clGetDeviceInfo(device, what, n, to, needed);
+        });
+      };
+      uint64_t type = 0;
+      uint64_t memory = 0;
+      uint32_t n_units = 0;
+      cl.clGetDeviceInfo(device, opencl::kDeviceType, sizeof(type), &type, nullptr);
+      cl.clGetDeviceInfo(device, opencl::kDeviceGlobalMemSize, sizeof(memory), &memory, nullptr);
+      cl.clGetDeviceInfo(device, opencl::kDeviceMaxComputeUnits, sizeof(n_units), &n_units,
+                         nullptr);
+      DeviceInfo info;
+      info.api = "opencl";
+      info.name = text(opencl::kDeviceName);
+      info.driver = platform_name + " " + text(opencl::kDriverVersion);
+      info.memory_bytes = memory;
+      info.n_units = static_cast<int>(n_units);
+      info.is_cpu = (type & opencl::kDeviceTypeCpu) != 0;
+      found.push_back({device, std::move(info)});
+    }
+  }
+  std::ranges::stable_partition(found, [](const FoundDevice& d) { return !d.info.is_cpu; });
+  for (size_t i = 0; i < found.size(); ++i) found[i].info.index = static_cast<int>(i);
+  return found;
+}
+
+// ---- one device ---------------------------------------------------------------------------------
+
+class OpenclBuffer final : public Buffer {
+ public:
+  OpenclBuffer(const Functions& cl, Handle handle, uint64_t n_bytes)
+      : Buffer(n_bytes), cl_(cl), handle_(handle) {}
+  ~OpenclBuffer() override { cl_.clReleaseMemObject(handle_); }
+  const Handle& handle() const { return handle_; }
+
+ private:
+  const Functions& cl_;
+  Handle handle_;
+};
+
+Handle handle_of(const Buffer& buffer) { return static_cast<const OpenclBuffer&>(buffer).handle(); }
+
+class OpenclKernel final : public Kernel {
+ public:
+  OpenclKernel(const Functions& cl, Handle handle, std::string name)
+      : Kernel(std::move(name)), cl_(cl), handle_(handle) {}
+  ~OpenclKernel() override { cl_.clReleaseKernel(handle_); }
+  Handle handle() const { return handle_; }
+
+ private:
+  const Functions& cl_;
+  Handle handle_;
+};
+
+class OpenclDevice final : public Device {
+ public:
+  OpenclDevice(const Functions& cl, const FoundDevice& found)
+      : Device(found.info), cl_(cl), device_(found.handle) {
+    Status status = 0;
+    context_ = cl_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &status);
+    check(status, "clCreateContext");
+    queue_ = cl_.clCreateCommandQueue(context_, device_, 0, &status);
+    if (status != 0) cl_.clReleaseContext(context_);
+    check(status, "clCreateCommandQueue");
+  }
+  ~OpenclDevice() override {
+    cl_.clFinish(queue_);
+    cl_.clReleaseCommandQueue(queue_);
+    cl_.clReleaseContext(context_);
+  }
+
+  const Functions& functions() const { return cl_; }
+  Handle handle() const { return device_; }
+
+  // Throws with what failed; `what` may name a kernel or a purpose.
+  void check(Status status, std::string_view call, std::string_view what = {}) const {
+    if (status == 0) return;
+    throw ResourceError(fmt::format(
+        "[opencl] {}: {}{}{} failed: {}; {}", info().name, call, what.empty() ? "" : " of ", what,
+        status_name(status),
+        is_out_of_memory(status)
+            ? "the device has too little memory: use a smaller context, a smaller batch or a "
+              "model of fewer bits"
+            : "look for a newer driver, or use another device"));
+  }
+
+  std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
+    Status status = 0;
+    const Handle handle =
+        cl_.clCreateBuffer(context_, opencl::kMemReadWrite, n_bytes, nullptr, &status);
+    check(status, "clCreateBuffer", fmt::format("{} bytes for {}", n_bytes, purpose));
+    return std::make_unique<OpenclBuffer>(cl_, handle, n_bytes);
+  }
+  void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) override {
+    if (from.empty()) return;
+    constexpr uint32_t kWait = 1;
+    check(cl_.clEnqueueWriteBuffer(queue_, handle_of(to), kWait, offset, from.size(), from.data(),
+                                   0, nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+  }
+  void read(const Buffer& from, uint64_t offset, std::span<std::byte> to) override {
+    if (to.empty()) return;
+    constexpr uint32_t kWait = 1;
+    check(cl_.clEnqueueReadBuffer(queue_, handle_of(from), kWait, offset, to.size(), to.data(), 0,
+                                  nullptr, nullptr),
+          "clEnqueueReadBuffer");
+  }
+  void copy(const Buffer& from, const Buffer& to, uint64_t n_bytes) override {
+    if (n_bytes == 0) return;
+    check(cl_.clEnqueueCopyBuffer(queue_, handle_of(from), handle_of(to), 0, 0, n_bytes, 0, nullptr,
+                                  nullptr),
+          "clEnqueueCopyBuffer");
+  }
+  void zero(const Buffer& buffer, uint64_t offset, uint64_t n_bytes) override {
+    if (n_bytes == 0) return;
+    const uint8_t pattern = 0;
+    check(cl_.clEnqueueFillBuffer(queue_, handle_of(buffer), &pattern, sizeof(pattern), offset,
+                                  n_bytes, 0, nullptr, nullptr),
+          "clEnqueueFillBuffer");
+  }
+
+  std::unique_ptr<Program> compile(const ProgramSource& source) override;
+  std::unique_ptr<Program> load(std::string_view name, const std::string& binary) override;
+
+  void launch(const Kernel& kernel, const Grid& grid,
+              std::span<const Argument> arguments) override {
+    if (grid.groups_x == 0 || grid.groups_y == 0) return;
+    const Handle handle = static_cast<const OpenclKernel&>(kernel).handle();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Argument& a = arguments[i];
+      const Handle buffer = a.buffer() == nullptr ? nullptr : handle_of(*a.buffer());
+      check(cl_.clSetKernelArg(handle, static_cast<uint32_t>(i),
+                               a.buffer() == nullptr ? a.n_bytes() : sizeof(Handle),
+                               a.buffer() == nullptr ? a.value() : &buffer),
+            "clSetKernelArg", kernel.name());
+    }
+    const std::array<size_t, 2> items = {static_cast<size_t>(grid.groups_x * grid.items),
+                                         static_cast<size_t>(grid.groups_y)};
+    const std::array<size_t, 2> group = {static_cast<size_t>(grid.items), 1};
+    check(cl_.clEnqueueNDRangeKernel(queue_, handle, 2, nullptr, items.data(), group.data(), 0,
+                                     nullptr, nullptr),
+          "clEnqueueNDRangeKernel", kernel.name());
+  }
+  void flush() noexcept override { cl_.clFlush(queue_); }
+
+ private:
+  std::string build_log(Handle program) const {
+    return text_of([&](size_t n, void* to, size_t* needed) {
+      return cl_.clGetProgramBuildInfo(program, device_, opencl::kProgramBuildLog, n, to, needed);
+    });
+  }
+
+  const Functions& cl_;
+  Handle device_;
+  Handle context_ = nullptr;
+  Handle queue_ = nullptr;
+};
+
+class OpenclProgram final : public Program {
+ public:
+  OpenclProgram(const OpenclDevice& device, Handle handle)
+      : device_(device), cl_(device.functions()), handle_(handle) {}
+  ~OpenclProgram() override { cl_.clReleaseProgram(handle_); }
+
+  std::unique_ptr<Kernel> kernel(const std::string& name) override {
+    Status status = 0;
+    const Handle kernel = cl_.clCreateKernel(handle_, name.c_str(), &status);
+    device_.check(status, "clCreateKernel", name);
+    return std::make_unique<OpenclKernel>(cl_, kernel, name);
+  }
+
+  std::string binary() override {
+    size_t size = 0;
+    device_.check(
+        cl_.clGetProgramInfo(handle_, opencl::kProgramBinarySizes, sizeof(size), &size, nullptr),
+        "clGetProgramInfo");
+    std::string bytes(size, '\0');
+    char* to = bytes.data();
+    device_.check(cl_.clGetProgramInfo(handle_, opencl::kProgramBinaries, sizeof(to), &to, nullptr),
+                  "clGetProgramInfo");
+    return bytes;
+  }
+
+ private:
+  const OpenclDevice& device_;
+  const Functions& cl_;
+  Handle handle_;
+};
+
+std::unique_ptr<Program> OpenclDevice::compile(const ProgramSource& source) {
+  Status status = 0;
+  const char* text = source.text.data();
+  const size_t size = source.text.size();
+  const Handle handle = cl_.clCreateProgramWithSource(context_, 1, &text, &size, &status);
+  check(status, "clCreateProgramWithSource", source.name);
+  auto program = std::make_unique<OpenclProgram>(*this, handle);
+  const Status built = cl_.clBuildProgram(handle, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
+  LIMPID_CHECK(ResourceError, built == 0,
+               "[opencl] {}: the kernels of '{}' do not compile: {}; look for a newer driver, or "
+               "use another device. The compiler's log:\n{}",
+               info().name, source.name, status_name(built), build_log(handle));
+  return program;
+}
+
+std::unique_ptr<Program> OpenclDevice::load(std::string_view /*name*/, const std::string& binary) {
+  Status status = 0;
+  Status status_of_binary = 0;
+  const size_t size = binary.size();
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const Handle handle = cl_.clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes,
+                                                      &status_of_binary, &status);
+  if (status != 0) return nullptr;
+  auto program = std::make_unique<OpenclProgram>(*this, handle);
+  if (status_of_binary != 0 ||
+      cl_.clBuildProgram(handle, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr) != 0)
+    return nullptr;
+  return program;
+}
+
+}  // namespace
+
+DeviceList opencl_devices() {
+  DeviceList list;
+  const Functions* cl = opencl::functions(list.problem);
+  if (cl == nullptr) return list;
+  for (FoundDevice& found : find_devices(*cl)) list.devices.push_back(std::move(found.info));
+  if (list.devices.empty())
+    list.problem =
+        "OpenCL has no device; Debian's pocl-opencl-icd, or the GPU's driver, brings one";
+  return list;
+}
+
+std::unique_ptr<Device> open_opencl_device(int index) {
+  std::string problem;
+  const Functions* cl = opencl::functions(problem);
+  LIMPID_CHECK(ResourceError, cl != nullptr, "[opencl] {}", problem);
+  const std::vector<FoundDevice> found = find_devices(*cl);
+  LIMPID_CHECK(ResourceError, !found.empty(), "[opencl] {}", opencl_devices().problem);
+  LIMPID_CHECK(ArgumentError, index >= 0 && index < static_cast<int>(found.size()),
+               "[opencl] there is no device {}; there are {}, counted from 0", index, found.size());
+  return std::make_unique<OpenclDevice>(*cl, found[static_cast<size_t>(index)]);
+}
+
+}  // namespace limpid::gpu

@@ -1,0 +1,17 @@
+// Devices of OpenCL 1.2 and later: GPUs of all vendors, and CPUs through PoCL.
+#pragma once
+
+#include <memory>
+
+#include "executor/gpu/gpu_api.h"
+
+namespace limpid::gpu {
+
+// The devices of all platforms, those that are no CPUs first. Never throws because of a driver.
+DeviceList opencl_devices();
+
+// Throws ArgumentError when there is no device of that number, ResourceError when the driver
+// refuses.
+std::unique_ptr<Device> open_opencl_device(int index);
+
+}  // namespace limpid::gpu

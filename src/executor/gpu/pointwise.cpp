@@ -1,0 +1,44 @@
+// Ops on elements: each result depends on the same element of the operands only.
+#include "base/check.h"
+#include "executor/gpu/gpu_executor.h"
+
+namespace limpid {
+namespace {
+
+constexpr int kItems = 128;  // of a group, as in kernels/pointwise.cl.h
+
+}  // namespace
+
+Activation GpuExecutor::add(const Activation& a, const Activation& b) {
+  LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
+               "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
+  Activation y = allocate(a.rows(), a.cols());
+  const int64_t n = a.rows() * a.cols();
+  launch(*ops_.add, gpu::cover(n, kItems), buffer(a), buffer(b), buffer(y), n);
+  return y;
+}
+
+Activation GpuExecutor::scale(const Activation& x, float factor) {
+  Activation y = allocate(x.rows(), x.cols());
+  const int64_t n = x.rows() * x.cols();
+  launch(*ops_.scale, gpu::cover(n, kItems), buffer(x), factor, buffer(y), n);
+  return y;
+}
+
+Activation GpuExecutor::unary(UnaryKind kind, const Activation& x) {
+  Activation y = allocate(x.rows(), x.cols());
+  const int64_t n = x.rows() * x.cols();
+  launch(*ops_.unary, gpu::cover(n, kItems), static_cast<int32_t>(kind), buffer(x), buffer(y), n);
+  return y;
+}
+
+Activation GpuExecutor::swiglu(const Activation& gate, const Activation& up) {
+  LIMPID_CHECK(ShapeError, gate.rows() == up.rows() && gate.cols() == up.cols(),
+               "[swiglu] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
+  Activation y = allocate(gate.rows(), gate.cols());
+  const int64_t n = gate.rows() * gate.cols();
+  launch(*ops_.swiglu, gpu::cover(n, kItems), buffer(gate), buffer(up), buffer(y), n);
+  return y;
+}
+
+}  // namespace limpid

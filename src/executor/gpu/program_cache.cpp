@@ -1,0 +1,56 @@
+#include "executor/gpu/program_cache.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/atomic_file.h"
+#include "base/cache_folder.h"
+#include "base/sha256.h"
+#include "limpid/error.hpp"
+
+namespace limpid::gpu {
+namespace {
+
+// Parts are ended by a zero byte, so that no two lists of parts are one message.
+std::string key_of(const DeviceInfo& info, const ProgramSource& source) {
+  Sha256 hash;
+  for (const std::string* part :
+       {&info.api, &info.name, &info.driver, &info.architecture, &source.text}) {
+    hash.update(std::as_bytes(std::span(part->c_str(), part->size() + 1)));
+  }
+  return hash.hex();
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& source) {
+  std::filesystem::path path;
+  try {
+    path = cache_folder("gpu");
+  } catch (const ResourceError&) {  // nowhere to keep files
+    return device.compile(source);
+  }
+  path /= source.name + "-" + key_of(device.info(), source).substr(0, 32);
+  const std::string binary = read_file(path);
+  if (!binary.empty()) {
+    if (auto program = device.load(source.name, binary)) return program;
+  }
+  auto program = device.compile(source);
+  try {
+    std::filesystem::create_directories(path.parent_path());
+    AtomicFile file(path.string());
+    file.write(program->binary());
+    file.commit();
+  } catch (const std::filesystem::filesystem_error&) {
+  } catch (const ResourceError&) {  // a full disk, a folder of somebody else's
+  }
+  return program;
+}
+
+}  // namespace limpid::gpu

@@ -1,0 +1,27 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "executor/gpu/gpu_executor.h"
+
+namespace limpid {
+
+Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
+  constexpr int kItems = 128;  // of a group, as in kernels/rope.cl.h
+  const Angles& angles = rope_tables_[static_cast<size_t>(table.id)];
+  LIMPID_CHECK(ShapeError, head_dim > 0 && x.cols() % head_dim == 0 && table.n_rot <= head_dim,
+               "[rope] {} columns, heads of {}, {} rotated", x.cols(), head_dim, table.n_rot);
+  LIMPID_CHECK(ShapeError,
+               std::ranges::all_of(inputs_.positions,
+                                   [&](int32_t p) { return p >= 0 && p < angles.n_there; }),
+               "[rope] a position is outside the {} of the table", angles.host.n_positions());
+  LIMPID_CHECK(ShapeError, x.rows() == inputs_.n_tokens(), "[rope] {} rows for {} tokens", x.rows(),
+               inputs_.n_tokens());
+  Activation y = allocate(x.rows(), x.cols());
+  launch(*ops_.rope, gpu::cover(x.rows() * x.cols(), kItems), buffer(x), *angles.device, *step_,
+         lists_.positions, buffer(y), static_cast<int32_t>(x.rows()),
+         static_cast<int32_t>(x.cols()), static_cast<int32_t>(head_dim),
+         static_cast<int32_t>(table.n_rot));
+  return y;
+}
+
+}  // namespace limpid

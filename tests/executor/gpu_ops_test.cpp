@@ -1,0 +1,225 @@
+// The GPU executor against the reference, and against itself: batches and chunks give the same
+// bits. It runs on the first device of OpenCL, which is PoCL, on the CPU, where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "executor/executors.h"
+#include "executor/gpu_devices.h"
+#include "executor/op_cases.h"
+#include "executor/quantized_cases.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+using testing::opencl_executor;
+
+// |y - expected| relative to the largest |expected| (at least 1e-3); infinite when one is not
+// finite.
+double relative_error(const std::vector<float>& y, const std::vector<float>& expected) {
+  if (y.size() != expected.size()) return INFINITY;
+  double largest = 1e-3, error = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    largest = std::max(largest, std::abs(double{expected[i]}));
+    const double difference = std::abs(double{y[i]} - expected[i]);
+    error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+  }
+  return error / largest;
+}
+
+// Weights are decoded and activations stay f32, so matrices of quantised types are held to the
+// bound of floats.
+constexpr double kLinearTolerance = 2e-6;
+
+double tolerance_of(const OpCase& c) {
+  return c.name.starts_with("linear") ? kLinearTolerance : c.tolerance;
+}
+
+TEST(GpuOps, MatchTheReference) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  for (const OpCase& c : op_cases()) {
+    const std::vector<float> expected = c.run(*make_reference_executor({2, ""}));
+    EXPECT_LE(relative_error(c.run(*gpu), expected), tolerance_of(c)) << c.name;
+  }
+  EXPECT_EQ(gpu->n_taken(), 0U);
+}
+
+// ---- quantised types ----------------------------------------------------------------------------
+
+constexpr int64_t kRows = 70;    // more than a tile of linear_many
+constexpr int64_t kCols = 1536;  // more spans than lanes, and whole blocks of 256
+
+// The first rows of the weight as `embed` gives them, and the product with `n_tokens` random ones.
+struct QuantizedResult {
+  std::vector<float> rows;
+  std::vector<float> product;
+};
+QuantizedResult run_quantized(Executor& executor, DType dtype, int64_t n_tokens) {
+  const Tensor w = random_quantized(dtype, kRows, kCols, 1);
+  const Tensor x = Tensor::of({n_tokens, kCols}, random_floats(n_tokens * kCols, 2));
+  const Weight weight = executor.load_weight({"w", w, WeightUse::kLookupAndHead});
+  const Weight tokens = executor.load_weight({"x", x, WeightUse::kLookup});
+  executor.reserve(n_tokens, n_tokens);
+  StepInputs& inputs = executor.inputs();
+  inputs.clear();
+  for (int32_t t = 0; t < n_tokens; ++t) inputs.token_ids.push_back(t);
+  inputs.positions = inputs.sequences = inputs.token_ids;
+  executor.begin_step();
+  const Activation rows = executor.embed(weight);
+  Projection projections[] = {{weight, {}, {}}};
+  executor.linear(executor.embed(tokens), projections);
+  executor.end_step();
+  QuantizedResult result{std::vector<float>(static_cast<size_t>(n_tokens * kCols)),
+                         std::vector<float>(static_cast<size_t>(n_tokens * kRows))};
+  executor.read(rows, result.rows);
+  executor.read(projections[0].y, result.product);
+  return result;
+}
+
+class GpuTypes : public ::testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(Opencl, GpuTypes, ::testing::ValuesIn(kQuantizedDTypes),
+                         [](const auto& info) { return std::string(dtype_info(info.param).name); });
+
+// One token, a few and many run different kernels, in one order of addition.
+TEST_P(GpuTypes, MatchTheReferenceWithTheSameBitsInAnyBatch) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  const auto reference = make_reference_executor({2, ""});
+  const QuantizedResult many = run_quantized(*gpu, GetParam(), 67);
+  const QuantizedResult expected = run_quantized(*reference, GetParam(), 67);
+  EXPECT_EQ(many.rows, expected.rows);
+  EXPECT_LE(relative_error(many.product, expected.product), kLinearTolerance);
+  for (const int64_t n_tokens : {1, 2, 11, 16, 17}) {
+    const std::vector<float> few = run_quantized(*gpu, GetParam(), n_tokens).product;
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), many.product.begin())) << n_tokens;
+  }
+}
+
+// ---- one order of addition ----------------------------------------------------------------------
+
+TEST(GpuExecutor, LinearGivesTheSameBitsForAnyBatch) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const int64_t cols : {33, 96, 2100}) {
+      const LinearCase c{dtype, 70, cols, 64, true, 0};
+      const std::vector<float> one_by_one = run_linear(*gpu, c, 1);
+      for (const int64_t batch : {2, 5, 16, 33, 64}) {
+        EXPECT_EQ(one_by_one, run_linear(*gpu, c, batch))
+            << dtype_info(dtype).name << " " << cols << " " << batch;
+      }
+    }
+  }
+}
+
+TEST(GpuExecutor, AttentionGivesTheSameBitsForAnyChunkAndAmongOthers) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    for (const int64_t group : {1, 3, 8}) {
+      const AttentionCase c{48, 2, group, dtype, {150, 70}};
+      const std::vector<float> whole = run_attention(*gpu, c, 150);
+      for (const int64_t chunk : {1, 7, 64, 100}) {
+        EXPECT_EQ(whole, run_attention(*gpu, c, chunk))
+            << dtype_info(dtype).name << " " << group << " " << chunk;
+      }
+      const std::vector<float> alone = run_attention(*gpu, {48, 2, group, dtype, {150}}, 40);
+      EXPECT_EQ(alone, std::vector<float>(whole.begin(), whole.begin() + std::ssize(alone)));
+    }
+  }
+}
+
+// Keys and values that a token must not see do not touch it, even when they are not finite.
+TEST(GpuExecutor, WhatIsMaskedIsNotRead) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  const Tensor ones = Tensor::of({1, 16}, std::vector<float>(16, 1.0F));
+  const Tensor bad = Tensor::of({1, 16}, std::vector<float>(16, NAN));
+  const Weight good_table = gpu->load_weight({"good", ones, WeightUse::kLookup});
+  const Weight bad_table = gpu->load_weight({"bad", bad, WeightUse::kLookup});
+  const auto kv = gpu->allocate_kv({1, 1, 16, 1, DType::kF32, DType::kF32});
+  StepInputs& inputs = gpu->inputs();
+  inputs.block_table = {0};
+  inputs.block_table_begin = {0, 1};
+  inputs.token_ids = {0};
+  inputs.sequences = {0};
+  const auto step = [&](int32_t position, const Weight& table) {
+    inputs.positions = {position};
+    gpu->begin_step();
+    const Activation x = gpu->embed(table);
+    const Activation y = gpu->attention(x, x, x, *kv, 0, {1, 1, 16, 1.0F});
+    gpu->end_step();
+    std::vector<float> out(16);
+    gpu->read(y, out);
+    return out;
+  };
+  EXPECT_TRUE(std::isnan(step(1, bad_table)[0]));  // a later position, forgotten again
+  EXPECT_EQ(step(0, good_table), std::vector<float>(16, 1.0F));
+}
+
+// ---- the cache ----------------------------------------------------------------------------------
+
+TEST(GpuKvStorage, KeepsItsContentWhenItGrowsAndGivesBlocksBack) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  const auto kv = gpu->allocate_kv({2, 1, 8, 1, DType::kF16, DType::kF32});
+  std::vector<std::byte> block(kv->block_bytes());
+  EXPECT_EQ(block.size(), 2U * 64 * 8 * (2 + 4));
+  kv->read_block(0, block);
+  EXPECT_EQ(block, std::vector<std::byte>(block.size(), std::byte{0}));
+  for (size_t i = 0; i < block.size(); ++i) block[i] = static_cast<std::byte>(i * 7);
+  kv->write_block(0, block);
+  kv->grow(3);
+  std::vector<std::byte> again(block.size());
+  kv->read_block(0, again);
+  EXPECT_EQ(again, block);
+  kv->read_block(2, again);
+  EXPECT_EQ(again, std::vector<std::byte>(block.size(), std::byte{0}));
+  EXPECT_THROW(gpu->allocate_kv({1, 1, 8, 1, DType::kBF16, DType::kF32}), UnsupportedError);
+  EXPECT_THROW(gpu->allocate_kv({1, 1, 520, 1, DType::kF32, DType::kF32}), UnsupportedError);
+}
+
+// ---- memory of activations ----------------------------------------------------------------------
+
+TEST(GpuExecutor, StepsTakeNoMemoryBeyondWhatWasReserved) {
+  LIMPID_NEEDS_OPENCL();
+  const auto gpu = opencl_executor();
+  const Tensor table = random_tensor(DType::kF32, 40, 64, 1);
+  const Tensor w = random_tensor(DType::kF16, 96, 64, 2);
+  const Weight embedding = gpu->load_weight({"e", table, WeightUse::kLookup});
+  const Weight weight = gpu->load_weight({"w", w, WeightUse::kProjection});
+  const auto step = [&](int32_t n_tokens) {
+    StepInputs& inputs = gpu->inputs();
+    inputs.clear();
+    inputs.token_ids.resize(static_cast<size_t>(n_tokens));
+    std::iota(inputs.token_ids.begin(), inputs.token_ids.end(), 0);
+    inputs.positions = inputs.token_ids;
+    inputs.sequences.assign(inputs.token_ids.size(), 0);
+    std::vector<int32_t> ids;
+    gpu->begin_step();
+    const Activation x = gpu->embed(embedding);
+    Projection p[] = {{weight, {}, {}}, {weight, {}, {}}, {weight, {}, {}}};
+    gpu->linear(x, p);
+    const Activation y = gpu->add(p[0].y, p[1].y);
+    gpu->end_step();
+    for (const Activation* a : {&x, &std::as_const(p[0].y), &std::as_const(p[1].y), &y})
+      ids.push_back(a->id());
+    return ids;
+  };
+  gpu->reserve(4, 1);
+  step(4);
+  gpu->reserve(32, 1);
+  const size_t n_buffers = gpu->n_buffers();
+  const std::vector<int32_t> of_20 = step(20);
+  step(1);
+  EXPECT_EQ(step(20), of_20);
+  EXPECT_EQ(gpu->n_taken(), 0U);
+  EXPECT_EQ(gpu->n_buffers(), n_buffers);
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,141 @@
+// Programs of kernels: what does not compile says why, and the cache gives back what was put in.
+// Every program compiles for NVIDIA's architectures too, where NVRTC is installed; it needs no GPU.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "executor/executors.h"
+#include "executor/gpu/gpu_devices.h"
+#include "executor/gpu/kernel_sources.h"
+#include "executor/gpu/nvrtc.h"
+#include "executor/gpu/program_cache.h"
+#include "executor/gpu_devices.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+const gpu::ProgramSource kBroken{"broken", "this is no kernel"};
+
+// What f() throws, as text.
+template <class Body>
+std::string error_of(Body&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GpuPrograms, WhatDoesNotCompileShowsTheLogOfOpencl) {
+  LIMPID_NEEDS_OPENCL();
+  const auto device = gpu::open_opencl_device(0);
+  const std::string error = error_of([&] { device->compile(kBroken); });
+  EXPECT_NE(error.find(device->info().name), std::string::npos) << error;
+  EXPECT_NE(error.find("'broken'"), std::string::npos) << error;
+  EXPECT_NE(error.find("unknown type name 'this'"), std::string::npos) << error;
+  const auto ops = gpu::cached_program(*device, gpu::op_program());
+  EXPECT_NE(error_of([&] { ops->kernel("absent"); }).find("clCreateKernel of absent"),
+            std::string::npos);
+}
+
+TEST(GpuPrograms, TooMuchMemoryIsAnErrorThatSaysWhatToDo) {
+  LIMPID_NEEDS_OPENCL();
+  const auto device = gpu::open_opencl_device(0);
+  const std::string error =
+      error_of([&] { device->allocate(uint64_t{1} << 50, "keys and values"); });
+  EXPECT_NE(error.find("keys and values"), std::string::npos) << error;
+  EXPECT_NE(error.find("use a smaller context"), std::string::npos) << error;
+}
+
+// A folder of its own for the cache, for as long as it lives.
+class CacheElsewhere {
+ public:
+  CacheElsewhere() : folder_(::testing::TempDir() + "/limpid_gpu_cache") {
+    std::filesystem::remove_all(folder_);
+    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+  }
+  ~CacheElsewhere() {
+    if (before_.empty())
+      unsetenv("XDG_CACHE_HOME");
+    else
+      setenv("XDG_CACHE_HOME", before_.c_str(), 1);
+    std::filesystem::remove_all(folder_);
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_))
+      if (entry.is_regular_file() && entry.path().parent_path().filename() == "gpu")
+        found.push_back(entry.path());
+    return found;
+  }
+
+ private:
+  std::string folder_;
+  std::string before_;
+};
+
+TEST(GpuPrograms, AreKeptAndADamagedFileIsCompiledAnew) {
+  LIMPID_NEEDS_OPENCL();
+  const CacheElsewhere cache;
+  const auto device = gpu::open_opencl_device(0);
+  const gpu::ProgramSource source{"tiny", gpu::op_program().text};
+  gpu::cached_program(*device, source);
+  ASSERT_EQ(cache.files().size(), 1U);
+  const std::filesystem::path file = cache.files()[0];
+  EXPECT_TRUE(file.filename().string().starts_with("tiny-"));
+  EXPECT_NE(gpu::cached_program(*device, source)->kernel("add"), nullptr);
+  std::ofstream(file, std::ios::binary) << "damaged";
+  EXPECT_NE(gpu::cached_program(*device, source)->kernel("add"), nullptr);
+  EXPECT_GT(std::filesystem::file_size(file), 1000U);
+  gpu::ProgramSource other = source;
+  other.text += "// another text\n";
+  gpu::cached_program(*device, other);
+  EXPECT_EQ(cache.files().size(), 2U);
+}
+
+TEST(GpuPrograms, WhatDoesNotCompileShowsTheLogOfNvrtc) {
+  if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
+  const std::string error = error_of([] { gpu::compile_to_cubin(kBroken, "sm_90", "a GPU"); });
+  EXPECT_NE(error.find("'broken' do not compile for sm_90"), std::string::npos) << error;
+  EXPECT_NE(error.find("error: expected a declaration"), std::string::npos) << error;
+}
+
+class CudaPrograms : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Nvrtc, CudaPrograms,
+                         ::testing::Values("sm_80", "sm_89", "sm_90", "sm_100"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(CudaPrograms, Compile) {
+  if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
+  for (const gpu::ProgramSource& source : gpu::all_programs()) {
+    const std::string cubin = gpu::compile_to_cubin(source, GetParam(), "no GPU");
+    EXPECT_TRUE(
+        cubin.starts_with("\x7f"
+                          "ELF"))
+        << source.name;
+  }
+}
+
+TEST(GpuDevices, NamesSayWhichApiAndWhichDevice) {
+  EXPECT_EQ(make_gpu_executor("cpu"), nullptr);
+  EXPECT_THROW(make_gpu_executor("opencl:x"), ArgumentError);
+  EXPECT_THROW(make_executor("gpu"), ArgumentError);
+  for (const GpuApi& api : gpu_apis()) {
+    if (api.list.devices.empty()) {
+      EXPECT_NE(api.list.problem, "");
+      EXPECT_NE(error_of([&] { make_gpu_executor(api.name); }).find(api.list.problem),
+                std::string::npos);
+    } else {
+      EXPECT_EQ(api.list.devices[0].api, api.name);
+      EXPECT_THROW(make_gpu_executor(std::string(api.name) + ":99"), ArgumentError);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace limpid
