@@ -70,10 +70,8 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   OpenOptions options = to_open_options(flags);
   options.progress = bar.of_bytes();
   checkpoint = with_adapters(quantized(std::move(checkpoint), options), options);
-  auto executor = make_executor(options);
-  if (wrap) executor = wrap(std::move(executor));
-  auto model =
-      Model::load(std::move(checkpoint), std::move(executor), {options.n_ctx, options.progress});
+  auto model = Model::load(std::move(checkpoint), make_executor(options, wrap),
+                           {options.n_ctx, options.progress});
   bar.wipe();
   if (flags.verbose) log_opened(*model, watch.seconds());
   return model;
@@ -81,13 +79,14 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
 
 // A context beyond what the model was trained for works and is seldom wanted, so it is a note on
 // stderr.
-LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template) {
+LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template,
+                                  const WrapExecutor& wrap) {
   const Stopwatch watch;
   ProgressBar bar("loading");
   OpenOptions options = to_open_options(flags);
   options.chat_template = chat_template;
   options.progress = bar.of_bytes();
-  LanguageModel model = LanguageModel::open(model_path(flags), options);
+  LanguageModel model(Engine::open(model_path(flags), options, wrap));
   bar.wipe();
   if (flags.verbose) log_opened(engine_of(model)->model(), watch.seconds());
   const MemoryPlan& plan = model.memory_plan();

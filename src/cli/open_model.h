@@ -1,13 +1,13 @@
 // Opening what -m names, with a progress bar.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "checkpoint/checkpoint.h"
 #include "cli/options.h"
+#include "executor/executors.h"
 #include "limpid/model.hpp"
 #include "model/model.h"
 #include "tokenizer/tokenizer.h"
@@ -29,12 +29,12 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const ModelFlags& flags,
 
 // The weights alone: works for a model without a tokenizer, or with one that Limpid does not know.
 // `wrap` may put another executor around the one that the flags choose.
-using WrapExecutor = std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)>;
 std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
                                          std::shared_ptr<const Checkpoint> checkpoint,
                                          const WrapExecutor& wrap = {});
 
 // Everything. `chat_template` (Jinja) replaces the model's own unless it is empty.
-LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {});
+LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {},
+                                  const WrapExecutor& wrap = {});
 
 }  // namespace limpid::cli

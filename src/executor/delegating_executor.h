@@ -39,8 +39,14 @@ class DelegatingExecutor : public Executor {
   }
 #include "executor/op_list.h"
 
-  void observe(std::string_view what, int64_t layer, const Activation& x) override {
-    inner_->observe(what, layer, x);
+  void observe(Place place, int64_t layer, const Activation& x) override {
+    inner_->observe(place, layer, x);
+  }
+  void intervene(Place place, int64_t layer, Activation& x) override {
+    inner_->intervene(place, layer, x);
+  }
+  Activation write(std::span<const float> values, int64_t rows, int64_t cols) override {
+    return inside("write", [&] { return inner_->write(values, rows, cols); });
   }
   void read(const Activation& x, std::span<float> out) override {
     inside("read", [&] { inner_->read(x, out); });

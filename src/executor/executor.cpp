@@ -62,6 +62,10 @@ void StepInputs::clear() {
     list->clear();
 }
 
+Activation Executor::write(std::span<const float> /*values*/, int64_t /*rows*/, int64_t /*cols*/) {
+  throw UnsupportedError(fmt::format("the {} executor takes no activations of the host", name()));
+}
+
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options) {
   if (name == "cpu") return make_cpu_executor(options);
   if (name == "reference") return make_reference_executor(options);

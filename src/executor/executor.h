@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/place.h"
 #include "executor/unary_kind.h"
 #include "tensor/row_order.h"
 #include "tensor/tensor.h"
@@ -247,9 +248,16 @@ class Executor {
 #define LIMPID_OP(result, name, parameters, arguments) virtual result name parameters = 0;
 #include "executor/op_list.h"
 
-  // Gives an activation a name, for executors that show what a step computes (a tap, a trace);
-  // others ignore it. layer -1: outside the blocks.
-  virtual void observe(std::string_view /*what*/, int64_t /*layer*/, const Activation& /*x*/) {}
+  // Tells the name of an activation, for executors that show what a step computes (a tap, a
+  // trace); others ignore it. layer -1: outside the blocks.
+  virtual void observe(Place /*place*/, int64_t /*layer*/, const Activation& /*x*/) {}
+  // Called before `observe`. An executor that intervenes may put another activation of the same
+  // shape in the place of `x`; the pass goes on with that one. It may read() and write() within the
+  // step, which costs the time of a copy.
+  virtual void intervene(Place /*place*/, int64_t /*layer*/, Activation& /*x*/) {}
+  // A new activation [rows, cols] with values of the host, within a step. Throws UnsupportedError
+  // if the executor takes none, and ShapeError for another number of values.
+  virtual Activation write(std::span<const float> values, int64_t rows, int64_t cols);
 
   // The backward formulas of the ops, for training; null when the executor has none.
   virtual GradientOps* gradient_ops() { return nullptr; }

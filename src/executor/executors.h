@@ -1,6 +1,7 @@
 // How executors are made.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options = {})
 
 // "reference" or "cpu"; throws ArgumentError naming the choices.
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options = {});
+
+// Puts another executor around one, to look at it or to change what it does.
+using WrapExecutor = std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)>;
 
 // Instruction sets compiled in that this CPU has, best first: "avx512vnni", …, "scalar".
 std::vector<std::string_view> available_isas();

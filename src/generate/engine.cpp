@@ -1,7 +1,6 @@
 #include "generate/engine.h"
 
 #include "base/check.h"
-#include "executor/executors.h"
 #include "generate/memory_plan.h"
 #include "layouts/lora_adapter.h"
 #include "model/model_files.h"
@@ -38,8 +37,9 @@ std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint
   return adapted;
 }
 
-std::unique_ptr<Executor> make_executor(const OpenOptions& options) {
-  return make_executor(options.executor, {options.n_threads, options.isa});
+std::unique_ptr<Executor> make_executor(const OpenOptions& options, const WrapExecutor& wrap) {
+  auto executor = make_executor(options.executor, {options.n_threads, options.isa});
+  return wrap ? wrap(std::move(executor)) : std::move(executor);
 }
 
 namespace {
@@ -55,8 +55,9 @@ SchedulerOptions scheduler_options(const OpenOptions& options) {
 
 }  // namespace
 
-std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options) {
-  auto executor = make_executor(options);  // cheap, so its errors come first
+std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options,
+                                     const WrapExecutor& wrap) {
+  auto executor = make_executor(options, wrap);  // cheap, so its errors come first
   auto checkpoint = with_adapters(quantized(open_header(path, options), options), options);
   const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
   if (options.check_memory) check_memory_plan(plan);

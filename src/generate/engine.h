@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "executor/executors.h"
 #include "generate/scheduler.h"
 #include "limpid/memory_plan.hpp"
 #include "limpid/model.hpp"
@@ -22,8 +23,10 @@ class Engine {
  public:
   // Opens a model: executor, checkpoint, plan of memory, tokenizer, weights. Throws FormatError,
   // UnsupportedError, ArgumentError, ResourceError. A checkpoint without a tokenizer opens too; a
-  // tokenizer that cannot be reproduced exactly is an error.
-  static std::shared_ptr<Engine> open(const std::string& path, const OpenOptions& options = {});
+  // tokenizer that cannot be reproduced exactly is an error. `wrap` may put another executor
+  // around the one that the options name: one that shows, times or changes what it does.
+  static std::shared_ptr<Engine> open(const std::string& path, const OpenOptions& options = {},
+                                      const WrapExecutor& wrap = {});
   // For a model that was built elsewhere. `tokenizer` may be null.
   Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer,
          OpenOptions options, MemoryPlan plan);
@@ -71,7 +74,7 @@ std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint
 // `checkpoint` itself, or what OpenOptions::quantize makes of it.
 std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
                                             const OpenOptions& options);
-std::unique_ptr<Executor> make_executor(const OpenOptions& options);
+std::unique_ptr<Executor> make_executor(const OpenOptions& options, const WrapExecutor& wrap = {});
 
 // The dtype of a cache option, "f16" or "f32". Throws ArgumentError, which lists these, for others.
 DType cache_dtype(const std::string& name);

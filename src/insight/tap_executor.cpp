@@ -12,8 +12,8 @@ void TapExecutor::begin_step() {
 }
 
 // Scaling by 1 is the op that every executor has for copying an activation.
-void TapExecutor::observe(std::string_view what, int64_t layer, const Activation& x) {
-  copies_.push_back({std::string(what), layer, inner().scale(x, 1.0F)});
+void TapExecutor::observe(Place place, int64_t layer, const Activation& x) {
+  if (places_.contains(place)) copies_.push_back({place, layer, inner().scale(x, 1.0F)});
 }
 
 // The step is over, so the values can be read back now.
@@ -21,7 +21,7 @@ std::vector<Observation> TapExecutor::take() {
   std::vector<Observation> observations;
   for (const Copy& copy : copies_) {
     const Activation& x = copy.values;
-    Observation seen{copy.what, copy.layer, x.rows(), x.cols(), {}};
+    Observation seen{std::string(place_name(copy.place)), copy.layer, x.rows(), x.cols(), {}};
     seen.values.resize(static_cast<size_t>(x.rows() * x.cols()));
     inner().read(x, seen.values);
     observations.push_back(std::move(seen));

@@ -12,7 +12,7 @@ namespace limpid {
 
 // One activation of a step, copied to the host.
 struct Observation {
-  std::string what;    // "embedding", "attn_heads", "attn_residual", "ffn_residual", …
+  std::string what;    // the name of its place: "embedding", "attn_heads", "ffn_residual", …
   int64_t layer = -1;  // the block; -1: outside the blocks
   int64_t n_rows = 0;
   int64_t n_cols = 0;
@@ -24,23 +24,26 @@ struct Observation {
 // executor did not reserve memory for the copies, so `observe` may throw ResourceError.
 class TapExecutor final : public DelegatingExecutor {
  public:
-  using DelegatingExecutor::DelegatingExecutor;
+  // Keeps the activations of these places.
+  TapExecutor(std::unique_ptr<Executor> inner, PlaceSet places)
+      : DelegatingExecutor(std::move(inner)), places_(places) {}
   ~TapExecutor() override;
 
   // Returns the activations of the last step, in order, and forgets them.
   std::vector<Observation> take();
 
   void begin_step() override;
-  void observe(std::string_view what, int64_t layer, const Activation& x) override;
+  void observe(Place place, int64_t layer, const Activation& x) override;
 
  private:
   // An activation that is still in the inner executor's memory.
   struct Copy {
-    std::string what;
+    Place place;
     int64_t layer;
     Activation values;
   };
 
+  PlaceSet places_;
   std::vector<Copy> copies_;
 };
 

@@ -31,11 +31,11 @@ UnaryKind activation_of(MlpKind mlp) {
 }
 
 // One forward pass: it holds the executor, the spec and the weights, so that the methods below read
-// like the formulas. `observe` hands intermediate results to an observer, if there is one.
+// like the formulas. `named` shows a result under its name to whoever looks on.
 class ForwardPass {
  public:
   ForwardPass(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-              KvStorage& kv)
+              KvStorage* kv)
       : ex_(executor), spec_(spec), weights_(weights), kv_(kv) {}
 
   // Runs all layers. After the last layer only the rows whose logits are requested continue: in a
@@ -45,31 +45,36 @@ class ForwardPass {
     for (int64_t layer = 0; layer < spec_.n_layers; ++layer) {
       const BlockWeights& w = weights_.blocks[layer];
 
-      Activation attended = attention(norm(x, w.attn_norm, w.attn_norm_bias), w, layer);
-      Activation h = ex_.add(x, attended);
-      ex_.observe("attn_residual", layer, h);
+      const Activation attended = named(Place::kAttnOutput, layer, attention(x, w, layer));
+      const Activation h = named(Place::kAttnResidual, layer, ex_.add(x, attended));
 
-      Activation fed = mlp(norm(h, w.ffn_norm, w.ffn_norm_bias), w);
-      x = ex_.add(h, fed);
-      ex_.observe("ffn_residual", layer, x);
+      const Activation fed = named(Place::kFfnOutput, layer, mlp(h, w, layer));
+      x = named(Place::kFfnResidual, layer, ex_.add(h, fed));
     }
-    x = ex_.select_outputs(x);  // [n_outputs, d_model]
+    return head(ex_.select_outputs(x), result);
+  }
+
+  // The final norm and the output matrix. x [n_outputs, d_model] -> [n_outputs, vocab_size]
+  Activation head(Activation x, PassResult result) {
     if (weights_.output_norm) x = norm(x, weights_.output_norm, weights_.output_norm_bias);
-    ex_.observe("output_norm", -1, x);
+    x = named(Place::kOutputNorm, -1, std::move(x));
     if (result == PassResult::kHidden) return x;
-    Activation logits = project(x, weights_.output, Weight{});  // [n_outputs, vocab_size]
-    ex_.observe("logits", -1, logits);
-    return logits;
+    return named(Place::kLogits, -1, project(x, weights_.output, Weight{}));
   }
 
  private:
+  Activation named(Place place, int64_t layer, Activation x) {
+    ex_.intervene(place, layer, x);
+    ex_.observe(place, layer, x);
+    return x;
+  }
+
   Activation embed() {
     Activation x = ex_.embed(weights_.token_embedding);
     if (spec_.position == PositionKind::kLearned)
       x = ex_.add(x, ex_.embed_positions(weights_.position_embedding));
     if (weights_.embedding_norm) x = norm(x, weights_.embedding_norm, weights_.embedding_norm_bias);
-    ex_.observe("embedding", -1, x);
-    return x;
+    return named(Place::kEmbedding, -1, std::move(x));
   }
 
   // RMSNorm (Zhang & Sennrich 2019) or LayerNorm (Ba et al. 2016), by the spec.
@@ -102,57 +107,69 @@ class ForwardPass {
     return std::move(projections[0].y);
   }
 
-  // Attention of one layer, with its projections. x [T, d_model] -> [T, d_model]
+  // Attention of one layer, with its norm and its projections. x [T, d_model] -> [T, d_model]
   Activation attention(const Activation& x, const BlockWeights& w, int64_t layer) {
+    const Activation n = named(Place::kAttnNorm, layer, norm(x, w.attn_norm, w.attn_norm_bias));
     std::array qkv = {Projection{w.wq, w.bq, {}}, Projection{w.wk, w.bk, {}},
                       Projection{w.wv, w.bv, {}}};
-    linear(x, qkv);
-    Activation q = std::move(qkv[0].y);        // [T, n_heads * head_dim]
-    Activation k = std::move(qkv[1].y);        // [T, n_kv_heads * head_dim]
-    const Activation v = std::move(qkv[2].y);  // [T, n_kv_heads * head_dim]
+    linear(n, qkv);
+    Activation q = std::move(qkv[0].y);  // [T, n_heads * head_dim]
+    Activation k = std::move(qkv[1].y);  // [T, n_kv_heads * head_dim]
     if (w.q_norm) q = ex_.rms_norm(q, w.q_norm, spec_.norm_eps);
     if (w.k_norm) k = ex_.rms_norm(k, w.k_norm, spec_.norm_eps);
     if (spec_.position == PositionKind::kRope) {
       q = ex_.rope(q, weights_.rope, spec_.head_dim);
       k = ex_.rope(k, weights_.rope, spec_.head_dim);
     }
-    const AttentionShape shape{spec_.n_heads, spec_.n_kv_heads, spec_.head_dim, scale(layer)};
-    const Activation heads = ex_.attention(q, k, v, kv_, layer, shape);
-    ex_.observe("attn_heads", layer, heads);
+    q = named(Place::kQuery, layer, std::move(q));
+    k = named(Place::kKey, layer, std::move(k));
+    const Activation v = named(Place::kValue, layer, std::move(qkv[2].y));  // as k
+    const AttentionShape shape{spec_.n_heads, spec_.n_kv_heads, spec_.head_dim,
+                               attention_scale(spec_, layer)};
+    const Activation heads =
+        named(Place::kAttnHeads, layer, ex_.attention(q, k, v, *kv_, layer, shape));
     return project(heads, w.wo, w.bo);
   }
 
-  // Returns the factor of q . k, usually 1 / sqrt(head_dim). Some models divide it by the number of
-  // the layer as well: Mistral's GPT-2 (stanford-crfm) does so to train in half precision.
-  float scale(int64_t layer) const {
-    const float scale = spec_.attention_scale > 0
-                            ? spec_.attention_scale
-                            : 1.0F / std::sqrt(static_cast<float>(spec_.head_dim));
-    return spec_.scale_by_inverse_layer ? scale / static_cast<float>(layer + 1) : scale;
+  // The feed-forward network of one layer, with its norm. h [T, d_model] -> [T, d_model]
+  Activation mlp(const Activation& h, const BlockWeights& w, int64_t layer) {
+    const Activation m = named(Place::kFfnNorm, layer, norm(h, w.ffn_norm, w.ffn_norm_bias));
+    const Activation hidden = named(Place::kFfnHidden, layer, neurons(m, w));
+    return project(hidden, w.w_down, w.b_down);
   }
 
-  // The feed-forward network of one layer. x [T, d_model] -> [T, d_ff] -> [T, d_model]
-  Activation mlp(const Activation& x, const BlockWeights& w) {
-    if (spec_.mlp != MlpKind::kSwiGlu) {
-      return project(ex_.unary(activation_of(spec_.mlp), project(x, w.w_up, w.b_up)), w.w_down,
-                     w.b_down);
-    }
+  // The hidden layer of the MLP. m [T, d_model] -> [T, d_ff]
+  Activation neurons(const Activation& m, const BlockWeights& w) {
+    if (spec_.mlp != MlpKind::kSwiGlu)
+      return ex_.unary(activation_of(spec_.mlp), project(m, w.w_up, w.b_up));
     std::array gate_up = {Projection{w.w_gate, w.b_gate, {}}, Projection{w.w_up, w.b_up, {}}};
-    linear(x, gate_up);
-    return project(ex_.swiglu(gate_up[0].y, gate_up[1].y), w.w_down, w.b_down);
+    linear(m, gate_up);
+    return ex_.swiglu(gate_up[0].y, gate_up[1].y);
   }
 
   Executor& ex_;
   const DecoderSpec& spec_;
   const DecoderWeights& weights_;
-  KvStorage& kv_;
+  KvStorage* kv_;
 };
 
 }  // namespace
 
+float attention_scale(const DecoderSpec& spec, int64_t layer) {
+  const float scale = spec.attention_scale > 0
+                          ? spec.attention_scale
+                          : 1.0F / std::sqrt(static_cast<float>(spec.head_dim));
+  return spec.scale_by_inverse_layer ? scale / static_cast<float>(layer + 1) : scale;
+}
+
+Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+                    Activation stream, PassResult result) {
+  return ForwardPass(executor, spec, weights, nullptr).head(std::move(stream), result);
+}
+
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                    KvStorage& kv, PassResult result) {
-  return ForwardPass(executor, spec, weights, kv).run(result);
+  return ForwardPass(executor, spec, weights, &kv).run(result);
 }
 
 }  // namespace limpid

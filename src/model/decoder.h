@@ -40,11 +40,21 @@ struct DecoderWeights {
   std::vector<Tensor> derived;  // joined or transposed tensors; the executor reads their memory
 };
 
+// The factor of q . k, usually 1 / sqrt(head_dim). Some models divide it by the number of the layer
+// as well: Mistral's GPT-2 (stanford-crfm) does so to train in half precision.
+float attention_scale(const DecoderSpec& spec, int64_t layer);
+
 // What a forward pass gives for each requested token.
 enum class PassResult : uint8_t {
   kLogits,  // [n_outputs, vocab_size]
   kHidden,  // [n_outputs, d_model]: the last layer's result after the output norm
 };
+
+// The end of the forward pass alone: the final norm and the output matrix, or only the norm. It
+// reads any residual stream out as if the model had ended there (the logit lens; nostalgebraist
+// 2020, "interpreting GPT"). stream [n_outputs, d_model] as select_outputs gives it -> as `result`.
+Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+                    Activation stream, PassResult result = PassResult::kLogits);
 
 // Runs the forward pass of one step, between begin_step and end_step.
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,

@@ -123,6 +123,24 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   return result_;
 }
 
+// A step without attention: its tokens are never looked up.
+std::span<const float> Model::read_out(std::span<const float> streams) {
+  const auto n = static_cast<int64_t>(streams.size()) / spec_.d_model;
+  LIMPID_CHECK(ShapeError, n * spec_.d_model == static_cast<int64_t>(streams.size()),
+               "{} elements are no whole rows of {}", streams.size(), spec_.d_model);
+  StepInputs& inputs = executor_->inputs();
+  inputs.clear();
+  make_room(n, n);
+  result_.resize(static_cast<size_t>(n * spec_.vocab_size));
+  const auto run = [&] {
+    const ExecutorStep step(*executor_);
+    return limpid::read_out(*executor_, spec_, weights_,
+                            executor_->write(streams, n, spec_.d_model));
+  };
+  executor_->read(run(), result_);
+  return result_;
+}
+
 // Room only grows: a step of one token after a long prompt does not release the buffers.
 void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
   if (n_tokens <= room_tokens_ && n_outputs <= room_outputs_) return;

@@ -46,6 +46,7 @@ class Model {
                                      const LoadOptions& options = {});
 
   const DecoderSpec& spec() const { return spec_; }
+  const DecoderWeights& weights() const { return weights_; }
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   Executor& executor() { return *executor_; }
   int64_t n_ctx() const { return n_ctx_; }
@@ -64,6 +65,12 @@ class Model {
   // next step.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items,
                               PassResult result = PassResult::kLogits);
+
+  // Reads residual streams [n, d_model] out through the final norm and the output matrix: logits
+  // [n, vocab_size], those that the model would give if it ended there. Bit for bit those of
+  // `step`, if they are the last layer's. The span is valid until the next step. Throws ShapeError
+  // and the executor's errors.
+  std::span<const float> read_out(std::span<const float> streams);
 
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);

@@ -369,10 +369,10 @@ void Tape::cross_entropy(const Activation& logits, std::span<const LossTarget> t
   if (want_gradients) add_gradient(head_.x, std::move(dx));
 }
 
-void Tape::observe(std::string_view what, int64_t layer, const Activation& x) {
-  if (observer_) observer_(what, layer, x);
-  if (passed_) record_.push_back([this, name = std::string(what), layer] { passed_(name, layer); });
-  if (x.id() != head_.y) inner().observe(what, layer, value(x));
+void Tape::observe(Place place, int64_t layer, const Activation& x) {
+  if (observer_) observer_(place, layer, x);
+  if (passed_) record_.push_back([this, place, layer] { passed_(place, layer); });
+  if (x.id() != head_.y) inner().observe(place, layer, value(x));
 }
 
 void Tape::read(const Activation& x, std::span<float> out) {

@@ -83,13 +83,18 @@ class Tape final : public DelegatingExecutor {
 #include "executor/op_list.h"
 
   // What the decoder names goes to the observer, if there is one, and to the inner executor.
-  using Observer = std::function<void(std::string_view what, int64_t layer, const Activation& x)>;
+  using Observer = std::function<void(Place place, int64_t layer, const Activation& x)>;
   void set_observer(Observer observer) { observer_ = std::move(observer); }
   // Called in the backward pass where the forward pass named a value: what followed the value has
   // gone back, so the gradients of weights that were used only there are complete.
-  using BackwardObserver = std::function<void(std::string_view what, int64_t layer)>;
+  using BackwardObserver = std::function<void(Place place, int64_t layer)>;
   void set_backward_observer(BackwardObserver observer) { passed_ = std::move(observer); }
-  void observe(std::string_view what, int64_t layer, const Activation& x) override;
+  void observe(Place place, int64_t layer, const Activation& x) override;
+  // No gradient would go through a value that was put in another's place.
+  void intervene(Place /*place*/, int64_t /*layer*/, Activation& /*x*/) override {}
+  Activation write(std::span<const float> values, int64_t rows, int64_t cols) override {
+    return Executor::write(values, rows, cols);
+  }
   void read(const Activation& x, std::span<float> out) override;
 
  private:

@@ -141,9 +141,9 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
 std::span<const double> TrainingModel::losses_and_gradients(
     const Batch& batch, float factor, const std::function<void(int64_t block)>& complete) {
   if (complete) {
-    tape_.set_backward_observer([&](std::string_view what, int64_t layer) {
-      if (what == "ffn_residual") complete(layer + 1);
-      if (what == "embedding") complete(0);
+    tape_.set_backward_observer([&](Place place, int64_t layer) {
+      if (place == Place::kFfnResidual) complete(layer + 1);
+      if (place == Place::kEmbedding) complete(0);
     });
   }
   const std::span<const double> losses = run(batch, factor, true);
@@ -178,11 +178,12 @@ std::string TrainingModel::find_non_finite(const Batch& batch) {
     if (has_one(parameter.value->f32())) report(parameter.name);
   }
   std::vector<float> values;
-  tape_.set_observer([&](std::string_view what, int64_t layer, const Activation& x) {
+  tape_.set_observer([&](Place place, int64_t layer, const Activation& x) {
     values.resize(static_cast<size_t>(x.rows() * x.cols()));
     tape_.read(x, values);
     if (has_one(values))
-      report(layer < 0 ? std::string(what) : fmt::format("{} of layer {}", what, layer));
+      report(layer < 0 ? std::string(place_name(place))
+                       : fmt::format("{} of layer {}", place_name(place), layer));
   });
   losses(batch);
   tape_.set_observer({});

@@ -114,6 +114,14 @@ void CpuExecutor::read(const Activation& x, std::span<float> out) {
   std::copy_n(data(x), out.size(), out.begin());
 }
 
+Activation CpuExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
+               "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  Activation x = allocate(rows, cols);
+  std::ranges::copy(values, data(x));
+  return x;
+}
+
 bool CpuExecutor::all_within(std::span<const int32_t> ids, int64_t n) {
   return std::ranges::all_of(ids, [n](int32_t id) { return id >= 0 && id < n; });
 }

@@ -43,6 +43,7 @@ class CpuExecutor final : public Executor {
 
   GradientOps* gradient_ops() override { return gradients_.get(); }
   void read(const Activation& x, std::span<float> out) override;
+  Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
   // For tests of the contract: where an activation lies, and how often the arena grew.
   const float* address(const Activation& x) const { return arena_.data(x.id()); }

@@ -78,4 +78,12 @@ void ReferenceExecutor::read(const Activation& x, std::span<float> out) {
   std::copy_n(source.data, source.n_rows * source.n_cols, out.begin());
 }
 
+Activation ReferenceExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
+               "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  Activation x = allocate(rows, cols);
+  std::ranges::copy(values, this->rows(x).data);
+  return x;
+}
+
 }  // namespace limpid

@@ -48,6 +48,7 @@ class ReferenceExecutor final : public Executor {
 #include "executor/op_list.h"
 
   void read(const Activation& x, std::span<float> out) override;
+  Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
   GradientOps* gradient_ops() override { return gradients_.get(); }
 
