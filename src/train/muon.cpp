@@ -40,14 +40,11 @@ void Muon::orthogonalize(int64_t rows, int64_t cols, ThreadPool& pool) {
   next_.resize(x_.size());
   for (std::vector<float>* square : {&gram_, &scaled_, &quadratic_})
     square->resize(static_cast<size_t>(cols * cols));
-  packed_.resize(static_cast<size_t>(
-      std::max(packed_left_floats(rows, cols), packed_left_floats(cols, rows))));
-  scratch_.resize(static_cast<size_t>(pool.size() * kMultiplyScratch));
-  const auto product = [&](PackTask left, const std::vector<float>& right, std::vector<float>& y,
-                           bool add) {
-    left.packed = packed_.data();
-    pack(kernels_, pool, left);
-    multiply(kernels_, pool, {left, right.data(), cols, cols, y.data(), add}, scratch_.data());
+  scratch_.resize(static_cast<size_t>(multiply_scratch_floats(pool.size())));
+  const auto product = [&](const LeftMatrix& left, const std::vector<float>& right,
+                           std::vector<float>& y, bool add) {
+    const MatrixProduct product{right.data(), cols, cols, y.data(), add};
+    multiply(kernels_, pool, left, {&product, 1}, scratch_.data());
   };
   for (int i = 0; i < kSteps; ++i) {
     product({x_.data(), cols, cols, rows, true}, x_, gram_, false);

@@ -57,7 +57,6 @@ class Muon {
   std::vector<float> gram_;    // x^T x
   std::vector<float> scaled_;  // c x^T x
   std::vector<float> quadratic_;
-  std::vector<float> packed_;
   std::vector<float> scratch_;
 };
 

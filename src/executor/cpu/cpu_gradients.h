@@ -15,7 +15,10 @@ namespace limpid {
 
 class CpuGradients final : public GradientOps {
  public:
-  explicit CpuGradients(CpuExecutor& executor) : ex_(executor) {}
+  explicit CpuGradients(CpuExecutor& executor)
+      : ex_(executor),
+        scratch_(static_cast<uint64_t>(multiply_scratch_floats(executor.pool_.size())) *
+                 sizeof(float)) {}
 
   void keep_gradient(const Weight& weight, std::span<float> gradient) override;
   bool keeps_gradient(const Weight& weight) const override { return !gradient(weight).empty(); }
@@ -46,10 +49,8 @@ class CpuGradients final : public GradientOps {
   // Calls kernel(task) for every KV head of every sequence: `all` with its pointers moved there.
   void for_kv_heads(const AttentionGradientTask& all, const AttentionShape& shape,
                     void (*kernel)(const AttentionGradientTask& task));
-  // Packs the left operand to memory of its own, and multiplies.
-  void multiply(MatrixProduct product);
-  void multiply_packed(const MatrixProduct& product);
-  // The product x W^T + bias of an x that will be `left`.
+  void multiply(const LeftMatrix& left, std::span<const MatrixProduct> products);
+  // The product x W^T + bias of a left operand x.
   MatrixProduct projection(const Weight& weight, const Weight& bias, float* y) const;
   // dx [n_rows, weight.cols] = (or +=) dy W.
   void add_dx(const Weight& weight, const float* dy, int64_t n_rows, float* dx, bool add);
@@ -65,6 +66,8 @@ class CpuGradients final : public GradientOps {
                   const Activation& dy, bool centred);
 
   CpuExecutor& ex_;
+  AlignedBuffer scratch_;  // of products
+  std::vector<MatrixProduct> products_;
   std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
   std::vector<float*> stale_;                // gradients of a step that is over
 };

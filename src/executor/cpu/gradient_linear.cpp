@@ -14,16 +14,8 @@ constexpr int64_t kLossRows = 256;
 
 }  // namespace
 
-void CpuGradients::multiply_packed(const MatrixProduct& product) {
-  limpid::multiply(ex_.kernels_, ex_.pool_, product, ex_.linear_scratch(0), kLinearScratch);
-}
-
-void CpuGradients::multiply(MatrixProduct product) {
-  const Activation packed =
-      ex_.allocate(1, packed_left_floats(product.left.rows, product.left.depth));
-  product.left.packed = data(packed);
-  pack(ex_.kernels_, ex_.pool_, product.left);
-  multiply_packed(product);
+void CpuGradients::multiply(const LeftMatrix& left, std::span<const MatrixProduct> products) {
+  limpid::multiply(ex_.kernels_, ex_.pool_, left, products, scratch_.as<float>().data());
 }
 
 MatrixProduct CpuGradients::projection(const Weight& weight, const Weight& bias, float* y) const {
@@ -39,30 +31,25 @@ MatrixProduct CpuGradients::projection(const Weight& weight, const Weight& bias,
 }
 
 void CpuGradients::project(const Activation& x, std::span<Projection> projections) {
-  PackTask left{data(x), x.cols(), x.rows(), x.cols()};
-  const Activation packed = ex_.allocate(1, packed_left_floats(left.rows, left.depth));
-  left.packed = data(packed);
-  pack(ex_.kernels_, ex_.pool_, left);
+  products_.clear();
   for (Projection& p : projections) {
     LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[project] weight [{}, {}], x [{}, {}]",
                  p.weight.rows, p.weight.cols, x.rows(), x.cols());
     p.y = ex_.allocate(x.rows(), p.weight.rows);
-    MatrixProduct product = projection(p.weight, p.bias, data(p.y));
-    product.left = left;
-    multiply_packed(product);
+    products_.push_back(projection(p.weight, p.bias, data(p.y)));
   }
+  multiply({data(x), x.cols(), x.rows(), x.cols()}, products_);
 }
 
 void CpuGradients::add_dx(const Weight& weight, const float* dy, int64_t n_rows, float* dx,
                           bool add) {
   MatrixProduct product;
-  product.left = {dy, weight.rows, n_rows, weight.rows};
   product.right = loaded(weight).tensor.data;
   product.right_type = float_type(loaded(weight).tensor.dtype);
   product.right_stride = product.cols = weight.cols;
   product.y = dx;
   product.add = add;
-  multiply(product);
+  multiply({dy, weight.rows, n_rows, weight.rows}, {&product, 1});
 }
 
 void CpuGradients::add_dweight(const Weight& weight, const float* x, const float* dy,
@@ -70,12 +57,11 @@ void CpuGradients::add_dweight(const Weight& weight, const float* x, const float
   const std::span<float> sums = gradient(weight);
   if (sums.empty()) return;
   MatrixProduct product;
-  product.left = {dy, weight.rows, weight.rows, n_rows, true};
   product.right = x;
   product.right_stride = product.cols = weight.cols;
   product.y = sums.data();
   product.add = !take_stale(weight);
-  multiply(product);
+  multiply({dy, weight.rows, weight.rows, n_rows, true}, {&product, 1});
 }
 
 void CpuGradients::add_dvector(const Weight& vector, const Activation& dy) {
@@ -111,9 +97,8 @@ Activation CpuGradients::cross_entropy(const Activation& x, const Weight& head,
     const float* rows = data(x) + first * x.cols();
     const Activation z = ex_.allocate(n, head.rows);
     float* logits = data(z);
-    MatrixProduct product = projection(head, {}, logits);
-    product.left = {rows, x.cols(), n, x.cols()};
-    multiply(product);
+    const MatrixProduct product = projection(head, {}, logits);
+    multiply({rows, x.cols(), n, x.cols()}, {&product, 1});
     ex_.pool_.for_ranges(n, 1, [&](int64_t begin, int64_t end, int /*thread*/) {
       for (int64_t t = begin; t < end; ++t) {
         const auto [token, factor] = targets[static_cast<size_t>(first + t)];

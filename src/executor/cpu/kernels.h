@@ -77,8 +77,8 @@ struct AttentionState {
   float* accumulator = nullptr;  // [n, padded_head_dim]
 };
 
-// The left operand of a product: element (m, k) is x[m * stride + k], or x[k * stride + m] when
-// `transposed`.
+// A part of the left operand of a product: element (m, k) is x[m * stride + k], or x[k * stride +
+// m] when `transposed`.
 struct PackTask {
   const float* x = nullptr;
   int64_t stride = 0;
@@ -87,20 +87,17 @@ struct PackTask {
   bool transposed = false;
   int64_t row_begin = 0;  // a multiple of kLeftRowGrain
   int64_t row_end = 0;
-  float* packed = nullptr;  // packed_left_floats(rows, depth)
+  float* packed = nullptr;  // depth floats for each row, the rows rounded up to kLeftRowGrain
 };
 // Rows that a thread packs or multiplies together: whole tiles of every instruction set.
 inline constexpr int64_t kLeftRowGrain = 24;
-constexpr int64_t packed_left_floats(int64_t rows, int64_t depth) {
-  return (rows + kLeftRowGrain - 1) / kLeftRowGrain * kLeftRowGrain * depth;
-}
 
 // The type of a matrix of floats that a kernel reads or writes.
 enum class FloatType : uint8_t { kF32, kF16, kBF16 };
 
 // Rows [row_begin, row_end) and columns [col_begin, col_end) of y = left * right.
 struct MultiplyTask {
-  const float* left = nullptr;  // as pack_left writes it
+  const float* left = nullptr;  // as pack_left writes it: the rows from row 0 on
   int64_t depth = 0;
   const void* right = nullptr;  // [depth, right_stride], or transposed: [cols, right_stride]
   int64_t right_stride = 0;
@@ -111,7 +108,6 @@ struct MultiplyTask {
   FloatType right_type = FloatType::kF32;
   bool right_transposed = false;
   const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
-  int64_t rows = 0;             // of left and y
   int64_t row_begin = 0;        // a multiple of kLeftRowGrain
   int64_t row_end = 0;
   int64_t col_begin = 0;  // a multiple of kRightColGrain

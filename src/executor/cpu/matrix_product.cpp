@@ -1,5 +1,7 @@
-// The left operand is packed by all threads together. Then they share y as blocks of kRowsAtOnce
-// rows times kRightColGrain columns, block of rows by block of rows.
+// Each thread takes whole rows of y where there are enough of them. It packs its rows of the left
+// operand itself, part by part, and meets all of the right operand: threads share nothing. Where
+// rows are few, the threads pack a part together, and then they share its panels of kRightColGrain
+// columns of y, and rows too where panels are few.
 #include "executor/cpu/matrix_product.h"
 
 #include <algorithm>
@@ -7,49 +9,162 @@
 namespace limpid {
 namespace {
 
-// Rows of y that one thread computes at a time: their part of the left operand stays in its caches.
-constexpr int64_t kRowsAtOnce = 768;
-static_assert(kRowsAtOnce % kLeftRowGrain == 0);
-// The neighbouring panels of a range meet the same left operand in the caches.
+// A thread copies a panel of the right operand for so many rows at least, so that the copy costs
+// little.
+constexpr int64_t kFewestRows = 8 * kLeftRowGrain;
+constexpr int64_t kMostRows = kLeftPartFloats / kMultiplyDepth;
+// A thread that the system delays leaves some of its ranges to the others.
 constexpr int64_t kRangesPerThread = 4;
 
-}  // namespace
+constexpr int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t round_up(int64_t a, int64_t grain) { return divide_up(a, grain) * grain; }
 
-void pack(const Kernels& kernels, ThreadPool& pool, const PackTask& left) {
-  pool.for_ranges(left.rows, kLeftRowGrain, [&](int64_t begin, int64_t end, int /*thread*/) {
-    PackTask part = left;
-    part.row_begin = begin;
-    part.row_end = end;
-    kernels.pack_left(part);
+int64_t n_panels(const MatrixProduct& product) { return divide_up(product.cols, kRightColGrain); }
+
+// Rows [row, row + rows) and steps [k, k + depth) of the left operand.
+struct Part {
+  int64_t row;
+  int64_t rows;
+  int64_t k;
+  int64_t depth;
+};
+
+PackTask pack_task(const LeftMatrix& left, const Part& part, float* packed) {
+  PackTask task;
+  task.x = left.x +
+           (left.transposed ? part.k * left.stride + part.row : part.row * left.stride + part.k);
+  task.stride = left.stride;
+  task.rows = part.rows;
+  task.depth = part.depth;
+  task.transposed = left.transposed;
+  task.packed = packed;
+  return task;
+}
+
+MultiplyTask multiply_task(const MatrixProduct& product, const Part& part, const float* packed) {
+  const int64_t element = product.right_type == FloatType::kF32 ? 4 : 2;
+  const int64_t first = product.right_transposed ? part.k : part.k * product.right_stride;
+  MultiplyTask task;
+  task.left = packed;
+  task.depth = part.depth;
+  task.right = static_cast<const std::byte*>(product.right) + first * element;
+  task.right_stride = product.right_stride;
+  task.right_type = product.right_type;
+  task.right_transposed = product.right_transposed;
+  task.cols = product.cols;
+  task.y = product.y + part.row * product.cols;
+  task.y_stride = product.cols;
+  task.add = product.add || part.k > 0;
+  task.bias = product.bias;
+  return task;
+}
+
+struct Call {
+  const Kernels& kernels;
+  ThreadPool& pool;
+  const LeftMatrix& left;
+  std::span<const MatrixProduct> products;
+  float* scratch;
+
+  float* packed(int thread) const { return scratch + thread * kLeftPartFloats; }
+  float* panel(int thread) const {
+    return scratch + pool.size() * kLeftPartFloats + thread * kMultiplyScratch;
+  }
+};
+
+// Rows [begin, end) of y, by one thread.
+void multiply_rows(const Call& call, int64_t begin, int64_t end, int64_t depth, int thread) {
+  for (int64_t k = 0; k < call.left.depth; k += depth) {
+    const Part part{begin, end - begin, k, std::min(depth, call.left.depth - k)};
+    PackTask pack = pack_task(call.left, part, call.packed(thread));
+    pack.row_end = part.rows;
+    call.kernels.pack_left(pack);
+    for (const MatrixProduct& product : call.products) {
+      MultiplyTask task = multiply_task(product, part, pack.packed);
+      task.scratch = call.panel(thread);
+      task.row_end = part.rows;
+      task.col_end = product.cols;
+      call.kernels.multiply_packed(task);
+    }
+  }
+}
+
+// A part of the left operand times all products, by all threads. A unit of work is one panel of
+// some rows: panel by panel, and one range of rows after another.
+void multiply_part(const Call& call, const Part& part) {
+  ThreadPool& pool = call.pool;
+  const PackTask pack = pack_task(call.left, part, call.packed(0));
+  pool.for_ranges(part.rows, kLeftRowGrain, [&](int64_t begin, int64_t end, int /*thread*/) {
+    PackTask task = pack;
+    task.row_begin = begin;
+    task.row_end = end;
+    call.kernels.pack_left(task);
+  });
+  int64_t n_all_panels = 0;
+  for (const MatrixProduct& product : call.products) n_all_panels += n_panels(product);
+  const int64_t n_wanted = kRangesPerThread * pool.size();
+  const int64_t rows_at_once =
+      std::max(kFewestRows,
+               round_up(divide_up(part.rows, divide_up(n_wanted, n_all_panels)), kLeftRowGrain));
+  const int64_t n_row_ranges = divide_up(part.rows, rows_at_once);
+  const int64_t n_units = n_row_ranges * n_all_panels;
+  const int64_t grain = std::max<int64_t>(1, n_units / n_wanted);
+  pool.for_ranges(n_units, grain, [&](int64_t begin, int64_t end, int thread) {
+    int64_t first = 0;  // unit of the product
+    for (const MatrixProduct& product : call.products) {
+      MultiplyTask task = multiply_task(product, part, pack.packed);
+      task.scratch = call.panel(thread);
+      const int64_t n = n_panels(product);
+      while (begin < std::min(end, first + n_row_ranges * n)) {
+        const int64_t range = (begin - first) / n;
+        const int64_t panel = (begin - first) % n;
+        const int64_t n_now = std::min(n - panel, end - begin);
+        task.row_begin = range * rows_at_once;
+        task.row_end = std::min(part.rows, task.row_begin + rows_at_once);
+        task.col_begin = panel * kRightColGrain;
+        task.col_end = std::min(product.cols, (panel + n_now) * kRightColGrain);
+        call.kernels.multiply_packed(task);
+        begin += n_now;
+      }
+      first += n_row_ranges * n;
+    }
   });
 }
 
-void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& product,
-              float* scratch, int64_t scratch_step) {
-  const PackTask& left = product.left;
-  const int64_t n_panels = (product.cols + kRightColGrain - 1) / kRightColGrain;
-  const int64_t n_blocks = (left.rows + kRowsAtOnce - 1) / kRowsAtOnce;
-  MultiplyTask all{
-      left.packed, left.depth,   product.right, product.right_stride, product.cols,
-      product.y,   product.cols, product.add,   product.right_type,   product.right_transposed,
-      product.bias};
-  all.rows = left.rows;
-  const int64_t grain =
-      std::max<int64_t>(1, n_blocks * n_panels / (kRangesPerThread * pool.size()));
-  pool.for_ranges(n_blocks * n_panels, grain, [&](int64_t begin, int64_t end, int thread) {
-    MultiplyTask task = all;
-    task.scratch = scratch + thread * scratch_step;
-    while (begin < end) {
-      const int64_t block = begin / n_panels;
-      const int64_t last = std::min(end, (block + 1) * n_panels);
-      task.row_begin = block * kRowsAtOnce;
-      task.row_end = std::min(left.rows, task.row_begin + kRowsAtOnce);
-      task.col_begin = (begin - block * n_panels) * kRightColGrain;
-      task.col_end = std::min(product.cols, (last - block * n_panels) * kRightColGrain);
-      kernels.multiply_packed(task);
-      begin = last;
+// Rows of a part when the left operand is cut into at least n parts of about as many.
+int64_t rows_of_part(int64_t n_rows, int64_t n) {
+  const int64_t n_parts = std::max(n, divide_up(n_rows, kMostRows));
+  return round_up(divide_up(n_rows, n_parts), kLeftRowGrain);
+}
+
+int64_t depth_of_part(int64_t rows) {
+  return kLeftPartFloats / rows / kMultiplyDepth * kMultiplyDepth;
+}
+
+}  // namespace
+
+void multiply(const Kernels& kernels, ThreadPool& pool, const LeftMatrix& left,
+              std::span<const MatrixProduct> products, float* scratch) {
+  const Call call{kernels, pool, left, products, scratch};
+  const int64_t most_parts = left.rows / kFewestRows;
+  if (pool.size() == 1 || most_parts >= 2 * pool.size()) {
+    const int64_t rows = rows_of_part(
+        left.rows,
+        std::clamp<int64_t>(kRangesPerThread * pool.size(), 1, std::max<int64_t>(1, most_parts)));
+    pool.for_ranges(left.rows, rows, [&](int64_t begin, int64_t end, int thread) {
+      for (; begin < end; begin += rows)
+        multiply_rows(call, begin, std::min(end, begin + rows), depth_of_part(rows), thread);
+    });
+    return;
+  }
+  const int64_t rows = rows_of_part(left.rows, 1);
+  const int64_t depth = depth_of_part(rows);
+  for (int64_t row = 0; row < left.rows; row += rows) {
+    for (int64_t k = 0; k < left.depth; k += depth) {
+      multiply_part(call,
+                    {row, std::min(rows, left.rows - row), k, std::min(depth, left.depth - k)});
     }
-  });
+  }
 }
 
 }  // namespace limpid

@@ -3,16 +3,24 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/thread_pool.h"
 #include "executor/cpu/kernels.h"
 
 namespace limpid {
 
-// y = left * right, or y += left * right. Every element of y is one chain of multiply-adds in order
-// of the depth, so the result has the same bits for any number of threads and instruction set.
+// Element (m, k) is x[m * stride + k], or x[k * stride + m] when `transposed`.
+struct LeftMatrix {
+  const float* x = nullptr;
+  int64_t stride = 0;
+  int64_t rows = 0;
+  int64_t depth = 0;
+  bool transposed = false;
+};
+
+// y = left * right, or y += left * right.
 struct MatrixProduct {
-  PackTask left;                // packed by `pack`
   const void* right = nullptr;  // [left.depth, right_stride], or transposed: [cols, right_stride]
   int64_t right_stride = 0;
   int64_t cols = 0;
@@ -23,11 +31,18 @@ struct MatrixProduct {
   const float* bias = nullptr;  // [cols], or null: added to every row, unless `add`
 };
 
-// Packs a left operand, but for its range, to `left.packed`, for any number of products.
-void pack(const Kernels& kernels, ThreadPool& pool, const PackTask& left);
+// The left operand is packed by parts of so many floats: about 1 MiB, which stay in the L2 cache of
+// a core.
+inline constexpr int64_t kLeftPartFloats = 44 * kLeftRowGrain * kMultiplyDepth;
 
-// `scratch` has kMultiplyScratch floats for each thread, `scratch_step` floats apart.
-void multiply(const Kernels& kernels, ThreadPool& pool, const MatrixProduct& product,
-              float* scratch, int64_t scratch_step = kMultiplyScratch);
+constexpr int64_t multiply_scratch_floats(int n_threads) {
+  return n_threads * (kLeftPartFloats + kMultiplyScratch);
+}
+
+// All products of one left operand. Every element of y is a sum of chains of multiply-adds, one for
+// each kMultiplyDepth steps of the depth, in order, so it has the same bits for any number of
+// threads and instruction set. `scratch` has multiply_scratch_floats(pool.size()) floats.
+void multiply(const Kernels& kernels, ThreadPool& pool, const LeftMatrix& left,
+              std::span<const MatrixProduct> products, float* scratch);
 
 }  // namespace limpid

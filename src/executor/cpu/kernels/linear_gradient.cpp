@@ -1,8 +1,8 @@
 // The products of the backward pass of `linear`: dx = dy W and dW = dy^T x.
 //
 // Both have a right operand that lies in rows (W, x), so one kernel serves them. The left operand
-// (dy, or dy transposed) is packed once for all threads, in tiles that are read as one stream. Of
-// the right operand a thread copies a panel of kMultiplyDepth rows and one tile's columns at a time
+// (dy, or dy transposed) is packed for all threads, in tiles that are read as one stream. Of the
+// right operand a thread copies a panel of kMultiplyDepth rows and one tile's columns at a time
 // into the L1 cache, and all tiles of the left operand meet it there (Goto & van de Geijn 2008).
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/product_tile-inl.h"
@@ -119,20 +119,20 @@ LIMPID_INLINE Ahead part_of_panel(const MultiplyTask& task, int64_t next, int64_
   return {at + i % 2 * 16 * step + (i / 2 < kParts ? i / 2 : 0) * 128, step};
 }
 
-// Panels of the right operand come one after another: along the columns, then along the depth.
-// While the tiles of one are computed, the lines of the next one come from memory.
+// One panel of the right operand after another: down the depth, then along the columns. While the
+// tiles of one are computed, the lines of the next one come from memory.
 void multiply_packed(const MultiplyTask& task) {
   const auto copy = task.right_type == FloatType::kF16    ? copy_right<StoredF16>
                     : task.right_type == FloatType::kBF16 ? copy_right<StoredBf16>
                                                           : copy_right<StoredF32>;
   const int64_t n_tiles = (task.row_end - task.row_begin + kTileRows - 1) / kTileRows;
-  for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
-    const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
-    for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
+  for (int64_t col = task.col_begin; col < task.col_end; col += kTileCols) {
+    for (int64_t k = 0; k < task.depth; k += kMultiplyDepth) {
+      const int64_t depth = task.depth - k < kMultiplyDepth ? task.depth - k : kMultiplyDepth;
       copy(task, k, depth, col);
-      const bool last_col = col + kTileCols >= task.col_end;
-      const int64_t next_col = last_col ? task.col_begin : col + kTileCols;
-      const int64_t next_k = last_col ? k + depth : k;
+      const bool last_k = k + kMultiplyDepth >= task.depth;
+      const int64_t next_col = last_k ? col + kTileCols : col;
+      const int64_t next_k = last_k ? 0 : k + kMultiplyDepth;
       const int64_t next = task.right_transposed ? next_col * task.right_stride + next_k
                                                  : next_k * task.right_stride + next_col;
       int64_t tile = 0;
