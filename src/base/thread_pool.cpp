@@ -72,10 +72,13 @@ int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
 
 }  // namespace
 
-// A job is a number of calls that threads claim one at a time. `claims` holds the job's number and
-// the number of calls still to claim, in one 64-bit word, and a thread claims a call by
-// decrementing it with a compare-and-swap. Job 7 with three calls begins as (7, 3); three claims
-// later it is (7, 0).
+// A job is a number of calls that threads claim one at a time. Each thread has a share of them, and
+// helps with the shares of the others when its own is done. So thread 1 computes the same rows of
+// one matrix after another, and finds them in its own caches.
+//
+// The word of a share holds the job's number and the number of calls still to claim, in 64 bits,
+// and a thread claims a call by decrementing it with a compare-and-swap. Job 7 with three calls
+// begins as (7, 3); three claims later it is (7, 0).
 //
 // The job's number makes late threads harmless. A thread that wakes late and still holds (7, 1)
 // fails to swap when the word is (8, 5) by now. And a thread that has claimed a call may read the
@@ -84,7 +87,11 @@ struct ThreadPool::Impl {
   // Each has its own cache line: workers poll `epoch`, the caller polls `n_unfinished`.
   alignas(64) std::atomic<int> epoch{0};  // changes when a job starts
   alignas(64) std::atomic<int> n_unfinished{0};
-  alignas(64) std::atomic<uint64_t> claims{0};  // job << 32 | calls left
+  struct alignas(64) Share {
+    std::atomic<uint64_t> claims{0};  // job << 32 | calls left
+  };
+  std::vector<Share> shares;  // of each thread
+  uint64_t job = 0;
   alignas(64) void (*function)(void*, int, int) = nullptr;
   void* context = nullptr;
   int n_calls = 0;
@@ -104,18 +111,29 @@ struct ThreadPool::Impl {
     }
   }
 
-  // Claims and makes calls of the current job until none is left to claim.
-  void take_part(int thread) {
+  // The first call of a share.
+  int first_of(size_t share) const {
+    return static_cast<int>(static_cast<size_t>(n_calls) * share / shares.size());
+  }
+
+  // Claims and makes calls of a share until none is left to claim.
+  void take_share(size_t share, int thread) {
+    std::atomic<uint64_t>& claims = shares[share].claims;
     uint64_t now = claims.load(std::memory_order_acquire);
     while ((now & 0xFFFF'FFFFU) != 0) {
       if (!claims.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel,
                                         std::memory_order_acquire)) {
         continue;
       }
-      call(n_calls - static_cast<int>(now & 0xFFFF'FFFFU), thread);
+      call(first_of(share + 1) - static_cast<int>(now & 0xFFFF'FFFFU), thread);
       if (n_unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) n_unfinished.notify_one();
       now = claims.load(std::memory_order_acquire);
     }
+  }
+
+  void take_part(int thread) {
+    const auto own = static_cast<size_t>(thread);
+    for (size_t i = 0; i < shares.size(); ++i) take_share((own + i) % shares.size(), thread);
   }
 
   // The loop of a worker: waits for a job, takes part in it, until the pool ends.
@@ -145,6 +163,7 @@ ThreadPool::ThreadPool(int n_threads) : impl_(std::make_unique<Impl>()) {
   const int cores = usable_cores();
   size_ = n_threads == 0 ? cores : n_threads;
   impl_->spin = size_ <= cores;
+  impl_->shares = std::vector<Impl::Share>(static_cast<size_t>(size_));
   impl_->workers.reserve(static_cast<size_t>(size_ - 1));
   const SignalsBlocked blocked;
   try {
@@ -159,7 +178,7 @@ ThreadPool::ThreadPool(int n_threads) : impl_(std::make_unique<Impl>()) {
 
 ThreadPool::~ThreadPool() { impl_->join(); }
 
-// Starts a job: sets its function, its counters and, last, `claims`, with which the job becomes
+// Starts a job: sets its function, its counters and, last, the claims, with which the job becomes
 // visible to the workers. Then takes part in it, and waits for the calls of other threads.
 void ThreadPool::run_erased(void (*function)(void*, int, int), void* context, int n_calls) {
   Impl& impl = *impl_;
@@ -171,8 +190,11 @@ void ThreadPool::run_erased(void (*function)(void*, int, int), void* context, in
   impl.context = context;
   impl.n_calls = n_calls;
   impl.n_unfinished.store(n_calls, std::memory_order_relaxed);
-  const uint64_t job = (impl.claims.load(std::memory_order_relaxed) >> 32) + 1;
-  impl.claims.store(job << 32 | static_cast<uint64_t>(n_calls), std::memory_order_release);
+  ++impl.job;
+  for (size_t i = 0; i < impl.shares.size(); ++i) {
+    const auto n = static_cast<uint64_t>(impl.first_of(i + 1) - impl.first_of(i));
+    impl.shares[i].claims.store(impl.job << 32 | n, std::memory_order_release);
+  }
   impl.wake();
   impl.take_part(0);
   for (int left = impl.n_unfinished.load(std::memory_order_acquire); left != 0;) {
