@@ -6,12 +6,12 @@ namespace limpid::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
-      chat_command(),     run_command(),        serve_command(),    inspect_command(),
-      tokenize_command(), detokenize_command(), template_command(), logits_command(),
-      verify_command(),   perplexity_command(), bench_command(),    convert_command(),
-      quantize_command(), tokenizer_command(),  train_command(),    microgpt_command(),
-      pull_command(),     devices_command(),    doctor_command(),   completion_command(),
-      man_command(),
+      chat_command(),       run_command(),        serve_command(),      inspect_command(),
+      tokenize_command(),   detokenize_command(), template_command(),   logits_command(),
+      verify_command(),     explain_command(),    perplexity_command(), bench_command(),
+      convert_command(),    quantize_command(),   tokenizer_command(),  train_command(),
+      microgpt_command(),   pull_command(),       devices_command(),    doctor_command(),
+      completion_command(), man_command(),
   };
   return all;
 }

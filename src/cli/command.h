@@ -51,6 +51,7 @@ Command convert_command();
 Command detokenize_command();
 Command devices_command();
 Command doctor_command();
+Command explain_command();
 Command inspect_command();
 Command logits_command();
 Command man_command();

@@ -1,0 +1,252 @@
+// `limpid explain`: what a model did with a text, as a page to look at, as JSON, or in short.
+//
+// The answer is made first, without looking; then the whole text is evaluated once more with a
+// probe in the executor. A text is evaluated much faster than it is generated, and the executor
+// gives the same numbers either way.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/explain_report.h"
+#include "cli/output_path.h"
+#include "cli/what_if.h"
+#include "generate/engine.h"
+#include "insight/explain_chart.h"
+#include "insight/explain_page.h"
+#include "insight/explanation.h"
+#include "insight/explanation_json.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+struct ExplainFlags {
+  ModelFlags model;
+  std::optional<std::string> prompt;
+  std::optional<std::string> file;
+  std::optional<std::string> ids;
+  int64_t n_predict = 0;
+  ExplainOptions options;
+  WhatIfFlags what_if;
+  std::string beside;
+  std::string output;
+  bool json = false;
+  std::string picture;
+};
+
+// The model's tokenizer, or null: then -p cannot be used, and tokens are shown as numbers.
+std::shared_ptr<const Tokenizer> tokenizer_or_null(const Checkpoint& checkpoint) {
+  return has_tokenizer(checkpoint) ? tokenizer_from(checkpoint) : nullptr;
+}
+
+// The ids of a text. With --ids, which needs no tokenizer, the other texts are ids as well.
+std::vector<TokenId> encode(const ExplainFlags& values, const Tokenizer* tokenizer,
+                            std::string_view text) {
+  if (values.ids) return parse_token_ids(text, "--ids");
+  LIMPID_CHECK(UnsupportedError, tokenizer != nullptr, "{} has no tokenizer: give token ids, --ids",
+               values.model.model);
+  return tokenizer->encode(text);
+}
+
+std::vector<TokenId> read_ids(const ExplainFlags& values, const Tokenizer* tokenizer) {
+  const int n_sources =
+      int{values.prompt.has_value()} + int{values.file.has_value()} + int{values.ids.has_value()};
+  LIMPID_CHECK(ArgumentError, n_sources == 1, "which text? give one of -p, -f and --ids");
+  const std::string text = values.ids      ? *values.ids
+                           : values.prompt ? *values.prompt
+                                           : read_text(*values.file);
+  std::vector<TokenId> ids = encode(values, tokenizer, text);
+  LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: there is nothing to explain");
+  return ids;
+}
+
+// A model with a probe in its executor, and a clock within the probe.
+struct Probed {
+  std::unique_ptr<Model> model;
+  ProbeExecutor* probe = nullptr;
+  TimingExecutor* timer = nullptr;
+};
+
+Probed open_probed(const ModelFlags& flags, std::shared_ptr<const Checkpoint> checkpoint) {
+  Probed probed;
+  probed.model = load_weights_only(flags, std::move(checkpoint), [&](std::unique_ptr<Executor> in) {
+    auto timing = std::make_unique<TimingExecutor>(std::move(in));
+    probed.timer = timing.get();
+    auto owned = std::make_unique<ProbeExecutor>(std::move(timing));
+    probed.probe = owned.get();
+    return owned;
+  });
+  return probed;
+}
+
+// Appends the likeliest token each time, up to the end of the text or `n` tokens.
+void add_answer(Model& model, const Tokenizer* tokenizer, int64_t n, std::vector<TokenId>& ids) {
+  if (n == 0) return;
+  const auto cache = model.make_cache(std::ssize(ids) + n, DType::kF32, DType::kF32);
+  const SequenceId sequence = cache->add_sequence();
+  ProgressBar bar("answering");
+  std::vector<TokenId> next = ids;
+  for (int64_t i = 0; i < n; ++i) {
+    const StepItem item{sequence, next, StepItem::Outputs::kLast};
+    const auto logits = model.step(*cache, {&item, 1});
+    const auto best = static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
+    if (tokenizer != nullptr && tokenizer->is_stop(best)) return;
+    next = {best};
+    ids.push_back(best);
+    bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n));
+  }
+}
+
+std::string name_of(const std::string& path) {
+  const auto normal = std::filesystem::path(path).lexically_normal();
+  return (normal.has_filename() ? normal.filename() : normal.parent_path().filename()).string();
+}
+
+// What the page says about the model. The KV cache of an explanation is f32.
+PageFacts facts_of(const Model& model, int64_t n_tokens, std::vector<OpTime> times) {
+  const DecoderSpec& spec = model.spec();
+  PageFacts facts;
+  facts.model = name_of(model.checkpoint().path);
+  facts.description = fmt::format("{}, {} layers of {} heads, {} features", spec.architecture,
+                                  spec.n_layers, spec.n_heads, spec.d_model);
+  facts.times = std::move(times);
+  for (const auto& [name, tensor] : model.checkpoint().tensors)
+    facts.n_weight_bytes += tensor.n_bytes();
+  facts.n_cache_bytes =
+      static_cast<uint64_t>(2 * n_tokens * spec.n_layers * spec.n_kv_heads * spec.head_dim) *
+      sizeof(float);
+  return facts;
+}
+
+// The second runs that the options ask for.
+struct SecondRuns {
+  std::optional<ShownContrast> what_if;
+  std::optional<ShownContrast> beside;
+
+  std::vector<ShownContrast> all() const {
+    std::vector<ShownContrast> runs;
+    for (const auto& run : {what_if, beside})
+      if (run) runs.push_back(*run);
+    return runs;
+  }
+};
+
+SecondRuns second_runs(const ExplainFlags& values, const Probed& probed,
+                       std::span<const TokenId> ids, const Tokenizer* tokenizer) {
+  SecondRuns runs;
+  const ContrastRun plain{*probed.model, *probed.probe};
+  std::vector<Edit> edits =
+      edits_of(values.what_if, *probed.model, *probed.probe, ids,
+               [&](std::string_view text) { return encode(values, tokenizer, text); });
+  if (!edits.empty()) {
+    const ContrastRun changed{*probed.model, *probed.probe, std::move(edits)};
+    runs.what_if = {describe_edits(values.what_if), contrast(plain, changed, ids)};
+  }
+  if (!values.beside.empty()) {
+    ModelFlags flags = values.model;
+    flags.model = values.beside;
+    flags.repository.clear();
+    const auto checkpoint = open_header(flags);
+    const Probed other = open_probed(flags, checkpoint);
+    runs.beside = {"beside " + name_of(checkpoint->path),
+                   contrast(plain, {*other.model, *other.probe}, ids)};
+  }
+  return runs;
+}
+
+Json to_json(const Explanation& explanation, const PageFacts& facts, const SecondRuns& runs,
+             const Tokenizer* tokenizer) {
+  Json json = {{"model", facts.model}};
+  json.update(explanation_to_json(explanation, tokenizer));
+  json["times"] = times_to_json(facts.times);
+  if (runs.what_if) json["what_if"] = contrast_to_json(runs.what_if->contrast, tokenizer);
+  if (runs.beside) json["beside"] = contrast_to_json(runs.beside->contrast, tokenizer);
+  return json;
+}
+
+void declare(CLI::App& app, ExplainFlags& values) {
+  add_option(app, "-p,--prompt TEXT", values.prompt, "the text");
+  add_option(app, "-f,--file FILE", values.file, "a file with the text; - is standard input");
+  add_option(app, "--ids LIST", values.ids, "token ids between commas");
+  add_option(app, "-n,--predict N", values.n_predict, Range{.least = 0},
+             "let the model continue the text by up to N tokens, the likeliest each time (0)");
+  add_option(app, "-o,--output FILE", values.output,
+             "write one HTML page (or what --json or --svg gives); - is standard output");
+  add_switch(app, "--json", values.json, "the numbers as JSON");
+  suggest(add_option(app, "--svg WHAT", values.picture,
+                     "one picture as SVG: surprise, lens, parts, sizes, or a head as L3.H5"),
+          {"surprise", "lens", "parts", "sizes"});
+  add_option(app, "--lens-every N", values.options.lens_every, Range{.least = 1},
+             "logit lens at every Nth layer only (1)");
+  add_option(app, "--parts N", values.options.n_attributed, Range{.least = 0},
+             "attribute the logits at the last N positions only (all, as memory allows)");
+  declare_what_if(app, values.what_if);
+  add_option(app, "--beside MODEL2", values.beside,
+             "run another model over the same tokens: another quantisation, a model fine-tuned "
+             "from this one");
+  declare_model(app, values.model);
+}
+
+int run(const ExplainFlags& values) {
+  LIMPID_CHECK(ArgumentError, !values.json || values.picture.empty(),
+               "give one of --json and --svg");
+  const auto checkpoint = open_header(values.model);
+  const auto tokenizer = tokenizer_or_null(*checkpoint);
+  std::vector<TokenId> ids = read_ids(values, tokenizer.get());
+  if (!values.output.empty() && values.output != "-") check_writable(values.output);
+  const Probed probed = open_probed(values.model, checkpoint);
+  ExplainOptions options = values.options;
+  options.n_prompt = std::ssize(ids);
+  options.n_threads = values.model.options.n_threads;
+  add_answer(*probed.model, tokenizer.get(), values.n_predict, ids);
+  ProgressBar bar("explaining");
+  options.progress = [&](int64_t done, int64_t total) {
+    bar.show(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    return true;
+  };
+  probed.timer->take();  // those of the answer
+  const Stopwatch watch;
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
+  const double seconds = watch.seconds();
+  const PageFacts facts = facts_of(*probed.model, std::ssize(ids), probed.timer->take());
+  bar.wipe();
+  const SecondRuns runs = second_runs(values, probed, ids, tokenizer.get());
+  std::string text;
+  if (values.json) {
+    text = dump_json(to_json(explanation, facts, runs, tokenizer.get())) + "\n";
+  } else if (!values.picture.empty()) {
+    text = explain_chart(explanation, values.picture, probed.model->spec());
+  } else if (values.output.empty()) {
+    text = explain_report(explanation, runs.all(), tokenizer.get());
+  } else {
+    text = explain_page(explanation, facts, runs.all(), tokenizer.get());
+  }
+  write_text(values.output.empty() ? "-" : values.output, text);
+  const std::string where = values.output.empty()
+                                ? ""
+                                : fmt::format(": {}, {}", values.output, format_bytes(text.size()));
+  print_log(fmt::format("{} tokens explained in {:.1f} s{}", ids.size(), seconds, where));
+  return kExitOk;
+}
+
+}  // namespace
+
+Command explain_command() {
+  return {
+      "explain",
+      "why a model says what it says, as a page to look at",
+      "explain -m FILE (-p TEXT | -f FILE | --ids LIST) [-o PAGE] [options]",
+      "Evaluates a text and shows what happened inside the model: how much each token surprised "
+      "it and what it expected instead, what it would have said after each layer (logit lens), "
+      "which heads and MLPs made it say what it said (direct logit attribution), where each head "
+      "looked, how large the activations were, and what changes without a part. -o writes one "
+      "HTML page that needs no network; --json gives the same numbers to programs; without "
+      "either, a short report.",
+      "limpid explain -m smollm2 -p 'The capital of France is' -n 8 -o page.html\n"
+      "limpid explain -m smollm2 -p 'one two three one two' --ablate L3.H5\n"
+      "limpid explain -m smollm2 -f text.txt --lens-every 4 --json",
+      bind<ExplainFlags, declare, run>};
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,122 @@
+#include "cli/what_if.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "cli/options.h"
+
+namespace limpid::cli {
+namespace {
+
+std::vector<ModelPart> parts_of(std::string_view list, const DecoderSpec& spec) {
+  std::vector<ModelPart> parts;
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    parts.push_back(model_part(list.substr(0, comma), spec));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return parts;
+}
+
+std::vector<float> row_of(const std::vector<float>& values, int64_t row, int64_t n_rows) {
+  const auto width = std::ssize(values) / n_rows;
+  return {values.begin() + row * width, values.begin() + (row + 1) * width};
+}
+
+// Negative positions count from the end of each text, so that texts of two lengths can be aligned.
+int64_t absolute(int64_t position, int64_t n_tokens) {
+  const int64_t found = position < 0 ? position + n_tokens : position;
+  LIMPID_CHECK(ArgumentError, found >= 0 && found < n_tokens,
+               "--positions: {} is outside the {} tokens", position, n_tokens);
+  return found;
+}
+
+void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
+               std::span<const TokenId> ids, const Encode& encode, std::vector<Edit>& edits) {
+  LIMPID_CHECK(ArgumentError, !values.parts.empty(),
+               "patch which part? give --at L6 (the residual stream), L6.attn, L6.mlp or L6.H2");
+  const std::vector<TokenId> source = encode(*values.patch);
+  const int64_t n_source = std::ssize(source);
+  std::vector<int64_t> positions = parse_integers(values.positions, "--positions");
+  if (values.positions.empty()) {
+    LIMPID_CHECK(ArgumentError, source.size() == ids.size(),
+                 "the texts have {} and {} tokens: say which to patch, --positions -1 for the last",
+                 ids.size(), source.size());
+    for (int64_t t = 0; t < n_source; ++t) positions.push_back(t);
+  }
+  const std::vector<ModelPart> parts = parts_of(values.parts, model.spec());
+  const auto found = values_of_parts(model, probe, parts, source);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Edit edit{parts[i]};
+    for (const int64_t position : positions)
+      edit.at[absolute(position, std::ssize(ids))] =
+          row_of(found[i], absolute(position, n_source), n_source);
+    edits.push_back(std::move(edit));
+  }
+}
+
+// The direction from B to A: the difference of what the part is at their last tokens.
+void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
+                  const Encode& encode, std::vector<Edit>& edits) {
+  LIMPID_CHECK(ArgumentError, values.minus.has_value(),
+               "steer away from what? give --minus TEXT, the opposite of --steer TEXT");
+  const std::string middle = fmt::format("L{}", model.spec().n_layers / 2);
+  const std::vector<ModelPart> parts =
+      parts_of(values.parts.empty() ? middle : values.parts, model.spec());
+  const std::vector<TokenId> towards = encode(*values.steer);
+  const std::vector<TokenId> away = encode(*values.minus);
+  const auto plus = values_of_parts(model, probe, parts, towards);
+  const auto minus = values_of_parts(model, probe, parts, away);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Edit edit{parts[i], 1};
+    edit.everywhere = row_of(plus[i], std::ssize(towards) - 1, std::ssize(towards));
+    const auto b = row_of(minus[i], std::ssize(away) - 1, std::ssize(away));
+    for (size_t j = 0; j < b.size(); ++j)
+      edit.everywhere[j] = static_cast<float>(values.strength) * (edit.everywhere[j] - b[j]);
+    edits.push_back(std::move(edit));
+  }
+}
+
+}  // namespace
+
+void declare_what_if(CLI::App& app, WhatIfFlags& values) {
+  group(app, "what if");
+  add_option(app, "--ablate PARTS", values.ablate,
+             "beside the model as it is, run it with parts set to zero: L3.H5 (a head), L3.attn, "
+             "L3.mlp, L3 (the residual stream after a layer), between commas");
+  add_option(app, "--patch TEXT", values.patch,
+             "run it with the parts of --at as they are in another text (activation patching)");
+  add_option(app, "--steer TEXT", values.steer,
+             "run it with the direction from the text of --minus to this one added to the parts "
+             "of --at (the residual stream of the middle layer)");
+  add_option(app, "--minus TEXT", values.minus, "what --steer leads away from");
+  add_option(app, "--strength X", values.strength, "how much of the direction --steer adds (1)");
+  add_option(app, "--at PARTS", values.parts, "the parts that --patch and --steer change");
+  add_option(app, "--positions LIST", values.positions,
+             "the tokens that --patch changes; -1 is the last of each text (all)");
+}
+
+std::vector<Edit> edits_of(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
+                           std::span<const TokenId> ids, const Encode& encode) {
+  std::vector<Edit> edits;
+  for (const ModelPart& part : parts_of(values.ablate, model.spec())) edits.push_back({part});
+  if (values.patch) add_patch(values, model, probe, ids, encode, edits);
+  if (values.steer) add_steering(values, model, probe, encode, edits);
+  return edits;
+}
+
+std::string describe_edits(const WhatIfFlags& values) {
+  std::vector<std::string> words;
+  if (!values.ablate.empty()) words.push_back("without " + values.ablate);
+  if (values.patch)
+    words.push_back(fmt::format("with {} from \"{}\"", values.parts, *values.patch));
+  if (values.steer)
+    words.push_back(
+        fmt::format("steered from \"{}\" to \"{}\"", values.minus.value_or(""), *values.steer));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace limpid::cli

@@ -1,0 +1,39 @@
+// The options of `limpid explain` that change the model inside, and what they become.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/flags.h"
+#include "insight/contrast.h"
+#include "limpid/sampler.hpp"
+
+namespace limpid::cli {
+
+struct WhatIfFlags {
+  std::string ablate;                // parts: "L3.H5,L3.mlp"
+  std::optional<std::string> patch;  // a text
+  std::optional<std::string> steer;  // a text
+  std::optional<std::string> minus;  // a text
+  std::string parts;                 // of patch and steer
+  std::string positions;             // of patch
+  double strength = 1;               // of steer
+};
+
+void declare_what_if(CLI::App& app, WhatIfFlags& values);
+
+// The token ids of a text that one of the options gives.
+using Encode = std::function<std::vector<TokenId>(std::string_view text)>;
+
+// The changes that the options ask for; none without options. Patching and steering run the model
+// over their own texts. Throws ArgumentError.
+std::vector<Edit> edits_of(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
+                           std::span<const TokenId> ids, const Encode& encode);
+
+// "without L3.H5", "with L6 from another text": what the edits do, in words.
+std::string describe_edits(const WhatIfFlags& values);
+
+}  // namespace limpid::cli

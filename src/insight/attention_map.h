@@ -1,0 +1,75 @@
+// Where a head looks: its attention weights over a text, kept in little memory.
+//
+// The weights of one head over T tokens are a triangle of T (T + 1) / 2 numbers; a model of 32
+// layers and 32 heads has 1,024 of them, 134 million numbers for 512 tokens. Most are near 0. Kept
+// are: for each row the weight on the first token, where heads look that find nothing to do
+// ("attention sink", Xiao et al. 2023, arXiv:2309.17453), and the strongest K others; a small
+// picture of the triangle; and means that tell what the head does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace limpid {
+
+// Habits of a head: the mean weight that it gives to certain tokens, over the rows that have such
+// tokens. Each is in [0, 1].
+struct HeadHabits {
+  double first = 0;  // the first token, of rows that are not the first
+  double itself = 0;
+  double previous = 0;
+  double same = 0;  // earlier tokens that equal the row's own
+  // The tokens behind those: the second B of A B … A B is foretold by a head that looks from the
+  // second A to the first B (induction head; Olsson et al. 2022, arXiv:2209.11895).
+  double after_same = 0;
+};
+
+// The weights of one head over T tokens. Rows are added in order.
+class AttentionMap {
+ public:
+  struct Kept {
+    int32_t column = -1;  // -1: none, the row is shorter
+    float weight = 0;
+  };
+
+  // `n_kept` weights of each row besides the first token's.
+  AttentionMap(int64_t n_tokens, int64_t n_kept);
+
+  // The weights of row t, softmax(scale q_t . K): t + 1 of them. `ids` are those of the text.
+  void add_row(std::span<const float> weights, std::span<const int32_t> ids);
+
+  int64_t n_kept() const { return n_kept_; }
+  std::span<const float> first() const { return first_; }  // [n_rows]
+  // The strongest of row t, descending.
+  std::span<const Kept> row(int64_t t) const;
+  // [n_tiles, n_tiles], the largest weight in each square of the triangle, row by row.
+  int64_t n_tiles() const { return n_tiles_; }
+  std::span<const float> tiles() const { return tiles_; }
+  HeadHabits habits() const;
+
+ private:
+  struct Mean {
+    double sum = 0;
+    int64_t n = 0;
+    void add(double value);
+    double value() const { return n > 0 ? sum / static_cast<double>(n) : 0; }
+  };
+
+  int64_t n_tokens_;
+  int64_t n_kept_;
+  int64_t n_tiles_;
+  std::vector<float> first_;
+  std::vector<Kept> kept_;  // [n_rows, n_kept]
+  std::vector<float> tiles_;
+  Mean to_first_, to_itself_, to_previous_, to_same_, to_after_same_;
+};
+
+// The attention weights of one head for rows of queries, the same as the attention op computes:
+//   weights[t][s] = softmax over s <= position(t) of scale * q[t] . k[s]
+// q [head_dim] of one token · keys: those of positions 0 … n - 1, `stride` floats apart ·
+// weights [n], overwritten.
+void attention_weights(std::span<const float> q, std::span<const float> keys, int64_t stride,
+                       float scale, std::span<float> weights);
+
+}  // namespace limpid

@@ -1,0 +1,68 @@
+// Who said it: the part that each component of a model has in the logit of a token (direct logit
+// attribution; Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
+//
+// The residual stream that the final norm reads is a sum: the embedding, the output of every
+// attention head and the output of every MLP.
+//   x = embedding + sum over layers (sum over heads W_O^h z^h + b_O + mlp)
+// The logit of token v is w_v . norm(x). A norm is linear once its scale is fixed to the one that
+// x gave it, s = 1 / rms(x): norm(c) = s g * c (a LayerNorm subtracts the mean first and adds its
+// bias b at the end). So, with a fixed direction u in the residual stream,
+//   logit = sum over components c . u  +  b . w_v      with u = s (g * w_v)
+// and each term is the component's part. The parts are direct: what a head does to the logit by
+// way of later layers is in the parts of those.
+//
+// Example: an embedding c = (3, 4) alone, g = (1, 1), w_v = (1, 0): rms(x) = 3.54, u = (0.283, 0),
+// and the embedding's part is 0.849, which is the logit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "insight/probe_executor.h"
+#include "model/model.h"
+
+namespace limpid {
+
+// The parts of one logit.
+struct Attribution {
+  int64_t position = 0;      // the token after this one is foretold
+  int32_t token = 0;         // whose logit it is
+  double logit = 0;          // as the model computed it
+  double embedding = 0;      // token and position
+  double norm_bias = 0;      // b . w_v
+  std::vector<float> heads;  // [n_layers, n_heads]
+  // [n_layers]: what attention adds beyond its heads: the bias of the output projection, a low-rank
+  // update of it, and in a quantised model the rounding of activations.
+  std::vector<float> attention_rest;
+  std::vector<float> mlps;  // [n_layers]
+
+  // All parts together. It departs from `logit` by rounding alone: by less than 1e-4 in f32, and
+  // by the rounding of the output matrix's input where the model is quantised.
+  double sum() const;
+};
+
+// The components of the residual stream for some rows (tokens).
+struct StreamParts {
+  std::vector<float> embedding;               // [n, d_model]
+  std::vector<std::vector<float>> heads;      // of each layer [n, n_heads * head_dim]
+  std::vector<std::vector<float>> attention;  // of each layer [n, d_model]
+  std::vector<std::vector<float>> mlps;       // of each layer [n, d_model]
+  std::vector<float> stream;                  // [n, d_model]: their sum, which the final norm reads
+};
+
+// Which logit of which row.
+struct WantedLogit {
+  int64_t row = 0;
+  int64_t position = 0;
+  int32_t token = 0;
+  double logit = 0;
+};
+
+// The parts of the wanted logits. The output projections are decoded layer by layer and multiplied
+// with the directions: n * n_layers * d_model * n_heads * head_dim products.
+std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
+                                   const StreamParts& parts, std::span<const WantedLogit> wanted,
+                                   int n_threads);
+
+}  // namespace limpid

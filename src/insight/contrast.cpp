@@ -1,0 +1,276 @@
+#include "insight/contrast.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/check.h"
+#include "generate/logprobs.h"
+
+namespace limpid {
+namespace {
+
+constexpr int64_t kChunk = 64;
+
+size_t size_of(int64_t n) { return static_cast<size_t>(n); }
+
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+// Applies one edit to the rows of a place [n, n_cols].
+void apply(const Edit& edit, std::pair<int64_t, int64_t> columns,
+           std::span<const int32_t> positions, std::span<float> values) {
+  const size_t n_cols = values.size() / positions.size();
+  const auto width = size_of(columns.second - columns.first);
+  for (size_t row = 0; row < positions.size(); ++row) {
+    const auto found = edit.at.find(positions[row]);
+    if (found == edit.at.end() && !edit.at.empty()) continue;
+    const std::vector<float>& added = edit.at.empty() ? edit.everywhere : found->second;
+    float* x = values.data() + row * n_cols + columns.first;
+    for (size_t j = 0; j < width; ++j)
+      x[j] = (edit.keep == 0 ? 0 : edit.keep * x[j]) + (added.empty() ? 0 : added[j]);
+  }
+}
+
+// One run, chunk by chunk, and its residual streams of the chunk.
+class Runner {
+ public:
+  Runner(ContrastRun run, int64_t n_tokens)
+      : run_(std::move(run)), cache_(run_.model.make_cache(n_tokens, DType::kF32, DType::kF32)) {
+    sequence_ = cache_->add_sequence();
+  }
+
+  void step(std::span<const int32_t> ids) {
+    streams.clear();
+    run_.probe.set_observer(PlaceSet(Place::kEmbedding, Place::kFfnResidual),
+                            [this](Place, int64_t, std::span<const float> values) {
+                              streams.emplace_back(values.begin(), values.end());
+                            });
+    set_edits(run_.model, run_.probe, run_.edits);
+    const StepItem item{sequence_, ids, StepItem::Outputs::kAll};
+    const auto result = run_.model.step(*cache_, {&item, 1});
+    logits.assign(result.begin(), result.end());
+    set_edits(run_.model, run_.probe, {});
+    run_.probe.set_observer({}, {});
+  }
+
+  std::vector<std::vector<float>> streams;  // the embedding, and after each block [n, d_model]
+  std::vector<float> logits;                // [n, vocab_size]
+
+ private:
+  ContrastRun run_;
+  std::unique_ptr<KvCache> cache_;
+  SequenceId sequence_ = 0;
+};
+
+// Sums of squares of a and of b - a.
+struct Distance {
+  double size = 0;
+  double difference = 0;
+
+  void add(std::span<const float> a, std::span<const float> b) {
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double x = a[i];
+      const double d = static_cast<double>(b[i]) - x;
+      size += x * x;
+      difference += d * d;
+    }
+  }
+  double value() const { return size > 0 ? std::sqrt(difference / size) : 0; }
+};
+
+// KL(a || b) = sum p_a (log p_a - log p_b), in bits.
+double divergence(std::span<const float> a, std::span<const float> b) {
+  const double norm_a = log_sum_exp(a);
+  const double norm_b = log_sum_exp(b);
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double log_a = a[i] - norm_a;
+    sum += std::exp(log_a) * (log_a - (b[i] - norm_b));
+  }
+  return std::max(0.0, sum / std::numbers::ln2);
+}
+
+// The tokens whose probability changes most.
+std::vector<Contrast::Change> largest_changes(std::span<const float> a, std::span<const float> b,
+                                              int64_t n) {
+  const double norm_a = log_sum_exp(a);
+  const double norm_b = log_sum_exp(b);
+  std::vector<Contrast::Change> changes;
+  for (size_t i = 0; i < a.size(); ++i) {
+    changes.push_back({static_cast<int32_t>(i), std::exp(a[i] - norm_a), std::exp(b[i] - norm_b)});
+  }
+  const auto end = changes.begin() + std::min<int64_t>(n, std::ssize(changes));
+  std::ranges::partial_sort(changes, end, std::ranges::greater(), [](const auto& change) {
+    return std::abs(change.after - change.before);
+  });
+  changes.erase(end, changes.end());
+  return changes;
+}
+
+}  // namespace
+
+Place ModelPart::place() const {
+  switch (kind) {
+    case Kind::kAttention:
+      return Place::kAttnOutput;
+    case Kind::kHead:
+      return Place::kAttnHeads;
+    case Kind::kMlp:
+      return Place::kFfnOutput;
+    default:
+      return Place::kFfnResidual;
+  }
+}
+
+std::pair<int64_t, int64_t> ModelPart::columns(const DecoderSpec& spec) const {
+  if (kind != Kind::kHead) return {0, spec.d_model};
+  return {head * spec.head_dim, (head + 1) * spec.head_dim};
+}
+
+std::string ModelPart::name() const {
+  switch (kind) {
+    case Kind::kAttention:
+      return fmt::format("L{}.attn", layer);
+    case Kind::kHead:
+      return fmt::format("L{}.H{}", layer, head);
+    case Kind::kMlp:
+      return fmt::format("L{}.mlp", layer);
+    default:
+      return fmt::format("L{}", layer);
+  }
+}
+
+ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
+  const auto fail = [&](const std::string& problem) {
+    throw ArgumentError(fmt::format("part '{}': {}", name, problem));
+  };
+  const size_t dot = name.find('.');
+  const auto layer = name.starts_with('L') && name.size() > 1
+                         ? whole_number(name.substr(1, dot == name.npos ? dot : dot - 1))
+                         : std::nullopt;
+  ModelPart part;
+  const std::string_view rest = dot == name.npos ? "" : name.substr(dot + 1);
+  const auto head = rest.starts_with('H') ? whole_number(rest.substr(1)) : std::nullopt;
+  if (rest == "attn") {
+    part.kind = ModelPart::Kind::kAttention;
+  } else if (rest == "mlp") {
+    part.kind = ModelPart::Kind::kMlp;
+  } else if (head) {
+    part.kind = ModelPart::Kind::kHead;
+    part.head = *head;
+  }
+  if (!layer || (dot != name.npos && part.kind == ModelPart::Kind::kStream))
+    fail("is not of the form L3, L3.attn, L3.mlp or L3.H5");
+  part.layer = *layer;
+  if (part.layer >= spec.n_layers)
+    fail(fmt::format("the model has layers 0 to {}", spec.n_layers - 1));
+  if (part.head >= spec.n_heads) fail(fmt::format("a layer has heads 0 to {}", spec.n_heads - 1));
+  return part;
+}
+
+void set_edits(Model& model, ProbeExecutor& probe, std::vector<Edit> edits) {
+  if (edits.empty()) return probe.set_intervention({}, {});
+  const DecoderSpec& spec = model.spec();
+  probe.set_intervention(
+      PlaceSet(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads, Place::kFfnOutput),
+      [&spec, &probe, edits = std::move(edits)](Place place, int64_t layer,
+                                                std::span<float> values) {
+        bool changed = false;
+        for (const Edit& edit : edits) {
+          if (edit.part.layer != layer || edit.part.place() != place) continue;
+          apply(edit, edit.part.columns(spec), probe.inputs().positions, values);
+          changed = true;
+        }
+        return changed;
+      });
+}
+
+std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& probe,
+                                                std::span<const ModelPart> parts,
+                                                std::span<const int32_t> token_ids) {
+  std::vector<std::vector<float>> values(parts.size());
+  probe.set_observer(
+      PlaceSet(Place::kFfnResidual, Place::kAttnOutput, Place::kAttnHeads, Place::kFfnOutput),
+      [&](Place place, int64_t layer, std::span<const float> seen) {
+        const int64_t n_cols = std::ssize(seen) / std::ssize(token_ids);
+        for (size_t i = 0; i < parts.size(); ++i) {
+          if (parts[i].layer != layer || parts[i].place() != place) continue;
+          const auto [first, end] = parts[i].columns(model.spec());
+          for (int64_t row = 0; row < std::ssize(token_ids); ++row) {
+            values[i].insert(values[i].end(), seen.begin() + row * n_cols + first,
+                             seen.begin() + row * n_cols + end);
+          }
+        }
+      });
+  const auto cache = model.make_cache(std::ssize(token_ids), DType::kF32, DType::kF32);
+  const StepItem item{cache->add_sequence(), token_ids, StepItem::Outputs::kNone};
+  model.step(*cache, {&item, 1});
+  probe.set_observer({}, {});
+  return values;
+}
+
+int64_t Contrast::first_layer() const {
+  const auto found = std::ranges::find_if(distance, [](double each) { return each > 0; });
+  return found - distance.begin() - 1;
+}
+
+double Contrast::mean_surprise(int run, int64_t begin) const {
+  double sum = 0;
+  for (size_t t = size_of(begin); t < surprise[run].size(); ++t) sum += surprise[run][t];
+  return sum / std::max<double>(1, static_cast<double>(std::ssize(surprise[run]) - begin));
+}
+
+Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t> token_ids,
+                  int64_t n_changes) {
+  const DecoderSpec& spec = first.model.spec();
+  const DecoderSpec& other = second.model.spec();
+  LIMPID_CHECK(ArgumentError, spec.vocab_size == other.vocab_size,
+               "the models have vocabularies of {} and {} tokens: their predictions cannot be "
+               "compared",
+               spec.vocab_size, other.vocab_size);
+  const bool same_shape = spec.n_layers == other.n_layers && spec.d_model == other.d_model;
+  const int64_t n_tokens = std::ssize(token_ids);
+  Runner a(std::move(first), n_tokens);
+  Runner b(std::move(second), n_tokens);
+  Contrast result;
+  std::vector<Distance> distances(same_shape ? size_of(spec.n_layers + 1) : 0);
+  for (auto& surprises : result.surprise)
+    surprises.assign(1, std::numeric_limits<double>::quiet_NaN());
+  for (int64_t begin = 0; begin < n_tokens; begin += kChunk) {
+    const int64_t n = std::min(kChunk, n_tokens - begin);
+    a.step(token_ids.subspan(size_of(begin), size_of(n)));
+    b.step(token_ids.subspan(size_of(begin), size_of(n)));
+    for (size_t i = 0; i < distances.size(); ++i) distances[i].add(a.streams[i], b.streams[i]);
+    for (int64_t t = 0; t < n; ++t) {
+      const auto row = [&](const std::vector<float>& values, int64_t width) {
+        return std::span(values).subspan(size_of(t * width), size_of(width));
+      };
+      const auto of_a = row(a.logits, spec.vocab_size);
+      const auto of_b = row(b.logits, spec.vocab_size);
+      result.divergence.push_back(divergence(of_a, of_b));
+      if (same_shape) {
+        Distance last;
+        last.add(row(a.streams.back(), spec.d_model), row(b.streams.back(), spec.d_model));
+        result.token_distance.push_back(last.value());
+      }
+      if (begin + t + 1 == n_tokens) {
+        result.changes = largest_changes(of_a, of_b, n_changes);
+        continue;
+      }
+      const auto next = size_of(token_ids[size_of(begin + t + 1)]);
+      result.surprise[0].push_back(surprise(of_a[next] - log_sum_exp(of_a)));
+      result.surprise[1].push_back(surprise(of_b[next] - log_sum_exp(of_b)));
+    }
+  }
+  for (const Distance& each : distances) result.distance.push_back(each.value());
+  return result;
+}
+
+}  // namespace limpid

@@ -1,0 +1,95 @@
+// Two runs over the same text beside each other: a model with and without a change inside, or two
+// models, or two quantisations of one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "insight/prediction.h"
+#include "insight/probe_executor.h"
+#include "model/model.h"
+
+namespace limpid {
+
+// A part of a model that can be changed.
+struct ModelPart {
+  enum class Kind : uint8_t {
+    kStream,     // "L3": the residual stream after block 3
+    kAttention,  // "L3.attn": what its attention adds
+    kHead,       // "L3.H5": what its head 5 read, before the output projection
+    kMlp,        // "L3.mlp": what its MLP adds
+  };
+  Kind kind = Kind::kStream;
+  int64_t layer = 0;
+  int64_t head = 0;  // of kHead
+
+  Place place() const;
+  // Which of the place's columns it has: [first, end).
+  std::pair<int64_t, int64_t> columns(const DecoderSpec& spec) const;
+  std::string name() const;  // "L3.H5"
+};
+
+// Reads "L3.H5". Throws ArgumentError for other texts and for layers and heads that the model does
+// not have.
+ModelPart model_part(std::string_view name, const DecoderSpec& spec);
+
+// A change of one part while the model runs:
+//   x = keep * x + everywhere        at all positions, or, if `at` has positions, at those alone
+//   x = keep * x + at[position]
+// Ablation keeps nothing and adds nothing. Patching keeps nothing and adds what the part was in
+// another run (activation patching; Meng et al. 2022, arXiv:2202.05262). Steering keeps everything
+// and adds a direction (Turner et al. 2023, arXiv:2308.10248).
+struct Edit {
+  ModelPart part;
+  float keep = 0;
+  std::vector<float> everywhere;             // [columns of the part], or empty for zeros
+  std::map<int64_t, std::vector<float>> at;  // by position
+};
+
+// Applies the edits to every step of the model until they are replaced; no edits end it.
+void set_edits(Model& model, ProbeExecutor& probe, std::vector<Edit> edits);
+
+// The values of parts at each position of a text: of each part [n_tokens, columns].
+std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& probe,
+                                                std::span<const ModelPart> parts,
+                                                std::span<const int32_t> token_ids);
+
+// How the second run differs from the first.
+struct Contrast {
+  // The residual stream after each block, the embedding first: ||b - a|| / ||a|| over all tokens.
+  std::vector<double> distance;        // [1 + n_layers]; empty where the models differ in shape
+  std::vector<double> token_distance;  // [n_tokens], after the last block
+  // KL(a || b) of the next token's distribution after each token, in bits (Kullback & Leibler
+  // 1951).
+  std::vector<double> divergence;   // [n_tokens]
+  std::vector<double> surprise[2];  // of each run [n_tokens] in bits, NaN for the first token
+  struct Change {
+    int32_t id = 0;
+    double before = 0;  // probabilities after the last token
+    double after = 0;
+  };
+  std::vector<Change> changes;  // the largest, descending
+
+  // The first layer whose stream differs, -1 for the embedding; n_layers if none does.
+  int64_t first_layer() const;
+  // The mean surprise of a run over the tokens from `begin` on.
+  double mean_surprise(int run, int64_t begin = 1) const;
+};
+
+// One side of a contrast. `edits` are in force while it runs.
+struct ContrastRun {
+  Model& model;
+  ProbeExecutor& probe;
+  std::vector<Edit> edits = {};
+};
+
+// Runs both over the tokens, chunk by chunk, with KV caches in f32. They need vocabularies of one
+// size (ArgumentError), and may be the same model. Throws what Model::step throws.
+Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t> token_ids,
+                  int64_t n_changes = 20);
+
+}  // namespace limpid

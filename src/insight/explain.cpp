@@ -1,0 +1,276 @@
+// One evaluation of the text, chunk by chunk. A chunk of c tokens runs as a step whose activations
+// are looked at as they come; what the step's end needs is kept for that long:
+//
+//   query, key of a layer    -> attention weights of the chunk's rows, kept as AttentionMap
+//   outputs, residual stream -> norms, at once
+//                            -> parts of the logits, when the step is done (attribution.h)
+//   residual stream          -> the logit lens, when the step is done (Model::read_out)
+//   hidden layer of the MLP  -> the largest value of each neuron
+//
+// Results do not depend on the chunks: an executor gives the same bits for any chunking.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/thread_pool.h"
+#include "insight/explanation.h"
+#include "model/decoder.h"
+
+namespace limpid {
+namespace {
+
+constexpr int64_t kChunk = 64;  // tokens of a step, and rows of a readout
+constexpr float kQuiet = 0.01F;
+
+size_t size_of(int64_t n) { return static_cast<size_t>(n); }
+
+class Explainer {
+ public:
+  Explainer(Model& model, ProbeExecutor& probe, std::span<const int32_t> ids,
+            const ExplainOptions& options)
+      : model_(model),
+        probe_(probe),
+        spec_(model.spec()),
+        ids_(ids),
+        options_(options),
+        pool_(options.n_threads),
+        n_tokens_(std::ssize(ids)) {
+    LIMPID_CHECK(ArgumentError, n_tokens_ > 0, "there are no tokens to explain");
+    if (n_tokens_ > model.n_ctx()) throw ContextOverflowError(n_tokens_, model.n_ctx());
+    const int64_t n_heads = spec_.n_layers * spec_.n_heads;
+    result_.token_ids.assign(ids.begin(), ids.end());
+    result_.n_prompt = options.n_prompt > 0 ? options.n_prompt : n_tokens_;
+    result_.n_layers = spec_.n_layers;
+    result_.n_heads = spec_.n_heads;
+    result_.surprise.assign(1, std::numeric_limits<double>::quiet_NaN());
+    const int64_t n_kept = std::max<int64_t>(1, options.most_attention / (n_heads * n_tokens_));
+    result_.attention.assign(size_of(n_heads), AttentionMap(n_tokens_, n_kept));
+    for (int64_t layer = -1; layer < spec_.n_layers; ++layer) {
+      result_.norms.emplace_back().layer = layer;
+      if (layer == spec_.n_layers - 1 || (layer + 1) % options.lens_every == 0)
+        result_.lens.push_back({layer, {}});
+    }
+    n_lens_best_ = std::clamp<int64_t>(options.most_lens / (n_tokens_ * std::ssize(result_.lens)),
+                                       1, options.n_lens_best);
+    const int64_t n_parts = 2 + spec_.n_layers * (spec_.n_heads + 2);
+    const int64_t most = std::max<int64_t>(1, options.most_parts / n_parts);
+    first_attributed_ = n_tokens_ - std::min({n_tokens_, options.n_attributed, most});
+    keys_.resize(size_of(spec_.n_layers));
+    parts_.heads.resize(size_of(spec_.n_layers));
+    parts_.attention.resize(size_of(spec_.n_layers));
+    parts_.mlps.resize(size_of(spec_.n_layers));
+    streams_.resize(size_of(spec_.n_layers + 1));
+    neurons_.resize(size_of(spec_.n_layers));
+  }
+
+  Explanation run() {
+    const auto cache = model_.make_cache(n_tokens_, DType::kF32, DType::kF32);
+    const SequenceId sequence = cache->add_sequence();
+    for (begin_ = 0; begin_ < n_tokens_; begin_ = end_) {
+      end_ = std::min(begin_ + kChunk, n_tokens_);
+      const StepItem item{sequence, ids_.subspan(size_of(begin_), size_of(end_ - begin_)),
+                          StepItem::Outputs::kAll};
+      const Watch watch(*this);
+      const auto logits = model_.step(*cache, {&item, 1});
+      add_predictions(logits);
+      add_parts(logits);
+      for (LensLayer& lens : result_.lens) add_lens(lens);
+      if (options_.progress && !options_.progress(end_, n_tokens_))
+        throw ResourceError("explaining was cancelled");
+    }
+    for (int64_t layer = 0; layer < spec_.n_layers; ++layer) count_quiet(layer);
+    return std::move(result_);
+  }
+
+ private:
+  // Observes from here to the end of the chunk, also when a step throws.
+  class Watch {
+   public:
+    explicit Watch(Explainer& explainer) : probe_(explainer.probe_) {
+      probe_.set_observer(
+          PlaceSet(Place::kEmbedding, Place::kQuery, Place::kKey, Place::kAttnHeads,
+                   Place::kAttnOutput, Place::kFfnHidden, Place::kFfnOutput, Place::kFfnResidual),
+          [&explainer](Place place, int64_t layer, std::span<const float> values) {
+            explainer.see(place, layer, values);
+          });
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() { probe_.set_observer({}, {}); }
+
+   private:
+    ProbeExecutor& probe_;
+  };
+
+  void see(Place place, int64_t layer, std::span<const float> values) {
+    const size_t i = layer < 0 ? 0 : size_of(layer);
+    const auto keep = [&](std::vector<float>& to) { to.assign(values.begin(), values.end()); };
+    switch (place) {
+      case Place::kEmbedding:
+        keep(parts_.embedding);
+        keep(streams_[0]);
+        return add_stream(result_.norms[0], values);
+      case Place::kQuery:
+        return keep(query_);
+      case Place::kKey:
+        keys_[i].insert(keys_[i].end(), values.begin(), values.end());
+        return add_attention(layer);
+      case Place::kAttnHeads:
+        return keep(parts_.heads[i]);
+      case Place::kAttnOutput:
+        keep(parts_.attention[i]);
+        return add_norms(result_.norms[i + 1].attention, values);
+      case Place::kFfnHidden:
+        return add_neurons(neurons_[i], values);
+      case Place::kFfnOutput:
+        keep(parts_.mlps[i]);
+        return add_norms(result_.norms[i + 1].mlp, values);
+      case Place::kFfnResidual:
+        keep(streams_[i + 1]);
+        return add_stream(result_.norms[i + 1], values);
+      default:
+        return;
+    }
+  }
+
+  std::span<const float> row(std::span<const float> values, int64_t i, int64_t n_cols) const {
+    return values.subspan(size_of(i * n_cols), size_of(n_cols));
+  }
+
+  // Each head's rows go to its own map, so heads are shared out among threads.
+  void add_attention(int64_t layer) {
+    const std::vector<float>& keys = keys_[size_of(layer)];
+    const int64_t width = spec_.n_heads * spec_.head_dim;
+    const int64_t stride = spec_.n_kv_heads * spec_.head_dim;
+    const float scale = attention_scale(spec_, layer);
+    pool_.for_ranges(spec_.n_heads, 1, [&](int64_t from, int64_t to, int /*thread*/) {
+      std::vector<float> weights;
+      for (int64_t head = from; head < to; ++head) {
+        const int64_t kv_head = head / (spec_.n_heads / spec_.n_kv_heads);
+        const auto head_keys = std::span(keys).subspan(size_of(kv_head * spec_.head_dim));
+        AttentionMap& map = result_.attention[size_of(layer * spec_.n_heads + head)];
+        for (int64_t t = begin_; t < end_; ++t) {
+          weights.resize(size_of(t + 1));
+          attention_weights(row(row(query_, t - begin_, width), head, spec_.head_dim), head_keys,
+                            stride, scale, weights);
+          map.add_row(weights, ids_);
+        }
+      }
+    });
+  }
+
+  void add_norms(std::vector<float>& norms, std::span<const float> values) const {
+    for (int64_t i = 0; i < end_ - begin_; ++i) {
+      const auto x = row(values, i, spec_.d_model);
+      norms.push_back(
+          static_cast<float>(std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0))));
+    }
+  }
+
+  void add_stream(LayerNorms& norms, std::span<const float> values) const {
+    add_norms(norms.stream, values);
+    for (int64_t i = 0; i < end_ - begin_; ++i) {
+      const auto x = row(values, i, spec_.d_model);
+      const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(spec_.d_model);
+      const auto largest =
+          std::ranges::max_element(x, {}, [](float value) { return std::abs(value); });
+      const auto ratio = static_cast<float>(size > 0 ? *largest / size : 0);
+      if (std::abs(ratio) <= std::abs(norms.outlier)) continue;
+      norms.outlier = ratio;
+      norms.outlier_feature = largest - x.begin();
+      norms.outlier_token = begin_ + i;
+    }
+  }
+
+  // The largest |value| of each neuron, and the sum of all squares behind them.
+  static constexpr size_t kOfSquares = 0;
+  void add_neurons(std::vector<double>& neurons, std::span<const float> values) const {
+    const auto width = size_of(std::ssize(values) / (end_ - begin_));
+    neurons.resize(1 + width);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double value = std::abs(static_cast<double>(values[i]));
+      double& largest = neurons[1 + i % width];
+      largest = std::max(largest, value);
+      neurons[kOfSquares] += value * value;
+    }
+  }
+
+  void count_quiet(int64_t layer) {
+    const std::vector<double>& neurons = neurons_[size_of(layer)];
+    const auto n = static_cast<double>((std::ssize(neurons) - 1) * n_tokens_);
+    const double limit = kQuiet * std::sqrt(neurons[kOfSquares] / n);
+    result_.norms[size_of(layer + 1)].n_quiet = std::ranges::count_if(
+        neurons.begin() + 1, neurons.end(), [&](double largest) { return largest < limit; });
+  }
+
+  std::vector<Prediction> predictions(std::span<const float> logits, int64_t n_best) {
+    std::vector<Prediction> all(logits.size() / size_of(spec_.vocab_size));
+    pool_.for_ranges(std::ssize(all), 1, [&](int64_t from, int64_t to, int /*thread*/) {
+      for (int64_t i = from; i < to; ++i)
+        all[size_of(i)] = predict(row(logits, i, spec_.vocab_size), n_best);
+    });
+    return all;
+  }
+
+  void add_predictions(std::span<const float> logits) {
+    std::vector<Prediction> added = predictions(logits, options_.n_best);
+    for (int64_t t = begin_; t < end_; ++t) {
+      const Prediction& next = added[size_of(t - begin_)];
+      if (t + 1 < n_tokens_) {
+        const double logit =
+            row(logits, t - begin_, spec_.vocab_size)[size_of(ids_[size_of(t + 1)])];
+        result_.surprise.push_back(surprise(logit - next.log_sum_exp));
+      }
+    }
+    std::ranges::move(added, std::back_inserter(result_.next));
+  }
+
+  void add_parts(std::span<const float> logits) {
+    parts_.stream = streams_.back();
+    std::vector<WantedLogit> wanted;
+    for (int64_t t = std::max(begin_, first_attributed_); t < end_; ++t) {
+      const int32_t token =
+          t + 1 < n_tokens_ ? ids_[size_of(t + 1)] : result_.next[size_of(t)].likeliest.front().id;
+      wanted.push_back(
+          {t - begin_, t, token, row(logits, t - begin_, spec_.vocab_size)[size_of(token)]});
+    }
+    if (wanted.empty()) return;
+    std::ranges::move(attribute(model_, probe_, parts_, wanted, pool_.size()),
+                      std::back_inserter(result_.parts));
+  }
+
+  void add_lens(LensLayer& lens) {
+    const auto logits = model_.read_out(streams_[size_of(lens.layer + 1)]);
+    std::ranges::move(predictions(logits, n_lens_best_), std::back_inserter(lens.predictions));
+  }
+
+  Model& model_;
+  ProbeExecutor& probe_;
+  const DecoderSpec& spec_;
+  std::span<const int32_t> ids_;
+  const ExplainOptions& options_;
+  ThreadPool pool_;
+  int64_t n_tokens_;
+  int64_t first_attributed_ = 0;
+  int64_t n_lens_best_ = 1;
+  Explanation result_;
+
+  int64_t begin_ = 0;  // the chunk: tokens [begin_, end_)
+  int64_t end_ = 0;
+  std::vector<float> query_;                  // of the layer in progress
+  std::vector<std::vector<float>> keys_;      // of each layer, all tokens so far
+  std::vector<std::vector<float>> streams_;   // of the chunk: the embedding, and after each block
+  std::vector<std::vector<double>> neurons_;  // of each layer: see add_neurons
+  StreamParts parts_;
+};
+
+}  // namespace
+
+Explanation explain(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids,
+                    const ExplainOptions& options) {
+  return Explainer(model, probe, token_ids, options).run();
+}
+
+}  // namespace limpid

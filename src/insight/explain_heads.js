@@ -1,0 +1,311 @@
+// The page of `limpid explain`, part 4: attention, sizes, and the start.
+
+// ---- attention
+// -----------------------------------------------------------------------------------
+
+const mapOf = (layer, head) => data.attention[layer * data.n_heads + head];
+const sinkLimit = 0.6;  // of the mean weight on the first token
+
+function headButton(layer, head) {
+  const button = make("button", {type: "button"}, headName(layer, head));
+  button.addEventListener("click", () => {
+    choose({layer, head});
+    find("head-title").scrollIntoView({block: "nearest"});
+  });
+  return button;
+}
+
+// The weights that are known of one row, as [column, weight], strongest first.
+function weightsOf(map, row) {
+  const known = [[0, map.first[row] / 255]];
+  for (let i = row * map.kept; i < (row + 1) * map.kept; ++i) {
+    if (map.weights[i] > 0) known.push([map.columns[i], map.weights[i] / 255]);
+  }
+  return known.filter(([, weight]) => weight > 0).sort((a, b) => b[1] - a[1]);
+}
+
+function startAttention() {
+  const habits = [
+    "the first token (sinks)", "the token before", "an earlier copy of the same token",
+    "the token behind an earlier copy (induction)"
+  ];
+  habits.forEach((name, habit) => {
+    const best = data.attention.map((map, i) => [map.habits[habit], i])
+                     .sort((a, b) => b[0] - a[0])
+                     .slice(0, 4)
+                     .filter(([share]) => share > 0.02);
+    if (!best.length) return;
+    find("habits").append(make(
+        "div", {}, `${name}:`,
+        ...best.flatMap(
+            ([
+              share, i
+            ]) => [headButton(Math.floor(i / data.n_heads), i % data.n_heads), percent(share)])));
+  });
+  for (const [id, n, key] of [
+           ["choose-layer", data.n_layers, "layer"], ["choose-head", data.n_heads, "head"]]) {
+    for (let i = 0; i < n; ++i) find(id).append(make("option", {value: i}, String(i)));
+    find(id).addEventListener("change", () => choose({[key]: Number(find(id).value)}));
+  }
+  const map = find("heads-map");
+  map.addEventListener("click", (event) => {
+    const [head, row] = cellAt(map, event, data.n_heads, data.n_layers);
+    choose({layer: data.n_layers - 1 - row, head});
+  });
+  map.addEventListener("keydown", (event) => {
+    const step = stepOf(event);
+    if (step)
+      choose({
+        head: Math.max(0, Math.min(data.n_heads - 1, chosen.head + step[0])),
+        layer: chosen.layer + step[1]
+      });
+  });
+  find("hide-sink").addEventListener("change", () => choose({layer: chosen.layer}));
+  const matrix = find("head-matrix");
+  matrix.addEventListener(
+      "click", (event) => choose({place: 1 + cellAt(matrix, event, nTokens, nTokens)[1]}));
+  matrix.addEventListener("mousemove", (event) => {
+    const [column, row] = cellAt(matrix, event, nTokens, nTokens);
+    const weight =
+        weightsOf(mapOf(chosen.layer, chosen.head), row).find(([at]) => at === column)?.[1] ?? 0;
+    matrix.title = column > row ?
+        "" :
+        `${visible(data.ids[row])} looks at ${visible(data.ids[column])}: ${percent(weight)}`;
+  });
+  // The head that reads most from its own earlier copies is a good one to begin with.
+  const strongest = data.attention.map((each, i) => [Math.max(...each.habits.slice(1, 4)), i])
+                        .sort((a, b) => b[0] - a[0])[0][1];
+  chosen.layer = Math.floor(strongest / data.n_heads);
+  chosen.head = strongest % data.n_heads;
+  views.push(drawHeadsMap, drawHead, drawLines);
+}
+
+// The small pictures of all heads, painted once; a frame around the chosen one.
+let headsPainted = null;
+function drawHeadsMap(change) {
+  if (change && !("layer" in change || "head" in change || "theme" in change)) return;
+  const map = find("heads-map");
+  const size =
+      Math.max(12, Math.min(36, Math.floor(560 / data.n_heads), Math.floor(600 / data.n_layers)));
+  if (!headsPainted || change?.theme) {
+    headsPainted = document.createElement("canvas");
+    headsPainted.width = data.n_heads * size;
+    headsPainted.height = data.n_layers * size;
+    const context = headsPainted.getContext("2d");
+    const one = document.createElement("canvas");
+    data.attention.forEach((each, i) => {
+      const n = each.n_tiles;
+      fillCells(one, n, n, 1, (column, row) => each.tiles[row * n + column] / 255);
+      const x = i % data.n_heads * size,
+            y = (data.n_layers - 1 - Math.floor(i / data.n_heads)) * size;
+      context.drawImage(one, x + 1, y + 1, size - 2, size - 2);
+      if (each.habits[0] > sinkLimit) {
+        context.strokeStyle = css("line");
+        context.strokeRect(x + 1.5, y + 1.5, size - 3, size - 3);
+      }
+    });
+  }
+  map.width = headsPainted.width;
+  map.height = headsPainted.height;
+  const context = map.getContext("2d");
+  context.drawImage(headsPainted, 0, 0);
+  context.strokeStyle = css("orange");
+  context.lineWidth = 3;
+  context.strokeRect(
+      chosen.head * size + 1, (data.n_layers - 1 - chosen.layer) * size + 1, size - 2, size - 2);
+}
+
+function drawHead(change) {
+  if (change && !("layer" in change || "head" in change || "place" in change)) return;
+  const map = mapOf(chosen.layer, chosen.head);
+  find("choose-layer").value = chosen.layer;
+  find("choose-head").value = chosen.head;
+  find("head-title").textContent =
+      `Head ${headName(chosen.layer, chosen.head)}: rows look at columns`;
+  const hidden = find("hide-sink").checked;
+  const most = Math.min(nTokens, 1024);  // cells along a side
+  const cells = new Float32Array(most * most);
+  const cell = (position) => Math.floor(position * most / nTokens);
+  for (let row = 0; row < nTokens; ++row) {
+    for (const [column, weight] of weightsOf(map, row)) {
+      if (hidden && column === 0) continue;
+      const at = cell(row) * most + cell(column);
+      cells[at] = Math.max(cells[at], weight);
+    }
+  }
+  const matrix = find("head-matrix");
+  const size = Math.max(1, Math.min(24, Math.floor(380 / most)));
+  const context =
+      fillCells(matrix, most, most, size, (column, row) => Math.sqrt(cells[row * most + column]));
+  matrix.setAttribute(
+      "aria-label", `Attention weights of head ${headName(chosen.layer, chosen.head)}`);
+  if (chosen.place > 0) {
+    context.strokeStyle = css("orange");
+    context.lineWidth = 2;
+    context.strokeRect(1, cell(chosen.place - 1) * size, matrix.width - 2, Math.max(size, 2));
+  }
+  const [toFirst, previous, same, induction] = map.habits.map(percent);
+  find("head-detail").textContent =
+      `On average ${toFirst} of its weight is on the first token, ${
+          previous} on the token before, ${same} on earlier copies of the same token, ` +
+      `${induction} on what followed them. Darker is more; the scale is a square root, so that small weights show.`;
+}
+
+// The chosen row of the head as lines from right to left.
+function drawLines(change) {
+  if (change && !("layer" in change || "head" in change || "place" in change)) return;
+  find("lines").replaceChildren();
+  const row = chosen.place - 1;
+  if (row < 0) {
+    find("lines-title").textContent = "The first token is foretold by nothing";
+    return;
+  }
+  find("lines-title")
+      .replaceChildren(
+          `What ${headName(chosen.layer, chosen.head)} reads at `, tokenSpan(data.ids[row]),
+          ", to foretell ", nameOfPlace(chosen.place));
+  const shown = 26;
+  const begin = Math.max(0, row - shown + 1);
+  const step = 22, width = 420, left = 170, right = 250;
+  const weights = weightsOf(mapOf(chosen.layer, chosen.head), row)
+                      .filter(([column]) => !(find("hide-sink").checked && column === 0));
+  const height = (row - begin + 1) * step + 8;
+  const y = (column) => (column - begin) * step + 18;
+  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
+  svg.append(drawn("title", {}, "Lines to the tokens that the head reads"));
+  for (const [column, weight] of weights) {
+    if (column < begin) continue;
+    svg.append(drawn("line", {
+      x1: left + 4,
+      y1: y(column) - 4,
+      x2: right - 4,
+      y2: y(row) - 4,
+      stroke: "var(--blue)",
+      "stroke-width": 1 + 7 * weight,
+      opacity: 0.15 + 0.85 * weight,
+      "stroke-linecap": "round"
+    }));
+  }
+  for (let column = begin; column <= row; ++column) {
+    const weight = weights.find(([at]) => at === column)?.[1] ?? 0;
+    svg.append(drawn(
+        "text", {x: left, y: y(column), "text-anchor": "end", class: weight > 0.05 ? "" : "faint"},
+        `${weight > 0.05 ? percent(weight) + "  " : ""}${visible(data.ids[column]).slice(0, 16)}`));
+  }
+  svg.append(drawn("text", {x: right, y: y(row)}, visible(data.ids[row]).slice(0, 16)));
+  find("lines").append(svg);
+  const outside = weights.filter(([column, weight]) => column < begin && weight > 0.02).slice(0, 6);
+  if (outside.length) {
+    find("lines").append(make(
+        "p", {}, "Further back: ",
+        ...outside.flatMap(
+            ([column, weight], i) =>
+                [i ? ", " : "", tokenSpan(data.ids[column]), ` at ${column} ${percent(weight)}`])));
+  }
+}
+
+// ---- sizes
+// ---------------------------------------------------------------------------------------
+
+function startSizes() {
+  const table = find("outliers");
+  table.append(make(
+      "tr", {},
+      ...["layer", "feature", "size", "at token", "quiet neurons"].map(
+          (name) => make("th", {scope: "col"}, name))));
+  for (const {layer, outlier: [feature, token, size], quiet} of data.norms) {
+    table.append(make(
+        "tr", {},
+        ...[layerName(layer), feature, size.toFixed(1), `${visible(data.ids[token])} (${token})`,
+            layer < 0 ? "" : quiet]
+            .map((text) => make("td", {}, String(text)))));
+  }
+  views.push(drawSizes);
+}
+
+const lines = [
+  ["stream", "residual stream", "var(--blue)", ""],
+  ["attention", "attention adds", "var(--orange)", "7 4"],
+  ["mlp", "MLP adds", "var(--green)", "2 3"]
+];
+
+function drawSizes(change) {
+  if (change && !("place" in change)) return;
+  const width = 560, height = 300, left = 52, top = 34, bottom = 40;
+  const mean = (list) => list.length ? list.reduce((sum, x) => sum + x, 0) / list.length : 0;
+  const token = Math.max(0, chosen.place - 1);
+  const curves = lines.flatMap(
+      ([name, , color, dashes]) => [[true, mean], [false, (list) => list[token] ?? 0]].map(
+          ([strong, value]) => ({
+            color,
+            dashes,
+            strong,
+            points: data.norms.map((each) => [each.layer, value(each[name])])
+                        .filter(([, size]) => size > 0)
+          })));
+  const sizes = curves.flatMap(({points}) => points.map(([, size]) => Math.log10(size)));
+  const low = Math.floor(Math.min(...sizes)),
+        high = Math.max(low + 1, Math.ceil(Math.max(...sizes)));
+  const x = (layer) => left + (layer + 1) / Math.max(1, data.n_layers) * (width - left - 12);
+  const y = (log) => top + (high - log) / (high - low) * (height - top - bottom);
+  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
+  svg.append(drawn("title", {}, "Norms layer by layer"));
+  for (let power = low; power <= high; ++power) {
+    svg.append(
+        drawn("line", {x1: left, x2: width, y1: y(power), y2: y(power), class: "grid"}),
+        drawn(
+            "text", {x: left - 6, y: y(power) + 4, "text-anchor": "end", class: "faint"},
+            String(10 ** power >= 1 ? 10 ** power : (10 ** power).toPrecision(1))));
+  }
+  for (let layer = 0; layer < data.n_layers; layer += Math.ceil(data.n_layers / 12))
+    svg.append(drawn(
+        "text", {x: x(layer), y: height - 20, "text-anchor": "middle", class: "faint"}, layer));
+  svg.append(drawn(
+      "text", {x: (left + width) / 2, y: height - 4, "text-anchor": "middle", class: "faint"},
+      "layer"));
+  for (const {color, dashes, strong, points} of curves) {
+    svg.append(drawn("polyline", {
+      fill: "none",
+      stroke: color,
+      "stroke-width": strong ? 2.5 : 1,
+      opacity: strong ? 1 : 0.6,
+      "stroke-dasharray": dashes,
+      points: points.map(([layer, size]) => `${x(layer)},${y(Math.log10(size))}`).join(" ")
+    }));
+  }
+  lines.forEach(([, name, color, dashes], i) => {
+    const at = left + 165 * i;
+    svg.append(
+        drawn("line", {
+          x1: at,
+          x2: at + 28,
+          y1: 12,
+          y2: 12,
+          stroke: color,
+          "stroke-width": 2.5,
+          "stroke-dasharray": dashes
+        }),
+        drawn("text", {x: at + 34, y: 16}, name));
+  });
+  find("sizes-chart").replaceChildren(svg);
+}
+
+// ---- the start
+// -----------------------------------------------------------------------------------
+
+readColors();
+startTokens();
+startLens();
+startParts();
+startAttention();
+startSizes();
+startContrasts();
+startTimes();
+for (const draw of views) draw();
+function redraw() {
+  readColors();
+  choose({place: chosen.place, layer: chosen.layer, theme: true});
+}
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+addEventListener("beforeprint", redraw);
+addEventListener("resize", () => drawLensTable());

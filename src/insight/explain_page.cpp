@@ -1,0 +1,210 @@
+#include "insight/explain_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/base64.h"
+#include "base/sha256.h"
+#include "insight/explanation_json.h"
+#include "jinja/page.h"
+
+namespace limpid {
+
+namespace insight {
+// The files explain_page.html, explain_style.css, …, embedded. The scripts are one.
+std::string_view explain_page_text();
+std::string_view explain_style_text();
+std::string_view explain_data_text();
+std::string_view explain_tokens_text();
+std::string_view explain_contrast_text();
+std::string_view explain_heads_text();
+}  // namespace insight
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers as base64 of their little-endian bytes: a quarter of their size as decimal text.
+template <typename Number>
+std::string packed(const std::vector<Number>& numbers) {
+  return base64(std::as_bytes(std::span(numbers)));
+}
+
+uint8_t as_byte(double share) {
+  return static_cast<uint8_t>(std::lround(std::clamp(share, 0.0, 1.0) * 255));
+}
+
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
+// The same number of tokens from each prediction.
+Json pack(std::span<const Prediction> predictions, std::set<int32_t>& mentioned) {
+  size_t n_best = SIZE_MAX;
+  for (const Prediction& each : predictions) n_best = std::min(n_best, each.likeliest.size());
+  std::vector<int32_t> ids;
+  std::vector<uint16_t> chances;
+  std::vector<float> entropies;
+  for (const Prediction& each : predictions) {
+    for (const TokenChance& chance : std::span(each.likeliest).first(n_best)) {
+      ids.push_back(chance.id);
+      chances.push_back(static_cast<uint16_t>(std::lround(chance.probability * 65535)));
+      mentioned.insert(chance.id);
+    }
+    entropies.push_back(static_cast<float>(each.entropy));
+  }
+  return {
+      {"n", n_best}, {"ids", packed(ids)}, {"p", packed(chances)}, {"entropy", packed(entropies)}};
+}
+
+// The parts of heads, then the rest of attention, then MLPs, in 16 bits, as shares of the largest.
+Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
+  std::vector<float> all = parts.heads;
+  all.insert(all.end(), parts.attention_rest.begin(), parts.attention_rest.end());
+  all.insert(all.end(), parts.mlps.begin(), parts.mlps.end());
+  float largest = 0;
+  for (const float part : all) largest = std::max(largest, std::abs(part));
+  std::vector<int16_t> shares;
+  for (const float part : all) {
+    shares.push_back(static_cast<int16_t>(largest > 0 ? std::lround(part / largest * 32767) : 0));
+  }
+  mentioned.insert(parts.token);
+  return {{"at", parts.position},
+          {"token", parts.token},
+          {"logit", parts.logit},
+          {"sum", parts.sum()},
+          {"embedding", rounded(parts.embedding)},
+          {"bias", rounded(parts.norm_bias)},
+          {"largest", largest},
+          {"parts", packed(shares)}};
+}
+
+Json pack(const AttentionMap& map) {
+  std::vector<uint8_t> first;
+  std::vector<uint8_t> tiles;
+  std::vector<uint16_t> columns;
+  std::vector<uint8_t> weights;
+  for (const float weight : map.first()) first.push_back(as_byte(weight));
+  for (const float weight : map.tiles()) tiles.push_back(as_byte(weight));
+  for (int64_t t = 0; t < std::ssize(map.first()); ++t) {
+    for (const AttentionMap::Kept& kept : map.row(t)) {
+      columns.push_back(static_cast<uint16_t>(std::max(kept.column, 0)));
+      weights.push_back(kept.column < 0 ? uint8_t{0} : as_byte(kept.weight));
+    }
+  }
+  const HeadHabits habits = map.habits();
+  return {{"habits",
+           {rounded(habits.first), rounded(habits.previous), rounded(habits.same),
+            rounded(habits.after_same), rounded(habits.itself)}},
+          {"kept", map.n_kept()},
+          {"first", packed(first)},
+          {"n_tiles", map.n_tiles()},
+          {"tiles", packed(tiles)},
+          {"columns", packed(columns)},
+          {"weights", packed(weights)}};
+}
+
+Json pack(const LayerNorms& norms) {
+  return {{"layer", norms.layer},
+          {"stream", packed(norms.stream)},
+          {"attention", packed(norms.attention)},
+          {"mlp", packed(norms.mlp)},
+          {"outlier", {norms.outlier_feature, norms.outlier_token, rounded(norms.outlier)}},
+          {"quiet", norms.n_quiet}};
+}
+
+Json pack(const ShownContrast& shown, const Tokenizer* tokenizer) {
+  Json json = contrast_to_json(shown.contrast, tokenizer);
+  for (const char* name : {"distance", "token_distance", "divergence_bits", "surprise_bits"}) {
+    for (Json& number : json[name])
+      if (number.is_number()) number = std::stod(fmt::format("{:.5g}", number.get<double>()));
+  }
+  json["title"] = shown.title;
+  return json;
+}
+
+Json page_data(const Explanation& explanation, const PageFacts& facts,
+               std::span<const ShownContrast> contrasts, const Tokenizer* tokenizer) {
+  std::set<int32_t> mentioned(explanation.token_ids.begin(), explanation.token_ids.end());
+  Json data = {{"model", facts.model},
+               {"n_prompt", explanation.n_prompt},
+               {"n_layers", explanation.n_layers},
+               {"n_heads", explanation.n_heads},
+               {"ids", explanation.token_ids},
+               {"surprise", Json::array()},
+               {"next", pack(explanation.next, mentioned)},
+               {"lens", Json::array()},
+               {"parts", Json::array()},
+               {"attention", Json::array()},
+               {"norms", Json::array()}};
+  for (const double bits : explanation.surprise)
+    data["surprise"].push_back(std::isfinite(bits) ? Json(rounded(bits)) : Json());
+  for (const LensLayer& lens : explanation.lens) {
+    data["lens"].push_back(pack(lens.predictions, mentioned));
+    data["lens"].back()["layer"] = lens.layer;
+  }
+  for (const Attribution& parts : explanation.parts)
+    data["parts"].push_back(pack(parts, mentioned));
+  for (const AttentionMap& map : explanation.attention) data["attention"].push_back(pack(map));
+  for (const LayerNorms& norms : explanation.norms) data["norms"].push_back(pack(norms));
+  data["times"] = times_to_json(facts.times);
+  data["weight_bytes"] = facts.n_weight_bytes;
+  data["cache_bytes"] = facts.n_cache_bytes;
+  Json& shown = data["contrasts"] = Json::array();
+  for (const ShownContrast& each : contrasts) {
+    shown.push_back(pack(each, tokenizer));
+    for (const Contrast::Change& change : each.contrast.changes) mentioned.insert(change.id);
+  }
+  Json& texts = data["texts"] = Json::object();
+  for (const int32_t id : mentioned) texts[std::to_string(id)] = token_text(tokenizer, id);
+  return data;
+}
+
+// JSON for the inside of a <script> element, which ends at "</script" wherever that stands: "<" is
+// written as its escape, which JSON allows in strings, the only place where one can be.
+std::string script_json(const Json& data) {
+  std::string text;
+  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// The policy names the page's only script by its digest, so that no other runs.
+std::string digest_of(std::string_view script) {
+  Sha256 sha;
+  sha.update(std::as_bytes(std::span(script)));
+  const std::string hex = sha.hex();
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return "sha256-" + packed(bytes);
+}
+
+}  // namespace
+
+std::string explain_page(const Explanation& explanation, const PageFacts& facts,
+                         std::span<const ShownContrast> contrasts, const Tokenizer* tokenizer) {
+  const std::string script =
+      std::string(insight::explain_data_text()) + std::string(insight::explain_tokens_text()) +
+      std::string(insight::explain_contrast_text()) + std::string(insight::explain_heads_text());
+  return render_page(insight::explain_page_text(),
+                     {{"model", facts.model},
+                      {"description", facts.description},
+                      {"n_tokens", explanation.token_ids.size()},
+                      {"n_answer", std::ssize(explanation.token_ids) - explanation.n_prompt},
+                      {"has_contrast", !contrasts.empty()},
+                      {"has_times", !facts.times.empty()}},
+                     {{"style", std::string(insight::explain_style_text())},
+                      {"script", script},
+                      {"digest", digest_of(script)},
+                      {"data", script_json(page_data(explanation, facts, contrasts, tokenizer))}});
+}
+
+}  // namespace limpid

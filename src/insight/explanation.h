@@ -1,0 +1,78 @@
+// What a model did with a text, in numbers: how surprised it was by each token, what each layer
+// would have said, who said what it said, where each head looked, and how large the activations
+// were. `limpid explain` writes it as JSON or as a page.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "insight/attention_map.h"
+#include "insight/attribution.h"
+#include "insight/prediction.h"
+#include "insight/probe_executor.h"
+#include "model/model.h"
+
+namespace limpid {
+
+// The logit lens at one layer: what the model would say if it ended there, for each token.
+struct LensLayer {
+  int64_t layer = -1;                   // after this block; -1: the embedding
+  std::vector<Prediction> predictions;  // [n_tokens]
+};
+
+// The sizes of one layer's activations: norms ||x|| of each token's row.
+struct LayerNorms {
+  int64_t layer = -1;            // -1: the embedding, of which there is only the stream
+  std::vector<float> stream;     // [n_tokens], after the block
+  std::vector<float> attention;  // [n_tokens], what attention adds
+  std::vector<float> mlp;        // [n_tokens], what the MLP adds
+  // The feature of the residual stream that is the largest, over all tokens, in root mean squares
+  // of its token's row: 6 is large for normal numbers, models have features of 50 (Dettmers et al.
+  // 2022, arXiv:2208.07339).
+  int64_t outlier_feature = 0;
+  int64_t outlier_token = 0;
+  float outlier = 0;
+  // Neurons of the MLP that never exceed a hundredth of the layer's root mean square in this text.
+  int64_t n_quiet = 0;
+};
+
+struct Explanation {
+  std::vector<int32_t> token_ids;
+  int64_t n_prompt = 0;  // the tokens that follow are the model's answer
+  int64_t n_layers = 0;
+  int64_t n_heads = 0;
+  std::vector<Prediction> next;         // [n_tokens], after each token
+  std::vector<double> surprise;         // [n_tokens] in bits, NaN for the first token
+  std::vector<LensLayer> lens;          // chosen layers, the last one among them
+  std::vector<Attribution> parts;       // of the last positions, ascending
+  std::vector<AttentionMap> attention;  // [n_layers * n_heads]
+  std::vector<LayerNorms> norms;        // [1 + n_layers]
+};
+
+struct ExplainOptions {
+  int64_t n_prompt = 0;     // 0: all tokens are the prompt
+  int64_t n_best = 10;      // likeliest next tokens that are kept
+  int64_t n_lens_best = 5;  // of each layer, fewer in a long text
+  int64_t lens_every = 1;   // layers of the logit lens: every Nth, and the last
+  // Positions whose logits are attributed, the last ones, as far as `most_parts` numbers allow.
+  int64_t n_attributed = std::numeric_limits<int64_t>::max();
+  int64_t most_parts = 200'000;
+  int64_t most_attention = 700'000;  // weights that are kept of all heads together
+  int64_t most_lens = 40'000;        // tokens that are kept of all layers of the lens together
+  int n_threads = 0;
+  // Called with the tokens done and all; false cancels (ResourceError).
+  std::function<bool(int64_t done, int64_t total)> progress{};
+};
+
+// Evaluates the tokens in steps of some, with the KV cache in f32, and explains each. `probe` is
+// the model's executor. What is attributed is the logit of the token that follows, and at the end
+// of the text that of the likeliest. Throws ArgumentError for no tokens, ContextOverflowError, and
+// what Model::step throws.
+Explanation explain(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids,
+                    const ExplainOptions& options = {});
+
+}  // namespace limpid

@@ -1,0 +1,42 @@
+// An explanation as JSON, for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "insight/contrast.h"
+#include "insight/explanation.h"
+#include "insight/timing_executor.h"
+#include "tokenizer/tokenizer.h"
+
+namespace limpid {
+
+// A token as text for people: its bytes where they are UTF-8, else with "\xe2" for each odd byte,
+// and "#12" where there is no tokenizer, or none of that id. Control characters stay.
+std::string token_text(const Tokenizer* tokenizer, int32_t id);
+
+// Everything in an explanation, under the names of its members:
+//
+//   {"n_prompt": 5, "n_layers": 2, "n_heads": 4, "tokens": [{"id": 17, "text": " sea"}, …],
+//    "surprise_bits": [null, 7.1, …],
+//    "next": [{"entropy_bits": 4.2, "likeliest": [{"id": 3, "text": "a", "p": 0.31}, …]}, …],
+//    "lens": [{"layer": -1, "predictions": [as in "next"]}, …],
+//    "parts": [{"position": 0, "token": {…}, "logit": 9.1, "sum": 9.1, "embedding": 0.2,
+//               "norm_bias": 0, "heads": [[of each head], of each layer],
+//               "attention_rest": [of each layer], "mlps": [of each layer]}, …],
+//    "attention": [{"layer": 0, "head": 0, "habits": {"first": 0.8, …}, "first": [of each row],
+//                   "strongest": [[[column, weight], …], of each row]}, …],
+//    "norms": [{"layer": -1, "stream": [of each token], …}, …]}
+nlohmann::ordered_json explanation_to_json(const Explanation& explanation,
+                                           const Tokenizer* tokenizer);
+
+// [{"op": "attention", "n_calls": 60, "seconds": 0.2, "weight_bytes": 0, "flops": 0}, …]
+nlohmann::ordered_json times_to_json(std::span<const OpTime> times);
+
+// {"first_layer": 2, "distance": [of each layer, the embedding first], "token_distance": […],
+//  "divergence_bits": [of each token], "surprise_bits": [of each token in the second run],
+//  "mean_surprise_bits": [of both runs], "changes": [{"id": 3, "text": "a", "before": 0.1,
+//  "after": 0.4}, …]}
+nlohmann::ordered_json contrast_to_json(const Contrast& contrast, const Tokenizer* tokenizer);
+
+}  // namespace limpid

@@ -1,0 +1,39 @@
+#include "insight/probe_executor.h"
+
+namespace limpid {
+
+void ProbeExecutor::set_observer(PlaceSet places, Observer observer) {
+  observed_ = observer ? places : PlaceSet();
+  observer_ = std::move(observer);
+}
+
+void ProbeExecutor::set_intervention(PlaceSet places, Intervention intervention) {
+  changed_ = intervention ? places : PlaceSet();
+  intervention_ = std::move(intervention);
+}
+
+Weight ProbeExecutor::load_weight(const WeightSource& source) {
+  const Weight weight = DelegatingExecutor::load_weight(source);
+  sources_[weight.id] = source;
+  return weight;
+}
+
+std::span<float> ProbeExecutor::copy(const Activation& x) {
+  values_.resize(static_cast<size_t>(x.rows() * x.cols()));
+  inner().read(x, values_);
+  return values_;
+}
+
+void ProbeExecutor::observe(Place place, int64_t layer, const Activation& x) {
+  if (observed_.contains(place)) observer_(place, layer, copy(x));
+}
+
+// The activation itself stays as it is, since ops before it may still be read; the pass gets
+// another one.
+void ProbeExecutor::intervene(Place place, int64_t layer, Activation& x) {
+  if (!changed_.contains(place)) return;
+  const std::span<float> values = copy(x);
+  if (intervention_(place, layer, values)) x = inner().write(values, x.rows(), x.cols());
+}
+
+}  // namespace limpid

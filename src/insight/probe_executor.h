@@ -1,0 +1,47 @@
+// An executor that lets a caller look into a step while it runs, and change what it computes. It
+// passes every op on to another executor.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "executor/delegating_executor.h"
+
+namespace limpid {
+
+// Without an observer and an intervention the results are bit for bit those of the inner executor,
+// and a place costs one test. Both are called within the step, on the thread that runs it.
+class ProbeExecutor final : public DelegatingExecutor {
+ public:
+  // Sees an activation [rows, cols], copied to the host.
+  using Observer = std::function<void(Place place, int64_t layer, std::span<const float> values)>;
+  // May change the values [rows, cols] of an activation; says whether it did.
+  using Intervention = std::function<bool(Place place, int64_t layer, std::span<float> values)>;
+
+  using DelegatingExecutor::DelegatingExecutor;
+
+  // Activations elsewhere are not copied. An empty function ends it.
+  void set_observer(PlaceSet places, Observer observer);
+  void set_intervention(PlaceSet places, Intervention intervention);
+
+  // Where a weight came from; valid as long as the model.
+  const WeightSource& source(const Weight& weight) const { return sources_.at(weight.id); }
+
+  Weight load_weight(const WeightSource& source) override;
+  void observe(Place place, int64_t layer, const Activation& x) override;
+  void intervene(Place place, int64_t layer, Activation& x) override;
+
+ private:
+  std::span<float> copy(const Activation& x);
+
+  PlaceSet observed_;
+  PlaceSet changed_;
+  Observer observer_;
+  Intervention intervention_;
+  std::map<int32_t, WeightSource> sources_;  // by the id of the weight
+  std::vector<float> values_;                // the copy that a function sees
+};
+
+}  // namespace limpid

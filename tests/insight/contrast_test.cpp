@@ -1,0 +1,122 @@
+// A change of one part acts from its layer on, and is the change that was asked for.
+#include "insight/contrast.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "insight/probed_model.h"
+#include "limpid/error.hpp"
+#include "model/run_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::ProbedModel;
+using testing::shape_of;
+using testing::some_tokens;
+
+const std::vector<int32_t> kIds = some_tokens(100, 50);
+
+Edit edit_of(const ProbedModel& probed, const char* part, float keep = 0) {
+  Edit edit;
+  edit.part = model_part(part, probed.model->spec());
+  edit.keep = keep;
+  return edit;
+}
+
+Contrast contrast_of(const ProbedModel& probed, std::vector<Edit> edits) {
+  return contrast({*probed.model, *probed.probe}, {*probed.model, *probed.probe, std::move(edits)},
+                  kIds);
+}
+
+TEST(Contrast, PartsWhereTheEditIs) {
+  const ProbedModel probed(shape_of("llama"));
+  const std::pair<const char*, int64_t> cases[] = {
+      {"L0.mlp", 0}, {"L1.H2", 1}, {"L2.attn", 2}, {"L1", 1}};
+  for (const auto& [part, layer] : cases) {
+    const Contrast result = contrast_of(probed, {edit_of(probed, part)});
+    EXPECT_EQ(result.first_layer(), layer) << part;
+    EXPECT_EQ(result.distance.size(), 4U);
+    EXPECT_EQ(result.divergence.size(), kIds.size());
+    EXPECT_GT(result.divergence[50], 0);
+    EXPECT_NE(result.surprise[0][60], result.surprise[1][60]);
+    EXPECT_GE(std::abs(result.changes[0].after - result.changes[0].before),
+              std::abs(result.changes[1].after - result.changes[1].before));
+  }
+}
+
+TEST(Contrast, WithoutAnEditNothingDiffers) {
+  const ProbedModel probed(shape_of("gpt2"));
+  const Contrast same = contrast_of(probed, {edit_of(probed, "L1", 1)});  // keeps everything
+  EXPECT_EQ(same.first_layer(), 3);
+  for (const double bits : same.divergence) EXPECT_EQ(bits, 0);
+  EXPECT_EQ(same.mean_surprise(0), same.mean_surprise(1));
+}
+
+// Patched with its own values a run stays as it is; with those of another text it follows that one.
+TEST(Contrast, PatchingPutsTheOtherRunThere) {
+  const ProbedModel probed(shape_of("llama"));
+  const auto patch = [&](const std::vector<int32_t>& source) {
+    Edit edit = edit_of(probed, "L2");
+    const auto values =
+        values_of_parts(*probed.model, *probed.probe, std::vector{edit.part}, source);
+    for (int64_t t = 0; t < std::ssize(source); ++t)
+      edit.at[t] = {values[0].begin() + t * 64, values[0].begin() + (t + 1) * 64};
+    return contrast_of(probed, {edit});
+  };
+  EXPECT_EQ(patch(kIds).first_layer(), 3);
+  std::vector<int32_t> other = kIds;
+  other[0] += 1;
+  const Contrast patched = patch(other);
+  const std::vector<float> logits = testing::run_in_chunks(*probed.model, other, other.size());
+  const std::span last = std::span(logits).subspan(99 * 50);
+  const Prediction prediction = predict(last, 1);
+  for (const Contrast::Change& change : patched.changes) {
+    EXPECT_NEAR(change.after,
+                std::exp(last[static_cast<size_t>(change.id)] - prediction.log_sum_exp), 1e-6);
+  }
+}
+
+// At one position only, what comes before it stays as it is.
+TEST(Contrast, APositionIsChangedAlone) {
+  const ProbedModel probed(shape_of("llama"));
+  Edit edit = edit_of(probed, "L0.attn", 1);
+  edit.at[70] = std::vector<float>(64, 0.5F);
+  const Contrast result = contrast_of(probed, {edit});
+  for (size_t t = 0; t < 70; ++t) EXPECT_EQ(result.divergence[t], 0) << t;
+  EXPECT_GT(result.divergence[70], 0);
+  EXPECT_GT(result.divergence[99], 0);  // by way of attention
+  EXPECT_EQ(result.token_distance[69], 0);
+}
+
+TEST(Contrast, OfTwoModels) {
+  const ProbedModel one(shape_of("llama"));
+  const ProbedModel same(shape_of("llama"), "reference");
+  const Contrast close = contrast({*one.model, *one.probe}, {*same.model, *same.probe}, kIds);
+  for (const double bits : close.divergence) EXPECT_LT(bits, 1e-6);
+  const ProbedModel gpt2(shape_of("gpt2"));
+  EXPECT_GT(contrast({*one.model, *one.probe}, {*gpt2.model, *gpt2.probe}, kIds).divergence[9],
+            0.01);
+  testing::TinyShape larger = shape_of("llama");
+  larger.n_layers = 4;
+  const ProbedModel deep(larger);
+  const Contrast other = contrast({*one.model, *one.probe}, {*deep.model, *deep.probe}, kIds);
+  EXPECT_TRUE(other.distance.empty());
+  larger.vocab_size = 60;
+  const ProbedModel wide(larger);
+  EXPECT_THROW(contrast({*one.model, *one.probe}, {*wide.model, *wide.probe}, kIds), ArgumentError);
+}
+
+TEST(ModelPart, IsReadFromItsName) {
+  const ProbedModel probed(shape_of("llama"));
+  const DecoderSpec& spec = probed.model->spec();
+  for (const char* name : {"L0", "L2.attn", "L1.mlp", "L2.H3"})
+    EXPECT_EQ(model_part(name, spec).name(), name);
+  for (const char* name :
+       {"", "L", "3", "L3", "L1.H4", "L1.h2", "L1.", "L-1", "L1.mlp2", "H3", "L1 .mlp"})
+    EXPECT_THROW(model_part(name, spec), ArgumentError) << name;
+}
+
+}  // namespace
+}  // namespace limpid

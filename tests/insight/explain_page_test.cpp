@@ -1,0 +1,117 @@
+// The page is one file whose text cannot become markup, whatever the vocabulary holds.
+#include "insight/explain_page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "insight/explanation_json.h"
+#include "insight/probed_model.h"
+#include "model/run_model.h"
+#include "tokenizer/small_vocabulary.h"
+
+namespace limpid {
+namespace {
+
+using testing::ProbedModel;
+
+constexpr const char* kHostile[] = {"</script><script>alert(1)</script>",
+                                    "<img src=x onerror=alert(2)>",
+                                    "\"><svg onload=alert(3)>",
+                                    "{{ markup.script }}",
+                                    "]]><!--",
+                                    "&lt;b&gt;"};
+
+struct HostilePage {
+  HostilePage() {
+    TokenizerSpec spec = small_vocabulary("bpe");
+    for (const char* piece : kHostile) {
+      ids.push_back(static_cast<int32_t>(spec.pieces.size()));
+      spec.pieces.emplace_back(piece);
+      spec.types.push_back(TokenType::kUserDefined);
+    }
+    const std::vector<int32_t> twice = ids;
+    ids.insert(ids.end(), twice.begin(), twice.end());
+    testing::TinyShape shape;
+    shape.vocab_size = std::ssize(spec.pieces);
+    tokenizer = Tokenizer::create(std::move(spec));
+    ProbedModel probed(shape);
+    explanation = explain(*probed.model, *probed.probe, ids);
+    Edit edit;
+    edit.part = model_part("L1.mlp", probed.model->spec());
+    contrast = limpid::contrast({*probed.model, *probed.probe},
+                                {*probed.model, *probed.probe, {edit}}, ids);
+    PageFacts facts;
+    facts.model = "<b>model</b>.gguf";
+    facts.description = "<i>llama</i>";
+    facts.times = {{.op = "linear </script>", .n_calls = 1, .seconds = 1}};
+    page = explain_page(explanation, facts, std::vector<ShownContrast>{{"without <u>", contrast}},
+                        tokenizer.get());
+  }
+
+  std::vector<int32_t> ids;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  Explanation explanation;
+  Contrast contrast;
+  std::string page;
+};
+
+size_t count(const std::string& text, const std::string& what) {
+  size_t n = 0;
+  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(ExplainPage, TextOfTheModelIsNoMarkup) {
+  const HostilePage hostile;
+  EXPECT_EQ(count(hostile.page, "<script"), 2U);  // the numbers and the page's own
+  EXPECT_EQ(count(hostile.page, "</script"), 2U);
+  for (const char* markup : {"<img", "<svg", "<!--", "<b>", "<i>", "<u>"})
+    EXPECT_EQ(count(hostile.page, markup), 0U) << markup;
+  EXPECT_NE(hostile.page.find("&lt;b&gt;model&lt;/b&gt;.gguf"), std::string::npos);
+  EXPECT_NE(hostile.page.find("script-src 'sha256-"), std::string::npos);
+  // Nothing is loaded: no address, but for that of SVG's name space.
+  EXPECT_EQ(count(hostile.page, "http"),
+            count(hostile.page, "http://www.w3.org/2000/svg") + count(hostile.page, "http-equiv"));
+}
+
+TEST(ExplainPage, HoldsTheTextsAsTheyAre) {
+  const HostilePage hostile;
+  const std::string begin = "id=\"data\">";
+  const size_t at = hostile.page.find(begin) + begin.size();
+  const auto data =
+      nlohmann::json::parse(hostile.page.substr(at, hostile.page.find("</script>", at) - at));
+  EXPECT_EQ(data["model"], "<b>model</b>.gguf");
+  EXPECT_EQ(data["ids"].size(), 12U);
+  EXPECT_EQ(data["texts"][std::to_string(hostile.ids[0])], kHostile[0]);
+  EXPECT_EQ(data["contrasts"][0]["title"], "without <u>");
+  EXPECT_EQ(data["parts"].size(), 12U);
+}
+
+// What bounds the page is what it keeps of attention, parts and lens.
+TEST(ExplainPage, Of32LayersAnd512TokensIsBelowFiveMegabytes) {
+  testing::TinyShape shape;
+  shape.n_layers = shape.n_heads = shape.n_kv_heads = 32;
+  shape.head_dim = 2;
+  ProbedModel probed(shape);
+  const std::vector<int32_t> ids = testing::some_tokens(512, 50);
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const std::string page = explain_page(explanation, {}, {}, nullptr);
+  EXPECT_LT(page.size(), 4'700'000U);  // texts of a large vocabulary need room too
+  EXPECT_GT(page.size(), 3'000'000U);  // nor is too little kept
+}
+
+TEST(ExplanationJson, NamesTokensAndSumsParts) {
+  const HostilePage hostile;
+  const auto json = explanation_to_json(hostile.explanation, hostile.tokenizer.get());
+  EXPECT_EQ(json["tokens"][1]["text"], kHostile[1]);
+  EXPECT_TRUE(json["surprise_bits"][0].is_null());
+  EXPECT_NEAR(json["parts"][3]["sum"].get<double>(), json["parts"][3]["logit"].get<double>(), 1e-4);
+  EXPECT_EQ(json["attention"].size(), 8U);
+  EXPECT_EQ(json["norms"][0]["layer"], -1);
+  EXPECT_EQ(token_text(nullptr, 7), "#7");
+  EXPECT_EQ(token_text(hostile.tokenizer.get(), 1 << 20), "#1048576");
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,210 @@
+// The numbers of an explanation are those of the model: parts sum to logits, the last layer of the
+// lens is the model's own answer, attention weights read what the heads read.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "generate/logprobs.h"
+#include "insight/explanation.h"
+#include "insight/probed_model.h"
+#include "limpid/error.hpp"
+#include "model/run_model.h"
+
+namespace limpid {
+namespace {
+
+using testing::ProbedModel;
+using testing::run_in_chunks;
+using testing::shape_of;
+using testing::some_tokens;
+
+constexpr int64_t kTokens = 150;  // more than two chunks
+constexpr int64_t kVocabulary = 50;
+
+std::span<const float> row(std::span<const float> values, int64_t i, int64_t n) {
+  return values.subspan(static_cast<size_t>(i * n), static_cast<size_t>(n));
+}
+
+class Explain : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Explain, PartsSumToTheLogitAtEachPosition) {
+  for (const char* executor : {"reference", "cpu"}) {
+    ProbedModel probed(shape_of(GetParam()), executor);
+    const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+    const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+    const std::vector<float> logits = run_in_chunks(*probed.model, ids, ids.size());
+    ASSERT_EQ(std::ssize(explanation.parts), kTokens);
+    for (int64_t t = 0; t < kTokens; ++t) {
+      const Attribution& parts = explanation.parts[static_cast<size_t>(t)];
+      EXPECT_EQ(parts.position, t);
+      EXPECT_TRUE(t + 1 == kTokens || parts.token == ids[static_cast<size_t>(t + 1)]);
+      EXPECT_EQ(parts.logit, row(logits, t, kVocabulary)[static_cast<size_t>(parts.token)]);
+      EXPECT_NEAR(parts.sum(), parts.logit, 1e-4) << t;
+      for (const float part : parts.mlps) EXPECT_NE(part, 0);
+      // What attention adds is the heads' work and the bias, where there is one.
+      for (const float rest : parts.attention_rest)
+        EXPECT_EQ(std::abs(rest) > 1e-4, std::string(GetParam()) == "gpt2") << rest;
+    }
+  }
+}
+
+TEST_P(Explain, LastLayerOfTheLensIsTheModelToTheBit) {
+  ProbedModel probed(shape_of(GetParam()));
+  const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+  ExplainOptions options;
+  options.n_lens_best = options.n_best = 7;
+  options.lens_every = 2;
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
+  ASSERT_EQ(explanation.lens.size(), 3U);  // the embedding, layer 1, layer 2
+  EXPECT_EQ(explanation.lens[1].layer, 1);
+  EXPECT_EQ(explanation.lens[2].layer, 2);
+  for (size_t t = 0; t < ids.size(); ++t) {
+    const Prediction& of_lens = explanation.lens.back().predictions[t];
+    const Prediction& of_model = explanation.next[t];
+    EXPECT_EQ(of_lens.entropy, of_model.entropy);
+    EXPECT_EQ(of_lens.log_sum_exp, of_model.log_sum_exp);
+    ASSERT_EQ(of_lens.likeliest.size(), 7U);
+    for (size_t i = 0; i < 7; ++i) {
+      EXPECT_EQ(of_lens.likeliest[i].id, of_model.likeliest[i].id);
+      EXPECT_EQ(of_lens.likeliest[i].probability, of_model.likeliest[i].probability);
+    }
+  }
+  EXPECT_NE(explanation.lens[1].predictions[9].entropy, explanation.next[9].entropy);
+}
+
+TEST_P(Explain, SurpriseIsThatOfThePlainModel) {
+  ProbedModel probed(shape_of(GetParam()));
+  const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const auto plain =
+      Model::load(testing::tiny_checkpoint(shape_of(GetParam())), make_executor("cpu", {}));
+  const std::vector<float> logits = run_in_chunks(*plain, ids, 40);
+  EXPECT_TRUE(std::isnan(explanation.surprise[0]));
+  for (int64_t t = 0; t + 1 < kTokens; ++t) {
+    const auto next = row(logits, t, kVocabulary);
+    const double log_p =
+        next[static_cast<size_t>(ids[static_cast<size_t>(t + 1)])] - log_sum_exp(next);
+    EXPECT_NEAR(explanation.surprise[static_cast<size_t>(t + 1)], -log_p / std::log(2), 1e-5);
+  }
+}
+
+// The heads' outputs, computed once more from the kept weights and the values.
+TEST_P(Explain, AttentionWeightsReadWhatTheHeadsRead) {
+  constexpr int64_t kShort = 30;
+  const testing::TinyShape shape = shape_of(GetParam());
+  ProbedModel probed(shape);
+  const std::vector<int32_t> ids = some_tokens(kShort, kVocabulary);
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  std::map<int64_t, std::vector<float>> values;
+  std::map<int64_t, std::vector<float>> heads;
+  probed.probe->set_observer(PlaceSet(Place::kValue, Place::kAttnHeads),
+                             [&](Place place, int64_t layer, std::span<const float> seen) {
+                               auto& kept = place == Place::kValue ? values : heads;
+                               kept[layer].assign(seen.begin(), seen.end());
+                             });
+  run_in_chunks(*probed.model, ids, ids.size());
+  for (int64_t i = 0; i < shape.n_layers * shape.n_heads; ++i) {
+    const AttentionMap& map = explanation.attention[static_cast<size_t>(i)];
+    const int64_t layer = i / shape.n_heads;
+    const int64_t head = i % shape.n_heads;
+    const int64_t kv_head = head / (shape.n_heads / shape.n_kv_heads);
+    for (int64_t t = 0; t < kShort; ++t) {
+      std::vector<double> read(static_cast<size_t>(shape.head_dim));
+      double sum = 0;
+      const auto add = [&](int64_t s, double weight) {
+        sum += weight;
+        const auto v =
+            row(row(values[layer], s, shape.n_kv_heads * shape.head_dim), kv_head, shape.head_dim);
+        for (size_t j = 0; j < v.size(); ++j) read[j] += weight * v[j];
+      };
+      add(0, map.first()[static_cast<size_t>(t)]);
+      for (const AttentionMap::Kept& kept : map.row(t)) {
+        if (kept.column >= 0) add(kept.column, kept.weight);
+      }
+      EXPECT_NEAR(sum, 1, 1e-5);
+      const auto z =
+          row(row(heads[layer], t, shape.n_heads * shape.head_dim), head, shape.head_dim);
+      for (size_t j = 0; j < z.size(); ++j) EXPECT_NEAR(read[j], z[j], 1e-5);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Explain, ::testing::Values("llama", "gpt2", "qwen3"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(ExplainSizes, AreNormsOfTheStream) {
+  ProbedModel probed(shape_of("llama"));
+  const std::vector<int32_t> ids = some_tokens(20, kVocabulary);
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  std::vector<float> embedding;
+  probed.probe->set_observer(PlaceSet(Place::kEmbedding),
+                             [&](Place, int64_t, std::span<const float> seen) {
+                               embedding.assign(seen.begin(), seen.end());
+                             });
+  run_in_chunks(*probed.model, ids, ids.size());
+  ASSERT_EQ(explanation.norms.size(), 4U);
+  EXPECT_TRUE(explanation.norms[0].attention.empty());
+  const auto first = row(embedding, 0, 64);
+  const double norm = std::sqrt(std::inner_product(first.begin(), first.end(), first.begin(), 0.0));
+  EXPECT_NEAR(explanation.norms[0].stream[0], norm, 1e-5);
+  const LayerNorms& layer = explanation.norms[2];
+  EXPECT_EQ(layer.stream.size(), 20U);
+  EXPECT_EQ(layer.mlp.size(), 20U);
+  EXPECT_GT(std::abs(layer.outlier), 1.5);
+  EXPECT_LT(std::abs(layer.outlier), 8);  // sqrt(64) at most
+}
+
+TEST(ExplainOptions, BoundWhatIsKept) {
+  ProbedModel probed(shape_of("llama"));
+  const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+  ExplainOptions options;
+  options.most_attention = 3 * 4 * kTokens * 2;
+  options.n_attributed = 5;
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
+  EXPECT_EQ(explanation.attention[0].n_kept(), 2);
+  ASSERT_EQ(explanation.parts.size(), 5U);
+  EXPECT_EQ(explanation.parts.front().position, kTokens - 5);
+  const auto strongest = explanation.attention[0].row(100);
+  EXPECT_GE(strongest[0].weight, strongest[1].weight);
+  EXPECT_THROW(explain(*probed.model, *probed.probe, {}), ArgumentError);
+  options.progress = [](int64_t, int64_t) { return false; };
+  EXPECT_THROW(explain(*probed.model, *probed.probe, ids, options), ResourceError);
+}
+
+// One token repeats: A B … A. Weights that a head would have are written by hand.
+TEST(AttentionMap, KnowsTheHabitsOfAHead) {
+  const std::vector<int32_t> ids = {7, 8, 9, 7};
+  AttentionMap map(4, 10);
+  map.add_row(std::vector<float>{1}, ids);
+  map.add_row(std::vector<float>{0.75F, 0.25F}, ids);
+  map.add_row(std::vector<float>{0.5F, 0.375F, 0.125F}, ids);
+  map.add_row(std::vector<float>{0.25F, 0.5F, 0.125F, 0.125F}, ids);
+  const HeadHabits habits = map.habits();
+  EXPECT_DOUBLE_EQ(habits.first, 0.5);
+  EXPECT_DOUBLE_EQ(habits.itself, (1 + 0.25 + 0.125 + 0.125) / 4);
+  EXPECT_DOUBLE_EQ(habits.previous, (0.75 + 0.375 + 0.125) / 3);
+  EXPECT_DOUBLE_EQ(habits.same, 0.25);
+  EXPECT_DOUBLE_EQ(habits.after_same, 0.5);
+  EXPECT_EQ(map.row(3)[0].column, 1);
+  EXPECT_EQ(map.row(1)[1].column, -1);
+  EXPECT_EQ(map.tiles()[4 * 3 + 1], 0.5F);
+}
+
+TEST(Prediction, OfKnownProbabilities) {
+  // Probabilities 1/2, 1/4, 1/8, 1/8: 1.75 bits.
+  const std::vector<float> logits = {std::log(0.125F), std::log(0.5F), std::log(0.25F),
+                                     std::log(0.125F)};
+  const Prediction prediction = predict(logits, 3);
+  EXPECT_NEAR(prediction.entropy, 1.75, 1e-6);
+  EXPECT_NEAR(prediction.log_sum_exp, 0, 1e-6);
+  ASSERT_EQ(prediction.likeliest.size(), 3U);
+  EXPECT_EQ(prediction.likeliest[0].id, 1);
+  EXPECT_NEAR(prediction.likeliest[0].probability, 0.5, 1e-6);
+  EXPECT_EQ(prediction.likeliest[2].id, 0);  // before 3, which is as likely
+  EXPECT_NEAR(surprise(std::log(0.125)), 3, 1e-12);
+}
+
+}  // namespace
+}  // namespace limpid

@@ -1,0 +1,157 @@
+"""The page of `limpid explain` in headless Chromium: it loads nothing, nothing fails, keys reach everything, and no text
+of a model becomes markup."""
+
+import pathlib
+import struct
+import sys
+import tempfile
+import unittest
+
+import limpid_program
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
+from web_driver import DOWN, LEFT, RIGHT, TAB, Browser  # noqa: E402
+
+STORIES = limpid_program.DATA / "stories260K"
+TEXT = "Once upon a time, there was a little girl named Lily. One day, Lily"
+SIZES = ((1400, 900), (800, 1000), (390, 844))
+HOSTILE = (
+    b"</script><script>window.hacked = 1</script>",
+    b"<img src=x onerror='window.hacked = 2'>",
+    b"\"><svg onload='window.hacked = 3'>",
+)
+
+
+def explain(page: pathlib.Path, *options: object) -> str:
+    limpid_program.run("explain", *options, "-o", page)
+    return page.as_uri()
+
+
+def hostile_vocabulary(path: pathlib.Path) -> pathlib.Path:
+    """stories260K's vocabulary with markup in the place of its last pieces (llama2.c: score, length, bytes)."""
+    source = (STORIES / "tok512.bin").read_bytes()
+    longest, at, pieces = source[:4], 4, []
+    while at < len(source):
+        score, length = struct.unpack_from("<fi", source, at)
+        pieces.append((score, source[at + 8 : at + 8 + length]))
+        at += 8 + length
+    for i, text in enumerate(HOSTILE):
+        pieces[-1 - i] = (pieces[-1 - i][0], text)
+    path.write_bytes(longest + b"".join(struct.pack("<fi", s, len(text)) + text for s, text in pieces))
+    return path
+
+
+class ExplainPage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.browser = cls.enterClassContext(Browser())
+        cls.model = ("-m", STORIES / "stories260K.bin", "--tokenizer", STORIES / "tok512.bin")
+        cls.address = explain(
+            cls.folder / "page.html", *cls.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3"
+        )
+
+    def setUp(self):
+        self.browser.resize(*SIZES[0])
+        self.browser.log("browser")
+        self.browser.requested()
+        self.browser.go(self.address)
+
+    def tearDown(self):
+        self.assertEqual([entry["message"] for entry in self.browser.log("browser")], [])
+
+    def value(self, script: str, *arguments):
+        return self.browser.run(f"return {script}", *arguments)
+
+    def test_every_size_and_theme(self):
+        for theme in ("light", "dark"):
+            for width, height in SIZES:
+                self.browser.resize(width, height, theme)
+                self.browser.reload()
+                with self.subTest(theme=theme, width=width):
+                    self.assertEqual(self.value("document.querySelectorAll('section').length"), 7)
+                    self.assertLessEqual(self.value("document.documentElement.scrollWidth"), width)
+                    self.assertGreater(self.value("document.querySelectorAll('#chips button').length"), 30)
+                    for empty in ("#expected", "#lens-table", "#parts-list", "#parts-layers", "#sizes-chart", "#contrasts", "#times-table"):
+                        self.assertTrue(self.value("document.querySelector(arguments[0]).childElementCount", empty), empty)
+        addresses = self.browser.requested()
+        self.assertEqual({address for address in addresses if not address.startswith("file:")}, set())
+
+    def test_the_page_is_there_within_a_second(self):
+        """Of the page's own thread, since other programs may have the cores."""
+        self.browser.devtools("Performance.enable", timeDomain="threadTicks")
+        before = self.browser.cpu_time()
+        self.browser.reload()
+        self.assertTrue(self.value("document.querySelector('#sizes-chart svg') !== null"))
+        self.assertLess(self.browser.cpu_time() - before, 1)
+
+    def test_keys_reach_every_control(self):
+        reached = set()
+        for _ in range(120):
+            self.browser.press(TAB)
+            reached.add(self.value("document.activeElement.id || document.activeElement.closest('[id]').id"))
+        wanted = {"chips", "lens-table", "heads-map", "choose-layer", "choose-head", "hide-sink", "habits", "parts-list"}
+        self.assertEqual(wanted - reached, set())
+
+    def test_arrows_choose_a_token(self):
+        self.browser.run("document.querySelector('#chips [aria-selected=true]').focus()")
+        before = self.value("document.querySelector('#expected-title').textContent")
+        self.browser.press(LEFT)
+        after = self.value("document.querySelector('#expected-title').textContent")
+        self.assertNotEqual(before, after)
+        self.assertEqual(self.value("document.activeElement.getAttribute('aria-selected')"), "true")
+        self.browser.press(RIGHT)
+        self.assertEqual(self.value("document.querySelector('#expected-title').textContent"), before)
+
+    def test_arrows_choose_a_layer_and_a_head(self):
+        self.browser.run("document.querySelector('#lens-table td[tabindex=\"0\"]').focus()")
+        self.browser.press(DOWN)
+        self.assertTrue(self.value("document.querySelector('#lens-detail').textContent.startsWith('After layer 3')"))
+        self.browser.run("choose({layer: 1, head: 1}); document.querySelector('#heads-map').focus()")
+        self.browser.press(RIGHT)
+        self.assertIn("L1.H2", self.value("document.querySelector('#head-title').textContent"))
+
+    def test_the_numbers_shown_are_those_of_the_json(self):
+        json = limpid_program.run_json("explain", *self.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3", "--json")
+        place = 9
+        self.browser.run("choose({place: arguments[0]})", place)
+        text = self.value("document.querySelector('#expected-text').textContent")
+        self.assertIn(f"{json['surprise_bits'][place]:.2f} bits", text)
+        parts = json["parts"][place - 1]
+        shown = self.value("document.querySelector('#parts-sum').textContent")
+        self.assertIn(f"together {parts['sum']:.4f}", shown)
+        self.assertIn(f"logit is {parts['logit']:.4f}", shown)
+        best = json["lens"][2]["predictions"][place - 1]["likeliest"][0]["id"]
+        self.assertEqual(self.value("data.lens[2].ids[data.lens[2].n * (arguments[0] - 1)]", place), best)
+        shown = self.value("document.querySelector('#contrasts p').textContent")
+        self.assertIn("part in layer 1", shown)
+        self.assertIn(f"{json['what_if']['mean_surprise_bits'][1]:.3f} bits", shown)
+
+    def test_text_of_a_model_never_runs(self):
+        vocabulary = hostile_vocabulary(self.folder / "<img src=x onerror=window.hacked=4>.bin")
+        model = self.folder / "<script>window.hacked=5<script>.bin"
+        model.write_bytes((STORIES / "stories260K.bin").read_bytes())
+        address = explain(
+            self.folder / "hostile.html", "-m", model, "--tokenizer", vocabulary, "--ids", "511,510,509,511,510,509",
+        )  # fmt: skip
+        self.browser.go(address)
+        self.assertIsNone(self.value("window.hacked"))
+        for place in range(7):
+            self.browser.run("choose({place: arguments[0]})", place)
+        self.assertIsNone(self.value("window.hacked"))
+        self.assertEqual(self.value("document.querySelectorAll('img, svg[onload]').length"), 0)
+        shown = self.value("document.querySelector('#chips').textContent")
+        self.assertIn("onerror", shown)
+        self.assertIn("</script><script>", shown)
+
+    def test_a_long_text_stays_small(self):
+        tokens = limpid_program.run_json("explain", *self.model, "-p", TEXT, "--json")["tokens"]
+        ids = ([token["id"] for token in tokens] * 30)[:512]
+        page = self.folder / "long.html"
+        self.browser.go(explain(page, *self.model, "--ids", ",".join(map(str, ids)), "-c", 512))
+        self.assertLess(page.stat().st_size, 5_000_000)
+        self.assertEqual(self.value("document.querySelectorAll('#chips button').length"), 513)
+
+
+if __name__ == "__main__":
+    limpid_program.main()
