@@ -58,6 +58,7 @@ class Continuation {
   int64_t n_keep() const;
 
   const GenerationOptions& options() const { return options_; }
+  const Tokenizer* tokenizer() const { return tokenizer_.get(); }  // may be null
   const GenerationResult& result() const { return result_; }
   GenerationTimings& timings() { return result_.timings; }
 

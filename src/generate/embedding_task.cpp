@@ -8,7 +8,8 @@
 namespace limpid {
 
 EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling,
-                             bool normalize, CancelToken cancel, OnEnd on_end)
+                             bool normalize, CancelToken cancel, OnEnd on_end,
+                             std::shared_ptr<const AdapterMix> mix)
     : pooling_(pooling),
       normalize_(normalize),
       cancel_(std::move(cancel)),
@@ -18,6 +19,7 @@ EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, 
     throw ContextOverflowError(std::ssize(tokens), engine.n_ctx());
   assign_tokens(std::move(tokens));
   result_ = PassResult::kHidden;
+  mix_ = std::move(mix);
   if (pooling_ != Pooling::kLast) first_row_ = 0;
 }
 

@@ -24,7 +24,7 @@ class EmbeddingTask final : public Task {
 
   // Throws ArgumentError without tokens, ContextOverflowError.
   EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, Pooling pooling, bool normalize,
-                CancelToken cancel, OnEnd on_end);
+                CancelToken cancel, OnEnd on_end, std::shared_ptr<const AdapterMix> mix = nullptr);
 
  private:
   void on_row(int64_t position, std::span<const float> row) override;

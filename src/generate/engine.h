@@ -48,6 +48,9 @@ class Engine {
   // be parsed.
   const ChatTemplate& chat_template();
 
+  // The mixes of adapters that tasks name.
+  AdapterMixes& adapter_mixes() { return adapter_mixes_; }
+
   // Runs the sequences of all who use the engine, in one KV cache.
   Scheduler& scheduler() { return scheduler_; }
 
@@ -58,6 +61,7 @@ class Engine {
   MemoryPlan plan_;
   std::mutex template_mutex_;
   std::optional<ChatTemplate> template_;
+  AdapterMixes adapter_mixes_;
   Scheduler scheduler_;
 };
 

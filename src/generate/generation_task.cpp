@@ -1,26 +1,29 @@
 #include "generate/generation_task.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
+#include "generate/logprobs.h"
 
 namespace limpid {
 
 GenerationTask::GenerationTask(const Engine& engine, std::vector<TokenId> prompt,
                                const GenerationOptions& options, int64_t n_ctx, Listener listener,
-                               uint32_t variant)
+                               std::shared_ptr<const AdapterMix> mix)
     : continuation_(engine, options),
       n_ctx_(std::min(n_ctx, engine.n_ctx())),
+      n_prompt_(std::ssize(prompt)),
       listener_(std::move(listener)),
       last_(std::chrono::steady_clock::now()) {
-  const int64_t n_prompt = std::ssize(prompt);
-  LIMPID_CHECK(ArgumentError, n_prompt > 0, "[generate] the prompt has no tokens");
-  if (n_prompt > n_ctx_)
-    throw ContextOverflowError(n_prompt, n_ctx_, context_needed(n_prompt, options.n_predict));
+  LIMPID_CHECK(ArgumentError, n_prompt_ > 0, "[generate] the prompt has no tokens");
+  if (n_prompt_ > n_ctx_)
+    throw ContextOverflowError(n_prompt_, n_ctx_, context_needed(n_prompt_, options.n_predict));
   continuation_.begin(prompt);
   assign_tokens(std::move(prompt));
-  variant_ = variant;
+  mix_ = std::move(mix);
+  if (listener_.on_prompt_token) first_row_ = 0;
 }
 
 int64_t GenerationTask::n_positions() const {
@@ -46,7 +49,26 @@ void GenerationTask::measure() {
   }
 }
 
-void GenerationTask::on_row(int64_t /*position*/, std::span<const float> logits) {
+// The logits at a position are about the token behind it. After a preemption the prompt's rows come
+// again.
+void GenerationTask::tell_prompt(int64_t position, std::span<const float> logits) {
+  const Tokenizer* const tokenizer = continuation_.tokenizer();
+  if (std::exchange(n_prompt_told_, std::max<int64_t>(n_prompt_told_, 1)) == 0) {
+    TokenLogprobs first = token_logprobs(logits, tokens_[0], 0, tokenizer);
+    first.chosen.logprob = std::numeric_limits<double>::quiet_NaN();
+    listener_.on_prompt_token(first);
+  }
+  if (position + 1 != n_prompt_told_ || n_prompt_told_ == n_prompt_) return;
+  listener_.on_prompt_token(token_logprobs(logits, tokens_[static_cast<size_t>(n_prompt_told_)],
+                                           std::max(continuation_.options().n_logprobs, 0),
+                                           tokenizer));
+  ++n_prompt_told_;
+}
+
+void GenerationTask::on_row(int64_t position, std::span<const float> logits) {
+  if (first_row_ == 0) tell_prompt(position, logits);
+  if (position + 1 < n_wanted_) return;
+  first_row_ = kNoRows;
   measure();
   const auto token = continuation_.next(logits);
   if (token && !continuation_.finished()) extend(*token);

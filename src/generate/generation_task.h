@@ -17,6 +17,10 @@ class GenerationTask final : public Task {
   struct Listener {
     // The task has left the queue; again after a preemption.
     std::function<void()> on_start{};
+    // For each token of the prompt, once and in order, before anything is told of the answer. With
+    // it the whole prompt is evaluated, whatever the cache holds of it. Nothing comes before the
+    // first token: its log-probability is NaN.
+    std::function<void(const TokenLogprobs& token)> on_prompt_token{};
     // After each token. `piece` is the text that became ready: whole UTF-8, often one word,
     // sometimes empty.
     std::function<void(std::string_view piece, const GenerationResult& so_far)> on_token{};
@@ -25,11 +29,11 @@ class GenerationTask final : public Task {
     std::function<void(const GenerationResult& result, std::exception_ptr error)> on_end{};
   };
 
-  // `prompt` has at least one token. `n_ctx`: most tokens of the sequence. `variant`: as in
-  // KvCache::add_sequence. Throws ContextOverflowError, and ArgumentError for options out of range.
+  // `prompt` has at least one token. `n_ctx`: most tokens of the sequence. `mix` (may be null): of
+  // the engine's adapters. Throws ContextOverflowError, and ArgumentError for options out of range.
   GenerationTask(const Engine& engine, std::vector<TokenId> prompt,
                  const GenerationOptions& options, int64_t n_ctx, Listener listener,
-                 uint32_t variant = 0);
+                 std::shared_ptr<const AdapterMix> mix = nullptr);
 
   const GenerationResult& result() const { return continuation_.result(); }
   // The most positions that the task can use.
@@ -40,6 +44,7 @@ class GenerationTask final : public Task {
   void on_row(int64_t position, std::span<const float> logits) override;
   void on_stop(std::exception_ptr error) override;
   bool is_cancelled() const override { return continuation_.options().cancel.cancelled(); }
+  void tell_prompt(int64_t position, std::span<const float> logits);
   void extend(TokenId token);
   void measure();
   void give_text();
@@ -47,6 +52,8 @@ class GenerationTask final : public Task {
 
   Continuation continuation_;
   int64_t n_ctx_;
+  int64_t n_prompt_;
+  int64_t n_prompt_told_ = 0;  // tokens of the prompt, to on_prompt_token
   Listener listener_;
   bool answering_ = false;
   std::chrono::steady_clock::time_point last_;  // until when the timings count

@@ -8,13 +8,15 @@
 #include "base/sha256.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_writer.h"
+#include "layouts/lora_adapter.h"
 
 namespace limpid {
 namespace {
 
 constexpr const char* kMadeFor = "limpid.kv_cache";
 
-// A digest of the names, the shapes and the first bytes of all tensors.
+// A digest of the names, the shapes and the first bytes of all tensors, and of how much the
+// adapters count.
 std::string fingerprint(const Checkpoint& checkpoint) {
   constexpr size_t kFirstBytes = 256;
   Sha256 digest;
@@ -26,6 +28,8 @@ std::string fingerprint(const Checkpoint& checkpoint) {
     if (tensor.data != nullptr)
       digest.update({tensor.data, std::min<size_t>(kFirstBytes, tensor.n_bytes())});
   }
+  for (int64_t i = 0; i < n_lora_adapters(checkpoint); ++i)
+    add(fmt::format("{}", checkpoint.metadata.number(lora_scale_key(i)).value_or(1)));
   return digest.hex();
 }
 

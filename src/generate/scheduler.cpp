@@ -130,11 +130,7 @@ bool Scheduler::tick_locked() {
   admit();
   plan();
   make_room();
-  const auto hidden = std::stable_partition(items_.begin(), items_.end(), [](const Item& item) {
-    return item.task->result_ == PassResult::kLogits;
-  });
-  evaluate({items_.begin(), hidden});
-  evaluate({hidden, items_.end()});
+  evaluate_in_passes();
   items_.clear();
   drop_completed();
   publish_usage();
@@ -165,7 +161,7 @@ void Scheduler::admit() {
 // would only mean to be preempted. The first one always starts, and fails if it does not fit alone.
 bool Scheduler::start(Task& task, int64_t n_promised) {
   const int64_t n_others = n_running();
-  task.sequence_ = cache_->add_sequence(task.variant_);
+  task.sequence_ = cache_->add_sequence(task.mix_ ? task.mix_->variant : 0);
   adopt_prefix(task);
   const bool fits = n_others < options_.n_running &&
                     n_promised + n_blocks_to_answer(task) <= cache_->n_free_blocks();
@@ -260,6 +256,21 @@ void Scheduler::preempt(Task& task) {
   ++n_preempted_;
 }
 
+// A pass has one kind of result and one mix of adapters. Within a pass the items keep their order:
+// those that generate come before the prompts.
+void Scheduler::evaluate_in_passes() {
+  const auto kind = [](const Item& item) {
+    return std::pair(item.task->result_, item.task->mix_ ? item.task->mix_->variant : 0);
+  };
+  std::ranges::stable_sort(items_, {}, kind);
+  for (auto begin = items_.begin(); begin != items_.end();) {
+    const auto end = std::find_if(begin, items_.end(),
+                                  [&](const Item& item) { return kind(item) != kind(*begin); });
+    evaluate({begin, end});
+    begin = end;
+  }
+}
+
 // A step that fails has changed nothing, so each task can try alone: only the one that causes the
 // error ends.
 void Scheduler::evaluate(std::span<const Item> items) {
@@ -274,8 +285,11 @@ void Scheduler::evaluate(std::span<const Item> items) {
   }
   std::span<const float> rows;
   const auto start = std::chrono::steady_clock::now();
+  const Task& first = *items.front().task;
+  const std::span<const double> factors =
+      first.mix_ ? std::span(first.mix_->factors) : std::span<const double>();
   try {
-    rows = model_.step(*cache_, step, items.front().task->result_);
+    rows = model_.step(*cache_, step, first.result_, factors);
   } catch (...) {
     if (items.size() == 1) return stop(*items.front().task, std::current_exception());
     for (const Item& item : items) evaluate({&item, 1});

@@ -10,6 +10,9 @@
 //   2     prompt [256, 300)  token 1
 //   3     token 1            token 2
 //
+// Sequences that use other weights (AdapterMix) or want another result share a tick, each kind with
+// a pass of its own.
+//
 // A result never depends on the company: the executor sums each output element in an order that
 // does not depend on the number of rows, and the KV cache shares only what is equal to the bit.
 #pragma once
@@ -26,6 +29,7 @@
 
 #include "limpid/cancel.hpp"
 #include "limpid/sampler.hpp"
+#include "model/adapter_mix.h"
 #include "model/kv_cache.h"
 #include "model/model.h"
 
@@ -64,7 +68,7 @@ class Task {
   int64_t n_wanted_ = 0;         // evaluate up to here
   int64_t first_row_ = kNoRows;  // from this position on every token's logits are wanted
   PassResult result_ = PassResult::kLogits;
-  uint32_t variant_ = 0;  // of the weights, as in KvCache::add_sequence
+  std::shared_ptr<const AdapterMix> mix_{};  // null: the model as it was opened
   // The blocks stay when all is evaluated, until Scheduler::remove, and are never taken away in
   // between. The owner has reserved room for them.
   bool keeps_blocks_ = false;
@@ -151,6 +155,7 @@ class Scheduler {
   // Preempts the tasks that came last until the blocks suffice.
   void make_room();
   void preempt(Task& task);
+  void evaluate_in_passes();
   void evaluate(std::span<const Item> items);
   void deliver(std::span<const Item> items, std::span<const float> rows);
   void learn_speed(std::span<const Item> items, std::chrono::duration<double> taken);

@@ -158,18 +158,21 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
   }
 }
 
+// A path may have an '=' of its own, so only a number behind the last one is a scale.
+LoraSource read_lora_source(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos) return {text};
+  double scale = 1;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + equals + 1, end, scale);
+  const bool is_scale = read.ec == std::errc() && read.ptr == end && std::isfinite(scale);
+  return is_scale ? LoraSource{text.substr(0, equals), scale} : LoraSource{text};
+}
+
 void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapters) {
   for (const std::string& text : adapters) {
-    const size_t equals = text.rfind('=');
-    double scale = 1;
-    std::string path = text;
-    if (equals != std::string::npos) {
-      const char* end = text.data() + text.size();
-      const auto read = std::from_chars(text.data() + equals + 1, end, scale);
-      const bool is_scale = read.ec == std::errc() && read.ptr == end && std::isfinite(scale);
-      if (is_scale) path = text.substr(0, equals);
-    }
-    add_lora_adapter(canonical, path, scale);
+    const LoraSource source = read_lora_source(text);
+    add_lora_adapter(canonical, source.path, source.scale);
   }
 }
 

@@ -32,7 +32,13 @@ bool is_lora_tensor(std::string_view name);
 // checkpoint's architecture decides how PEFT's names are read. Throws FormatError, UnsupportedError
 // for an adapter of another kind or model and for an option that would change the result.
 void add_lora_adapter(Checkpoint& canonical, const std::string& path, double scale = 1);
-// The same for each "PATH" or "PATH=SCALE".
+// "PATH" or "PATH=SCALE".
+struct LoraSource {
+  std::string path;
+  double scale = 1;
+};
+LoraSource read_lora_source(const std::string& text);
+// Adds each of these adapters.
 void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapters);
 
 // PEFT's name of the module whose matrix is `tensor`:

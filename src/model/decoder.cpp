@@ -35,8 +35,8 @@ UnaryKind activation_of(MlpKind mlp) {
 class ForwardPass {
  public:
   ForwardPass(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-              KvStorage* kv)
-      : ex_(executor), spec_(spec), weights_(weights), kv_(kv) {}
+              KvStorage* kv, std::span<const double> adapter_factors)
+      : ex_(executor), spec_(spec), weights_(weights), kv_(kv), adapter_factors_(adapter_factors) {}
 
   // Runs all layers. After the last layer only the rows whose logits are requested continue: in a
   // prompt of 1,000 tokens that is usually one, and the output matrix is the largest of all.
@@ -91,14 +91,18 @@ class ForwardPass {
     for (Projection& p : projections) {
       const auto updates = weights_.updates.find(p.weight.id);
       if (updates == weights_.updates.end()) continue;
-      for (const LowRankUpdate& update : updates->second) p.y = ex_.add(p.y, low_rank(x, update));
+      for (const LowRankUpdate& update : updates->second) {
+        const double factor =
+            adapter_factors_.empty() ? 1 : adapter_factors_[static_cast<size_t>(update.adapter)];
+        if (factor != 0) p.y = ex_.add(p.y, low_rank(x, update, update.scale * factor));
+      }
     }
   }
 
   // scale * (x A^T) B^T
-  Activation low_rank(const Activation& x, const LowRankUpdate& update) {
+  Activation low_rank(const Activation& x, const LowRankUpdate& update, double scale) {
     const Activation product = project(project(x, update.a, {}), update.b, {});
-    return ex_.scale(product, update.scale);
+    return ex_.scale(product, static_cast<float>(scale));
   }
 
   Activation project(const Activation& x, const Weight& weight, const Weight& bias) {
@@ -150,7 +154,8 @@ class ForwardPass {
   Executor& ex_;
   const DecoderSpec& spec_;
   const DecoderWeights& weights_;
-  KvStorage* kv_;
+  KvStorage* kv_;  // null: there is no attention
+  const std::span<const double> adapter_factors_;
 };
 
 }  // namespace
@@ -164,12 +169,12 @@ float attention_scale(const DecoderSpec& spec, int64_t layer) {
 
 Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                     Activation stream, PassResult result) {
-  return ForwardPass(executor, spec, weights, nullptr).head(std::move(stream), result);
+  return ForwardPass(executor, spec, weights, nullptr, {}).head(std::move(stream), result);
 }
 
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv, PassResult result) {
-  return ForwardPass(executor, spec, weights, &kv).run(result);
+                   KvStorage& kv, PassResult result, std::span<const double> adapter_factors) {
+  return ForwardPass(executor, spec, weights, &kv, adapter_factors).run(result);
 }
 
 }  // namespace limpid

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "executor/executor.h"
@@ -24,7 +25,8 @@ struct BlockWeights {
 struct LowRankUpdate {
   Weight a;  // [rank, inputs]
   Weight b;  // [outputs, rank]
-  float scale = 1;
+  double scale = 1;
+  int64_t adapter = 0;  // the number of the adapter that it belongs to
 };
 
 // All weights of a model as handles of an executor. Shapes are [rows, cols] = [outputs, inputs]: wq
@@ -56,8 +58,11 @@ enum class PassResult : uint8_t {
 Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                     Activation stream, PassResult result = PassResult::kLogits);
 
-// Runs the forward pass of one step, between begin_step and end_step.
+// Runs the forward pass of one step, between begin_step and end_step. `adapter_factors` multiply
+// the scales of the adapters, by number; an adapter with the factor 0 is left out, so that the
+// result has the bits of a model without it. Empty: all are 1.
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
-                   KvStorage& kv, PassResult result = PassResult::kLogits);
+                   KvStorage& kv, PassResult result = PassResult::kLogits,
+                   std::span<const double> adapter_factors = {});
 
 }  // namespace limpid

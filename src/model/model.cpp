@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "layouts/lora_adapter.h"
 #include "model/registry.h"
 
 namespace limpid {
@@ -16,6 +17,7 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
   std::unique_ptr<Model> model(new Model(std::move(checkpoint), std::move(executor)));
   model->spec_ = read_spec(*model->checkpoint_);
   model->n_ctx_ = options.n_ctx > 0 ? options.n_ctx : model->spec_.n_ctx_train;
+  model->n_adapters_ = n_lora_adapters(*model->checkpoint_);
   check_context(model->spec_, model->n_ctx_);
   model->weights_ =
       load_weights(*model->checkpoint_, model->spec_, *model->executor_, options.progress);
@@ -102,8 +104,11 @@ class UnusedBlocks {
 // itself) happens before `advance` counts the new positions. Until then the cache is unchanged,
 // except for reserved blocks, which UnusedBlocks gives back.
 std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items,
-                                   PassResult result) {
+                                   PassResult result, std::span<const double> adapter_factors) {
   check_items(cache, items, spec_.vocab_size, n_ctx_);
+  LIMPID_CHECK(ArgumentError, adapter_factors.empty() || std::ssize(adapter_factors) == n_adapters_,
+               "the model has {} adapters, and {} factors were given", n_adapters_,
+               adapter_factors.size());
   const UnusedBlocks given_back_at_the_end(cache, items);
   for (const StepItem& item : items)
     cache.reserve(item.sequence, static_cast<int64_t>(item.tokens.size()));
@@ -118,7 +123,7 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   make_room(inputs.n_tokens(), inputs.n_outputs());
   const int64_t width = result == PassResult::kLogits ? spec_.vocab_size : spec_.d_model;
   result_.resize(static_cast<size_t>(inputs.n_outputs() * width));
-  executor_->read(run_forward(cache, result), result_);
+  executor_->read(run_forward(cache, result, adapter_factors), result_);
   for (const StepItem& item : items) cache.advance(item.sequence, item.tokens);
   return result_;
 }
@@ -151,9 +156,10 @@ void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
   room_outputs_ = most_outputs;
 }
 
-Activation Model::run_forward(KvCache& cache, PassResult result) {
+Activation Model::run_forward(KvCache& cache, PassResult result,
+                              std::span<const double> adapter_factors) {
   const ExecutorStep step(*executor_);
-  return forward(*executor_, spec_, weights_, cache.storage(), result);
+  return forward(*executor_, spec_, weights_, cache.storage(), result, adapter_factors);
 }
 
 }  // namespace limpid

@@ -50,6 +50,7 @@ class Model {
   const Checkpoint& checkpoint() const { return *checkpoint_; }
   Executor& executor() { return *executor_; }
   int64_t n_ctx() const { return n_ctx_; }
+  int64_t n_adapters() const { return n_adapters_; }
 
   // Creates a cache for `n_positions` positions in all sequences together. Each dtype is kF32 or
   // kF16.
@@ -63,8 +64,11 @@ class Model {
   // ContextOverflowError when a sequence or the cache would become too long, ResourceError, and the
   // executor's errors. A step that throws leaves the cache as it was. The span is valid until the
   // next step.
+  //
+  // `adapter_factors`: see AdapterMix; empty, or one for each adapter of the checkpoint.
   std::span<const float> step(KvCache& cache, std::span<const StepItem> items,
-                              PassResult result = PassResult::kLogits);
+                              PassResult result = PassResult::kLogits,
+                              std::span<const double> adapter_factors = {});
 
   // Reads residual streams [n, d_model] out through the final norm and the output matrix: logits
   // [n, vocab_size], those that the model would give if it ended there. Bit for bit those of
@@ -75,13 +79,16 @@ class Model {
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
   void make_room(int64_t n_tokens, int64_t n_outputs);
-  Activation run_forward(KvCache& cache, PassResult result);  // from begin_step to end_step
+  // From begin_step to end_step.
+  Activation run_forward(KvCache& cache, PassResult result,
+                         std::span<const double> adapter_factors);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<Executor> executor_;
   DecoderSpec spec_;
   DecoderWeights weights_;
   int64_t n_ctx_ = 0;
+  int64_t n_adapters_ = 0;
   int64_t room_tokens_ = 0;  // the room that the executor has reserved
   int64_t room_outputs_ = 0;
   std::vector<float> result_;  // of the last step

@@ -132,7 +132,7 @@ void add_adapters(const Checkpoint& checkpoint, const DecoderSpec& spec, TensorT
           "{}: no adapter of rows in interleaved pairs of which only {} of {} elements rotate",
           base.name, spec.rope.n_rot, spec.head_dim);
       const auto scale = checkpoint.metadata.number(lora_scale_key(i)).value_or(1.0);
-      table.adapters.push_back({base.place, {{}, {}, static_cast<float>(scale)}});
+      table.adapters.push_back({base.place, {{}, {}, scale, i}});
       AdapterEntry& adapter = table.adapters.back();
       const int64_t rank = a->shape.rows();
       table.entries.push_back({names.a, Shape{rank, base.shape.cols()}, &adapter.update.a});

@@ -8,6 +8,8 @@
 
 #include "generate/generation_task.h"
 #include "generate/tiny_model.h"
+#include "model/tokenizer_from_metadata.h"
+#include "train/new_adapter.h"
 
 namespace limpid {
 namespace {
@@ -243,6 +245,109 @@ TEST(Scheduler, SessionsOfSeveralThreadsShareTicks) {
   }
   for (size_t i = 0; i < ids.size(); ++i)
     EXPECT_EQ(ids[i], answer(Session(open_tiny(), {.n_ctx = 128}), i));
+}
+
+// ---- adapters -----------------------------------------------------------------------------------
+
+// With two adapters, whose B is random: one that has learned nothing would change nothing.
+LanguageModel open_with_adapters(int64_t n_adapters) {
+  const auto checkpoint = testing::tiny_model_checkpoint();
+  std::mt19937 random(5);
+  for (int64_t i = 0; i < n_adapters; ++i) {
+    const auto n_before = static_cast<std::ptrdiff_t>(checkpoint->owned.size());
+    add_new_adapter(*checkpoint, 4, 4, "q_proj,down_proj", static_cast<uint64_t>(i));
+    for (auto tensor = checkpoint->owned.begin() + n_before; tensor != checkpoint->owned.end();
+         ++tensor) {
+      for (float& x : (*tensor)->f32()) x = std::uniform_real_distribution(-0.2F, 0.2F)(random);
+    }
+  }
+  auto model = Model::load(checkpoint, make_executor("cpu", {.n_threads = 2}), {});
+  return LanguageModel(std::make_shared<Engine>(std::move(model),
+                                                tokenizer_from(*testing::tiny_model_checkpoint()),
+                                                OpenOptions(), MemoryPlan()));
+}
+
+struct MixedRequest {
+  Request request;
+  std::vector<double> factors;
+};
+
+// The same prompt with different mixes, and some that begin with the same tokens.
+std::vector<MixedRequest> mixed_requests() {
+  std::vector<MixedRequest> requests;
+  const std::vector<double> mixes[] = {{}, {0, 0}, {1, 1}, {1, 0}, {0, 1}, {0.5, 0}, {-1, 2}};
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    for (const std::vector<double>& factors : mixes) {
+      MixedRequest& mixed = requests.emplace_back();
+      mixed.factors = factors;
+      mixed.request.prompt = std::string(100, 'a') + std::to_string(seed % 2);
+      mixed.request.options.n_predict = 30;
+      mixed.request.options.sampler.seed = seed;
+      mixed.request.options.sampler.ignore_eos = true;
+    }
+  }
+  return requests;
+}
+
+void submit(Engine& engine, MixedRequest& mixed) {
+  mixed.request.task = std::make_shared<GenerationTask>(
+      engine, engine.tokenizer()->encode(mixed.request.prompt), mixed.request.options, 256,
+      GenerationTask::Listener(), engine.adapter_mixes().find(mixed.factors));
+  engine.scheduler().submit(mixed.request.task);
+}
+
+TEST(SchedulerAdapters, ARequestIsAnsweredAsIfItWereAlone) {
+  std::vector<std::vector<TokenId>> alone;
+  for (MixedRequest& mixed : mixed_requests()) {
+    const auto model = open_with_adapters(2);
+    engine_of(model)->scheduler().reserve(1000);
+    submit(*engine_of(model), mixed);
+    finish(*engine_of(model));
+    alone.push_back(mixed.request.task->result().ids);
+  }
+  for (const int64_t n_positions : {20'000, 400}) {
+    const auto model = open_with_adapters(2);
+    engine_of(model)->scheduler().reserve(n_positions);
+    auto requests = mixed_requests();
+    for (MixedRequest& mixed : requests) submit(*engine_of(model), mixed);
+    finish(*engine_of(model));
+    for (size_t i = 0; i < requests.size(); ++i)
+      EXPECT_EQ(requests[i].request.task->result().ids, alone[i]) << i;
+  }
+}
+
+// Factors of 0 give the bits of the model without adapters, and of 1 those of the model as it was
+// opened; others give something else.
+TEST(SchedulerAdapters, TheFactorsSayWhatCounts) {
+  const auto answer = [](int64_t n_adapters, std::vector<double> factors) {
+    const auto model = open_with_adapters(n_adapters);
+    engine_of(model)->scheduler().reserve(1000);
+    MixedRequest mixed = mixed_requests().front();
+    mixed.factors = std::move(factors);
+    submit(*engine_of(model), mixed);
+    finish(*engine_of(model));
+    return mixed.request.task->result().ids;
+  };
+  const auto plain = answer(0, {});
+  EXPECT_EQ(answer(2, {0, 0}), plain);
+  EXPECT_EQ(answer(2, {1, 1}), answer(2, {}));
+  EXPECT_EQ(answer(2, {1, 0}), answer(1, {}));
+  EXPECT_NE(answer(2, {}), plain);
+  EXPECT_NE(answer(2, {0, 1}), answer(2, {1, 0}));
+}
+
+TEST(AdapterMixes, EqualFactorsAreOneMixThatIsKeptForSomeTime) {
+  AdapterMixes mixes;
+  EXPECT_EQ(mixes.find({}), nullptr);
+  const std::vector<double> ones{1, 1}, halves{0.5, 0.5};
+  EXPECT_EQ(mixes.find(ones), nullptr);
+  const uint32_t variant = mixes.find(halves)->variant;
+  EXPECT_EQ(mixes.find(halves)->variant, variant);
+  for (int i = 2; i < 200; ++i) {
+    const std::vector<double> factors(2, i);
+    EXPECT_NE(mixes.find(factors)->variant, variant);
+  }
+  EXPECT_NE(mixes.find(halves)->variant, variant);  // forgotten: nobody used it
 }
 
 }  // namespace
