@@ -23,6 +23,21 @@ namespace {
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr Range kThreads{-kUnbounded, 4096};
 
+// Reads "a:0.5,b:2" into what --lora takes: "a=0.5", "b=2". Gives the problem, or "".
+std::string read_scaled_adapters(std::string_view list, std::vector<std::string>& adapters) {
+  while (!list.empty()) {
+    const std::string entry(list.substr(0, list.find(',')));
+    list.remove_prefix(std::min(list.size(), entry.size() + 1));
+    const size_t colon = std::min(entry.rfind(':'), entry.size());
+    const std::string scale = entry.substr(std::min(colon + 1, entry.size()));
+    double number = 0;
+    if (colon == 0 || !read_value(scale, {}, number).empty())
+      return entry + ": give an adapter's folder, a colon and a number, as in poet:0.5";
+    adapters.push_back(entry.substr(0, colon) + "=" + scale);
+  }
+  return "";
+}
+
 // Reads "15043+1.5" or "15043-inf": an id, a sign, and a number. Gives the problem, or "".
 std::string read_logit_bias(const std::string& text, std::vector<LogitBias>& biases) {
   const size_t sign = std::min(text.find_first_of("+-"), text.size());
@@ -71,6 +86,10 @@ void declare_overrides(CLI::App& app, ModelFlags& values) {
              "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
   add_option(app, "--lora DIR[=SCALE]", values.options.lora,
              "an adapter in PEFT's layout; may be given several times");
+  add_list(
+      app, "--lora-scaled DIR:SCALE",
+      [&](const std::string& list) { return read_scaled_adapters(list, values.options.lora); },
+      "the same in llama.cpp's spelling; several between commas");
 }
 
 // Up to 4,096, so that a slip of the finger does not start a million threads.

@@ -12,6 +12,7 @@
 #include "cli/serve_models.h"
 #include "cli/signals.h"
 #include "generate/engine.h"
+#include "layouts/lora_adapter.h"
 #include "server/api.h"
 
 namespace limpid::cli {
@@ -30,6 +31,7 @@ struct ServeFlags {
   int64_t n_queue = 256;
   int64_t n_cache_tokens = 0;
   double most_slowdown = 4;
+  bool adapters_off = false;
   std::vector<std::string> keys;
   std::string key_file;
   std::string chat_template;
@@ -82,6 +84,8 @@ void declare(CLI::App& app, ServeFlags& values) {
              "requests that may wait; others are refused with 429 (256)");
   add_option(app, "--chat-template TEXT", values.chat_template,
              "a Jinja template in place of the model's own, or chatml", "LLAMA_ARG_CHAT_TEMPLATE");
+  add_switch(app, "--lora-init-without-apply", values.adapters_off,
+             "the adapters of --lora count only for requests that ask for them");
   add_option(app, "--chat-template-file FILE", values.template_file, "a file with it",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
   add_switch(app, "--jinja,!--no-jinja", values.ignored,
@@ -144,9 +148,23 @@ int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan, size_t
 // `n_models` may be loaded at a time.
 std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& offered,
                                   size_t n_models) {
-  LanguageModel model = open_language_model(offered.flags, chat_template_source(values));
+  ModelFlags flags = offered.flags;
+  std::vector<ServedAdapter> adapters = take_scales(flags.options.lora, values.adapters_off);
+  LanguageModel model = open_language_model(flags, chat_template_source(values));
   GenerationOptions defaults = values.generation.options;
   const std::string changed = apply_recommended(values.generation.given_settings,
+// The scales of --lora. The model itself is opened with scales of 1, so that a request can choose
+// its own.
+std::vector<ServedAdapter> take_scales(std::vector<std::string>& lora, bool are_off) {
+  std::vector<ServedAdapter> adapters;
+  for (std::string& text : lora) {
+    const LoraSource source = read_lora_source(text);
+    adapters.push_back({source.path, are_off ? 0 : source.scale});
+    text = source.path + "=1";
+  }
+  return adapters;
+}
+
                                                 model.recommended_sampler(), defaults.sampler);
   if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
   if (model.chat_template().empty())
@@ -156,7 +174,8 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   service.n_queued = values.n_queue;
   service.n_positions = cache_positions(values, model.memory_plan(), n_models);
   service.most_slowdown = values.most_slowdown;
-  return make_served_model(std::move(model), offered.name, std::move(defaults), service);
+  return make_served_model(std::move(model), offered.name, std::move(defaults), service,
+                           std::move(adapters));
 }
 
 // A model that is loaded while others serve says so in the log; of one that is loaded at the start
@@ -183,6 +202,8 @@ std::vector<ShelvedModel> shelved_models(const ServeFlags& values) {
   const auto load_one = offered.size() == 1 ? load : load_later;
   std::vector<ShelvedModel> models;
   for (const OfferedModel& model : offered) {
+  LIMPID_CHECK(ArgumentError, offered.size() == 1 || values.model.options.lora.empty(),
+               "--lora: an adapter belongs to one model, and there are {}", offered.size());
     try {
       models.push_back({read_card(model), [&values, model, n_models, load_one] {
                           return load_one(values, model, n_models);

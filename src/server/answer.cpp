@@ -17,15 +17,18 @@ double seconds_since(Clock::time_point start) {
 class AnswerInProgress {
  public:
   AnswerInProgress(std::shared_ptr<const ServedModel> served, std::unique_ptr<AnswerShape> shape,
-                   std::shared_ptr<HttpReply> reply, bool stream, size_t n_choices)
+                   std::shared_ptr<HttpReply> reply, bool stream, size_t n_prompts,
+                   size_t n_choices)
       : served_(std::move(served)),
         shape_(std::move(shape)),
         reply_(std::move(reply)),
         metrics_(*served_->metrics),
         stream_(stream),
         n_left_(n_choices),
-        n_told_(n_choices, 0) {
+        n_told_(n_choices, 0),
+        prompt_told_(n_choices, 0) {
     results_.choices.resize(n_choices);
+    results_.prompts.resize(n_prompts);
   }
 
   void count_prompt(size_t n_tokens) { results_.n_prompt_tokens += static_cast<int64_t>(n_tokens); }
@@ -39,11 +42,17 @@ class AnswerInProgress {
     reply_->write(shape_->begin(results_.n_prompt_tokens));
   }
 
+  void prompt_token(size_t prompt, const TokenLogprobs& token) {
+    const std::lock_guard lock(mutex_);
+    results_.prompts[prompt].push_back(token);
+  }
+
   void token(const TokenEvent& event) {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(has_token_, true))
       metrics_.first_token_seconds.observe(seconds_since(submitted_));
     if (!stream_ || has_failed_) return;
+    tell_prompt(event.choice);
     n_told_[event.choice] += event.ids.size();
     reply_->write(shape_->token(event));
   }
@@ -53,6 +62,7 @@ class AnswerInProgress {
     count(result);
     if (error) tell_failure(as_api_error(error));
     if (!has_failed_ && stream_) {
+      tell_prompt(choice);
       const size_t n_logprobs = std::min(n_told_[choice], result.logprobs.size());
       const TokenEvent rest{choice, "", std::span(result.ids).subspan(n_told_[choice]),
                             std::span(result.logprobs).subspan(n_logprobs)};
@@ -74,6 +84,14 @@ class AnswerInProgress {
   }
 
  private:
+  // Once for each choice, when its prompt is complete.
+  void tell_prompt(size_t choice) {
+    if (std::exchange(prompt_told_[choice], char{1})) return;
+    const size_t n_each = results_.choices.size() / results_.prompts.size();
+    const std::vector<TokenLogprobs>& tokens = results_.prompts[choice / n_each];
+    if (!tokens.empty()) reply_->write(shape_->prompt(choice, tokens));
+  }
+
   void count(const GenerationResult& result) {
     const GenerationTimings& timings = result.timings;
     results_.n_cached_tokens += timings.n_reused;
@@ -106,6 +124,7 @@ class AnswerInProgress {
   bool has_started_ = false, has_token_ = false, has_failed_ = false;
   size_t n_left_;               // choices that have not ended
   std::vector<size_t> n_told_;  // ids of each choice
+  std::vector<char> prompt_told_;
   AnswerResults results_;
 };
 
@@ -135,9 +154,10 @@ void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& se
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
             const std::shared_ptr<HttpReply>& reply) {
   served->metrics->n_requests.add(1);
+  const std::shared_ptr<const AdapterMix> mix = adapter_mix(*served, settings);
   const auto n_each = static_cast<size_t>(settings.n_choices);
   const auto progress = std::make_shared<AnswerInProgress>(
-      served, std::move(shape), reply, settings.stream, prompts.size() * n_each);
+      served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);
   for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
   std::vector<GenerationService::Id> ids;
   const auto cancel = [served](const auto& submitted) {
@@ -148,7 +168,13 @@ void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& se
     GenerationRequest request;
     request.choices = options_of_choices(settings, served->model.n_ctx() - std::ssize(prompts[i]));
     request.prompt = std::move(prompts[i]);
+    request.mix = mix;
     request.on_start = [progress] { progress->start(); };
+    if (settings.wants_prompt_logprobs()) {
+      request.on_prompt_token = [progress, i](const TokenLogprobs& token) {
+        progress->prompt_token(i, token);
+      };
+    }
     request.on_token = [progress, first](const TokenEvent& event) {
       progress->token({first + event.choice, event.text, event.ids, event.logprobs});
     };

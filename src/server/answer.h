@@ -16,6 +16,8 @@ namespace limpid {
 // What the choices of one request came to, in the order of prompts and choices.
 struct AnswerResults {
   std::vector<GenerationResult> choices;
+  // Of the tokens of each prompt, where RequestSettings::wants_prompt_logprobs asks for them.
+  std::vector<std::vector<TokenLogprobs>> prompts;
   int64_t n_prompt_tokens = 0;  // of all prompts
   int64_t n_cached_tokens = 0;  // of these, found in the KV cache
   int64_t n_generated = 0;
@@ -33,6 +35,10 @@ class AnswerShape {
   virtual ApiStyle style() const { return ApiStyle::kOpenAi; }
   virtual std::string content_type() const { return kEventStream; }
   virtual std::string begin(int64_t /*n_prompt_tokens*/) { return ""; }
+  // Before anything else of a choice, for a request that wants log-probabilities of its prompt.
+  virtual std::string prompt(size_t /*choice*/, std::span<const TokenLogprobs> /*tokens*/) {
+    return "";
+  }
   virtual std::string token(const TokenEvent& event) = 0;
   // A choice has ended. `rest` has its last tokens, of which no token() told, and no text.
   virtual std::string choice_end(const TokenEvent& rest, const GenerationResult& result) = 0;

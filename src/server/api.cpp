@@ -1,5 +1,6 @@
 #include "server/api.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "server/web_files.h"
@@ -41,6 +42,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/detokenize", detokenize},
     {"POST", "/apply-template", apply_template},
     {"GET", "/props", props},
+    {"GET", "/lora-adapters", lora_adapters},
+    {"POST", "/lora-adapters", set_lora_adapters},
     {"GET", "/slots", slots},
     {"POST", "/slots/", slot_action},
     {"GET", "/metrics", print_metrics},
@@ -72,7 +75,9 @@ const Route& route_of(const HttpRequest& request) {
 std::string asked_model(const Api& api, const HttpRequest& request) {
   if (api.shelf().size() < 2) return "";
   std::string name = query_value(request.query, "model");
-  if (!name.empty() || request.method != "POST" || request.body.empty()) return name;
+  const size_t begin = std::min(request.body.find_first_not_of(" \t\r\n"), request.body.size());
+  const bool has_object = request.method == "POST" && request.body.substr(begin, 1) == "{";
+  if (!name.empty() || !has_object) return name;
   const Json json = parse_body(request.body);
   const auto field = JsonField(json, "").find("model");
   return field ? field->string() : "";

@@ -98,6 +98,8 @@ void anthropic_messages(const ApiCall& call);
 void anthropic_count_tokens(const ApiCall& call);
 void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
+void lora_adapters(const ApiCall& call);
+void set_lora_adapters(const ApiCall& call);
 void ollama_tags(const ServerCall& call);
 void ollama_version(const ServerCall& call);
 

@@ -27,6 +27,7 @@ class RunningGeneration {
     for (size_t choice = 0; choice < request_.choices.size(); ++choice) {
       GenerationTask::Listener listener;
       listener.on_start = [self] { self->start(); };
+      if (choice == 0) listener.on_prompt_token = request_.on_prompt_token;
       listener.on_token = [self, choice](std::string_view piece, const GenerationResult& so_far) {
         self->token(choice, piece, so_far);
       };
@@ -35,7 +36,7 @@ class RunningGeneration {
       };
       tasks_.push_back(std::make_shared<GenerationTask>(engine_, request_.prompt,
                                                         request_.choices[choice], engine_.n_ctx(),
-                                                        std::move(listener)));
+                                                        std::move(listener), request_.mix));
     }
   }
 
@@ -150,17 +151,19 @@ GenerationService::Id GenerationService::add(std::function<void()> cancel) {
 }
 
 GenerationService::Id GenerationService::submit(GenerationRequest request) {
+  const bool has_mix = request.mix != nullptr;
   const auto running = std::make_shared<RunningGeneration>(*engine_of(model_), std::move(request));
   const Id id = add([running] { running->cancel(); });
   try {
     running->make_tasks(running);
   } catch (...) {
     running->drop_tasks();
-    end(id, {});
+    end(id, {}, false);
     throw;
   }
-  running->begin([this, id] { take_slot(id); },
-                 [this, id](std::vector<TokenId> tokens) { end(id, std::move(tokens)); });
+  running->begin(
+      [this, id] { take_slot(id); },
+      [this, id, has_mix](std::vector<TokenId> tokens) { end(id, std::move(tokens), has_mix); });
   wake();
   return id;
 }
@@ -171,14 +174,15 @@ GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
   const auto on_end = [this, id, tell = std::move(request.on_end)](std::span<const float> embedding,
                                                                    std::exception_ptr error) {
     tell(embedding, std::move(error));
-    end(id, {});
+    end(id, {}, false);
   };
   try {
     Engine& engine = *engine_of(model_);
     engine.scheduler().submit(std::make_shared<EmbeddingTask>(
-        engine, std::move(request.tokens), request.pooling, request.normalize, cancelled, on_end));
+        engine, std::move(request.tokens), request.pooling, request.normalize, cancelled, on_end,
+        std::move(request.mix)));
   } catch (...) {
-    end(id, {});
+    end(id, {}, false);
     throw;
   }
   wake();
@@ -201,12 +205,12 @@ void GenerationService::take_slot(Id id) {
   if (slot != slots_.end()) slot->user = id;
 }
 
-void GenerationService::end(Id id, std::vector<TokenId> tokens) {
+void GenerationService::end(Id id, std::vector<TokenId> tokens, bool has_mix) {
   {
     const std::lock_guard lock(mutex_);
     cancels_.erase(id);
     const auto slot = std::ranges::find(slots_, id, &SlotState::user);
-    if (slot != slots_.end()) *slot = {0, std::move(tokens)};
+    if (slot != slots_.end()) *slot = {0, std::move(tokens), has_mix};
   }
   wake();
 }
@@ -229,9 +233,17 @@ std::vector<TokenId> GenerationService::idle_tokens(size_t slot) const {
 void GenerationService::set_tokens(size_t slot, std::vector<TokenId> tokens) {
   const std::lock_guard lock(mutex_);
   slots_[slot].tokens = std::move(tokens);
+  slots_[slot].has_mix = false;
 }
 
+// A file holds the keys and values of the model as it was opened.
 int64_t GenerationService::save_slot(size_t slot, const std::string& path) {
+  {
+    const std::lock_guard lock(mutex_);
+    LIMPID_CHECK(ArgumentError, slot >= slots_.size() || !slots_[slot].has_mix,
+                 "the text of slot {} was evaluated with scales of adapters: it cannot be saved",
+                 slot);
+  }
   return save_prefix(*engine_of(model_), idle_tokens(slot), path);
 }
 

@@ -36,7 +36,10 @@ struct TokenEvent {
 struct GenerationRequest {
   std::vector<TokenId> prompt;
   std::vector<GenerationOptions> choices;
-  std::function<void()> on_start;  // it has left the queue
+  std::shared_ptr<const AdapterMix> mix{};  // of the model's adapters; null: as it was opened
+  std::function<void()> on_start;           // it has left the queue
+  // For each token of the prompt, in order, before on_token: GenerationTask::Listener has the same.
+  std::function<void(const TokenLogprobs& token)> on_prompt_token{};
   std::function<void(const TokenEvent&)> on_token;
   // Once for each choice, also when it was cancelled. With an error the result is what there was.
   std::function<void(size_t choice, const GenerationResult&, std::exception_ptr error)> on_end;
@@ -53,6 +56,7 @@ struct EmbeddingRequest {
   std::vector<TokenId> tokens;
   Pooling pooling = Pooling::kMean;
   bool normalize = true;
+  std::shared_ptr<const AdapterMix> mix{};
   // Once, on the engine's thread; without an embedding when it was cancelled or failed.
   std::function<void(std::span<const float> embedding, std::exception_ptr error)> on_end;
 };
@@ -92,7 +96,8 @@ class GenerationService {
   };
   std::vector<Slot> slots() const;
   // The KV cache of the slot's text, in a file: generate/prefix_file.h. Gives the number of tokens.
-  // Throws ArgumentError for a slot that is running or that has no text.
+  // Throws ArgumentError for a slot that is running, that has no text, or whose text was evaluated
+  // with a mix of adapters.
   int64_t save_slot(size_t slot, const std::string& path);
   int64_t restore_slot(size_t slot, const std::string& path);
   int64_t erase_slot(size_t slot);
@@ -101,6 +106,7 @@ class GenerationService {
   struct SlotState {
     Id user = 0;                  // 0: nobody
     std::vector<TokenId> tokens;  // of the last user
+    bool has_mix = false;         // its text was evaluated with a mix of adapters
   };
 
   void work();
@@ -108,7 +114,7 @@ class GenerationService {
   Id add(std::function<void()> cancel);
   void wake();
   void take_slot(Id id);
-  void end(Id id, std::vector<TokenId> tokens);
+  void end(Id id, std::vector<TokenId> tokens, bool has_mix);
   // The tokens of a slot that nobody uses.
   std::vector<TokenId> idle_tokens(size_t slot) const;
   void set_tokens(size_t slot, std::vector<TokenId> tokens);

@@ -1,4 +1,6 @@
-// /v1/completions, and /v1/embeddings, which is not there yet.
+// /v1/completions: the older API of OpenAI, and the only one that tells how likely a prompt is.
+#include <cmath>
+
 #include "server/openai_shapes.h"
 
 namespace limpid {
@@ -17,6 +19,7 @@ class CompletionShape final : public OpenAiShape {
   CompletionShape(const ApiCall& call, const RequestSettings& settings,
                   std::vector<std::string> echoes, size_t n_prompts)
       : OpenAiShape(call, settings, "cmpl-", "text_completion"),
+        tells_prompt_(settings.wants_prompt_logprobs()),
         echoes_(std::move(echoes)),
         n_each_(static_cast<size_t>(settings.n_choices)),
         offsets_(n_prompts * n_each_, 0) {
@@ -25,9 +28,14 @@ class CompletionShape final : public OpenAiShape {
 
   std::string begin(int64_t /*n_prompt_tokens*/) override {
     std::string text;
-    for (size_t i = 0; i < offsets_.size() && !echoes_.empty(); ++i)
+    for (size_t i = 0; i < offsets_.size() && !echoes_.empty() && !tells_prompt_; ++i)
       text += chunk(choice(i, echo_of(i), {}, nullptr));
     return text;
+  }
+
+  // With log-probabilities the repeated prompt waits until they are known.
+  std::string prompt(size_t index, std::span<const TokenLogprobs> tokens) override {
+    return chunk(prompt_choice(index, tokens));
   }
 
   std::string token(const TokenEvent& event) override {
@@ -42,8 +50,11 @@ class CompletionShape final : public OpenAiShape {
     auto choices = Json::array();
     for (size_t i = 0; i < results.choices.size(); ++i) {
       const GenerationResult& result = results.choices[i];
-      choices.push_back(
-          choice(i, echo_of(i) + result.text, result.logprobs, finish_reason(result.stop_reason)));
+      Json whole = tells_prompt_ ? prompt_choice(i, results.prompts[i / n_each_])
+                                 : choice(i, echo_of(i), {}, nullptr);
+      const Json rest = choice(i, result.text, result.logprobs, finish_reason(result.stop_reason));
+      append(whole, rest);
+      choices.push_back(std::move(whole));
     }
     Json answer = object(std::move(choices), false);
     answer["usage"] = usage_json(results);
@@ -54,6 +65,24 @@ class CompletionShape final : public OpenAiShape {
  private:
   std::string echo_of(size_t choice) const {
     return echoes_.empty() ? "" : echoes_[choice / n_each_];
+  }
+
+  // The text and the log-probabilities of `rest` follow those of `whole`.
+  static void append(Json& whole, const Json& rest) {
+    whole["text"] = whole["text"].get<std::string>() + rest["text"].get<std::string>();
+    whole["finish_reason"] = rest["finish_reason"];
+    if (rest["logprobs"].is_null()) return;
+    for (const auto& [key, values] : rest["logprobs"].items())
+      whole["logprobs"][key].insert(whole["logprobs"][key].end(), values.begin(), values.end());
+  }
+
+  // The offsets of the prompt begin at 0, and those of the answer where its text begins: a control
+  // token of the prompt is a token without text.
+  Json prompt_choice(size_t index, std::span<const TokenLogprobs> tokens) {
+    const int64_t n_echo = std::exchange(offsets_[index], 0);
+    Json json = choice(index, echo_of(index), tokens, nullptr);
+    offsets_[index] = n_echo;
+    return json;
   }
 
   Json choice(size_t index, std::string text, std::span<const TokenLogprobs> tokens,
@@ -73,17 +102,20 @@ class CompletionShape final : public OpenAiShape {
                  {"text_offset", Json::array()}};
     for (const TokenLogprobs& token : tokens) {
       json["tokens"].push_back(token.chosen.piece);
-      json["token_logprobs"].push_back(finite_logprob(token.chosen.logprob));
+      const bool is_first = std::isnan(token.chosen.logprob);  // of a prompt
+      json["token_logprobs"].push_back(is_first ? Json()
+                                                : Json(finite_logprob(token.chosen.logprob)));
       Json best = Json::object();
       for (const TokenLogprob& other : token.best)
         best.emplace(other.piece, finite_logprob(other.logprob));
-      json["top_logprobs"].push_back(std::move(best));
+      json["top_logprobs"].push_back(is_first ? Json() : std::move(best));
       json["text_offset"].push_back(offsets_[index]);
       offsets_[index] += n_characters(token.chosen.piece);
     }
     return json;
   }
 
+  const bool tells_prompt_;
   const std::vector<std::string> echoes_;
   const size_t n_each_;
   std::vector<int64_t> offsets_;  // of each choice's next token
@@ -100,9 +132,6 @@ void completions(const ApiCall& call) {
   std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
   std::vector<std::string> echoes;
   if (settings.echo) {
-    if (settings.wants_logprobs) {
-      throw ApiError(400, "echo is not supported together with logprobs yet", "echo");
-    }
     for (const auto& prompt : prompts) echoes.push_back(call.served.model.decode(prompt));
   }
   const size_t n_prompts = prompts.size();

@@ -113,7 +113,7 @@ void embeddings(const ApiCall& call) {
   try {
     for (size_t i = 0; i < texts.size(); ++i) {
       ids.push_back(call.served.service->submit(EmbeddingRequest{
-          std::move(texts[i]), settings.pooling, settings.normalize,
+          std::move(texts[i]), settings.pooling, settings.normalize, adapter_mix(call.served, {}),
           [progress, i](std::span<const float> embedding, const std::exception_ptr& error) {
             progress->end(i, embedding, error);
           }}));

@@ -116,6 +116,11 @@ void read_response_fields(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements())
     target.settings.response_fields.push_back(entry.string());
 }
+// An empty list names no adapters, and means the same as none: so llama-server has it.
+void read_lora(const JsonField& field, FieldTarget target) {
+  std::vector<AdapterScale> scales = read_adapter_scales(field);
+  if (!scales.empty()) target.settings.adapter_scales = std::move(scales);
+}
 void read_verbose(const JsonField& field, FieldTarget target) {
   target.settings.verbose = field.boolean();
 }
@@ -201,6 +206,7 @@ constexpr OtherField kOthers[] = {
     {"top_logprobs", kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
     {"n_probs", kLocal, read_n_probs},
     {"echo", kCompletionsApi, read_echo},
+    {"lora", kLocal, read_lora},
     {"return_tokens", kLlamaApi, read_return_tokens},
     {"response_fields", kLlamaApi, read_response_fields},
     {"verbose", kChatApi, read_verbose},
@@ -285,7 +291,6 @@ constexpr OtherField kOthers[] = {
     {"mirostat", kFree, refuse},
     {"dynatemp_range", kLocal, refuse},
     {"post_sampling_probs", kLocal, refuse},
-    {"lora", kLocal, refuse},
     {"t_max_predict_ms", kLocal, refuse},
     {"n_indent", kLlamaApi, refuse},
     {"image_data", kLlamaApi, refuse},

@@ -1,11 +1,13 @@
 // What a request asks for, whichever API it came through. One table knows all fields of all APIs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "limpid/generation.hpp"
 #include "server/json_body.h"
+#include "server/served_adapters.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
@@ -31,7 +33,9 @@ struct RequestSettings {
   bool verbose = false;        // llama-server's: the prompt's text with the answer
   // llama-server's: of the answer, only these; "a/b" is the member b of a.
   std::vector<std::string> response_fields;
+  std::optional<std::vector<AdapterScale>> adapter_scales;  // nothing: as for all requests
   bool wants_logprobs = false;
+  bool wants_prompt_logprobs() const { return echo && wants_logprobs; }
   int32_t n_top_logprobs = 0;
   // Of a chat.
   Json template_variables;            // more variables for the template; null for none

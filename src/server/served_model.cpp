@@ -59,7 +59,8 @@ auto with_template(const ServedModel& served, const JsonField& messages, Work wo
 
 std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string name,
                                                GenerationOptions defaults,
-                                               const ServiceOptions& options) {
+                                               const ServiceOptions& options,
+                                               std::vector<ServedAdapter> adapters) {
   const std::shared_ptr<Engine>& engine = engine_of(model);
   auto service = std::make_unique<GenerationService>(model, options);
   std::shared_ptr<const ChatTemplate> chat_template;
@@ -69,9 +70,15 @@ std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string 
     chat_template = {engine, &engine->chat_template()};  // the engine owns it
   }
   std::string path = engine->checkpoint().path;
-  return std::make_unique<ServedModel>(ServedModel{std::move(model), std::move(service),
-                                                   std::move(name), std::move(path),
-                                                   std::move(chat_template), std::move(defaults)});
+  return std::make_unique<ServedModel>(
+      ServedModel{std::move(model), std::move(service), std::move(name), std::move(path),
+                  std::move(chat_template), std::move(defaults),
+                  std::make_shared<ServedAdapters>(std::move(adapters))});
+}
+
+std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
+                                              const RequestSettings& settings) {
+  return served.engine().adapter_mixes().find(served.adapters->factors(settings.adapter_scales));
 }
 
 std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text) {

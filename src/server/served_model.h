@@ -10,6 +10,7 @@
 #include "server/json_body.h"
 #include "server/metrics.h"
 #include "server/request_settings.h"
+#include "server/served_adapters.h"
 
 namespace limpid {
 
@@ -20,6 +21,7 @@ struct ServedModel {
   std::string path;
   std::shared_ptr<const ChatTemplate> chat_template;  // its own, or ChatML
   GenerationOptions defaults;                         // of requests that do not say otherwise
+  std::shared_ptr<ServedAdapters> adapters;           // never null
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
 
   Engine& engine() const { return *engine_of(model); }
@@ -34,16 +36,22 @@ struct ServedModel {
   }
 };
 
-// Gives `model` a service, and its template or ChatML.
+// Gives `model` a service, and its template or ChatML. `adapters` are those that it was opened
+// with, each with the scale 1.
 std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string name,
                                                GenerationOptions defaults,
-                                               const ServiceOptions& options);
+                                               const ServiceOptions& options,
+                                               std::vector<ServedAdapter> adapters = {});
 
 // For a model without a template of its own, as llama-server does it.
 inline constexpr const char* kChatMlTemplate =
     "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% "
     "endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+// Which adapters count for a request; null when all count as they were opened. Throws ApiError.
+std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
+                                              const RequestSettings& settings);
 
 // Plain text: text of control tokens in it stays text.
 std::vector<TokenId> encode_text(const ServedModel& served, std::string_view text);

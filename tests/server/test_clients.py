@@ -173,11 +173,43 @@ class OpenAi(WithServer):
         echoed = create(prompt=["the world", "hello"], echo=True, **greedy).choices
         self.assertEqual(echoed[0].text, "the world" + text)
         self.assertTrue(echoed[1].text.startswith("hello"))
+        self.check_echo_with_log_probabilities(greedy)
         logprobs = create(prompt="the world", logprobs=2, **greedy).choices[0].logprobs
         self.assertEqual(len(logprobs.tokens), 8)
         self.assertEqual(len(logprobs.top_logprobs[0]), 2)
         self.assertEqual(logprobs.text_offset[0], 0)
         self.assertEqual(logprobs.token_logprobs[0], max(logprobs.top_logprobs[0].values()))
+
+    # The prompt's tokens come with log-probabilities as if the model had chosen them.
+    def check_echo_with_log_probabilities(self, greedy: dict):
+        create = self.client.completions.create
+        asked = {"prompt": "the world", "logprobs": 2, **greedy}
+        answer = create(**asked).choices[0]
+        echoed = create(echo=True, **asked).choices[0]
+        n_prompt = len(self.server.post("/tokenize", {"content": "the world"})[1]["tokens"])
+        self.assertEqual(echoed.text, "the world" + answer.text)
+        self.assertEqual("".join(echoed.logprobs.tokens), echoed.text)
+        self.assertEqual(echoed.logprobs.tokens[n_prompt:], answer.logprobs.tokens)
+        self.assertEqual(echoed.logprobs.token_logprobs[n_prompt:], answer.logprobs.token_logprobs)
+        self.assertEqual(
+            [echoed.logprobs.token_logprobs[0], echoed.logprobs.top_logprobs[0]], [None] * 2
+        )
+        for offset, token in zip(echoed.logprobs.text_offset, echoed.logprobs.tokens, strict=True):
+            self.assertEqual(echoed.text[offset : offset + len(token)], token)
+        # The whole text as a prompt is judged as it was when the answer was made.
+        said = {"prompt": "the world", "n_predict": 8, "temperature": 0, "return_tokens": True}
+        ids = self.server.post("/tokenize", {"content": "the world"})[1]["tokens"]
+        ids += self.server.post("/completion", said)[1]["tokens"]
+        judged = create(**{**asked, "prompt": ids, "max_tokens": 0}, echo=True).choices[0]
+        self.assertEqual(judged.logprobs, echoed.logprobs)
+        self.assertEqual((judged.text, judged.finish_reason), (echoed.text, "length"))
+        parts = [chunk.choices[0] for chunk in create(echo=True, stream=True, **asked)]
+        self.assertEqual("".join(part.text for part in parts), echoed.text)
+        streamed = [value for part in parts for value in part.logprobs.token_logprobs]
+        self.assertEqual(streamed, echoed.logprobs.token_logprobs)
+        several = create(**{**asked, "prompt": ["hello", "the world"]}, echo=True, n=2).choices
+        self.assertEqual([choice.text[:5] for choice in several], ["hello"] * 2 + ["the w"] * 2)
+        self.assertEqual(several[2].logprobs, echoed.logprobs)
 
     def test_answers_as_responses(self):
         create = self.client.responses.create

@@ -1,0 +1,25 @@
+// llama-server's /lora-adapters: how much each adapter counts for requests that do not say it.
+#include "server/api.h"
+
+namespace limpid {
+
+void lora_adapters(const ApiCall& call) {
+  auto list = Json::array();
+  for (const ServedAdapter& adapter : call.served.adapters->list())
+    list.push_back({{"id", list.size()}, {"path", adapter.path}, {"scale", adapter.scale}});
+  call.send(list);
+}
+
+// The body is an array, which parse_body does not take. It stands in an object here, so that errors
+// name its parts.
+void set_lora_adapters(const ApiCall& call) {
+  const Json json = parse_body("{\"adapters\":" + call.request.body + "}");
+  const JsonField body(json, "");
+  for (const JsonField& member : body.members()) {
+    if (member.key() != "adapters") member.fail("is not a known field");
+  }
+  call.served.adapters->set_scales(read_adapter_scales(body.required("adapters")));
+  call.send({{"success", true}});
+}
+
+}  // namespace limpid

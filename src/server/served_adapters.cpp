@@ -1,0 +1,55 @@
+#include "server/served_adapters.h"
+
+namespace limpid {
+
+std::vector<AdapterScale> read_adapter_scales(const JsonField& field) {
+  std::vector<AdapterScale> scales;
+  for (const JsonField& entry : field.elements()) {
+    AdapterScale& scale = scales.emplace_back();
+    for (const JsonField& member : entry.members()) {
+      if (member.key() == "id") {
+        scale.id = member.integer(0, INT32_MAX);
+        scale.name = member.name();
+      } else if (member.key() == "scale") {
+        scale.scale = member.number(-1e6, 1e6);
+      } else {
+        member.fail("is not a known field");
+      }
+    }
+    if (scale.name.empty()) entry.fail("needs an id");
+  }
+  return scales;
+}
+
+std::vector<ServedAdapter> ServedAdapters::list() const {
+  const std::lock_guard lock(mutex_);
+  return adapters_;
+}
+
+std::vector<double> ServedAdapters::factors(
+    const std::optional<std::vector<AdapterScale>>& asked) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<double> factors(adapters_.size(), 0);
+  if (!asked) {
+    for (size_t i = 0; i < factors.size(); ++i) factors[i] = adapters_[i].scale;
+    return factors;
+  }
+  for (const AdapterScale& scale : *asked) {
+    if (scale.id >= std::ssize(factors)) {
+      throw ApiError(400,
+                     scale.name + " is " + std::to_string(scale.id) + ", and the model has " +
+                         std::to_string(factors.size()) + " adapters",
+                     scale.name);
+    }
+    factors[static_cast<size_t>(scale.id)] = scale.scale;
+  }
+  return factors;
+}
+
+void ServedAdapters::set_scales(const std::vector<AdapterScale>& asked) {
+  const std::vector<double> scales = factors(asked);
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < scales.size(); ++i) adapters_[i].scale = scales[i];
+}
+
+}  // namespace limpid
