@@ -3,6 +3,7 @@
 // a pipe gets every byte as it is.
 #include "cli/output.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -10,10 +11,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -96,7 +99,36 @@ void print_error_in_handler(std::string_view path, std::string_view problem) noe
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, n);
 }
 
+namespace {
+
+std::atomic<bool> log_is_json = false;
+
+// UTC, to a millisecond.
+std::string time_of_log() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const auto time = fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", time, milliseconds % 1000);
+}
+
+// One write for a line, so that the lines of several threads do not mix.
+void print_json_log(std::string_view message, const Json& members) {
+  Json json = {{"time", time_of_log()}, {"message", message}};
+  json.update(members);
+  fmt::print(stderr, "{}\n", dump_json(json));
+}
+
+}  // namespace
+
+void set_json_log() { log_is_json = true; }
+
+void print_event(std::string_view line, std::string_view name, const Json& members) {
+  if (log_is_json) return print_json_log(name, members);
+  print_log(line);
+}
+
 void print_log(std::string_view message, std::string_view style) {
+  if (log_is_json) return print_json_log(message, Json::object());
   fmt::print(stderr, "{}{}{}\n", style, for_terminal(message), style.empty() ? "" : "\x1b[0m");
 }
 

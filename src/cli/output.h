@@ -31,6 +31,12 @@ void print_error(std::string_view message);
 void print_error_in_handler(std::string_view path, std::string_view problem) noexcept;
 // A line of log on stderr. `style` is an escape sequence for the line, or "".
 void print_log(std::string_view message, std::string_view style = {});
+// From now on each line of log is a JSON object: {"time": "2026-11-23T14:30:32.125Z", "message":
+// …}.
+void set_json_log();
+// A line of log about something that happens often. As JSON it is `name`, as the message, with
+// `members`.
+void print_event(std::string_view line, std::string_view name, const Json& members);
 
 // How text looks on a person's terminal: escape sequences (ECMA-48, SGR), or "" where nothing may
 // be styled. That is where `descriptor` is not a terminal, NO_COLOR is set and not empty

@@ -42,6 +42,8 @@ struct ServeFlags {
   bool page = true;
   bool ignored = true;  // what llama-server can switch, and is always so here
   bool log = true;
+  bool log_is_json = false;
+  bool logs_prompts = false;
 };
 
 void declare_http(CLI::App& app, ServeFlags& values) {
@@ -82,10 +84,10 @@ void declare(CLI::App& app, ServeFlags& values) {
              "how many times longer a token may take while prompts come in (4)");
   add_option(app, "--queue N", values.n_queue, Range{0, 1e6},
              "requests that may wait; others are refused with 429 (256)");
-  add_option(app, "--chat-template TEXT", values.chat_template,
-             "a Jinja template in place of the model's own, or chatml", "LLAMA_ARG_CHAT_TEMPLATE");
   add_switch(app, "--lora-init-without-apply", values.adapters_off,
              "the adapters of --lora count only for requests that ask for them");
+  add_option(app, "--chat-template TEXT", values.chat_template,
+             "a Jinja template in place of the model's own, or chatml", "LLAMA_ARG_CHAT_TEMPLATE");
   add_option(app, "--chat-template-file FILE", values.template_file, "a file with it",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
   add_switch(app, "--jinja,!--no-jinja", values.ignored,
@@ -103,6 +105,10 @@ void declare(CLI::App& app, ServeFlags& values) {
   add_switch(app, "--ui,!--no-ui", values.page, "answer / with a page to chat on (on)");
   add_switch(app, "--log,!--no-log", values.log,
              "a line on stderr for each request, without its text (on)");
+  add_switch(app, "--log-jsonl,!--no-log-jsonl", values.log_is_json,
+             "log lines are JSON objects (off)", "LLAMA_ARG_LOG_JSONL");
+  add_switch(app, "--log-prompts,!--no-log-prompts", values.logs_prompts,
+             "log the text of each prompt too (off)");
   declare_http(app, values);
   declare_models(app, values.model, values.offer.models);
   declare_offer(app, values.offer);
@@ -145,14 +151,6 @@ int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan, size_t
   return std::max(plan.n_ctx, plan.available == 0 ? plan.n_ctx : std::min(n_useful, n_fit));
 }
 
-// `n_models` may be loaded at a time.
-std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& offered,
-                                  size_t n_models) {
-  ModelFlags flags = offered.flags;
-  std::vector<ServedAdapter> adapters = take_scales(flags.options.lora, values.adapters_off);
-  LanguageModel model = open_language_model(flags, chat_template_source(values));
-  GenerationOptions defaults = values.generation.options;
-  const std::string changed = apply_recommended(values.generation.given_settings,
 // The scales of --lora. The model itself is opened with scales of 1, so that a request can choose
 // its own.
 std::vector<ServedAdapter> take_scales(std::vector<std::string>& lora, bool are_off) {
@@ -165,6 +163,14 @@ std::vector<ServedAdapter> take_scales(std::vector<std::string>& lora, bool are_
   return adapters;
 }
 
+// `n_models` may be loaded at a time.
+std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& offered,
+                                  size_t n_models) {
+  ModelFlags flags = offered.flags;
+  std::vector<ServedAdapter> adapters = take_scales(flags.options.lora, values.adapters_off);
+  LanguageModel model = open_language_model(flags, chat_template_source(values));
+  GenerationOptions defaults = values.generation.options;
+  const std::string changed = apply_recommended(values.generation.given_settings,
                                                 model.recommended_sampler(), defaults.sampler);
   if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
   if (model.chat_template().empty())
@@ -196,14 +202,14 @@ std::unique_ptr<ServedModel> load_later(const ServeFlags& values, const OfferedM
 // A folder may hold files that cannot be served: they are left out, unless nothing else is there.
 std::vector<ShelvedModel> shelved_models(const ServeFlags& values) {
   const std::vector<OfferedModel> offered = offered_models(values.offer, values.model);
+  LIMPID_CHECK(ArgumentError, offered.size() == 1 || values.model.options.lora.empty(),
+               "--lora: an adapter belongs to one model, and there are {}", offered.size());
   const auto n_most =
       values.offer.n_most == 0 ? offered.size() : static_cast<size_t>(values.offer.n_most);
   const size_t n_models = std::min(offered.size(), n_most);
   const auto load_one = offered.size() == 1 ? load : load_later;
   std::vector<ShelvedModel> models;
   for (const OfferedModel& model : offered) {
-  LIMPID_CHECK(ArgumentError, offered.size() == 1 || values.model.options.lora.empty(),
-               "--lora: an adapter belongs to one model, and there are {}", offered.size());
     try {
       models.push_back({read_card(model), [&values, model, n_models, load_one] {
                           return load_one(values, model, n_models);
@@ -260,8 +266,15 @@ HttpOptions http_options(const ServeFlags& values) {
   options.limits.write_time = std::chrono::seconds(values.timeout);
   if (values.log) {
     options.log = [](const HttpLogEntry& entry) {
-      print_log(fmt::format("{} {} {} {} {:.3f} s {} bytes", entry.remote, entry.method, entry.path,
-                            entry.status, entry.seconds, entry.n_bytes));
+      print_event(fmt::format("{} {} {} {} {:.3f} s {} bytes", entry.remote, entry.method,
+                              entry.path, entry.status, entry.seconds, entry.n_bytes),
+                  "request",
+                  {{"remote", entry.remote},
+                   {"method", entry.method},
+                   {"path", entry.path},
+                   {"status", entry.status},
+                   {"seconds", entry.seconds},
+                   {"bytes", entry.n_bytes}});
     };
   }
   return options;
@@ -293,7 +306,13 @@ class EndSignal {
   InterruptGuard guard_;
 };
 
+void log_prompt(const std::string& model, const std::string& prompt) {
+  print_event(fmt::format("prompt for {}: {}", model, dump_json(prompt)), "prompt",
+              {{"model", model}, {"prompt", prompt}});
+}
+
 int run(const ServeFlags& values) {
+  if (values.log_is_json) set_json_log();
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
   ApiOptions options;
   options.keys = read_keys(values);
@@ -304,6 +323,7 @@ int run(const ServeFlags& values) {
   options.loads_models = values.offer.autoload || models.size() == 1;
   options.n_parallel = values.n_parallel;
   options.verbose = values.model.verbose;
+  if (values.logs_prompts) options.log_prompt = log_prompt;
   options.version = LIMPID_VERSION;
   const bool is_open = options.keys.empty() && values.http.host != "127.0.0.1" &&
                        values.http.host != "localhost" && values.http.host != "::1";

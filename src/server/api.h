@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,8 @@ struct ApiOptions {
   std::string slot_folder{};  // where /slots/… saves; empty: nowhere
   int64_t n_parallel = 1;     // requests at a time
   std::string version{};      // of the program
+  // Called with the text of each prompt, on any thread; control tokens are spelled.
+  std::function<void(const std::string& model, const std::string& prompt)> log_prompt{};
 };
 
 class Api {
@@ -72,6 +75,10 @@ struct ApiCall : ServerCall {
 
   void answer_with(const RequestSettings& settings, std::vector<std::vector<TokenId>> prompts,
                    std::unique_ptr<AnswerShape> shape) const {
+    if (api.options().log_prompt) {
+      for (const auto& prompt : prompts)
+        api.options().log_prompt(served.name, served.model.decode(prompt, true));
+    }
     answer(loan, settings, std::move(prompts), std::move(shape), reply);
   }
 };
@@ -91,6 +98,8 @@ void tokenize(const ApiCall& call);
 void detokenize(const ApiCall& call);
 void apply_template(const ApiCall& call);
 void props(const ApiCall& call);
+void lora_adapters(const ApiCall& call);
+void set_lora_adapters(const ApiCall& call);
 void slots(const ApiCall& call);
 void slot_action(const ApiCall& call);
 void print_metrics(const ServerCall& call);
@@ -98,8 +107,6 @@ void anthropic_messages(const ApiCall& call);
 void anthropic_count_tokens(const ApiCall& call);
 void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
-void lora_adapters(const ApiCall& call);
-void set_lora_adapters(const ApiCall& call);
 void ollama_tags(const ServerCall& call);
 void ollama_version(const ServerCall& call);
 

@@ -40,7 +40,7 @@ class Server:
         self.log = []
         for line in self.process.stderr:
             self.log.append(line)
-            if line.endswith("is ready\n"):
+            if "is ready" in line:
                 return
         raise AssertionError("".join(self.log))
 

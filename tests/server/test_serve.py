@@ -172,6 +172,32 @@ class Signals(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
 
+class Logs(unittest.TestCase):
+    def logged(self, *flags: object) -> list[str]:
+        with Server(*flags) as server:
+            server.post("/completion", {"prompt": "a secret\n", "n_predict": 1})
+            server.stop()
+            return server.log
+
+    def test_are_lines_without_prompts(self):
+        log = self.logged()
+        self.assertTrue(any("POST /completion 200" in line for line in log), log)
+        self.assertNotIn("secret", "".join(log))
+
+    def test_may_be_json(self):
+        log = [json.loads(line) for line in self.logged("--log-jsonl")]
+        self.assertNotIn("secret", str(log))
+        request = next(entry for entry in log if entry["message"] == "request")
+        self.assertEqual((request["path"], request["status"]), ("/completion", 200))
+        self.assertRegex(log[0]["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
+    def test_have_prompts_when_they_are_asked_for(self):
+        self.assertIn('prompt for tiny_chat: "a secret\\n"\n', self.logged("--log-prompts"))
+        log = [json.loads(line) for line in self.logged("--log-prompts", "--log-jsonl")]
+        entry = next(entry for entry in log if entry["message"] == "prompt")
+        self.assertEqual((entry["model"], entry["prompt"]), ("tiny_chat", "a secret\n"))
+
+
 class Limits(unittest.TestCase):
     def test_the_queue_is_bounded(self):
         with Server(*LONG, "-np", 1, "--queue", 1) as server:
