@@ -40,7 +40,7 @@ test: ## what must pass: C++ tests, and comparisons with small packages (a minut
 test-oracles: model ## those of `make test`, and comparisons with torch, transformers and llama.cpp (5.6 GB)
 	@tools/install_deps.sh build test develop
 	@python=$$(tools/venv.sh oracles) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python" \
-	  -DLIMPID_ORACLES_PYTHON="$$python"
+	  -DLIMPID_ORACLES_PYTHON="$$python" -DLIMPID_CLIENTS_PYTHON="$$(tools/venv.sh clients)"
 	@LIMPID_TEST_JOBS=1 tools/run_tests.sh dev -L 'fast|oracle'
 
 .PHONY: goldens

@@ -275,6 +275,11 @@ class Anthropic(WithServer):
         usage = self.create().usage
         self.assertEqual(counted.input_tokens, usage.input_tokens + usage.cache_read_input_tokens)
 
+    def test_frees_the_place_of_who_leaves(self):
+        with self.client.messages.stream(**{**ANTHROPIC, "max_tokens": 200}) as stream:
+            next(iter(stream.text_stream))
+        self.server.wait_until_idle()
+
     def test_says_what_is_wrong_with_a_request(self):
         with self.assertRaises(anthropic.BadRequestError) as caught:
             self.create(extra_body={"top_p": 7})
@@ -309,6 +314,34 @@ class Ollama(WithServer):
         raw = self.client.generate("tiny", "hello", raw=True, options=self.OPTIONS)
         self.assertNotEqual(raw.response, answer.response)
         self.assertLess(raw.prompt_eval_count, answer.prompt_eval_count)
+
+    def test_gives_log_probabilities(self):
+        asked = {"options": self.OPTIONS, "logprobs": True, "top_logprobs": 2}
+        tokens = self.client.chat("tiny", HELLO, **asked).logprobs
+        self.assertEqual(len(tokens), 16)
+        self.assertEqual(tokens[0].logprob, tokens[0].top_logprobs[0].logprob)  # greedy
+
+    def test_frees_the_place_of_who_leaves(self):
+        stream = self.client.chat("tiny", HELLO, options={"num_predict": 200}, stream=True)
+        next(stream)
+        stream.close()
+        self.server.wait_until_idle()
+
+    def test_refuses_a_wrong_key(self):
+        with Server(key=KEY) as server:
+            for key, status in (("a guess", 401), (KEY, 200)):
+                client = ollama.Client(server.url, headers={"Authorization": f"Bearer {key}"})
+                try:
+                    client.chat("tiny", HELLO, options=self.OPTIONS)
+                    self.assertEqual(status, 200)
+                except ollama.ResponseError as error:
+                    self.assertEqual(error.status_code, status)
+
+    # Ollama's own API for embeddings is not there: OpenAI's is.
+    def test_has_no_embeddings(self):
+        with self.assertRaises(ollama.ResponseError) as caught:
+            self.client.embed("tiny", "hello")
+        self.assertEqual(caught.exception.status_code, 404)
 
     def test_lists_models(self):
         self.assertEqual([model.model for model in self.client.list().models], ["tiny"])
