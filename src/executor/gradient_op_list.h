@@ -63,11 +63,12 @@ LIMPID_GRADIENT_OP(void, project, (const Activation& x, std::span<Projection> pr
 // x times the factors of the dropout, element by element. Its backward is itself.
 LIMPID_GRADIENT_OP(Activation, dropout, (const Activation& x, const Dropout& dropout))
 
-// The op `attention` of whole sequences, without a cache, with dropout of the probabilities:
+// The op `attention` of whole sequences, without a cache, with the factors m of the dropout of the
+// probabilities (1 without):
 //   y = sum_j p_j m_j v_j
 // The probability of token t, head h and the key at position j is element (t * n_heads + h, j) of
-// the mask.
-LIMPID_GRADIENT_OP(Activation, attention_with_dropout,
+// the mask. It adds in another order than `attention`, so its results differ by rounding.
+LIMPID_GRADIENT_OP(Activation, attend_whole,
                    (const Activation& q, const Activation& k, const Activation& v,
                     const AttentionShape& shape, const Dropout& dropout))
 

@@ -8,8 +8,7 @@
 namespace limpid {
 namespace {
 
-// Rows of the head's input whose logits exist at one time, as in the CPU executor. Its products
-// also take a copy of one operand, in the order in which kernels read it: `packed` below.
+// Rows of the head's input whose logits exist at one time, as in the CPU executor.
 constexpr int64_t kLossRows = 256;
 
 }  // namespace
@@ -32,11 +31,8 @@ class CountingGradients final : public GradientOps {
 #include "executor/gradient_op_list.h"
 
  private:
-  // `n_rows` of dy are packed at a time.
-  void count_dweight(const Activation& x, const Weight& weight, int64_t n_rows) {
-    if (!keeps_gradient(weight)) return;
-    const Activation packed = ex_.allocate(n_rows, weight.rows);
-    ex_.count_product(x, weight);
+  void count_dweight(const Activation& x, const Weight& weight) {
+    if (keeps_gradient(weight)) ex_.count_product(x, weight);
   }
 
   CountingExecutor& ex_;
@@ -114,7 +110,6 @@ Activation CountingExecutor::layer_norm(const Activation& x, const Weight& /*wei
 }
 
 void CountingExecutor::linear(const Activation& x, std::span<Projection> projections) {
-  const Activation packed = like(x);
   for (Projection& p : projections) {
     p.y = allocate(x.rows(), p.weight.rows);
     count_product(x, p.weight);
@@ -164,13 +159,10 @@ void CountingGradients::project(const Activation& x, std::span<Projection> proje
 Activation CountingGradients::linear(const Activation& x,
                                      std::span<const ProjectionGradient> projections,
                                      bool want_dx) {
-  for (const ProjectionGradient& p : projections) count_dweight(x, p.weight, x.rows());
+  for (const ProjectionGradient& p : projections) count_dweight(x, p.weight);
   if (!want_dx) return {};
   Activation dx = ex_.allocate(projections[0].dy->rows(), projections[0].weight.cols);
-  for (const ProjectionGradient& p : projections) {
-    const Activation packed = ex_.like(*p.dy);
-    ex_.count_product(dx, p.weight);
-  }
+  for (const ProjectionGradient& p : projections) ex_.count_product(dx, p.weight);
   return dx;
 }
 
@@ -208,9 +200,8 @@ Activation CountingGradients::cross_entropy(const Activation& x, const Weight& h
   if (want_gradients) dx = ex_.like(x);
   const Activation logits = ex_.allocate(n, head.rows);
   if (!want_gradients) return dx;
-  count_dweight(x, head, n);
+  count_dweight(x, head);
   ex_.count_product(x, head);  // dx
-  const Activation packed = ex_.like(logits);
   return dx;
 }
 
@@ -218,10 +209,9 @@ Activation CountingGradients::dropout(const Activation& x, const Dropout& /*drop
   return ex_.like(x);
 }
 
-Activation CountingGradients::attention_with_dropout(const Activation& q, const Activation& /*k*/,
-                                                     const Activation& /*v*/,
-                                                     const AttentionShape& /*shape*/,
-                                                     const Dropout& /*dropout*/) {
+Activation CountingGradients::attend_whole(const Activation& q, const Activation& /*k*/,
+                                           const Activation& /*v*/, const AttentionShape& /*shape*/,
+                                           const Dropout& /*dropout*/) {
   return ex_.like(q);
 }
 

@@ -292,20 +292,18 @@ Activation Tape::rope(const Activation& x, const RopeTable& table, int64_t head_
   return y;
 }
 
-// Every layer uses layer 0 of the cache: the backward pass reads q, k and v themselves.
+// Sequences are whole, so no cache is read or written.
 Activation Tape::attention(const Activation& q, const Activation& k, const Activation& v,
-                           KvStorage& kv, int64_t /*layer*/, const AttentionShape& shape) {
+                           KvStorage& /*kv*/, int64_t /*layer*/, const AttentionShape& shape) {
   const Dropout dropout = next_dropout();
   const int32_t iq = q.id();
   const int32_t ik = k.id();
   const int32_t iv = v.id();
-  Activation y = keep(false, needs_gradient(q) || needs_gradient(k) || needs_gradient(v),
-                      [this, iq, ik, iv, &kv, shape, dropout] {
-                        if (dropout)
-                          return gradients_->attention_with_dropout(value(iq), value(ik), value(iv),
-                                                                    shape, dropout);
-                        return inner().attention(value(iq), value(ik), value(iv), kv, 0, shape);
-                      });
+  Activation y =
+      keep(false, needs_gradient(q) || needs_gradient(k) || needs_gradient(v),
+           [this, iq, ik, iv, shape, dropout] {
+             return gradients_->attend_whole(value(iq), value(ik), value(iv), shape, dropout);
+           });
   const int32_t iy = y.id();
   record(y, {iq, ik, iv, iy}, [this, iq, ik, iv, iy, shape, dropout](const Gradient& dy) {
     AttentionGradients d =

@@ -12,12 +12,6 @@
 #include "model/registry.h"
 
 namespace limpid {
-namespace {
-
-int64_t n_kv_blocks(int64_t length) { return (length + kKvBlock - 1) / kKvBlock; }
-
-}  // namespace
-
 TrainingModel::TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
                              const TrainingModelOptions& options)
     : options_(options),
@@ -100,31 +94,20 @@ void TrainingModel::set_inputs(const Batch& batch) {
   StepInputs& inputs = tape_.inputs();
   inputs.clear();
   inputs.token_ids = batch.token_ids;
-  inputs.block_table_begin.push_back(0);
   for (size_t s = 0; s < batch.lengths.size(); ++s) {
     for (int64_t i = 0; i < batch.lengths[s]; ++i) {
       inputs.positions.push_back(static_cast<int32_t>(i));
       inputs.sequences.push_back(static_cast<int32_t>(s));
     }
-    for (int64_t block = 0; block < n_kv_blocks(batch.lengths[s]); ++block)
-      inputs.block_table.push_back(static_cast<int32_t>(inputs.block_table.size()));
-    inputs.block_table_begin.push_back(static_cast<int32_t>(inputs.block_table.size()));
   }
   for (size_t t = 0; t < batch.targets.size(); ++t) {
     if (batch.targets[t] != Batch::kNoTarget) inputs.output_rows.push_back(static_cast<int32_t>(t));
   }
 }
 
-void TrainingModel::reserve_kv(int64_t n_blocks) {
-  if (kv_ != nullptr && kv_->layout().n_blocks >= n_blocks) return;
-  kv_ =
-      tape_.allocate_kv({1, spec_.n_kv_heads, spec_.head_dim, n_blocks, DType::kF32, DType::kF32});
-}
-
 std::span<const double> TrainingModel::run(const Batch& batch, float factor, bool want_gradients) {
   check(batch);
   set_inputs(batch);
-  reserve_kv(static_cast<int64_t>(tape_.inputs().block_table.size()));
   targets_.clear();
   for (const int32_t target : batch.targets) {
     if (target != Batch::kNoTarget) targets_.push_back({target, factor});
@@ -132,7 +115,7 @@ std::span<const double> TrainingModel::run(const Batch& batch, float factor, boo
   losses_.assign(targets_.size(), 0.0);
   tape_.set_dropout(want_gradients ? dropout_of(batch) : Dropout{});
   const ExecutorStep step(tape_);
-  const Activation logits = forward(tape_, spec_, weights_, *kv_);
+  const Activation logits = forward(tape_, spec_, weights_, no_cache_);
   tape_.cross_entropy(logits, targets_, losses_, want_gradients);
   if (want_gradients) tape_.backward();
   return losses_;
@@ -159,10 +142,9 @@ std::vector<float> TrainingModel::next_logits(std::span<const int32_t> token_ids
   batch.lengths = {batch.n_tokens()};
   check(batch);
   set_inputs(batch);
-  reserve_kv(static_cast<int64_t>(tape_.inputs().block_table.size()));
   const ExecutorStep step(tape_);
   std::vector<float> logits(static_cast<size_t>(spec_.vocab_size));
-  tape_.read(forward(tape_, spec_, weights_, *kv_), logits);
+  tape_.read(forward(tape_, spec_, weights_, no_cache_), logits);
   return logits;
 }
 

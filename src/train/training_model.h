@@ -62,7 +62,6 @@ class TrainingModel {
   std::span<const double> run(const Batch& batch, float factor, bool want_gradients);
   void check(const Batch& batch) const;
   void set_inputs(const Batch& batch);
-  void reserve_kv(int64_t n_blocks);
   void keep_gradients();
 
   TrainingModelOptions options_;
@@ -71,7 +70,7 @@ class TrainingModel {
   Tape tape_;
   DecoderWeights weights_;
   std::vector<Parameter> parameters_;
-  std::unique_ptr<KvStorage> kv_;  // one layer: every layer uses it in turn
+  KvStorage no_cache_{KvLayout{}};  // the tape attends to whole sequences
   std::vector<LossTarget> targets_;
   std::vector<double> losses_;
 };

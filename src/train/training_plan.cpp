@@ -51,14 +51,12 @@ void count_step(const Checkpoint& f32, const DecoderSpec& spec, const TrainingOp
   DecoderWeights weights = load_weights(f32, spec, tape);
   if (spec.position == PositionKind::kRope)
     weights.rope = tape.load_rope(spec.rope.inverse_frequencies, spec.n_ctx_train, 1.0);
-  const int64_t n_blocks = options.batch_size * ((options.seq_len + kKvBlock - 1) / kKvBlock);
-  const auto kv =
-      tape.allocate_kv({1, spec.n_kv_heads, spec.head_dim, n_blocks, DType::kF32, DType::kF32});
+  KvStorage no_cache{KvLayout{}};
   const ExecutorStep step(tape);
-  const Activation logits = forward(tape, spec, weights, *kv);
+  const Activation logits = forward(tape, spec, weights, no_cache);
   tape.cross_entropy(logits, {}, {});
   tape.backward();
-  plan.activations = counts.most_bytes() + kv->layout().n_bytes();
+  plan.activations = counts.most_bytes();
   plan.operations_per_step = counts.operations() * static_cast<double>(options.grad_accum);
 }
 

@@ -58,7 +58,7 @@ std::vector<Family> families() {
 
 class Plan : public ::testing::TestWithParam<Family> {};
 
-// Within 6 %: the plan leaves out the scratch of attention, and rounding to cache lines and tiles.
+// Within 1 %: the plan leaves out the statistics of norms, and rounding to cache lines.
 TEST_P(Plan, ActivationsAreThoseOfAStep) {
   const auto checkpoint = testing::tiny_checkpoint(GetParam().shape);
   const auto frozen = [](std::string_view name) { return name.find("ffn") == name.npos; };
@@ -79,10 +79,8 @@ TEST_P(Plan, ActivationsAreThoseOfAStep) {
     const ActivationArena& arena = executor->arena();
     TrainingModel model(*checkpoint, std::move(executor), options.model);
     model.losses_and_gradients(full_batch(options, GetParam().shape.vocab_size), 1.0F);
-    const KvLayout kv{
-        1, model.spec().n_kv_heads, model.spec().head_dim, 8 * 2, DType::kF32, DType::kF32};
-    const auto taken = static_cast<double>(arena.most_bytes_taken() + kv.n_bytes());
-    EXPECT_NEAR(static_cast<double>(plan.activations), taken, 0.06 * taken);
+    const auto taken = static_cast<double>(arena.most_bytes_taken());
+    EXPECT_NEAR(static_cast<double>(plan.activations), taken, 0.01 * taken);
   }
 }
 

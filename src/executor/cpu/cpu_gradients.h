@@ -66,7 +66,8 @@ class CpuGradients final : public GradientOps {
                   const Activation& dy, bool centred);
 
   CpuExecutor& ex_;
-  AlignedBuffer scratch_;  // of products
+  AlignedBuffer scratch_;            // of products
+  AlignedBuffer attention_scratch_;  // [threads, attention_gradient_floats] of the longest sequence
   std::vector<MatrixProduct> products_;
   std::vector<std::span<float>> gradients_;  // by the weight's id; empty: a constant
   std::vector<float*> stale_;                // gradients of a step that is over

@@ -39,7 +39,9 @@ void CpuGradients::for_kv_heads(const AttentionGradientTask& all, const Attentio
   for (size_t s = 0; s + 1 < first.size(); ++s)
     longest = std::max(longest, first[s + 1] - first[s]);
   const int64_t floats = attention_gradient_floats(longest, shape.head_dim);
-  const Activation scratch = ex_.allocate(ex_.pool_.size(), floats);
+  const auto n_bytes = static_cast<uint64_t>(ex_.pool_.size() * floats) * sizeof(float);
+  if (attention_scratch_.size() < n_bytes) attention_scratch_ = AlignedBuffer(n_bytes);
+  float* scratch = attention_scratch_.as<float>().data();
   const int64_t n_tasks = (std::ssize(first) - 1) * shape.n_kv_heads;
   ex_.pool_.for_ranges(n_tasks, 1, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
@@ -56,7 +58,7 @@ void CpuGradients::for_kv_heads(const AttentionGradientTask& all, const Attentio
       for (const float** x : {&task.k, &task.v}) move(*x, at_k);
       for (float** x : {&task.dk, &task.dv}) move(*x, at_k);
       task.n_tokens = first[s + 1] - first[s];
-      task.scratch = data(scratch) + thread * floats;
+      task.scratch = scratch + thread * floats;
       task.dropout_row = first[s] * shape.n_heads + head * all.group;
       kernel(task);
     }
@@ -98,16 +100,15 @@ AttentionGradients CpuGradients::attention(const Activation& q, const Activation
   return result;
 }
 
-Activation CpuGradients::attention_with_dropout(const Activation& q, const Activation& k,
-                                                const Activation& v, const AttentionShape& shape,
-                                                const Dropout& dropout) {
+Activation CpuGradients::attend_whole(const Activation& q, const Activation& k, const Activation& v,
+                                      const AttentionShape& shape, const Dropout& dropout) {
   Activation y = like(q);
   AttentionGradientTask task = task_of(q, k, shape, dropout);
   task.q = data(q);
   task.k = data(k);
   task.v = data(v);
   task.out = data(y);
-  for_kv_heads(task, shape, ex_.kernels_.attention_with_dropout);
+  for_kv_heads(task, shape, ex_.kernels_.attend_whole);
   return y;
 }
 

@@ -104,7 +104,8 @@ Activation CpuGradients::cross_entropy(const Activation& x, const Weight& head,
         const auto [token, factor] = targets[static_cast<size_t>(first + t)];
         float* row = logits + t * head.rows;
         const float logit = row[token];
-        const SoftmaxSums sums = ex_.kernels_.softmax(row, head.rows, factor);
+        const SoftmaxSums sums = ex_.kernels_.exponentials(row, head.rows, 1.0F);
+        ex_.kernels_.scale_elements(row, factor / sums.sum, head.rows, row);
         row[token] -= factor;
         losses[static_cast<size_t>(first + t)] =
             std::log(static_cast<double>(sums.sum)) + sums.largest - logit;

@@ -98,8 +98,8 @@ LIMPID_KERNEL(void, rope_gradient,
 
 // One sequence and one KV head with the query heads that share it.
 LIMPID_KERNEL(void, attention_gradient, (const AttentionGradientTask& task))
-// The forward op of whole sequences, with dropout of the probabilities.
-LIMPID_KERNEL(void, attention_with_dropout, (const AttentionGradientTask& task))
+// The forward op of the same.
+LIMPID_KERNEL(void, attend_whole, (const AttentionGradientTask& task))
 
 // To 16 bits, rounded to nearest even, and back; `type` is kF16 or kBF16.
 LIMPID_KERNEL(void, narrow, (FloatType type, const float* x, int64_t n, uint16_t* y))
@@ -111,9 +111,9 @@ LIMPID_KERNEL(void, swiglu_gradient,
               (const float* gate, const float* up, const float* dy, int64_t n, float* dgate,
                float* dup))
 
-// Replaces logits [n] by exp(logit - largest) * factor / sum, and returns largest and sum, of which
-// log(sum) + largest is log(sum_v exp(logit_v)).
-LIMPID_KERNEL(SoftmaxSums, softmax, (float* logits, int64_t n, float factor))
+// Replaces each of x [n] by exp(scale * x - largest), with the largest of scale * x; scale > 0.
+// Returns it and the sum of the results.
+LIMPID_KERNEL(SoftmaxSums, exponentials, (float* x, int64_t n, float scale))
 
 // ---- limits of the machine ----------------------------------------------------------------------
 

@@ -158,17 +158,17 @@ struct AttentionGradientTask {
   int64_t dropout_row = 0;
   int64_t dropout_step = 0;
 };
-inline constexpr int64_t kGradientQueries = 48;  // queries that go through the keys together
+inline constexpr int64_t kGradientQueries = 96;  // queries that go through the keys together
 inline constexpr int64_t kGradientKeys = 96;
 [[gnu::always_inline]] constexpr int64_t padded_keys(int64_t n_tokens) {
   return (n_tokens + kGradientKeys - 1) / kGradientKeys * kGradientKeys;
 }
 // K and V transposed, the queries and their dy transposed, one strip of probabilities, two blocks
-// of score gradients.
+// of score gradients, two numbers for each query.
 constexpr int64_t attention_gradient_floats(int64_t n_tokens, int64_t head_dim) {
   return 2 * head_dim * padded_keys(n_tokens) + 2 * head_dim * kGradientQueries +
          kGradientQueries * padded_keys(n_tokens) + 2 * kGradientQueries * kGradientKeys +
-         kGradientQueries;
+         2 * kGradientQueries;
 }
 
 struct SoftmaxSums {

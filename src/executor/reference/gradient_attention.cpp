@@ -69,10 +69,9 @@ std::vector<double> ReferenceGradients::probabilities(const Activation& q, const
   return p;
 }
 
-Activation ReferenceGradients::attention_with_dropout(const Activation& q, const Activation& k,
-                                                      const Activation& v,
-                                                      const AttentionShape& shape,
-                                                      const Dropout& dropout) {
+Activation ReferenceGradients::attend_whole(const Activation& q, const Activation& k,
+                                            const Activation& v, const AttentionShape& shape,
+                                            const Dropout& dropout) {
   const int64_t d = shape.head_dim;
   Activation y = ex_.allocate(q.rows(), q.cols());
   for (int64_t t = 0; t < q.rows(); ++t) {

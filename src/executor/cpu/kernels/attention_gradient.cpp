@@ -1,4 +1,4 @@
-// Backward of attention over one whole sequence, for one KV head; and the forward op with dropout.
+// Attention over one whole sequence, for one KV head: backward, and the forward op of training.
 //
 // The probabilities are computed again, for kGradientQueries queries at a time: a strip [queries,
 // keys] is the most that is ever held of the [T, T] matrix. In terms of matrices, for one strip
@@ -44,6 +44,11 @@ float dot(const float* a, const float* b, int64_t n) {
   return reduce_add(sum);
 }
 
+void divide(float* x, int64_t n, float divisor) {
+  for (int64_t i = 0; i < n; i += kLanes)
+    store_at(div(load_at(x, i, n), broadcast(divisor)), x, i, n);
+}
+
 struct Strip {
   const AttentionGradientTask& task;
   int64_t n_keys;        // padded_keys(n_tokens)
@@ -55,6 +60,7 @@ struct Strip {
   float* dscores;        // [kGradientQueries, kGradientKeys]
   float* dscores_transposed;
   float* along_y;  // [kGradientQueries], D
+  float* sums;     // [kGradientQueries], of the exponentials
 };
 
 // Multiplies row i of a block by the factors of the dropout of query `query` of head `head` for the
@@ -67,22 +73,18 @@ void drop(const Strip& s, int64_t head, int64_t query, int64_t key, int64_t n_ke
     store_at(mul(load_at(row, j, n_keys), load_at(factors, j, n_keys)), row, j, n_keys);
 }
 
-// Row i of the strip sees n keys: softmax(scale * s) over them, 0 up to `end`.
-void softmax_row(float* row, int64_t n, int64_t end, float scale) {
-  for (int64_t j = 0; j < n; j += kLanes)
-    store_at(mul(load_at(row, j, n), broadcast(scale)), row, j, n);
-  for (int64_t j = n; j < end; ++j) row[j] = 0;
-  softmax(row, n, 1.0F);
-}
-
-// The scores of queries [first, first + n) with all keys that one of them sees, as probabilities.
-void compute_probabilities(const Strip& s, int64_t first, int64_t n) {
+// The scores of queries [first, first + n) with all keys that one of them sees, as exponentials,
+// whose sums go to s.sums: exp(scale * score - largest), and 0 for keys that a query does not see.
+void compute_exponentials(const Strip& s, int64_t first, int64_t n) {
   const int64_t n_visible = first + n;
   const int64_t end = (n_visible + kTileCols - 1) / kTileCols * kTileCols;  // <= n_keys
   multiply_block({s.queries, kGradientQueries, s.keys, s.n_keys, s.task.head_dim, s.probabilities,
                   s.n_keys, n, end, nullptr, 0});
-  for (int64_t i = 0; i < n; ++i)
-    softmax_row(s.probabilities + i * s.n_keys, first + i + 1, end, s.task.scale);
+  for (int64_t i = 0; i < n; ++i) {
+    float* row = s.probabilities + i * s.n_keys;
+    s.sums[i] = exponentials(row, first + i + 1, s.task.scale).sum;
+    for (int64_t j = first + i + 1; j < end; ++j) row[j] = 0;
+  }
 }
 
 // dscores = P * (dP - D) * scale for the keys from `key`, and its transpose. With dropout P becomes
@@ -115,7 +117,8 @@ void strip_gradient(const Strip& s, int64_t head, int64_t first, int64_t n) {
   transpose_matrix(task.dy + at, task.q_stride, n, d, s.dys, kGradientQueries, kGradientQueries);
   for (int64_t i = 0; i < n; ++i)
     s.along_y[i] = dot(task.dy + at + i * task.q_stride, task.y + at + i * task.q_stride, d);
-  compute_probabilities(s, first, n);
+  compute_exponentials(s, first, n);
+  for (int64_t i = 0; i < n; ++i) divide(s.probabilities + i * s.n_keys, first + i + 1, s.sums[i]);
   for (int64_t key = 0; key < first + n; key += kGradientKeys) {
     const int64_t n_block = first + n - key < kGradientKeys ? first + n - key : kGradientKeys;
     compute_dscores(s, head, first, n, key, n_block);
@@ -136,22 +139,26 @@ void zero_rows(float* x, int64_t n_rows, int64_t stride, int64_t cols) {
   }
 }
 
-// The forward op of the same queries: out = (P * M) V, a block of keys after another.
+// The forward op of the same queries: out = (P * M) V, a block of keys after another. The results
+// are divided by the sums, instead of the probabilities.
 void strip_forward(const Strip& s, int64_t head, int64_t first, int64_t n) {
   const AttentionGradientTask& task = s.task;
   const int64_t d = task.head_dim;
   const int64_t at = first * task.q_stride + head * d;
   transpose_matrix(task.q + at, task.q_stride, n, d, s.queries, kGradientQueries, kGradientQueries);
-  compute_probabilities(s, first, n);
+  compute_exponentials(s, first, n);
   for (int64_t key = 0; key < first + n; key += kGradientKeys) {
     const int64_t n_block = first + n - key < kGradientKeys ? first + n - key : kGradientKeys;
     float* p = s.probabilities + key;
-    for (int64_t i = 0; i < n; ++i) drop(s, head, first + i, key, n_block, p + i * s.n_keys);
+    if (s.task.dropout) {
+      for (int64_t i = 0; i < n; ++i) drop(s, head, first + i, key, n_block, p + i * s.n_keys);
+    }
     transpose_matrix(p, s.n_keys, n, n_block, s.dscores_transposed, kGradientQueries, n);
     multiply_block({s.dscores_transposed, kGradientQueries, task.v + key * task.kv_stride,
                     task.kv_stride, n_block, task.out + at, task.q_stride, n, d,
                     key > 0 ? task.out + at : nullptr, task.q_stride});
   }
+  for (int64_t i = 0; i < n; ++i) divide(task.out + at + i * task.q_stride, d, s.sums[i]);
 }
 
 Strip make_strip(const AttentionGradientTask& task) {
@@ -168,6 +175,7 @@ Strip make_strip(const AttentionGradientTask& task) {
                 take(kGradientQueries * n_keys),
                 take(kGradientQueries * kGradientKeys),
                 take(kGradientQueries * kGradientKeys),
+                take(kGradientQueries),
                 take(kGradientQueries)};
   transpose_matrix(task.k, task.kv_stride, task.n_tokens, d, s.keys, n_keys, n_keys);
   return s;
@@ -194,7 +202,7 @@ void attention_gradient(const AttentionGradientTask& task) {
   for_strips(s, strip_gradient);
 }
 
-void attention_with_dropout(const AttentionGradientTask& task) {
+void attend_whole(const AttentionGradientTask& task) {
   for_strips(make_strip(task), strip_forward);
 }
 

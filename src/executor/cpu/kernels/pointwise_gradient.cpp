@@ -1,4 +1,4 @@
-// Backward of the functions of one element, and the softmax of the loss.
+// Backward of the functions of one element, and the exponentials of a softmax.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/math-inl.h"
 
@@ -79,27 +79,34 @@ void swiglu_gradient(const float* gate, const float* up, const float* dy, int64_
 
 // A sum of 128,256 numbers in one chain for each lane would lose half of the digits of f32 that the
 // loss is printed with; chains of kChain are summed instead.
-SoftmaxSums softmax(float* logits, int64_t n, float factor) {
+SoftmaxSums exponentials(float* x, int64_t n, float scale) {
   constexpr int64_t kChain = 64 * kLanes;
-  F32x16 largest_lanes = broadcast(logits[0]);
+  float largest = x[0];
+  F32x16 largest_lanes = broadcast(largest);
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) largest_lanes = max(load(logits + i), largest_lanes);
-  float largest = reduce_max(largest_lanes);
-  for (; i < n; ++i) largest = logits[i] > largest ? logits[i] : largest;
+  for (; i + kLanes <= n; i += kLanes) largest_lanes = max(load(x + i), largest_lanes);
+  largest = reduce_max(largest_lanes);
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  largest *= scale;
+  const auto exponential = [&](F32x16 v) __attribute__((always_inline)) {
+    return exp(fma(v, broadcast(scale), broadcast(-largest)));
+  };
   F32x16 total = zero();
   for (int64_t begin = 0; begin < n; begin += kChain) {
     const int64_t end = begin + kChain < n ? begin + kChain : n;
     F32x16 sum = zero();
-    for (i = begin; i < end; i += kLanes) {
-      store_at(exp(sub(load_at(logits, i, end), broadcast(largest))), logits, i, end);
-      sum = add(sum, load_at(logits, i, end));  // lanes beyond the end are 0
+    for (i = begin; i + kLanes <= end; i += kLanes) {
+      const F32x16 y = exponential(load(x + i));
+      store(y, x + i);
+      sum = add(sum, y);
+    }
+    if (i < end) {
+      store_partial(exponential(load_partial(x + i, end - i)), x + i, end - i);
+      sum = add(sum, load_partial(x + i, end - i));  // lanes beyond the end are 0
     }
     total = add(total, sum);
   }
-  const float sum = reduce_add(total);
-  const F32x16 share = broadcast(factor / sum);
-  for (i = 0; i < n; i += kLanes) store_at(mul(load_at(logits, i, n), share), logits, i, n);
-  return {largest, sum};
+  return {largest, reduce_add(total)};
 }
 
 }  // namespace limpid::LIMPID_ISA
