@@ -120,9 +120,21 @@ struct LogitBias {
   float bias = 0;  // added to the logit; -infinity bans the token
 };
 
+// How the numbers that draw the tokens follow from the seed.
+enum class RandomNumbers : uint8_t {
+  // SamplerContext::uniform: each number depends on the seed and the position alone.
+  kPhilox,
+  // llama.cpp's: the Mersenne Twister MT19937 (Matsumoto and Nishimura 1998), begun with the low 32
+  // bits of the seed for each answer; one number of 53 bits for each token. The same seed then
+  // gives
+  // the same text as llama.cpp, as long as the logits are alike.
+  kMersenneTwister,
+};
+
 // Names and defaults are llama.cpp's.
 struct SamplerOptions {
-  int64_t seed = -1;          // 32 or 64 bits; -1: a random one (GenerationResult::seed has it)
+  int64_t seed = -1;  // 32 or 64 bits; -1: a random one (GenerationResult::seed has it)
+  RandomNumbers random_numbers = RandomNumbers::kPhilox;
   float temperature = 0.8F;   // below 1e-6: greedy, see `order`
   int32_t top_k = 40;         // 0 or less: off
   float top_p = 0.95F;        // 1: off (Holtzman et al. 2020, arXiv:1904.09751)

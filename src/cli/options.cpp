@@ -52,6 +52,13 @@ std::string read_logit_bias(const std::string& text, std::vector<LogitBias>& bia
   return "";
 }
 
+// Gives the problem, or "".
+std::string read_random_numbers(const std::string& text, RandomNumbers& value) {
+  if (text != "philox" && text != "mt19937") return text + ": give philox or mt19937";
+  value = text == "philox" ? RandomNumbers::kPhilox : RandomNumbers::kMersenneTwister;
+  return "";
+}
+
 }  // namespace
 
 namespace {
@@ -184,6 +191,10 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
   add_switch(app, "--special", options.show_special, "write control tokens as text");
   group(app, "sampling");
   declare_settings(app, sampler, values.given_settings);
+  add_list(
+      app, "--rng NAME",
+      [&](const std::string& text) { return read_random_numbers(text, sampler.random_numbers); },
+      "what the seed begins: philox, or mt19937, with which llama.cpp draws (philox)");
   add_list(
       app, "-l,--logit-bias ID+BIAS",
       [&](const std::string& text) { return read_logit_bias(text, sampler.logit_bias); },

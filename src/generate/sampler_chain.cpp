@@ -76,6 +76,8 @@ SamplerChain::SamplerChain(const SamplerOptions& options, int64_t vocab_size,
       greedy_(options.temperature < kLeastTemperature),
       bias_(options.logit_bias) {
   check_options(options);
+  if (options.random_numbers == RandomNumbers::kMersenneTwister)
+    twister_.emplace(static_cast<uint32_t>(seed_));
   if (options.ignore_eos) {
     for (const TokenId id : stop_ids)
       bias_.push_back({id, -std::numeric_limits<float>::infinity()});
@@ -151,9 +153,19 @@ TokenId SamplerChain::sample(std::span<const float> logits, std::span<const Toke
   if (greedy_) candidates_.keep_best(1);
   candidates_.compute_probabilities();
 
-  const TokenId token = draw(context.uniform(kDrawStream));
+  const TokenId token = draw(next_uniform(context));
   for (const auto& sampler : samplers_) sampler->accept(token);
   return token;
+}
+
+// The number that draws the next token. The Mersenne Twister's is what
+// std::uniform_real_distribution<double> makes of two of its words in libstdc++, the low word
+// first.
+double SamplerChain::next_uniform(const SamplerContext& context) {
+  if (!twister_) return context.uniform(kDrawStream);
+  const auto low = static_cast<double>((*twister_)());
+  const auto high = static_cast<double>((*twister_)());
+  return std::min((low + high * 0x1p32) * 0x1p-64, std::nextafter(1.0, 0.0));
 }
 
 // The draw: a number u in [0, 1) walks through the candidates and subtracts their probabilities;

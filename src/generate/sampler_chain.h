@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -31,9 +33,11 @@ class SamplerChain {
   void check_bias(int64_t vocab_size) const;
   void begin_with_the_best(const SamplerOptions& options);
   void assign_candidates(std::span<const float> logits);
+  double next_uniform(const SamplerContext& context);
   TokenId draw(double u) const;
 
   uint64_t seed_ = 0;
+  std::optional<std::mt19937> twister_;  // with RandomNumbers::kMersenneTwister
   bool greedy_ = false;
   std::vector<LogitBias> bias_;
   std::vector<std::shared_ptr<Sampler>> samplers_;

@@ -157,6 +157,23 @@ TEST(SamplerChain, XtcDropsWithItsProbability) {
   EXPECT_NEAR(n_dropped, 0.3 * kDraws, 4 * std::sqrt(0.3 * 0.7 * kDraws));
 }
 
+// Among a thousand equal tokens, the one drawn is the number's first three digits. The numbers are
+// those that numpy's RandomState(42) makes of two words of 32 bits each, the low one first.
+TEST(SamplerChain, TheMersenneTwisterDrawsAsInLlamaCpp) {
+  SamplerOptions options = only("");
+  options.seed = 42;
+  options.random_numbers = RandomNumbers::kMersenneTwister;
+  const std::vector<float> logits(1000, 1.0F);
+  for (int chain = 0; chain < 2; ++chain) {
+    SamplerChain sampler(options, 1000, {});
+    std::vector<TokenId> history(7, 0);  // its length has no effect
+    for (const TokenId expected : {796, 183, 779, 596, 445, 99}) {
+      history.push_back(sampler.sample(logits, history));
+      EXPECT_EQ(history.back(), expected);
+    }
+  }
+}
+
 TEST(SamplerChain, IsAFunctionOfSeedAndHistory) {
   const auto logits = random_logits(500, 9);
   const auto draw = [&](int64_t seed, size_t n) {
