@@ -1,0 +1,81 @@
+// Formal grammars that a text must follow, in GBNF, llama.cpp's notation:
+//
+//   root   ::= answer ("," " "? answer)*
+//   answer ::= "yes" | "no" | [0-9]{1,3}     # a comment
+//
+// The grammar is kept in terms of bytes: a class of characters becomes rules for their UTF-8. So a
+// token that ends within a character needs no special care.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace limpid {
+
+struct Grammar {
+  using ByteSet = std::bitset<256>;
+  enum class Kind : uint8_t { kBytes, kRule, kEnd };
+  // One place of an alternative: a byte of a set, another rule, or the alternative's end.
+  struct Symbol {
+    Kind kind = Kind::kEnd;
+    uint32_t index = 0;  // into byte_sets or rules
+  };
+
+  std::vector<Symbol> symbols;  // the alternatives of all rules, each with its kEnd
+  std::vector<ByteSet> byte_sets;
+  std::vector<std::vector<uint32_t>> rules;  // where each alternative begins in `symbols`
+  uint32_t root = 0;
+};
+
+// Throws ArgumentError with the line for text that is no GBNF, for a rule that is used and not
+// there, without a rule `root`, for a rule that can begin with itself, and for grammars that are
+// too large.
+Grammar parse_grammar(std::string_view text);
+
+// Throws ArgumentError for a grammar with a rule that can begin with itself: parse_grammar calls
+// it.
+void refuse_left_recursion(const Grammar& grammar);
+
+// Follows a text through a grammar, byte by byte. A grammar is a machine with a stack: inside the
+// rule `answer` it remembers where `root` goes on. As several alternatives may fit so far, a state
+// is a set of stacks. Stacks share their lower parts:
+//
+//   node 1: in root after `answer`     node 2: in answer, at "o" of "no", above node 1
+//
+// An example for `root ::= "ab"*`: the begin is {at "a", complete}, after "a" it is {at "b"}.
+class GrammarMatcher {
+ public:
+  // A set of nodes, sorted; kComplete is among them when the text may end here. An empty state is a
+  // text that does not fit.
+  using State = std::vector<uint32_t>;
+  static constexpr uint32_t kComplete = 0;
+
+  // `grammar` must outlive the matcher.
+  explicit GrammarMatcher(const Grammar& grammar);
+
+  State begin();
+  // Throws ArgumentError for a grammar that needs too many stacks.
+  State advance(const State& state, uint8_t byte);
+  static bool is_complete(const State& state) {
+    return !state.empty() && state.front() == kComplete;
+  }
+
+ private:
+  // The symbol at which a stack stands, and the node below it (kComplete: none).
+  struct Node {
+    uint32_t symbol = 0;
+    uint32_t below = 0;
+  };
+
+  void expand(uint32_t symbol, uint32_t below, State& state);
+  uint32_t node_of(uint32_t symbol, uint32_t below);
+
+  const Grammar* grammar_;
+  std::vector<Node> nodes_;
+  std::unordered_map<uint64_t, uint32_t> known_;
+};
+
+}  // namespace limpid

@@ -1,0 +1,368 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/check.h"
+#include "generate/grammar.h"
+
+namespace limpid {
+namespace {
+
+constexpr size_t kMostText = 256 << 10;
+constexpr size_t kMostSymbols = 1 << 18;
+constexpr uint32_t kMostRepeats = 2000;
+constexpr int kMostDepth = 100;  // of parentheses
+constexpr uint32_t kLastCodePoint = 0x10FFFF;
+
+using Symbols = std::vector<Grammar::Symbol>;
+
+struct CharRange {
+  uint32_t first = 0, last = 0;
+};
+
+class GrammarParser {
+ public:
+  explicit GrammarParser(std::string_view text) : text_(text) {}
+
+  Grammar parse() {
+    LIMPID_CHECK(ArgumentError, text_.size() <= kMostText,
+                 "[grammar] the grammar has {} bytes, may have {}", text_.size(), kMostText);
+    for (skip_space(true); at_ < text_.size(); skip_space(true)) parse_rule();
+    for (const auto& [name, index] : names_) {
+      LIMPID_CHECK(ArgumentError, !grammar_.rules[index].empty(), "[grammar] there is no rule '{}'",
+                   name);
+    }
+    const auto root = names_.find("root");
+    LIMPID_CHECK(ArgumentError, root != names_.end(), "[grammar] there is no rule 'root'");
+    grammar_.root = root->second;
+    return std::move(grammar_);
+  }
+
+ private:
+  // ---- characters of the text -------------------------------------------------------------------
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    const auto line =
+        1 + std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(at_), '\n');
+    throw ArgumentError(fmt::format("[grammar] line {}: {}", line, problem));
+  }
+
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  bool take(std::string_view expected) {
+    if (!text_.substr(at_).starts_with(expected)) return false;
+    at_ += expected.size();
+    return true;
+  }
+
+  void skip_space(bool over_lines) {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (c == ' ' || c == '\t' || (over_lines && (c == '\n' || c == '\r'))) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  static bool is_name(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  }
+  std::string parse_name() {
+    const size_t from = at_;
+    while (is_name(peek())) ++at_;
+    if (at_ == from) fail("a name of a rule is expected");
+    return std::string(text_.substr(from, at_ - from));
+  }
+
+  uint32_t parse_hex(int n_digits) {
+    uint32_t value = 0;
+    for (int i = 0; i < n_digits; ++i, ++at_) {
+      const char c = peek();
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) fail("a hexadecimal digit is expected");
+      value = value * 16 + static_cast<uint32_t>(digit);
+    }
+    if (value > kLastCodePoint) fail("there is no such character");
+    return value;
+  }
+
+  // One character of a literal or a class, with its escape.
+  uint32_t parse_char() {
+    if (at_ >= text_.size()) fail("the text ends within quotes or brackets");
+    if (take("\\")) {
+      if (take("x")) return parse_hex(2);
+      if (take("u")) return parse_hex(4);
+      if (take("U")) return parse_hex(8);
+      constexpr std::string_view kLetters = "nrt\\\"[]-^";
+      constexpr std::string_view kMeanings = "\n\r\t\\\"[]-^";
+      const size_t known = kLetters.find(peek());
+      if (known == std::string_view::npos) fail("unknown escape");
+      ++at_;
+      return static_cast<uint32_t>(kMeanings[known]);
+    }
+    return parse_utf8();
+  }
+
+  uint32_t parse_utf8() {
+    const auto lead = static_cast<uint8_t>(text_[at_++]);
+    if (lead < 0x80) return lead;
+    if (lead < 0xC0) fail("the text is not UTF-8");
+    const int n_more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+    uint32_t code = lead & (0x3FU >> static_cast<unsigned>(n_more));
+    for (int i = 0; i < n_more; ++i) {
+      const auto byte = static_cast<uint8_t>(peek());
+      if ((byte & 0xC0U) != 0x80) fail("the text is not UTF-8");
+      code = code << 6U | (byte & 0x3FU);
+      ++at_;
+    }
+    return std::min(code, kLastCodePoint);
+  }
+
+  uint32_t parse_number() {
+    uint32_t value = 0;
+    if (peek() < '0' || peek() > '9') fail("a number is expected");
+    for (; peek() >= '0' && peek() <= '9'; ++at_) {
+      value = value * 10 + static_cast<uint32_t>(peek() - '0');
+      if (value > kMostRepeats) fail(fmt::format("more than {} repeats", kMostRepeats));
+    }
+    return value;
+  }
+
+  // ---- rules ------------------------------------------------------------------------------------
+
+  uint32_t rule_of(const std::string& name) {
+    const auto next = static_cast<uint32_t>(grammar_.rules.size());
+    const auto [entry, is_new] = names_.try_emplace(name, next);
+    if (is_new) grammar_.rules.emplace_back();
+    return entry->second;
+  }
+
+  void add_alternative(uint32_t rule, const Symbols& symbols) {
+    if (grammar_.symbols.size() + symbols.size() >= kMostSymbols) fail("the grammar is too large");
+    grammar_.rules[rule].push_back(static_cast<uint32_t>(grammar_.symbols.size()));
+    grammar_.symbols.insert(grammar_.symbols.end(), symbols.begin(), symbols.end());
+    grammar_.symbols.emplace_back();
+  }
+
+  Grammar::Symbol new_rule(const std::vector<Symbols>& alternatives) {
+    const auto rule = static_cast<uint32_t>(grammar_.rules.size());
+    grammar_.rules.emplace_back();
+    for (const Symbols& symbols : alternatives) add_alternative(rule, symbols);
+    return {Grammar::Kind::kRule, rule};
+  }
+
+  void parse_rule() {
+    const std::string name = parse_name();
+    skip_space(false);
+    if (!take("::=")) fail("'::=' is expected after the name of a rule");
+    const uint32_t rule = rule_of(name);
+    if (!grammar_.rules[rule].empty()) fail("there are two rules '" + name + "'");
+    skip_space(true);
+    for (const Symbols& symbols : parse_alternatives(false)) add_alternative(rule, symbols);
+    if (peek() != '\n' && peek() != '\r' && at_ < text_.size())
+      fail(fmt::format("unexpected '{}'", peek()));
+  }
+
+  std::vector<Symbols> parse_alternatives(bool is_nested) {
+    std::vector<Symbols> alternatives{parse_sequence(is_nested)};
+    while (take("|")) {
+      skip_space(true);
+      alternatives.push_back(parse_sequence(is_nested));
+    }
+    return alternatives;
+  }
+
+  Symbols parse_sequence(bool is_nested) {
+    Symbols symbols;
+    while (true) {
+      std::optional<Symbols> item = parse_item();
+      if (!item) return symbols;
+      repeat(*item, symbols);
+      if (symbols.size() > kMostSymbols) fail("the grammar is too large");
+      skip_space(is_nested);
+    }
+  }
+
+  // Nothing where no item begins.
+  std::optional<Symbols> parse_item() {
+    if (take("\"")) {
+      Symbols symbols;
+      while (!take("\"")) append_char(parse_char(), symbols);
+      return symbols;
+    }
+    if (take("[")) return Symbols{parse_class()};
+    if (take(".")) return Symbols{class_of({{0, kLastCodePoint}})};
+    if (is_name(peek())) return Symbols{{Grammar::Kind::kRule, rule_of(parse_name())}};
+    if (!take("(")) return std::nullopt;
+    if (++depth_ > kMostDepth) fail("parentheses are nested too deeply");
+    skip_space(true);
+    const Grammar::Symbol group = new_rule(parse_alternatives(true));
+    --depth_;
+    if (!take(")")) fail("')' is expected");
+    return Symbols{group};
+  }
+
+  // x{2,4} is x x (x (x)?)?, and x{2,} is x x rest, with rest ::= x rest | nothing.
+  void repeat(const Symbols& item, Symbols& symbols) {
+    uint32_t least = 1, most = 1;
+    bool is_unbounded = false;
+    if (take("*")) {
+      least = 0, is_unbounded = true;
+    } else if (take("+")) {
+      is_unbounded = true;
+    } else if (take("?")) {
+      least = 0;
+    } else if (take("{")) {
+      parse_bounds(least, most, is_unbounded);
+    }
+    if ((item.size() + 2) * std::max(least, most) > kMostSymbols) fail("the grammar is too large");
+    for (uint32_t i = 0; i < least; ++i) symbols.insert(symbols.end(), item.begin(), item.end());
+    if (is_unbounded) {
+      const auto rule = static_cast<uint32_t>(grammar_.rules.size());
+      Symbols again = item;
+      again.push_back({Grammar::Kind::kRule, rule});
+      symbols.push_back(new_rule({again, {}}));
+    } else {
+      std::optional<Grammar::Symbol> rest;
+      for (uint32_t i = least; i < most; ++i) {
+        Symbols one = item;
+        if (rest) one.push_back(*rest);
+        rest = new_rule({one, {}});
+      }
+      if (rest) symbols.push_back(*rest);
+    }
+  }
+
+  void parse_bounds(uint32_t& least, uint32_t& most, bool& is_unbounded) {
+    skip_space(false);
+    least = most = parse_number();
+    skip_space(false);
+    if (take(",")) {
+      skip_space(false);
+      is_unbounded = peek() == '}';
+      if (!is_unbounded) most = parse_number();
+      skip_space(false);
+    }
+    if (!take("}")) fail("'}' is expected");
+    if (most < least) fail("the second number of a repetition is less than the first");
+  }
+
+  // ---- classes ----------------------------------------------------------------------------------
+
+  Grammar::Symbol parse_class() {
+    const bool is_negated = take("^");
+    std::vector<CharRange> ranges;
+    while (!take("]")) {
+      const uint32_t first = parse_char();
+      uint32_t last = first;
+      if (peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']') {
+        ++at_;
+        last = parse_char();
+      }
+      if (last < first) fail("a range of characters ends before it begins");
+      ranges.push_back({first, last});
+    }
+    return class_of(is_negated ? complement(std::move(ranges)) : ranges);
+  }
+
+  static std::vector<CharRange> complement(std::vector<CharRange> ranges) {
+    std::ranges::sort(ranges, {}, &CharRange::first);
+    std::vector<CharRange> others;
+    uint32_t next = 0;
+    for (const CharRange& range : ranges) {
+      if (range.first > next) others.push_back({next, range.first - 1});
+      next = std::max(next, range.last + 1);
+    }
+    if (next <= kLastCodePoint) others.push_back({next, kLastCodePoint});
+    return others;
+  }
+
+  // A rule whose alternatives are sequences of byte ranges.
+  Grammar::Symbol class_of(const std::vector<CharRange>& ranges) {
+    const uint32_t rule = new_rule({}).index;
+    for (const CharRange& range : ranges) add_bytes(range.first, range.last, rule);
+    if (grammar_.rules[rule].empty()) fail("a class of characters is empty");
+    return {Grammar::Kind::kRule, rule};
+  }
+
+  // UTF-8 writes a range as one sequence of byte ranges only if its characters have one length and
+  // differ in their last bytes alone, over the whole range of these; so a range is cut until its
+  // parts are such: é to ÿ is [C3][A9-BF], and a to é is [61-7F], [C2][80-BF], [C3][80-A9].
+  void add_bytes(uint32_t first, uint32_t last, uint32_t rule) {
+    for (const uint32_t most : {0x7FU, 0x7FFU, 0xD7FFU, 0xDFFFU, 0xFFFFU}) {
+      if (first <= most && last > most) {
+        add_bytes(first, most, rule);
+        return add_bytes(most + 1, last, rule);
+      }
+    }
+    if (first >= 0xD800 && last <= 0xDFFF) return;  // surrogates are no characters
+    for (const uint32_t low : {0x3FU, 0xFFFU, 0x3FFFFU}) {
+      if (first <= 0x7F || (first & ~low) == (last & ~low)) continue;
+      if ((first & low) != 0) {
+        add_bytes(first, first | low, rule);
+        return add_bytes((first | low) + 1, last, rule);
+      }
+      if ((last & low) != low) {
+        add_bytes(first, (last & ~low) - 1, rule);
+        return add_bytes(last & ~low, last, rule);
+      }
+    }
+    std::array<uint8_t, 4> begin{}, end{};
+    const size_t n = encode(first, begin);
+    encode(last, end);
+    Symbols symbols;
+    for (size_t i = 0; i < n; ++i) symbols.push_back(byte_range(begin[i], end[i]));
+    add_alternative(rule, symbols);
+  }
+
+  static size_t encode(uint32_t code, std::array<uint8_t, 4>& bytes) {
+    const size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    constexpr std::array<uint8_t, 5> kLeads = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = n; i-- > 1; code >>= 6U)
+      bytes[i] = static_cast<uint8_t>(0x80U | (code & 0x3FU));
+    bytes[0] = static_cast<uint8_t>(kLeads[n] | code);
+    return n;
+  }
+
+  void append_char(uint32_t code, Symbols& symbols) {
+    std::array<uint8_t, 4> bytes{};
+    const size_t n = encode(code, bytes);
+    for (size_t i = 0; i < n; ++i) symbols.push_back(byte_range(bytes[i], bytes[i]));
+  }
+
+  Grammar::Symbol byte_range(uint8_t first, uint8_t last) {
+    const auto next = static_cast<uint32_t>(grammar_.byte_sets.size());
+    const auto [entry, is_new] = ranges_.try_emplace({first, last}, next);
+    if (is_new) {
+      Grammar::ByteSet& set = grammar_.byte_sets.emplace_back();
+      for (size_t byte = first; byte <= last; ++byte) set.set(byte);
+    }
+    return {Grammar::Kind::kBytes, entry->second};
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  Grammar grammar_;
+  std::map<std::string, uint32_t> names_;
+  std::map<std::pair<uint8_t, uint8_t>, uint32_t> ranges_;
+};
+
+}  // namespace
+
+Grammar parse_grammar(std::string_view text) {
+  Grammar grammar = GrammarParser(text).parse();
+  refuse_left_recursion(grammar);
+  return grammar;
+}
+
+}  // namespace limpid

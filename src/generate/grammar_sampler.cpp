@@ -1,0 +1,77 @@
+#include "generate/grammar_sampler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace limpid {
+namespace {
+
+constexpr size_t kMostKnown = 256;  // of 128,256 tokens: 4 MB
+
+size_t common_length(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+std::shared_ptr<Sampler> make_grammar_sampler(std::string_view grammar,
+                                              const Tokenizer& tokenizer) {
+  Grammar parsed = parse_grammar(grammar);
+  std::vector<TokenId> by_bytes;
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (!tokenizer.is_stop(id) && !tokenizer.bytes_of(id).empty()) by_bytes.push_back(id);
+  }
+  std::ranges::sort(by_bytes, {}, [&](TokenId id) { return tokenizer.bytes_of(id); });
+  return std::make_shared<GrammarSampler>(std::make_shared<GrammarRules>(
+      GrammarRules{std::move(parsed), tokenizer, std::move(by_bytes)}));
+}
+
+GrammarSampler::GrammarSampler(std::shared_ptr<const GrammarRules> rules)
+    : rules_(std::move(rules)), matcher_(rules_->grammar), state_(matcher_.begin()) {}
+
+void GrammarSampler::accept(TokenId token) {
+  if (token >= rules_->tokenizer.vocab_size() || rules_->tokenizer.is_stop(token)) return;
+  for (const char c : rules_->tokenizer.bytes_of(token))
+    state_ = matcher_.advance(state_, static_cast<uint8_t>(c));
+}
+
+void GrammarSampler::apply(Candidates& candidates, const SamplerContext& /*context*/) {
+  const std::vector<bool>& fits = fitting();
+  candidates.remove_if([&](const Candidate& c) {
+    return static_cast<size_t>(c.id) >= fits.size() || !fits[static_cast<size_t>(c.id)];
+  });
+  LIMPID_CHECK(ArgumentError, candidates.size() > 0,
+               "[grammar] no token of this model continues the text as the grammar asks");
+}
+
+const std::vector<bool>& GrammarSampler::fitting() {
+  const auto found = known_.find(state_);
+  if (found != known_.end()) return found->second;
+  if (known_.size() == kMostKnown) known_.clear();
+  return known_.emplace(state_, compute_fitting()).first->second;
+}
+
+// states[n] is the state after n bytes of the last token that was looked at.
+std::vector<bool> GrammarSampler::compute_fitting() {
+  const Tokenizer& tokenizer = rules_->tokenizer;
+  std::vector<bool> fits(static_cast<size_t>(tokenizer.vocab_size()), false);
+  std::vector<GrammarMatcher::State> states{state_};
+  std::string_view before;
+  for (const TokenId id : rules_->by_bytes) {
+    const std::string_view bytes = tokenizer.bytes_of(id);
+    states.resize(std::min(states.size(), common_length(before, bytes) + 1));
+    while (states.size() <= bytes.size() && !states.back().empty())
+      states.push_back(
+          matcher_.advance(states.back(), static_cast<uint8_t>(bytes[states.size() - 1])));
+    fits[static_cast<size_t>(id)] = !states.back().empty();
+    before = bytes;
+  }
+  if (GrammarMatcher::is_complete(state_)) {
+    for (const TokenId id : tokenizer.spec().stop_ids) fits[static_cast<size_t>(id)] = true;
+  }
+  return fits;
+}
+
+}  // namespace limpid

@@ -1,0 +1,52 @@
+// Leaves only tokens with which the text still follows a grammar.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "generate/grammar.h"
+#include "limpid/sampler.hpp"
+#include "tokenizer/tokenizer.h"
+
+namespace limpid {
+
+// What all sequences of a request share.
+struct GrammarRules {
+  Grammar grammar;
+  const Tokenizer& tokenizer;
+  std::vector<TokenId> by_bytes;  // tokens that are text, sorted by their bytes
+};
+
+// A sampler for SamplerOptions::custom. It runs before all others. The tokens that end the text are
+// left where the grammar allows the text to end. `tokenizer` must outlive the sampler. Throws
+// ArgumentError for a malformed grammar.
+std::shared_ptr<Sampler> make_grammar_sampler(std::string_view grammar, const Tokenizer& tokenizer);
+
+// For each state the tokens that fit are computed once, in a walk over the sorted vocabulary:
+// tokens that begin alike share the steps of their common beginning. Texts return to the same
+// states again and again (within a string of JSON, any letter leads to the same one), so most
+// tokens cost one look into a table.
+class GrammarSampler final : public Sampler {
+ public:
+  explicit GrammarSampler(std::shared_ptr<const GrammarRules> rules);
+
+  std::string_view name() const override { return "grammar"; }
+  std::shared_ptr<Sampler> clone() const override {
+    return std::make_shared<GrammarSampler>(rules_);
+  }
+  void accept(TokenId token) override;
+  void apply(Candidates& candidates, const SamplerContext& context) override;
+
+ private:
+  const std::vector<bool>& fitting();
+  std::vector<bool> compute_fitting();
+
+  std::shared_ptr<const GrammarRules> rules_;
+  GrammarMatcher matcher_;
+  GrammarMatcher::State state_;
+  std::map<GrammarMatcher::State, std::vector<bool>> known_;  // token id -> whether it fits
+};
+
+}  // namespace limpid

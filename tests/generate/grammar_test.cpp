@@ -1,0 +1,167 @@
+#include "generate/grammar.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "generate/grammar_sampler.h"
+#include "generate/tiny_model.h"
+#include "limpid/error.hpp"
+
+namespace limpid {
+namespace {
+
+using testing::open_tiny;
+
+enum class Fit : uint8_t { kNo, kBegun, kWhole };
+
+Fit fit(std::string_view grammar, std::string_view text) {
+  const Grammar parsed = parse_grammar(grammar);
+  GrammarMatcher matcher(parsed);
+  GrammarMatcher::State state = matcher.begin();
+  for (const char c : text) state = matcher.advance(state, static_cast<uint8_t>(c));
+  if (state.empty()) return Fit::kNo;
+  return GrammarMatcher::is_complete(state) ? Fit::kWhole : Fit::kBegun;
+}
+
+std::string problem_of(const std::string& grammar) {
+  try {
+    parse_grammar(grammar);
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Grammar, FollowsAlternativesAndRepeats) {
+  const char* list = "root ::= item (\", \" item)* \".\"?   # a list\nitem ::= \"a\" | \"bc\"\n";
+  for (const char* text : {"a", "bc", "a, bc", "a, a, a."}) EXPECT_EQ(fit(list, text), Fit::kWhole);
+  for (const char* text : {"", "b", "a,", "a, b"}) EXPECT_EQ(fit(list, text), Fit::kBegun) << text;
+  for (const char* text : {"c", "aa", "a..", "a, ."}) EXPECT_EQ(fit(list, text), Fit::kNo) << text;
+
+  const auto fits = [](const char* grammar, size_t n) {
+    return fit(grammar, std::string(n, 'x')) == Fit::kWhole;
+  };
+  struct Repeat {
+    const char* grammar;
+    size_t least, most;  // of the counts from 0 to 5
+  };
+  for (const Repeat& repeat :
+       {Repeat{"root ::= \"x\"{2}", 2, 2}, Repeat{"root ::= \"x\"{2,}", 2, 5},
+        Repeat{"root ::= \"x\"{0,3}", 0, 3}, Repeat{"root ::= \"x\"+", 1, 5},
+        Repeat{"root ::= [x]{1,4}", 1, 4}}) {
+    for (size_t n = 0; n <= 5; ++n) {
+      EXPECT_EQ(fits(repeat.grammar, n), n >= repeat.least && n <= repeat.most)
+          << repeat.grammar << " " << n;
+    }
+  }
+}
+
+TEST(Grammar, NestsWithoutEnd) {
+  const char* brackets = "root ::= \"(\" root? \")\"";
+  EXPECT_EQ(fit(brackets, "((()))"), Fit::kWhole);
+  EXPECT_EQ(fit(brackets, "((())"), Fit::kBegun);
+  EXPECT_EQ(fit(brackets, "(()))"), Fit::kNo);
+  const std::string deep = std::string(5000, '(') + std::string(5000, ')');
+  EXPECT_EQ(fit(brackets, deep), Fit::kWhole);
+  EXPECT_EQ(fit("root ::= \"a\"*", std::string(100'000, 'a')), Fit::kWhole);
+}
+
+TEST(Grammar, ClassesAreOfCharacters) {
+  const char* class_of_some = "root ::= [a-cé-ÿ€\\u4E00-\\u9FFF\\U0001F600-\\U0001F64F]";
+  for (const char* text : {"a", "c", "é", "ÿ", "€", "一", "鿿", "😀", "🙏"})
+    EXPECT_EQ(fit(class_of_some, text), Fit::kWhole) << text;
+  for (const char* text : {"d", "è", "₭", "🚀", "\x80", "\xC3\xC3"})
+    EXPECT_EQ(fit(class_of_some, text), Fit::kNo) << text;
+  EXPECT_EQ(fit(class_of_some, "\xE4\xB8"), Fit::kBegun);  // within a character
+  const char* others = "root ::= [^a-z\\]\\n\"]";
+  for (const char* text : {"A", "é", "😀", "[", "\t"})
+    EXPECT_EQ(fit(others, text), Fit::kWhole) << text;
+  for (const char* text : {"a", "z", "]", "\n", "\"", "\xED\xA0\x80", "\xF5"})
+    EXPECT_EQ(fit(others, text), Fit::kNo) << text;
+  EXPECT_EQ(fit("root ::= . \"\\x41\\u00e9\"", "€Aé"), Fit::kWhole);
+}
+
+// Every character against a class, by its own definition.
+TEST(Grammar, AClassAgreesWithItsDefinitionForEveryCharacter) {
+  const Grammar grammar = parse_grammar("root ::= [\\u0070-\\u0903\\uD000-\\U00010401]");
+  GrammarMatcher matcher(grammar);
+  const GrammarMatcher::State begin = matcher.begin();
+  for (uint32_t code = 1; code <= 0x10FFFF; code += code < 0x1100 ? 1 : 97) {
+    std::string text;
+    if (code < 0x80) {
+      text = {static_cast<char>(code)};
+    } else {
+      const uint32_t n = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+      text = {static_cast<char>((n == 1 ? 0xC0U : n == 2 ? 0xE0U : 0xF0U) | code >> 6U * n)};
+      for (uint32_t i = n; i-- > 0;) text += static_cast<char>(0x80U | (code >> 6U * i & 0x3FU));
+    }
+    GrammarMatcher::State state = begin;
+    for (const char c : text) state = matcher.advance(state, static_cast<uint8_t>(c));
+    const bool is_in = (code >= 0x70 && code <= 0x903) || (code >= 0xD000 && code <= 0x10401);
+    const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+    ASSERT_EQ(GrammarMatcher::is_complete(state), is_in && !is_surrogate) << code;
+  }
+}
+
+TEST(Grammar, SaysWhatIsWrong) {
+  struct Wrong {
+    const char* grammar;
+    const char* says;
+  };
+  for (const Wrong& wrong : {
+           Wrong{"", "no rule 'root'"},
+           Wrong{"a ::= \"b\"", "no rule 'root'"},
+           Wrong{"root ::= other", "no rule 'other'"},
+           Wrong{"root ::= \"a\"\nroot ::= \"b\"", "line 2: there are two rules"},
+           Wrong{"root ::= \"a", "ends within quotes"},
+           Wrong{"root ::= [a", "ends within quotes"},
+           Wrong{"root ::= [z-a]", "ends before it begins"},
+           Wrong{"root ::= (\"a\"", "')' is expected"},
+           Wrong{"root ::= \"a\")", "unexpected ')'"},
+           Wrong{"root = \"a\"", "'::=' is expected"},
+           Wrong{"root ::= \"\\q\"", "unknown escape"},
+           Wrong{"root ::= \"\\", "unknown escape"},
+           Wrong{"root ::= \"\\x4", "hexadecimal"},
+           Wrong{"root ::= \"a\"{3,2}", "less than the first"},
+           Wrong{"root ::= \"a\"{9999999999}", "repeats"},
+           Wrong{"root ::= root \"a\" | \"b\"", "begin with itself"},
+           Wrong{"root ::= a* root \"b\"\na ::= \"a\"", "begin with itself"},
+           Wrong{"root ::= (\"a\"?)*", "begin with itself"},
+           Wrong{"root ::= []", "empty"},
+       }) {
+    EXPECT_NE(problem_of(wrong.grammar).find(wrong.says), std::string::npos)
+        << wrong.grammar << " -> " << problem_of(wrong.grammar);
+  }
+  EXPECT_NE(problem_of("root ::= " + std::string(1000, '(')), "");
+  EXPECT_NE(problem_of("root ::= ((((\"ab\"{2000}){2000}){2000}){2000})"), "");
+  EXPECT_NE(problem_of(std::string(1 << 20, ' ')), "");
+}
+
+// The tokens are those whose bytes, one by one, the matcher takes.
+TEST(GrammarSampler, LeavesTheTokensThatFit) {
+  const auto model = open_tiny();
+  const Tokenizer& tokenizer = *engine_of(model)->tokenizer();
+  const auto sampler = make_grammar_sampler("root ::= (\"the\" | \"he\" [x-z])+", tokenizer);
+  const auto left = [&](Sampler& by) {
+    Candidates candidates;
+    candidates.assign(std::vector<float>(static_cast<size_t>(testing::kTinyVocabulary), 0.0F));
+    by.apply(candidates, {{}, 0});
+    std::vector<std::string> pieces;
+    for (const Candidate& c : candidates.items())
+      pieces.emplace_back(tokenizer.bytes_of(c.id, true));
+    std::ranges::sort(pieces);
+    return pieces;
+  };
+  using Pieces = std::vector<std::string>;
+  EXPECT_EQ(left(*sampler), (Pieces{"h", "he", "t", "the"}));
+  const auto other = sampler->clone();
+  sampler->accept(testing::kHe);
+  EXPECT_EQ(left(*sampler), (Pieces{"x", "y", "z"}));
+  sampler->accept('y');
+  EXPECT_EQ(left(*sampler), (Pieces{"<|im_end|>", "h", "he", "t", "the"}));
+  EXPECT_EQ(left(*other), (Pieces{"h", "he", "t", "the"}));  // has a state of its own
+}
+
+}  // namespace
+}  // namespace limpid
