@@ -40,6 +40,8 @@ struct GenerationOptions {
   // For each token, GenerationResult::logprobs gets its log-probability and those of this many of
   // the most likely tokens in its place. -1: none.
   int32_t n_logprobs = -1;
+  // These are then of the candidates that the samplers have left, and log-probabilities among them.
+  bool logprobs_after_sampling = false;
   CancelToken cancel{};
 };
 
@@ -71,7 +73,8 @@ struct TokenLogprob {
   // The token's bytes, not necessarily UTF-8; a control token as it is spelled. Empty without a
   // tokenizer.
   std::string piece;
-  // Natural log-softmax (in f64) of the model's logits, before bias and samplers.
+  // Natural log-softmax (in f64) of the model's logits, before bias and samplers unless
+  // GenerationOptions::logprobs_after_sampling is set.
   double logprob = 0;
 };
 

@@ -104,7 +104,10 @@ std::optional<TokenId> Continuation::next(std::span<const float> logits) {
   result_.ids.push_back(id);
   history_.push_back(id);
   if (options_.n_logprobs >= 0) {
-    result_.logprobs.push_back(token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get()));
+    result_.logprobs.push_back(
+        options_.logprobs_after_sampling
+            ? candidate_logprobs(chain_.candidates(), id, options_.n_logprobs, tokenizer_.get())
+            : token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get()));
   }
   if (decoder_) give(matcher_.push(decoder_->push(id)));
   if (!matcher_.matched().empty()) {

@@ -36,6 +36,11 @@ int64_t GenerationTask::n_positions() const {
 void GenerationTask::on_start() {
   last_ = std::chrono::steady_clock::now();
   if (listener_.on_start) listener_.on_start();
+  on_progress();
+}
+
+void GenerationTask::on_progress() {
+  if (listener_.on_prompt && !answering_) listener_.on_prompt(n_stored_, n_adopted_);
 }
 
 void GenerationTask::measure() {
@@ -69,6 +74,7 @@ void GenerationTask::on_row(int64_t position, std::span<const float> logits) {
   if (first_row_ == 0) tell_prompt(position, logits);
   if (position + 1 < n_wanted_) return;
   first_row_ = kNoRows;
+  on_progress();
   measure();
   const auto token = continuation_.next(logits);
   if (token && !continuation_.finished()) extend(*token);

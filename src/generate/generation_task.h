@@ -17,6 +17,9 @@ class GenerationTask final : public Task {
   struct Listener {
     // The task has left the queue; again after a preemption.
     std::function<void()> on_start{};
+    // So many tokens of the prompt are done, of which `n_found` were in the KV cache. Once before
+    // the first step, then after each step of the prompt.
+    std::function<void(int64_t n_done, int64_t n_found)> on_prompt{};
     // For each token of the prompt, once and in order, before anything is told of the answer. With
     // it the whole prompt is evaluated, whatever the cache holds of it. Nothing comes before the
     // first token: its log-probability is NaN.
@@ -41,6 +44,7 @@ class GenerationTask final : public Task {
 
  private:
   void on_start() override;
+  void on_progress() override;
   void on_row(int64_t position, std::span<const float> logits) override;
   void on_stop(std::exception_ptr error) override;
   bool is_cancelled() const override { return continuation_.options().cancel.cancelled(); }

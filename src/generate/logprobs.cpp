@@ -17,16 +17,21 @@ double log_sum_exp(std::span<const float> logits) {
   return largest + std::log(sum);
 }
 
+namespace {
+
+TokenLogprob described(TokenId id, double logprob, const Tokenizer* tokenizer) {
+  const bool has_piece = tokenizer != nullptr && id < tokenizer->vocab_size();
+  return {id, std::string(has_piece ? tokenizer->bytes_of(id, true) : ""), logprob};
+}
+
+}  // namespace
+
 TokenLogprobs token_logprobs(std::span<const float> logits, TokenId chosen, int64_t n_best,
                              const Tokenizer* tokenizer) {
   const double normalizer = log_sum_exp(logits);
   const auto describe = [&](TokenId id) {
-    TokenLogprob described;
-    described.id = id;
-    if (tokenizer != nullptr && id < tokenizer->vocab_size())
-      described.piece = tokenizer->bytes_of(id, true);
-    described.logprob = static_cast<double>(logits[static_cast<size_t>(id)]) - normalizer;
-    return described;
+    return described(id, static_cast<double>(logits[static_cast<size_t>(id)]) - normalizer,
+                     tokenizer);
   };
   TokenLogprobs result;
   result.chosen = describe(chosen);
@@ -36,6 +41,22 @@ TokenLogprobs token_logprobs(std::span<const float> logits, TokenId chosen, int6
   std::ranges::partial_sort(
       ids, end, {}, [&](TokenId id) { return std::pair(-logits[static_cast<size_t>(id)], id); });
   for (auto id = ids.begin(); id != end; ++id) result.best.push_back(describe(*id));
+  return result;
+}
+
+TokenLogprobs candidate_logprobs(const Candidates& candidates, TokenId chosen, int64_t n_best,
+                                 const Tokenizer* tokenizer) {
+  std::vector<Candidate> items(candidates.items().begin(), candidates.items().end());
+  const auto end = items.begin() + std::min<std::ptrdiff_t>(n_best, std::ssize(items));
+  std::ranges::partial_sort(items, end, {},
+                            [](const Candidate& c) { return std::pair(-c.probability, c.id); });
+  const auto describe = [&](const Candidate& c) {
+    return described(c.id, std::log(static_cast<double>(c.probability)), tokenizer);
+  };
+  TokenLogprobs result;
+  result.chosen = describe(*std::ranges::find(items, chosen, &Candidate::id));
+  for (auto item = items.begin(); item != end && item->probability > 0; ++item)
+    result.best.push_back(describe(*item));
   return result;
 }
 

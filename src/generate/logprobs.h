@@ -17,4 +17,9 @@ double log_sum_exp(std::span<const float> logits);
 TokenLogprobs token_logprobs(std::span<const float> logits, TokenId chosen, int64_t n_best,
                              const Tokenizer* tokenizer);
 
+// The same among `candidates`, whose probabilities are known; candidates of probability 0 are left
+// out.
+TokenLogprobs candidate_logprobs(const Candidates& candidates, TokenId chosen, int64_t n_best,
+                                 const Tokenizer* tokenizer);
+
 }  // namespace limpid

@@ -311,6 +311,7 @@ void Scheduler::deliver(std::span<const Item> items, std::span<const float> rows
     task.n_stored_ += item.n_tokens;
     const int64_t first = task.n_stored_ - n_rows;
     try {
+      if (n_rows == 0) task.on_progress();
       for (int64_t i = 0; i < n_rows; ++i)
         task.on_row(first + i, rows.subspan(static_cast<size_t>(i) * width, width));
     } catch (...) {

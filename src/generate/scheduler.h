@@ -49,6 +49,8 @@ class Task {
 
   // The work begins, for the first time or after a preemption.
   virtual void on_start() {}
+  // More waiting tokens are in the cache, and others still wait.
+  virtual void on_progress() {}
   // The logits [vocab_size] after tokens[position] (or its hidden state [d_model]), valid during
   // the call. Called for the last wanted token, and for each one from `first_row_` on. May add
   // tokens or replace them. What it throws ends this task only, by on_stop.
