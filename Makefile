@@ -97,6 +97,11 @@ bench: model ## speed beside llama.cpp, same file, same threads, turn about
 	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
 
+.PHONY: bench-server
+bench-server: model ## the server beside LLAMA_SERVER=FILE, a llama-server; without one alone: tokens/s of 1, 8, 32 clients
+	@python=$$(tools/venv.sh light) && "$$python" bench/compare_server.py --shapes llama-3.2-1b \
+	  $(if $(LLAMA_SERVER),--peer "$(LLAMA_SERVER)") $(BENCH_FLAGS)
+
 .PHONY: bench-train
 bench-train: model ## a step of training beside torch (eager and compiled) and PEFT: time, memory, share of the limit
 	@tools/install_deps.sh build develop

@@ -1,7 +1,8 @@
 """`limpid serve` beside llama-server: the same file, the same requests, turn about.
 
     compare_server.py --peer PATH/llama-server                  SmolLM2, with 1, 8 and 32 clients
-    compare_server.py --peer … --model FILE --clients 32        one file
+    compare_server.py --peer … --model FILE --clients 32        another file
+    compare_server.py --peer … --shapes llama-3.2-1b            and random weights of this shape, in Q4_0
     compare_server.py                                           Limpid alone
 
 Each client asks for one answer after another: a prompt of its own of -p tokens, then -n tokens, greedy, streamed, with
@@ -25,6 +26,7 @@ import random
 import socket
 import statistics
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -32,6 +34,8 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
 SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+# The vocabulary of the shapes, whose files have no tokenizer of their own.
+LLAMA3_TOKENIZER = ROOT.parent / "shared" / "data" / "tokenizers" / "llama3.2_tokenizer.json"
 TINY = ROOT / "tests" / "data" / "cli" / "tiny_chat.gguf"
 WORDS = (
     "sea sky tree house night day man woman child dog cat river stone fire wind rain snow song"
@@ -219,6 +223,42 @@ def beside_a_long_prompt(server: Server, arguments: argparse.Namespace) -> None:
     )
 
 
+def shape_file(shape: str, program: pathlib.Path) -> pathlib.Path:
+    """Random weights in Q4_0 with the tokenizer of Llama 3; the file stays in the cache."""
+    sys.path.insert(0, str(ROOT / "tools" / "golden"))
+    import random_llama_gguf
+
+    path = CACHE / "bench" / f"{shape}-Q4_0-llama3.gguf"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain, partial = (path.with_suffix(f".{part}.gguf") for part in ("plain", "partial"))
+    random_llama_gguf.write_plain(plain, random_llama_gguf.SHAPES[shape], "F16", True, 1)
+    convert = [program, "convert", plain, partial, "--dtype", "q4_0", "--no-calibrate"]
+    subprocess.run([*map(str, convert), "--tokenizer", str(LLAMA3_TOKENIZER)], check=True)
+    partial.replace(path)
+    plain.unlink()
+    return path
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    context = arguments.depth + 1024
+    ours = [arguments.program, "serve", "-m", arguments.model, "-t", arguments.t, "-c", context]
+    servers = [Server("limpid", [*ours, "--no-log"])]
+    if arguments.peer:
+        theirs = [arguments.peer, "-m", arguments.model, "-t", arguments.t, "-np", 32]
+        servers.append(Server("llama-server", [*theirs, "-c", 512 * 32, "--kv-unified"]))
+    print(f"\n{arguments.model.name}\n")
+    try:
+        compare_throughput(servers, arguments)
+        print()
+        cached_prefix(servers[0], arguments)
+        beside_a_long_prompt(servers[0], arguments)
+    finally:
+        for server in servers:
+            server.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -226,6 +266,7 @@ def main() -> None:
     parser.add_argument("--program", default=ROOT / "build" / "release" / "limpid")
     parser.add_argument("--peer", help="the program llama-server")
     parser.add_argument("--model", type=pathlib.Path, default=SMOLLM2)
+    parser.add_argument("--shapes", type=lambda text: text.split(","), default=[])
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("-t", type=int, default=os.cpu_count(), help="threads of each engine")
     parser.add_argument("-p", type=int, default=48, help="words of a prompt")
@@ -235,22 +276,14 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=4000, help="tokens of the long prompts")
     arguments = parser.parse_args()
 
-    context = arguments.depth + 1024
-    ours = [arguments.program, "serve", "-m", arguments.model, "-t", arguments.t, "-c", context]
-    servers = [Server("limpid", [*ours, "-np", 32, "--no-log"])]
-    if arguments.peer:
-        theirs = [arguments.peer, "-m", arguments.model, "-t", arguments.t, "-np", 32]
-        servers.append(Server("llama-server", [*theirs, "-c", 512 * 32, "--kv-unified"]))
-    print(f"{cpu_name()}, {arguments.t} threads, {arguments.model.name}\n")
-    try:
-        compare_throughput(servers, arguments)
-        print()
-        overhead(arguments)
-        cached_prefix(servers[0], arguments)
-        beside_a_long_prompt(servers[0], arguments)
-    finally:
-        for server in servers:
-            server.close()
+    print(f"{cpu_name()}, {arguments.t} threads")
+    if not arguments.peer:
+        print("no llama-server was given (LLAMA_SERVER=FILE, or --peer): Limpid alone")
+    overhead(arguments)
+    models = [arguments.model] if arguments.model.exists() else []
+    for model in models + [shape_file(shape, arguments.program) for shape in arguments.shapes]:
+        arguments.model = model
+        compare(arguments)
 
 
 if __name__ == "__main__":
