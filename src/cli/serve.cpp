@@ -14,6 +14,7 @@
 #include "generate/engine.h"
 #include "layouts/lora_adapter.h"
 #include "server/api.h"
+#include "server/built_in_templates.h"
 
 namespace limpid::cli {
 namespace {
@@ -27,13 +28,16 @@ struct ServeFlags {
   int64_t n_threads_http = 2;
   int64_t timeout = 600;
   int64_t drain_time = 30;
-  int64_t n_parallel = 32;
+  int64_t n_parallel = 0;  // 0: not given
   int64_t n_queue = 256;
   int64_t n_cache_tokens = 0;
   double most_slowdown = 4;
   bool adapters_off = false;
   std::vector<std::string> keys;
   std::string key_file;
+  bool is_unified = false;
+  std::string reasoning = "auto";
+  int64_t cache_ram = -1;  // ignored
   std::string chat_template;
   std::string template_file;
   bool slots = true;
@@ -49,7 +53,8 @@ struct ServeFlags {
 void declare_http(CLI::App& app, ServeFlags& values) {
   group(app, "server");
   add_option(app, "--host ADDRESS", values.http.host,
-             "address to listen on; 0.0.0.0 is all (127.0.0.1: this machine only)",
+             "address to listen on, or several between commas; 0.0.0.0 is all (127.0.0.1: this "
+             "machine only)",
              "LLAMA_ARG_HOST");
   add_option(app, "--port N", values.port, {0, 65535}, "0: one that is free (8080)",
              "LLAMA_ARG_PORT");
@@ -75,8 +80,12 @@ void declare_http(CLI::App& app, ServeFlags& values) {
 }
 
 void declare(CLI::App& app, ServeFlags& values) {
-  add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096}, "answers at a time (32)",
+  add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096},
+             "answers at a time; with -c, each has an equal part of that context (32)",
              "LLAMA_ARG_N_PARALLEL");
+  add_switch(app, "-kvu,--kv-unified,!--no-kv-unified", values.is_unified,
+             "with -c and -np: each answer may use all of the context (off)",
+             "LLAMA_ARG_KV_UNIFIED");
   add_option(app, "--cache-tokens N", values.n_cache_tokens, Range{0, 1e9},
              "tokens in the KV cache, for all answers together; 0: as many as the answers can use, "
              "within half of the memory (0)");
@@ -87,13 +96,25 @@ void declare(CLI::App& app, ServeFlags& values) {
   add_switch(app, "--lora-init-without-apply", values.adapters_off,
              "the adapters of --lora count only for requests that ask for them");
   add_option(app, "--chat-template TEXT", values.chat_template,
-             "a Jinja template in place of the model's own, or chatml", "LLAMA_ARG_CHAT_TEMPLATE");
+             "a Jinja template in place of the model's own, or the name of a format: " +
+                 built_in_template_names(),
+             "LLAMA_ARG_CHAT_TEMPLATE");
   add_option(app, "--chat-template-file FILE", values.template_file, "a file with it",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
+  add_option(app, "-rea,--reasoning MODE", values.reasoning,
+             "on, off or auto: what templates are told as enable_thinking; auto is on, and a "
+             "request may say otherwise (auto)",
+             "LLAMA_ARG_REASONING");
   add_switch(app, "--jinja,!--no-jinja", values.ignored,
              "accepted because llama-server has it: templates are always Jinja", "LLAMA_ARG_JINJA");
-  add_switch(app, "-kvu,--kv-unified,!--no-kv-unified", values.ignored,
-             "accepted because llama-server has it: there is one KV cache for all");
+  add_option(
+      app, "-cram,--cache-ram N", values.cache_ram, Range{-1, 1e9},
+      "accepted because llama-server has it: prompts stay in the KV cache, see --cache-tokens",
+      "LLAMA_ARG_CACHE_RAM");
+  add_switch(app, "--cache-idle-slots,!--no-cache-idle-slots", values.ignored,
+             "accepted because llama-server has it: see --cache-tokens");
+  add_switch(app, "-bs,--backend-sampling", values.ignored,
+             "accepted because llama-server has it: tokens are always chosen on the CPU");
   add_switch(app, "-cb,--cont-batching,!--no-cont-batching", values.ignored,
              "accepted because llama-server has it: batching is always continuous");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
@@ -118,12 +139,8 @@ void declare(CLI::App& app, ServeFlags& values) {
 // "a,b" are two keys.
 ApiKeys read_keys(const ServeFlags& values) {
   ApiKeys keys;
-  for (std::string_view list : values.keys) {
-    while (!list.empty()) {
-      const std::string_view key = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(list.size(), key.size() + 1));
-      if (!key.empty()) keys.add(key);
-    }
+  for (const std::string& list : values.keys) {
+    for (const std::string& key : split_list(list)) keys.add(key);
   }
   if (!values.key_file.empty()) keys.add_file(values.key_file);
   return keys;
@@ -131,13 +148,28 @@ ApiKeys read_keys(const ServeFlags& values) {
 
 std::string chat_template_source(const ServeFlags& values) {
   if (!values.template_file.empty()) return read_text(values.template_file);
-  if (values.chat_template == "chatml") return kChatMlTemplate;
+  const std::string_view built_in = built_in_template(values.chat_template);
+  if (!built_in.empty()) return std::string(built_in);
   LIMPID_CHECK(ArgumentError,
                values.chat_template.find_first_of("{ \n") != std::string::npos ||
                    values.chat_template.empty(),
-               "--chat-template {}: give chatml, or the text of a Jinja template",
-               values.chat_template);
+               "--chat-template {}: give {}, or the text of a Jinja template", values.chat_template,
+               built_in_template_names());
   return values.chat_template;
+}
+
+int64_t n_parallel(const ServeFlags& values) {
+  return values.n_parallel > 0 ? values.n_parallel : 32;
+}
+
+// As in llama-server, -np divides a context that -c gives, unless --kv-unified is given: who writes
+// both has counted the memory. 0: the model's context.
+int64_t n_ctx_of_an_answer(const ServeFlags& values) {
+  const int64_t n_ctx = values.model.options.n_ctx;
+  if (n_ctx <= 0 || values.n_parallel == 0 || values.is_unified) return 0;
+  LIMPID_CHECK(ArgumentError, n_ctx >= values.n_parallel,
+               "-c {} leaves no token for each of -np {} answers", n_ctx, values.n_parallel);
+  return n_ctx / values.n_parallel;
 }
 
 // Memory is touched only where the cache is used, so this is a bound and not a cost. The models
@@ -147,7 +179,8 @@ int64_t cache_positions(const ServeFlags& values, const MemoryPlan& plan, size_t
   const auto bytes_each = std::max<uint64_t>(1, plan.kv_cache / static_cast<uint64_t>(plan.n_ctx));
   const uint64_t free = plan.available - std::min(plan.available, plan.weights_packed);
   const auto n_fit = static_cast<int64_t>(free / 2 / n_models / bytes_each);
-  const int64_t n_useful = plan.n_ctx * values.n_parallel;
+  const int64_t n_each = n_ctx_of_an_answer(values);
+  const int64_t n_useful = (n_each > 0 ? n_each : plan.n_ctx) * n_parallel(values);
   return std::max(plan.n_ctx, plan.available == 0 ? plan.n_ctx : std::min(n_useful, n_fit));
 }
 
@@ -176,12 +209,16 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   if (model.chat_template().empty())
     print_log("the model carries no chat template: ChatML is used");
   ServiceOptions service;
-  service.n_parallel = values.n_parallel;
+  service.n_parallel = n_parallel(values);
+  service.n_ctx = n_ctx_of_an_answer(values);
   service.n_queued = values.n_queue;
   service.n_positions = cache_positions(values, model.memory_plan(), n_models);
   service.most_slowdown = values.most_slowdown;
-  return make_served_model(std::move(model), offered.name, std::move(defaults), service,
-                           std::move(adapters));
+  auto served = make_served_model(std::move(model), offered.name, std::move(defaults), service,
+                                  std::move(adapters),
+                                  values.chat_template.empty() && values.template_file.empty());
+  served->thinks = values.reasoning != "off";
+  return served;
 }
 
 // A model that is loaded while others serve says so in the log; of one that is loaded at the start
@@ -313,6 +350,10 @@ void log_prompt(const std::string& model, const std::string& prompt) {
 
 int run(const ServeFlags& values) {
   if (values.log_is_json) set_json_log();
+  LIMPID_CHECK(ArgumentError,
+               values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",
+               "--reasoning {}: give on, off or auto", values.reasoning);
+  n_ctx_of_an_answer(values);                                 // throws
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
   ApiOptions options;
   options.keys = read_keys(values);
@@ -321,12 +362,15 @@ int run(const ServeFlags& values) {
   options.slot_folder = values.slot_folder;
   options.offers_page = values.page;
   options.loads_models = values.offer.autoload || models.size() == 1;
-  options.n_parallel = values.n_parallel;
+  options.n_parallel = n_parallel(values);
   options.verbose = values.model.verbose;
   if (values.logs_prompts) options.log_prompt = log_prompt;
   options.version = LIMPID_VERSION;
-  const bool is_open = options.keys.empty() && values.http.host != "127.0.0.1" &&
-                       values.http.host != "localhost" && values.http.host != "::1";
+  const std::vector<std::string> hosts = split_list(values.http.host);
+  const bool is_open =
+      options.keys.empty() && !std::ranges::all_of(hosts, [](const std::string& host) {
+        return host == "127.0.0.1" || host == "localhost" || host == "::1";
+      });
   Api api(std::move(options), shelf_limits(values.offer, values.n_queue));
   std::string names;
   for (ShelvedModel& model : models) {
@@ -334,10 +378,11 @@ int run(const ServeFlags& values) {
     api.shelf().add(std::move(model));
   }
   Serving serving(http_options(values), api);
-  const bool is_v6 = values.http.host.find(':') != std::string::npos;
-  write_out(fmt::format(fmt::runtime(is_v6 ? "{}://[{}]:{}\n" : "{}://{}:{}\n"),
-                        values.http.tls_key.empty() ? "http" : "https", values.http.host,
-                        serving.port()));
+  for (const std::string& host : hosts) {
+    const bool is_v6 = host.find(':') != std::string::npos;
+    write_out(fmt::format(fmt::runtime(is_v6 ? "{}://[{}]:{}\n" : "{}://{}:{}\n"),
+                          values.http.tls_key.empty() ? "http" : "https", host, serving.port()));
+  }
   flush_out();
   if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
   const std::string first = models.size() == 1 ? load_first(api.shelf()) : "";

@@ -75,16 +75,6 @@ std::vector<std::string> models_in(const fs::path& folder) {
   return paths;
 }
 
-std::vector<std::string> words_of(std::string_view list) {
-  std::vector<std::string> words;
-  while (!list.empty()) {
-    const std::string_view word = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), word.size() + 1));
-    if (!word.empty()) words.emplace_back(word);
-  }
-  return words;
-}
-
 std::vector<std::string> model_paths(const OfferFlags& offer, const ModelFlags& flags) {
   std::vector<std::string> paths;
   ModelFlags one = flags;
@@ -107,8 +97,11 @@ std::vector<std::string> model_paths(const OfferFlags& offer, const ModelFlags& 
 
 void declare_offer(CLI::App& app, OfferFlags& values) {
   add_option(app, "-a,--alias NAME", values.aliases,
-             "the model's name (its file's); of several models, their names between commas",
+             "the model's name (its file's); of several models, their names between commas; of one "
+             "model, several names: it is called by the first in the alphabet",
              "LLAMA_ARG_ALIAS");
+  add_option(app, "--tags LIST", values.tags, "words for the list of models, between commas",
+             "LLAMA_ARG_TAGS");
   add_option(app, "--models-dir FOLDER", values.folder,
              "offer all models in a folder, as -m FOLDER does", "LLAMA_ARG_MODELS_DIR");
   add_option(app, "--models-max N", values.n_most, Range{0, 1e6},
@@ -122,12 +115,16 @@ void declare_offer(CLI::App& app, OfferFlags& values) {
 
 std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFlags& flags) {
   const std::vector<std::string> paths = model_paths(offer, flags);
-  const std::vector<std::string> names = words_of(offer.aliases);
-  LIMPID_CHECK(ArgumentError, names.empty() || names.size() == paths.size(),
+  std::vector<std::string> names = split_list(offer.aliases);
+  std::vector<std::string> tags = split_list(offer.tags);
+  std::ranges::sort(tags);
+  if (paths.size() == 1) std::ranges::sort(names);
+  LIMPID_CHECK(ArgumentError, names.empty() || paths.size() == 1 || names.size() == paths.size(),
                "--alias has {} names, and there are {} models", names.size(), paths.size());
   std::vector<OfferedModel> models;
   for (size_t i = 0; i < paths.size(); ++i) {
-    OfferedModel model{names.empty() ? name_of(paths[i]) : names[i], flags};
+    OfferedModel model{names.empty() ? name_of(paths[i]) : names[i], {}, tags, flags};
+    if (paths.size() == 1) model.aliases = names;
     model.flags.model = paths[i];
     model.flags.repository.clear();
     models.push_back(std::move(model));
@@ -145,6 +142,8 @@ ModelCard read_card(const OfferedModel& offered) {
   const MemoryPlan plan = make_memory_plan(*checkpoint, spec, options);
   ModelCard card;
   card.name = offered.name;
+  card.aliases = offered.aliases;
+  card.tags = offered.tags;
   card.path = offered.flags.model;
   card.format = checkpoint->format;
   card.architecture = spec.architecture;

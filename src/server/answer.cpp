@@ -47,6 +47,13 @@ class AnswerInProgress {
     results_.prompts[prompt].push_back(token);
   }
 
+  void progress(PromptProgress progress) {
+    const std::lock_guard lock(mutex_);
+    if (progress.n_done == progress.n_found) prompt_began_ = Clock::now();
+    progress.seconds = seconds_since(prompt_began_);
+    if (stream_ && !has_failed_) reply_->write(shape_->progress(progress));
+  }
+
   void token(const TokenEvent& event) {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(has_token_, true))
@@ -121,6 +128,7 @@ class AnswerInProgress {
   const bool stream_;
   const Clock::time_point submitted_ = Clock::now();
   std::mutex mutex_;  // guards what follows
+  Clock::time_point prompt_began_ = submitted_;
   bool has_started_ = false, has_token_ = false, has_failed_ = false;
   size_t n_left_;               // choices that have not ended
   std::vector<size_t> n_told_;  // ids of each choice
@@ -166,13 +174,19 @@ void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& se
   for (size_t i = 0; i < prompts.size(); ++i) {
     const size_t first = i * n_each;
     GenerationRequest request;
-    request.choices = options_of_choices(settings, served->model.n_ctx() - std::ssize(prompts[i]));
+    request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]));
     request.prompt = std::move(prompts[i]);
     request.mix = mix;
     request.on_start = [progress] { progress->start(); };
     if (settings.wants_prompt_logprobs()) {
       request.on_prompt_token = [progress, i](const TokenLogprobs& token) {
         progress->prompt_token(i, token);
+      };
+    }
+    if (settings.stream && settings.return_progress) {
+      request.on_prompt = [progress, first, n_total = std::ssize(request.prompt)](int64_t n_done,
+                                                                                  int64_t n_found) {
+        progress->progress({first, n_total, n_found, n_done});
       };
     }
     request.on_token = [progress, first](const TokenEvent& event) {

@@ -23,6 +23,15 @@ struct AnswerResults {
   int64_t n_generated = 0;
 };
 
+// How far the evaluation of a prompt is.
+struct PromptProgress {
+  size_t choice = 0;    // the first choice of the prompt
+  int64_t n_total = 0;  // its tokens
+  int64_t n_found = 0;  // of these, found in the KV cache
+  int64_t n_done = 0;   // found or evaluated
+  double seconds = 0;   // since it has begun
+};
+
 // How an API tells the parts of an answer. The methods are called one at a time, and give bytes of
 // the stream, except whole().
 class AnswerShape {
@@ -39,6 +48,8 @@ class AnswerShape {
   virtual std::string prompt(size_t /*choice*/, std::span<const TokenLogprobs> /*tokens*/) {
     return "";
   }
+  // Only with RequestSettings::return_progress.
+  virtual std::string progress(const PromptProgress& /*progress*/) { return ""; }
   virtual std::string token(const TokenEvent& event) = 0;
   // A choice has ended. `rest` has its last tokens, of which no token() told, and no text.
   virtual std::string choice_end(const TokenEvent& rest, const GenerationResult& result) = 0;

@@ -10,6 +10,12 @@ namespace {
 
 void say_healthy(const ServerCall& call) { call.send({{"status", "ok"}}); }
 
+// llama-server can fetch what its page asks for. A server that does so reaches its neighbours for
+// whoever reaches the server.
+void refuse_proxy(const ServerCall& /*call*/) {
+  throw ApiError(403, "this server does not fetch from other servers");
+}
+
 struct Route {
   std::string_view method;
   std::string_view path;  // with a '/' at its end: all paths that go on after it
@@ -53,6 +59,9 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/generate", ollama_generate, ApiStyle::kOllama},
     {"GET", "/api/tags", ollama_tags, ApiStyle::kOllama},
     {"GET", "/api/version", ollama_version, ApiStyle::kOllama},
+    {"POST", "/predict", vertex_predict},
+    {"GET", "/cors-proxy", refuse_proxy},
+    {"POST", "/cors-proxy", refuse_proxy},
 };
 
 // Throws ApiError when there is none.

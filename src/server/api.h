@@ -109,5 +109,6 @@ void ollama_chat(const ApiCall& call);
 void ollama_generate(const ApiCall& call);
 void ollama_tags(const ServerCall& call);
 void ollama_version(const ServerCall& call);
+void vertex_predict(const ApiCall& call);
 
 }  // namespace limpid

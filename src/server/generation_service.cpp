@@ -16,8 +16,9 @@ namespace {
 // and find its blocks in the cache.
 class RunningGeneration {
  public:
-  RunningGeneration(Engine& engine, GenerationRequest request)
+  RunningGeneration(Engine& engine, int64_t n_ctx, GenerationRequest request)
       : engine_(engine),
+        n_ctx_(n_ctx),
         request_(std::move(request)),
         n_told_(request_.choices.size(), 0),
         n_left_(request_.choices.size()) {}
@@ -28,6 +29,7 @@ class RunningGeneration {
       GenerationTask::Listener listener;
       listener.on_start = [self] { self->start(); };
       if (choice == 0) listener.on_prompt_token = request_.on_prompt_token;
+      if (choice == 0) listener.on_prompt = request_.on_prompt;
       listener.on_token = [self, choice](std::string_view piece, const GenerationResult& so_far) {
         self->token(choice, piece, so_far);
       };
@@ -35,7 +37,7 @@ class RunningGeneration {
         self->end(choice, result, std::move(error));
       };
       tasks_.push_back(std::make_shared<GenerationTask>(engine_, request_.prompt,
-                                                        request_.choices[choice], engine_.n_ctx(),
+                                                        request_.choices[choice], n_ctx_,
                                                         std::move(listener), request_.mix));
     }
   }
@@ -92,6 +94,7 @@ class RunningGeneration {
   }
 
   Engine& engine_;
+  const int64_t n_ctx_;
   GenerationRequest request_;
   std::function<void()> on_start_;
   std::function<void(std::vector<TokenId>)> on_all_ended_;
@@ -107,7 +110,7 @@ class RunningGeneration {
 GenerationService::GenerationService(LanguageModel model, const ServiceOptions& options)
     : model_(std::move(model)), options_(options), slots_(static_cast<size_t>(options.n_parallel)) {
   Scheduler& scheduler = engine_of(model_)->scheduler();
-  scheduler.reserve(options.n_positions > 0 ? options.n_positions : model_.n_ctx());
+  scheduler.reserve(options.n_positions > 0 ? options.n_positions : n_ctx());
   scheduler.set_limits(options.n_parallel, options.most_slowdown);
   thread_ = std::thread([this] { work(); });
 }
@@ -152,7 +155,8 @@ GenerationService::Id GenerationService::add(std::function<void()> cancel) {
 
 GenerationService::Id GenerationService::submit(GenerationRequest request) {
   const bool has_mix = request.mix != nullptr;
-  const auto running = std::make_shared<RunningGeneration>(*engine_of(model_), std::move(request));
+  const auto running =
+      std::make_shared<RunningGeneration>(*engine_of(model_), n_ctx(), std::move(request));
   const Id id = add([running] { running->cancel(); });
   try {
     running->make_tasks(running);
@@ -195,6 +199,10 @@ void GenerationService::cancel(Id id) {
 }
 
 Scheduler::Usage GenerationService::usage() const { return engine_of(model_)->scheduler().usage(); }
+
+int64_t GenerationService::n_ctx() const {
+  return options_.n_ctx > 0 ? std::min(options_.n_ctx, model_.n_ctx()) : model_.n_ctx();
+}
 
 // ---- slots --------------------------------------------------------------------------------------
 

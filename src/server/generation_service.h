@@ -40,6 +40,9 @@ struct GenerationRequest {
   std::function<void()> on_start;           // it has left the queue
   // For each token of the prompt, in order, before on_token: GenerationTask::Listener has the same.
   std::function<void(const TokenLogprobs& token)> on_prompt_token{};
+  // So many tokens of the prompt are done, of which `n_found` were in the KV cache: once after
+  // on_start, then after each step of the prompt.
+  std::function<void(int64_t n_done, int64_t n_found)> on_prompt{};
   std::function<void(const TokenEvent&)> on_token;
   // Once for each choice, also when it was cancelled. With an error the result is what there was.
   std::function<void(size_t choice, const GenerationResult&, std::exception_ptr error)> on_end;
@@ -64,6 +67,7 @@ struct EmbeddingRequest {
 struct ServiceOptions {
   int64_t n_parallel = 32;   // requests that run at a time
   int64_t n_queued = 256;    // most requests that wait
+  int64_t n_ctx = 0;         // most tokens of a request, prompt and answer; 0: the model's context
   int64_t n_positions = 0;   // tokens in the KV cache, for all together; 0: one context
   double most_slowdown = 4;  // SchedulerOptions::most_slowdown
 };
@@ -88,6 +92,8 @@ class GenerationService {
   void cancel(Id id);
 
   Scheduler::Usage usage() const;
+  // The most tokens that the prompt and the answer of a request may have.
+  int64_t n_ctx() const;
 
   // A slot is the place of a request that runs, or of the last one that ran there.
   struct Slot {

@@ -36,6 +36,9 @@ struct HttpRequest {
   std::string_view header(std::string_view name) const;
 };
 
+// The parts of "a,b" that are not empty.
+std::vector<std::string> split_list(std::string_view list);
+
 // The value of `name` in a query "a=1&b=%20", with %XX and + replaced; "" when it is absent.
 std::string query_value(std::string_view query, std::string_view name);
 
@@ -98,8 +101,9 @@ struct HttpLimits {
 };
 
 struct HttpOptions {
-  std::string host = "127.0.0.1";  // an address or a name; "0.0.0.0" or "::": all addresses
-  uint16_t port = 8080;            // 0: one that is free
+  // Addresses or names, between commas; "0.0.0.0" or "::": all addresses.
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;  // of all of them; 0: one that is free
   int n_threads = 2;
   // A page on the web can make a browser send requests to this machine under a name of the page's
   // choice (DNS rebinding). While the server listens on a loopback address, the header Host must

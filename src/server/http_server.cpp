@@ -11,29 +11,52 @@ constexpr std::chrono::milliseconds kTick{50};  // how often time limits are loo
 constexpr std::chrono::milliseconds kRetry{100};
 constexpr std::chrono::seconds kFarewell{2};  // for clients to close, once all is answered
 
-Tcp::endpoint endpoint_of(asio::io_context& io, const HttpOptions& options) {
+using Strand = asio::strand<asio::io_context::executor_type>;
+
+Tcp::endpoint endpoint_of(const Strand& strand, const std::string& host, uint16_t port) {
   ErrorCode error;
-  Tcp::resolver resolver(io);
-  const auto found =
-      resolver.resolve(options.host, std::to_string(options.port), Tcp::resolver::passive, error);
+  Tcp::resolver resolver(strand);
+  const auto found = resolver.resolve(host, std::to_string(port), Tcp::resolver::passive, error);
   LIMPID_CHECK(ArgumentError, !error && !found.empty(),
-               "[server] '{}' is not an address of this machine: {}", options.host,
-               error.message());
+               "[server] '{}' is not an address of this machine: {}", host, error.message());
   return found.begin()->endpoint();
 }
 
-Tcp::acceptor listen_at(asio::io_context& io, const HttpOptions& options) {
-  const Tcp::endpoint endpoint = endpoint_of(io, options);
-  Tcp::acceptor acceptor(asio::make_strand(io));
+// Where :: is the only address, it stands for those of IPv4 too.
+Tcp::acceptor listen_at(const Strand& strand, const std::string& host, uint16_t port,
+                        bool is_only) {
+  const Tcp::endpoint endpoint = endpoint_of(strand, host, port);
+  Tcp::acceptor acceptor(strand);
   ErrorCode error, ignored;
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
-  if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), ignored);
+  if (!error && endpoint.address().is_v6())
+    acceptor.set_option(asio::ip::v6_only(!is_only), ignored);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(Tcp::acceptor::max_listen_connections, error);
-  LIMPID_CHECK(ResourceError, !error, "[server] cannot listen on {} port {}: {}", options.host,
-               options.port, error.message());
+  LIMPID_CHECK(ResourceError, !error, "[server] cannot listen on {} port {}: {}", host, port,
+               error.message());
   return acceptor;
+}
+
+// One place where connections come in. When there are no descriptors left, it waits a little.
+struct Listener {
+  Tcp::acceptor acceptor;
+  asio::steady_timer retry;
+};
+
+// All with the port of the first one.
+std::vector<Listener> listeners(const Strand& strand, const HttpOptions& options) {
+  const std::vector<std::string> hosts = split_list(options.host);
+  LIMPID_CHECK(ArgumentError, !hosts.empty(), "[server] there is no address to listen on");
+  std::vector<Listener> listeners;
+  for (const std::string& host : hosts) {
+    const uint16_t port =
+        listeners.empty() ? options.port : listeners.front().acceptor.local_endpoint().port();
+    listeners.push_back(
+        {listen_at(strand, host, port, hosts.size() == 1), asio::steady_timer(strand)});
+  }
+  return listeners;
 }
 
 std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
@@ -59,10 +82,10 @@ class HttpServer::Impl {
   Impl(HttpOptions options, HttpHandler handler)
       : shared_(std::make_shared<HttpShared>()),
         context_(tls_context(options)),
-        acceptor_(listen_at(shared_->io, options)),
-        port_(acceptor_.local_endpoint().port()),
-        timer_(acceptor_.get_executor()),
-        retry_(acceptor_.get_executor()) {
+        strand_(asio::make_strand(shared_->io)),
+        listeners_(listeners(strand_, options)),
+        port_(listeners_.front().acceptor.local_endpoint().port()),
+        timer_(strand_) {
     shared_->options = std::move(options);
     shared_->handler = std::move(handler);
   }
@@ -72,8 +95,8 @@ class HttpServer::Impl {
 
   // Ends when nothing is left to do: the acceptor, the timer and all connections are closed.
   void run() {
-    asio::dispatch(acceptor_.get_executor(), [this] {
-      accept();
+    asio::dispatch(strand_, [this] {
+      for (Listener& listener : listeners_) accept(listener);
       tick();
     });
     std::vector<std::thread> threads;
@@ -89,18 +112,19 @@ class HttpServer::Impl {
   }
 
  private:
-  void accept() {
-    acceptor_.async_accept(asio::make_strand(shared_->io),
-                           [this](ErrorCode error, Tcp::socket socket) {
-                             if (!acceptor_.is_open()) return;
-                             if (!error) add(std::move(socket));
-                             if (error != asio::error::no_descriptors) return accept();
-                             // Descriptors are freed when connections close.
-                             retry_.expires_after(kRetry);
-                             retry_.async_wait([this](ErrorCode) {
-                               if (acceptor_.is_open()) accept();
-                             });
-                           });
+  void accept(Listener& listener) {
+    listener.acceptor.async_accept(asio::make_strand(shared_->io),
+                                   [this, &listener](ErrorCode error, Tcp::socket socket) {
+                                     if (!listener.acceptor.is_open()) return;
+                                     if (!error) add(std::move(socket));
+                                     if (error != asio::error::no_descriptors)
+                                       return accept(listener);
+                                     // Descriptors are freed when connections close.
+                                     listener.retry.expires_after(kRetry);
+                                     listener.retry.async_wait([this, &listener](ErrorCode) {
+                                       if (listener.acceptor.is_open()) accept(listener);
+                                     });
+                                   });
   }
 
   void add(Tcp::socket socket) {
@@ -160,7 +184,7 @@ class HttpServer::Impl {
     }
     if (is_over) {
       ErrorCode ignored;
-      acceptor_.close(ignored);
+      for (Listener& listener : listeners_) listener.acceptor.close(ignored);
       drain_end_ = std::min(drain_end_.load(), now + kFarewell);
       if (shared_->n_open == 0) return;
     }
@@ -170,9 +194,10 @@ class HttpServer::Impl {
 
   const std::shared_ptr<HttpShared> shared_;  // first: the others need its io_context
   std::unique_ptr<asio::ssl::context> context_;
-  Tcp::acceptor acceptor_;
+  const Strand strand_;  // of the listeners and the timer
+  std::vector<Listener> listeners_;
   uint16_t port_;
-  asio::steady_timer timer_, retry_;
+  asio::steady_timer timer_;
   Deadline drain_end_ = kNever;
 };
 

@@ -38,6 +38,16 @@ bool same_name(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower(x) == lower(y); });
 }
 
+std::vector<std::string> split_list(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), part.size() + 1));
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return parts;
+}
+
 std::string_view HttpRequest::header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
     if (same_name(key, name)) return value;
@@ -88,7 +98,8 @@ bool read_target(std::string_view target, HttpRequest& request) {
 
 bool is_host_allowed(std::string_view host, std::string_view listens_on,
                      const std::vector<std::string>& allowed) {
-  if (!is_loopback(listens_on)) return true;
+  const std::vector<std::string> addresses = split_list(listens_on);
+  if (!std::ranges::all_of(addresses, is_loopback)) return true;
   const std::string_view name = without_port(host);
   return is_loopback(name) || std::any_of(allowed.begin(), allowed.end(), [&](const auto& other) {
            return same_name(other, name) || same_name(other, host);

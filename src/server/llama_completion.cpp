@@ -23,13 +23,24 @@ class LlamaShape final : public AnswerShape {
              const std::vector<std::vector<TokenId>>& prompts)
       : settings_(settings),
         model_(call.served.name),
-        n_ctx_(call.served.model.n_ctx()),
+        n_ctx_(call.served.n_ctx()),
         tokenizer_(call.served.tokenizer_or_null()),
         n_predicted_(prompts.size(), 0) {
     for (const auto& prompt : prompts) {
       prompts_.push_back(call.served.model.decode(prompt, true));
       n_prompt_.push_back(std::ssize(prompt));
     }
+  }
+
+  std::string progress(const PromptProgress& progress) override {
+    return sse_event({{"index", progress.choice},
+                      {"content", ""},
+                      {"tokens", Json::array()},
+                      {"stop", false},
+                      {"id_slot", -1},
+                      {"tokens_predicted", 0},
+                      {"tokens_evaluated", progress.n_done},
+                      {"prompt_progress", progress_json(progress)}});
   }
 
   std::string token(const TokenEvent& event) override {
@@ -65,7 +76,10 @@ class LlamaShape final : public AnswerShape {
 
  private:
   void add_probabilities(std::span<const TokenLogprobs> logprobs, Json& json) const {
-    if (settings_.wants_logprobs) json["completion_probabilities"] = logprobs_to_json(logprobs);
+    if (!settings_.wants_logprobs) return;
+    json["completion_probabilities"] = settings_.generation.logprobs_after_sampling
+                                           ? probabilities_to_json(logprobs)
+                                           : logprobs_to_json(logprobs);
   }
 
   // The last object of a choice; in a stream it repeats neither text nor tokens.

@@ -66,13 +66,17 @@ void detokenize(const ApiCall& call) {
   call.send({{"content", call.served.model.decode(ids, true)}});
 }
 
+// Shows also what a template makes of tools, which a chat does not take.
 void apply_template(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
+  Json json = parse_body(call.request.body);
+  const Json tools = json.value("tools", Json());
+  json.erase("tools");
   const JsonField body(json, "");
+  if (!tools.is_null()) JsonField(tools, "tools").elements();  // throws
   RequestSettings settings;
   read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
   const JsonField messages = body.required("messages");
-  call.send({{"prompt", render_messages(call.served, messages, settings)}});
+  call.send({{"prompt", render_messages(call.served, messages, settings, tools)}});
 }
 
 namespace {
@@ -131,7 +135,7 @@ void props(const ApiCall& call) {
   const ServedModel& served = call.served;
   call.send({
       {"default_generation_settings",
-       {{"n_ctx", served.model.n_ctx()},
+       {{"n_ctx", served.n_ctx()},
         {"params", generation_settings_json(served.defaults, served.tokenizer_or_null())}}},
       {"total_slots", call.api.options().n_parallel},
       {"model_alias", served.name},

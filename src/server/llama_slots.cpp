@@ -46,7 +46,7 @@ void slots(const ApiCall& call) {
   auto list = Json::array();
   for (const GenerationService::Slot& slot : call.served.service->slots()) {
     list.push_back({{"id", list.size()},
-                    {"n_ctx", call.served.model.n_ctx()},
+                    {"n_ctx", call.served.n_ctx()},
                     {"n_tokens", slot.n_tokens},
                     {"speculative", false},
                     {"is_processing", slot.is_running}});

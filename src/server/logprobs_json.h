@@ -19,4 +19,8 @@ Json token_to_json(const TokenLogprob& token);
 // [{"token": " a", …, "top_logprobs": [{"token": " a", …}, …]}, …]
 Json logprobs_to_json(std::span<const TokenLogprobs> logprobs);
 
+// The same with probabilities, as llama-server tells those after sampling: "prob" in the place of
+// "logprob", and "top_probs".
+Json probabilities_to_json(std::span<const TokenLogprobs> logprobs);
+
 }  // namespace limpid

@@ -34,6 +34,8 @@ void list_models(const ServerCall& call) {
                     {"object", "model"},
                     {"created", call.api.start_time()},
                     {"owned_by", "limpid"},
+                    {"aliases", entry.card.aliases},
+                    {"tags", entry.card.tags},
                     {"status", std::move(status)},
                     {"meta",
                      {{"n_vocab", entry.card.vocab_size},

@@ -32,6 +32,7 @@ namespace limpid {
 // What a model's header tells, so that the list of models needs no weights.
 struct ModelCard {
   std::string name{};  // what clients call it
+  std::vector<std::string> aliases{}, tags{};
   std::string path{};
   std::string format{};  // "gguf v3"
   std::string architecture{};

@@ -21,6 +21,12 @@ class ChatShape final : public OpenAiShape {
     return text;
   }
 
+  std::string progress(const PromptProgress& progress) override {
+    Json event = object(Json::array({choice({progress.choice}, Json::object(), nullptr)}), true);
+    event["prompt_progress"] = progress_json(progress);
+    return sse_event(event);
+  }
+
   std::string token(const TokenEvent& event) override {
     return chunk(choice(event, {{"content", event.text}}, nullptr));
   }
@@ -72,6 +78,13 @@ ChatRequest read_chat(const ApiCall& call) {
   const JsonField body(json, "");
   ChatRequest chat{call.served.settings(), {}};
   read_settings(body, kChatApi, call.served.tokenizer_or_null(), chat.settings);
+  const auto is_true = [&](const char* key) {
+    const auto field = body.find(key);
+    return field && field->boolean();
+  };
+  if (is_true("add_generation_prompt") && is_true("continue_final_message"))
+    throw ApiError(400, "add_generation_prompt and continue_final_message cannot both be true",
+                   "continue_final_message");
   const JsonField messages = body.required("messages");
   chat.prompt = encode_messages(call.served, messages, chat.settings);
   return chat;

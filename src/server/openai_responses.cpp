@@ -22,6 +22,10 @@ class ResponsesShape final : public AnswerShape {
                   {{"output_index", 0}, {"item", item("in_progress", Json::array())}});
     return text += event("response.content_part.added", in_item({{"part", part("")}}));
   }
+  std::string progress(const PromptProgress& progress) override {
+    return event("response.in_progress", {{"response", response("in_progress", Json::array())},
+                                          {"prompt_progress", progress_json(progress)}});
+  }
   std::string token(const TokenEvent& token) override {
     return event("response.output_text.delta",
                  in_item({{"delta", token.text}, {"logprobs", Json::array()}}));

@@ -60,6 +60,13 @@ Json timings_json(const AnswerResults& results) {
   };
 }
 
+Json progress_json(const PromptProgress& progress) {
+  return {{"total", progress.n_total},
+          {"cache", progress.n_found},
+          {"processed", progress.n_done},
+          {"time_ms", 1000 * progress.seconds}};
+}
+
 Json verbose_json(const ApiCall& call, const RequestSettings& settings,
                   const std::vector<TokenId>& prompt) {
   if (!settings.verbose && !call.api.options().verbose) return {};

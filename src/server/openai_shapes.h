@@ -21,6 +21,9 @@ Json usage_json(const AnswerResults& results);
 // llama-server's "timings" of an answer's first choice.
 Json timings_json(const AnswerResults& results);
 
+// llama-server's "prompt_progress".
+Json progress_json(const PromptProgress& progress);
+
 // llama-server's "generation_settings". `tokenizer` may be null.
 Json generation_settings_json(const GenerationOptions& options, const Tokenizer* tokenizer);
 

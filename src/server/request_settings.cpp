@@ -124,6 +124,12 @@ void read_lora(const JsonField& field, FieldTarget target) {
 void read_verbose(const JsonField& field, FieldTarget target) {
   target.settings.verbose = field.boolean();
 }
+void read_return_progress(const JsonField& field, FieldTarget target) {
+  target.settings.return_progress = field.boolean();
+}
+void read_after_sampling(const JsonField& field, FieldTarget target) {
+  target.settings.generation.logprobs_after_sampling = field.boolean();
+}
 void read_variables(const JsonField& field, FieldTarget target) {
   field.members();  // an object
   target.settings.template_variables = field.json();
@@ -154,7 +160,7 @@ void read_text_format(const JsonField& field, FieldTarget target) {
   for (const JsonField& member : field.members()) {
     if (member.json().is_null() || member.key() == "verbosity") continue;
     if (member.key() != "format") member.fail("is not a known field");
-    read_plain_type(member, target);
+    read_response_format(member, target);
   }
 }
 void read_truncation(const JsonField& field, FieldTarget) {
@@ -202,6 +208,7 @@ constexpr OtherField kOthers[] = {
     {"logit_bias", kLocal, read_logit_bias},
     {"ignore_eos", kLocal, read_ignore_eos},
     {"samplers", kLocal, read_samplers},
+    {"grammar", kLocal, read_grammar},
     {"logprobs", kOpenAi | kOllamaApi, read_logprobs},
     {"top_logprobs", kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
     {"n_probs", kLocal, read_n_probs},
@@ -210,11 +217,14 @@ constexpr OtherField kOthers[] = {
     {"return_tokens", kLlamaApi, read_return_tokens},
     {"response_fields", kLlamaApi, read_response_fields},
     {"verbose", kChatApi, read_verbose},
+    {"return_progress", kChatApi | kLlamaApi | kResponsesApi, read_return_progress},
+    {"post_sampling_probs", kLlamaApi, read_after_sampling},
     {"chat_template_kwargs", kChatApi, read_variables},
     {"add_generation_prompt", kChatApi, read_generation_prompt},
     {"continue_final_message", kChatApi, read_continue},
     {"modalities", kChatApi, read_text_only},
-    {"response_format", kLocal, read_plain_type},
+    {"response_format", kLocal, read_response_format},
+    {"json_schema", kLocal, read_schema},
     {"thinking", kMessagesApi, read_plain_type},
     {"text", kResponsesApi, read_text_format},
     {"truncation", kResponsesApi, read_truncation},
@@ -238,8 +248,9 @@ constexpr OtherField kOthers[] = {
     {"parallel_tool_calls", kChatApi | kResponsesApi, ignore},  // tools are refused
     {"cache_prompt", kLocal, ignore},  // what is reused never changes the answer
     {"id_slot", kLocal, ignore},
+    {"backend_sampling", kLocal, ignore},
+    {"return_progress", kCompletionsApi, ignore},
     {"timings_per_token", kLocal | kResponsesApi, ignore},
-    {"return_progress", kLocal | kResponsesApi, ignore},
     {"dry_base", kLocal, ignore},  // the next four matter only where dry_multiplier is not 0
     {"dry_allowed_length", kLocal, ignore},
     {"dry_penalty_last_n", kLocal, ignore},
@@ -284,13 +295,11 @@ constexpr OtherField kOthers[] = {
     {"images", kOllamaApi, refuse},
     {"format", kOllamaApi, refuse},
     {"think", kOllamaApi, refuse},
-    {"grammar", kLocal, refuse},
     {"grammar_lazy", kLocal, refuse},
-    {"json_schema", kLocal, refuse},
     {"dry_multiplier", kLocal, refuse},
     {"mirostat", kFree, refuse},
     {"dynatemp_range", kLocal, refuse},
-    {"post_sampling_probs", kLocal, refuse},
+    {"post_sampling_probs", kOpenAi, refuse},
     {"t_max_predict_ms", kLocal, refuse},
     {"n_indent", kLlamaApi, refuse},
     {"image_data", kLlamaApi, refuse},

@@ -27,10 +27,11 @@ struct RequestSettings {
   GenerationOptions generation;
   int64_t n_choices = 1;
   bool stream = false;
-  bool include_usage = false;  // in a stream of OpenAI's
-  bool echo = false;           // the text begins with the prompt
-  bool return_tokens = false;  // llama-server's: ids beside the text
-  bool verbose = false;        // llama-server's: the prompt's text with the answer
+  bool include_usage = false;    // in a stream of OpenAI's
+  bool echo = false;             // the text begins with the prompt
+  bool return_tokens = false;    // llama-server's: ids beside the text
+  bool verbose = false;          // llama-server's: the prompt's text with the answer
+  bool return_progress = false;  // llama-server's: a stream tells how far the prompt is
   // llama-server's: of the answer, only these; "a/b" is the member b of a.
   std::vector<std::string> response_fields;
   std::optional<std::vector<AdapterScale>> adapter_scales;  // nothing: as for all requests

@@ -6,6 +6,9 @@
 #include <limits>
 #include <map>
 
+#include "generate/grammar_sampler.h"
+#include "server/json_schema.h"
+
 namespace limpid {
 namespace {
 
@@ -95,6 +98,43 @@ void read_samplers(const JsonField& field, FieldTarget target) {
       add(entry.string() == "typical_p" ? "typ_p" : entry.string());
   }
   target.settings.generation.sampler.order = order;
+}
+
+namespace {
+
+// One request has one grammar.
+void follow(const JsonField& field, const std::string& grammar, FieldTarget target) {
+  if (target.tokenizer == nullptr) field.fail("needs a tokenizer, and this model has none");
+  std::vector<std::shared_ptr<Sampler>>& custom = target.settings.generation.sampler.custom;
+  if (!custom.empty()) field.fail("cannot be beside another grammar or schema");
+  try {
+    custom.push_back(make_grammar_sampler(grammar, *target.tokenizer));
+  } catch (const ArgumentError& error) {
+    field.fail(error.what());
+  }
+}
+
+}  // namespace
+
+void read_grammar(const JsonField& field, FieldTarget target) {
+  if (!field.string().empty()) follow(field, field.string(), target);
+}
+
+void read_schema(const JsonField& field, FieldTarget target) {
+  follow(field, grammar_of_schema(field), target);
+}
+
+void read_response_format(const JsonField& field, FieldTarget target) {
+  const JsonField type = field.required("type");
+  const std::string& name = type.string();
+  if (name == "text") return;
+  if (name != "json_object" && name != "json_schema")
+    type.fail("is '" + name + "', must be text, json_object or json_schema");
+  const auto inner = field.find("json_schema");
+  const auto schema = inner ? std::optional(inner->required("schema")) : field.find("schema");
+  if (schema) return read_schema(*schema, target);
+  if (name == "json_schema") field.fail("needs a schema");
+  follow(field, grammar_of_any_object(), target);
 }
 
 }  // namespace limpid

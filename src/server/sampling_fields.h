@@ -21,5 +21,13 @@ void read_stop(const JsonField& field, FieldTarget target);
 void read_logit_bias(const JsonField& field, FieldTarget target);
 // ["top_k", "temperature"] or "kt": letters as llama.cpp's.
 void read_samplers(const JsonField& field, FieldTarget target);
+// llama-server's: a grammar in GBNF that the answer follows; "" for none.
+void read_grammar(const JsonField& field, FieldTarget target);
+// A JSON schema that the answer fits: json_schema.h.
+void read_schema(const JsonField& field, FieldTarget target);
+// OpenAI's {"type": "text"}, {"type": "json_object"}, which may have a "schema" as in llama-server,
+// or {"type": "json_schema", "json_schema": {"schema"}}. In Responses the schema is in the object
+// itself.
+void read_response_format(const JsonField& field, FieldTarget target);
 
 }  // namespace limpid

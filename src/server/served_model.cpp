@@ -3,16 +3,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 
 #include "generate/chat_prompt.h"
+#include "server/built_in_templates.h"
 
 namespace limpid {
 namespace {
 
 constexpr size_t kMostPrompts = 256;
 
-TemplateInputs template_inputs(const JsonField& messages, const RequestSettings& settings,
-                               const std::string& system) {
+// Today in local time, as `format` says.
+std::string today(const char* format) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  std::array<char, 64> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), format, &local)};
+}
+
+// What llama-server tells templates besides the messages, and then what the request tells them.
+Json template_variables(const ServedModel& served, const RequestSettings& settings) {
+  Json variables = {{"enable_thinking", served.thinks},
+                    {"date_string", today("%d %b %Y")},
+                    {"datetime", today("%b %d %Y")}};
+  if (settings.template_variables.is_object()) variables.update(settings.template_variables);
+  return variables;
+}
+
+TemplateInputs template_inputs(const ServedModel& served, const JsonField& messages,
+                               const RequestSettings& settings, const std::string& system) {
   TemplateInputs inputs;
   inputs.messages = Json::array();
   if (!system.empty()) inputs.messages.push_back({{"role", "system"}, {"content", system}});
@@ -40,7 +61,7 @@ TemplateInputs template_inputs(const JsonField& messages, const RequestSettings&
   if (fields.size() > 1 && inputs.messages.back()["role"] == "assistant" &&
       (inputs.messages.end() - 2)->at("role") == "assistant")
     fields.back().fail("follows another message of the assistant");
-  inputs.extra = settings.template_variables;
+  inputs.extra = template_variables(served, settings);
   inputs.add_generation_prompt = settings.add_generation_prompt;
   return inputs;
 }
@@ -60,20 +81,25 @@ auto with_template(const ServedModel& served, const JsonField& messages, Work wo
 std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string name,
                                                GenerationOptions defaults,
                                                const ServiceOptions& options,
-                                               std::vector<ServedAdapter> adapters) {
+                                               std::vector<ServedAdapter> adapters,
+                                               bool has_own_template) {
   const std::shared_ptr<Engine>& engine = engine_of(model);
   auto service = std::make_unique<GenerationService>(model, options);
   std::shared_ptr<const ChatTemplate> chat_template;
-  if (engine->chat_template_source().empty()) {
-    chat_template = std::make_shared<ChatTemplate>(kChatMlTemplate);
+  const bool has_none = engine->chat_template_source().empty();
+  if (has_none) {
+    chat_template = std::make_shared<ChatTemplate>(std::string(built_in_template("chatml")));
   } else {
     chat_template = {engine, &engine->chat_template()};  // the engine owns it
   }
   std::string path = engine->checkpoint().path;
-  return std::make_unique<ServedModel>(
+  const bool writes_bos = chat_template->source().find("bos_token") != std::string::npos;
+  auto served = std::make_unique<ServedModel>(
       ServedModel{std::move(model), std::move(service), std::move(name), std::move(path),
                   std::move(chat_template), std::move(defaults),
                   std::make_shared<ServedAdapters>(std::move(adapters))});
+  served->adds_bos = (has_none || !has_own_template) && !writes_bos;
+  return served;
 }
 
 std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
@@ -137,7 +163,7 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
   return prompts;
 }
 
-std::string content_text(const JsonField& content) {
+std::string content_text(const JsonField& content, std::string_view between) {
   if (content.json().is_string()) return content.string();
   std::string text;
   for (const JsonField& part : content.elements()) {
@@ -147,32 +173,39 @@ std::string content_text(const JsonField& content) {
     if (!is_text) (type ? *type : part).fail("is not supported: content can only be text");
     const auto piece = part.find("text");
     if (!piece) part.fail("needs a text");
-    if (!text.empty()) text += "\n";
+    if (!text.empty()) text += between;
     text += piece->string();
   }
   return text;
 }
 
 // The template could only end what an assistant's last message says. The answer continues it, so it
-// follows the template's beginning of an answer, as plain text.
+// follows the template's beginning of an answer, as plain text; its parts are paragraphs, as in
+// llama-server.
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
                                      const RequestSettings& settings, const std::string& system) {
-  TemplateInputs inputs = template_inputs(messages, settings, system);
+  TemplateInputs inputs = template_inputs(served, messages, settings, system);
   std::string begun;
   const bool ends_with_assistant = inputs.messages.back()["role"] == "assistant";
   if (settings.continues_last && ends_with_assistant && inputs.messages.size() > 1) {
-    begun = inputs.messages.back()["content"];
+    const auto content = messages.elements().back().find("content");
+    begun = content ? content_text(*content, "\n\n") : "";
     inputs.messages.erase(inputs.messages.size() - 1);
     inputs.add_generation_prompt = true;
   }
-  return with_template(served, messages, [&](const ChatTemplate& chat_template) {
-    return encode_chat(served.tokenizer(), chat_template, std::move(inputs), begun);
-  });
+  std::vector<TokenId> ids =
+      with_template(served, messages, [&](const ChatTemplate& chat_template) {
+        return encode_chat(served.tokenizer(), chat_template, std::move(inputs), begun);
+      });
+  const TokenizerSpec& spec = served.tokenizer().spec();
+  if (served.adds_bos && spec.add_bos && spec.bos) ids.insert(ids.begin(), *spec.bos);
+  return ids;
 }
 
 std::string render_messages(const ServedModel& served, const JsonField& messages,
-                            const RequestSettings& settings) {
-  TemplateInputs inputs = template_inputs(messages, settings, "");
+                            const RequestSettings& settings, const Json& tools) {
+  TemplateInputs inputs = template_inputs(served, messages, settings, "");
+  inputs.tools = tools;
   const TokenizerSpec& spec = served.tokenizer().spec();
   const auto spelled = [&](std::optional<TokenId> id) {
     return id ? std::string(served.tokenizer().bytes_of(*id, true)) : std::string();

@@ -22,8 +22,15 @@ struct ServedModel {
   std::shared_ptr<const ChatTemplate> chat_template;  // its own, or ChatML
   GenerationOptions defaults;                         // of requests that do not say otherwise
   std::shared_ptr<ServedAdapters> adapters;           // never null
+  // The template is not the model's own, and writes no BOS: the tokenizer puts it before a prompt
+  // where the model wants one.
+  bool adds_bos = false;
+  // What templates are told as `enable_thinking`, unless a request says otherwise.
+  bool thinks = true;
   std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
 
+  // Most tokens of a request, prompt and answer.
+  int64_t n_ctx() const { return service->n_ctx(); }
   Engine& engine() const { return *engine_of(model); }
   const Tokenizer& tokenizer() const { return *engine().tokenizer(); }
   const Tokenizer* tokenizer_or_null() const {
@@ -37,17 +44,13 @@ struct ServedModel {
 };
 
 // Gives `model` a service, and its template or ChatML. `adapters` are those that it was opened
-// with, each with the scale 1.
+// with, each with the scale 1. `has_own_template`: the template that `model` has, if it has one,
+// came with it.
 std::unique_ptr<ServedModel> make_served_model(LanguageModel model, std::string name,
                                                GenerationOptions defaults,
                                                const ServiceOptions& options,
-                                               std::vector<ServedAdapter> adapters = {});
-
-// For a model without a template of its own, as llama-server does it.
-inline constexpr const char* kChatMlTemplate =
-    "{{ bos_token }}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% "
-    "endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+                                               std::vector<ServedAdapter> adapters = {},
+                                               bool has_own_template = true);
 
 // Which adapters count for a request; null when all count as they were opened. Throws ApiError.
 std::shared_ptr<const AdapterMix> adapter_mix(const ServedModel& served,
@@ -66,11 +69,11 @@ std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const 
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
                                      const RequestSettings& settings,
                                      const std::string& system = "");
-// The same as text, for people to look at.
+// The same as text, for people to look at, with `tools` (may be null) for templates that know them.
 std::string render_messages(const ServedModel& served, const JsonField& messages,
-                            const RequestSettings& settings);
+                            const RequestSettings& settings, const Json& tools);
 
-// The text of a message's content.
-std::string content_text(const JsonField& content);
+// The text of a message's content, its parts with `between` between them.
+std::string content_text(const JsonField& content, std::string_view between = "\n");
 
 }  // namespace limpid

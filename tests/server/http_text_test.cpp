@@ -49,6 +49,9 @@ TEST(HttpText, ComparesHosts) {
                            "a.localhost", "other.example:82"})
     EXPECT_FALSE(is_host_allowed(host, "::1", more)) << host;
   EXPECT_TRUE(is_host_allowed("anything", "0.0.0.0", {}));
+  EXPECT_FALSE(is_host_allowed("anything", "127.0.0.1,::1", {}));
+  EXPECT_TRUE(is_host_allowed("anything", "127.0.0.1,192.0.2.1", {}));
+  EXPECT_EQ(split_list(",a,,b c,"), (std::vector<std::string>{"a", "b c"}));
 }
 
 TEST(HttpText, WritesHeaders) {

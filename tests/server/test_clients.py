@@ -126,7 +126,7 @@ class OpenAi(WithServer):
             "messages[0].content[0].type", messages=[{"role": "user", "content": [image]}]
         )
         self.assert_refused("tools", tools=[{"type": "function", "function": {"name": "f"}}])
-        self.assert_refused("response_format.type", response_format={"type": "json_object"})
+        self.assert_refused("response_format.type", response_format={"type": "xml"})
         self.assert_refused("temprature", extra_body={"temprature": 1})
         self.assert_refused("mirostat", extra_body={"mirostat": 2})
         overflow = self.assert_refused(None, messages=[{"role": "user", "content": "hi " * 2000}])

@@ -1,0 +1,130 @@
+// /predict of Google's Vertex AI: requests of other endpoints, several in one.
+//
+//   {"instances": [{"@requestFormat": "chatCompletions", "messages": […]}, …]}
+//   {"predictions": [{"id": "chatcmpl-…", "choices": […]}, …]}
+#include <algorithm>
+#include <mutex>
+
+#include "server/api.h"
+
+namespace limpid {
+namespace {
+
+constexpr size_t kMostInstances = 64;
+
+struct Format {
+  std::string_view name;
+  void (*endpoint)(const ApiCall& call);
+};
+
+constexpr Format kFormats[] = {
+    {"chatCompletions", chat_completions},
+    {"completions", completions},
+    {"responses", responses},
+    {"embeddings", embeddings},
+    {"messages", anthropic_messages},
+    {"completion", llama_completion},
+    {"tokenize", tokenize},
+    {"detokenize", detokenize},
+    {"applyTemplate", apply_template},
+};
+
+// Collects the answers, and sends them when the last one is there.
+class Predictions {
+ public:
+  Predictions(std::shared_ptr<HttpReply> reply, size_t n)
+      : reply_(std::move(reply)), answers_(n), n_left_(n) {}
+
+  void take(size_t index, Json answer) {
+    const std::lock_guard lock(mutex_);
+    answers_[index] = std::move(answer);
+    if (--n_left_ == 0)
+      reply_->send({200, "application/json", json_line({{"predictions", std::move(answers_)}})});
+  }
+
+  void add_on_gone(std::function<void()> callback) {
+    const std::lock_guard lock(mutex_);
+    on_gone_.push_back(std::move(callback));
+  }
+  void tell_gone() {
+    std::vector<std::function<void()>> callbacks;
+    {
+      const std::lock_guard lock(mutex_);
+      callbacks.swap(on_gone_);
+    }
+    for (const auto& callback : callbacks) callback();
+  }
+
+ private:
+  const std::shared_ptr<HttpReply> reply_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<Json> answers_;
+  size_t n_left_;
+  std::vector<std::function<void()>> on_gone_;
+};
+
+// The reply to one instance. Its error is a prediction too.
+class InstanceReply final : public HttpReply {
+ public:
+  InstanceReply(std::shared_ptr<Predictions> all, size_t index)
+      : all_(std::move(all)), index_(index) {}
+  InstanceReply(const InstanceReply&) = delete;
+  InstanceReply& operator=(const InstanceReply&) = delete;
+  ~InstanceReply() override {
+    if (!has_answer_) all_->take(index_, error_json(ApiStyle::kOpenAi, {500, "the server failed"}));
+  }
+
+  void send(HttpAnswer answer) override {
+    if (std::exchange(has_answer_, true)) return;
+    all_->take(index_, Json::parse(answer.body, nullptr, false));
+  }
+  void begin_stream(HttpAnswer /*answer*/) override {}  // "stream" is refused
+  bool write(std::string_view /*chunk*/) override { return false; }
+  void end() override {}
+  void on_gone(std::function<void()> callback) override { all_->add_on_gone(std::move(callback)); }
+
+ private:
+  const std::shared_ptr<Predictions> all_;
+  const size_t index_;
+  bool has_answer_ = false;  // told by one thread at a time
+};
+
+void predict(const ApiCall& call, const JsonField& instance,
+             const std::shared_ptr<HttpReply>& reply) {
+  try {
+    const JsonField format = instance.required("@requestFormat");
+    const auto* const found = std::ranges::find(kFormats, format.string(), &Format::name);
+    if (found == std::end(kFormats)) format.fail("'" + format.string() + "' is not supported");
+    if (const auto stream = instance.find("stream"); stream && stream->boolean())
+      stream->fail("cannot be true here");
+    Json body = instance.json();
+    body.erase("@requestFormat");
+    HttpRequest request = call.request;
+    request.body = body.dump();
+    found->endpoint({{call.api, request, reply}, call.loan});
+  } catch (...) {
+    reply->send(error_answer(ApiStyle::kOpenAi, as_api_error(std::current_exception())));
+  }
+}
+
+}  // namespace
+
+void vertex_predict(const ApiCall& call) {
+  const Json json = parse_body(call.request.body);
+  const JsonField body(json, "");
+  for (const JsonField& member : body.members()) {
+    if (member.key() != "instances" && member.key() != "parameters")
+      member.fail("is not a known field");
+    if (member.key() == "parameters" && !member.is_empty()) member.fail("is not supported");
+  }
+  const JsonField field = body.required("instances");
+  const std::vector<JsonField> instances = field.elements();
+  if (instances.empty() || instances.size() > kMostInstances)
+    field.fail("must have 1 to " + std::to_string(kMostInstances) + " instances");
+  const auto all = std::make_shared<Predictions>(call.reply, instances.size());
+  for (size_t i = 0; i < instances.size(); ++i)
+    predict(call, instances[i], std::make_shared<InstanceReply>(all, i));
+  call.reply->on_gone([all] { all->tell_gone(); });
+}
+
+}  // namespace limpid

@@ -1,0 +1,111 @@
+#include "server/json_schema.h"
+
+#include <gtest/gtest.h>
+
+#include "generate/grammar.h"
+
+namespace limpid::testing {
+namespace {
+
+bool fits(const std::string& schema, std::string_view text) {
+  const Json json = Json::parse(schema);
+  const Grammar grammar = parse_grammar(grammar_of_schema(JsonField(json, "schema")));
+  GrammarMatcher matcher(grammar);
+  GrammarMatcher::State state = matcher.begin();
+  for (const char c : text) state = matcher.advance(state, static_cast<uint8_t>(c));
+  return GrammarMatcher::is_complete(state);
+}
+
+std::string blamed(const std::string& schema) {
+  try {
+    fits(schema, "");
+  } catch (const ApiError& error) {
+    return error.param();
+  }
+  return "nothing";
+}
+
+TEST(JsonSchema, ValuesOfATypeFit) {
+  struct Case {
+    const char* schema;
+    std::vector<const char*> good, bad;
+  };
+  for (const Case& c : {
+           Case{R"({"type": "integer"})", {"0", "-12", "7 "}, {"01", "1.5", "\"1\"", "", "1e2"}},
+           Case{R"({"type": "number"})", {"0", "-1.25", "1e-5", "2.0E+3"}, {".5", "1.", "--1"}},
+           Case{
+               R"({"type": ["boolean", "null"]})", {"true", "false", "null"}, {"True", "0", "nul"}},
+           Case{R"({"type": "string"})",
+                {R"("")", R"("é \n \u00e9 \"")"},
+                {R"(")", R"("\x")", "\"\n\"", "'a'"}},
+           Case{R"({"type": "string", "minLength": 2, "maxLength": 3})",
+                {R"("éé")", R"("abc")"},
+                {R"("a")", R"("abcd")"}},
+           Case{R"({"const": {"a": [1, "\"x\""]}})", {R"({"a":[1,"\"x\""]})"}, {"{}", "1"}},
+           Case{R"({"enum": ["a", 2, null]})", {"\"a\"", "2", "null"}, {"a", "3"}},
+           Case{R"({"anyOf": [{"type": "integer"}, {"const": "none"}]})",
+                {"5", "\"none\""},
+                {"none"}},
+           Case{R"({})", {"1", "[1, {\"a\": []}]", "\"x\""}, {"x", "[1,]", "{\"a\"}"}},
+       }) {
+    for (const char* text : c.good) EXPECT_TRUE(fits(c.schema, text)) << c.schema << " " << text;
+    for (const char* text : c.bad) EXPECT_FALSE(fits(c.schema, text)) << c.schema << " " << text;
+  }
+}
+
+TEST(JsonSchema, ArraysHaveTheirItems) {
+  const char* three = R"({"type": "array", "items": {"type": "integer"}, "maxItems": 3})";
+  for (const char* text : {"[]", "[1]", "[ 1,2 , 3 ]"}) EXPECT_TRUE(fits(three, text)) << text;
+  for (const char* text : {"[1,2,3,4]", "[\"a\"]", "[1,]", "[1 2]"})
+    EXPECT_FALSE(fits(three, text)) << text;
+  const char* some = R"({"type": "array", "minItems": 2})";
+  EXPECT_FALSE(fits(some, "[1]"));
+  EXPECT_TRUE(fits(some, "[1, \"a\", []]"));
+  const char* pair = R"({"type": "array", "prefixItems": [{"type": "integer"}, {"const": "b"}]})";
+  EXPECT_TRUE(fits(pair, "[1,\"b\"]"));
+  EXPECT_FALSE(fits(pair, "[1]"));
+  EXPECT_TRUE(fits(R"({"type": "array", "maxItems": 0})", "[]"));
+}
+
+TEST(JsonSchema, ObjectsHaveTheirProperties) {
+  const char* person = R"({"type": "object", "title": "Person", "required": ["b", "d"],
+      "properties": {"a": {"type": "integer"}, "b": {"type": "integer"},
+                     "c": {"type": "integer"}, "d": {"type": "integer"}},
+      "additionalProperties": false})";
+  for (const char* text :
+       {R"({"b":1,"d":2})", R"({"a":0,"b":1,"c":2,"d":3})", R"({ "b" : 1 , "c" : 2, "d" : 3 })"})
+    EXPECT_TRUE(fits(person, text)) << text;
+  for (const char* text : {"{}", R"({"b":1})", R"({"d":2,"b":1})", R"({"a":1,"d":2})",
+                           R"({"b":1,,"d":2})", R"({"b":1,"d":2,})", R"({"b":1,"d":2,"e":3})"})
+    EXPECT_FALSE(fits(person, text)) << text;
+  const char* optional = R"({"properties": {"a": {"type": "integer"}, "b": {"type": "null"}}})";
+  for (const char* text : {"{}", R"({"a":1})", R"({"b":null})", R"({"a":1,"b":null})"})
+    EXPECT_TRUE(fits(optional, text)) << text;
+  EXPECT_FALSE(fits(optional, R"({,"b":null})"));
+  const char* counts = R"({"type": "object", "additionalProperties": {"type": "integer"}})";
+  EXPECT_TRUE(fits(counts, R"({"x": 1, "y": 2})"));
+  EXPECT_FALSE(fits(counts, R"({"x": "1"})"));
+  EXPECT_TRUE(fits(R"({"type": "object"})", R"({"x": [null]})"));
+}
+
+TEST(JsonSchema, PartsMayContainThemselves) {
+  const char* tree = R"({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object",
+      "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}})";
+  EXPECT_TRUE(fits(tree, R"({"kids": [{}, {"kids": [{"kids": []}]}]})"));
+  EXPECT_FALSE(fits(tree, R"({"kids": [1]})"));
+}
+
+TEST(JsonSchema, SaysWhichPartIsWrong) {
+  EXPECT_EQ(blamed("5"), "schema");
+  EXPECT_EQ(blamed(R"({"type": 5})"), "schema.type");
+  EXPECT_EQ(blamed(R"({"type": "hiccup"})"), "schema.type");
+  EXPECT_EQ(blamed(R"({"properties": {"a": {"pattern": "x"}}})"), "schema.properties.a.pattern");
+  EXPECT_EQ(blamed(R"({"$ref": "#/nowhere"})"), "schema.$ref");
+  EXPECT_EQ(blamed(R"({"$ref": "other.json"})"), "schema.$ref");
+  EXPECT_EQ(blamed(R"({"properties": {"a": {}}, "required": ["b"]})"), "schema.required[0]");
+  EXPECT_EQ(blamed(R"({"type": "array", "minItems": 3, "maxItems": 2})"), "schema.maxItems");
+  EXPECT_EQ(blamed(R"({"enum": []})"), "schema.enum");
+}
+
+}  // namespace
+}  // namespace limpid::testing

@@ -1,0 +1,284 @@
+"""What scripts for llama-server expect of `limpid serve`: options, fields and errors that have its names."""
+
+import datetime
+import json
+import socket
+import unittest
+import urllib.request
+
+import limpid_program
+from limpid_server import Server
+
+STORIES = limpid_program.DATA / "stories260K" / "stories260K.bin"
+HELLO = [{"role": "user", "content": "hello"}]
+CONTEXT = ["-c", 256, "-np", 4]
+
+
+def events(text: str) -> list[dict]:
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+
+
+class Contexts(unittest.TestCase):
+    def check(self, n_ctx: int, *flags: object) -> None:
+        with Server(*flags) as server:
+            props = server.get("/props")[1]
+            self.assertEqual(props["default_generation_settings"]["n_ctx"], n_ctx)
+            slots = server.get("/slots")[1]
+            self.assertEqual({slot["n_ctx"] for slot in slots}, {n_ctx})
+            status, answer = server.post("/completion", {"prompt": "a" * 300, "n_predict": 1})
+            self.assertEqual((status, answer["error"]["n_ctx"]), (400, n_ctx))
+            asked = {"prompt": "the", "n_predict": -1, "ignore_eos": True}
+            whole = server.post("/completion", asked)[1]
+            self.assertEqual(whole["tokens_evaluated"] + whole["tokens_predicted"], n_ctx)
+            self.assertTrue(whole["truncated"])
+
+    def test_answers_divide_a_context_that_is_given(self):
+        self.check(64, *CONTEXT)
+
+    def test_unless_it_is_unified(self):
+        self.check(256, *CONTEXT, "--kv-unified")
+
+    def test_answers_do_not_divide_the_context_of_the_model(self):
+        self.check(256, "-np", 4)
+
+    def test_a_context_that_is_too_small_to_be_divided(self):
+        flags = ["serve", "-m", limpid_program.DATA / "cli" / "tiny_chat.gguf", "-c", 3, "-np", 4]
+        code, _, errors = limpid_program.outcome(*flags, "--port", 0)
+        self.assertNotEqual(code, 0)
+        self.assertIn("leaves no token", errors)
+
+    def test_a_context_that_moves(self):
+        with Server(*CONTEXT, "--context-shift") as server:
+            asked = {"prompt": "a" * 40, "n_predict": 90, "ignore_eos": True}
+            answer = server.post("/completion", asked)[1]
+            self.assertEqual((answer["tokens_predicted"], answer["truncated"]), (90, True))
+
+
+class Addresses(unittest.TestCase):
+    def test_listens_on_several(self):
+        try:
+            with socket.socket(socket.AF_INET6) as probe:
+                probe.bind(("::1", 0))
+        except OSError:
+            self.skipTest("needs IPv6")
+        with Server("--host", "127.0.0.1,::1") as server:
+            other = server.process.stdout.readline().strip()
+            self.assertRegex(other, r"^http://\[::1\]:\d+$")
+            self.assertEqual(other.rpartition(":")[2], server.url.rpartition(":")[2])
+            for url in (server.url, other):
+                with urllib.request.urlopen(url + "/health") as answer:
+                    self.assertEqual(answer.status, 200)
+                strange = urllib.request.Request(url + "/health", headers={"Host": "example.org"})
+                self.assertEqual(server.open(strange)[0], 403)
+
+
+class Templates(unittest.TestCase):
+    def rendered(self, body: dict, *flags: object) -> str:
+        with Server(*flags) as server:
+            status, answer = server.post("/apply-template", body)
+            self.assertEqual(status, 200, answer)
+            return answer["prompt"]
+
+    def test_formats_have_names(self):
+        messages = [{"role": "system", "content": "Be."}, *HELLO]
+        self.assertEqual(
+            self.rendered({"messages": messages}, "--chat-template", "llama3"),
+            "<|start_header_id|>system<|end_header_id|>\n\nBe.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n"
+            "hello<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+        )
+        self.assertEqual(
+            self.rendered({"messages": messages}, "--chat-template", "gemma"),
+            "<start_of_turn>user\nBe.\n\nhello<end_of_turn>\n<start_of_turn>model\n",
+        )
+        for name in ("chatml", "command-r", "phi3", "zephyr"):
+            prompt = self.rendered({"messages": messages}, "--chat-template", name)
+            self.assertRegex(prompt, r"(?s)Be\..*hello")
+
+    # A format begins with BOS where the model wants it, although its text does not write it.
+    def test_a_format_does_not_write_what_the_tokenizer_adds(self):
+        with Server("--chat-template", "chatml", "--verbose", model=STORIES) as server:
+            answer = server.post("/v1/chat/completions", {"messages": HELLO, "max_tokens": 1})[1]
+            self.assertTrue(answer["__verbose"]["prompt"].startswith("<s> <|im_start|>user"))
+
+    def test_templates_hear_of_thinking_dates_and_tools(self):
+        text = "{{ enable_thinking }} {{ date_string }} {{ datetime }} {{ tools | tojson if tools else 'none' }}"
+        today = datetime.date.today
+        before = today()
+        shown = self.rendered({"messages": HELLO}, "--chat-template", text)
+        days = {f"True {day:%d %b %Y} {day:%b %d %Y} none" for day in (before, today())}
+        self.assertIn(shown, days)
+        off = self.rendered({"messages": HELLO}, "--chat-template", text, "--reasoning", "off")
+        self.assertTrue(off.startswith("False "))
+        body = {"messages": HELLO, "tools": [{"a": 1}], "chat_template_kwargs": {"datetime": "x"}}
+        self.assertTrue(self.rendered(body, "--chat-template", text).endswith(' x [{"a": 1}]'))
+
+
+class OneServer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = cls.enterClassContext(
+            Server("-b", 16, "-a", "two,one,three", "--tags", "small,chat", "--backend-sampling")
+        )
+
+    def test_lists_names_and_tags(self):
+        model = self.server.get("/v1/models")[1]["data"][0]
+        self.assertEqual(model["id"], "one")
+        self.assertEqual(model["aliases"], ["one", "three", "two"])
+        self.assertEqual(model["tags"], ["chat", "small"])
+
+    def test_one_cannot_answer_and_continue(self):
+        messages = [*HELLO, {"role": "assistant", "content": "Well"}]
+        body = {"messages": messages, "add_generation_prompt": True, "max_tokens": 1}
+        self.assertEqual(self.server.post("/v1/chat/completions", body)[0], 200)
+        body["continue_final_message"] = True
+        status, answer = self.server.post("/v1/chat/completions", body)
+        self.assertEqual((status, answer["error"]["param"]), (400, "continue_final_message"))
+
+    def test_a_beginning_of_parts_is_paragraphs(self):
+        parts = [{"type": "text", "text": text} for text in ("aaa", "bbb")]
+        asked = {"max_tokens": 1, "verbose": True}
+        messages = [*HELLO, {"role": "assistant", "content": parts}]
+        answer = self.server.post("/v1/chat/completions", {**asked, "messages": messages})[1]
+        self.assertTrue(answer["__verbose"]["prompt"].endswith("assistant\naaa\n\nbbb"))
+
+    # Told at the start and after each step of 16 tokens.
+    def test_tells_how_far_a_prompt_is(self):
+        asked = {"n_predict": 2, "stream": True, "return_progress": True}
+        for prompt, n_found, n_steps in (("b" * 60, 0, 4), ("b" * 60 + "c" * 20, 60, 2)):
+            told = [
+                event["prompt_progress"]
+                for event in events(self.server.post("/completion", {**asked, "prompt": prompt})[1])
+                if "prompt_progress" in event
+            ]
+            self.assertEqual({step["total"] for step in told}, {len(prompt)})
+            self.assertEqual({step["cache"] for step in told}, {n_found})
+            done = [step["processed"] for step in told]
+            self.assertEqual((done[0], done[-1], len(done)), (n_found, len(prompt), 1 + n_steps))
+            self.assertEqual(done, sorted(set(done)))
+        chat = {"messages": HELLO, "max_tokens": 1, "stream": True, "return_progress": True}
+        answer = events(self.server.post("/v1/chat/completions", chat)[1])
+        self.assertTrue(any("prompt_progress" in event for event in answer))
+        answers = {"input": "hello", "max_output_tokens": 1, "stream": True}
+        answer = events(self.server.post("/v1/responses", {**answers, "return_progress": True})[1])
+        told = [event for event in answer if "prompt_progress" in event]
+        self.assertEqual({event["type"] for event in told}, {"response.in_progress"})
+
+    def test_tells_probabilities_after_sampling(self):
+        asked = {"prompt": "the world", "n_predict": 5, "n_probs": 10, "post_sampling_probs": True}
+        for fields, n_left in (({"top_k": 3, "top_p": 1, "min_p": 0}, 3), ({"temperature": 0}, 1)):
+            answer = self.server.post("/completion", {**asked, **fields, "ignore_eos": True})[1]
+            for token in answer["completion_probabilities"]:
+                self.assertEqual(len(token["top_probs"]), n_left)
+                self.assertAlmostEqual(sum(best["prob"] for best in token["top_probs"]), 1, 5)
+                self.assertIn(token["id"], [best["id"] for best in token["top_probs"]])
+                self.assertNotIn("logprob", token)
+
+    def test_fetches_nothing_for_others(self):
+        self.assertEqual(self.server.get("/cors-proxy?url=http://127.0.0.1")[0], 403)
+
+
+class Predict(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = cls.enterClassContext(Server())
+
+    def test_answers_several_requests_of_vertex_ai(self):
+        chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 3}
+        text = {"@requestFormat": "completion", "prompt": "the", "n_predict": 3}
+        wrong = {"@requestFormat": "chatCompletions", "messages": 5}
+        status, answer = self.server.post("/predict", {"instances": [chat, text, wrong]})
+        self.assertEqual(status, 200)
+        first, second, third = answer["predictions"]
+        alone = {key: chat[key] for key in ("messages", "max_tokens")}
+        self.assertEqual(
+            first["usage"],
+            self.server.post("/v1/chat/completions", alone)[1]["usage"]
+            | {"prompt_tokens_details": first["usage"]["prompt_tokens_details"]},
+        )
+        self.assertEqual(second["tokens_predicted"], 3)
+        self.assertEqual(third["error"]["param"], "messages")
+
+    def test_refuses_what_it_cannot_do(self):
+        chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 3}
+        for instance, param in (
+            ({**chat, "stream": True}, "instances[0].stream"),
+            ({**chat, "@requestFormat": "props"}, "instances[0].@requestFormat"),
+            ({"messages": HELLO}, "instances[0].@requestFormat"),
+        ):
+            answer = self.server.post("/predict", {"instances": [instance]})[1]
+            self.assertEqual(answer["predictions"][0]["error"]["param"], param)
+        for body in ({}, {"instances": []}, {"instances": [chat] * 65}, {"instances": [], "x": 1}):
+            self.assertEqual(self.server.post("/predict", body)[0], 400, body)
+
+
+class Grammars(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = cls.enterClassContext(Server())
+
+    def test_an_answer_follows_its_grammar(self):
+        for grammar, pattern in (
+            ('root ::= "a"{5,5}', "a{5}"),
+            ('root ::= ("yes" | "no") "." # one of both', r"(yes|no)\."),
+            (
+                'root ::= item ("," item)*\nitem ::= [0-9]{1,2} | "é"',
+                "([0-9]{1,2}|é)(,([0-9]{1,2}|é))*",
+            ),
+        ):
+            for seed in range(4):
+                asked = {"max_tokens": 40, "seed": seed, "grammar": grammar}
+                body = {"messages": HELLO, "n": 2, **asked}
+                status, answer = self.server.post("/v1/chat/completions", body)
+                self.assertEqual(status, 200, answer)
+                for choice in answer["choices"]:
+                    if choice["finish_reason"] == "stop":
+                        self.assertRegex(choice["message"]["content"], f"^{pattern}$")
+
+    def test_an_answer_fits_its_schema(self):
+        schema = {
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}, "n": {"enum": [1, 2]}},
+            "required": ["ok", "n"],
+        }
+        chat = {"messages": HELLO, "max_tokens": 100}
+        shape = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+        text = {"format": {"type": "json_schema", "name": "x", "schema": schema}}
+        asked = [
+            ("/v1/chat/completions", {**chat, "response_format": shape}),
+            ("/v1/chat/completions", {**chat, "json_schema": schema}),
+            ("/completion", {"prompt": "a", "n_predict": 100, "json_schema": schema}),
+            ("/v1/responses", {"input": "a", "max_output_tokens": 100, "text": text}),
+        ]
+        for path, body in asked:
+            status, answer = self.server.post(path, {**body, "temperature": 1})
+            self.assertEqual(status, 200, answer)
+            if "choices" in answer:
+                said = answer["choices"][0]["message"]["content"]
+            else:
+                said = answer.get("content") or answer["output"][0]["content"][0]["text"]
+            said = json.loads(said)
+            self.assertEqual(set(said), {"ok", "n"})
+            self.assertIn(said["n"], (1, 2))
+        wrong = {"type": "json_schema", "json_schema": {"schema": {"type": "hiccup"}}}
+        status, answer = self.server.post(asked[0][0], {**chat, "response_format": wrong})
+        blamed = "response_format.json_schema.schema.type"
+        self.assertEqual((status, answer["error"]["param"]), (400, blamed))
+
+    def test_a_grammar_that_is_none_is_refused(self):
+        for grammar in ("root ::= this is (not valid", "x ::= 'a'", 'root ::= root | "a"'):
+            status, answer = self.server.post("/completion", {"prompt": "a", "grammar": grammar})
+            self.assertEqual((status, answer["error"]["param"]), (400, "grammar"), grammar)
+
+
+class RandomNumbers(unittest.TestCase):
+    # The text that llama.cpp draws with this seed; its own tests look for "going" or "bed".
+    def test_the_same_seed_gives_the_text_of_llama_cpp(self):
+        asked = {"prompt": "I believe the meaning of life is", "n_predict": 8}
+        with Server("--rng", "mt19937", "--seed", 42, "--temp", 0.8, model=STORIES) as server:
+            for _ in range(2):
+                answer = server.post("/completion", asked)[1]
+                self.assertEqual(answer["content"].strip(), "going to bed. I")
+
+
+if __name__ == "__main__":
+    limpid_program.main()
