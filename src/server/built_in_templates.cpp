@@ -23,7 +23,7 @@ constexpr BuiltIn kBuiltIns[] = {
     {"gemma",
      "{% set ns = namespace(before='') %}{% for m in messages %}"
      "{% if m.role == 'system' %}{% set ns.before = m.content | trim ~ '\\n\\n' %}"
-     "{% else %}<start_of_turn>{% if m.role == 'assistant' %}model{% else %}user{% endif %}\n"
+     "{% else %}<start_of_turn>{{ 'model' if m.role == 'assistant' else 'user' }}\n"
      "{{ ns.before }}{{ m.content | trim }}<end_of_turn>\n{% set ns.before = '' %}{% endif %}"
      "{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"},
     {"llama3",

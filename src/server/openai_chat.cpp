@@ -22,7 +22,8 @@ class ChatShape final : public OpenAiShape {
   }
 
   std::string progress(const PromptProgress& progress) override {
-    Json event = object(Json::array({choice({progress.choice}, Json::object(), nullptr)}), true);
+    Json event =
+        object(Json::array({choice({progress.choice, {}, {}, {}}, Json::object(), nullptr)}), true);
     event["prompt_progress"] = progress_json(progress);
     return sse_event(event);
   }

@@ -27,7 +27,8 @@ std::string today(const char* format) {
 Json template_variables(const ServedModel& served, const RequestSettings& settings) {
   Json variables = {{"enable_thinking", served.thinks},
                     {"date_string", today("%d %b %Y")},
-                    {"datetime", today("%b %d %Y")}};
+                    {"datetime", today("%b %d %Y")},
+                    {"functions", ""}};  // Firefunction's name for the tools, as text
   if (settings.template_variables.is_object()) variables.update(settings.template_variables);
   return variables;
 }
@@ -206,6 +207,7 @@ std::string render_messages(const ServedModel& served, const JsonField& messages
                             const RequestSettings& settings, const Json& tools) {
   TemplateInputs inputs = template_inputs(served, messages, settings, "");
   inputs.tools = tools;
+  if (!tools.is_null()) inputs.extra["functions"] = tools.dump();
   const TokenizerSpec& spec = served.tokenizer().spec();
   const auto spelled = [&](std::optional<TokenId> id) {
     return id ? std::string(served.tokenizer().bytes_of(*id, true)) : std::string();
