@@ -1,13 +1,13 @@
 #include "generate/grammar.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace limpid {
 namespace {
 
-constexpr size_t kMostStacks = 1 << 14;
 constexpr size_t kMostNodes = 1 << 20;
 
 void make_set(GrammarMatcher::State& state) {
@@ -17,56 +17,73 @@ void make_set(GrammarMatcher::State& state) {
 
 }  // namespace
 
-GrammarMatcher::GrammarMatcher(const Grammar& grammar) : grammar_(&grammar), nodes_(1) {}
+GrammarMatcher::GrammarMatcher(const Grammar& grammar)
+    : grammar_(&grammar), nodes_(1), seen_at_(1) {}
 
-uint32_t GrammarMatcher::node_of(uint32_t symbol, uint32_t below) {
+void GrammarMatcher::take_step() {
+  LIMPID_CHECK(ArgumentError, n_steps_left_-- > 0,
+               "[grammar] the grammar allows too much at a time for this text");
+}
+
+uint32_t GrammarMatcher::id_of(Node node) {
   const auto next = static_cast<uint32_t>(nodes_.size());
-  const auto [entry, is_new] = known_.try_emplace(uint64_t{symbol} << 32U | below, next);
+  const auto [entry, is_new] = known_.try_emplace(uint64_t{node.symbol} << 32U | node.below, next);
   if (is_new) {
     LIMPID_CHECK(ArgumentError, nodes_.size() < kMostNodes, "[grammar] the text nests too deeply");
-    nodes_.push_back({symbol, below});
+    nodes_.push_back(node);
+    seen_at_.push_back(0);
   }
   return entry->second;
 }
 
-// Adds the stacks that stand before a byte and follow from standing at `symbol`. A rule at the end
-// of an alternative takes the alternative's place, so that lists do not make the stack grow.
-void GrammarMatcher::expand(uint32_t symbol, uint32_t below, State& state) {
-  const Grammar::Symbol& at = grammar_->symbols[symbol];
-  if (at.kind == Grammar::Kind::kEnd) {
-    if (below == kComplete) {
-      state.push_back(kComplete);
+// Adds the stacks that stand before a byte and follow from standing at `from`. A rule at the end of
+// an alternative takes the alternative's place, so that lists do not make the stack grow. What was
+// reached in another way is not followed again: there can be as many ways as 2 to the number of
+// rules.
+void GrammarMatcher::expand(Node from, State& state) {
+  work_.assign(1, from);
+  while (!work_.empty()) {
+    take_step();
+    const Node node = work_.back();
+    work_.pop_back();
+    const uint32_t id = id_of(node);
+    if (std::exchange(seen_at_[id], n_calls_) == n_calls_) continue;
+    const Grammar::Symbol& at = grammar_->symbols[node.symbol];
+    if (at.kind == Grammar::Kind::kBytes) {
+      state.push_back(id);
+    } else if (at.kind == Grammar::Kind::kEnd) {
+      if (node.below == kComplete) {
+        state.push_back(kComplete);
+      } else {
+        work_.push_back(nodes_[node.below]);
+      }
     } else {
-      expand(nodes_[below].symbol, nodes_[below].below, state);
+      const bool is_last = grammar_->symbols[node.symbol + 1].kind == Grammar::Kind::kEnd;
+      const uint32_t rest = is_last ? node.below : id_of({node.symbol + 1, node.below});
+      for (const uint32_t alternative : grammar_->rules[at.index])
+        work_.push_back({alternative, rest});
     }
-    return;
   }
-  if (at.kind == Grammar::Kind::kBytes) {
-    LIMPID_CHECK(ArgumentError, state.size() < kMostStacks,
-                 "[grammar] the grammar is too ambiguous for this text");
-    state.push_back(node_of(symbol, below));
-    return;
-  }
-  const bool is_last = grammar_->symbols[symbol + 1].kind == Grammar::Kind::kEnd;
-  const uint32_t rest = is_last ? below : node_of(symbol + 1, below);
-  for (const uint32_t alternative : grammar_->rules[at.index]) expand(alternative, rest, state);
 }
 
 GrammarMatcher::State GrammarMatcher::begin() {
+  ++n_calls_;
   State state;
   for (const uint32_t alternative : grammar_->rules[grammar_->root])
-    expand(alternative, kComplete, state);
+    expand({alternative, kComplete}, state);
   make_set(state);
   return state;
 }
 
 GrammarMatcher::State GrammarMatcher::advance(const State& state, uint8_t byte) {
+  ++n_calls_;
   State next;
   for (const uint32_t id : state) {
+    take_step();
     if (id == kComplete) continue;
     const Node node = nodes_[id];
     if (grammar_->byte_sets[grammar_->symbols[node.symbol].index].test(byte))
-      expand(node.symbol + 1, node.below, next);
+      expand({node.symbol + 1, node.below}, next);
   }
   make_set(next);
   return next;

@@ -56,9 +56,11 @@ class GrammarMatcher {
   // `grammar` must outlive the matcher.
   explicit GrammarMatcher(const Grammar& grammar);
 
+  // Both throw ArgumentError when a grammar needs too many stacks, or more steps than are allowed.
   State begin();
-  // Throws ArgumentError for a grammar that needs too many stacks.
   State advance(const State& state, uint8_t byte);
+  // The calls until the next one of allow() may take so many steps together.
+  void allow(uint64_t n_steps) { n_steps_left_ = n_steps; }
   static bool is_complete(const State& state) {
     return !state.empty() && state.front() == kComplete;
   }
@@ -70,12 +72,17 @@ class GrammarMatcher {
     uint32_t below = 0;
   };
 
-  void expand(uint32_t symbol, uint32_t below, State& state);
-  uint32_t node_of(uint32_t symbol, uint32_t below);
+  void take_step();
+  void expand(Node from, State& state);
+  uint32_t id_of(Node node);
 
   const Grammar* grammar_;
   std::vector<Node> nodes_;
+  std::vector<uint32_t> seen_at_;  // the call that came to this node last
   std::unordered_map<uint64_t, uint32_t> known_;
+  std::vector<Node> work_;
+  uint32_t n_calls_ = 0;
+  uint64_t n_steps_left_ = 1 << 20;
 };
 
 }  // namespace limpid

@@ -6,21 +6,35 @@
 namespace limpid {
 namespace {
 
-// Whether each rule can match nothing: the least solution, found by repetition.
+// Whether each rule can match nothing. An alternative can when each of its symbols is a rule that
+// can; so rules that are found decide about others.
 std::vector<bool> nullable_rules(const Grammar& grammar) {
-  std::vector<bool> nullable(grammar.rules.size(), false);
-  const auto matches_nothing = [&](uint32_t at) {
-    for (; grammar.symbols[at].kind != Grammar::Kind::kEnd; ++at) {
-      const Grammar::Symbol& symbol = grammar.symbols[at];
-      if (symbol.kind == Grammar::Kind::kBytes || !nullable[symbol.index]) return false;
-    }
-    return true;
+  struct Alternative {
+    uint32_t rule = 0;
+    size_t n_missing = 0;  // symbols that are not known to match nothing
   };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t rule = 0; rule < grammar.rules.size(); ++rule) {
-      if (nullable[rule] || std::ranges::none_of(grammar.rules[rule], matches_nothing)) continue;
-      nullable[rule] = changed = true;
+  std::vector<Alternative> alternatives;
+  std::vector<std::vector<uint32_t>> places(grammar.rules.size());  // of a rule, in alternatives
+  std::vector<bool> nullable(grammar.rules.size(), false);
+  std::vector<uint32_t> found;
+  const auto add = [&](uint32_t rule) {
+    if (!nullable[rule]) found.push_back(rule);
+    nullable[rule] = true;
+  };
+  for (uint32_t rule = 0; rule < grammar.rules.size(); ++rule) {
+    for (uint32_t at : grammar.rules[rule]) {
+      Alternative alternative{rule};
+      for (; grammar.symbols[at].kind != Grammar::Kind::kEnd; ++at, ++alternative.n_missing) {
+        if (grammar.symbols[at].kind == Grammar::Kind::kRule)
+          places[grammar.symbols[at].index].push_back(static_cast<uint32_t>(alternatives.size()));
+      }
+      if (alternative.n_missing == 0) add(rule);
+      alternatives.push_back(alternative);
+    }
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const uint32_t place : places[found[i]]) {
+      if (--alternatives[place].n_missing == 0) add(alternatives[place].rule);
     }
   }
   return nullable;

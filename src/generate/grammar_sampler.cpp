@@ -9,6 +9,8 @@ namespace limpid {
 namespace {
 
 constexpr size_t kMostKnown = 256;  // of 128,256 tokens: 4 MB
+// A state of JSON has about ten stacks, and a vocabulary some hundred thousand bytes.
+constexpr uint64_t kMostSteps = 1 << 25;
 
 size_t common_length(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -33,6 +35,7 @@ GrammarSampler::GrammarSampler(std::shared_ptr<const GrammarRules> rules)
 
 void GrammarSampler::accept(TokenId token) {
   if (token >= rules_->tokenizer.vocab_size() || rules_->tokenizer.is_stop(token)) return;
+  matcher_.allow(kMostSteps);
   for (const char c : rules_->tokenizer.bytes_of(token))
     state_ = matcher_.advance(state_, static_cast<uint8_t>(c));
 }
@@ -59,6 +62,7 @@ std::vector<bool> GrammarSampler::compute_fitting() {
   std::vector<bool> fits(static_cast<size_t>(tokenizer.vocab_size()), false);
   std::vector<GrammarMatcher::State> states{state_};
   std::string_view before;
+  matcher_.allow(kMostSteps);
   for (const TokenId id : rules_->by_bytes) {
     const std::string_view bytes = tokenizer.bytes_of(id);
     states.resize(std::min(states.size(), common_length(before, bytes) + 1));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace limpid {
 namespace {
@@ -176,20 +177,22 @@ class SchemaWriter {
   std::string object(const JsonField& schema) {
     const auto properties = schema.find("properties");
     if (!properties || properties->json().empty()) return map(schema);
-    std::vector<std::string> required;
+    const std::vector<JsonField> members = properties->members();
+    if (members.size() > kMostRules) properties->fail("has too many members");
+    std::set<std::string, std::less<>> keys, required;
+    for (const JsonField& member : members) keys.emplace(member.key());
     if (const auto names = schema.find("required")) {
       for (const JsonField& name : names->elements()) {
-        if (!properties->find(name.string())) name.fail("is not among the properties");
-        required.push_back(name.string());
+        if (!keys.contains(name.string())) name.fail("is not among the properties");
+        required.insert(name.string());
       }
     }
     std::string first = R"("")", next = R"("")";
-    const std::vector<JsonField> members = properties->members();
     for (auto member = members.rbegin(); member != members.rend(); ++member) {
       const std::string key(member->key());
       const std::string pair = new_rule(
           fmt::format(R"({} space ":" space {})", literal(Json(key).dump()), expression(*member)));
-      const bool is_required = std::ranges::find(required, key) != required.end();
+      const bool is_required = required.contains(key);
       const std::string with = fmt::format("{} {}", pair, next);
       const std::string more = fmt::format(R"("," space {})", with);
       first = new_rule(is_required ? with : fmt::format("{} | {}", with, first));

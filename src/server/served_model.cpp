@@ -23,13 +23,18 @@ std::string today(const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &local)};
 }
 
-// What llama-server tells templates besides the messages, and then what the request tells them.
+// What the request tells templates besides the messages, and of what llama-server tells them
+// whatever it leaves open. A request may have very many, so they are not looked up one by one.
 Json template_variables(const ServedModel& served, const RequestSettings& settings) {
-  Json variables = {{"enable_thinking", served.thinks},
-                    {"date_string", today("%d %b %Y")},
-                    {"datetime", today("%b %d %Y")},
-                    {"functions", ""}};  // Firefunction's name for the tools, as text
-  if (settings.template_variables.is_object()) variables.update(settings.template_variables);
+  Json variables =
+      settings.template_variables.is_object() ? settings.template_variables : Json(Json::object());
+  const auto add = [&](const char* name, Json value) {
+    if (!variables.contains(name)) variables[name] = std::move(value);
+  };
+  add("enable_thinking", served.thinks);
+  add("date_string", today("%d %b %Y"));
+  add("datetime", today("%b %d %Y"));
+  add("functions", "");  // Firefunction's name for the tools, as text
   return variables;
 }
 
