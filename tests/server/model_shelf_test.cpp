@@ -161,8 +161,12 @@ TEST_F(ModelShelfTest, EndsWhileRequestsRun) {
   GenerationOptions endless;
   endless.sampler.ignore_eos = true;
   endless.context_shift = true;
-  loan->service->submit(GenerationRequest{
-      {1, 2, 3}, {endless}, {}, [](const auto&) {}, [loan](auto, const auto&, const auto&) {}});
+  GenerationRequest request;
+  request.prompt = {1, 2, 3};
+  request.choices = {endless};
+  request.on_token = [](const TokenEvent&) {};
+  request.on_end = [loan](size_t, const GenerationResult&, const std::exception_ptr&) {};
+  loan->service->submit(std::move(request));
   std::future<Lent> waiting = ask("b");
   loan.reset();
   EXPECT_FALSE(is_there(waiting));
