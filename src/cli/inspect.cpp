@@ -21,12 +21,18 @@ struct InspectFlags {
   ModelFlags model;
   bool json = false;
   std::string rope_svg;
+  bool weights = false;
+  std::string beside;
 };
 
 void declare(CLI::App& app, InspectFlags& values) {
   add_switch(app, "--json", values.json, "everything, arrays in full");
   add_option(app, "--rope-svg FILE", values.rope_svg,
              "draw the rotary table, before and after scaling; - is standard output");
+  add_switch(app, "--weights", values.weights,
+             "read the weights: distribution and largest singular values of each tensor");
+  add_option(app, "--beside MODEL2", values.beside,
+             "with --weights: how far the weights of another checkpoint are from them");
   declare_model(app, values.model);
 }
 
@@ -42,6 +48,8 @@ Checkpoint configuration_of(const std::string& config) {
 }
 
 int run(const InspectFlags& values) {
+  LIMPID_CHECK(ArgumentError, values.beside.empty() || values.weights,
+               "--beside belongs to --weights: give both");
   const ModelFlags& model = values.model;
   const auto print = [&](const Json& report, const auto& to_text) {
     write_out(values.json ? dump_json(report, 2) + "\n" : to_text(report));
@@ -50,6 +58,16 @@ int run(const InspectFlags& values) {
   if (model.model.empty() && model.repository.empty() && !model.options.config.empty())
     return print(inspect_configuration(configuration_of(model.options.config)), configuration_text);
   const auto checkpoint = open_header(model);
+  if (values.weights) {
+    std::shared_ptr<const Checkpoint> other;
+    if (!values.beside.empty()) {
+      ModelFlags second = model;
+      second.model = values.beside;
+      second.repository.clear();
+      other = open_header(second);
+    }
+    return print(inspect_weights(*checkpoint, other.get(), model.options.n_threads), weights_text);
+  }
   const auto report = inspect_checkpoint(*checkpoint, to_open_options(model));
   if (!values.rope_svg.empty()) {
     LIMPID_CHECK(UnsupportedError, !report["model"].is_null(), "--rope-svg: {}",
@@ -67,11 +85,13 @@ Command inspect_command() {
           "what is in a model file, and the memory it needs",
           "inspect -m FILE | --config NAME|PATH [options]",
           "Metadata, tensors, rotary table, chat template, and the memory that running it takes. "
-          "Loads no weights. --config alone: parameters and memory of a named model (llama-3-8b, "
+          "Loads no weights, but for --weights, which looks at them. --config alone: parameters "
+          "and memory of a named model (llama-3-8b, "
           "gpt2-xl, …), of a folder with config.json or params.json, or of such a file; no weights "
           "need be there.",
           "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
           "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
+          "limpid inspect -m smollm2 --weights\n"
           "limpid inspect --config llama-3-8b",
           bind<InspectFlags, declare, run>};
 }

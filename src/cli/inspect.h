@@ -21,6 +21,11 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
 // Arrays and long texts shortened.
 std::string checkpoint_text(const Json& report);
 
+// The distribution and the largest singular values of each tensor, and its distance from the tensor
+// of that name in `other`, which may be null. Reads all weights.
+Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int n_threads);
+std::string weights_text(const Json& report);
+
 // What follows from a model's sizes alone: parameters, and memory for weights, training and KV
 // cache. The tensors of `checkpoint` need no data (model/configuration.h).
 Json inspect_configuration(const Checkpoint& checkpoint);

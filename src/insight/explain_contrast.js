@@ -31,7 +31,9 @@ function startContrasts() {
                     distanceChart(each.distance)),
                 make(
                     "div", {}, make("h3", {}, "After the last token"), changesTable(each.changes))),
-            make("h3", {}, "Divergence of the prediction after each token: darker is more"),
+            make(
+                "h3", {},
+                "Divergence of the prediction after each token (the stronger the colour, the more)"),
             chips));
   }
 }

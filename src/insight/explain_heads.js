@@ -86,7 +86,7 @@ function drawHeadsMap(change) {
   if (change && !("layer" in change || "head" in change || "theme" in change)) return;
   const map = find("heads-map");
   const size =
-      Math.max(12, Math.min(36, Math.floor(560 / data.n_heads), Math.floor(600 / data.n_layers)));
+      Math.max(12, Math.min(36, Math.floor(560 / data.n_heads), Math.floor(560 / data.n_layers)));
   if (!headsPainted || change?.theme) {
     headsPainted = document.createElement("canvas");
     headsPainted.width = data.n_heads * size;
@@ -148,7 +148,7 @@ function drawHead(change) {
   find("head-detail").textContent =
       `On average ${toFirst} of its weight is on the first token, ${
           previous} on the token before, ${same} on earlier copies of the same token, ` +
-      `${induction} on what followed them. Darker is more; the scale is a square root, so that small weights show.`;
+      `${induction} on what followed them. The scale of the colours is a square root, so that small weights show.`;
 }
 
 // The chosen row of the head as lines from right to left.

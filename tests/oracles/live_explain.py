@@ -52,14 +52,14 @@ def qwen3() -> transformers.PreTrainedModel:
 class Torch:
     """A model in transformers whose parts can be read and changed."""
 
-    def __init__(self, model: transformers.PreTrainedModel) -> None:
+    def __init__(self, model: transformers.PreTrainedModel, n_heads: int = HEADS) -> None:
         self.model = model.float().eval()
         self.model.set_attn_implementation("eager")
         base = model.transformer if hasattr(model, "transformer") else model.model
         self.is_gpt2 = hasattr(model, "transformer")
         self.blocks = base.h if self.is_gpt2 else base.layers
         self.norm = base.ln_f if self.is_gpt2 else base.norm
-        self.head_width = model.config.hidden_size // HEADS
+        self.head_width = model.config.hidden_size // n_heads
         if getattr(model.config, "head_dim", None):
             self.head_width = model.config.head_dim
 
@@ -117,15 +117,13 @@ def bits(log_p: torch.Tensor) -> torch.Tensor:
     return -log_p / math.log(2)
 
 
-class Explained(unittest.TestCase):
-    """One family; the classes below say which."""
+class Explained:
+    """One family; the test cases below say which."""
 
-    make = None
+    make: staticmethod
 
     @classmethod
     def setUpClass(cls) -> None:
-        if cls.make is None:
-            raise unittest.SkipTest("the base of the families")
         torch.manual_seed(7)
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
@@ -284,15 +282,48 @@ class Explained(unittest.TestCase):
         )  # fmt: skip
 
 
-class Gpt2(Explained):
+class Induction(unittest.TestCase):
+    """karpathy/makemore's model of repeated sequences (pull request 8): two layers of one head."""
+
+    def test_its_head_is_found_and_removing_it_raises_the_loss_as_torch_says(self):
+        source = limpid_program.shared("models", "makemore-induction", "makemore_induction_gpt2arch.pt")
+        lines = limpid_program.shared("text", "makemore_induction.txt").read_text().splitlines()
+        config = ("--config", '{"n_head": 1, "activation_function": "gelu_new"}')
+        with tempfile.TemporaryDirectory() as folder:
+            converted = pathlib.Path(folder) / "model"
+            limpid_program.run("convert", source, converted, "--to", "safetensors", *config)
+            model = Torch(transformers.AutoModelForCausalLM.from_pretrained(converted), n_heads=1)
+
+        def without_head(name: str, x: torch.Tensor) -> torch.Tensor:
+            return torch.zeros_like(x) if name == "L1.heads" else x
+
+        rise = 0.0
+        for line in lines[:6]:
+            ids = [0] + [ord(letter) - ord("a") + 1 for letter in line]
+            found = limpid_program.run_json(
+                "explain", "-m", source, *config, "--ids", ",".join(map(str, ids)), "--ablate", "L1.H0", "--json",
+            )  # fmt: skip
+            habits = {(each["layer"], each["head"]): each["habits"]["after_same"] for each in found["attention"]}
+            self.assertEqual(max(habits, key=habits.get), (1, 0), line)
+            self.assertGreater(habits[1, 0], 0.5)
+            for run, change in enumerate((None, without_head)):
+                log_p = torch.log_softmax(model.run(ids, change)["logits"], 1)
+                expected = float(bits(log_p[torch.arange(len(ids) - 1), ids[1:]]).mean())
+                self.assertLessEqual(abs(found["what_if"]["mean_surprise_bits"][run] - expected), TOLERANCE)
+            before, after = found["what_if"]["mean_surprise_bits"]
+            rise += (after - before) / 6
+        self.assertGreater(rise, 1)
+
+
+class Gpt2(Explained, unittest.TestCase):
     make = staticmethod(gpt2)
 
 
-class Llama(Explained):
+class Llama(Explained, unittest.TestCase):
     make = staticmethod(llama)
 
 
-class Qwen3(Explained):
+class Qwen3(Explained, unittest.TestCase):
     make = staticmethod(qwen3)
 
 

@@ -1,0 +1,99 @@
+// `limpid inspect --weights`: the distribution and the largest singular values of each tensor, and
+// how far another checkpoint is from it.
+//
+//   tensor               type      shape    rms  largest  distribution          singular values
+//   rank blk.0.attn_q.weight  f32  [576, 576]  0.071     1.13  ▁▁▁▂▃▅▇█▇▅▃▂▁▁▁  12.3 8.1 6.0   41
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "cli/inspect.h"
+#include "insight/weight_statistics.h"
+#include "tensor/codec.h"
+
+namespace limpid::cli {
+namespace {
+
+constexpr int kSingularValues = 3;
+
+// A character for each two bins. Heights are square roots, so that tails show.
+std::string bars(const Json& histogram) {
+  constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::vector<double> heights;
+  for (size_t i = 0; i + 1 < histogram.size(); i += 2)
+    heights.push_back(std::sqrt(histogram[i].get<double>() + histogram[i + 1].get<double>()));
+  const double most = std::max(1.0, *std::ranges::max_element(heights));
+  std::string text;
+  for (const double height : heights) text += kBars[std::lround(std::ceil(8 * height / most))];
+  return text;
+}
+
+Json to_json(const std::string& name, const TensorView& view, const WeightStatistics& statistics) {
+  return {{"name", name},
+          {"type", dtype_info(view.dtype).name},
+          {"shape", std::vector<int64_t>(view.shape.dims().begin(), view.shape.dims().end())},
+          {"mean", statistics.mean},
+          {"rms", statistics.root_mean_square},
+          {"largest", statistics.largest},
+          {"histogram", statistics.histogram},
+          {"singular_values", statistics.singular_values},
+          {"stable_rank", statistics.stable_rank}};
+}
+
+}  // namespace
+
+Json inspect_weights(const Checkpoint& checkpoint, const Checkpoint* other, int n_threads) {
+  ThreadPool pool(n_threads);
+  ProgressBar bar("inspecting");
+  Json tensors = Json::array();
+  for (size_t i = 0; i < checkpoint.tensor_order.size(); ++i) {
+    const std::string& name = checkpoint.tensor_order[i];
+    Tensor storage;
+    const TensorView view = checkpoint.read(name, storage);
+    const std::vector<float> values = decode(view);
+    tensors.push_back(to_json(
+        name, view,
+        weight_statistics(values, view.shape.rows(), view.shape.cols(), kSingularValues, pool)));
+    if (other != nullptr) {
+      const TensorView* second = other->find(name);
+      Json& difference = tensors.back()["difference"] = nullptr;
+      Tensor second_storage;
+      if (second != nullptr && second->shape == view.shape)
+        difference = relative_difference(values, decode(other->read(name, second_storage)));
+    }
+    bar.show(i + 1, checkpoint.tensor_order.size(), name);
+  }
+  return {{"path", checkpoint.path},
+          {"beside", other == nullptr ? Json() : Json(other->path)},
+          {"tensors", std::move(tensors)}};
+}
+
+std::string weights_text(const Json& report) {
+  const bool compares = !report["beside"].is_null();
+  size_t width = 6;
+  for (const Json& each : report["tensors"])
+    width = std::max(width, each["name"].get_ref<const std::string&>().size());
+  std::string text = fmt::format("{:<{}}  {:>6} {:>15} {:>9} {:>9}  {:<12}  {:<24} {:>8}{}\n",
+                                 "tensor", width, "type", "shape", "rms", "largest", "-4 … 4 rms",
+                                 "largest singular values", "rank", compares ? "  difference" : "");
+  for (const Json& each : report["tensors"]) {
+    std::string values;
+    for (const Json& value : each["singular_values"])
+      values += fmt::format("{:.3g} ", value.get<double>());
+    text += fmt::format(
+        "{:<{}}  {:>6} {:>15} {:>9.3g} {:>9.3g}  {}  {:<24} {:>8}", each["name"].get<std::string>(),
+        width, each["type"].get<std::string>(), dump_json(each["shape"]), each["rms"].get<double>(),
+        each["largest"].get<double>(), bars(each["histogram"]), values,
+        values.empty() ? "" : fmt::format("{:.1f}", each["stable_rank"].get<double>()));
+    if (compares) {
+      text += each["difference"].is_null()
+                  ? "  not there"
+                  : fmt::format("  {:>10.3g}", each["difference"].get<double>());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace limpid::cli
