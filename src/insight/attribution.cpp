@@ -78,6 +78,10 @@ void directions_in_heads(std::span<const float> u, std::span<const float> w, std
   }
 }
 
+// The part of head h is z^h . (W_O^h)^T u, a product of head_dim numbers, once u is turned into the
+// head's own space. That costs d_model * n_heads * head_dim products for each logit, as much as the
+// output projection itself, and not n_heads times as much.
+//
 // One layer's parts of each wanted logit, whose direction is `directions[i]`.
 class LayerParts {
  public:

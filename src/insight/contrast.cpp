@@ -38,6 +38,9 @@ void apply(const Edit& edit, std::pair<int64_t, int64_t> columns,
   }
 }
 
+// Both runs take turns, a chunk each, so that logits of two chunks are all that is held: 25 MB of a
+// vocabulary of 49,152, whatever the length of the text.
+//
 // One run, chunk by chunk, and its residual streams of the chunk.
 class Runner {
  public:
@@ -175,6 +178,7 @@ ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
   return part;
 }
 
+// The positions of the rows are those of the step in progress, which the executor knows.
 void set_edits(Model& model, ProbeExecutor& probe, std::vector<Edit> edits) {
   if (edits.empty()) return probe.set_intervention({}, {});
   const DecoderSpec& spec = model.spec();

@@ -17,6 +17,9 @@ constexpr SvgInk kGreenInk{"green", "#00795c", 2, "2 3"};
 constexpr SvgInk kDashedOrangeInk{"orange", "#d55e00", 2, "7 4"};
 constexpr double kMostEntropy = 12;  // bits; paler cells hesitate more
 
+// SvgPlot fills a heat map column by column, each column from the low end of the y axis: the
+// embedding is the lowest row of the lens, and the last token the lowest row of a head.
+//
 // The ends of an axis for values that include `low` and `high`, which may be equal.
 SvgAxis axis_of(double low, double high) {
   return SvgAxis::linear(low, high > low ? high : low + 1, 5, true);
@@ -84,6 +87,8 @@ std::string parts_chart(const Explanation& explanation) {
   return svg.str();
 }
 
+// Norms grow by a factor of a hundred and more from the first layer to the last, so the axis is
+// logarithmic.
 std::string sizes_chart(const Explanation& explanation) {
   const auto mean = [](const std::vector<float>& norms) {
     return std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(norms.size());

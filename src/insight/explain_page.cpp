@@ -40,6 +40,9 @@ uint8_t as_byte(double share) {
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
+// Of 512 tokens and 33 layers of the lens, the two likeliest tokens take 34,000 ids: 180 kB here
+// and 700 kB as a JSON list of objects.
+//
 // The same number of tokens from each prediction.
 Json pack(std::span<const Prediction> predictions, std::set<int32_t>& mentioned) {
   size_t n_best = SIZE_MAX;
