@@ -29,10 +29,12 @@ class Engine;  // internal
 struct OpenOptions {
   // Tokens of the longest sequence. 0: the model's own context, or as much of it as memory allows.
   int64_t n_ctx = 0;
-  int64_t n_batch = 512;         // tokens of a prompt evaluated in one step
-  int n_threads = 0;             // 0: as many as cores this process may use
-  std::string executor = "cpu";  // "cpu" or "reference"
-  std::string isa{};             // "": the best of this CPU, or the environment variable LIMPID_ISA
+  int64_t n_batch = 512;  // tokens of a prompt evaluated in one step
+  int n_threads = 0;      // 0: as many as cores this process may use
+  // "cpu", "opencl" or "cuda", "opencl:1" for the second device of OpenCL; "reference" is slow and
+  // defines every op.
+  std::string device = "cpu";
+  std::string isa{};  // "": the best of this CPU, or the environment variable LIMPID_ISA
   std::string cache_type_k = "f16";  // "f16" or "f32"
   std::string cache_type_v = "f16";
   std::string tokenizer_path{};  // a tokenizer's file or folder, instead of the model's own

@@ -123,9 +123,9 @@ BenchReport describe(const Model& model, const ModelFlags& flags) {
     report.n_parameters += tensor.shape.n_elements();
   }
   const OpenOptions& options = flags.options;
-  report.executor = options.executor;
+  report.device = options.device;
   report.machine = look_at_machine();
-  if (options.executor != "cpu") report.machine.isa = "none";
+  if (options.device != "cpu") report.machine.isa = "none";
   report.limits =
       measure_limits(options.n_threads > 0 ? options.n_threads : report.machine.n_cores);
   return report;

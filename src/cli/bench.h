@@ -58,7 +58,7 @@ struct BenchReport {
   std::string model;     // name in the metadata, or of the file
   uint64_t n_bytes = 0;  // of the tensors
   int64_t n_parameters = 0;
-  std::string executor;
+  std::string device;
   Machine machine;
   MachineLimits limits;
   std::vector<BenchResult> results;

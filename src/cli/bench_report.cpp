@@ -122,12 +122,12 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
 // A table as llama-bench prints it, with a column for each limit beside the rate that it bounds.
 std::string to_markdown(const BenchReport& report) {
   std::string text = fmt::format(
-      "{}, {} cores; {} executor, {}, {} threads\n"
+      "{}, {} cores; device {}, {}, {} threads\n"
       "limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8\n\n"
       "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
       "of compute limit |\n"
       "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
-      report.machine.cpu, report.machine.n_cores, report.executor, report.machine.isa,
+      report.machine.cpu, report.machine.n_cores, report.device, report.machine.isa,
       report.limits.n_threads, report.limits.read_bytes_per_second / 1e9,
       report.limits.f32_flops_per_second / 1e9, report.limits.int8_flops_per_second / 1e9);
   for (const BenchResult& result : report.results) {
@@ -153,7 +153,7 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
           {"model_size", report.n_bytes},
           {"model_n_params", report.n_parameters},
           {"cpu_info", report.machine.cpu},
-          {"executor", report.executor},
+          {"device", report.device},
           {"isa", report.machine.isa},
           {"n_threads", report.limits.n_threads},
           {"n_prompt", result.n_prompt},

@@ -143,7 +143,7 @@ Command logits_command() {
           "Writes the logits after each token as a .npy file: f32 [positions, vocab].\n"
           "With ids it needs no tokenizer. The KV cache is f32 unless -ctk, -ctv say otherwise.",
           "limpid logits -m smollm2 -p 'The capital of France is' --positions -1 -o out.npy\n"
-          "limpid logits -m smollm2 --ids 504,3575,282 --executor reference -o out.npy",
+          "limpid logits -m smollm2 --ids 504,3575,282 --device reference -o out.npy",
           bind<LogitsFlags, declare, run>};
 }
 

@@ -135,9 +135,11 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
-  suggest(add_option(app, "--executor NAME", options.executor,
-                     "cpu, or reference (slow: it defines every op)"),
-          {"cpu", "reference"});
+  suggest(
+      add_option(app, "-dev,--device NAME", options.device,
+                 "what computes: cpu, opencl, cuda (opencl:1 for the second one; limpid devices "
+                 "lists them), or reference, which is slow and defines every op (cpu)"),
+      {"cpu", "opencl", "cuda", "reference"});
   suggest(add_option(app, "-ctk,--cache-type-k TYPE", options.cache_type_k,
                      "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K"),
           {"f16", "f32"});

@@ -38,7 +38,7 @@ std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint
 }
 
 std::unique_ptr<Executor> make_executor(const OpenOptions& options, const WrapExecutor& wrap) {
-  auto executor = make_executor(options.executor, {options.n_threads, options.isa});
+  auto executor = make_executor(options.device, {options.n_threads, options.isa});
   return wrap ? wrap(std::move(executor)) : std::move(executor);
 }
 

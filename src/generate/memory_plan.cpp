@@ -70,7 +70,7 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
     // Rows of an embedding that is not also the output matrix are only looked up, in the file.
     const bool looked_up =
         name == "position_embd.weight" || (name == "token_embd.weight" && !spec.tied_embeddings);
-    const bool packed = options.executor == "cpu" && is_quantized(tensor.dtype) && !looked_up;
+    const bool packed = options.device == "cpu" && is_quantized(tensor.dtype) && !looked_up;
     if (packed) plan.weights_packed += PackedWeight::packed_bytes(tensor);
   }
   const uint64_t per_position = bytes_per_position(spec, options);

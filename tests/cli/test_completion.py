@@ -79,7 +79,9 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.completed("run", "-m", "mod"), {"model one.gguf", "models"})
         self.assertEqual(self.completed("run", "-m", "smo"), {"smollm2"})
         self.assertEqual(self.completed("run", "mod"), {"model one.gguf", "models"})
-        self.assertEqual(self.completed("run", "--executor", ""), {"cpu", "reference"})
+        self.assertEqual(
+            self.completed("run", "--device", ""), {"cpu", "opencl", "cuda", "reference"}
+        )
         self.assertEqual(self.completed("run", "-ctk", "f"), {"f16", "f32"})
         self.assertEqual(self.completed("run", "-p", "mod"), set())
         self.assertEqual(self.completed("completion", "z"), {"zsh"})

@@ -56,9 +56,7 @@ class FrontDoor(unittest.TestCase):
         self.refused("run", "-m", "smollm", words=["smollm2"])
         self.refused("inspect", "-m", DATA, words=["folder", "tiny_chat.gguf"])
         self.refused("run", "-m", VOCABULARY, "-p", "the", words=[])
-        self.refused(
-            "run", "-m", TINY, "-p", "the", "--executor", "gpu", words=["gpu", "reference"]
-        )
+        self.refused("run", "-m", TINY, "-p", "the", "--device", "gpu", words=["gpu", "reference"])
         self.refused("run", "-m", TINY, "-p", "the", "-ctk", "q4_0", words=["q4_0", "f16"])
         self.refused("run", "-m", TINY, "-p", "the", "-l", "x", words=["-l x", "15043+1.5"])
         self.refused("tokenize", "-m", TINY, "--special", "<|nope|>", words=["<|nope|>"])
@@ -238,7 +236,7 @@ class Logits(unittest.TestCase):
 
     def test_reference_is_near(self):
         numpy.testing.assert_allclose(
-            self.logits("--executor", "reference"), self.logits(), atol=1e-3
+            self.logits("--device", "reference"), self.logits(), atol=1e-3
         )
 
     def test_a_prompt_is_its_ids(self):

@@ -41,7 +41,7 @@ class Verify(unittest.TestCase):
         for model in MODELS.values():
             for executor in ("reference", "cpu"):
                 with self.subTest(model=model.name, executor=executor):
-                    code, report = verify(model, "--executor", executor)
+                    code, report = verify(model, "--device", executor)
                     self.assertEqual((code, report["agrees"]), (0, True))
                     self.assertEqual(report["missing"], [])
                     self.assertEqual(len(report["activations"]), 1 + 2 * 3 + 2)

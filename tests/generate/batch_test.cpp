@@ -34,14 +34,14 @@ TEST_P(BatchTest, EveryResultIsThatOfThePromptAlone) {
     options.sampler.repeat_penalty = 1.1F;
     options.stop = {"e", "9"};
     std::vector<GenerationResult> alone;
-    const auto model = open_tiny({.executor = GetParam()});
+    const auto model = open_tiny({.device = GetParam()});
     for (const auto& prompt : prompts) {
       Session session(model);
       alone.push_back(session.generate(prompt, options).result());
     }
     for (const int64_t n_batch : {1, 16, 512}) {
       const auto batch_model =
-          open_tiny({.n_batch = n_batch, .executor = GetParam(), .n_threads = 3});
+          open_tiny({.n_batch = n_batch, .device = GetParam(), .n_threads = 3});
       std::vector<std::string> streamed(prompts.size());
       const auto together =
           generate_batch(batch_model, prompts, options,
@@ -64,7 +64,7 @@ TEST_P(BatchTest, ShiftsTheContextAsASessionDoes) {
   options.sampler.ignore_eos = true;
   options.context_shift = true;
   options.n_keep = 3;
-  const auto model = open_tiny({.executor = GetParam()});
+  const auto model = open_tiny({.device = GetParam()});
   const auto together = generate_batch(model, prompts, options, {}, 24);
   for (size_t i = 0; i < prompts.size(); ++i) {
     Session session(model, {.n_ctx = 24});

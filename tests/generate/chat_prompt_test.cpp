@@ -35,7 +35,7 @@ class ChatPrompt : public ::testing::Test {
   }
   static bool is_control(TokenId id) { return id >= testing::kEndOfText && id <= kTurnEnd; }
 
-  LanguageModel model_ = open_tiny({.executor = "reference"});
+  LanguageModel model_ = open_tiny({.device = "reference"});
   std::shared_ptr<const Tokenizer> tokenizer_ = engine_of(model_)->tokenizer();
 };
 

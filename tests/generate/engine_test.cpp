@@ -77,7 +77,7 @@ TEST(Engine, SaysWhichChoicesThereAre) {
   OpenOptions options;
   const TempFolder folder;
   const std::string path = testing::write_tiny_model(folder);
-  options.executor = "gpu";
+  options.device = "tpu";
   EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("reference"),
             std::string::npos);
   options = {};
@@ -294,7 +294,7 @@ TEST(MemoryPlan, CountsThePackedCopiesExactly) {
     OpenOptions options;
     const DecoderSpec spec = read_spec(*checkpoint);
     EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).weights_packed, expected);
-    options.executor = "reference";
+    options.device = "reference";
     EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).weights_packed, 0U);
   }
 }

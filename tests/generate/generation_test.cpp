@@ -23,7 +23,7 @@ GenerationOptions greedy(int64_t n_predict) {
 
 class GenerationTest : public ::testing::TestWithParam<const char*> {
  protected:
-  LanguageModel model_ = open_tiny({.executor = GetParam()});
+  LanguageModel model_ = open_tiny({.device = GetParam()});
 };
 INSTANTIATE_TEST_SUITE_P(Executors, GenerationTest, ::testing::Values("reference", "cpu"));
 

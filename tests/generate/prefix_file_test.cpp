@@ -21,12 +21,12 @@ TEST(PrefixFile, GivesTheSameLogitsInAnotherProcess) {
   for (const char* executor : {"reference", "cpu"}) {
     const TempFolder folder;
     const std::string path = folder.path("prefix.kv");
-    const auto first = open_tiny({.executor = executor});
+    const auto first = open_tiny({.device = executor});
     const auto tokens = first.encode(std::string(150, 'x') + " and more");
     const auto expected = logits_after(first, tokens, 0);
     EXPECT_EQ(save_prefix(*engine_of(first), tokens, path), std::ssize(tokens));
 
-    const auto second = open_tiny({.executor = executor});
+    const auto second = open_tiny({.device = executor});
     engine_of(second)->scheduler().reserve(256);
     const auto restored = restore_prefix(*engine_of(second), path);
     EXPECT_EQ(restored, tokens);
@@ -43,7 +43,7 @@ TEST(PrefixFile, RefusesWhatIsNotThisModels) {
   EXPECT_THROW(save_prefix(*engine_of(model), tokens, path), ArgumentError);
   session.append(tokens);
   save_prefix(*engine_of(model), tokens, path);
-  const auto other = open_tiny({.executor = "reference"});
+  const auto other = open_tiny({.device = "reference"});
   engine_of(other)->scheduler().reserve(256);
   EXPECT_THROW(restore_prefix(*engine_of(other), path), FormatError);
   const auto small = open_tiny();

@@ -32,7 +32,7 @@ std::vector<float> fresh_logits(const LanguageModel& model, std::span<const Toke
 class SessionTest : public ::testing::TestWithParam<const char*> {
  protected:
   LanguageModel model(int64_t n_batch = 512, int n_threads = 2) {
-    return open_tiny({.n_batch = n_batch, .executor = GetParam(), .n_threads = n_threads});
+    return open_tiny({.n_batch = n_batch, .device = GetParam(), .n_threads = n_threads});
   }
 };
 INSTANTIATE_TEST_SUITE_P(Executors, SessionTest, ::testing::Values("reference", "cpu"));

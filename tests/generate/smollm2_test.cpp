@@ -24,10 +24,10 @@ class SmolLm2 : public ::testing::Test {
     if (!std::filesystem::exists(model_path()))
       GTEST_SKIP() << "no " << model_path() << "; run `limpid pull smollm2`";
   }
-  static LanguageModel open(const std::string& executor) {
+  static LanguageModel open(const std::string& device) {
     OpenOptions options;
     options.n_ctx = 1024;
-    options.executor = executor;
+    options.device = device;
     return LanguageModel::open(model_path(), options);
   }
   static ChatOptions greedy(int64_t n_predict) {

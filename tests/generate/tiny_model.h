@@ -92,7 +92,7 @@ inline std::string write_tiny_model(const TempFolder& folder, bool with_vocabula
 struct TinyOptions {
   int64_t n_ctx = 256;
   int64_t n_batch = 512;
-  std::string executor = "cpu";
+  std::string device = "cpu";
   int n_threads = 2;
   bool with_vocabulary = true;
   std::string chat_template{};
@@ -103,7 +103,7 @@ inline LanguageModel open_tiny(const TinyOptions& tiny = {}) {
   OpenOptions options;
   options.n_ctx = tiny.n_ctx;
   options.n_batch = tiny.n_batch;
-  options.executor = tiny.executor;
+  options.device = tiny.device;
   options.n_threads = tiny.n_threads;
   options.chat_template = tiny.chat_template;
   return LanguageModel::open(write_tiny_model(folder, tiny.with_vocabulary), options);

@@ -152,7 +152,7 @@ def compare(name: str, arguments: argparse.Namespace) -> list[str]:
             part = ids[: max(n_left, 0)]
             n_left -= len(part)
             if part:
-                options = ("--executor", executor, "-t", arguments.threads, "-c", N_CTX)
+                options = ("--device", executor, "-t", arguments.threads, "-c", N_CTX)
                 logits.append(limpid_program.logits(path, part, *options))
         found[executor] = agreement(measure[: len(logits)], logits)
     for label, result in found.items():

@@ -144,7 +144,7 @@ class TorchFiles(unittest.TestCase):
         ids = numpy.random.default_rng(5).integers(0, VOCAB_SIZE, n_ids).tolist()
         oracle = gguf_llama.GgufLlama(path).logits(ids)
         for executor in ("reference", "cpu"):
-            options = ("--executor", executor)
+            options = ("--device", executor)
             expected = limpid_program.logits(path, ids, *options)
             error = numpy.abs(expected - oracle).max() / oracle.std()
             self.assertLessEqual(error, 1e-4, (file_type, executor))

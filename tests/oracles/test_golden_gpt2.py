@@ -11,10 +11,10 @@ import limpid_program
 
 class GoldenGpt2(unittest.TestCase):
     def test_reference(self):
-        golden_models.check(self, "gpt2", 5, "--executor", "reference")
+        golden_models.check(self, "gpt2", 5, "--device", "reference")
 
     def test_cpu(self):
-        golden_models.check(self, "gpt2", 5, "--executor", "cpu")
+        golden_models.check(self, "gpt2", 5, "--device", "cpu")
 
 
 if __name__ == "__main__":

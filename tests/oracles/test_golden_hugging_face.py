@@ -22,7 +22,7 @@ class GoldenHuggingFace(unittest.TestCase):
         golden = json.loads((case / "golden.json").read_text())
         positions = golden["positions"]
         ids = [(7 * i * i + 3 * i + 1) % VOCAB_SIZE for i in range(positions[-1] + 1)]
-        options = ("--executor", executor, "--positions", ",".join(map(str, positions)))
+        options = ("--device", executor, "--positions", ",".join(map(str, positions)))
         logits = limpid_program.logits(case, ids, "-ctk", "f32", "-ctv", "f32", *options)
         near = numpy.array(positions) < 1024
         errors = numpy.abs(logits - numpy.array(golden["logits"])).max(axis=1) / golden["std"]

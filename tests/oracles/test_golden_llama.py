@@ -11,10 +11,10 @@ import limpid_program
 
 class GoldenLlama(unittest.TestCase):
     def test_reference(self):
-        golden_models.check(self, "llama", 13, "--executor", "reference")
+        golden_models.check(self, "llama", 13, "--device", "reference")
 
     def test_cpu(self):
-        golden_models.check(self, "llama", 13, "--executor", "cpu")
+        golden_models.check(self, "llama", 13, "--device", "cpu")
 
 
 if __name__ == "__main__":

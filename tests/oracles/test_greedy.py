@@ -29,7 +29,7 @@ class Greedy(unittest.TestCase):
     def check_model(self, model: pathlib.Path, expected: dict, executor: str) -> None:
         prompt, continuation = expected["prompt_tokens"], expected["greedy_tokens"]
         ids = prompt + continuation[:-1]
-        logits = limpid_program.logits(model, ids, "--executor", executor)
+        logits = limpid_program.logits(model, ids, "--device", executor)
         self.assertEqual(logits.dtype, numpy.float32)
         self.assertEqual(logits.shape[0], len(ids))
         self.assertEqual(logits[len(prompt) - 1 :].argmax(axis=1).tolist(), continuation)
@@ -53,7 +53,7 @@ class Greedy(unittest.TestCase):
             self.check("llama2xs_model.bin", executor, torch_file)
             ids = [1, 403, 407, 261]
             both = [
-                limpid_program.logits(shared("models", file), ids, "--executor", executor)
+                limpid_program.logits(shared("models", file), ids, "--device", executor)
                 for file in (torch_file, FILES["llama2xs_model.bin"])
             ]
             numpy.testing.assert_array_equal(*both)

@@ -200,9 +200,12 @@ UNSUPPORTED = [
         "iq1_s.gguf: at byte 5764: tensor 'token_embd.weight' has type IQ1_S, which is not read; obtain the "
         "model in one of F32, F16, …",
     ),
-    asking("-ngl 99", "no option -ngl: this version runs on the CPU alone; leave it out"),
+    asking(
+        "-ngl 99",
+        "no option -ngl: a model runs on one device, all of it: choose it with --device, and leave this out",
+    ),
     asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
-    asking("--executor cuda", "no executor is called `cuda`; there are cpu and reference"),
+    asking("--device gpu", "no device is called `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(
         "LIMPID_ISA=sse limpid run -m tiny.gguf -p hi",
