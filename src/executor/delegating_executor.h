@@ -18,6 +18,10 @@ class DelegatingExecutor : public Executor {
   explicit DelegatingExecutor(std::unique_ptr<Executor> inner) : inner_(std::move(inner)) {}
 
   std::string_view name() const override { return inner_->name(); }
+  uint64_t weight_bytes(const WeightSource& source) const override {
+    return inner_->weight_bytes(source);
+  }
+  uint64_t available_memory() const override { return inner_->available_memory(); }
   Weight load_weight(const WeightSource& source) override { return inner_->load_weight(source); }
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/system_memory.h"
 #include "executor/executors.h"
 #include "executor/gpu/gpu_devices.h"
 #include "tensor/codec.h"
@@ -65,6 +66,8 @@ void StepInputs::clear() {
 Activation Executor::write(std::span<const float> /*values*/, int64_t /*rows*/, int64_t /*cols*/) {
   throw UnsupportedError(fmt::format("the {} executor takes no activations of the host", name()));
 }
+
+uint64_t Executor::available_memory() const { return limpid::available_memory(); }
 
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options) {
   if (name == "cpu") return make_cpu_executor(options);

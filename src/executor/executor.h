@@ -12,8 +12,9 @@
 //   for a token is bit-identical for any number of threads, any batch it is in, any chunking of its
 //   prompt.
 // - One thread drives an executor. Only load_*, allocate_kv, reserve, begin_step and read may
-//   throw; an op throws nothing but ShapeError, for operands that do not fit (a bug of the caller).
-//   A call that throws leaves the executor usable.
+//   throw; an op throws nothing but ShapeError, for operands that do not fit (a bug of the caller),
+//   and ResourceError where the driver of a device fails. A call that throws leaves the executor
+//   usable.
 // - The memory that `reserve` sets aside is enough for kMostActivations at once, one of them the
 //   result of a head. An executor that keeps copies of activations (insight/tap_executor.h,
 //   quantize/input_means.h) needs more: its ops may throw ResourceError, which ends the step.
@@ -220,7 +221,15 @@ class GradientOps;
 class Executor {
  public:
   virtual ~Executor() = default;
-  virtual std::string_view name() const = 0;  // "reference", "cpu"
+  virtual std::string_view name() const = 0;  // "reference", "cpu", "opencl", "cuda"
+
+  // -- memory --
+  // Bytes that load_weight would take for it, beside the file's: 0 for a weight that is read where
+  // it lies. Looks at type, shape and use, and at no data.
+  virtual uint64_t weight_bytes(const WeightSource& source) const = 0;
+  // Free bytes where weights, KV cache and activations lie; 0: unknown. The host's, unless the
+  // executor has memory of its own.
+  virtual uint64_t available_memory() const;
 
   // -- loading --
   // Takes a weight in; may keep the view. Throws ShapeError, UnsupportedError for a dtype or use

@@ -24,7 +24,8 @@ std::unique_ptr<Executor> make_reference_executor(const ExecutorOptions& options
 // quantised weights.
 std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options = {});
 
-// "reference" or "cpu"; throws ArgumentError naming the choices.
+// "cpu", "reference", or a device of executor/gpu/gpu_devices.h: "opencl", "cuda", "opencl:1".
+// Throws ArgumentError naming the choices, ResourceError for a device that is not there.
 std::unique_ptr<Executor> make_executor(std::string_view name, const ExecutorOptions& options = {});
 
 // Puts another executor around one, to look at it or to change what it does.

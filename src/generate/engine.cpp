@@ -59,7 +59,7 @@ std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions&
                                      const WrapExecutor& wrap) {
   auto executor = make_executor(options, wrap);  // cheap, so its errors come first
   auto checkpoint = with_adapters(quantized(open_header(path, options), options), options);
-  const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options);
+  const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options, *executor);
   if (options.check_memory) check_memory_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;
   if (limpid::has_tokenizer(*checkpoint)) tokenizer = tokenizer_from(*checkpoint);

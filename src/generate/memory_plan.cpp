@@ -4,8 +4,6 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "base/system_memory.h"
-#include "executor/cpu/packed_weight.h"
 #include "generate/engine.h"
 #include "model/model.h"
 
@@ -50,10 +48,24 @@ uint64_t activation_bytes(const DecoderSpec& spec, int64_t n_tokens) {
   return product({n_tokens, width, kFloat}) + product({2, spec.vocab_size, kFloat});
 }
 
+// How the model will use a tensor: as model/tensor_table.cpp loads it.
+WeightUse use_of(const std::string& name, const TensorView& tensor, const DecoderSpec& spec) {
+  if (tensor.shape.rank() < 2) return WeightUse::kVector;
+  if (name == "position_embd.weight") return WeightUse::kLookup;
+  if (name == "token_embd.weight")
+    return spec.tied_embeddings ? WeightUse::kLookupAndHead : WeightUse::kLookup;
+  return name == "output.weight" ? WeightUse::kHead : WeightUse::kProjection;
+}
+
 }  // namespace
 
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             const OpenOptions& options) {
+  return make_memory_plan(checkpoint, spec, options, *make_executor(options));
+}
+
+MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                            const OpenOptions& options, const Executor& executor) {
   LIMPID_CHECK(ArgumentError, options.n_ctx >= 0,
                "[engine] n_ctx is {}, must be 0 (the model's own) or more", options.n_ctx);
   LIMPID_CHECK(ArgumentError, options.n_batch >= 1, "[engine] n_batch is {}, must be 1 or more",
@@ -61,17 +73,14 @@ MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spe
   check_context(spec, options.n_ctx);
   MemoryPlan plan;
   plan.n_ctx_train = spec.n_ctx_train;
-  plan.available = available_memory();
+  plan.available = executor.available_memory();
   for (const auto& [name, tensor] : checkpoint.tensors) {
     // A derived tensor is a copy that stays in memory, unless its parts are used in the file.
     const auto made = checkpoint.derived.find(name);
     const bool copied = made != checkpoint.derived.end() && made->second.row_parts.empty();
     (copied ? plan.weights_packed : plan.weights_in_file) += tensor.n_bytes();
-    // Rows of an embedding that is not also the output matrix are only looked up, in the file.
-    const bool looked_up =
-        name == "position_embd.weight" || (name == "token_embd.weight" && !spec.tied_embeddings);
-    const bool packed = options.device == "cpu" && is_quantized(tensor.dtype) && !looked_up;
-    if (packed) plan.weights_packed += PackedWeight::packed_bytes(tensor);
+    const WeightSource source{name, tensor, use_of(name, tensor, spec)};
+    plan.weights_packed += executor.weight_bytes(source);
   }
   const uint64_t per_position = bytes_per_position(spec, options);
   plan.n_ctx = options.n_ctx > 0 ? options.n_ctx : spec.n_ctx_train;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "checkpoint/checkpoint.h"
+#include "executor/executor.h"
 #include "limpid/memory_plan.hpp"
 #include "limpid/model.hpp"
 #include "model/decoder_spec.h"
@@ -10,6 +11,10 @@ namespace limpid {
 
 // With `options.n_ctx` 0, plans for the model's own context or, if that does not fit beside the
 // weights, for the largest multiple of 256 positions that does.
+// The executor says what its weights take and what memory it has.
+MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
+                            const OpenOptions& options, const Executor& executor);
+// For the executor that the options choose.
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             const OpenOptions& options);
 // Throws ResourceError when the plan does not fit. The message has the numbers and says what to

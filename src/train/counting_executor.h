@@ -28,6 +28,7 @@ class CountingExecutor final : public Executor {
   double operations() const { return operations_; }
 
   std::string_view name() const override { return "counting"; }
+  uint64_t weight_bytes(const WeightSource& /*source*/) const override { return 0; }
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;

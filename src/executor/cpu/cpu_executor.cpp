@@ -22,6 +22,11 @@ namespace {
 // What `linear` takes besides its results: its input quantised, and packed.
 constexpr int64_t kLinearCopies = 2;
 
+// Plain types that kernels read as they lie in the file.
+bool is_read_in_place(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 }  // namespace
 
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
@@ -38,6 +43,14 @@ std::unique_ptr<Executor> make_cpu_executor(const ExecutorOptions& options) {
 }
 
 // ---- loading ------------------------------------------------------------------------------------
+
+// Vectors, which are small, count as nothing.
+uint64_t CpuExecutor::weight_bytes(const WeightSource& source) const {
+  const TensorView& tensor = source.tensor;
+  if (!is_matrix(source.use)) return 0;
+  if (is_quantized(tensor.dtype)) return PackedWeight::packed_bytes(tensor);
+  return is_read_in_place(tensor.dtype) ? 0 : tensor_bytes(DType::kF32, tensor.shape);
+}
 
 Weight CpuExecutor::load_weight(const WeightSource& source) {
   const TensorView& tensor = source.tensor;
@@ -56,11 +69,9 @@ Weight CpuExecutor::load_weight(const WeightSource& source) {
     return {static_cast<int32_t>(weights_.size() - 1), 1, tensor.shape.n_elements()};
   }
   loaded.rows = StoredRows(source);
-  const bool is_float =
-      tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
   if (is_matrix(source.use) && is_quantized(tensor.dtype)) {
     loaded.packed = PackedWeight(tensor, source.row_order, source.head_dim, &pool_);
-  } else if (is_matrix(source.use) && !is_float) {
+  } else if (is_matrix(source.use) && !is_read_in_place(tensor.dtype)) {
     loaded.decoded = Tensor::of(tensor.shape, decode(tensor));
     loaded.tensor = loaded.decoded;
     loaded.rows = StoredRows(loaded.tensor);

@@ -27,6 +27,7 @@ class CpuExecutor final : public Executor {
   std::string_view name() const override { return "cpu"; }
   std::string_view isa() const { return isa_.name; }
 
+  uint64_t weight_bytes(const WeightSource& source) const override;
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;

@@ -180,6 +180,12 @@ class CudaDevice final : public Device {
     cu_.destroy_stream(stream_);
   }
 
+  uint64_t available_memory() const override {
+    size_t n_free = 0;
+    size_t n_all = 0;
+    if (context_->make_current() != 0 || cu_.memory_info(&n_free, &n_all) != 0) return 0;
+    return n_free;
+  }
   std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
     make_current();
     Address address = 0;

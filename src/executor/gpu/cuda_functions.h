@@ -44,6 +44,7 @@ inline constexpr unsigned kStreamNonBlocking = 1;
   LIMPID_CUDA(destroy_stream, cuStreamDestroy_v2, Status, (Stream))                            \
   LIMPID_CUDA(synchronize, cuStreamSynchronize, Status, (Stream))                              \
   LIMPID_CUDA(allocate, cuMemAlloc_v2, Status, (Address*, size_t))                             \
+  LIMPID_CUDA(memory_info, cuMemGetInfo_v2, Status, (size_t*, size_t*))                        \
   LIMPID_CUDA(free, cuMemFree_v2, Status, (Address))                                           \
   LIMPID_CUDA(to_device, cuMemcpyHtoDAsync_v2, Status, (Address, const void*, size_t, Stream)) \
   LIMPID_CUDA(to_host, cuMemcpyDtoHAsync_v2, Status, (void*, Address, size_t, Stream))         \

@@ -105,6 +105,8 @@ class Device {
   virtual ~Device() = default;
   const DeviceInfo& info() const { return info_; }
 
+  // Free bytes, or what comes nearest to that where the API does not tell.
+  virtual uint64_t available_memory() const = 0;
   // Memory with arbitrary content. `purpose` names it in the error.
   virtual std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) = 0;
   // Copies from the host. `from` may be used again when it returns.

@@ -36,6 +36,12 @@ GpuExecutor::~GpuExecutor() = default;
 
 // ---- loading ------------------------------------------------------------------------------------
 
+uint64_t GpuExecutor::weight_bytes(const WeightSource& source) const {
+  const bool as_in_file =
+      source.use != WeightUse::kVector && gpu::has_matrix_program(source.tensor.dtype);
+  return tensor_bytes(as_in_file ? source.tensor.dtype : DType::kF32, source.tensor.shape);
+}
+
 Weight GpuExecutor::load_weight(const WeightSource& source) {
   const Shape& shape = source.tensor.shape;
   const auto id = static_cast<int32_t>(weights_.size());
@@ -236,6 +242,14 @@ void GpuExecutor::read(const Activation& x, std::span<float> out) {
   LIMPID_CHECK(ShapeError, static_cast<int64_t>(out.size()) == x.rows() * x.cols(),
                "[read] {} elements for [{}, {}]", out.size(), x.rows(), x.cols());
   device_->read(buffer(x), 0, std::as_writable_bytes(out));
+}
+
+Activation GpuExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
+  LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
+               "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  Activation y = allocate(rows, cols);
+  device_->write(buffer(y), 0, std::as_bytes(values));
+  return y;
 }
 
 const GpuExecutor::LoadedWeight& GpuExecutor::vector_weight(const Weight& handle, int64_t cols,

@@ -29,6 +29,8 @@ class GpuExecutor final : public Executor {
 
   std::string_view name() const override { return device_->info().api; }  // "opencl" or "cuda"
 
+  uint64_t weight_bytes(const WeightSource& source) const override;
+  uint64_t available_memory() const override { return device_->available_memory(); }
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;
@@ -44,6 +46,7 @@ class GpuExecutor final : public Executor {
 #include "executor/op_list.h"
 
   void read(const Activation& x, std::span<float> out) override;
+  Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
   // For tests of the contract: buffers of activations made so far, and how many are in use.
   size_t n_buffers() const { return slots_.size(); }

@@ -86,10 +86,10 @@ std::string compile_to_cubin(const ProgramSource& source, const std::string& arc
   const cuda::NvrtcFunctions* nvrtc = cuda::nvrtc_functions(problem);
   LIMPID_CHECK(ResourceError, nvrtc != nullptr, "[cuda] {}", problem);
   const Compilation compilation(*nvrtc, source);
-  const std::string target = "--gpu-architecture=" + architecture;
+  const std::string target = "-arch=" + architecture;
   // Products and sums are fused where the text says so. A program holds more functions than it
   // uses.
-  const std::array options = {target.c_str(), "--fmad=false", "--diag-suppress=177"};
+  const std::array options = {target.c_str(), "-fmad=false", "-diag-suppress=177"};
   const cuda::Status status =
       nvrtc->compile(compilation.handle(), static_cast<int>(options.size()), options.data());
   LIMPID_CHECK(ResourceError, status == 0,

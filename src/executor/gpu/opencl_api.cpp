@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/system_memory.h"
 #include "executor/gpu/dynamic_library.h"
 #include "executor/gpu/opencl_functions.h"
 
@@ -46,6 +47,9 @@ namespace {
 using opencl::Functions;
 using opencl::Handle;
 using opencl::Status;
+
+// Warnings are for whoever writes kernels, and some drivers print them.
+constexpr const char* kOptions = "-cl-std=CL1.2 -w";
 
 // Errors that users meet; others are given by number.
 std::string status_name(Status status) {
@@ -124,7 +128,8 @@ std::vector<FoundDevice> find_devices(const Functions& cl) {
       found.push_back({device, std::move(info)});
     }
   }
-  std::ranges::stable_partition(found, [](const FoundDevice& d) { return !d.info.is_cpu; });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const FoundDevice& d) { return !d.info.is_cpu; });
   for (size_t i = 0; i < found.size(); ++i) found[i].info.index = static_cast<int>(i);
   return found;
 }
@@ -189,6 +194,11 @@ class OpenclDevice final : public Device {
             : "look for a newer driver, or use another device"));
   }
 
+  // OpenCL knows how much there is, not how much is free. A CPU's is the system's.
+  uint64_t available_memory() const override {
+    const uint64_t of_system = info().is_cpu ? limpid::available_memory() : 0;
+    return of_system == 0 ? info().memory_bytes : std::min(of_system, info().memory_bytes);
+  }
   std::unique_ptr<Buffer> allocate(uint64_t n_bytes, std::string_view purpose) override {
     Status status = 0;
     const Handle handle =
@@ -299,7 +309,7 @@ std::unique_ptr<Program> OpenclDevice::compile(const ProgramSource& source) {
   const Handle handle = cl_.clCreateProgramWithSource(context_, 1, &text, &size, &status);
   check(status, "clCreateProgramWithSource", source.name);
   auto program = std::make_unique<OpenclProgram>(*this, handle);
-  const Status built = cl_.clBuildProgram(handle, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
+  const Status built = cl_.clBuildProgram(handle, 1, &device_, kOptions, nullptr, nullptr);
   LIMPID_CHECK(ResourceError, built == 0,
                "[opencl] {}: the kernels of '{}' do not compile: {}; look for a newer driver, or "
                "use another device. The compiler's log:\n{}",
@@ -317,7 +327,7 @@ std::unique_ptr<Program> OpenclDevice::load(std::string_view /*name*/, const std
   if (status != 0) return nullptr;
   auto program = std::make_unique<OpenclProgram>(*this, handle);
   if (status_of_binary != 0 ||
-      cl_.clBuildProgram(handle, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr) != 0)
+      cl_.clBuildProgram(handle, 1, &device_, kOptions, nullptr, nullptr) != 0)
     return nullptr;
   return program;
 }

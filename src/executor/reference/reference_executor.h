@@ -34,6 +34,7 @@ class ReferenceExecutor final : public Executor {
 
   std::string_view name() const override { return "reference"; }
 
+  uint64_t weight_bytes(const WeightSource& /*source*/) const override { return 0; }
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;
