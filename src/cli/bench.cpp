@@ -126,8 +126,11 @@ BenchReport describe(const Model& model, const ModelFlags& flags) {
   report.device = options.device;
   report.machine = look_at_machine();
   if (options.device != "cpu") report.machine.isa = "none";
-  report.limits =
-      measure_limits(options.n_threads > 0 ? options.n_threads : report.machine.n_cores);
+  const int n_threads = options.n_threads > 0 ? options.n_threads : report.machine.n_cores;
+  report.limits.n_threads = n_threads;
+  // Those of the CPU bound no GPU.
+  if (options.device == "cpu" || options.device == "reference")
+    report.limits = measure_limits(n_threads);
   return report;
 }
 

@@ -86,6 +86,18 @@ Rates rates_of(const BenchResult& result, const MachineLimits& limits) {
   return rates_of(result.n_bytes, result.n_flops, result.mean_seconds(), limits);
 }
 
+// "46 %", or "-" where the limit was not measured.
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.0f} %", share * 100) : "-";
+}
+
+std::string limits_text(const MachineLimits& limits) {
+  if (limits.read_bytes_per_second == 0) return "limits not measured";
+  return fmt::format("limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8",
+                     limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
+                     limits.int8_flops_per_second / 1e9);
+}
+
 // Where the time of one repetition went, the ops first and what lies between them last.
 std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limits) {
   const auto n = static_cast<double>(result.seconds.size());
@@ -106,9 +118,9 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
       const Rates rates =
           rates_of(static_cast<double>(op.n_weight_bytes),
                    {static_cast<double>(op.n_flops) - int8, int8}, op.seconds, limits);
-      text += fmt::format(" {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n",
-                          rates.bytes_per_second / 1e9, rates.share_of_read * 100,
-                          rates.flops_per_second / 1e9, rates.share_of_compute * 100);
+      text += fmt::format(" {:.2f} | {} | {:.1f} | {} |\n", rates.bytes_per_second / 1e9,
+                          percent(rates.share_of_read), rates.flops_per_second / 1e9,
+                          percent(rates.share_of_compute));
     } else {
       text += " | | | |\n";
     }
@@ -123,20 +135,20 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
 std::string to_markdown(const BenchReport& report) {
   std::string text = fmt::format(
       "{}, {} cores; device {}, {}, {} threads\n"
-      "limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8\n\n"
+      "{}\n\n"
       "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
       "of compute limit |\n"
       "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
       report.machine.cpu, report.machine.n_cores, report.device, report.machine.isa,
-      report.limits.n_threads, report.limits.read_bytes_per_second / 1e9,
-      report.limits.f32_flops_per_second / 1e9, report.limits.int8_flops_per_second / 1e9);
+      report.limits.n_threads, limits_text(report.limits));
   for (const BenchResult& result : report.results) {
     const Rates rates = rates_of(result, report.limits);
     text += fmt::format(
-        "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {:.0f} % | {:.1f} | {:.0f} % |\n",
-        report.model, format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6,
-        result.test, result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
-        rates.share_of_read * 100, rates.flops_per_second / 1e9, rates.share_of_compute * 100);
+        "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {} | {:.1f} | {} |\n", report.model,
+        format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6, result.test,
+        result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
+        percent(rates.share_of_read), rates.flops_per_second / 1e9,
+        percent(rates.share_of_compute));
   }
   for (const BenchResult& result : report.results) {
     if (!result.ops.empty()) text += ops_to_markdown(result, report.limits);

@@ -157,6 +157,20 @@ void judge_speed(const Checkup& checkup, std::vector<Finding>& findings) {
         machine.n_cores, std::max(1, static_cast<int>(std::lround(quota)))));
 }
 
+// Why a GPU that is there computes nothing.
+void judge_gpus(const Checkup& checkup, std::vector<Finding>& findings) {
+  const auto note = [&](std::string text) { findings.push_back({false, std::move(text)}); };
+  for (const auto& [api, list] : checkup.machine.gpus) {
+    const bool has_gpu = std::ranges::any_of(
+        list.devices, [](const gpu::DeviceInfo& device) { return !device.is_cpu; });
+    if (has_gpu && list.problem.empty())
+      note(
+          fmt::format("a GPU is here; answers come from the CPU unless --device {} is given", api));
+    else if (has_gpu || (api == "cuda" && checkup.has_nvidia))
+      note(fmt::format("a GPU is here that --device {} cannot use: {}", api, list.problem));
+  }
+}
+
 // Whether memory, disk and model suffice for a first chat.
 void judge_first_chat(const Checkup& checkup, std::vector<Finding>& findings) {
   const auto problem = [&](std::string text) { findings.push_back({true, std::move(text)}); };
@@ -192,8 +206,12 @@ Checkup check_up(bool measure) {
   Checkup checkup;
   checkup.build = look_at_build();
   checkup.machine = look_at_machine();
+  checkup.machine.gpus = gpu_apis();
   checkup.governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   checkup.cpu_quota = look_at_quota();
+  std::error_code absent;
+  checkup.has_nvidia =
+      fs::exists("/proc/driver/nvidia/version", absent) || fs::exists("/dev/nvidia0", absent);
   const uint64_t available = checkup.machine.available_bytes;
   if (measure && (available == 0 || available > kEnoughToMeasure))
     checkup.limits = measure_limits(checkup.machine.n_cores);
@@ -205,6 +223,7 @@ Checkup check_up(bool measure) {
 std::vector<Finding> judge(const Checkup& checkup) {
   std::vector<Finding> findings;
   judge_speed(checkup, findings);
+  judge_gpus(checkup, findings);
   judge_first_chat(checkup, findings);
   std::ranges::stable_partition(findings, &Finding::is_problem);
   return findings;

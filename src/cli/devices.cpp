@@ -1,8 +1,11 @@
 // `limpid devices`: what this machine can run on.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/machine.h"
+#include "executor/gpu/kernel_sources.h"
 
 namespace limpid::cli {
 
@@ -11,15 +14,34 @@ namespace {
 struct DevicesFlags {
   bool json = false;
   bool measure = false;
+  std::string kernels;
 };
 
 void declare(CLI::App& app, DevicesFlags& values) {
   add_switch(app, "--measure", values.measure, "also measure its limits (about a second)");
   add_switch(app, "--json", values.json, "for machines");
+  add_option(app, "--kernels DIR", values.kernels,
+             "instead: write the text of the GPU programs there, as compilers get it");
+}
+
+// A file NAME.cl for each program; for CUDA they are compiled as they are.
+void write_kernels(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (const gpu::ProgramSource& source : gpu::all_programs()) {
+    AtomicFile file((std::filesystem::path(folder) / (source.name + ".cl")).string());
+    file.write(source.text);
+    file.commit();
+  }
 }
 
 int run(const DevicesFlags& values) {
-  const Machine machine = look_at_machine();
+  if (!values.kernels.empty()) {
+    write_kernels(values.kernels);
+    return kExitOk;
+  }
+  Machine machine = look_at_machine();
+  machine.gpus = gpu_apis();
   const MachineLimits limits = values.measure ? measure_limits(machine.n_cores) : MachineLimits{};
   write_out(values.json ? machine_json(machine, limits).dump(2) + "\n"
                         : machine_text(machine, limits));
@@ -32,7 +54,7 @@ Command devices_command() {
   return {"devices",
           "what this machine can run on",
           "devices [options]",
-          "What this machine can run on.",
+          "What this machine can run on: CPU, memory, GPUs under the names that --device takes.",
           "limpid devices\nlimpid devices --measure --json",
           bind<DevicesFlags, declare, run>};
 }

@@ -53,7 +53,7 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
 
 // Names that scripts may rely on: healthy, findings, build, machine, cache, model.
 Json to_json(const Checkup& checkup, const std::vector<Finding>& findings) {
-  const auto& [build, machine, governor, cpu_quota, limits, cache, model] = checkup;
+  const auto& [build, machine, governor, has_nvidia, cpu_quota, limits, cache, model] = checkup;
   Json json = {{"healthy", std::ranges::none_of(findings, &Finding::is_problem)},
                {"findings", Json::array()},
                {"build",
@@ -70,7 +70,8 @@ Json to_json(const Checkup& checkup, const std::vector<Finding>& findings) {
                  {"free_bytes", cache.free_bytes},
                  {"entries", Json::array()}}},
                {"model", {{"name", model.name}, {"path", model.path}, {"state", model.state}}}};
-  json["machine"].update({{"governor", governor}, {"cpu_quota", cpu_quota}});
+  json["machine"].update(
+      {{"governor", governor}, {"has_nvidia", has_nvidia}, {"cpu_quota", cpu_quota}});
   for (const auto& [is_problem, text] : findings)
     json["findings"].push_back({{"kind", is_problem ? "problem" : "note"}, {"text", text}});
   for (const auto& [name, size] : cache.entries) {

@@ -49,6 +49,30 @@ std::vector<std::string> kernel_features() {
   return found;
 }
 
+// What --device takes.
+std::string name_of(const gpu::DeviceInfo& device) {
+  return device.index == 0 ? device.api : fmt::format("{}:{}", device.api, device.index);
+}
+
+// A line for each device, under the name that --device takes, and one for each API without any:
+//   GPUs      cuda      NVIDIA H100, CUDA 13.0, sm_90, 132 units, 85.03 GB
+//             opencl    none: the OpenCL loader is not installed …
+std::string gpu_text(const std::vector<GpuApi>& apis) {
+  std::string text;
+  const auto add = [&](std::string_view device, const std::string& what) {
+    text += fmt::format("{:10}{:9} {}\n", text.empty() ? "GPUs" : "", device, what);
+  };
+  for (const auto& [api, list] : apis) {
+    for (const gpu::DeviceInfo& d : list.devices) {
+      add(name_of(d), fmt::format("{}{}, {}{}{}, {} units, {}", d.name, d.is_cpu ? " (a CPU)" : "",
+                                  d.driver, d.architecture.empty() ? "" : ", ", d.architecture,
+                                  d.n_units, format_bytes(d.memory_bytes)));
+    }
+    if (list.devices.empty()) add(api, "none: " + list.problem);
+  }
+  return text;
+}
+
 }  // namespace
 
 // Of a container, what it may use: the cores of its affinity mask, the memory of its control group.
@@ -73,9 +97,10 @@ std::string machine_text(const Machine& machine, const MachineLimits& limits) {
       "features  {}\n"
       "kernels   {} (chosen: {}; LIMPID_ISA=NAME for another)\n"
       "memory    {}, {} available\n"
-      "GPUs      none used: no GPU executor in this version\n",
+      "{}",
       machine.cpu, machine.n_cores, fmt::join(machine.features, " "), fmt::join(machine.isas, ", "),
-      machine.isa, format_bytes(machine.memory_bytes), format_bytes(machine.available_bytes));
+      machine.isa, format_bytes(machine.memory_bytes), format_bytes(machine.available_bytes),
+      gpu_text(machine.gpus));
   if (limits.n_threads > 0) {
     text += fmt::format(
         "limits    {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8, {} threads\n",
@@ -93,7 +118,20 @@ Json machine_json(const Machine& machine, const MachineLimits& limits) {
                {"isa", machine.isa},
                {"memory_bytes", machine.memory_bytes},
                {"available_bytes", machine.available_bytes},
-               {"gpus", Json::array()}};
+               {"gpus", Json::array()},
+               {"gpu_problems", Json::object()}};
+  for (const auto& [api, list] : machine.gpus) {
+    for (const gpu::DeviceInfo& device : list.devices) {
+      json["gpus"].push_back({{"device", name_of(device)},
+                              {"name", device.name},
+                              {"driver", device.driver},
+                              {"architecture", device.architecture},
+                              {"memory_bytes", device.memory_bytes},
+                              {"units", device.n_units},
+                              {"is_cpu", device.is_cpu}});
+    }
+    if (!list.problem.empty()) json["gpu_problems"][std::string(api)] = list.problem;
+  }
   if (limits.n_threads > 0) {
     json["limits"] = {{"threads", limits.n_threads},
                       {"read_bytes_per_second", limits.read_bytes_per_second},

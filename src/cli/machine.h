@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/output.h"
+#include "executor/gpu/gpu_devices.h"
 
 namespace limpid::cli {
 
@@ -17,6 +18,9 @@ struct Machine {
   std::string isa;                    // whose kernels run
   uint64_t memory_bytes = 0;          // the smaller of the machine's and the control group's limit
   uint64_t available_bytes = 0;
+  // Of each API: its devices, or why there are none. Filled by whoever shows them: it loads
+  // drivers.
+  std::vector<GpuApi> gpus;
 };
 
 // From /proc, sysfs and CPUID; what cannot be read is empty or 0.

@@ -48,7 +48,13 @@ class Doctor(unittest.TestCase):
         self.assertEqual(report["machine"]["cores"], len(os.sched_getaffinity(0)))
         self.assertIn(report["machine"]["isa"], report["machine"]["isas"])
         self.assertGreater(report["machine"]["available_bytes"], 0)
-        self.assertEqual(report["machine"]["gpus"], [])
+        for gpu in report["machine"]["gpus"]:
+            self.assertRegex(gpu["device"], r"^(cuda|opencl)(:\d+)?$")
+            self.assertGreater(gpu["memory_bytes"], 0)
+        devices = {gpu["device"] for gpu in report["machine"]["gpus"]}
+        self.assertEqual(
+            {"cuda", "opencl"} - devices, report["machine"]["gpu_problems"].keys() - devices
+        )
         limits = report["machine"]["limits"]
         self.assertEqual(limits["threads"], report["machine"]["cores"])
         self.assertGreater(limits["read_bytes_per_second"], 1e8)
@@ -74,7 +80,7 @@ class Doctor(unittest.TestCase):
         )
         text = doctor(self.cache, "--no-measure")[1]
         self.assertRegex(text, r"\n +models +1\.5 kB, 2 files\n")
-        self.assertIn("GPUs      none used: no GPU executor in this version\n", text)
+        self.assertRegex(text, r"\nGPUs      cuda      \S.*\n          opencl    \S")
         self.assertTrue(text.endswith("healthy\n"))
 
     def test_a_damaged_model_is_a_problem(self):

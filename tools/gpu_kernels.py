@@ -1,0 +1,108 @@
+"""What NVIDIA's compiler makes of the GPU kernels: registers, shared memory and spilled bytes of each.
+
+    gpu_kernels.py [--architectures sm_80,sm_89,sm_90,sm_100] [--programs matrix_f16,ops] [--problems]
+
+Prints a table in Markdown, a row for each kernel and a column for each architecture: registers of an item, bytes of
+local memory of a group, and bytes spilled, where there are any. It needs nvcc, and no GPU. With --problems it prints
+only kernels that spill. Exits with 77 where there is no nvcc, and with 1 when a kernel of the decode path spills.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = pathlib.Path(os.environ.get("LIMPID_PROGRAM", ROOT / "build" / "release" / "limpid"))
+ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_100")
+# What runs for every token that is generated.
+OF_DECODE = {
+    "embed",
+    "linear_one",
+    "linear_few",
+    "append",
+    "attend",
+    "rms_norm",
+    "layer_norm",
+    "rope",
+}
+OF_DECODE |= {"add", "scale", "unary", "swiglu", "select_rows"}
+ENTRY = re.compile(r"Compiling entry function '(\w+)'")
+SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")
+EXIT_SKIPPED = 77
+
+
+def kernels_of(source: pathlib.Path, architecture: str) -> dict[str, tuple[int, int, int]]:
+    """Registers, bytes of shared memory and bytes spilled, by the kernel's name."""
+    command = [
+        "nvcc",
+        "-x",
+        "cu",
+        f"-arch={architecture}",
+        "-cubin",
+        "-fmad=false",
+        "-w",
+        "-Xptxas",
+        "-v",
+    ]
+    done = subprocess.run([*command, "-o", os.devnull, str(source)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"error: {source.name} does not compile for {architecture}:\n{done.stderr}")
+    found = {}
+    name, spilled = "", 0
+    for line in done.stderr.splitlines():
+        if entry := ENTRY.search(line):
+            name, spilled = entry[1], 0
+        elif spills := SPILLS.search(line):
+            spilled = int(spills[1]) + int(spills[2])
+        elif used := USED.search(line):
+            found[name] = (int(used[1]), int(used[2] or 0), spilled)
+    return found
+
+
+def cell(kernel: tuple[int, int, int]) -> str:
+    registers, shared, spilled = kernel
+    return f"{registers}, {shared} B" + (f", **{spilled} B spilled**" if spilled else "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--architectures", type=lambda text: text.split(","), default=list(ARCHITECTURES)
+    )
+    parser.add_argument("--programs", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--problems", action="store_true", help="only kernels that spill")
+    arguments = parser.parse_args()
+    if shutil.which("nvcc") is None:
+        print("skipped: there is no nvcc; the CUDA toolkit brings it")
+        return EXIT_SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([str(PROGRAM), "devices", "--kernels", folder], check=True)
+        sources = sorted(pathlib.Path(folder).glob("*.cl"))
+        if arguments.programs:
+            sources = [source for source in sources if source.stem in arguments.programs]
+        rows = []
+        for source in sources:
+            by_architecture = [kernels_of(source, name) for name in arguments.architectures]
+            for kernel in by_architecture[0]:
+                rows.append((source.stem, kernel, [kernels[kernel] for kernels in by_architecture]))
+    print(f"| program | kernel | {' | '.join(arguments.architectures)} |")
+    print(f"| -- | -- | {' | '.join('--' for _ in arguments.architectures)} |")
+    for program, kernel, found in rows:
+        if any(spilled for _, _, spilled in found) or not arguments.problems:
+            print(f"| {program} | {kernel} | {' | '.join(map(cell, found))} |")
+    bad = [
+        kernel
+        for _, kernel, found in rows
+        if kernel in OF_DECODE and any(each[2] for each in found)
+    ]
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
