@@ -1,24 +1,43 @@
-// Devices that tests of the GPU executor run on.
+// Tests of the GPU executor run once for each API of GPUs, on its first device. On a machine
+// without a GPU that is PoCL, OpenCL on the CPU; without any device of an API they are skipped, and
+// say why.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 
+#include "executor/gpu/cuda_api.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/opencl_api.h"
 
-// Skips the test, and says why, where OpenCL has no device.
-#define LIMPID_NEEDS_OPENCL()                               \
-  do {                                                      \
-    const auto list = ::limpid::gpu::opencl_devices();      \
-    if (list.devices.empty()) GTEST_SKIP() << list.problem; \
-  } while (false)
-
 namespace limpid::testing {
 
-inline std::unique_ptr<GpuExecutor> opencl_executor() {
-  return std::make_unique<GpuExecutor>(gpu::open_opencl_device(0));
+inline constexpr const char* kGpuApis[] = {"opencl", "cuda"};
+inline const auto kNameOfApi = [](const auto& info) { return std::string(info.param); };
+
+// Why no kernel can run with this API here, or "".
+inline std::string gpu_problem(const std::string& api) {
+  return (api == "cuda" ? gpu::cuda_devices() : gpu::opencl_devices()).problem;
 }
+
+inline std::unique_ptr<gpu::Device> open_gpu(const std::string& api) {
+  return api == "cuda" ? gpu::open_cuda_device(0) : gpu::open_opencl_device(0);
+}
+
+inline std::unique_ptr<GpuExecutor> gpu_executor(const std::string& api) {
+  return std::make_unique<GpuExecutor>(open_gpu(api));
+}
+
+// Of each API: TEST_P(GpuTest, …) with make_gpu() or GetParam().
+class GpuTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (const std::string problem = gpu_problem(GetParam()); !problem.empty())
+      GTEST_SKIP() << problem;
+  }
+  std::unique_ptr<GpuExecutor> make_gpu() const { return gpu_executor(GetParam()); }
+};
 
 }  // namespace limpid::testing

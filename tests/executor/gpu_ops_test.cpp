@@ -1,5 +1,6 @@
 // The GPU executor against the reference, and against itself: batches and chunks give the same
 // bits. It runs on the first device of OpenCL, which is PoCL, on the CPU, where there is no GPU.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,9 @@
 namespace limpid {
 namespace {
 
-using testing::opencl_executor;
+class GpuExecutorTest : public testing::GpuTest {};
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuExecutorTest, ::testing::ValuesIn(testing::kGpuApis),
+                         testing::kNameOfApi);
 
 // |y - expected| relative to the largest |expected| (at least 1e-3); infinite when one is not
 // finite.
@@ -38,9 +41,8 @@ double tolerance_of(const OpCase& c) {
   return c.name.starts_with("linear") ? kLinearTolerance : c.tolerance;
 }
 
-TEST(GpuOps, MatchTheReference) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+TEST_P(GpuExecutorTest, MatchTheReference) {
+  const auto gpu = make_gpu();
   for (const OpCase& c : op_cases()) {
     const std::vector<float> expected = c.run(*make_reference_executor({2, ""}));
     EXPECT_LE(relative_error(c.run(*gpu), expected), tolerance_of(c)) << c.name;
@@ -80,30 +82,36 @@ QuantizedResult run_quantized(Executor& executor, DType dtype, int64_t n_tokens)
   return result;
 }
 
-class GpuTypes : public ::testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Opencl, GpuTypes, ::testing::ValuesIn(kQuantizedDTypes),
-                         [](const auto& info) { return std::string(dtype_info(info.param).name); });
+class GpuTypes : public ::testing::TestWithParam<std::tuple<const char*, DType>> {};
+const auto kNameOfType = [](const auto& info) {
+  return fmt::format("{}_{}", std::get<0>(info.param), dtype_info(std::get<1>(info.param)).name);
+};
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuTypes,
+                         ::testing::Combine(::testing::ValuesIn(testing::kGpuApis),
+                                            ::testing::ValuesIn(kQuantizedDTypes)),
+                         kNameOfType);
 
 // One token, a few and many run different kernels, in one order of addition.
 TEST_P(GpuTypes, MatchTheReferenceWithTheSameBitsInAnyBatch) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+  const auto [api, dtype] = GetParam();
+  if (const std::string problem = testing::gpu_problem(api); !problem.empty())
+    GTEST_SKIP() << problem;
+  const auto gpu = testing::gpu_executor(api);
   const auto reference = make_reference_executor({2, ""});
-  const QuantizedResult many = run_quantized(*gpu, GetParam(), 67);
-  const QuantizedResult expected = run_quantized(*reference, GetParam(), 67);
+  const QuantizedResult many = run_quantized(*gpu, dtype, 67);
+  const QuantizedResult expected = run_quantized(*reference, dtype, 67);
   EXPECT_EQ(many.rows, expected.rows);
   EXPECT_LE(relative_error(many.product, expected.product), kLinearTolerance);
   for (const int64_t n_tokens : {1, 2, 11, 16, 17}) {
-    const std::vector<float> few = run_quantized(*gpu, GetParam(), n_tokens).product;
+    const std::vector<float> few = run_quantized(*gpu, dtype, n_tokens).product;
     EXPECT_TRUE(std::equal(few.begin(), few.end(), many.product.begin())) << n_tokens;
   }
 }
 
 // ---- one order of addition ----------------------------------------------------------------------
 
-TEST(GpuExecutor, LinearGivesTheSameBitsForAnyBatch) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+TEST_P(GpuExecutorTest, LinearGivesTheSameBitsForAnyBatch) {
+  const auto gpu = make_gpu();
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const int64_t cols : {33, 96, 2100}) {
       const LinearCase c{dtype, 70, cols, 64, true, 0};
@@ -116,9 +124,8 @@ TEST(GpuExecutor, LinearGivesTheSameBitsForAnyBatch) {
   }
 }
 
-TEST(GpuExecutor, AttentionGivesTheSameBitsForAnyChunkAndAmongOthers) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+TEST_P(GpuExecutorTest, AttentionGivesTheSameBitsForAnyChunkAndAmongOthers) {
+  const auto gpu = make_gpu();
   for (const DType dtype : {DType::kF32, DType::kF16}) {
     for (const int64_t group : {1, 3, 8}) {
       const AttentionCase c{48, 2, group, dtype, {150, 70}};
@@ -134,9 +141,8 @@ TEST(GpuExecutor, AttentionGivesTheSameBitsForAnyChunkAndAmongOthers) {
 }
 
 // Keys and values that a token must not see do not touch it, even when they are not finite.
-TEST(GpuExecutor, WhatIsMaskedIsNotRead) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+TEST_P(GpuExecutorTest, WhatIsMaskedIsNotRead) {
+  const auto gpu = make_gpu();
   const Tensor ones = Tensor::of({1, 16}, std::vector<float>(16, 1.0F));
   const Tensor bad = Tensor::of({1, 16}, std::vector<float>(16, NAN));
   const Weight good_table = gpu->load_weight({"good", ones, WeightUse::kLookup});
@@ -163,9 +169,8 @@ TEST(GpuExecutor, WhatIsMaskedIsNotRead) {
 
 // ---- the cache ----------------------------------------------------------------------------------
 
-TEST(GpuKvStorage, KeepsItsContentWhenItGrowsAndGivesBlocksBack) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+TEST_P(GpuExecutorTest, TheCacheKeepsItsContentWhenItGrowsAndGivesBlocksBack) {
+  const auto gpu = make_gpu();
   const auto kv = gpu->allocate_kv({2, 1, 8, 1, DType::kF16, DType::kF32});
   std::vector<std::byte> block(kv->block_bytes());
   EXPECT_EQ(block.size(), 2U * 64 * 8 * (2 + 4));
@@ -183,11 +188,23 @@ TEST(GpuKvStorage, KeepsItsContentWhenItGrowsAndGivesBlocksBack) {
   EXPECT_THROW(gpu->allocate_kv({1, 1, 520, 1, DType::kF32, DType::kF32}), UnsupportedError);
 }
 
+TEST_P(GpuExecutorTest, TakesActivationsOfTheHost) {
+  const auto gpu = make_gpu();
+  gpu->begin_step();
+  const std::vector<float> values = random_floats(6, 1);
+  const Activation x = gpu->scale(gpu->write(values, 2, 3), -2.0F);
+  gpu->end_step();
+  std::vector<float> out(6);
+  gpu->read(x, out);
+  for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], -2.0F * values[i]);
+  EXPECT_THROW(gpu->write(values, 2, 2), ShapeError);
+  EXPECT_THROW(gpu->read(x, std::span(out).first(5)), ShapeError);
+}
+
 // ---- memory of activations ----------------------------------------------------------------------
 
-TEST(GpuExecutor, StepsTakeNoMemoryBeyondWhatWasReserved) {
-  LIMPID_NEEDS_OPENCL();
-  const auto gpu = opencl_executor();
+TEST_P(GpuExecutorTest, StepsTakeNoMemoryBeyondWhatWasReserved) {
+  const auto gpu = make_gpu();
   const Tensor table = random_tensor(DType::kF32, 40, 64, 1);
   const Tensor w = random_tensor(DType::kF16, 96, 64, 2);
   const Weight embedding = gpu->load_weight({"e", table, WeightUse::kLookup});

@@ -2,6 +2,7 @@
 // Every program compiles for NVIDIA's architectures too, where NVRTC is installed; it needs no GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -30,21 +31,22 @@ std::string error_of(Body&& f) {
   return "";
 }
 
-TEST(GpuPrograms, WhatDoesNotCompileShowsTheLogOfOpencl) {
-  LIMPID_NEEDS_OPENCL();
-  const auto device = gpu::open_opencl_device(0);
+class GpuPrograms : public testing::GpuTest {};
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuPrograms, ::testing::ValuesIn(testing::kGpuApis),
+                         testing::kNameOfApi);
+
+TEST_P(GpuPrograms, WhatDoesNotCompileShowsTheCompilersLog) {
+  const auto device = testing::open_gpu(GetParam());
   const std::string error = error_of([&] { device->compile(kBroken); });
   EXPECT_NE(error.find(device->info().name), std::string::npos) << error;
   EXPECT_NE(error.find("'broken'"), std::string::npos) << error;
-  EXPECT_NE(error.find("unknown type name 'this'"), std::string::npos) << error;
+  EXPECT_NE(error.find("error: "), std::string::npos) << error;
   const auto ops = gpu::cached_program(*device, gpu::op_program());
-  EXPECT_NE(error_of([&] { ops->kernel("absent"); }).find("clCreateKernel of absent"),
-            std::string::npos);
+  EXPECT_NE(error_of([&] { ops->kernel("absent"); }).find("absent"), std::string::npos);
 }
 
-TEST(GpuPrograms, TooMuchMemoryIsAnErrorThatSaysWhatToDo) {
-  LIMPID_NEEDS_OPENCL();
-  const auto device = gpu::open_opencl_device(0);
+TEST_P(GpuPrograms, TooMuchMemoryIsAnErrorThatSaysWhatToDo) {
+  const auto device = testing::open_gpu(GetParam());
   const std::string error =
       error_of([&] { device->allocate(uint64_t{1} << 50, "keys and values"); });
   EXPECT_NE(error.find("keys and values"), std::string::npos) << error;
@@ -71,6 +73,7 @@ class CacheElsewhere {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_))
       if (entry.is_regular_file() && entry.path().parent_path().filename() == "gpu")
         found.push_back(entry.path());
+    std::ranges::sort(found);
     return found;
   }
 
@@ -79,26 +82,28 @@ class CacheElsewhere {
   std::string before_;
 };
 
-TEST(GpuPrograms, AreKeptAndADamagedFileIsCompiledAnew) {
-  LIMPID_NEEDS_OPENCL();
+TEST_P(GpuPrograms, AreKeptAndADamagedFileIsCompiledAnew) {
   const CacheElsewhere cache;
-  const auto device = gpu::open_opencl_device(0);
+  const auto device = testing::open_gpu(GetParam());
   const gpu::ProgramSource source{"tiny", gpu::op_program().text};
   gpu::cached_program(*device, source);
-  ASSERT_EQ(cache.files().size(), 1U);
-  const std::filesystem::path file = cache.files()[0];
-  EXPECT_TRUE(file.filename().string().starts_with("tiny-"));
+  const auto files = cache.files();
+  ASSERT_FALSE(files.empty());
   EXPECT_NE(gpu::cached_program(*device, source)->kernel("add"), nullptr);
-  std::ofstream(file, std::ios::binary) << "damaged";
+  EXPECT_EQ(cache.files(), files);
+  for (const auto& file : files) {
+    EXPECT_TRUE(file.filename().string().starts_with("tiny-"));
+    std::ofstream(file, std::ios::binary) << "damaged";
+  }
   EXPECT_NE(gpu::cached_program(*device, source)->kernel("add"), nullptr);
-  EXPECT_GT(std::filesystem::file_size(file), 1000U);
+  for (const auto& file : files) EXPECT_GT(std::filesystem::file_size(file), 1000U);
   gpu::ProgramSource other = source;
   other.text += "// another text\n";
   gpu::cached_program(*device, other);
-  EXPECT_EQ(cache.files().size(), 2U);
+  EXPECT_EQ(cache.files().size(), 2 * files.size());
 }
 
-TEST(GpuPrograms, WhatDoesNotCompileShowsTheLogOfNvrtc) {
+TEST(Nvrtc, ShowsItsLogForWhatDoesNotCompile) {
   if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
   const std::string error = error_of([] { gpu::compile_to_cubin(kBroken, "sm_90", "a GPU"); });
   EXPECT_NE(error.find("'broken' do not compile for sm_90"), std::string::npos) << error;

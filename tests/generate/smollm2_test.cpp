@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "executor/gpu/opencl_api.h"
 #include "limpid/limpid.hpp"
 
 namespace limpid {
@@ -41,6 +42,15 @@ class SmolLm2 : public ::testing::Test {
 // With exact arithmetic "The" leads by 0.08 in the logits, so int8 activations may begin otherwise.
 TEST_F(SmolLm2, KnowsTheCapitalOfFrance) {
   Chat chat(open("reference"), greedy(20));
+  auto reply = chat.ask("What is the capital of France?");
+  EXPECT_EQ(reply.text(), "The capital of France is Paris.");
+  EXPECT_EQ(reply.result().stop_reason, StopReason::kEndOfText);
+}
+
+// Whose activations stay floats.
+TEST_F(SmolLm2, KnowsTheCapitalOfFranceOnAGpuToo) {
+  if (const auto list = gpu::opencl_devices(); list.devices.empty()) GTEST_SKIP() << list.problem;
+  Chat chat(open("opencl"), greedy(20));
   auto reply = chat.ask("What is the capital of France?");
   EXPECT_EQ(reply.text(), "The capital of France is Paris.");
   EXPECT_EQ(reply.result().stop_reason, StopReason::kEndOfText);

@@ -1,6 +1,6 @@
 // One order of addition: the logits of a token are the same bits for any number of threads, any
 // chunking of the prompt, alone or among others, on every instruction set. Whole models of every
-// type of weights and every family on the cpu executor, and on the GPU executor over OpenCL,
+// type of weights and every family on the cpu executor, and on GPUs,
 // compared with ==.
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <map>
 
 #include "executor/executors.h"
-#include "executor/gpu/opencl_api.h"
+#include "executor/gpu_devices.h"
 #include "model/family_cases.h"
 #include "model/model.h"
 #include "model/run_model.h"
@@ -114,7 +114,7 @@ TEST_P(InvarianceOverIsas, OfEveryTypeAndFamily) {
 
 // ---- the GPU executor ---------------------------------------------------------------------------
 
-// Largest difference of two models' logits, relative to their spread.
+// The largest difference of two models' logits, relative to their spread.
 double difference(std::span<const float> a, std::span<const float> b) {
   double sum = 0, squares = 0, largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -126,15 +126,22 @@ double difference(std::span<const float> a, std::span<const float> b) {
   return largest / std::sqrt(squares / n - sum / n * (sum / n));
 }
 
-class InvarianceOnOpencl : public ::testing::TestWithParam<FamilyCase> {};
-INSTANTIATE_TEST_SUITE_P(Gpu, InvarianceOnOpencl, ::testing::ValuesIn(all_cases()), kNameOfCase);
+class InvarianceOnGpus : public ::testing::TestWithParam<std::tuple<const char*, FamilyCase>> {};
+const auto kNameOnGpu = [](const auto& info) {
+  return fmt::format("{}_{}", std::get<0>(info.param), std::get<1>(info.param).name);
+};
+INSTANTIATE_TEST_SUITE_P(Gpu, InvarianceOnGpus,
+                         ::testing::Combine(::testing::ValuesIn(testing::kGpuApis),
+                                            ::testing::ValuesIn(all_cases())),
+                         kNameOnGpu);
 
 // And close to the reference, with quantised weights too. The cache is f32 for that: where two
 // sums differ in their last bit, f16 may round them to neighbours, 5e-4 apart.
-TEST_P(InvarianceOnOpencl, OverChunksAndBatches) {
-  if (const auto list = gpu::opencl_devices(); list.devices.empty()) GTEST_SKIP() << list.problem;
-  const FamilyCase& c = GetParam();
-  const auto model = Model::load(testing::checkpoint_of(c), make_executor("opencl"));
+TEST_P(InvarianceOnGpus, OverChunksAndBatches) {
+  const auto& [api, c] = GetParam();
+  if (const std::string problem = testing::gpu_problem(api); !problem.empty())
+    GTEST_SKIP() << problem;
+  const auto model = Model::load(testing::checkpoint_of(c), make_executor(api));
   const auto tokens = prompt(kTokens, 5);
   const std::vector<float> bits = run_in_chunks(*model, tokens, kTokens, c.kv_dtype);
   for (const size_t chunk : {1, 7, 33})

@@ -55,6 +55,13 @@ def run_json(*arguments: object, timeout: float = 1800):
     return json.loads(run(*arguments, timeout=timeout))
 
 
+def require_device(name: str) -> None:
+    """Skips the test where the program finds no such device."""
+    found = run_json("devices", "--json")
+    if name not in [gpu["device"] for gpu in found["gpus"]]:
+        raise unittest.SkipTest(found["gpu_problems"][name])
+
+
 def logits(
     model: pathlib.Path, ids: list[int], *options: object, timeout: float = 3600
 ) -> numpy.ndarray:

@@ -36,12 +36,19 @@ class GoldenHuggingFace(unittest.TestCase):
             self.assertLessEqual(exact, NEAR)
         print(found)
 
-    def test_cpu(self):
+    def check_all(self, device: str) -> None:
         cases = sorted(path.parent for path in FOLDER.glob("*/golden.json"))
         self.assertGreaterEqual(len(cases), 9)
         for case in cases:
             with self.subTest(case=case.name):
-                self.check(case, "cpu")
+                self.check(case, device)
+
+    def test_cpu(self):
+        self.check_all("cpu")
+
+    def test_opencl(self):
+        limpid_program.require_device("opencl")
+        self.check_all("opencl")
 
     def test_reference(self):
         for name in (

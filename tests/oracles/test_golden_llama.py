@@ -16,6 +16,10 @@ class GoldenLlama(unittest.TestCase):
     def test_cpu(self):
         golden_models.check(self, "llama", 13, "--device", "cpu")
 
+    def test_opencl(self):
+        limpid_program.require_device("opencl")
+        golden_models.check(self, "llama", 13, "--device", "opencl", "-ctk", "f32", "-ctv", "f32")
+
 
 if __name__ == "__main__":
     limpid_program.main()

@@ -1,0 +1,433 @@
+// A double of CUDA's driver and of NVRTC, for machines without an NVIDIA GPU: a shared library with
+// the functions of cuda_functions.h, found under the names libcuda.so.1 and libnvrtc.so.13. It runs
+// the same kernels by OpenCL, so the host's side of CUDA works from loading to logits.
+//
+// It is stricter than a driver:
+// - Every handle, address, size and bound is checked, and that the context is current.
+// - What is asynchronous happens as late as is allowed: copies and launches wait in the stream
+// until
+//   somebody synchronises. A read before that sees old bytes, and so does a copy from memory of the
+//   host that has changed meanwhile.
+// - Groups must have the size that the kernel was compiled for.
+// - What was not released when the process ends is an error, exit code 3.
+// "Machine code" is the text of a program behind a line with its name. The parameters of a kernel
+// are read from the text. Programs have the names that they have for OpenCL, so what was compiled
+// for its tests is found in the cache.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executor/gpu/cuda_functions.h"
+#include "executor/gpu/gpu_api.h"
+#include "executor/gpu/opencl_api.h"
+#include "executor/gpu/program_cache.h"
+#include "limpid/error.hpp"
+
+namespace {
+
+using limpid::gpu::Argument;
+using limpid::gpu::cuda::Address;
+using limpid::gpu::cuda::Status;
+
+constexpr Status kOk = 0;
+constexpr Status kInvalidValue = 1;
+constexpr Status kOutOfMemory = 2;
+constexpr Status kInvalidContext = 201;
+constexpr Status kInvalidImage = 200;
+constexpr Status kNotFound = 500;
+constexpr Status kLaunchFailed = 719;
+constexpr Status kCompilation = 6;  // of NVRTC
+constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
+constexpr Address kApart = Address{1} << 40;  // of two buffers' addresses
+constexpr const char* kMagic = "cuda double ";
+constexpr unsigned kMostGroupsY = 65535;
+
+struct Function {
+  std::unique_ptr<limpid::gpu::Kernel> kernel;
+  unsigned n_items;
+  std::vector<std::string> parameters;  // "pointer", "int", "wide", "float"
+};
+
+struct Module {
+  std::unique_ptr<limpid::gpu::Program> program;
+  std::string text;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+struct Stream {
+  std::vector<std::function<void()>> waiting;
+};
+
+struct NvrtcProgram {
+  std::string name;
+  std::string text;
+  std::string log;
+  bool is_compiled = false;
+};
+
+// All that a process has of the driver.
+struct Driver {
+  // Never deleted: when this object is, PoCL may have ended already.
+  limpid::gpu::Device* device = nullptr;
+  std::map<Address, std::unique_ptr<limpid::gpu::Buffer>> buffers;  // by first address
+  std::set<std::unique_ptr<Module>> modules;
+  std::set<std::unique_ptr<Stream>> streams;
+  std::set<NvrtcProgram*> programs;
+  Address next = kApart;
+  uint64_t n_bytes = 0;
+  int n_contexts = 0;    // retained
+  Status failure = kOk;  // of something asynchronous; stays
+
+  ~Driver() {
+    if (buffers.empty() && modules.empty() && streams.empty() && programs.empty() &&
+        n_contexts == 0)
+      return;
+    std::fprintf(stderr,
+                 "cuda double: %zu buffers, %zu modules, %zu streams, %zu programs and %d contexts "
+                 "were not released\n",
+                 buffers.size(), modules.size(), streams.size(), programs.size(), n_contexts);
+    std::fflush(nullptr);
+    ::_exit(3);
+  }
+};
+
+Driver& driver() {
+  static Driver the_driver;
+  return the_driver;
+}
+
+thread_local bool is_current = false;
+
+// The buffer that [address, address + n) lies in, and where; null when there is none.
+std::pair<limpid::gpu::Buffer*, uint64_t> find(Address address, uint64_t n) {
+  auto after = driver().buffers.upper_bound(address);
+  if (after == driver().buffers.begin()) return {nullptr, 0};
+  const auto& [begin, buffer] = *--after;
+  const uint64_t offset = address - begin;
+  if (offset > buffer->n_bytes() || n > buffer->n_bytes() - offset) return {nullptr, 0};
+  return {buffer.get(), offset};
+}
+
+Stream* find_stream(void* handle) {
+  for (const auto& stream : driver().streams)
+    if (stream.get() == handle) return stream.get();
+  return nullptr;
+}
+
+Status run_waiting(Stream& stream) {
+  try {
+    for (const auto& task : stream.waiting) task();
+  } catch (const limpid::Error& error) {
+    std::fprintf(stderr, "cuda double: %s\n", error.what());
+    driver().failure = kLaunchFailed;
+  }
+  stream.waiting.clear();
+  return driver().failure;
+}
+
+Status enqueue(void* stream, std::function<void()> task) {
+  if (!is_current) return kInvalidContext;
+  Stream* found = find_stream(stream);
+  if (found == nullptr) return kInvalidValue;
+  found->waiting.push_back(std::move(task));
+  return driver().failure;
+}
+
+// Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
+std::unique_ptr<Function> find_function(Module& module, const std::string& name) {
+  const std::regex declaration("KERNEL\\((\\d+)\\)\\s+" + name + "\\(([^)]*)\\)");
+  std::smatch found;
+  if (!std::regex_search(module.text, found, declaration)) return nullptr;
+  auto function = std::make_unique<Function>();
+  function->n_items = static_cast<unsigned>(std::stoul(found[1]));
+  const std::string list = found[2];
+  for (size_t at = 0; at < list.size();) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    const std::string parameter = list.substr(at, comma - at);
+    const size_t word = parameter.find_first_not_of(" \n");
+    function->parameters.push_back(parameter.find("GLOBAL") != std::string::npos
+                                       ? "pointer"
+                                       : parameter.substr(word, parameter.find(' ', word) - word));
+    at = comma + 1;
+  }
+  function->kernel = module.program->kernel(name);
+  return function;
+}
+
+std::string image_of(const NvrtcProgram& program) {
+  return kMagic + program.name + "\n" + program.text;
+}
+
+template <class Number>
+Argument number(const void* place) {
+  Number value;
+  std::memcpy(&value, place, sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- the driver ---------------------------------------------------------------------------------
+
+Status cuInit(unsigned flags) {
+  if (flags != 0) return kInvalidValue;
+  if (driver().device != nullptr) return kOk;
+  constexpr Status kNoDevice = 100;
+  if (limpid::gpu::opencl_devices().devices.empty()) return kNoDevice;
+  driver().device = limpid::gpu::open_opencl_device(0).release();
+  return kOk;
+}
+Status cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return kOk;
+}
+Status cuGetErrorName(Status status, const char** name) {
+  *name = status == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+  return kOk;
+}
+Status cuGetErrorString(Status status, const char** text) {
+  *text = status == kOutOfMemory      ? "out of memory"
+          : status == kInvalidContext ? "no current context"
+          : status == kNotFound       ? "named symbol not found"
+                                      : "refused by the double of the driver";
+  return kOk;
+}
+Status cuDeviceGetCount(int* count) {
+  *count = 1;
+  return kOk;
+}
+Status cuDeviceGet(int* device, int index) {
+  *device = 7;  // not the index
+  return index == 0 ? kOk : kInvalidValue;
+}
+Status cuDeviceGetName(char* name, int size, int device) {
+  if (device != 7) return kInvalidValue;
+  std::snprintf(name, static_cast<size_t>(size), "double of a GPU");
+  return kOk;
+}
+Status cuDeviceTotalMem_v2(size_t* n_bytes, int device) {
+  *n_bytes = kMemoryBytes;
+  return device == 7 ? kOk : kInvalidValue;
+}
+Status cuDeviceGetAttribute(int* value, int attribute, int device) {
+  *value = attribute == 16 ? 2 : attribute == 75 ? 9 : 0;
+  return device == 7 ? kOk : kInvalidValue;
+}
+Status cuDevicePrimaryCtxRetain(void** context, int device) {
+  if (device != 7) return kInvalidValue;
+  ++driver().n_contexts;
+  *context = &driver();
+  return kOk;
+}
+Status cuDevicePrimaryCtxRelease_v2(int device) {
+  if (device != 7 || driver().n_contexts == 0) return kInvalidValue;
+  --driver().n_contexts;
+  return kOk;
+}
+Status cuCtxSetCurrent(void* context) {
+  if (context != &driver() || driver().n_contexts == 0) return kInvalidContext;
+  is_current = true;
+  return kOk;
+}
+Status cuStreamCreate(void** stream, unsigned /*flags*/) {
+  if (!is_current) return kInvalidContext;
+  *stream = driver().streams.insert(std::make_unique<Stream>()).first->get();
+  return kOk;
+}
+Status cuStreamDestroy_v2(void* stream) {
+  Stream* found = find_stream(stream);
+  if (!is_current || found == nullptr || !found->waiting.empty()) return kInvalidValue;
+  std::erase_if(driver().streams, [&](const auto& each) { return each.get() == found; });
+  return kOk;
+}
+Status cuStreamSynchronize(void* stream) {
+  Stream* found = find_stream(stream);
+  return is_current && found != nullptr ? run_waiting(*found) : kInvalidValue;
+}
+
+Status cuMemAlloc_v2(Address* address, size_t n_bytes) {
+  if (!is_current) return kInvalidContext;
+  if (n_bytes == 0) return kInvalidValue;
+  if (n_bytes > kMemoryBytes - driver().n_bytes) return kOutOfMemory;
+  *address = driver().next;
+  driver().next += kApart;
+  driver().n_bytes += n_bytes;
+  driver().buffers[*address] = driver().device->allocate(n_bytes, "a test");
+  return kOk;
+}
+Status cuMemGetInfo_v2(size_t* n_free, size_t* n_all) {
+  *n_all = kMemoryBytes;
+  *n_free = kMemoryBytes - driver().n_bytes;
+  return is_current ? kOk : kInvalidContext;
+}
+Status cuMemFree_v2(Address address) {
+  const auto found = driver().buffers.find(address);
+  if (!is_current || found == driver().buffers.end()) return kInvalidValue;
+  for (const auto& stream : driver().streams) run_waiting(*stream);
+  driver().n_bytes -= found->second->n_bytes();
+  driver().buffers.erase(found);
+  return kOk;
+}
+Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t n, void* stream) {
+  const auto [buffer, offset] = find(to, n);
+  if (buffer == nullptr) return kInvalidValue;
+  return enqueue(stream, [=, buffer = buffer, offset = offset] {
+    driver().device->write(*buffer, offset, {static_cast<const std::byte*>(from), n});
+  });
+}
+Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t n, void* stream) {
+  const auto [buffer, offset] = find(from, n);
+  if (buffer == nullptr) return kInvalidValue;
+  return enqueue(stream, [=, buffer = buffer, offset = offset] {
+    driver().device->read(*buffer, offset, {static_cast<std::byte*>(to), n});
+  });
+}
+Status cuMemcpyDtoDAsync_v2(Address to, Address from, size_t n, void* stream) {
+  const auto [to_buffer, to_offset] = find(to, n);
+  const auto [from_buffer, from_offset] = find(from, n);
+  if (to_buffer == nullptr || from_buffer == nullptr || to_offset != 0 || from_offset != 0)
+    return kInvalidValue;
+  return enqueue(stream,
+                 [=, to = to_buffer, from = from_buffer] { driver().device->copy(*from, *to, n); });
+}
+Status cuMemsetD8Async(Address to, unsigned char value, size_t n, void* stream) {
+  const auto [buffer, offset] = find(to, n);
+  if (buffer == nullptr || value != 0) return kInvalidValue;
+  return enqueue(
+      stream, [=, buffer = buffer, offset = offset] { driver().device->zero(*buffer, offset, n); });
+}
+
+Status cuModuleLoadData(void** module, const void* image) {
+  if (!is_current) return kInvalidContext;
+  const std::string text = static_cast<const char*>(image);
+  if (!text.starts_with(kMagic)) return kInvalidImage;
+  const size_t line = text.find('\n');
+  const size_t name = std::strlen(kMagic);
+  auto loaded = std::make_unique<Module>();
+  loaded->text = text.substr(line + 1);
+  loaded->program =
+      limpid::gpu::cached_program(*driver().device, {text.substr(name, line - name), loaded->text});
+  *module = driver().modules.insert(std::move(loaded)).first->get();
+  return kOk;
+}
+Status cuModuleUnload(void* module) {
+  if (!is_current) return kInvalidContext;
+  for (const auto& stream : driver().streams) run_waiting(*stream);
+  const auto n =
+      std::erase_if(driver().modules, [&](const auto& each) { return each.get() == module; });
+  return n == 1 ? kOk : kInvalidValue;
+}
+Status cuModuleGetFunction(void** function, void* module, const char* name) {
+  if (!is_current) return kInvalidContext;
+  for (const auto& each : driver().modules) {
+    if (each.get() != module) continue;
+    std::unique_ptr<Function>& found = each->functions[name];
+    if (!found) found = find_function(*each, name);
+    *function = found.get();
+    return found ? kOk : kNotFound;
+  }
+  return kInvalidValue;
+}
+
+Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsigned groups_z,
+                      unsigned items_x, unsigned items_y, unsigned items_z, unsigned shared_bytes,
+                      void* stream, void** parameters, void** extra) {
+  const Function* function = nullptr;
+  for (const auto& module : driver().modules) {
+    for (const auto& [name, each] : module->functions)
+      if (each.get() == handle) function = each.get();
+  }
+  if (function == nullptr || groups_x == 0 || groups_y == 0 || groups_y > kMostGroupsY ||
+      groups_z != 1 || items_x != function->n_items || items_y != 1 || items_z != 1 ||
+      shared_bytes != 0 || extra != nullptr)
+    return kInvalidValue;
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < function->parameters.size(); ++i) {
+    const std::string& type = function->parameters[i];
+    if (type == "pointer") {
+      Address address = 0;
+      std::memcpy(&address, parameters[i], sizeof(address));
+      const auto [buffer, offset] = find(address, 1);
+      if (buffer == nullptr || offset != 0) return kInvalidValue;
+      arguments.emplace_back(*buffer);
+    } else {
+      arguments.push_back(type == "int"    ? number<int32_t>(parameters[i])
+                          : type == "wide" ? number<int64_t>(parameters[i])
+                                           : number<float>(parameters[i]));
+    }
+  }
+  return enqueue(stream, [=, arguments = std::move(arguments)] {
+    driver().device->launch(*function->kernel,
+                            {groups_x, groups_y, static_cast<int>(function->n_items)}, arguments);
+  });
+}
+
+// ---- NVRTC --------------------------------------------------------------------------------------
+
+const char* nvrtcGetErrorString(Status status) {
+  return status == kCompilation ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR";
+}
+Status nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 0;
+  return kOk;
+}
+Status nvrtcCreateProgram(void** program, const char* text, const char* name, int n_headers,
+                          const char* const* /*headers*/, const char* const* /*names*/) {
+  if (n_headers != 0) return kInvalidValue;
+  auto* made = new NvrtcProgram{name, text, "", false};
+  driver().programs.insert(made);
+  *program = made;
+  return kOk;
+}
+Status nvrtcCompileProgram(NvrtcProgram* program, int n_options, const char* const* options) {
+  bool has_architecture = false;
+  for (int i = 0; i < n_options; ++i) {
+    if (std::strcmp(options[i], "-arch=sm_90") == 0) has_architecture = true;
+  }
+  if (!has_architecture || cuInit(0) != kOk) return kInvalidValue;
+  try {
+    limpid::gpu::cached_program(*driver().device, {program->name, program->text});
+  } catch (const limpid::Error& error) {
+    program->log = error.what();
+    return kCompilation;
+  }
+  program->is_compiled = true;
+  return kOk;
+}
+Status nvrtcDestroyProgram(NvrtcProgram** program) {
+  if (driver().programs.erase(*program) != 1) return kInvalidValue;
+  delete *program;
+  *program = nullptr;
+  return kOk;
+}
+Status nvrtcGetCUBINSize(const NvrtcProgram* program, size_t* size) {
+  *size = image_of(*program).size();
+  return program->is_compiled ? kOk : kInvalidValue;
+}
+Status nvrtcGetCUBIN(const NvrtcProgram* program, char* to) {
+  const std::string image = image_of(*program);
+  std::memcpy(to, image.data(), image.size());
+  return program->is_compiled ? kOk : kInvalidValue;
+}
+Status nvrtcGetProgramLogSize(const NvrtcProgram* program, size_t* size) {
+  *size = program->log.size() + 1;
+  return kOk;
+}
+Status nvrtcGetProgramLog(const NvrtcProgram* program, char* to) {
+  std::memcpy(to, program->log.c_str(), program->log.size() + 1);
+  return kOk;
+}
+
+}  // extern "C"
