@@ -13,7 +13,7 @@ from limpid_server import TINY, Server
 from safetensors.numpy import save_file
 
 D_MODEL, N_LAYERS, RANK = 64, 2, 4
-GREEDY = {"prompt": "the world", "temperature": 0, "max_tokens": 24}
+ASKED = {"prompt": "the world", "temperature": 1, "seed": 3, "max_tokens": 24}
 
 
 def make_adapter(folder: pathlib.Path, seed: int) -> pathlib.Path:
@@ -32,8 +32,8 @@ def make_adapter(folder: pathlib.Path, seed: int) -> pathlib.Path:
 
 
 def said_by_command_line(*lora: object) -> str:
-    run = ["run", "-m", TINY, "-p", GREEDY["prompt"], "--temp", 0, "-n", 24, "--json"]
-    return limpid_program.run_json(*run, *lora)["text"]
+    run = ["run", "-m", TINY, "-p", ASKED["prompt"], "--temp", 1, "-s", 3, "-n", 24]
+    return limpid_program.run_json(*run, "--json", *lora)["text"]
 
 
 class Adapters(unittest.TestCase):
@@ -57,7 +57,7 @@ class Adapters(unittest.TestCase):
         self.server = self.enterContext(Server(*flags))
 
     def complete(self, **changes: object) -> str:
-        status, answer = self.server.post("/completion", {**GREEDY, **changes})
+        status, answer = self.server.post("/completion", {**ASKED, **changes})
         self.assertEqual(status, 200, answer)
         return answer["content"]
 
@@ -88,7 +88,7 @@ class Adapters(unittest.TestCase):
     def test_other_apis_take_them_too(self):
         client = openai.OpenAI(base_url=self.server.url + "/v1", api_key="none")
         scales, text = self.expected[2]
-        answer = client.completions.create(model="x", **GREEDY, extra_body={"lora": scales})
+        answer = client.completions.create(model="x", **ASKED, extra_body={"lora": scales})
         self.assertEqual(answer.choices[0].text, text)
 
     def test_says_what_is_wrong(self):
@@ -98,14 +98,14 @@ class Adapters(unittest.TestCase):
             ([{"id": 0, "scale": "much"}], "lora[0].scale"),
             ([{"id": 0, "size": 1}], "lora[0].size"),
         ):
-            status, answer = self.server.post("/completion", {**GREEDY, "lora": scales})
+            status, answer = self.server.post("/completion", {**ASKED, "lora": scales})
             self.assertEqual((status, answer["error"]["param"]), (400, param))
         for body in ([{"id": 9}], {"id": 0}, b'[],"a":1'):
             self.assertEqual(self.server.post("/lora-adapters", body)[0], 400)
 
     def test_adapters_may_be_off_at_first(self):
         with Server("--lora", self.poet, "--lora-init-without-apply") as server:
-            self.assertEqual(server.post("/completion", GREEDY)[1]["content"], self.plain)
+            self.assertEqual(server.post("/completion", ASKED)[1]["content"], self.plain)
         code, _, error = limpid_program.outcome(
             "serve", "-m", TINY, "-m", self.poet, "--lora", self.poet, "--port", 0
         )

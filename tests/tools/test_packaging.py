@@ -38,7 +38,7 @@ class Packaging(unittest.TestCase):
         image = (PACKAGING / "Containerfile").read_text()
         self.check_options(re.search("^CMD (.*)$", image, re.MULTILINE)[1])
         listed = (limpid_program.ROOT / "tools" / "apt-packages.txt").read_text()
-        build = listed.split("[build]")[1].split("[")[0].split()
+        build = listed.split("\n[build]\n")[1].split("[")[0].split()
         installed = image.split("recommends")[1].split("COPY")[0].replace("\\", "").split()
         self.assertEqual(set(build) - set(installed), {"python3-venv"})
         self.assertEqual(set(installed) - set(build), set())
