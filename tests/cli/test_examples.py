@@ -107,6 +107,7 @@ class Examples(unittest.TestCase):
         shutil.copy(tiny, cls.folder / "model-f16.gguf")
         write_importance(cls.folder / "imatrix.gguf", tiny)
         (cls.folder / "keys.txt").write_text("a key\n")
+        (cls.folder / "text.txt").write_text("the world is in the hello")
         (cls.folder / "wiki.test.raw").write_text("the world is in the hello and " * 400)
         for folder in ("SmolLM2-135M", "original"):
             limpid_program.run("convert", tiny, cls.folder / folder, "--to", "safetensors")

@@ -111,7 +111,10 @@ class SeveralModels(unittest.TestCase):
         self.assertEqual(server.post("/completion", {**GREEDY, "model": "b"})[1]["model"], "b")
         for flags, words in (
             (["-m", TINY, "-m", TINY], "both called tiny_chat"),
-            (["-m", TINY, "--alias", "a,b"], "--alias has 2 names, and there are 1 models"),
+            (
+                ["-m", TINY, "-m", self.folder / "first.gguf", "--alias", "a,b,c"],
+                "--alias has 3 names, and there are 2 models",
+            ),
             (["--models-dir", limpid_program.DATA / "sampler"], "holds no models"),
             (["-m", self.folder / "broken.gguf"], "broken.gguf"),
         ):

@@ -98,8 +98,6 @@ class CpuExecutor final : public Executor {
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);
 
-  void check_attention(const Activation& q, const Activation& k, const Activation& v,
-                       const KvLayout& layout, int64_t layer, const AttentionShape& shape) const;
   void make_token_tiles(int64_t tokens_per_tile);
   void append(const AttentionCall& call, const float* k, const float* v);
   void attend_whole(const AttentionCall& call, int64_t task, int thread);

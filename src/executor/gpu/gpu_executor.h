@@ -110,8 +110,6 @@ class GpuExecutor final : public Executor {
   Activation look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                      std::string_view op);
   void multiply(const Activation& x, const Projection& projection);
-  void check_attention(const Activation& q, const Activation& k, const Activation& v,
-                       const KvLayout& layout, int64_t layer, const AttentionShape& shape) const;
 
   std::shared_ptr<gpu::Device> device_;
   OpKernels ops_;
