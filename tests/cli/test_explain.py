@@ -21,7 +21,9 @@ class Explain(unittest.TestCase):
         report = explain("-p", TEXT)
         self.assertRegex(report, r'0\.00  " time" +" time" 100 %')
         self.assertRegex(report, r"the token before +L\d\.H\d 0\.\d\d")
-        self.assertRegex(report, r"the logit of .* after the last token is (-?\d+\.\d\d)\d\d, the sum of")
+        self.assertRegex(
+            report, r"the logit of .* after the last token is (-?\d+\.\d\d)\d\d, the sum of"
+        )
 
     def test_a_part_is_removed(self):
         report = explain("-p", TEXT, "--ablate", "L3.H1,L2.mlp")
@@ -81,8 +83,12 @@ class Weights(unittest.TestCase):
             limpid_program.run("convert", STORIES / "stories260K.bin", other, "--dtype", "q8_0")
             report = limpid_program.run("inspect", *MODEL, "--weights", "--beside", other).decode()
             self.assertIn("difference", report.splitlines()[0])
-            tensors = limpid_program.run_json("inspect", *MODEL, "--weights", "--beside", other, "--json")["tensors"]
-        differences = [each["difference"] for each in tensors if each["name"].endswith("ffn_up.weight")]
+            tensors = limpid_program.run_json(
+                "inspect", *MODEL, "--weights", "--beside", other, "--json"
+            )["tensors"]
+        differences = [
+            each["difference"] for each in tensors if each["name"].endswith("ffn_up.weight")
+        ]
         for difference in differences:
             self.assertLess(difference, 0.02)
             self.assertGreater(difference, 0.0005)

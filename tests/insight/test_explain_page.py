@@ -37,7 +37,10 @@ def hostile_vocabulary(path: pathlib.Path) -> pathlib.Path:
         at += 8 + length
     for i, text in enumerate(HOSTILE):
         pieces[-1 - i] = (pieces[-1 - i][0], text)
-    path.write_bytes(struct.pack("<i", 64) + b"".join(struct.pack("<fi", s, len(text)) + text for s, text in pieces))
+    path.write_bytes(
+        struct.pack("<i", 64)
+        + b"".join(struct.pack("<fi", s, len(text)) + text for s, text in pieces)
+    )
     return path
 
 
@@ -71,11 +74,28 @@ class ExplainPage(unittest.TestCase):
                 with self.subTest(theme=theme, width=width):
                     self.assertEqual(self.value("document.querySelectorAll('section').length"), 7)
                     self.assertLessEqual(self.value("document.documentElement.scrollWidth"), width)
-                    self.assertGreater(self.value("document.querySelectorAll('#chips button').length"), 30)
-                    for empty in ("#expected", "#lens-table", "#parts-list", "#parts-layers", "#sizes-chart", "#contrasts", "#times-table"):
-                        self.assertTrue(self.value("document.querySelector(arguments[0]).childElementCount", empty), empty)
+                    self.assertGreater(
+                        self.value("document.querySelectorAll('#chips button').length"), 30
+                    )
+                    for empty in (
+                        "#expected",
+                        "#lens-table",
+                        "#parts-list",
+                        "#parts-layers",
+                        "#sizes-chart",
+                        "#contrasts",
+                        "#times-table",
+                    ):
+                        self.assertTrue(
+                            self.value(
+                                "document.querySelector(arguments[0]).childElementCount", empty
+                            ),
+                            empty,
+                        )
         addresses = self.browser.requested()
-        self.assertEqual({address for address in addresses if not address.startswith("file:")}, set())
+        self.assertEqual(
+            {address for address in addresses if not address.startswith("file:")}, set()
+        )
 
     def test_the_page_is_there_within_a_second(self):
         """Of the page's own thread, since other programs may have the cores."""
@@ -89,8 +109,21 @@ class ExplainPage(unittest.TestCase):
         reached = set()
         for _ in range(120):
             self.browser.press(TAB)
-            reached.add(self.value("document.activeElement.id || document.activeElement.closest('[id]')?.id"))
-        wanted = {"chips", "lens-table", "heads-map", "choose-layer", "choose-head", "hide-sink", "habits", "parts-list"}
+            reached.add(
+                self.value(
+                    "document.activeElement.id || document.activeElement.closest('[id]')?.id"
+                )
+            )
+        wanted = {
+            "chips",
+            "lens-table",
+            "heads-map",
+            "choose-layer",
+            "choose-head",
+            "hide-sink",
+            "habits",
+            "parts-list",
+        }
         self.assertEqual(wanted - reached, set())
 
     def test_arrows_choose_a_token(self):
@@ -101,18 +134,28 @@ class ExplainPage(unittest.TestCase):
         self.assertNotEqual(before, after)
         self.assertEqual(self.value("document.activeElement.getAttribute('aria-selected')"), "true")
         self.browser.press(RIGHT)
-        self.assertEqual(self.value("document.querySelector('#expected-title').textContent"), before)
+        self.assertEqual(
+            self.value("document.querySelector('#expected-title').textContent"), before
+        )
 
     def test_arrows_choose_a_layer_and_a_head(self):
         self.browser.run("document.querySelector('#lens-table td[tabindex=\"0\"]').focus()")
         self.browser.press(DOWN)
-        self.assertTrue(self.value("document.querySelector('#lens-detail').textContent.startsWith('After layer 3')"))
-        self.browser.run("choose({layer: 1, head: 1}); document.querySelector('#heads-map').focus()")
+        self.assertTrue(
+            self.value(
+                "document.querySelector('#lens-detail').textContent.startsWith('After layer 3')"
+            )
+        )
+        self.browser.run(
+            "choose({layer: 1, head: 1}); document.querySelector('#heads-map').focus()"
+        )
         self.browser.press(RIGHT)
         self.assertIn("L1.H2", self.value("document.querySelector('#head-title').textContent"))
 
     def test_the_numbers_shown_are_those_of_the_json(self):
-        json = limpid_program.run_json("explain", *self.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3", "--json")
+        json = limpid_program.run_json(
+            "explain", *self.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3", "--json"
+        )
         place = 9
         self.browser.run("choose({place: arguments[0]})", place)
         text = self.value("document.querySelector('#expected-text').textContent")
@@ -122,7 +165,9 @@ class ExplainPage(unittest.TestCase):
         self.assertIn(f"together {parts['sum']:.4f}", shown)
         self.assertIn(f"logit is {parts['logit']:.4f}", shown)
         best = json["lens"][2]["predictions"][place - 1]["likeliest"][0]["id"]
-        self.assertEqual(self.value("data.lens[2].ids[data.lens[2].n * (arguments[0] - 1)]", place), best)
+        self.assertEqual(
+            self.value("data.lens[2].ids[data.lens[2].n * (arguments[0] - 1)]", place), best
+        )
         shown = self.value("document.querySelector('#contrasts p').textContent")
         self.assertIn("part in layer 1", shown)
         self.assertIn(f"{json['what_if']['mean_surprise_bits'][1]:.3f} bits", shown)

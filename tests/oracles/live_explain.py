@@ -88,18 +88,25 @@ class Torch:
                 if isinstance(output, tuple):
                     return (take(name, output[0]), *output[1:])
                 return take(name, output)
+
             return hook
 
         def input_hook(name: str):
             return lambda _module, inputs: (take(name, inputs[0]), *inputs[1:])
 
         for i, block in enumerate(self.blocks):
-            handles.append(self.output_projection(i).register_forward_pre_hook(input_hook(f"L{i}.heads")))
-            handles.append(self.output_projection(i).register_forward_hook(output_hook(f"L{i}.attn")))
+            handles.append(
+                self.output_projection(i).register_forward_pre_hook(input_hook(f"L{i}.heads"))
+            )
+            handles.append(
+                self.output_projection(i).register_forward_hook(output_hook(f"L{i}.attn"))
+            )
             handles.append(block.mlp.register_forward_hook(output_hook(f"L{i}.mlp")))
             handles.append(block.register_forward_hook(output_hook(f"L{i}")))
         with torch.no_grad():
-            result = self.model(torch.tensor([ids]), output_hidden_states=True, output_attentions=True)
+            result = self.model(
+                torch.tensor([ids]), output_hidden_states=True, output_attentions=True
+            )
         for handle in handles:
             handle.remove()
         seen["embedding"] = result.hidden_states[0][0]
@@ -152,13 +159,18 @@ class Explained:
 
     def test_hidden_states(self):
         """All elements, by way of a trace file; the norms of what is added, by themselves."""
-        trace = {"token_ids": numpy.array(IDS, numpy.int64), "embedding": self.seen["embedding"].numpy()}
+        trace = {
+            "token_ids": numpy.array(IDS, numpy.int64),
+            "embedding": self.seen["embedding"].numpy(),
+        }
         for layer in range(LAYERS):
             trace[f"blk.{layer}.ffn_residual"] = self.stream(layer).numpy()
             trace[f"blk.{layer}.attn_heads"] = self.seen[f"L{layer}.heads"].numpy()
         trace["logits"] = self.seen["logits"].numpy()
         path = self.path / "other.trace"
-        safetensors.numpy.save_file({name: numpy.ascontiguousarray(x) for name, x in trace.items()}, path)
+        safetensors.numpy.save_file(
+            {name: numpy.ascontiguousarray(x) for name, x in trace.items()}, path
+        )
         report = limpid_program.run_json(
             "verify", "-m", self.path, "--trace", path, "--tolerance", TOLERANCE, "--json"
         )
@@ -219,7 +231,10 @@ class Explained:
             self.near(parts["logit"], self.seen["logits"][position, token])
             self.near(parts["embedding"], part(self.seen["embedding"][position], position, token))
             for layer in range(LAYERS):
-                self.near(parts["mlps"][layer], part(self.seen[f"L{layer}.mlp"][position], position, token))
+                self.near(
+                    parts["mlps"][layer],
+                    part(self.seen[f"L{layer}.mlp"][position], position, token),
+                )
                 projection = self.torch.of_heads(layer).detach()
                 z = self.seen[f"L{layer}.heads"][position]
                 for i in range(HEADS):
@@ -240,7 +255,8 @@ class Explained:
             self.near(each["before"], log_p[-1, each["id"]].exp())
             self.near(each["after"], log_q[-1, each["id"]].exp())
         distances = [0.0] + [
-            float((changed[f"L{i}"] - self.stream(i)).norm() / self.stream(i).norm()) for i in range(LAYERS)
+            float((changed[f"L{i}"] - self.stream(i)).norm() / self.stream(i).norm())
+            for i in range(LAYERS)
         ]
         self.near(what_if["distance"], distances)
         self.assertGreater(max(what_if["divergence_bits"]), 0.01)
@@ -286,7 +302,9 @@ class Induction(unittest.TestCase):
     """karpathy/makemore's model of repeated sequences (pull request 8): two layers of one head."""
 
     def test_its_head_is_found_and_removing_it_raises_the_loss_as_torch_says(self):
-        source = limpid_program.shared("models", "makemore-induction", "makemore_induction_gpt2arch.pt")
+        source = limpid_program.shared(
+            "models", "makemore-induction", "makemore_induction_gpt2arch.pt"
+        )
         lines = limpid_program.shared("text", "makemore_induction.txt").read_text().splitlines()
         config = ("--config", '{"n_head": 1, "activation_function": "gelu_new"}')
         with tempfile.TemporaryDirectory() as folder:
@@ -303,13 +321,18 @@ class Induction(unittest.TestCase):
             found = limpid_program.run_json(
                 "explain", "-m", source, *config, "--ids", ",".join(map(str, ids)), "--ablate", "L1.H0", "--json",
             )  # fmt: skip
-            habits = {(each["layer"], each["head"]): each["habits"]["after_same"] for each in found["attention"]}
+            habits = {
+                (each["layer"], each["head"]): each["habits"]["after_same"]
+                for each in found["attention"]
+            }
             self.assertEqual(max(habits, key=habits.get), (1, 0), line)
             self.assertGreater(habits[1, 0], 0.5)
             for run, change in enumerate((None, without_head)):
                 log_p = torch.log_softmax(model.run(ids, change)["logits"], 1)
                 expected = float(bits(log_p[torch.arange(len(ids) - 1), ids[1:]]).mean())
-                self.assertLessEqual(abs(found["what_if"]["mean_surprise_bits"][run] - expected), TOLERANCE)
+                self.assertLessEqual(
+                    abs(found["what_if"]["mean_surprise_bits"][run] - expected), TOLERANCE
+                )
             before, after = found["what_if"]["mean_surprise_bits"]
             rise += (after - before) / 6
         self.assertGreater(rise, 1)
