@@ -18,8 +18,8 @@ struct Machine {
   std::string isa;                    // whose kernels run
   uint64_t memory_bytes = 0;          // the smaller of the machine's and the control group's limit
   uint64_t available_bytes = 0;
-  // Of each API: its devices, or why there are none. Filled by whoever shows them: it loads
-  // drivers.
+  // Of each API: its devices, or why there are none. Commands that show them fill this in, because
+  // that loads drivers.
   std::vector<GpuApi> gpus;
 };
 

@@ -31,7 +31,7 @@ UnaryKind activation_of(MlpKind mlp) {
 }
 
 // One forward pass: it holds the executor, the spec and the weights, so that the methods below read
-// like the formulas. `named` shows a result under its name to whoever looks on.
+// like the formulas. `named` shows a result under its name to the executor, which may replace it.
 class ForwardPass {
  public:
   ForwardPass(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,

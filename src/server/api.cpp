@@ -11,7 +11,7 @@ namespace {
 void say_healthy(const ServerCall& call) { call.send({{"status", "ok"}}); }
 
 // llama-server can fetch what its page asks for. A server that does so reaches its neighbours for
-// whoever reaches the server.
+// anyone who reaches the server.
 void refuse_proxy(const ServerCall& /*call*/) {
   throw ApiError(403, "this server does not fetch from other servers");
 }

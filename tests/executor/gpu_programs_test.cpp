@@ -18,7 +18,7 @@
 namespace limpid {
 namespace {
 
-const gpu::ProgramSource kBroken{"broken", "this is no kernel"};
+const gpu::ProgramSource kBroken{"broken", "this is not a kernel"};
 
 // What f() throws, as text.
 template <class Body>

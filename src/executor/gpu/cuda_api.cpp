@@ -16,27 +16,18 @@ namespace limpid::gpu {
 namespace cuda {
 
 const DriverFunctions* driver_functions(std::string& problem) {
-  struct Loaded {
-    DriverFunctions functions;
-    std::string problem;
-  };
-  static const Loaded loaded = [] {
-    Loaded result;
-    constexpr const char* kNames[] = {"libcuda.so.1", "libcuda.so"};
-    const DynamicLibrary library(kNames);
-    if (!library) {
-      result.problem = "NVIDIA's driver is not installed (" + library.error() + ")";
-      return result;
-    }
-#define LIMPID_CUDA(member, symbol, type, parameters)                            \
-  if (!library.find(#symbol, result.functions.member) && result.problem.empty()) \
-    result.problem = "NVIDIA's driver lacks " #symbol "; install a newer one";
-    LIMPID_CUDA_FUNCTIONS
+  static constexpr const char* kNames[] = {"libcuda.so.1", "libcuda.so"};
+  static const auto loaded = load_functions<DriverFunctions>(
+      kNames, {"NVIDIA's driver", "", "; install a newer one"},
+      [](const DynamicLibrary& library, DriverFunctions& functions) {
+        const char* missing = nullptr;
+#define LIMPID_CUDA(member, symbol, type, parameters) \
+  if (!library.find(#symbol, functions.member)) missing = #symbol;
+        LIMPID_CUDA_FUNCTIONS
 #undef LIMPID_CUDA
-    return result;
-  }();
-  problem = loaded.problem;
-  return problem.empty() ? &loaded.functions : nullptr;
+        return missing;
+      });
+  return loaded.get(problem);
 }
 
 }  // namespace cuda

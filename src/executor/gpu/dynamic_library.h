@@ -29,4 +29,39 @@ class DynamicLibrary {
   std::string error_;
 };
 
+// The functions of a library, or why they cannot be used.
+template <class Functions>
+struct LoadedFunctions {
+  Functions functions{};
+  std::string problem;  // empty when all are there
+
+  // Null, and the problem, when they cannot be used.
+  const Functions* get(std::string& why_not) const {
+    why_not = problem;
+    return problem.empty() ? &functions : nullptr;
+  }
+};
+
+// What to say of a library: "`what` is not installed (…)`source`" and "`what` lacks …`remedy`".
+struct LibraryWords {
+  std::string what;
+  std::string source;
+  std::string remedy;
+};
+
+// `find_all(library, functions)` fills the functions in, and returns the name of one that the
+// library lacks, or null.
+template <class Functions, class FindAll>
+LoadedFunctions<Functions> load_functions(std::span<const char* const> names,
+                                          const LibraryWords& words, FindAll find_all) {
+  LoadedFunctions<Functions> loaded;
+  const DynamicLibrary library(names);
+  if (!library) {
+    loaded.problem = words.what + " is not installed (" + library.error() + ")" + words.source;
+  } else if (const char* missing = find_all(library, loaded.functions)) {
+    loaded.problem = words.what + " lacks " + missing + words.remedy;
+  }
+  return loaded;
+}
+
 }  // namespace limpid::gpu

@@ -11,30 +11,23 @@ namespace limpid::gpu {
 namespace cuda {
 
 const NvrtcFunctions* nvrtc_functions(std::string& problem) {
-  struct Loaded {
-    NvrtcFunctions functions;
-    std::string problem;
-  };
-  static const Loaded loaded = [] {
-    Loaded result;
-    // The toolkit's folder is often no folder of the system's loader.
-    constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                      "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"};
-    const DynamicLibrary library(kNames);
-    if (!library) {
-      result.problem = "CUDA's run-time compiler is not installed (" + library.error() +
-                       "); the CUDA toolkit, or the package nvidia-cuda-nvrtc, brings it";
-      return result;
-    }
-#define LIMPID_CUDA(member, symbol, type, parameters)                            \
-  if (!library.find(#symbol, result.functions.member) && result.problem.empty()) \
-    result.problem = "CUDA's run-time compiler lacks " #symbol "; install CUDA 11.2 or later";
-    LIMPID_NVRTC_FUNCTIONS
+  // The system's loader often does not look into the toolkit's folder.
+  static constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                           "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"};
+  static const auto loaded = load_functions<NvrtcFunctions>(
+      kNames,
+      {"CUDA's run-time compiler",
+       "; the CUDA toolkit, or the package nvidia-cuda-nvrtc, brings it",
+       "; install CUDA 11.2 or later"},
+      [](const DynamicLibrary& library, NvrtcFunctions& functions) {
+        const char* missing = nullptr;
+#define LIMPID_CUDA(member, symbol, type, parameters) \
+  if (!library.find(#symbol, functions.member)) missing = #symbol;
+        LIMPID_NVRTC_FUNCTIONS
 #undef LIMPID_CUDA
-    return result;
-  }();
-  problem = loaded.problem;
-  return problem.empty() ? &loaded.functions : nullptr;
+        return missing;
+      });
+  return loaded.get(problem);
 }
 
 }  // namespace cuda

@@ -16,28 +16,20 @@ namespace limpid::gpu {
 namespace opencl {
 
 const Functions* functions(std::string& problem) {
-  struct Loaded {
-    Functions functions;
-    std::string problem;
-  };
-  static const Loaded loaded = [] {
-    Loaded result;
-    constexpr const char* kNames[] = {"libOpenCL.so.1", "libOpenCL.so"};
-    const DynamicLibrary library(kNames);
-    if (!library) {
-      result.problem = "the OpenCL loader is not installed (" + library.error() +
-                       "); Debian's pocl-opencl-icd, or the GPU's driver, brings it";
-      return result;
-    }
-#define LIMPID_OPENCL(name, type, parameters)                                \
-  if (!library.find(#name, result.functions.name) && result.problem.empty()) \
-    result.problem = "the OpenCL loader lacks " #name ", so it is older than 1.2";
-    LIMPID_OPENCL_FUNCTIONS
+  static constexpr const char* kNames[] = {"libOpenCL.so.1", "libOpenCL.so"};
+  static const auto loaded = load_functions<Functions>(
+      kNames,
+      {"the OpenCL loader", "; Debian's pocl-opencl-icd, or the GPU's driver, brings it",
+       ", so it is older than 1.2"},
+      [](const DynamicLibrary& library, Functions& functions) {
+        const char* missing = nullptr;
+#define LIMPID_OPENCL(name, type, parameters) \
+  if (!library.find(#name, functions.name)) missing = #name;
+        LIMPID_OPENCL_FUNCTIONS
 #undef LIMPID_OPENCL
-    return result;
-  }();
-  problem = loaded.problem;
-  return problem.empty() ? &loaded.functions : nullptr;
+        return missing;
+      });
+  return loaded.get(problem);
 }
 
 }  // namespace opencl
@@ -48,7 +40,7 @@ using opencl::Functions;
 using opencl::Handle;
 using opencl::Status;
 
-// Warnings are for whoever writes kernels, and some drivers print them.
+// Warnings are for the authors of kernels, and some drivers print them.
 constexpr const char* kOptions = "-cl-std=CL1.2 -w";
 
 // Errors that users meet; others are given by number.
