@@ -26,7 +26,7 @@ struct FolderSize {
   uint64_t n_bytes = 0;
 };
 FolderSize size_of_folder(const std::filesystem::path& folder);
-// What lies in a folder, by name; nothing where there is no such folder.
+// What lies in a folder, by name; nothing if the folder does not exist.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 // 0 for a file that is not there.
 uint64_t size_of_file(const std::filesystem::path& path);

@@ -29,19 +29,6 @@ const std::vector<OpCase>& cases() {
   return all;
 }
 
-// |y - expected| relative to the largest |expected| (at least 1e-3); infinite when one is not
-// finite.
-double relative_error(const std::vector<float>& y, const std::vector<float>& expected) {
-  if (y.size() != expected.size()) return INFINITY;
-  double largest = 1e-3, error = 0;
-  for (size_t i = 0; i < y.size(); ++i) {
-    largest = std::max(largest, std::abs(double{expected[i]}));
-    const double difference = std::abs(double{y[i]} - expected[i]);
-    error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
-  }
-  return error / largest;
-}
-
 class CpuOps : public testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Isa, CpuOps, testing::ValuesIn(available_isas()),
                          [](const auto& info) { return std::string(info.param); });

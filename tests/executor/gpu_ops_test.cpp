@@ -20,19 +20,6 @@ class GpuExecutorTest : public testing::GpuTest {};
 INSTANTIATE_TEST_SUITE_P(Gpu, GpuExecutorTest, ::testing::ValuesIn(testing::kGpuApis),
                          testing::kNameOfApi);
 
-// |y - expected| relative to the largest |expected| (at least 1e-3); infinite when one is not
-// finite.
-double relative_error(const std::vector<float>& y, const std::vector<float>& expected) {
-  if (y.size() != expected.size()) return INFINITY;
-  double largest = 1e-3, error = 0;
-  for (size_t i = 0; i < y.size(); ++i) {
-    largest = std::max(largest, std::abs(double{expected[i]}));
-    const double difference = std::abs(double{y[i]} - expected[i]);
-    error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
-  }
-  return error / largest;
-}
-
 // Weights are decoded and activations stay f32, so matrices of quantised types are held to the
 // bound of floats.
 constexpr double kLinearTolerance = 2e-6;

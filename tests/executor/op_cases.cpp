@@ -326,4 +326,15 @@ std::vector<OpCase> op_cases() {
   return cases;
 }
 
+double relative_error(const std::vector<float>& y, const std::vector<float>& expected) {
+  if (y.size() != expected.size()) return INFINITY;
+  double largest = 1e-3, error = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    largest = std::max(largest, std::abs(double{expected[i]}));
+    const double difference = std::abs(double{y[i]} - expected[i]);
+    error = std::isfinite(difference) ? std::max(error, difference) : INFINITY;
+  }
+  return error / largest;
+}
+
 }  // namespace limpid

@@ -23,6 +23,10 @@ struct OpCase {
 
 std::vector<OpCase> op_cases();
 
+// |y - expected| relative to the largest |expected| (at least 1e-3); infinite when one is not
+// finite.
+double relative_error(const std::vector<float>& y, const std::vector<float>& expected);
+
 // `n` values from a bell of variance 1, the same for the same seed everywhere.
 std::vector<float> random_values(int64_t n, uint64_t seed);
 

@@ -141,7 +141,7 @@ class CudaProgram final : public Program {
     cuda::Function function = nullptr;
     Status status = context_->make_current();
     if (status == 0) status = context_->cu().get_function(&function, module_, name.c_str());
-    LIMPID_CHECK(ResourceError, status == 0, "[cuda] there is no kernel '{}': {}", name,
+    LIMPID_CHECK(ResourceError, status == 0, "[cuda] unknown kernel '{}': {}", name,
                  status_text(context_->cu(), status));
     return std::make_unique<CudaKernel>(function, name);
   }
@@ -286,7 +286,7 @@ std::unique_ptr<Device> open_cuda_device(int index) {
   LIMPID_CHECK(ResourceError, cu->device_count(&n) == 0 && n > 0, "[cuda] {}",
                "NVIDIA's driver finds no GPU");
   LIMPID_CHECK(ArgumentError, index >= 0 && index < n,
-               "[cuda] there is no device {}; there are {}, counted from 0", index, n);
+               "[cuda] unknown device {}: {} devices were found, counted from 0", index, n);
   return std::make_unique<CudaDevice>(*cu, describe(*cu, index));
 }
 

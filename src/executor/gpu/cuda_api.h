@@ -10,7 +10,7 @@ namespace limpid::gpu {
 // Never throws because of a driver.
 DeviceList cuda_devices();
 
-// Throws ArgumentError when there is no device of that number, ResourceError when the driver
+// Throws ArgumentError when CUDA has no device of that number, ResourceError when the driver
 // refuses.
 std::unique_ptr<Device> open_cuda_device(int index);
 

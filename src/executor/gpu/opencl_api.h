@@ -7,10 +7,10 @@
 
 namespace limpid::gpu {
 
-// The devices of all platforms, those that are no CPUs first. Never throws because of a driver.
+// The devices of all platforms, GPUs before CPUs. Never throws because of a driver.
 DeviceList opencl_devices();
 
-// Throws ArgumentError when there is no device of that number, ResourceError when the driver
+// Throws ArgumentError when OpenCL has no device of that number, ResourceError when the driver
 // refuses.
 std::unique_ptr<Device> open_opencl_device(int index);
 
