@@ -25,8 +25,8 @@ class ModelFolder {
   // Returns the real path of `name`, with links resolved. A link may lead to another place in the
   // folder. When the folder is a snapshot in Hugging Face's cache (…/snapshots/REVISION), a link
   // may also lead into the folder `blobs` beside `snapshots`, where that cache keeps its files.
-  // Throws FormatError as check_name does and for a link that leads elsewhere; ResourceError when
-  // there is no such file.
+  // Throws FormatError as check_name does and for a link that leads elsewhere; ResourceError for
+  // a missing file.
   std::string resolve(std::string_view name) const;
   std::shared_ptr<const MappedFile> open(std::string_view name) const;
 

@@ -1,9 +1,8 @@
 // Pictures as SVG text (W3C, Scalable Vector Graphics 1.1): lines, areas, text that fits. Plots
 // with axes are drawn with svg_plot.h.
 //
-// A picture stands alone in a file, where the colours are those of its inks, or inside a page,
-// whose style sheet may give other colours to the class names of the inks (a dark page, one for
-// print).
+// A picture is a file of its own, where the colours are those of its inks, or part of a page, whose
+// style sheet may give other colours to the class names of the inks (a dark page, one for print).
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ struct Checkpoint {
   // Other files of the model, by file name: tokenizer.json, tokenizer.model, merges.txt, …
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> attachments;
 
-  // Returns null when there is no tensor of that name.
+  // Returns null for an unknown name.
   const TensorView* find(std::string_view name) const {
     const auto it = tensors.find(name);
     return it == tensors.end() ? nullptr : &it->second;

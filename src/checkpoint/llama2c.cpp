@@ -97,7 +97,7 @@ Header read_header(ByteReader& reader, bool legacy) {
   return header;
 }
 
-// A tensor of the file. `{}` in its name stands for every layer: the files have wq of layer 0, 1,
+// A tensor of the file. `{}` in its name is the number of a layer: the files have wq of layer 0, 1,
 // 2, …, then wk of all layers, and so on.
 struct Stored {
   std::string_view name;

@@ -39,8 +39,8 @@ class Hub {
 };
 
 // The files of a model: those that the reader of such folders knows, or the one GGUF file (named
-// `gguf`, or the only one where there are no safetensors). Throws ArgumentError, which lists the
-// files to choose from.
+// `gguf`, or the only one of a repository without safetensors). Throws ArgumentError, which lists
+// the files to choose from.
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf);
 

@@ -29,7 +29,7 @@ namespace limpid {
 // string; what remains is ready for take_text().
 class Continuation {
  public:
-  // Throws ArgumentError for options out of range, and for stop strings when there is no tokenizer.
+  // Throws ArgumentError for options out of range, and for stop strings without a tokenizer.
   Continuation(const Engine& engine, const GenerationOptions& options);
 
   // Sets the sequence so far. Must be called once, before the first next().

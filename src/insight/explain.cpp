@@ -38,7 +38,7 @@ class Explainer::Work {
         options_(options),
         pool_(options.n_threads),
         n_tokens_(std::ssize(ids_)) {
-    LIMPID_CHECK(ArgumentError, n_tokens_ > 0, "there are no tokens to explain");
+    LIMPID_CHECK(ArgumentError, n_tokens_ > 0, "no tokens to explain");
     if (n_tokens_ > model.n_ctx()) throw ContextOverflowError(n_tokens_, model.n_ctx());
     const int64_t n_heads = spec_.n_layers * spec_.n_heads;
     result_.token_ids = ids_storage_;

@@ -12,7 +12,7 @@
 namespace limpid {
 
 // A token as text for people: its bytes where they are UTF-8, else with "\xe2" for each odd byte,
-// and "#12" where there is no tokenizer, or none of that id. Control characters stay.
+// and "#12" without a tokenizer, or for an id that it lacks. Control characters stay.
 std::string token_text(const Tokenizer* tokenizer, int32_t id);
 
 // Everything in an explanation, under the names of its members:

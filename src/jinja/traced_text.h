@@ -66,7 +66,7 @@ class TracedView {
   Origin origin_ = Origin::kData;
 };
 
-// A text that owns its bytes. There is no conversion from a string, so code that makes a text has
+// A text that owns its bytes. It does not convert from a string, so code that makes a text has
 // to say where the bytes come from.
 class TracedText {
  public:

@@ -71,7 +71,7 @@ struct InputMean {
 
 struct InputMeans {
   std::map<std::string, InputMean, std::less<>> of;  // by the name of the matrix
-  // A sentence that explains why there are no means. Empty if there are means, or if they were not
+  // A sentence that explains why `of` is empty. Empty if `of` has means, or if they were not
   // requested.
   std::string not_measured;
 };

@@ -22,7 +22,7 @@ Tcp::endpoint endpoint_of(const Strand& strand, const std::string& host, uint16_
   return found.begin()->endpoint();
 }
 
-// Where :: is the only address, it stands for those of IPv4 too.
+// If :: is the only address, it accepts connections over IPv4 too.
 Tcp::acceptor listen_at(const Strand& strand, const std::string& host, uint16_t port,
                         bool is_only) {
   const Tcp::endpoint endpoint = endpoint_of(strand, host, port);
@@ -39,7 +39,7 @@ Tcp::acceptor listen_at(const Strand& strand, const std::string& host, uint16_t 
   return acceptor;
 }
 
-// One place where connections come in. When there are no descriptors left, it waits a little.
+// One place where connections come in. When the process runs out of descriptors, it waits a little.
 struct Listener {
   Tcp::acceptor acceptor;
   asio::steady_timer retry;
@@ -48,7 +48,7 @@ struct Listener {
 // All with the port of the first one.
 std::vector<Listener> listeners(const Strand& strand, const HttpOptions& options) {
   const std::vector<std::string> hosts = split_list(options.host);
-  LIMPID_CHECK(ArgumentError, !hosts.empty(), "[server] there is no address to listen on");
+  LIMPID_CHECK(ArgumentError, !hosts.empty(), "[server] no address to listen on");
   std::vector<Listener> listeners;
   for (const std::string& host : hosts) {
     const uint16_t port =

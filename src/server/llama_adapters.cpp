@@ -10,8 +10,8 @@ void lora_adapters(const ApiCall& call) {
   call.send(list);
 }
 
-// The body is an array, which parse_body does not take. It stands in an object here, so that errors
-// name its parts.
+// The body is an array, which parse_body does not take. It is put into an object here, so that
+// errors name its parts.
 void set_lora_adapters(const ApiCall& call) {
   const Json json = parse_body("{\"adapters\":" + call.request.body + "}");
   const JsonField body(json, "");

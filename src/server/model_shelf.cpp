@@ -60,7 +60,7 @@ size_t ModelShelf::size() const {
 }
 
 ModelShelf::Place& ModelShelf::find(std::string_view asked) {
-  if (places_.empty()) throw ApiError(503, "there is no model yet");
+  if (places_.empty()) throw ApiError(503, "no model is loaded");
   if (places_.size() == 1 || asked.empty()) return places_.front();
   for (Place& place : places_) {
     if (place.shelved.card.name == asked) return place;

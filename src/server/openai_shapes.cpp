@@ -81,7 +81,7 @@ OpenAiShape::OpenAiShape(const ApiCall& call, const RequestSettings& settings,
       object_(std::move(object)),
       model_(call.served.name),
       fingerprint_(call.api.fingerprint()) {
-  // "data: {…, "choices":[" stands before every choice of a stream, and "]}" behind it.
+  // "data: {…, "choices":[" precedes every choice of a stream, and "]}" follows it.
   chunk_head_ = "data: " + json_line(this->object(Json::array(), true));
   chunk_head_.resize(chunk_head_.size() - 2);
 }

@@ -34,7 +34,7 @@ namespace detail {
 // For each element of a block, its second nearest level and what a move to it would change.
 template <int Size>
 struct Alternatives {
-  Group<Size> effect;  // what the move adds to e . m; 0 if there is no other level
+  Group<Size> effect;  // what the move adds to e . m; 0 without another level
   Group<Size> cost;    // what the move adds to sum_j v_j e_j^2
   float level[Size];
 };

@@ -1,5 +1,5 @@
 // The scanners that pre_tokenizer.h uses. A scanner's `match(p, end)` returns the end of its
-// regular expression's match that begins at `p`, or `p` if there is no match. kCoversAll means that
+// regular expression's match that begins at `p`, or `p` without a match. kCoversAll means that
 // there is always a match. The semantics are those of Oniguruma, which `tokenizers` uses: the
 // leftmost alternative wins, and quantifiers are greedy with backtracking.
 #pragma once

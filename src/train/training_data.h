@@ -30,7 +30,7 @@ struct DataOptions {
 // Tokenizes files. A name that ends in .jsonl has an object in each line: {"text": "…"} is a
 // document; {"messages": [{"role": …, "content": …}, …]} is a dialogue, rendered with the chat
 // template, of which the answers of the assistant are learned and the rest is not. Every other file
-// is one document. `chat_template` may be null when there are no dialogues. The tokens are the same
+// is one document. `chat_template` may be null without dialogues. The tokens are the same
 // for any number of threads, and with a cache too; if the cache cannot be written, the data is used
 // without it.
 //

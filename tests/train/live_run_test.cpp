@@ -95,6 +95,7 @@ TEST(LiveRun, TheSpeedIsLimitedWhileSomebodyLooks) {
 TEST(LiveRun, LaterQuestionsGetTheLastState) {
   LiveRun run({.learning_rate = 0.5});
   run.finish([] { return std::string("7"); });
+  run.command(R"({"learning_rate": 0.25})");  // too late
   for (const int64_t version : {-1, 100}) {
     const Json state = state_after(run, version);
     EXPECT_EQ(state.at("snapshot"), 7);

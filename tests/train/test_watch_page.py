@@ -122,6 +122,8 @@ class Live(Pages):
             self.browser.go(address)
             self.browser.wait("frames.length > 0")
             self.browser.run("document.querySelector('#walk').checked = false")
+            for _ in range(10):
+                self.browser.click("#faster")
             self.browser.wait(END)
             self.assertEqual(process.wait(20), 0)
             saved = safetensors(model)

@@ -85,7 +85,7 @@ struct Functions {
 #undef LIMPID_OPENCL
 };
 
-// The functions, loaded at the first call; null, and `problem`, where there is no OpenCL.
+// The functions, loaded at the first call; null, and `problem`, without OpenCL.
 const Functions* functions(std::string& problem);
 
 }  // namespace limpid::gpu::opencl

@@ -28,7 +28,7 @@ std::vector<Line> lines_into(const Graph& graph, Value value) {
   return {};
 }
 
-// The slope stands a third of the way along the line.
+// The slope is written a third of the way along the line.
 void draw_line(Svg& svg, const NamedValue& from, const NamedValue& to, double slope) {
   const SvgPoint begin{from.x, from.y + kHalfHeight};
   const SvgPoint end{to.x, to.y - kHalfHeight};

@@ -61,7 +61,7 @@ void Trainer::encode_documents() {
 }
 
 double Trainer::look() {
-  LIMPID_CHECK(ArgumentError, !encoded_.empty(), "there is no data to learn from");
+  LIMPID_CHECK(ArgumentError, !encoded_.empty(), "no data to learn from");
   batch_.resize(static_cast<size_t>(config_.batch_size));
   for (size_t i = 0; i < batch_.size(); ++i) {
     const size_t at = static_cast<size_t>(step_) * batch_.size() + i;

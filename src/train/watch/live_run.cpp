@@ -13,7 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kPatience{2};  // between two questions of one who looks
-constexpr auto kDelivery = std::chrono::milliseconds(500);
 constexpr std::chrono::milliseconds kTick{20};
 constexpr double kMostPerSecond = 1e6;
 constexpr int64_t kMostSteps = 1'000'000;
@@ -66,6 +65,7 @@ void LiveRun::command(std::string_view json) {
       control.learning_rate = number(name, value, 1e-9, 10);
     }
   }
+  if (is_finished_) return;  // the last state stays as it is
   control_ = control;
   n_steps_left_ = control.paused ? n_steps_left_ + n_steps : 0;
   last_snapshot_.clear();  // the learning rate may be in it
@@ -144,11 +144,7 @@ void LiveRun::finish(const Snapshot& snapshot) {
   is_fetched_ = !questions_.empty();
   for (Question& each : questions_) each.version = -1;
   answer_questions(lock, snapshot);
-  if (!somebody_looks) return;
-  changed_.wait_for(lock, kPatience, [this] { return is_fetched_; });
-  lock.unlock();
-  // The reply is on its way through the server's thread, and the caller stops the server next.
-  std::this_thread::sleep_for(kDelivery);
+  if (somebody_looks) changed_.wait_for(lock, kPatience, [this] { return is_fetched_; });
 }
 
 std::string LiveRun::state(const std::string& snapshot) const {

@@ -20,7 +20,7 @@ class LiveRun {
  public:
   struct Control {
     bool paused = false;
-    // While somebody looks; 0: as fast as the training can. Otherwise there is no limit.
+    // The limit while somebody looks; 0: unlimited. Unlimited too while nobody looks.
     double steps_per_second = 0;
     double learning_rate = 0;  // what the training makes of it is its own affair
   };
@@ -40,6 +40,7 @@ class LiveRun {
   void ask(int64_t version, Answer answer);
   // Obeys a JSON object with some of "paused" (bool), "steps" (how many a paused run goes on),
   // "steps_per_second" and "learning_rate". Throws ArgumentError for anything else.
+  // Changes nothing after the end.
   void command(std::string_view json);
   // Whether a question was asked since the run was made.
   bool was_asked() const { return was_asked_; }

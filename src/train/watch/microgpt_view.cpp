@@ -120,7 +120,7 @@ Json MicrogptView::current_name(const std::vector<Token>& document) {
       {"activation_gradients", packed_f32(gradients)}};
 }
 
-// Nothing where the model has diverged: there are no probabilities to draw from.
+// Empty if the model has diverged, since its probabilities are not numbers then.
 std::string MicrogptView::made_up_name() {
   graph_.reset();
   const auto weights = graph_.kept_data();
