@@ -27,25 +27,35 @@ constexpr int kQueries = 6, kVectors = 4;
 constexpr int kQueries = 6, kVectors = 1;
 #endif
 
-// The factor b of a product: rows of `stride` elements. `ahead` (or null) is the block that is
-// needed next; it is prefetched while this one is read.
+// The factor b of a product: rows of `stride` elements.
 template <class S>
 struct Block {
   const typename S::Element* data;
   int64_t stride;
-  const char* ahead;
+};
 
-  LIMPID_INLINE Block column(int64_t n) const {
-    const int64_t n_bytes = n * static_cast<int64_t>(sizeof(typename S::Element));
-    return {data + n, stride, ahead == nullptr ? nullptr : ahead + n_bytes};
+// Memory that is needed after a product, prefetched while the product is computed: n_lines lines of
+// 64 bytes for each m of each tile, until `end`. All at once would occupy the few places that the
+// first-level cache has for lines on their way, and the product would wait for one.
+struct Ahead {
+  const std::byte* at = nullptr;
+  const std::byte* end = nullptr;
+  int64_t n_lines = 0;
+
+  // Spreads n_bytes at `memory` (or null) over n_steps steps.
+  Ahead(const std::byte* memory, int64_t n_bytes, int64_t n_steps) {
+    if (memory == nullptr) return;
+    at = memory;
+    end = memory + n_bytes;
+    n_lines = (n_bytes / 64 + n_steps - 1) / n_steps;
   }
 };
 
 // c[q][n] = sum over m, in order, of a[q][m] * b[m][n], starting from 0, for kQ rows q and kV
 // vectors of n.
 template <class S, int kQ, int kV>
-void product_tile(const float* const* a, int64_t n_m, Block<S> b, float* c, int64_t c_stride) {
-  constexpr int64_t kElement = sizeof(typename S::Element);
+void product_tile(const float* const* a, int64_t n_m, Block<S> b, Ahead& ahead, float* c,
+                  int64_t c_stride) {
   F32x16 sums[kQ][kV];
 #pragma GCC unroll 8
   for (int q = 0; q < kQ; ++q) {
@@ -53,13 +63,10 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, float* c, int6
     for (int v = 0; v < kV; ++v) sums[q][v] = zero();
   }
   const auto* data = b.data;
+  const std::byte* at = ahead.at;
+  const int64_t n_lines = at < ahead.end ? ahead.n_lines : 0;
   for (int64_t m = 0; m < n_m; ++m, data += b.stride) {
-    if (b.ahead != nullptr) {
-#pragma GCC unroll 8
-      for (int64_t at = 0; at < kV * kLanes * kElement; at += 64) {
-        __builtin_prefetch(b.ahead + m * b.stride * kElement + at);
-      }
-    }
+    for (int64_t i = 0; i < n_lines; ++i, at += 64) __builtin_prefetch(at);
     F32x16 row[kV];
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) row[v] = S::load(data + v * kLanes);
@@ -70,6 +77,7 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, float* c, int6
       for (int v = 0; v < kV; ++v) sums[q][v] = fma(factor, row[v], sums[q][v]);
     }
   }
+  ahead.at = at;
 #pragma GCC unroll 8
   for (int q = 0; q < kQ; ++q) {
 #pragma GCC unroll 8
@@ -80,12 +88,12 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, float* c, int6
 // The same for n_a rows: tiles of kQ rows, then one smaller tile for the remaining rows.
 template <class S, int kQ, int kV>
 LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b,
-                                   float* c, int64_t c_stride) {
+                                   Ahead& ahead, float* c, int64_t c_stride) {
   for (; n_a >= kQ; n_a -= kQ, a += kQ, c += kQ * c_stride) {
-    product_tile<S, kQ, kV>(a, n_m, b, c, c_stride);
+    product_tile<S, kQ, kV>(a, n_m, b, ahead, c, c_stride);
   }
   if constexpr (kQ > 1) {
-    if (n_a > 0) product_columns<S, kQ - 1, kV>(a, n_a, n_m, b, c, c_stride);
+    if (n_a > 0) product_columns<S, kQ - 1, kV>(a, n_a, n_m, b, ahead, c, c_stride);
   }
 }
 
@@ -96,39 +104,46 @@ void widen(Block<S> b, int64_t n_m, int64_t n_vectors, float* floats) {
     for (int64_t v = 0; v < n_vectors; ++v, floats += kLanes) {
       store(S::load(b.data + v * kLanes), floats);
     }
-    if (b.ahead == nullptr) continue;
-    const int64_t row_bytes = b.stride * static_cast<int64_t>(sizeof(typename S::Element));
-    for (int64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(b.ahead + at);
-    b.ahead += row_bytes;
   }
 }
 
 // The same for n_a rows and n_vectors vectors. If b holds f16 and there are several tiles of rows,
 // b is first converted to f32 (into `floats`, which has room for it), so that not every tile
-// converts it again. If there is one tile, b is read once, and the block at `ahead` is prefetched
-// meanwhile.
+// converts it again.
 template <class S>
-void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b_bytes,
-             int64_t b_stride, const std::byte* ahead, int64_t n_vectors, float* floats, float* c,
-             int64_t c_stride) {
-  Block<S> b{reinterpret_cast<const typename S::Element*>(b_bytes), b_stride,
-             reinterpret_cast<const char*>(ahead)};
+void product(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b, int64_t n_vectors,
+             Ahead& ahead, float* floats, float* c, int64_t c_stride) {
   if constexpr (sizeof(typename S::Element) < sizeof(float)) {
     if (n_a > kQueries) {
       widen(b, n_m, n_vectors, floats);
-      return product<StoredF32>(a, n_a, n_m, reinterpret_cast<const std::byte*>(floats),
-                                n_vectors * kLanes, nullptr, n_vectors, nullptr, c, c_stride);
+      const Block<StoredF32> wide{floats, n_vectors * kLanes};
+      return product(a, n_a, n_m, wide, n_vectors, ahead, floats, c, c_stride);
     }
   }
-  if (n_a > kQueries) b.ahead = nullptr;
-  for (; n_vectors >= kVectors; n_vectors -= kVectors, b = b.column(kVectors * kLanes)) {
-    product_columns<S, kQueries, kVectors>(a, n_a, n_m, b, c, c_stride);
+  for (; n_vectors >= kVectors; n_vectors -= kVectors, b.data += kVectors * kLanes) {
+    product_columns<S, kQueries, kVectors>(a, n_a, n_m, b, ahead, c, c_stride);
     c += kVectors * kLanes;
   }
   if constexpr (kVectors > 1) {
-    for (; n_vectors > 0; --n_vectors, b = b.column(kLanes), c += kLanes) {
-      product_columns<S, kQueries, 1>(a, n_a, n_m, b, c, c_stride);
+    for (; n_vectors > 0; --n_vectors, b.data += kLanes, c += kLanes) {
+      product_columns<S, kQueries, 1>(a, n_a, n_m, b, ahead, c, c_stride);
     }
+  }
+}
+
+// The same for b of either type. Meanwhile the other half of the block, or the half at `next`, as
+// large as b, is prefetched.
+void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b, bool b_is_f16,
+             int64_t b_stride, int64_t n_vectors, const std::byte* next, float* floats, float* c,
+             int64_t c_stride) {
+  const int64_t n_tiles = (n_a + kQueries - 1) / kQueries * ((n_vectors + kVectors - 1) / kVectors);
+  Ahead ahead(next, n_m * b_stride * (b_is_f16 ? 2 : 4), n_tiles * n_m);
+  if (b_is_f16) {
+    const Block<StoredF16> block{reinterpret_cast<const uint16_t*>(b), b_stride};
+    product(a, n_a, n_m, block, n_vectors, ahead, floats, c, c_stride);
+  } else {
+    const Block<StoredF32> block{reinterpret_cast<const float*>(b), b_stride};
+    product(a, n_a, n_m, block, n_vectors, ahead, floats, c, c_stride);
   }
 }
 
@@ -136,7 +151,8 @@ alignas(64) constexpr float kLaneIndex[kLanes] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                   8, 9, 10, 11, 12, 13, 14, 15};
 
 // Replaces the 64 scores of one query by exp(score * scale - max), and by exactly 0 from n_visible
-// on. Returns the max of score * scale and the sum of the results.
+// on. Returns the max of score * scale and the sum of the results. score * scale - max is rounded
+// once, so it may differ from 0 by the rounding of max; the division by the sum cancels that.
 LIMPID_INLINE void soften(float* scores, int64_t n_visible, float scale, float* max_out,
                           float* sum_out) {
   const F32x16 minus_infinity = broadcast(-__builtin_inff());
@@ -144,16 +160,18 @@ LIMPID_INLINE void soften(float* scores, int64_t n_visible, float scale, float* 
   F32x16 largest = minus_infinity;
 #pragma GCC unroll 4
   for (int v = 0; v < kBlockVectors; ++v) {
-    const F32x16 left = broadcast(static_cast<float>(n_visible - v * kLanes));
-    const F32x16 scaled = mul(load(scores + v * kLanes), broadcast(scale));
-    values[v] = select_less(load(kLaneIndex), left, scaled, minus_infinity);
+    values[v] = load(scores + v * kLanes);
+    if (n_visible < kBlock) {
+      const F32x16 left = broadcast(static_cast<float>(n_visible - v * kLanes));
+      values[v] = select_less(load(kLaneIndex), left, values[v], minus_infinity);
+    }
     largest = max(values[v], largest);
   }
-  const float block_max = reduce_max(largest);
+  const float block_max = reduce_max(largest) * scale;
   F32x16 sum = zero();
 #pragma GCC unroll 4
   for (int v = 0; v < kBlockVectors; ++v) {
-    const F32x16 p = exp(sub(values[v], broadcast(block_max)));
+    const F32x16 p = exp(fma(values[v], broadcast(scale), broadcast(-block_max)));
     store(p, scores + v * kLanes);
     sum = add(sum, p);
   }
@@ -180,9 +198,8 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
   const int64_t n_vectors =
       (visible_in_block(tile, tile.n_queries - 1, block) + kLanes - 1) / kLanes;
   float* floats = tile.scratch + kAttentionQueries * kBlock;
-  (tile.k_is_f16 ? product<StoredF16> : product<StoredF32>)(tile.q + first, n, tile.head_dim, kv.k,
-                                                            kBlock, kv.v, n_vectors, floats, scores,
-                                                            kBlock);
+  product(tile.q + first, n, tile.head_dim, kv.k, tile.k_is_f16, kBlock, n_vectors, kv.v, floats,
+          scores, kBlock);
   const float* rows[kAttentionQueries];
   for (int64_t i = first; i < tile.n_queries; ++i) {
     float* row = tile.scratch + i * kBlock;
@@ -195,33 +212,35 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
     const int64_t visible = visible_in_block(tile, i, block);
     int64_t end = i + 1;
     while (end < tile.n_queries && visible_in_block(tile, end, block) == visible) ++end;
-    (tile.v_is_f16 ? product<StoredF16>
-                   : product<StoredF32>)(rows + i, end - i, visible, kv.v, padded, kv.next_k,
-                                         padded / kLanes, floats, partial.accumulator + i * padded,
-                                         padded);
+    product(rows + i, end - i, visible, kv.v, tile.v_is_f16, padded, padded / kLanes, kv.next_k,
+            floats, partial.accumulator + i * padded, padded);
     i = end;
   }
 }
 
 void merge_partial(const AttentionState& state, const AttentionState& partial, int64_t begin,
                    int64_t end, int64_t head_dim) {
+  float keep[kAttentionQueries];
+  float take[kAttentionQueries];
+  for (int64_t i = begin; i < end; i += kLanes) {  // a lane for each query
+    const F32x16 old_max = load_at(state.max, i, end);
+    const F32x16 new_max = load_at(partial.max, i, end);
+    const F32x16 both_max = max(old_max, new_max);
+    const F32x16 k = exp(sub(old_max, both_max));
+    const F32x16 t = exp(sub(new_max, both_max));
+    const F32x16 new_sum = mul(load_at(partial.sum, i, end), t);
+    store_at(fma(load_at(state.sum, i, end), k, new_sum), state.sum, i, end);
+    store_at(both_max, state.max, i, end);
+    store_at(k, keep, i, end);
+    store_at(t, take, i, end);
+  }
   const int64_t padded = padded_head_dim(head_dim);
   for (int64_t i = begin; i < end; ++i) {
-    const F32x16 old_max = broadcast(state.max[i]);
-    const F32x16 new_max = broadcast(partial.max[i]);
-    const F32x16 both_max = max(old_max, new_max);
-    const F32x16 keep = exp(sub(old_max, both_max));
-    const F32x16 take = exp(sub(new_max, both_max));
-    const F32x16 sum = fma(broadcast(state.sum[i]), keep, mul(broadcast(partial.sum[i]), take));
-    float lanes[kLanes];
-    store(both_max, lanes);
-    state.max[i] = lanes[0];
-    store(sum, lanes);
-    state.sum[i] = lanes[0];
     float* to = state.accumulator + i * padded;
     const float* from = partial.accumulator + i * padded;
     for (int64_t d = 0; d < padded; d += kLanes) {
-      store(fma(load(to + d), keep, mul(load(from + d), take)), to + d);
+      const F32x16 added = mul(load(from + d), broadcast(take[i]));
+      store(fma(load(to + d), broadcast(keep[i]), added), to + d);
     }
   }
 }
