@@ -37,7 +37,7 @@ test: ## what must pass: C++ tests, and comparisons with small packages (a minut
 	@tools/run_tests.sh dev -L fast
 
 .PHONY: test-oracles
-test-oracles: model ## those of `make test`, and comparisons with torch, transformers and llama.cpp (5.6 GB)
+test-oracles: model ## those of `make test`, and comparisons with torch, transformers and llama.cpp (6.2 GB)
 	@tools/install_deps.sh build test develop
 	@python=$$(tools/venv.sh oracles) && tools/build.sh dev -- -DLIMPID_PYTHON="$$python" \
 	  -DLIMPID_ORACLES_PYTHON="$$python" -DLIMPID_CLIENTS_PYTHON="$$(tools/venv.sh clients)"

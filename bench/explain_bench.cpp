@@ -3,7 +3,7 @@
 //   explain_bench MODEL.gguf THREADS [TOKENS [ROUNDS]]
 //
 //   run       all logits of TOKENS tokens (512), in steps of 64
-//   heads     the output head for each layer's stream, for each token: what the logit lens needs
+//   heads     the output head once for each layer, for each token: what the logit lens needs
 //   explain   limpid::explain of the same tokens
 //   bare      TOKENS / 8 tokens, one by one, on the executor alone
 //   probe     the same within a ProbeExecutor that nobody uses
@@ -25,6 +25,7 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kStep = 64;
+constexpr int kPairs = 8;  // of bare and probe in a round
 
 template <typename Work>
 double seconds_of(Work work) {
@@ -72,23 +73,26 @@ void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rou
   for (int round = -1; round < n_rounds; ++round) {
     const double all = seconds_of([&] { run(*probed, ids, kStep, StepItem::Outputs::kAll); });
     const double head = seconds_of([&] {
-      for (int64_t i = 0; i < n_tokens / kStep * (spec.n_layers + 1); ++i) probed->read_out(stream);
+      for (int64_t i = 0; i < n_tokens / kStep * spec.n_layers; ++i) probed->read_out(stream);
     });
     const double explained = seconds_of([&] { explain(*probed, probe, ids, explaining); });
     const auto decode = [&](Model& model) {
       return seconds_of([&] { run(model, few, 1, StepItem::Outputs::kLast); });
     };
-    // In turns, first the one, then the other.
-    const double first = round % 2 == 0 ? decode(*bare) : decode(*probed);
-    const double second = round % 2 == 0 ? decode(*probed) : decode(*bare);
+    for (int pair = 0; pair < kPairs; ++pair) {  // in turns, first the one, then the other
+      const bool bare_first = pair % 2 == 0;
+      const double first = decode(bare_first ? *bare : *probed);
+      const double second = decode(bare_first ? *probed : *bare);
+      if (round < 0) continue;
+      bares.push_back(bare_first ? first : second);
+      probes.push_back(bare_first ? second : first);
+      taps.push_back(probes.back() / bares.back());
+    }
     if (round < 0) continue;  // the first round warms up
     runs.push_back(all);
     heads.push_back(head);
     explains.push_back(explained);
-    bares.push_back(round % 2 == 0 ? first : second);
-    probes.push_back(round % 2 == 0 ? second : first);
     ratios.push_back((explained - head) / all);
-    taps.push_back(probes.back() / bares.back());
   }
   fmt::print("run {:.3f} s, heads {:.3f} s, explain {:.3f} s: heads + {:.2f} runs\n", median(runs),
              median(heads), median(explains), median(ratios));

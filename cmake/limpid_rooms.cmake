@@ -28,6 +28,7 @@ endfunction()
 function(limpid_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/kernels/")  # compiled once for each instruction set (limpid_kernels)
   add_library(limpid_${room} OBJECT ${sources})
   target_include_directories(limpid_${room} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
                                                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -3,7 +3,7 @@
 The same sources are compiled once for each instruction set. A function that two of the objects share
 (an inline function, a template of the standard library) is kept once by the linker, and if that is the
 copy built with AVX-512, a machine without it stops with SIGILL. So every weak or global
-symbol of an object of limpid_kernels_<isa> (and of train's and the tests' kernels) must lie in namespace limpid::isa_<isa>.
+symbol of an object of limpid_kernels_<isa> (and of the kernels of train, insight and the tests) must lie in namespace limpid::isa_<isa>.
 
     check_isa_symbols.py BUILD_DIRECTORY      exits with 77 when no kernel is built there yet
 """

@@ -1,26 +1,16 @@
 #include "insight/attention_map.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "base/thread_pool.h"
+#include "executor/cpu/isa.h"
+#include "executor/cpu/matrix_product.h"
+#include "insight/row_kernels.h"
 
 namespace limpid {
 namespace {
 
 constexpr int64_t kMostTiles = 16;  // along one side of the small picture
-constexpr int64_t kLanes = 16;
-
-// x . y with independent sums, so that a compiler can compute them side by side.
-float dot(const float* x, const float* y, int64_t n) {
-  float sums[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += x[i + lane] * y[i + lane];
-  }
-  float sum = 0;
-  for (; i < n; ++i) sum += x[i] * y[i];
-  for (const float each : sums) sum += each;
-  return sum;
-}
 
 }  // namespace
 
@@ -57,19 +47,40 @@ void AttentionMap::add_row(std::span<const float> weights, std::span<const int32
     to_same_.add(same);
     to_after_same_.add(after_same);
   }
-  std::vector<Kept> others;
-  others.reserve(static_cast<size_t>(t));
-  for (int64_t s = 1; s <= t; ++s)
-    others.push_back({static_cast<int32_t>(s), weights[static_cast<size_t>(s)]});
-  const auto n = std::min<int64_t>(n_kept_, t);
-  std::ranges::partial_sort(others, others.begin() + n, std::ranges::greater(), &Kept::weight);
-  others.resize(static_cast<size_t>(n_kept_), Kept{});
-  for (int64_t i = n; i < n_kept_; ++i) others[static_cast<size_t>(i)] = {};
-  kept_.insert(kept_.end(), others.begin(), others.end());
-  float* tile_row = tiles_.data() + t * n_tiles_ / n_tokens_ * n_tiles_;
-  for (int64_t s = 0; s <= t; ++s) {
-    float& tile = tile_row[s * n_tiles_ / n_tokens_];
-    tile = std::max(tile, weights[static_cast<size_t>(s)]);
+  add_strongest(weights);
+  add_tiles(weights);
+}
+
+// Those that follow are looked for behind column 0, whose weight is kept apart.
+void AttentionMap::add_strongest(std::span<const float> weights) {
+  const auto others = weights.subspan(1);
+  maxima_.resize(static_cast<size_t>(block_count(std::ssize(others))));
+  row_kernels().block_maxima(others.data(), std::ssize(others), maxima_.data());
+  const auto n = static_cast<size_t>(std::min<int64_t>(n_kept_, std::ssize(others)));
+  const size_t begin = kept_.size();
+  const auto least = [&] { return kept_.size() < begin + n ? -1.0F : kept_.back().weight; };
+  const auto take = [&](int64_t i) {
+    if (kept_.size() == begin + n) kept_.pop_back();
+    const Kept entry{static_cast<int32_t>(i + 1), others[static_cast<size_t>(i)]};
+    const auto row =
+        std::ranges::subrange(kept_.begin() + static_cast<int64_t>(begin), kept_.end());
+    kept_.insert(std::ranges::upper_bound(row, entry.weight, std::ranges::greater(), &Kept::weight),
+                 entry);
+  };
+  if (n > 0) for_candidates(others, maxima_, least, take);
+  kept_.resize(begin + static_cast<size_t>(n_kept_));
+}
+
+void AttentionMap::add_tiles(std::span<const float> weights) {
+  const auto t = std::ssize(weights) - 1;
+  float* tile = tiles_.data() + t * n_tiles_ / n_tokens_ * n_tiles_;
+  // Column s belongs to tile s * n_tiles / n_tokens.
+  for (int64_t i = 0, begin = 0; begin <= t; ++i) {
+    const int64_t end = std::min(t + 1, ((i + 1) * n_tokens_ + n_tiles_ - 1) / n_tiles_);
+    float most = tile[i];
+    for (int64_t s = begin; s < end; ++s) most = std::max(most, weights[static_cast<size_t>(s)]);
+    tile[i] = most;
+    begin = end;
   }
 }
 
@@ -82,21 +93,25 @@ HeadHabits AttentionMap::habits() const {
           to_after_same_.value()};
 }
 
-// The largest score is subtracted first, so that no exponential overflows.
-void attention_weights(std::span<const float> q, std::span<const float> keys, int64_t stride,
-                       float scale, std::span<float> weights) {
-  const auto head_dim = static_cast<int64_t>(q.size());
-  float largest = -INFINITY;
-  for (size_t s = 0; s < weights.size(); ++s) {
-    weights[s] = scale * dot(q.data(), keys.data() + static_cast<int64_t>(s) * stride, head_dim);
-    largest = std::max(largest, weights[s]);
+void attention_weights(const AttentionRows& rows, std::vector<float>& scratch,
+                       std::span<float> weights) {
+  const Kernels& kernels = *choose_isa("").kernels;
+  ThreadPool alone(1);
+  scratch.resize(static_cast<size_t>(multiply_scratch_floats(1)));
+  MatrixProduct scores;  // q . k for all keys, also those that a row does not see
+  scores.right = rows.keys;
+  scores.right_stride = rows.key_stride;
+  scores.right_transposed = true;
+  scores.cols = rows.first_position + rows.n_rows;
+  scores.y = weights.data();
+  multiply(kernels, alone, {rows.queries, rows.query_stride, rows.n_rows, rows.head_dim},
+           {&scores, 1}, scratch.data());
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    float* row = weights.data() + i * scores.cols;
+    const int64_t n_visible = rows.first_position + i + 1;
+    const float sum = kernels.exponentials(row, n_visible, rows.scale).sum;
+    kernels.scale_elements(row, 1 / sum, n_visible, row);
   }
-  double sum = 0;
-  for (float& weight : weights) {
-    weight = std::exp(weight - largest);
-    sum += weight;
-  }
-  for (float& weight : weights) weight = static_cast<float>(weight / sum);
 }
 
 }  // namespace limpid

@@ -56,20 +56,36 @@ class AttentionMap {
     double value() const { return n > 0 ? sum / static_cast<double>(n) : 0; }
   };
 
+  void add_strongest(std::span<const float> weights);
+  void add_tiles(std::span<const float> weights);
+
   int64_t n_tokens_;
   int64_t n_kept_;
   int64_t n_tiles_;
   std::vector<float> first_;
   std::vector<Kept> kept_;  // [n_rows, n_kept]
   std::vector<float> tiles_;
+  std::vector<float> maxima_;  // of blocks of the row in progress
   Mean to_first_, to_itself_, to_previous_, to_same_, to_after_same_;
 };
 
-// The attention weights of one head for rows of queries, the same as the attention op computes:
-//   weights[t][s] = softmax over s <= position(t) of scale * q[t] . k[s]
-// q [head_dim] of one token · keys: those of positions 0 … n - 1, `stride` floats apart ·
-// weights [n], overwritten.
-void attention_weights(std::span<const float> q, std::span<const float> keys, int64_t stride,
-                       float scale, std::span<float> weights);
+// Queries of one head at consecutive positions, and the keys that they see.
+struct AttentionRows {
+  const float* queries = nullptr;  // [n_rows], query_stride floats apart, head_dim each
+  int64_t query_stride = 0;
+  int64_t n_rows = 0;
+  const float* keys = nullptr;  // of positions 0 … first_position + n_rows - 1
+  int64_t key_stride = 0;
+  int64_t head_dim = 0;
+  int64_t first_position = 0;  // of the first query
+  float scale = 1;             // > 0
+};
+
+// The attention weights of one head, the same as the attention op computes:
+//   weights[i][s] = softmax over s <= position(i) of scale * q[i] . k[s]
+// weights [n_rows, first_position + n_rows]; what lies behind a row's own position is undefined.
+// `scratch` is room that a caller keeps from one call to the next.
+void attention_weights(const AttentionRows& rows, std::vector<float>& scratch,
+                       std::span<float> weights);
 
 }  // namespace limpid

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/thread_pool.h"
+#include "executor/cpu/isa.h"
+#include "executor/cpu/matrix_product.h"
+#include "insight/row_kernels.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -11,11 +13,6 @@ namespace {
 
 std::span<const float> row_of(std::span<const float> values, int64_t row, int64_t n_cols) {
   return values.subspan(static_cast<size_t>(row * n_cols), static_cast<size_t>(n_cols));
-}
-
-double dot(std::span<const float> x, std::span<const float> y) {
-  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0, std::plus<>(),
-                            [](double a, double b) { return a * b; });
 }
 
 std::vector<float> decoded_row(const WeightSource& source, const StoredRows& rows, int64_t row) {
@@ -38,7 +35,7 @@ class Readout {
   std::vector<float> direction(int32_t token, std::span<const float> stream,
                                double& norm_bias) const {
     std::vector<float> u = decoded_row(head_, head_rows_, token);  // w_v
-    norm_bias = bias_.empty() ? 0 : dot(u, bias_);
+    norm_bias = bias_.empty() ? 0 : dot_f64(u, bias_);
     if (gain_.empty()) return u;  // the model has no final norm
     const auto n = static_cast<double>(u.size());
     const bool centred = spec_.norm == NormKind::kLayer;
@@ -62,65 +59,79 @@ class Readout {
   std::vector<float> bias_;
 };
 
-// y = u W for W [n_rows, n_cols]: the direction u in the residual stream as a direction in the
-// heads' outputs. Row by row of W, so that the inner loop runs along memory.
-void directions_in_heads(std::span<const float> u, std::span<const float> w, std::span<float> y) {
-  constexpr size_t kLanes = 16;
-  const size_t n_cols = y.size();
-  std::ranges::fill(y, 0.0F);
-  for (size_t i = 0; i < u.size(); ++i) {
-    const float* row = w.data() + i * n_cols;
-    size_t j = 0;
-    for (; j + kLanes <= n_cols; j += kLanes) {
-      for (size_t lane = 0; lane < kLanes; ++lane) y[j + lane] += u[i] * row[j + lane];
-    }
-    for (; j < n_cols; ++j) y[j] += u[i] * row[j];
-  }
-}
-
 // The part of head h is z^h . (W_O^h)^T u, a product of head_dim numbers, once u is turned into the
 // head's own space. That costs d_model * n_heads * head_dim products for each logit, as much as the
-// output projection itself, and not n_heads times as much.
-//
-// One layer's parts of each wanted logit, whose direction is `directions[i]`.
+// output projection itself, and not n_heads times as much. All directions are turned together, by
+// one product of matrices: [n, d_model] [d_model, n_heads * head_dim].
 class LayerParts {
  public:
-  LayerParts(const Model& model, const ProbeExecutor& probe, int64_t layer)
-      : spec_(model.spec()), layer_(layer) {
-    const WeightSource& source =
-        probe.source(model.weights().blocks[static_cast<size_t>(layer)].wo);
-    const StoredRows rows(source);
-    for (int64_t i = 0; i < source.tensor.shape.rows(); ++i) {
-      const std::vector<float> row = decoded_row(source, rows, i);
-      wo_.insert(wo_.end(), row.begin(), row.end());
-    }
-  }
+  LayerParts(const Model& model, const ProbeExecutor& probe, ThreadPool& pool)
+      : model_(model),
+        probe_(probe),
+        spec_(model.spec()),
+        pool_(pool),
+        width_(spec_.n_heads * spec_.head_dim),
+        wo_(static_cast<size_t>(spec_.d_model * width_)),
+        scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
 
-  void add(const StreamParts& parts, int64_t row, std::span<const float> u,
-           Attribution& attribution) const {
-    const auto layer = static_cast<size_t>(layer_);
-    const int64_t width = spec_.n_heads * spec_.head_dim;
-    std::vector<float> in_heads(static_cast<size_t>(width));
-    directions_in_heads(u, wo_, in_heads);
-    const auto z = row_of(parts.heads[layer], row, width);
-    double of_heads = 0;
-    for (int64_t head = 0; head < spec_.n_heads; ++head) {
-      const double part =
-          dot(row_of(z, head, spec_.head_dim), row_of(in_heads, head, spec_.head_dim));
-      attribution.heads[static_cast<size_t>(layer_ * spec_.n_heads + head)] =
-          static_cast<float>(part);
-      of_heads += part;
-    }
-    const double attended = dot(row_of(parts.attention[layer], row, spec_.d_model), u);
-    attribution.attention_rest[layer] = static_cast<float>(attended - of_heads);
-    attribution.mlps[layer] =
-        static_cast<float>(dot(row_of(parts.mlps[layer], row, spec_.d_model), u));
+  // One layer's parts of each wanted logit; `directions` is [wanted.size(), d_model].
+  void add(int64_t layer, const StreamParts& parts, std::span<const WantedLogit> wanted,
+           std::span<const float> directions, std::span<Attribution> attributions) {
+    decode(layer);
+    in_heads_.resize(wanted.size() * static_cast<size_t>(width_));
+    MatrixProduct product;
+    product.right = wo_.data();
+    product.right_stride = product.cols = width_;
+    product.y = in_heads_.data();
+    multiply(*choose_isa("").kernels, pool_,
+             {directions.data(), spec_.d_model, std::ssize(wanted), spec_.d_model}, {&product, 1},
+             scratch_.data());
+    pool_.for_ranges(std::ssize(wanted), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
+      for (int64_t i = begin; i < end; ++i)
+        add(static_cast<size_t>(layer), parts, wanted[static_cast<size_t>(i)].row,
+            row_of(directions, i, spec_.d_model), row_of(in_heads_, i, width_),
+            attributions[static_cast<size_t>(i)]);
+    });
   }
 
  private:
+  void decode(int64_t layer) {
+    const WeightSource& source =
+        probe_.source(model_.weights().blocks[static_cast<size_t>(layer)].wo);
+    const StoredRows rows(source);
+    pool_.for_ranges(spec_.d_model, 16, [&](int64_t begin, int64_t end, int /*thread*/) {
+      for (int64_t i = begin; i < end; ++i)
+        decode_row(
+            source.tensor.dtype, rows.row(i),
+            std::span(wo_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_)));
+    });
+  }
+
+  void add(size_t layer, const StreamParts& parts, int64_t row, std::span<const float> u,
+           std::span<const float> in_heads, Attribution& attribution) const {
+    const auto z = row_of(parts.heads[layer], row, width_);
+    double of_heads = 0;
+    for (int64_t head = 0; head < spec_.n_heads; ++head) {
+      const double part =
+          dot_f64(row_of(z, head, spec_.head_dim), row_of(in_heads, head, spec_.head_dim));
+      attribution.heads[layer * static_cast<size_t>(spec_.n_heads) + static_cast<size_t>(head)] =
+          static_cast<float>(part);
+      of_heads += part;
+    }
+    const double attended = dot_f64(row_of(parts.attention[layer], row, spec_.d_model), u);
+    attribution.attention_rest[layer] = static_cast<float>(attended - of_heads);
+    attribution.mlps[layer] =
+        static_cast<float>(dot_f64(row_of(parts.mlps[layer], row, spec_.d_model), u));
+  }
+
+  const Model& model_;
+  const ProbeExecutor& probe_;
   const DecoderSpec& spec_;
-  int64_t layer_;
-  std::vector<float> wo_;  // [d_model, n_heads * head_dim]
+  ThreadPool& pool_;
+  int64_t width_;
+  std::vector<float> wo_;        // [d_model, width], of the layer in progress
+  std::vector<float> in_heads_;  // [n, width]
+  std::vector<float> scratch_;
 };
 
 }  // namespace
@@ -134,11 +145,11 @@ double Attribution::sum() const {
 
 std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
                                    const StreamParts& parts, std::span<const WantedLogit> wanted,
-                                   int n_threads) {
+                                   ThreadPool& pool) {
   const DecoderSpec& spec = model.spec();
   const Readout readout(model, probe);
   std::vector<Attribution> attributions;
-  std::vector<std::vector<float>> directions;
+  std::vector<float> directions;  // [wanted.size(), d_model]
   for (const WantedLogit& want : wanted) {
     Attribution attribution;
     attribution.position = want.position;
@@ -148,19 +159,15 @@ std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& prob
     attribution.heads.resize(layers * static_cast<size_t>(spec.n_heads));
     attribution.attention_rest.resize(layers);
     attribution.mlps.resize(layers);
-    directions.push_back(readout.direction(want.token, row_of(parts.stream, want.row, spec.d_model),
-                                           attribution.norm_bias));
-    attribution.embedding = dot(row_of(parts.embedding, want.row, spec.d_model), directions.back());
+    const std::vector<float> u = readout.direction(
+        want.token, row_of(parts.stream, want.row, spec.d_model), attribution.norm_bias);
+    attribution.embedding = dot_f64(row_of(parts.embedding, want.row, spec.d_model), u);
+    directions.insert(directions.end(), u.begin(), u.end());
     attributions.push_back(std::move(attribution));
   }
-  ThreadPool pool(n_threads);
-  for (int64_t layer = 0; layer < spec.n_layers; ++layer) {
-    const LayerParts of_layer(model, probe, layer);
-    pool.for_ranges(std::ssize(wanted), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
-      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
-        of_layer.add(parts, wanted[i].row, directions[i], attributions[i]);
-    });
-  }
+  LayerParts of_layer(model, probe, pool);
+  for (int64_t layer = 0; layer < spec.n_layers; ++layer)
+    of_layer.add(layer, parts, wanted, directions, attributions);
   return attributions;
 }
 

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "insight/probe_executor.h"
 #include "model/model.h"
 
@@ -63,6 +64,6 @@ struct WantedLogit {
 // with the directions: n * n_layers * d_model * n_heads * head_dim products.
 std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
                                    const StreamParts& parts, std::span<const WantedLogit> wanted,
-                                   int n_threads);
+                                   ThreadPool& pool);
 
 }  // namespace limpid

@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/check.h"
 #include "base/thread_pool.h"
 #include "insight/explanation.h"
+#include "insight/row_kernels.h"
 #include "model/decoder.h"
 
 namespace limpid {
@@ -64,6 +64,7 @@ class Explainer::Work {
     parts_.mlps.resize(size_of(spec_.n_layers));
     streams_.resize(size_of(spec_.n_layers + 1));
     neurons_.resize(size_of(spec_.n_layers));
+    attention_room_.resize(size_of(pool_.size()));
   }
 
   bool advance() {
@@ -152,18 +153,18 @@ class Explainer::Work {
     const int64_t width = spec_.n_heads * spec_.head_dim;
     const int64_t stride = spec_.n_kv_heads * spec_.head_dim;
     const float scale = attention_scale(spec_, layer);
-    pool_.for_ranges(spec_.n_heads, 1, [&](int64_t from, int64_t to, int /*thread*/) {
-      std::vector<float> weights;
+    pool_.for_ranges(spec_.n_heads, 1, [&](int64_t from, int64_t to, int thread) {
+      auto& [scratch, weights] = attention_room_[size_of(thread)];
+      weights.resize(size_of((end_ - begin_) * end_));
       for (int64_t head = from; head < to; ++head) {
         const int64_t kv_head = head / (spec_.n_heads / spec_.n_kv_heads);
-        const auto head_keys = std::span(keys).subspan(size_of(kv_head * spec_.head_dim));
+        attention_weights(
+            {query_.data() + head * spec_.head_dim, width, end_ - begin_,
+             keys.data() + kv_head * spec_.head_dim, stride, spec_.head_dim, begin_, scale},
+            scratch, weights);
         AttentionMap& map = result_.attention[size_of(layer * spec_.n_heads + head)];
-        for (int64_t t = begin_; t < end_; ++t) {
-          weights.resize(size_of(t + 1));
-          attention_weights(row(row(query_, t - begin_, width), head, spec_.head_dim), head_keys,
-                            stride, scale, weights);
-          map.add_row(weights, ids_);
-        }
+        for (int64_t t = begin_; t < end_; ++t)
+          map.add_row(row(weights, t - begin_, end_).first(size_of(t + 1)), ids_);
       }
     });
   }
@@ -171,8 +172,7 @@ class Explainer::Work {
   void add_norms(std::vector<float>& norms, std::span<const float> values) const {
     for (int64_t i = 0; i < end_ - begin_; ++i) {
       const auto x = row(values, i, spec_.d_model);
-      norms.push_back(
-          static_cast<float>(std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0))));
+      norms.push_back(static_cast<float>(std::sqrt(dot_f64(x, x))));
     }
   }
 
@@ -191,25 +191,29 @@ class Explainer::Work {
     }
   }
 
-  // The largest |value| of each neuron, and the sum of all squares behind them.
-  static constexpr size_t kOfSquares = 0;
-  void add_neurons(std::vector<double>& neurons, std::span<const float> values) const {
-    const auto width = size_of(std::ssize(values) / (end_ - begin_));
-    neurons.resize(1 + width);
-    for (size_t i = 0; i < values.size(); ++i) {
-      const double value = std::abs(static_cast<double>(values[i]));
-      double& largest = neurons[1 + i % width];
-      largest = std::max(largest, value);
-      neurons[kOfSquares] += value * value;
+  // The neurons of a layer's MLP.
+  struct Neurons {
+    std::vector<float> largest;  // |value| of each
+    double squares = 0;          // the sum over all
+  };
+
+  void add_neurons(Neurons& neurons, std::span<const float> values) const {
+    const int64_t width = std::ssize(values) / (end_ - begin_);
+    neurons.largest.resize(size_of(width));
+    for (int64_t i = 0; i < end_ - begin_; ++i) {
+      const auto x = row(values, i, width);
+      for (size_t j = 0; j < x.size(); ++j)
+        neurons.largest[j] = std::max(neurons.largest[j], std::abs(x[j]));
+      neurons.squares += dot_f64(x, x);
     }
   }
 
   void count_quiet(int64_t layer) {
-    const std::vector<double>& neurons = neurons_[size_of(layer)];
-    const auto n = static_cast<double>((std::ssize(neurons) - 1) * n_tokens_);
-    const double limit = kQuiet * std::sqrt(neurons[kOfSquares] / n);
-    result_.norms[size_of(layer + 1)].n_quiet = std::ranges::count_if(
-        neurons.begin() + 1, neurons.end(), [&](double largest) { return largest < limit; });
+    const auto& [largest, squares] = neurons_[size_of(layer)];
+    const auto n = static_cast<double>(std::ssize(largest) * n_tokens_);
+    const double limit = kQuiet * std::sqrt(squares / n);
+    result_.norms[size_of(layer + 1)].n_quiet =
+        std::ranges::count_if(largest, [&](float each) { return each < limit; });
   }
 
   std::vector<Prediction> predictions(std::span<const float> logits, int64_t n_best) {
@@ -244,11 +248,19 @@ class Explainer::Work {
           {t - begin_, t, token, row(logits, t - begin_, spec_.vocab_size)[size_of(token)]});
     }
     if (wanted.empty()) return;
-    std::ranges::move(attribute(model_, probe_, parts_, wanted, pool_.size()),
+    std::ranges::move(attribute(model_, probe_, parts_, wanted, pool_),
                       std::back_inserter(result_.parts));
   }
 
+  // The last layer says what the model says.
   void add_lens(LensLayer& lens) {
+    if (lens.layer == spec_.n_layers - 1) {
+      for (int64_t t = begin_; t < end_; ++t) {
+        Prediction& last = lens.predictions.emplace_back(result_.next[size_of(t)]);
+        last.likeliest.resize(std::min(last.likeliest.size(), size_of(n_lens_best_)));
+      }
+      return;
+    }
     const auto logits = model_.read_out(streams_[size_of(lens.layer + 1)]);
     std::ranges::move(predictions(logits, n_lens_best_), std::back_inserter(lens.predictions));
   }
@@ -269,10 +281,15 @@ class Explainer::Work {
 
   int64_t begin_ = 0;  // the chunk: tokens [begin_, end_)
   int64_t end_ = 0;
-  std::vector<float> query_;                  // of the layer in progress
-  std::vector<std::vector<float>> keys_;      // of each layer, all tokens so far
-  std::vector<std::vector<float>> streams_;   // of the chunk: the embedding, and after each block
-  std::vector<std::vector<double>> neurons_;  // of each layer: see add_neurons
+  struct AttentionRoom {
+    std::vector<float> scratch;
+    std::vector<float> weights;
+  };
+  std::vector<AttentionRoom> attention_room_;  // of each thread
+  std::vector<float> query_;                   // of the layer in progress
+  std::vector<std::vector<float>> keys_;       // of each layer, all tokens so far
+  std::vector<std::vector<float>> streams_;    // of the chunk: the embedding, and after each block
+  std::vector<Neurons> neurons_;               // of each layer
   StreamParts parts_;
 };
 

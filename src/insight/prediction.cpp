@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+
+#include "insight/row_kernels.h"
 
 namespace limpid {
 
@@ -10,24 +13,25 @@ namespace limpid {
 //   - sum p_i log p_i = - sum (e_i / Z) (l_i - m - log Z) = log Z - sum e_i (l_i - m) / Z
 // so one pass over the logits gives both sums.
 Prediction predict(std::span<const float> logits, int64_t n_best) {
-  const float largest = *std::ranges::max_element(logits);
+  const RowKernels& kernels = row_kernels();
+  std::vector<float> maxima(static_cast<size_t>(block_count(std::ssize(logits))));
+  kernels.block_maxima(logits.data(), std::ssize(logits), maxima.data());
+  const float largest = *std::ranges::max_element(maxima);
+  const auto [sum, weighted] = kernels.exponential_sums(logits.data(), std::ssize(logits), largest);
   const auto before = [](const std::pair<float, TokenId>& a, const std::pair<float, TokenId>& b) {
     return a.first > b.first || (a.first == b.first && a.second < b.second);
   };
   const auto most = static_cast<size_t>(std::min<int64_t>(n_best, std::ssize(logits)));
   std::vector<std::pair<float, TokenId>> best;  // in the order of `before`
-  double sum = 0;
-  double weighted = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const float below = logits[i] - largest;
-    const double e = std::exp(below);
-    sum += e;
-    weighted += e * static_cast<double>(below);
-    if (most == 0 || (best.size() == most && logits[i] <= best.back().first)) continue;
+  const auto least = [&] {
+    return best.size() < most ? -std::numeric_limits<float>::infinity() : best.back().first;
+  };
+  const auto take = [&](int64_t i) {
     if (best.size() == most) best.pop_back();
-    const std::pair entry(logits[i], static_cast<TokenId>(i));
+    const std::pair entry(logits[static_cast<size_t>(i)], static_cast<TokenId>(i));
     best.insert(std::ranges::upper_bound(best, entry, before), entry);
-  }
+  };
+  if (most > 0) for_candidates(logits, maxima, least, take);
   Prediction prediction;
   for (const auto& [logit, id] : best) {
     const double e = std::exp(static_cast<double>(logit) - static_cast<double>(largest));

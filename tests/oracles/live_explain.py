@@ -49,6 +49,15 @@ def qwen3() -> transformers.PreTrainedModel:
     return transformers.Qwen3ForCausalLM(config)
 
 
+def with_random_norms(model: transformers.PreTrainedModel) -> transformers.PreTrainedModel:
+    """Norms begin with weights of 1 and biases of 0, which hide a norm that is left out."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "norm" in name or "ln_" in name:
+                parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    return model
+
+
 class Torch:
     """A model in transformers whose parts can be read and changed."""
 
@@ -134,7 +143,7 @@ class Explained:
         torch.manual_seed(7)
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name)
-        model = cls.make()
+        model = with_random_norms(cls.make())
         model.save_pretrained(cls.path)
         cls.torch = Torch(model)
         cls.seen = cls.torch.run(IDS)
