@@ -156,7 +156,9 @@ class Explained:
     @classmethod
     def explain(cls, *options: object) -> dict:
         ids = ",".join(map(str, IDS))
-        return limpid_program.run_json("explain", "-m", cls.path, "--ids", ids, "--json", *options)
+        return limpid_program.run_json(
+            "explain", "-m", cls.path, "--ids", ids, "--json", "--no-measure", *options
+        )
 
     def near(self, found, expected) -> None:
         found, expected = numpy.asarray(found), numpy.asarray(expected)
@@ -329,6 +331,7 @@ class Induction(unittest.TestCase):
             ids = [0] + [ord(letter) - ord("a") + 1 for letter in line]
             found = limpid_program.run_json(
                 "explain", "-m", source, *config, "--ids", ",".join(map(str, ids)), "--ablate", "L1.H0", "--json",
+                "--no-measure",
             )  # fmt: skip
             habits = {
                 (each["layer"], each["head"]): each["habits"]["after_same"]

@@ -47,7 +47,13 @@ class BesideTransformerLens:
         with tempfile.TemporaryDirectory() as folder:
             model.save_pretrained(folder)
             cls.json = limpid_program.run_json(
-                "explain", "-m", pathlib.Path(folder), "--ids", ",".join(map(str, IDS)), "--json"
+                "explain",
+                "-m",
+                pathlib.Path(folder),
+                "--ids",
+                ",".join(map(str, IDS)),
+                "--json",
+                "--no-measure",
             )
             some_tokenizer().save_pretrained(folder)
             cls.lens = TransformerBridge.boot_transformers(folder, hf_model=model, device="cpu")
