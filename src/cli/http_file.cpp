@@ -7,123 +7,25 @@
 // answers 416. Both mean: begin anew.
 #include "cli/http_file.h"
 
-#include <curl/curl.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <exception>
-#include <functional>
-#include <memory>
+#include <optional>
 #include <thread>
-#include <utility>
 
 #include "base/check.h"
 
 namespace limpid::cli {
 namespace {
 
-// Times after which a connection counts as broken. A slow one that still delivers bytes is not.
-constexpr long kConnectSeconds = 20;
-constexpr long kSlowSeconds = 30;  // without a byte
-constexpr long kOk = 200;
-constexpr long kPartialContent = 206;
-constexpr long kRangeNotSatisfiable = 416;
+constexpr int64_t kOk = 200;
+constexpr int64_t kPartialContent = 206;
+constexpr int64_t kRangeNotSatisfiable = 416;
 
-using Easy = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
-
-// Gets the bytes of the answer, unless the answer is an error page.
-using Take = std::function<void(std::string_view part, long status)>;
-
-struct Outcome {
-  CURLcode code;
-  long status;  // of HTTP
-  bool stopped = false;
-};
-
-// One GET while it runs. libcurl is written in C, whose frames no exception may cross, so what a
-// callback throws is kept, ends the transfer, and is thrown again by get().
-struct Transfer {
-  CURL* easy;
-  const Take& take;
-  const std::function<bool()>& go_on;
-  bool stopped = false;
-  std::exception_ptr failure{};
-
-  long status() const {
-    long status = 0;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    return status;
-  }
-};
-
-size_t on_bytes(const char* bytes, size_t size, size_t count, void* context) noexcept {
-  auto& transfer = *static_cast<Transfer*>(context);
-  try {
-    const long status = transfer.status();
-    if (status == kOk || status == kPartialContent) transfer.take({bytes, size * count}, status);
-    return size * count;
-  } catch (...) {
-    transfer.failure = std::current_exception();
-    return 0;
-  }
-}
-
-int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
-  auto& transfer = *static_cast<Transfer*>(context);
-  try {
-    transfer.stopped = !transfer.go_on();
-  } catch (...) {
-    transfer.failure = std::current_exception();
-  }
-  return transfer.stopped || transfer.failure ? 1 : 0;
-}
-
-// Requests the bytes from `offset` on; `go_on` is called from time to time and says whether to
-// continue. An error that a callback threw names the address.
-Outcome get(const HttpRequest& request, const Take& take, const std::function<bool()>& go_on,
-            uint64_t offset = 0) {
-  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  const Easy easy(ready == CURLE_OK ? curl_easy_init() : nullptr, curl_easy_cleanup);
-  LIMPID_CHECK(ResourceError, easy != nullptr, "libcurl cannot be set up");
-  Transfer transfer{easy.get(), take, go_on};
-  const auto set = [&](CURLoption option, auto value) {
-    curl_easy_setopt(easy.get(), option, value);
-  };
-  set(CURLOPT_URL, request.url.c_str());
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_FOLLOWLOCATION, 1L);
-  set(CURLOPT_MAXREDIRS, 5L);
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-  set(CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
-  set(CURLOPT_USERAGENT, "limpid/" LIMPID_VERSION);
-  set(CURLOPT_WRITEFUNCTION, on_bytes);
-  set(CURLOPT_WRITEDATA, &transfer);
-  set(CURLOPT_NOPROGRESS, 0L);
-  set(CURLOPT_XFERINFOFUNCTION, on_progress);
-  set(CURLOPT_XFERINFODATA, &transfer);
-  if (offset > 0) set(CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(offset));
-  if (!request.token.empty()) {  // libcurl sends it to no other host to which a redirect leads
-    set(CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-    set(CURLOPT_XOAUTH2_BEARER, request.token.c_str());
-  }
-  const CURLcode code = curl_easy_perform(easy.get());
-  try {
-    if (transfer.failure) std::rethrow_exception(transfer.failure);
-  } catch (const ResourceError& error) {
-    throw ResourceError(fmt::format("cannot fetch {}: {}", request.url, error.what()));
-  }
-  return {code, transfer.status(), transfer.stopped};
-}
-
-[[noreturn]] void fail_status(const HttpRequest& request, long status) {
+[[noreturn]] void fail_status(const HttpRequest& request, int64_t status) {
   std::string hint;
   if (status == 401 || status == 403) {
     hint = request.token.empty() ? "; it may need a token: set HF_TOKEN"
@@ -171,30 +73,60 @@ class PartialFile {
   uint64_t size_ = 0;
 };
 
-// Trying again can help after a broken connection or with an overloaded server, but not with a
-// wrong name or an untrusted certificate.
-bool is_worth_another_try(CURLcode code, long status) {
-  if (code == CURLE_OK) return status >= 500 || status == 429;
-  return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
-         code == CURLE_OPERATION_TIMEDOUT || code == CURLE_COULDNT_CONNECT ||
-         code == CURLE_SEND_ERROR || code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM;
+// What one try of a download came to.
+struct Try {
+  int64_t status = 0;     // of HTTP; 0: no answer
+  std::string fault{};    // of the connection, "": none
+  bool may_pass = false;  // whether another try can help
+  bool stopped = false;
+};
+
+// Asks for the bytes that are missing. The answer is 206 with the rest, 200 with the whole file
+// from a server without ranges, or 416 when `file` holds something else; the last two begin it
+// anew.
+Try fetch_rest(const HttpRequest& request, PartialFile& file, uint64_t n_bytes,
+               const HttpProgress& progress) {
+  Try result;
+  const auto go_on = [&] { return !(result.stopped = !progress(file.size())); };
+  try {
+    HttpExchange exchange({request.url, request.token, {}, true, file.size()}, go_on);
+    result.status = exchange.status();
+    result.may_pass = result.status >= 500 || result.status == 429;
+    const bool is_here = result.status == kOk || result.status == kPartialContent;
+    if (!is_here) return result;
+    if (result.status == kOk && file.size() > 0) file.begin_anew();
+    while (const std::optional<std::string> part = exchange.read()) {
+      LIMPID_CHECK(ResourceError, part->size() <= n_bytes - file.size(),
+                   "cannot fetch {}: it is larger than the {} bytes announced", request.url,
+                   n_bytes);
+      file.append(*part);
+    }
+  } catch (const HttpFault& fault) {
+    result.fault = fault.reason;
+    result.may_pass = fault.may_pass;
+  }
+  return result;
 }
 
 }  // namespace
 
 void http_get(const HttpRequest& request, uint64_t most, const HttpSink& take) {
-  uint64_t n_bytes = 0;
-  const auto take_bounded = [&](std::string_view part, long /*status*/) {
-    LIMPID_CHECK(ResourceError, part.size() <= most - n_bytes, "the answer is longer than {} bytes",
-                 most);
-    take(part);
-    n_bytes += part.size();
-  };
-  const Outcome outcome = get(request, take_bounded, [] { return true; });
-  LIMPID_CHECK(ResourceError, outcome.code == CURLE_OK,
-               "cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
-               request.url, curl_easy_strerror(outcome.code));
-  if (outcome.status != kOk) fail_status(request, outcome.status);
+  try {
+    HttpExchange exchange({request.url, request.token, {}, true});
+    const int64_t status = exchange.status();
+    if (status != kOk) fail_status(request, status);
+    uint64_t n_bytes = 0;
+    while (const std::optional<std::string> part = exchange.read()) {
+      n_bytes += part->size();
+      LIMPID_CHECK(ResourceError, n_bytes <= most,
+                   "cannot fetch {}: the answer is longer than {} bytes", request.url, most);
+      take(*part);
+    }
+  } catch (const HttpFault& fault) {
+    throw ResourceError(
+        fmt::format("cannot fetch {}: {}; is there a network, and a proxy to name in https_proxy?",
+                    request.url, fault.reason));
+  }
 }
 
 std::string http_get(const HttpRequest& request, uint64_t most) {
@@ -203,9 +135,7 @@ std::string http_get(const HttpRequest& request, uint64_t most) {
   return text;
 }
 
-// Each try asks for the bytes that are missing (RFC 9110, 14.2). The answer is 206 with the rest,
-// 200 with the whole file from a server without ranges, or 416 when `path` holds something else;
-// the last two begin `path` anew. The pause doubles after each try without a byte.
+// The pause doubles after each try without a byte.
 bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_bytes,
                 const HttpProgress& progress, int n_tries) {
   PartialFile file(path);
@@ -214,37 +144,25 @@ bool http_fetch(const HttpRequest& request, const std::string& path, uint64_t n_
   int n_restarts = 0;
   while (file.size() < n_bytes) {
     const uint64_t before = file.size();
-    bool is_first = true;
-    const auto append = [&](std::string_view part, long status) {
-      if (std::exchange(is_first, false) && status == kOk && file.size() > 0)
-        file.begin_anew();  // the server does not know ranges
-      LIMPID_CHECK(ResourceError, part.size() <= n_bytes - file.size(),
-                   "it is larger than the {} bytes announced", n_bytes);
-      file.append(part);
-    };
-    const Outcome outcome = get(
-        request, append, [&] { return progress(file.size()); }, before);
-    if (outcome.stopped) return false;
-    // libcurl takes 200 for a fault when it asked for a range: begin without one.
-    const bool no_ranges =
-        outcome.code == CURLE_RANGE_ERROR || outcome.status == kRangeNotSatisfiable;
-    if (no_ranges) {
-      file.begin_anew();
-      LIMPID_CHECK(
-          ResourceError, ++n_restarts < n_tries,
-          "cannot fetch {}: the connection breaks, and the server cannot go on where it did",
-          request.url);
-    }
+    const Try result = fetch_rest(request, file, n_bytes, progress);
+    if (result.stopped) return false;
     if (file.size() == n_bytes) break;
-    const bool hopeless = !no_ranges && !is_worth_another_try(outcome.code, outcome.status);
-    if (hopeless && outcome.code == CURLE_OK && outcome.status >= 400)
-      fail_status(request, outcome.status);
+    const bool no_ranges =
+        before > 0 && (result.status == kOk || result.status == kRangeNotSatisfiable);
+    if (result.status == kRangeNotSatisfiable) file.begin_anew();
+    n_restarts += no_ranges ? 1 : 0;
+    LIMPID_CHECK(ResourceError, n_restarts < n_tries,
+                 "cannot fetch {}: the connection breaks, and the server cannot go on where it did",
+                 request.url);
+    const bool hopeless = !no_ranges && !result.may_pass;
+    if (hopeless && result.fault.empty() && result.status >= 400)
+      fail_status(request, result.status);
     n_in_vain = file.size() > before ? 0 : n_in_vain + 1;
-    LIMPID_CHECK(ResourceError, !hopeless && n_in_vain < n_tries,
-                 "cannot fetch {}: {} of {} bytes came ({}); run the same again to go on",
-                 request.url, file.size(), n_bytes,
-                 outcome.code == CURLE_OK ? fmt::format("HTTP status {}", outcome.status)
-                                          : curl_easy_strerror(outcome.code));
+    LIMPID_CHECK(
+        ResourceError, !hopeless && n_in_vain < n_tries,
+        "cannot fetch {}: {} of {} bytes came ({}); run the same again to go on", request.url,
+        file.size(), n_bytes,
+        result.fault.empty() ? fmt::format("HTTP status {}", result.status) : result.fault);
     std::this_thread::sleep_for(std::chrono::milliseconds(100) * (1 << n_in_vain));
   }
   file.sync();

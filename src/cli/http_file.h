@@ -6,18 +6,14 @@
 #include <string>
 #include <string_view>
 
-namespace limpid::cli {
+#include "cli/http_exchange.h"
 
-struct HttpRequest {
-  std::string url;
-  std::string token;  // sent as a bearer token to this host only; "": none
-};
+namespace limpid::cli {
 
 // Called with the number of bytes in the file; returning false stops the transfer.
 using HttpProgress = std::function<bool(uint64_t done)>;
 
-// Called with the next bytes of the answer. An exception from it ends the transfer and reaches the
-// caller.
+// Called with the next bytes of the answer. Its exceptions reach the caller.
 using HttpSink = std::function<void(std::string_view part)>;
 
 // Calls `take` with the answer's body, piece by piece. Throws ResourceError, which names the status

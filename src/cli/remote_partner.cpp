@@ -192,8 +192,8 @@ Json RemotePartner::body() const {
 RemoteAnswer::RemoteAnswer(RemotePartner& partner, const Json& body, CancelToken cancel)
     : partner_(partner),
       cancel_(cancel),
-      exchange_({partner.server().url + kChatPath, partner.server().key}, dump_json(body),
-                std::move(cancel)) {
+      exchange_({partner.server().url + kChatPath, partner.server().key, dump_json(body)},
+                [cancel = std::move(cancel)] { return !cancel.cancelled(); }) {
   const int64_t status = exchange_.status();
   if (status == 0) return;  // cancelled
   if (status != 200) {
@@ -299,7 +299,7 @@ std::string server_root(std::string_view address) {
 }
 
 std::vector<std::string> models_of(const RemoteServer& server) {
-  HttpExchange exchange({server.url + kModelsPath, server.key}, std::nullopt, {});
+  HttpExchange exchange({server.url + kModelsPath, server.key});
   const int64_t status = exchange.status();
   const Json body = json_or_null(exchange.read_all(kMostBytes));
   const Json data = member(body, "data");
