@@ -1,6 +1,9 @@
 #include "tokenizer/normalize.h"
 
+#include <utf8proc.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -9,71 +12,32 @@
 namespace limpid::unicode {
 namespace {
 
-// Hangul syllables are composed by arithmetic (Unicode 16, section 3.12).
-constexpr char32_t kSBase = 0xAC00, kLBase = 0x1100, kVBase = 0x1161, kTBase = 0x11A7;
-constexpr char32_t kLCount = 19, kVCount = 21, kTCount = 28, kSCount = kLCount * kVCount * kTCount;
-
-uint8_t combining_class(char32_t c) {
-  if (c < 0x300) return 0;
-  const auto* end = kCombiningClasses + kCombiningClassCount;
-  const auto* it =
-      std::lower_bound(kCombiningClasses, end, c,
-                       [](const CombiningClass& e, char32_t v) { return e.code_point < v; });
-  return it != end && it->code_point == c ? it->value : 0;
+// Characters that the reference tokenizer's normalizer does not move are starters here, although
+// the newer tables of utf8proc may know them as marks.
+int combining_class(int32_t c) {
+  return is_nfc_inert(static_cast<char32_t>(c)) ? 0 : utf8proc_get_property(c)->combining_class;
 }
 
-const Decomposition* decomposition(char32_t c) {
-  if (c < 0xC0) return nullptr;
-  const auto* end = kDecompositions + kDecompositionCount;
-  const auto* it = std::lower_bound(
-      kDecompositions, end, c, [](const Decomposition& e, char32_t v) { return e.code_point < v; });
-  return it != end && it->code_point == c ? it : nullptr;
-}
-
-// Returns the code point that `first` and `second` compose to, or 0.
-char32_t compose(char32_t first, char32_t second) {
-  if (first - kLBase < kLCount && second - kVBase < kVCount) {
-    return kSBase + ((first - kLBase) * kVCount + (second - kVBase)) * kTCount;
-  }
-  if (first - kSBase < kSCount && (first - kSBase) % kTCount == 0 && second > kTBase &&
-      second - kTBase < kTCount) {
-    return first + (second - kTBase);
-  }
-  const auto* end = kCompositions + kCompositionCount;
-  const auto* it =
-      std::lower_bound(kCompositions, end, std::pair(first, second),
-                       [](const Composition& e, const std::pair<char32_t, char32_t>& v) {
-                         return std::pair(e.first, e.second) < v;
-                       });
-  return it != end && it->first == first && it->second == second ? it->composed : 0;
-}
-
-void decompose_to(char32_t c, std::vector<char32_t>& out) {
-  if (c - kSBase < kSCount) {
-    const char32_t index = c - kSBase;
-    out.push_back(kLBase + index / (kVCount * kTCount));
-    out.push_back(kVBase + index % (kVCount * kTCount) / kTCount);
-    if (index % kTCount != 0) out.push_back(kTBase + index % kTCount);
-  } else if (const Decomposition* d = decomposition(c)) {
-    out.insert(out.end(), kDecompositionParts + d->first,
-               kDecompositionParts + d->first + d->count);
-  } else {
-    out.push_back(c);
-  }
+// Appends the full canonical decomposition of `c` (UAX #15), which has at most four characters.
+void decompose_to(char32_t c, std::vector<int32_t>& out) {
+  const auto point = static_cast<int32_t>(c);
+  if (c >= 0x300 && is_nfc_inert(c)) return out.push_back(point);
+  std::array<int32_t, 4> parts;
+  const auto count =
+      utf8proc_decompose_char(point, parts.data(), parts.size(), UTF8PROC_DECOMPOSE, nullptr);
+  out.insert(out.end(), parts.begin(), parts.begin() + count);
 }
 
 // A stable insertion sort: std::stable_sort allocates, and there are rarely more than two marks.
-void sort_by_class(std::vector<char32_t>::iterator first, std::vector<char32_t>::iterator last) {
-  const auto before = [](char32_t a, char32_t b) {
-    return combining_class(a) < combining_class(b);
-  };
+void sort_by_class(std::vector<int32_t>::iterator first, std::vector<int32_t>::iterator last) {
+  const auto before = [](int32_t a, int32_t b) { return combining_class(a) < combining_class(b); };
   if (last - first > 16) return std::stable_sort(first, last, before);
   for (auto it = first; it != last; ++it)
     std::rotate(std::upper_bound(first, it, *it, before), it, it + 1);
 }
 
 // Canonical ordering: sorts the characters between two starters by combining class, stably.
-void reorder(std::vector<char32_t>& points) {
+void reorder(std::vector<int32_t>& points) {
   for (size_t i = 0; i < points.size();) {
     if (combining_class(points[i]) == 0) {
       ++i;
@@ -89,42 +53,24 @@ void reorder(std::vector<char32_t>& points) {
 
 // Canonical composition in place (UAX #15): a character composes with the last starter, unless a
 // character of the same or a higher class, or another starter, is between them.
-void recompose(std::vector<char32_t>& points) {
-  constexpr size_t kNone = ~size_t{0};
-  size_t size = 0;
-  size_t starter = kNone;
-  int last_class = -1;  // class of the last character kept after the starter; -1: none
-  for (const char32_t c : points) {
-    const int value = combining_class(c);
-    if (starter != kNone && last_class < value) {
-      const char32_t composed = compose(points[starter], c);
-      if (composed != 0) {
-        points[starter] = composed;
-        continue;
-      }
-    }
-    if (value == 0) {
-      starter = size;
-      last_class = -1;
-    } else {
-      last_class = value;
-    }
-    points[size++] = c;
-  }
-  points.resize(size);
+void recompose(std::vector<int32_t>& points) {
+  constexpr auto kOptions = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+  const auto size = utf8proc_normalize_utf32(
+      points.data(), static_cast<utf8proc_ssize_t>(points.size()), kOptions);
+  points.resize(static_cast<size_t>(size));
 }
 
 }  // namespace
 
 bool normalize_nfc(std::string_view text, std::string& out) {
-  std::vector<char32_t> points;
+  std::vector<int32_t> points;
   return normalize_nfc(text, out, points);
 }
 
 // ASCII and other inert code points are skipped without decoding into `points`. Only a stretch
 // around code points that normalization may change is decomposed, reordered and recomposed;
 // everything else is copied as bytes. A text without such code points is not copied at all.
-bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t>& points) {
+bool normalize_nfc(std::string_view text, std::string& out, std::vector<int32_t>& points) {
   const char* const end = text.data() + text.size();
   const char* copied = text.data();    // everything before is in `out`
   const char* previous = text.data();  // the last inert code point
@@ -136,7 +82,8 @@ bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t
     }
     CodePoint c = decode(p, end);
     if (is_nfc_inert(c.value)) {
-      previous = p;
+      // A byte that is not UTF-8 combines with nothing, and utf8proc must not see it.
+      previous = c.value >= kInvalidByte ? p + 1 : p;
       p += c.size;
       continue;
     }
@@ -154,7 +101,7 @@ bool normalize_nfc(std::string_view text, std::string& out, std::vector<char32_t
     }
     reorder(points);
     recompose(points);
-    for (const char32_t point : points) append_utf8(point, out);
+    for (const int32_t point : points) append_utf8(static_cast<char32_t>(point), out);
     copied = previous = p;
   }
   if (changed) out.append(copied, end);

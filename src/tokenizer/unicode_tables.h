@@ -1,4 +1,4 @@
-// The generated tables behind unicode.h and normalize.h (tools/generate_unicode_tables.py).
+// The generated tables behind unicode.h (tools/generate_unicode_tables.py).
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,5 @@ namespace limpid::unicode {
 // affected by normalization (decomposes, reorders, or composes with preceding characters).
 extern const uint16_t kPropertyBlock[];
 extern const uint8_t kProperties[];
-
-struct CombiningClass {
-  char32_t code_point;
-  uint8_t value;
-};
-extern const CombiningClass kCombiningClasses[];  // ascending code points; absent: class 0
-extern const size_t kCombiningClassCount;
-
-struct Decomposition {  // full canonical decomposition, Hangul syllables apart
-  char32_t code_point;
-  uint16_t first;  // into kDecompositionParts
-  uint8_t count;
-};
-extern const Decomposition kDecompositions[];  // ascending code points
-extern const size_t kDecompositionCount;
-extern const char32_t kDecompositionParts[];
-
-struct Composition {
-  char32_t first, second, composed;
-};
-extern const Composition kCompositions[];  // ascending (first, second)
-extern const size_t kCompositionCount;
 
 }  // namespace limpid::unicode
