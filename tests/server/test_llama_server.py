@@ -183,13 +183,13 @@ class Predict(unittest.TestCase):
         cls.server = cls.enterClassContext(Server())
 
     def test_answers_several_requests_of_vertex_ai(self):
-        chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 3}
-        text = {"@requestFormat": "completion", "prompt": "the", "n_predict": 3}
+        chat = {"@requestFormat": "chatCompletions", "messages": HELLO, "max_tokens": 3, "seed": 1}
+        text = {"@requestFormat": "completion", "prompt": "the", "n_predict": 3, "ignore_eos": True}
         wrong = {"@requestFormat": "chatCompletions", "messages": 5}
         status, answer = self.server.post("/predict", {"instances": [chat, text, wrong]})
         self.assertEqual(status, 200)
         first, second, third = answer["predictions"]
-        alone = {key: chat[key] for key in ("messages", "max_tokens")}
+        alone = {key: chat[key] for key in ("messages", "max_tokens", "seed")}
         self.assertEqual(
             first["usage"],
             self.server.post("/v1/chat/completions", alone)[1]["usage"]
