@@ -12,18 +12,27 @@ ASKED = {"prompt": "the world " * 30, "n_predict": 8, "seed": 1, "return_tokens"
 
 
 class Sleep(unittest.TestCase):
-    def is_sleeping(self, query: str = "") -> bool:
-        status, props = self.server.get("/props" + query)
+    def is_sleeping(self) -> bool:
+        status, props = self.server.get("/props")
         self.assertEqual(status, 200)
         return props["is_sleeping"]
 
     # Asking does not keep it awake.
-    def wait_for_sleep(self, query: str = "") -> None:
+    def wait_for_sleep(self) -> None:
         for _ in range(600):
-            if self.is_sleeping(query):
+            if self.is_sleeping():
                 return
             time.sleep(0.05)
         self.fail("the model did not go to sleep")
+
+    def wait_for_states(self, wanted: list[str]) -> None:
+        for _ in range(600):
+            models = self.server.get("/v1/models")[1]["data"]
+            states = [model["status"]["value"] for model in models]
+            if states == wanted:
+                return
+            time.sleep(0.05)
+        self.assertEqual(states, wanted)
 
     def serve(self, *flags: object, **options) -> None:
         self.server = self.enterContext(Server("--sleep-idle-seconds", 1, *flags, **options))
@@ -60,10 +69,8 @@ class Sleep(unittest.TestCase):
     def test_of_several_models_each_sleeps_alone(self):
         flags = ["--alias", "a,b", "--no-models-autoload"]
         self.serve(*flags, model=[TINY, TINY])
-        self.server.post("/models/load", {"model": "b"})
-        self.wait_for_sleep("?model=b")
-        states = [model["status"]["value"] for model in self.server.get("/v1/models")[1]["data"]]
-        self.assertEqual(states, ["unloaded", "sleeping"])
+        self.server.post("/models/load", {"model": "b"})  # is answered before the model is there
+        self.wait_for_states(["unloaded", "sleeping"])
         self.assertEqual(self.server.post("/completion", {**ASKED, "model": "b"})[0], 200)
         self.assertEqual(self.server.post("/completion", {**ASKED, "model": "a"})[0], 400)
 
