@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kPatience{2};  // between two questions of one who looks
+constexpr std::chrono::seconds kPatience{5};  // between two questions of one who looks
 constexpr std::chrono::milliseconds kTick{20};
 constexpr double kMostPerSecond = 1e6;
 constexpr int64_t kMostSteps = 1'000'000;

@@ -53,7 +53,7 @@ class LiveRun {
     return is_busy_.load(std::memory_order_relaxed) && attend(snapshot, cancelled);
   }
   Control control() const;
-  // The last state, which later questions get too. Waits up to two seconds for somebody who looks
+  // The last state, which later questions get too. Waits up to five seconds for somebody who looks
   // to fetch it.
   void finish(const Snapshot& snapshot);
 
