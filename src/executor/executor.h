@@ -40,7 +40,7 @@ namespace limpid {
 
 class Executor;
 
-// A tensor inside a forward pass: [rows, cols] f32, in memory that only its executor can read.
+// A tensor inside a forward pass: [rows, cols] f32, in memory of its executor (see Executor::view).
 // Move-only handle. When the handle is destroyed, the executor may use the memory again, so the
 // decoder simply lets its variables go out of scope. An executor that must keep all activations (a
 // tape) ignores the release.
@@ -276,6 +276,10 @@ class Executor {
   // -- after end_step --
   // Copies an activation to the host; out.size() == rows * cols.
   virtual void read(const Activation& x, std::span<float> out) = 0;
+  // The values of an activation where they lie, [rows * cols], as long as its handle lives; empty
+  // if the host cannot read them there. Without a copy, a caller looks at 100 MB of logits for
+  // nothing.
+  virtual std::span<const float> view(const Activation& /*x*/) const { return {}; }
 
  protected:
   friend class Activation;

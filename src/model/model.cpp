@@ -121,11 +121,9 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   if (inputs.n_tokens() == 0) return {};
 
   make_room(inputs.n_tokens(), inputs.n_outputs());
-  const int64_t width = result == PassResult::kLogits ? spec_.vocab_size : spec_.d_model;
-  result_.resize(static_cast<size_t>(inputs.n_outputs() * width));
-  executor_->read(run_forward(cache, result, adapter_factors), result_);
+  const auto values = show(run_forward(cache, result, adapter_factors));
   for (const StepItem& item : items) cache.advance(item.sequence, item.tokens);
-  return result_;
+  return values;
 }
 
 // A step without attention: its tokens are never looked up.
@@ -136,18 +134,27 @@ std::span<const float> Model::read_out(std::span<const float> streams) {
   StepInputs& inputs = executor_->inputs();
   inputs.clear();
   make_room(n, n);
-  result_.resize(static_cast<size_t>(n * spec_.vocab_size));
   const auto run = [&] {
     const ExecutorStep step(*executor_);
     return limpid::read_out(*executor_, spec_, weights_,
                             executor_->write(streams, n, spec_.d_model));
   };
-  executor_->read(run(), result_);
-  return result_;
+  return show(run());
 }
 
-// Room only grows: a step of one token after a long prompt does not release the buffers.
+std::span<const float> Model::show(Activation result) {
+  result_ = std::move(result);
+  if (const auto values = executor_->view(result_); !values.empty()) return values;
+  copied_.resize(static_cast<size_t>(result_.rows() * result_.cols()));
+  executor_->read(result_, copied_);
+  result_ = Activation();
+  return copied_;
+}
+
+// Room only grows: a step of one token after a long prompt does not release the buffers. It is for
+// one step, so the result of the last one goes.
 void Model::make_room(int64_t n_tokens, int64_t n_outputs) {
+  result_ = Activation();
   if (n_tokens <= room_tokens_ && n_outputs <= room_outputs_) return;
   const int64_t most_tokens = std::max(n_tokens, room_tokens_);
   const int64_t most_outputs = std::max(n_outputs, room_outputs_);

@@ -82,6 +82,8 @@ class Model {
   // From begin_step to end_step.
   Activation run_forward(KvCache& cache, PassResult result,
                          std::span<const double> adapter_factors);
+  // Keeps the result of a step until the next one, and shows its values.
+  std::span<const float> show(Activation result);
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<Executor> executor_;
@@ -91,7 +93,8 @@ class Model {
   int64_t n_adapters_ = 0;
   int64_t room_tokens_ = 0;  // the room that the executor has reserved
   int64_t room_outputs_ = 0;
-  std::vector<float> result_;  // of the last step
+  Activation result_;          // of the last step, where the host can read it in place
+  std::vector<float> copied_;  // or a copy of it
 };
 
 }  // namespace limpid

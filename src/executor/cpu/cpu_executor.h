@@ -44,6 +44,9 @@ class CpuExecutor final : public Executor {
 
   GradientOps* gradient_ops() override { return gradients_.get(); }
   void read(const Activation& x, std::span<float> out) override;
+  std::span<const float> view(const Activation& x) const override {
+    return {address(x), static_cast<size_t>(x.rows() * x.cols())};
+  }
   Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
   // For tests of the contract: where an activation lies, and how often the arena grew.
