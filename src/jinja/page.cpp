@@ -62,6 +62,13 @@ std::string script_json(const nlohmann::ordered_json& data) {
   return text;
 }
 
+namespace pages {
+std::string_view page_colors_text();  // page_colors.css, embedded
+}
+
+namespace {
+
+// "sha256-…"
 std::string script_digest(std::string_view script) {
   Sha256 sha;
   sha.update(std::as_bytes(std::span(script)));
@@ -70,6 +77,21 @@ std::string script_digest(std::string_view script) {
   for (size_t i = 0; i < hex.size(); i += 2)
     bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return "sha256-" + base64(std::as_bytes(std::span(bytes)));
+}
+
+}  // namespace
+
+std::string page_head(const PageHead& head) {
+  std::string policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+  if (!head.script.empty()) policy += "; script-src '" + script_digest(head.script) + "'";
+  if (head.asks_its_server) policy += "; connect-src 'self'";
+  return fmt::format(R"(<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{}">
+<link rel="icon" href="data:,">
+<style>
+{}{}</style>)",
+                     policy, pages::page_colors_text(), head.style);
 }
 
 }  // namespace limpid

@@ -19,8 +19,16 @@ std::string render_page(std::string_view source, const nlohmann::ordered_json& v
 // JSON for the inside of a <script> element. Bytes that are not UTF-8 become U+FFFD.
 std::string script_json(const nlohmann::ordered_json& data);
 
-// "sha256-…", by which a page's content security policy names its only script, so that no other
-// runs (W3C, Content Security Policy Level 3).
-std::string script_digest(std::string_view script);
+// What the <head> of a page says.
+struct PageHead {
+  std::string style = {};        // beside page_colors.css
+  std::string script = {};       // the only one that may run; empty: none
+  bool asks_its_server = false;  // for more data
+};
+
+// The beginning of the <head> of every page: how it is read, its colours, and a content security
+// policy, by which it loads nothing and runs no script but its own, which is named by its digest
+// (W3C, Content Security Policy Level 3).
+std::string page_head(const PageHead& head);
 
 }  // namespace limpid

@@ -257,10 +257,9 @@ std::string run_report(const std::string& folder, bool is_live) {
   const RunSettings settings = read_settings(folder);
   std::map<std::string, std::string> markup;
   add_curves(log, markup);
-  if (is_live) {
-    markup["script"] = training::report_live_text();
-    markup["digest"] = script_digest(training::report_live_text());
-  }
+  const std::string script = is_live ? std::string(training::report_live_text()) : "";
+  markup["script"] = script;
+  markup["head"] = page_head({.style = {}, .script = script, .asks_its_server = is_live});
   Json samples = Json::array();
   for (const LoggedSample& sample : spread(read_samples(folder), kMostSamples))
     samples.push_back({{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}});

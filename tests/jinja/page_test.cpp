@@ -42,6 +42,19 @@ TEST(RenderPage, KeepsMarkup) {
             "<div><svg/><br></div>");
 }
 
+TEST(PageHead, LetsOnlyItsOwnScriptRun) {
+  const std::string alone = page_head({.style = "p { color: red }"});
+  EXPECT_NE(alone.find("default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"),
+            std::string::npos);
+  EXPECT_NE(alone.find("--blue: #0072b2"), std::string::npos);
+  EXPECT_NE(alone.find("p { color: red }</style>"), std::string::npos);
+  // Of "abc" FIPS 180-2 gives ba7816bf…15ad.
+  const std::string live = page_head({.script = "abc", .asks_its_server = true});
+  EXPECT_NE(live.find("script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='; "
+                      "connect-src 'self'\">"),
+            std::string::npos);
+}
+
 TEST(RenderPage, SaysWhatIsWrongWithATemplate) {
   EXPECT_THROW(render_page("{% if %}", Json::object(), {}), Error);
   EXPECT_THROW(render_page("{{ 1 + 'a' }}", Json::object(), {}), Error);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
 
 #include "limpid/error.hpp"
 #include "train/watch/film.h"
@@ -73,6 +74,18 @@ TEST_P(MicrogptViews, ShowTheNumbersOfTheEngine) {
   const std::vector<float> activations = unpacked(snapshot["activations"]);
   for (size_t i = 0; i < logits.size(); ++i)
     EXPECT_NEAR(activations[activations.size() - logits.size() + i], logits[i], 1e-4);
+  // Attention weights of a position, for each head, are on the positions up to its own.
+  const std::vector<float> attention = unpacked(snapshot["attention"]);
+  const size_t n_heads = 2 * 2;
+  ASSERT_EQ(attention.size(), n * n_heads * n);
+  for (size_t i = 0; i < n * n_heads; ++i) {
+    const size_t position = i / n_heads;
+    const auto row = attention.begin() + static_cast<int64_t>(i * n);
+    EXPECT_NEAR(std::accumulate(row, row + static_cast<int64_t>(position + 1), 0.0), 1, 1e-6);
+    EXPECT_EQ(
+        std::count(row + static_cast<int64_t>(position + 1), row + static_cast<int64_t>(n), 0),
+        n - position - 1);
+  }
 }
 
 TEST_P(MicrogptViews, LookingChangesNoLossAndNoName) {

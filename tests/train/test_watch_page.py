@@ -135,6 +135,36 @@ class Live(Pages):
             self.assertRegex(process.stdout.read(), r"step   30 /   30 \| loss")
             self.check_cells(saved)
             self.check_lines(saved)
+            self.browser.run("choose({position: 2}); draw()")
+            self.check_attention(saved, n_embd=8, n_head=4)
+
+    def check_attention(self, weights: numpy.ndarray, n_embd: int, n_head: int):
+        """Computes the attention weights anew and reads the cells of the squares back."""
+        tokens = self.value("frames.at(-1).tokens.slice(0, frames.at(-1).n_positions)")
+        rows = weights.astype(float).reshape(-1, n_embd)
+        wte, wpe, _, wq, wk, _ = numpy.split(rows, numpy.cumsum([28, 8, 28, n_embd, n_embd]))
+        x = wte[tokens] + wpe[: len(tokens)]
+        for _ in range(2):  # the embedding's norm, and that of the block
+            x = x / numpy.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-5)
+        q, k = ((x @ w.T).reshape(len(tokens), n_head, -1) for w in (wq, wk))
+        scores = numpy.einsum("thd,shd->hts", q, k) / numpy.sqrt(n_embd / n_head)
+        powers = numpy.exp(scores) * numpy.tri(len(tokens))
+        expected = powers / powers.sum(axis=2, keepdims=True)
+        shown = self.value(
+            "[...document.querySelectorAll('#heads svg')].map((svg) =>"
+            " [...svg.querySelectorAll('.cell')].map((c) => Number(c.getAttribute('fill-opacity'))))"
+        )
+        self.assertEqual(len(shown), n_head)
+        visible = numpy.tril_indices(len(tokens))
+        for cells, head in zip(shown, expected, strict=True):
+            self.assertLessEqual(numpy.abs(numpy.array(cells) - head[visible]).max(), 1e-5)
+        arcs = self.value(
+            "[...document.querySelectorAll('#heads svg:first-child .arc')].map((arc) =>"
+            " Number(arc.getAttribute('stroke-width')))"
+        )
+        chosen = self.value("chosen.position")
+        wide = [0.5 + 5 * weight for head in expected for weight in head[chosen, : chosen + 1]]
+        self.assertLessEqual(numpy.abs(numpy.array(arcs) - wide).max(), 1e-4)
 
     def strongest(self, weights: numpy.ndarray) -> float:
         wide = weights.astype(float)

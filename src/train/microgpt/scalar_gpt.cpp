@@ -77,7 +77,7 @@ Row ScalarGpt::attention(const Row& q, const std::vector<Row>& keys,
                          const std::vector<Row>& values) {
   const auto head_dim = static_cast<size_t>(shape_.head_dim());
   const double root = std::sqrt(static_cast<double>(head_dim));
-  head_weights_.clear();
+  const size_t first_head = head_weights_.size();
   for (size_t at = 0; at < q.size(); at += head_dim) {
     const size_t dots_begin = graph_.size();
     for (const Row& key : keys) graph_.dot(q.slice(at, head_dim), key.slice(at, head_dim));
@@ -90,7 +90,7 @@ Row ScalarGpt::attention(const Row& q, const std::vector<Row>& keys,
   for (size_t j = 0; j < q.size(); ++j) {
     column_.clear();
     for (const Row& value : values) column_.push_back(value[j]);
-    graph_.dot(head_weights_[j / head_dim], column_);
+    graph_.dot(head_weights_[first_head + j / head_dim], column_);
   }
   return graph_.since(begin);
 }
@@ -101,6 +101,7 @@ Row ScalarGpt::logits(Token token) {
   Row x = add(parameter_row(matrices_.wte, token), parameter_row(matrices_.wpe, position_));
   x = rms_norm(x);
   trace_.assign(1, x);
+  head_weights_.clear();
   for (size_t i = 0; i < matrices_.layers.size(); ++i) {
     const LayerMatrices& layer = matrices_.layers[i];
 

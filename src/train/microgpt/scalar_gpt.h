@@ -28,6 +28,9 @@ class ScalarGpt {
   // k, v, attended, middle (the residual stream between attention and MLP), hidden, and the
   // layer's output; the logits.
   const std::vector<Row>& trace() const { return trace_; }
+  // The attention weights of the last logits(): for each layer and each head of it, those on the
+  // positions so far [n_positions], which sum to 1.
+  const std::vector<Row>& attention_weights() const { return head_weights_; }
 
  private:
   Row parameter_row(const Matrix& matrix, int64_t row);
@@ -40,7 +43,7 @@ class ScalarGpt {
   int64_t position_ = 0;
   std::vector<std::vector<Row>> keys_;    // [n_layer][position], rows of n_embd
   std::vector<std::vector<Row>> values_;  // likewise
-  std::vector<Row> head_weights_;         // weights of the current attention
+  std::vector<Row> head_weights_;         // of the layers so far
   std::vector<Value> column_;             // one element of every value
   std::vector<Row> trace_;
 };

@@ -12,6 +12,7 @@ std::string_view network_page_text();
 std::string_view network_style_text();
 std::string_view network_data_text();
 std::string_view network_picture_text();
+std::string_view network_attention_text();
 std::string_view network_charts_text();
 std::string_view network_player_text();
 }  // namespace watch
@@ -19,16 +20,19 @@ std::string_view network_player_text();
 namespace {
 
 std::string network_page(const Json& network, const Json& film) {
+  const bool is_live = film.is_null();
   const std::string script =
       std::string(watch::network_data_text()) + std::string(watch::network_picture_text()) +
-      std::string(watch::network_charts_text()) + std::string(watch::network_player_text());
+      std::string(watch::network_charts_text()) + std::string(watch::network_attention_text()) +
+      std::string(watch::network_player_text());
   return render_page(watch::network_page_text(),
-                     {{"is_live", film.is_null()},
+                     {{"is_live", is_live},
                       {"is_lesson", network.at("kind") == "lesson"},
                       {"n_weights", network.at("n_weights")}},
-                     {{"style", std::string(watch::network_style_text())},
+                     {{"head", page_head({.style = std::string(watch::network_style_text()),
+                                          .script = script,
+                                          .asks_its_server = is_live})},
                       {"script", script},
-                      {"digest", script_digest(script)},
                       {"data", script_json({{"network", network}, {"film", film}})}});
 }
 

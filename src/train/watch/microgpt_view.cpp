@@ -69,6 +69,8 @@ Json MicrogptView::network() const {
   network.add_connections("lm_head", stream, next, matrices_.lm_head);
   Json json = network.json();
   json["kind"] = "microgpt";
+  json["n_layers"] = config_.shape.n_layer;
+  json["n_heads"] = config_.shape.n_head;
   json["n_weights"] = matrices_.n_params;
   json["n_steps"] = config_.num_steps;
   json["learning_rate"] = config_.learning_rate;
@@ -90,11 +92,17 @@ Json MicrogptView::snapshot(const microgpt::Trainer& trainer) {
 Json MicrogptView::current_name(const std::vector<Token>& document) {
   const auto n = std::min(static_cast<size_t>(config_.shape.block_size), document.size() - 1);
   std::vector<std::vector<Row>> traces;
+  std::vector<double> attention;
   gpt_.begin_context();
   Value total = graph_.leaf(0);
   for (size_t i = 0; i < n; ++i) {
     total = total + gpt_.loss(document[i], document[i + 1]);
     traces.push_back(gpt_.trace());
+    for (const Row& weights : gpt_.attention_weights()) {
+      const auto read = weights.data();
+      attention.insert(attention.end(), read.begin(), read.end());
+      attention.resize(attention.size() + n - read.size());
+    }
   }
   graph_.backward(total * (1.0 / static_cast<double>(n)));
   std::vector<double> activations;
@@ -117,7 +125,8 @@ Json MicrogptView::current_name(const std::vector<Token>& document) {
       {"tokens", std::vector<Token>(document.begin(), document.begin() + std::ssize(traces) + 1)},
       {"n_positions", n},
       {"activations", packed_f32(activations)},
-      {"activation_gradients", packed_f32(gradients)}};
+      {"activation_gradients", packed_f32(gradients)},
+      {"attention", packed_f32(attention)}};
 }
 
 // Empty if the model has diverged, since its probabilities are not numbers then.

@@ -209,7 +209,7 @@ function expectation(of) {
   const highest = Math.max(...logits);
   const powers = logits.map((logit) => Math.exp(logit - highest));
   const total = powers.reduce((a, b) => a + b, 0);
-  const chance = (token) => `${characters[token]} ${(100 * powers[token] / total).toFixed(0)} %`;
+  const chance = (token) => `${characters[token]} ${percent(powers[token] / total)}`;
   const best = [...powers.keys()].sort((a, b) => powers[b] - powers[a]).slice(0, 4);
   const before = of.tokens.slice(1, chosen.position + 1).map((token) => characters[token]).join("");
   return `${before ? `After “${before}”` : "At the beginning"} it expects ${best.map(chance).join(", ")}. What came: ${

@@ -52,8 +52,8 @@ let keepEvery = 1, nArrived = 0;
 let curve = null;
 
 function decoded(snapshot) {
-  for (const name of ["weights", "gradients", "activations", "activation_gradients"])
-    snapshot[name] = floats(snapshot[name]);
+  for (const name of ["weights", "gradients", "activations", "activation_gradients", "attention"])
+    if (name in snapshot) snapshot[name] = floats(snapshot[name]);
   if (snapshot.grid) snapshot.grid = bytes(snapshot.grid);
   if (snapshot.curve) setCurve(snapshot.curve);
   return snapshot;
@@ -124,6 +124,8 @@ function strongest(numbers) {
 const short = (x) => x === null || !Number.isFinite(x) ? "not a number" :
     Math.abs(x) >= 1e-3 || x === 0                     ? x.toFixed(4) :
                                                          x.toExponential(1);
+
+const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
 // ---- drawing
 

@@ -4,6 +4,8 @@
 // matrices of weights between them. A snapshot of it has
 //   weights, gradients                  [n_weights], at the offsets of the connections
 //   activations, activation_gradients   [n_positions, n_neurons], neurons in the order of groups
+//   attention                           [n_positions, n_layers, n_heads, n_positions]: the weights
+//                                       with which a position (first) reads others; of microgpt
 // as base64 of little-endian f32.
 #pragma once
 

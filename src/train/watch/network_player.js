@@ -1,4 +1,4 @@
-// Part 4: time. Live, the program is asked for one state after another; a film has them all.
+// Part 5: time. Live, the program is asked for one state after another; a film has them all.
 
 const isLive = data.film === null;
 let isPaused = false;
