@@ -1,6 +1,7 @@
 #include "insight/attention_map.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/thread_pool.h"
 #include "executor/cpu/isa.h"
@@ -25,17 +26,25 @@ AttentionMap::AttentionMap(int64_t n_tokens, int64_t n_kept)
       n_tiles_(std::min(n_tokens, kMostTiles)),
       tiles_(static_cast<size_t>(n_tiles_ * n_tiles_)) {}
 
-void AttentionMap::add_row(std::span<const float> weights, std::span<const int32_t> ids) {
+std::vector<int32_t> earlier_copies(std::span<const int32_t> token_ids) {
+  std::unordered_map<int32_t, int32_t> last;
+  std::vector<int32_t> copies;
+  for (const int32_t id : token_ids) {
+    const auto [found, is_new] = last.try_emplace(id, -1);
+    copies.push_back(found->second);
+    found->second = static_cast<int32_t>(copies.size()) - 1;
+  }
+  return copies;
+}
+
+void AttentionMap::add_row(std::span<const float> weights, std::span<const int32_t> copies) {
   const auto t = static_cast<int64_t>(first_.size());
-  const int32_t own = ids[static_cast<size_t>(t)];
   double same = 0;
   double after_same = 0;
-  bool has_same = false;
-  for (int64_t s = 0; s < t; ++s) {
-    if (ids[static_cast<size_t>(s)] != own) continue;
-    has_same = true;
+  const int32_t last_copy = copies[static_cast<size_t>(t)];
+  for (int32_t s = last_copy; s >= 0; s = copies[static_cast<size_t>(s)]) {
     same += weights[static_cast<size_t>(s)];
-    after_same += weights[static_cast<size_t>(s + 1)];
+    after_same += weights[static_cast<size_t>(s) + 1];
   }
   first_.push_back(weights[0]);
   to_itself_.add(weights[static_cast<size_t>(t)]);
@@ -43,7 +52,7 @@ void AttentionMap::add_row(std::span<const float> weights, std::span<const int32
     to_first_.add(weights[0]);
     to_previous_.add(weights[static_cast<size_t>(t - 1)]);
   }
-  if (has_same) {
+  if (last_copy >= 0) {
     to_same_.add(same);
     to_after_same_.add(after_same);
   }
@@ -54,21 +63,10 @@ void AttentionMap::add_row(std::span<const float> weights, std::span<const int32
 // Those that follow are looked for behind column 0, whose weight is kept apart.
 void AttentionMap::add_strongest(std::span<const float> weights) {
   const auto others = weights.subspan(1);
-  maxima_.resize(static_cast<size_t>(block_count(std::ssize(others))));
-  row_kernels().block_maxima(others.data(), std::ssize(others), maxima_.data());
-  const auto n = static_cast<size_t>(std::min<int64_t>(n_kept_, std::ssize(others)));
-  const size_t begin = kept_.size();
-  const auto least = [&] { return kept_.size() < begin + n ? -1.0F : kept_.back().weight; };
-  const auto take = [&](int64_t i) {
-    if (kept_.size() == begin + n) kept_.pop_back();
-    const Kept entry{static_cast<int32_t>(i + 1), others[static_cast<size_t>(i)]};
-    const auto row =
-        std::ranges::subrange(kept_.begin() + static_cast<int64_t>(begin), kept_.end());
-    kept_.insert(std::ranges::upper_bound(row, entry.weight, std::ranges::greater(), &Kept::weight),
-                 entry);
-  };
-  if (n > 0) for_candidates(others, maxima_, least, take);
-  kept_.resize(begin + static_cast<size_t>(n_kept_));
+  const size_t end = kept_.size() + static_cast<size_t>(n_kept_);
+  for (const auto& [weight, i] : largest_numbers(others, n_kept_))
+    kept_.push_back({static_cast<int32_t>(i + 1), weight});
+  kept_.resize(end);
 }
 
 void AttentionMap::add_tiles(std::span<const float> weights) {
@@ -77,9 +75,7 @@ void AttentionMap::add_tiles(std::span<const float> weights) {
   // Column s belongs to tile s * n_tiles / n_tokens.
   for (int64_t i = 0, begin = 0; begin <= t; ++i) {
     const int64_t end = std::min(t + 1, ((i + 1) * n_tokens_ + n_tiles_ - 1) / n_tiles_);
-    float most = tile[i];
-    for (int64_t s = begin; s < end; ++s) most = std::max(most, weights[static_cast<size_t>(s)]);
-    tile[i] = most;
+    tile[i] = std::max(tile[i], row_kernels().maximum(weights.data() + begin, end - begin));
     begin = end;
   }
 }

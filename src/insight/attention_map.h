@@ -25,6 +25,10 @@ struct HeadHabits {
   double after_same = 0;
 };
 
+// For each token the position of the copy of it that came last before it, -1 for a new token: of
+// A B C A A, -1 -1 -1 0 3.
+std::vector<int32_t> earlier_copies(std::span<const int32_t> token_ids);
+
 // The weights of one head over T tokens. Rows are added in order.
 class AttentionMap {
  public:
@@ -36,8 +40,9 @@ class AttentionMap {
   // `n_kept` weights of each row besides the first token's.
   AttentionMap(int64_t n_tokens, int64_t n_kept);
 
-  // The weights of row t, softmax(scale q_t . K): t + 1 of them. `ids` are those of the text.
-  void add_row(std::span<const float> weights, std::span<const int32_t> ids);
+  // The weights of row t, softmax(scale q_t . K): t + 1 of them. `copies` are earlier_copies of
+  // the text.
+  void add_row(std::span<const float> weights, std::span<const int32_t> copies);
 
   int64_t n_kept() const { return n_kept_; }
   std::span<const float> first() const { return first_; }  // [n_rows]
@@ -65,7 +70,6 @@ class AttentionMap {
   std::vector<float> first_;
   std::vector<Kept> kept_;  // [n_rows, n_kept]
   std::vector<float> tiles_;
-  std::vector<float> maxima_;  // of blocks of the row in progress
   Mean to_first_, to_itself_, to_previous_, to_same_, to_after_same_;
 };
 

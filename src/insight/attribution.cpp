@@ -74,23 +74,22 @@ class LayerParts {
         wo_(static_cast<size_t>(spec_.d_model * width_)),
         scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
 
-  // One layer's parts of each wanted logit; `directions` is [wanted.size(), d_model].
-  void add(int64_t layer, const StreamParts& parts, std::span<const WantedLogit> wanted,
-           std::span<const float> directions, std::span<Attribution> attributions) {
+  // One layer's parts of each logit; `directions` is [attributions.size(), d_model].
+  void add(int64_t layer, const StreamParts& parts, std::span<const float> directions,
+           std::span<Attribution> attributions) {
     decode(layer);
-    in_heads_.resize(wanted.size() * static_cast<size_t>(width_));
+    in_heads_.resize(attributions.size() * static_cast<size_t>(width_));
     MatrixProduct product;
     product.right = wo_.data();
     product.right_stride = product.cols = width_;
     product.y = in_heads_.data();
     multiply(*choose_isa("").kernels, pool_,
-             {directions.data(), spec_.d_model, std::ssize(wanted), spec_.d_model}, {&product, 1},
-             scratch_.data());
-    pool_.for_ranges(std::ssize(wanted), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
+             {directions.data(), spec_.d_model, std::ssize(attributions), spec_.d_model},
+             {&product, 1}, scratch_.data());
+    pool_.for_ranges(std::ssize(attributions), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
       for (int64_t i = begin; i < end; ++i)
-        add(static_cast<size_t>(layer), parts, wanted[static_cast<size_t>(i)].row,
-            row_of(directions, i, spec_.d_model), row_of(in_heads_, i, width_),
-            attributions[static_cast<size_t>(i)]);
+        add(static_cast<size_t>(layer), parts, i, row_of(directions, i, spec_.d_model),
+            row_of(in_heads_, i, width_), attributions[static_cast<size_t>(i)]);
     });
   }
 
@@ -137,10 +136,17 @@ class LayerParts {
 }  // namespace
 
 double Attribution::sum() const {
-  double sum = embedding + norm_bias;
+  double sum = embedding + norm_bias + rounding;
   for (const auto* parts : {&heads, &attention_rest, &mlps})
     sum = std::accumulate(parts->begin(), parts->end(), sum);
   return sum;
+}
+
+void StreamParts::clear() {
+  embedding.clear();
+  stream.clear();
+  for (auto* layers : {&heads, &attention, &mlps})
+    for (std::vector<float>& rows : *layers) rows.clear();
 }
 
 std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
@@ -151,6 +157,7 @@ std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& prob
   std::vector<Attribution> attributions;
   std::vector<float> directions;  // [wanted.size(), d_model]
   for (const WantedLogit& want : wanted) {
+    const int64_t row = std::ssize(attributions);
     Attribution attribution;
     attribution.position = want.position;
     attribution.token = want.token;
@@ -159,15 +166,16 @@ std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& prob
     attribution.heads.resize(layers * static_cast<size_t>(spec.n_heads));
     attribution.attention_rest.resize(layers);
     attribution.mlps.resize(layers);
-    const std::vector<float> u = readout.direction(
-        want.token, row_of(parts.stream, want.row, spec.d_model), attribution.norm_bias);
-    attribution.embedding = dot_f64(row_of(parts.embedding, want.row, spec.d_model), u);
+    const auto stream = row_of(parts.stream, row, spec.d_model);
+    const std::vector<float> u = readout.direction(want.token, stream, attribution.norm_bias);
+    attribution.rounding = want.logit - (dot_f64(stream, u) + attribution.norm_bias);
+    attribution.embedding = dot_f64(row_of(parts.embedding, row, spec.d_model), u);
     directions.insert(directions.end(), u.begin(), u.end());
     attributions.push_back(std::move(attribution));
   }
   LayerParts of_layer(model, probe, pool);
   for (int64_t layer = 0; layer < spec.n_layers; ++layer)
-    of_layer.add(layer, parts, wanted, directions, attributions);
+    of_layer.add(layer, parts, directions, attributions);
   return attributions;
 }
 

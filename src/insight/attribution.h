@@ -11,6 +11,10 @@
 // and each term is the component's part. The parts are direct: what a head does to the logit by
 // way of later layers is in the parts of those.
 //
+// A quantised model rounds the input of each product to 8 bits, so its logit is not quite the
+// product of w_v and norm(x). What rounding adds is a part too: of each output projection in
+// `attention_rest`, and of the output matrix in `rounding`.
+//
 // Example: an embedding c = (3, 4) alone, g = (1, 1), w_v = (1, 0): rms(x) = 3.54, u = (0.283, 0),
 // and the embedding's part is 0.849, which is the logit.
 #pragma once
@@ -37,9 +41,11 @@ struct Attribution {
   // update of it, and in a quantised model the rounding of activations.
   std::vector<float> attention_rest;
   std::vector<float> mlps;  // [n_layers]
+  // logit - w_v . norm(x): the rounding in the product with the output matrix. Less than 1e-4 where
+  // that matrix is not quantised.
+  double rounding = 0;
 
-  // All parts together. It departs from `logit` by rounding alone: by less than 1e-4 in f32, and
-  // by the rounding of the output matrix's input where the model is quantised.
+  // All parts together. It departs from `logit` by less than 1e-4, the rounding of sums in f32.
   double sum() const;
 };
 
@@ -50,18 +56,19 @@ struct StreamParts {
   std::vector<std::vector<float>> attention;  // of each layer [n, d_model]
   std::vector<std::vector<float>> mlps;       // of each layer [n, d_model]
   std::vector<float> stream;                  // [n, d_model]: their sum, which the final norm reads
+
+  void clear();  // of rows
 };
 
-// Which logit of which row.
+// Which logit of a row.
 struct WantedLogit {
-  int64_t row = 0;
   int64_t position = 0;
   int32_t token = 0;
   double logit = 0;
 };
 
-// The parts of the wanted logits. The output projections are decoded layer by layer and multiplied
-// with the directions: n * n_layers * d_model * n_heads * head_dim products.
+// The parts of the wanted logits, one of each row. The output projections are decoded layer by
+// layer and multiplied with the directions: n * n_layers * d_model * n_heads * head_dim products.
 std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
                                    const StreamParts& parts, std::span<const WantedLogit> wanted,
                                    ThreadPool& pool);

@@ -22,6 +22,10 @@ namespace limpid {
 namespace {
 
 constexpr float kQuiet = 0.01F;
+// Logits are attributed so many at a time, if their parts take no more memory than this: each time
+// all output projections are decoded.
+constexpr int64_t kAttributedTogether = 256;
+constexpr int64_t kMostPartBytes = 64 << 20;
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
@@ -35,6 +39,7 @@ class Explainer::Work {
         spec_(model.spec()),
         ids_storage_(std::move(ids)),
         ids_(ids_storage_),
+        copies_(earlier_copies(ids_)),
         options_(options),
         pool_(options.n_threads),
         n_tokens_(std::ssize(ids_)) {
@@ -63,6 +68,9 @@ class Explainer::Work {
     parts_.attention.resize(size_of(spec_.n_layers));
     parts_.mlps.resize(size_of(spec_.n_layers));
     streams_.resize(size_of(spec_.n_layers + 1));
+    const int64_t part_bytes =
+        spec_.n_layers * (spec_.n_heads * spec_.head_dim + 2 * spec_.d_model) * int64_t{4};
+    n_together_ = std::min(kAttributedTogether, kMostPartBytes / part_bytes);
     neurons_.resize(size_of(spec_.n_layers));
     attention_room_.resize(size_of(pool_.size()));
   }
@@ -117,7 +125,7 @@ class Explainer::Work {
     const auto keep = [&](std::vector<float>& to) { to.assign(values.begin(), values.end()); };
     switch (place) {
       case Place::kEmbedding:
-        keep(parts_.embedding);
+        add_rows(parts_.embedding, values);
         keep(streams_[0]);
         return add_stream(result_.norms[0], values);
       case Place::kQuery:
@@ -126,14 +134,14 @@ class Explainer::Work {
         keys_[i].insert(keys_[i].end(), values.begin(), values.end());
         return add_attention(layer);
       case Place::kAttnHeads:
-        return keep(parts_.heads[i]);
+        return add_rows(parts_.heads[i], values);
       case Place::kAttnOutput:
-        keep(parts_.attention[i]);
+        add_rows(parts_.attention[i], values);
         return add_norms(result_.norms[i + 1].attention, values);
       case Place::kFfnHidden:
         return add_neurons(neurons_[i], values);
       case Place::kFfnOutput:
-        keep(parts_.mlps[i]);
+        add_rows(parts_.mlps[i], values);
         return add_norms(result_.norms[i + 1].mlp, values);
       case Place::kFfnResidual:
         keep(streams_[i + 1]);
@@ -145,6 +153,14 @@ class Explainer::Work {
 
   std::span<const float> row(std::span<const float> values, int64_t i, int64_t n_cols) const {
     return values.subspan(size_of(i * n_cols), size_of(n_cols));
+  }
+
+  // Adds those rows of the chunk whose logits are attributed.
+  void add_rows(std::vector<float>& rows, std::span<const float> values) const {
+    const int64_t n = end_ - begin_;
+    const int64_t n_skipped = std::clamp<int64_t>(first_attributed_ - begin_, 0, n);
+    const auto added = values.subspan(size_of(std::ssize(values) / n * n_skipped));
+    rows.insert(rows.end(), added.begin(), added.end());
   }
 
   // Each head's rows go to its own map, so heads are shared out among threads.
@@ -164,7 +180,7 @@ class Explainer::Work {
             scratch, weights);
         AttentionMap& map = result_.attention[size_of(layer * spec_.n_heads + head)];
         for (int64_t t = begin_; t < end_; ++t)
-          map.add_row(row(weights, t - begin_, end_).first(size_of(t + 1)), ids_);
+          map.add_row(row(weights, t - begin_, end_).first(size_of(t + 1)), copies_);
       }
     });
   }
@@ -172,7 +188,7 @@ class Explainer::Work {
   void add_norms(std::vector<float>& norms, std::span<const float> values) const {
     for (int64_t i = 0; i < end_ - begin_; ++i) {
       const auto x = row(values, i, spec_.d_model);
-      norms.push_back(static_cast<float>(std::sqrt(dot_f64(x, x))));
+      norms.push_back(static_cast<float>(std::sqrt(kernels_.squares(x.data(), std::ssize(x)))));
     }
   }
 
@@ -181,11 +197,10 @@ class Explainer::Work {
     for (int64_t i = 0; i < end_ - begin_; ++i) {
       const auto x = row(values, i, spec_.d_model);
       const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(spec_.d_model);
-      const auto largest =
-          std::ranges::max_element(x, {}, [](float value) { return std::abs(value); });
-      const auto ratio = static_cast<float>(size > 0 ? *largest / size : 0);
-      if (std::abs(ratio) <= std::abs(norms.outlier)) continue;
-      norms.outlier = ratio;
+      const float most = kernels_.largest_size(x.data(), std::ssize(x));
+      if (size == 0 || most / size <= std::abs(norms.outlier)) continue;
+      const auto largest = std::ranges::find(x, most, [](float value) { return std::abs(value); });
+      norms.outlier = static_cast<float>(*largest / size);
       norms.outlier_feature = largest - x.begin();
       norms.outlier_token = begin_ + i;
     }
@@ -202,9 +217,8 @@ class Explainer::Work {
     neurons.largest.resize(size_of(width));
     for (int64_t i = 0; i < end_ - begin_; ++i) {
       const auto x = row(values, i, width);
-      for (size_t j = 0; j < x.size(); ++j)
-        neurons.largest[j] = std::max(neurons.largest[j], std::abs(x[j]));
-      neurons.squares += dot_f64(x, x);
+      kernels_.raise(x.data(), width, neurons.largest.data());
+      neurons.squares += kernels_.squares(x.data(), width);
     }
   }
 
@@ -239,17 +253,17 @@ class Explainer::Work {
   }
 
   void add_parts(std::span<const float> logits) {
-    parts_.stream = streams_.back();
-    std::vector<WantedLogit> wanted;
+    add_rows(parts_.stream, streams_.back());
     for (int64_t t = std::max(begin_, first_attributed_); t < end_; ++t) {
       const int32_t token =
           t + 1 < n_tokens_ ? ids_[size_of(t + 1)] : result_.next[size_of(t)].likeliest.front().id;
-      wanted.push_back(
-          {t - begin_, t, token, row(logits, t - begin_, spec_.vocab_size)[size_of(token)]});
+      wanted_.push_back({t, token, row(logits, t - begin_, spec_.vocab_size)[size_of(token)]});
     }
-    if (wanted.empty()) return;
-    std::ranges::move(attribute(model_, probe_, parts_, wanted, pool_),
+    if (wanted_.empty() || (std::ssize(wanted_) < n_together_ && end_ < n_tokens_)) return;
+    std::ranges::move(attribute(model_, probe_, parts_, wanted_, pool_),
                       std::back_inserter(result_.parts));
+    wanted_.clear();
+    parts_.clear();
   }
 
   // The last layer says what the model says.
@@ -270,8 +284,10 @@ class Explainer::Work {
   const DecoderSpec& spec_;
   const std::vector<int32_t> ids_storage_;
   const std::span<const int32_t> ids_;
+  const std::vector<int32_t> copies_;  // earlier_copies of the text
   const ExplainOptions options_;
   ThreadPool pool_;
+  const RowKernels& kernels_ = row_kernels();
   int64_t n_tokens_;
   int64_t first_attributed_ = 0;
   int64_t n_lens_best_ = 1;
@@ -290,7 +306,9 @@ class Explainer::Work {
   std::vector<std::vector<float>> keys_;       // of each layer, all tokens so far
   std::vector<std::vector<float>> streams_;    // of the chunk: the embedding, and after each block
   std::vector<Neurons> neurons_;               // of each layer
-  StreamParts parts_;
+  StreamParts parts_;                          // of the rows of wanted_
+  std::vector<WantedLogit> wanted_;            // not attributed yet
+  int64_t n_together_ = 1;
 };
 
 Explainer::Explainer(Model& model, ProbeExecutor& probe, std::vector<int32_t> token_ids,

@@ -79,6 +79,7 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
           {"sum", parts.sum()},
           {"embedding", rounded(parts.embedding)},
           {"bias", rounded(parts.norm_bias)},
+          {"rounding", parts.rounding},
           {"largest", largest},
           {"parts", packed(shares)}};
 }

@@ -169,7 +169,10 @@ function drawLensTable(change) {
 // ---- who said it
 // ---------------------------------------------------------------------------------
 
-// {embedding, bias, heads(layer, head), rest(layer), mlp(layer), attention(layer)} of a place.
+const kShown = 1e-4;  // smaller parts are left out of the sentence on the sum
+
+// {embedding, bias, rounding, head(layer, head), rest(layer), mlp(layer), attention(layer)} of a
+// place.
 function partsOf(place) {
   const parts = partsAt.get(place - 1);
   if (!parts) return null;
@@ -208,16 +211,22 @@ function drawParts(change) {
   const attention = layers.map(parts.attention);
   const mlps = layers.map(parts.mlp);
   const total = (list) => list.reduce((sum, x) => sum + x, 0);
+  const rests = total(layers.map(parts.rest));
   const difference = parts.sum - parts.logit;
   find("parts-sum")
       .replaceChildren(
           "The logit of ", tokenSpan(parts.token),
-          `: embedding ${signed(parts.embedding)}, attention ${signed(total(attention))}, MLPs ${
-              signed(total(mlps))}` +
+          `: embedding ${signed(parts.embedding)}, attention ${signed(total(attention))}` +
+              (Math.abs(rests) >= kShown ?
+                   ` (of it ${signed(rests)} from biases and rounding, not from heads)` :
+                   "") +
+              `, MLPs ${signed(total(mlps))}` +
               (parts.bias ? `, bias of the norm ${signed(parts.bias)}` : "") +
+              (Math.abs(parts.rounding) >= kShown ?
+                   `, rounding of the output matrix's input to 8 bits ${signed(parts.rounding, 4)}` :
+                   "") +
               `; together ${parts.sum.toFixed(4)}. The model's logit is ${
-                  parts.logit.toFixed(4)}, a difference of ${difference.toExponential(1)}` +
-              (Math.abs(difference) > 1e-3 ? " (a quantised model rounds its activations)." : "."));
+                  parts.logit.toFixed(4)}, a difference of ${difference.toExponential(1)}.`);
   find("parts-layers").append(layerBars(parts, attention, mlps));
   const all = [{name: "embedding", value: parts.embedding}];
   for (const layer of layers) {

@@ -25,7 +25,9 @@ std::span<float> ProbeExecutor::copy(const Activation& x) {
 }
 
 void ProbeExecutor::observe(Place place, int64_t layer, const Activation& x) {
-  if (observed_.contains(place)) observer_(place, layer, copy(x));
+  if (!observed_.contains(place)) return;
+  const auto in_place = inner().view(x);
+  observer_(place, layer, in_place.empty() ? copy(x) : in_place);
 }
 
 // The activation itself stays as it is, since ops before it may still be read; the pass gets

@@ -15,7 +15,8 @@ namespace limpid {
 // and a place costs one test. Both are called within the step, on the thread that runs it.
 class ProbeExecutor final : public DelegatingExecutor {
  public:
-  // Sees an activation [rows, cols], copied to the host.
+  // Sees an activation [rows, cols]: where it lies, or copied to the host. It is there until the
+  // function returns.
   using Observer = std::function<void(Place place, int64_t layer, std::span<const float> values)>;
   // May change the values [rows, cols] of an activation; says whether it did.
   using Intervention = std::function<bool(Place place, int64_t layer, std::span<float> values)>;

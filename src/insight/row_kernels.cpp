@@ -1,6 +1,7 @@
 #include "insight/row_kernels.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "executor/cpu/isa.h"
@@ -24,6 +25,79 @@ const RowKernels& row_kernels(const char* isa) {
   static constexpr Entry kEntries[] = {LIMPID_FOR_EACH_ISA(LIMPID_ENTRY)};
 #undef LIMPID_ENTRY
   return *std::ranges::find(kEntries, choose_isa(isa).name, &Entry::isa)->kernels;
+}
+
+// The choice asks the CPU and the environment, which would take longer than a short row.
+const RowKernels& row_kernels() {
+  static const RowKernels& chosen = row_kernels("");
+  return chosen;
+}
+
+namespace {
+
+// Numbers that are offered in the order of their indices, of which the n largest stay. Those below
+// `floor` are known not to be among them.
+class Ranking {
+ public:
+  Ranking(int64_t n, float floor) : n_(static_cast<size_t>(n)), floor_(floor) { kept_.reserve(n_); }
+
+  // Most numbers are too small, which is seen at once.
+  void offer(float value, int64_t index) {
+    if (value >= floor_) insert(value, index);
+  }
+
+  std::vector<RankedNumber> kept_;  // descending
+
+ private:
+  void insert(float value, int64_t index) {
+    if (kept_.size() == n_) {
+      if (n_ == 0 || value == kept_.back().value) return;  // equal ones came before
+      kept_.pop_back();
+    }
+    kept_.insert(
+        std::ranges::upper_bound(kept_, value, std::ranges::greater(), &RankedNumber::value),
+        {value, index});
+    if (kept_.size() == n_) floor_ = kept_.back().value;
+  }
+
+  size_t n_;
+  float floor_;
+};
+
+// The n largest numbers are in the n blocks with the largest maxima: were one of them in another
+// block, n numbers, the maxima of these blocks, would come before it. Nor is one of them smaller
+// than the least of n maxima. `blocks` are descending.
+std::vector<RankedNumber> largest_within(std::span<const float> x, int64_t block,
+                                         std::vector<RankedNumber> blocks, int64_t n) {
+  const bool enough = !blocks.empty() && std::ssize(blocks) == n;
+  Ranking numbers(std::min(n, std::ssize(x)),
+                  enough ? blocks.back().value : -std::numeric_limits<float>::infinity());
+  std::ranges::sort(blocks, {}, &RankedNumber::index);
+  for (const RankedNumber& each : blocks) {
+    const int64_t begin = each.index * block;
+    const int64_t end = std::min(begin + block, std::ssize(x));
+    for (int64_t i = begin; i < end; ++i) numbers.offer(x[static_cast<size_t>(i)], i);
+  }
+  return std::move(numbers.kept_);
+}
+
+}  // namespace
+
+// Long rows are looked through by the maxima of blocks, and these maxima likewise. So of the 768
+// maxima of 49,152 logits 48 and 32 are looked at for the two largest, and then 128 logits.
+std::vector<RankedNumber> largest_numbers(std::span<const float> x, int64_t n) {
+  constexpr int64_t kBlock = 16;
+  if (std::ssize(x) <= 4 * kBlock) {
+    return largest_within(x, std::ssize(x), {{-std::numeric_limits<float>::infinity(), 0}}, n);
+  }
+  std::vector<float> maxima((x.size() + kBlock - 1) / kBlock);
+  row_kernels().block_maxima(x.data(), std::ssize(x), kBlock, maxima.data());
+  return largest_within(x, kBlock, largest_numbers(maxima, n), n);
+}
+
+std::vector<RankedNumber> largest_numbers(std::span<const float> x, std::span<const float> maxima,
+                                          int64_t n) {
+  return largest_within(x, kBlockNumbers, largest_numbers(maxima, n), n);
 }
 
 double dot_f64(std::span<const float> x, std::span<const float> y) {

@@ -42,12 +42,33 @@ TEST_P(Explain, PartsSumToTheLogitAtEachPosition) {
       EXPECT_TRUE(t + 1 == kTokens || parts.token == ids[static_cast<size_t>(t + 1)]);
       EXPECT_EQ(parts.logit, row(logits, t, kVocabulary)[static_cast<size_t>(parts.token)]);
       EXPECT_NEAR(parts.sum(), parts.logit, 1e-4) << t;
+      EXPECT_NEAR(parts.rounding, 0, 1e-4) << t;
       for (const float part : parts.mlps) EXPECT_NE(part, 0);
       // What attention adds is the heads' work and the bias, where there is one.
       for (const float rest : parts.attention_rest)
         EXPECT_EQ(std::abs(rest) > 1e-4, std::string(GetParam()) == "gpt2") << rest;
     }
   }
+}
+
+// The executor rounds activations to 8 bits. What that does to a logit is at most half a step of
+// each activation, and the parts still sum to the logit of the executor.
+TEST_P(Explain, PartsOfAQuantisedModelSumToItsLogit) {
+  testing::TinyShape shape = shape_of(GetParam());
+  shape.dtype = DType::kQ8_0;
+  ProbedModel probed(shape);
+  const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const std::vector<float> logits = run_in_chunks(*probed.model, ids, ids.size());
+  double largest = 0;
+  for (int64_t t = 0; t < kTokens; ++t) {
+    const Attribution& parts = explanation.parts[static_cast<size_t>(t)];
+    EXPECT_EQ(parts.logit, row(logits, t, kVocabulary)[static_cast<size_t>(parts.token)]);
+    EXPECT_NEAR(parts.sum(), parts.logit, 1e-4) << t;
+    largest = std::max(largest, std::abs(parts.rounding));
+  }
+  EXPECT_GT(largest, 1e-4);
+  EXPECT_LT(largest, 0.1);
 }
 
 TEST_P(Explain, LastLayerOfTheLensIsTheModelToTheBit) {
@@ -175,12 +196,13 @@ TEST(ExplainOptions, BoundWhatIsKept) {
 
 // One token repeats: A B … A. Weights that a head would have are written by hand.
 TEST(AttentionMap, KnowsTheHabitsOfAHead) {
-  const std::vector<int32_t> ids = {7, 8, 9, 7};
+  const std::vector<int32_t> copies = earlier_copies(std::vector<int32_t>{7, 8, 9, 7});
+  EXPECT_EQ(copies, (std::vector<int32_t>{-1, -1, -1, 0}));
   AttentionMap map(4, 10);
-  map.add_row(std::vector<float>{1}, ids);
-  map.add_row(std::vector<float>{0.75F, 0.25F}, ids);
-  map.add_row(std::vector<float>{0.5F, 0.375F, 0.125F}, ids);
-  map.add_row(std::vector<float>{0.25F, 0.5F, 0.125F, 0.125F}, ids);
+  map.add_row(std::vector<float>{1}, copies);
+  map.add_row(std::vector<float>{0.75F, 0.25F}, copies);
+  map.add_row(std::vector<float>{0.5F, 0.375F, 0.125F}, copies);
+  map.add_row(std::vector<float>{0.25F, 0.5F, 0.125F, 0.125F}, copies);
   const HeadHabits habits = map.habits();
   EXPECT_DOUBLE_EQ(habits.first, 0.5);
   EXPECT_DOUBLE_EQ(habits.itself, (1 + 0.25 + 0.125 + 0.125) / 4);

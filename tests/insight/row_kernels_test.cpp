@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -24,6 +25,16 @@ std::vector<float> some_logits(int64_t n) {
   return x;
 }
 
+std::vector<float> maxima_of_blocks(const std::vector<float>& x, int64_t block = kBlockNumbers) {
+  std::vector<float> maxima;
+  for (auto begin = x.begin(); begin != x.end();) {
+    const auto end = begin + std::min<int64_t>(block, x.end() - begin);
+    maxima.push_back(*std::max_element(begin, end));
+    begin = end;
+  }
+  return maxima;
+}
+
 TEST(RowKernels, SumsOfExponentials) {
   for (const int64_t n : kLengths) {
     const std::vector<float> x = some_logits(n);
@@ -36,11 +47,15 @@ TEST(RowKernels, SumsOfExponentials) {
       weighted += std::exp(below) * below;
     }
     for (const std::string_view isa : available_isas()) {
+      std::vector<float> maxima(static_cast<size_t>(block_count(n)));
       const ExponentialSums found =
-          row_kernels(std::string(isa).c_str()).exponential_sums(x.data(), n, largest);
+          row_kernels(std::string(isa).c_str()).exponential_sums(x.data(), n, maxima.data());
+      EXPECT_EQ(found.largest, largest);
+      EXPECT_EQ(maxima, maxima_of_blocks(x));
       EXPECT_NEAR(found.sum, sum, 2e-6 * sum) << isa << " " << n;
       EXPECT_NEAR(found.weighted, weighted, 4e-6 * (1 + std::abs(weighted))) << isa << " " << n;
-      const ExponentialSums plain = row_kernels("scalar").exponential_sums(x.data(), n, largest);
+      const ExponentialSums plain =
+          row_kernels("scalar").exponential_sums(x.data(), n, maxima.data());
       EXPECT_TRUE(found.sum == plain.sum && found.weighted == plain.weighted) << isa << " " << n;
     }
   }
@@ -51,11 +66,54 @@ TEST(RowKernels, MaximaOfBlocks) {
     const std::vector<float> x = some_logits(n);
     for (const std::string_view isa : available_isas()) {
       std::vector<float> maxima(static_cast<size_t>(block_count(n)));
-      row_kernels(std::string(isa).c_str()).block_maxima(x.data(), n, maxima.data());
-      for (int64_t block = 0; block < block_count(n); ++block) {
-        const auto begin = x.begin() + block * kBlockNumbers;
-        const auto end = x.begin() + std::min(n, (block + 1) * kBlockNumbers);
-        EXPECT_EQ(maxima[static_cast<size_t>(block)], *std::max_element(begin, end)) << isa;
+      const RowKernels& kernels = row_kernels(std::string(isa).c_str());
+      kernels.block_maxima(x.data(), n, kBlockNumbers, maxima.data());
+      EXPECT_EQ(maxima, maxima_of_blocks(x)) << isa;
+      maxima.resize(static_cast<size_t>((n + 15) / 16));
+      kernels.block_maxima(x.data(), n, 16, maxima.data());
+      EXPECT_EQ(maxima, maxima_of_blocks(x, 16)) << isa;
+      EXPECT_EQ(kernels.maximum(x.data(), n), *std::ranges::max_element(x)) << isa;
+    }
+  }
+}
+
+TEST(RowKernels, SquaresAndLargestSizes) {
+  for (const int64_t n : kLengths) {
+    const std::vector<float> x = some_logits(n);
+    const double sum = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+    for (const std::string_view isa : available_isas()) {
+      const RowKernels& kernels = row_kernels(std::string(isa).c_str());
+      EXPECT_NEAR(kernels.squares(x.data(), n), sum, 2e-6 * sum) << isa;
+      EXPECT_EQ(kernels.squares(x.data(), n), row_kernels("scalar").squares(x.data(), n)) << isa;
+      const float most =
+          std::abs(*std::ranges::max_element(x, {}, [](float each) { return std::abs(each); }));
+      EXPECT_EQ(kernels.largest_size(x.data(), n), most) << isa;
+      std::vector<float> largest(x.size(), 5);
+      kernels.raise(x.data(), n, largest.data());
+      for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(largest[i], std::max(5.0F, std::abs(x[i])));
+    }
+  }
+}
+
+// Numbers of which many are equal, beside a stable sort.
+TEST(LargestNumbers, AreThoseOfASort) {
+  std::mt19937 random(7);
+  for (const int64_t n : kLengths) {
+    std::vector<float> x(static_cast<size_t>(n));
+    for (float& each : x) each = static_cast<float>(random() % 40);
+    const std::vector<float> maxima = maxima_of_blocks(x);
+    std::vector<int64_t> order(x.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [&](int64_t i) { return x[static_cast<size_t>(i)]; });
+    for (const int64_t n_wanted : {0, 1, 5, 70}) {
+      for (const auto& found :
+           {largest_numbers(x, maxima, n_wanted), largest_numbers(x, n_wanted)}) {
+        ASSERT_EQ(std::ssize(found), std::min<int64_t>(n, n_wanted));
+        for (size_t i = 0; i < found.size(); ++i) {
+          EXPECT_EQ(found[i].index, order[i]);
+          EXPECT_EQ(found[i].value, x[static_cast<size_t>(order[i])]);
+        }
       }
     }
   }

@@ -6,7 +6,7 @@ namespace limpid::LIMPID_ISA {
 namespace {
 
 // Sums in f32 lanes of up to so many numbers go to the sums in f64: longer ones would lose digits.
-constexpr int64_t kSummedAtOnce = 1024;
+constexpr int64_t kSummedAtOnce = 16 * kBlockNumbers;
 
 // A last part of fewer than 16 numbers is filled up with ones so small that their exponential is 0.
 LIMPID_INLINE F32x16 below(const float* x, int64_t i, int64_t n, float largest) {
@@ -16,14 +16,49 @@ LIMPID_INLINE F32x16 below(const float* x, int64_t i, int64_t n, float largest) 
   return load(rest);
 }
 
-ExponentialSums exponential_sums(const float* x, int64_t n, float largest) {
+float maximum(const float* x, int64_t n) {
+  if (n < kLanes) {
+    float most = x[0];
+    for (int64_t i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;
+    return most;
+  }
+  F32x16 most = load(x);
+  // The last sixteen numbers are read whole, so some of them twice.
+  for (int64_t i = kLanes; i < n; i += kLanes)
+    most = max(most, load(x + (i + kLanes <= n ? i : n - kLanes)));
+  return reduce_max(most);
+}
+
+void block_maxima(const float* x, int64_t n, int64_t block, float* maxima) {
+  for (int64_t begin = 0; begin < n; begin += block)
+    *maxima++ = maximum(x + begin, n - begin < block ? n - begin : block);
+}
+
+// The sums relative to another largest number M: with f = exp(largest - M),
+//   sum e^(x - M) = f sum        sum e^(x - M) (x - M) = f (weighted + sum (largest - M))
+void make_relative_to(float largest, ExponentialSums& sums) {
+  const float difference = sums.largest - largest;
+  const auto factor = static_cast<double>(reduce_max(exp(broadcast(difference))));
+  sums.weighted = factor * (sums.weighted + sums.sum * static_cast<double>(difference));
+  sums.sum *= factor;
+  sums.largest = largest;
+}
+
+// A part of x is read for its maxima first; the exponentials then find it in the nearest cache.
+ExponentialSums exponential_sums(const float* x, int64_t n, float* maxima) {
   ExponentialSums sums;
   for (int64_t begin = 0; begin < n; begin += kSummedAtOnce) {
     const int64_t end = begin + kSummedAtOnce < n ? begin + kSummedAtOnce : n;
+    block_maxima(x + begin, end - begin, kBlockNumbers, maxima);
+    const int64_t n_blocks = block_count(end - begin);
+    const float largest = maximum(maxima, n_blocks);
+    maxima += n_blocks;
+    if (begin == 0) sums.largest = largest;
+    if (largest > sums.largest) make_relative_to(largest, sums);
     F32x16 sum = zero();
     F32x16 weighted = zero();
     for (int64_t i = begin; i < end; i += kLanes) {
-      const F32x16 difference = below(x, i, end, largest);
+      const F32x16 difference = below(x, i, end, sums.largest);
       const F32x16 e = exp(difference);
       sum = add(sum, e);
       weighted = fma(e, difference, weighted);
@@ -34,26 +69,35 @@ ExponentialSums exponential_sums(const float* x, int64_t n, float largest) {
   return sums;
 }
 
-void block_maxima(const float* x, int64_t n, float* maxima) {
-  for (int64_t begin = 0; begin < n; begin += kBlockNumbers) {
-    const int64_t end = begin + kBlockNumbers < n ? begin + kBlockNumbers : n;
-    if (end - begin < kLanes) {
-      float most = x[begin];
-      for (int64_t i = begin + 1; i < end; ++i) most = x[i] > most ? x[i] : most;
-      *maxima++ = most;
-      continue;
+double squares(const float* x, int64_t n) {
+  double sum = 0;
+  for (int64_t begin = 0; begin < n; begin += kSummedAtOnce) {
+    const int64_t end = begin + kSummedAtOnce < n ? begin + kSummedAtOnce : n;
+    F32x16 part = zero();
+    for (int64_t i = begin; i < end; i += kLanes) {
+      const F32x16 each = load_at(x, i, end);
+      part = fma(each, each, part);
     }
-    F32x16 most = load(x + begin);
-    // The last sixteen numbers of the block are read whole, so some of them twice.
-    for (int64_t i = begin + kLanes; i < end; i += kLanes)
-      most = max(most, load(x + (i + kLanes <= end ? i : end - kLanes)));
-    *maxima++ = reduce_max(most);
+    sum += reduce_add(part);
   }
+  return sum;
+}
+
+float largest_size(const float* x, int64_t n) {
+  F32x16 most = zero();
+  for (int64_t i = 0; i < n; i += kLanes) most = max(most, abs(load_at(x, i, n)));
+  return reduce_max(most);
+}
+
+void raise(const float* x, int64_t n, float* largest) {
+  for (int64_t i = 0; i < n; i += kLanes)
+    store_at(max(load_at(largest, i, n), abs(load_at(x, i, n))), largest, i, n);
 }
 
 }  // namespace
 
 extern const RowKernels kRowKernels;
-const RowKernels kRowKernels = {exponential_sums, block_maxima};
+const RowKernels kRowKernels = {exponential_sums, block_maxima, maximum,
+                                squares,          largest_size, raise};
 
 }  // namespace limpid::LIMPID_ISA
