@@ -197,6 +197,38 @@ class ExplainPage(unittest.TestCase):
         self.assertLess(page.stat().st_size, 5_000_000)
         self.assertEqual(self.value("document.querySelectorAll('#chips button').length"), 513)
 
+    def test_eight_thousand_tokens_can_be_used(self):
+        """Times are of the page's own thread; the bounds are generous, for a machine with other work."""
+        tokens = limpid_program.run_json("explain", *self.model, "-p", TEXT, "--json")["tokens"]
+        ids = ([token["id"] for token in tokens] * 400)[:8000]
+        page = self.folder / "very_long.html"
+        address = explain(
+            page, *self.model, "--ids", ",".join(map(str, ids)), "-c", 8000, "--no-measure"
+        )
+        self.assertLess(page.stat().st_size, 10_000_000)
+        self.browser.devtools("Performance.enable", timeDomain="threadTicks")
+        before = self.browser.cpu_time()
+        self.browser.go(address)
+        self.browser.wait("document.querySelector('#sizes-chart svg')")
+        self.assertLess(self.browser.cpu_time() - before, 5)
+        self.assertEqual(self.value("document.querySelectorAll('#chips button').length"), 8001)
+        # What is selected has its details, and every next choice is drawn at once.
+        for place in (7990, 4000):
+            before = self.browser.cpu_time()
+            self.browser.run("choose({place: arguments[0], layer: 2, head: 3})", place)
+            self.assertIn("It came with", self.value("find('expected-text').textContent"))
+            self.assertIn(f"L2.H3 reads", self.value("find('lines-title').textContent"))
+            self.assertGreater(self.value("document.querySelectorAll('#lines line').length"), 0)
+            self.assertLess(self.browser.cpu_time() - before, 1.5)
+        # The parts of the last places are kept, and a token in front of them says that they are not.
+        self.assertIn("together", self.value("(choose({place: 7999}), find('parts-sum').textContent)"))
+        self.assertIn("--parts", self.value("(choose({place: 9}), find('parts-sum').textContent)"))
+        self.browser.run("find('chips').children[chosen.place].focus()")
+        before = self.browser.cpu_time()
+        self.browser.press(RIGHT, RIGHT)
+        self.assertEqual(self.value("chosen.place"), 11)
+        self.assertLess(self.browser.cpu_time() - before, 3)
+
 
 if __name__ == "__main__":
     limpid_program.main()
