@@ -41,7 +41,7 @@ CONTROLS = """
     };
     const frame = document.querySelector('iframe')?.contentDocument;
     window.controls = frame ? all(frame) : all(document);
-    document.activeElement.blur();
+    document.activeElement?.blur();
     return window.controls.map((e) => e.outerHTML.slice(0, 90));"""
 
 
@@ -126,7 +126,8 @@ PAGES = {
         "document.querySelector('#contrasts .chips')", 25,
     ),
     "explain --patch": Page(
-        file("patch.html", "-o", *EXPLAIN, "--patch", TEXT.replace("Lily", "Tom"), "--at", "L2"),
+        file("patch.html", "-o", *EXPLAIN, "--patch", TEXT.replace("Lily", "Tom"), "--positions", -1,
+             "--at", "L2"),
         "document.querySelector('#contrasts .chips')", 25,
     ),
     "explain --steer": Page(
@@ -172,7 +173,7 @@ class EveryPage(unittest.TestCase):
                 self.browser.requested()
                 self.browser.go(address)
                 page.first(self)
-                self.browser.wait(page.ready)
+                self.browser.wait(f"!!({page.ready})")
                 self.check_sizes(page)
                 self.check_keys(page.least_controls)
                 self.assertEqual(
@@ -187,7 +188,7 @@ class EveryPage(unittest.TestCase):
         for theme in ("light", "dark"):
             for width, height in SIZES:
                 self.browser.resize(width, height, theme)
-                self.browser.wait(page.ready)
+                self.browser.wait(f"!!({page.ready})")
                 wide = self.browser.run("return document.documentElement.scrollWidth")
                 is_page = page.least_controls > 0  # a picture has a size of its own
                 self.assertTrue(wide <= width or not is_page, f"{wide} of {width} in {theme}")

@@ -159,7 +159,7 @@ class Live(Pages):
         for cells, head in zip(shown, expected, strict=True):
             self.assertLessEqual(numpy.abs(numpy.array(cells) - head[visible]).max(), 1e-5)
         arcs = self.value(
-            "[...document.querySelectorAll('#heads svg:first-child .arc')].map((arc) =>"
+            "[...document.querySelectorAll('#heads .arc')].map((arc) =>"
             " Number(arc.getAttribute('stroke-width')))"
         )
         chosen = self.value("chosen.position")
