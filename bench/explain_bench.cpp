@@ -4,11 +4,13 @@
 //
 //   run       all logits of TOKENS tokens (512), in steps of 64
 //   heads     the output head once for each layer, for each token: what the logit lens needs
+//   lens      the same with what the lens says of the logits: the likeliest tokens, the entropy
 //   explain   limpid::explain of the same tokens
 //   bare      TOKENS / 8 tokens, one by one, on the executor alone
 //   probe     the same within a ProbeExecutor that nobody uses
 //
-// Prints the medians, explain as a multiple of run after the heads are taken off, and probe / bare.
+// Prints the medians, explain as a multiple of run after the heads or the lens are taken off, and
+// probe / bare.
 // The tokens are random, and no vocabulary is needed.
 #include <fmt/format.h>
 
@@ -17,6 +19,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/thread_pool.h"
 #include "checkpoint/gguf.h"
 #include "executor/executors.h"
 #include "insight/explanation.h"
@@ -49,6 +52,15 @@ void run(Model& model, std::span<const int32_t> ids, int64_t n_step, StepItem::O
   }
 }
 
+void predict_all(ThreadPool& pool, std::span<const float> logits, int64_t vocab_size,
+                 int64_t n_best) {
+  pool.for_ranges(std::ssize(logits) / vocab_size, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i)
+      predict(logits.subspan(static_cast<size_t>(i * vocab_size), static_cast<size_t>(vocab_size)),
+              n_best);
+  });
+}
+
 void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rounds) {
   const auto checkpoint = std::make_shared<const Checkpoint>(open_gguf(path));
   ExecutorOptions options;
@@ -69,11 +81,18 @@ void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rou
   ExplainOptions explaining;
   explaining.n_threads = n_threads;
 
-  std::vector<double> runs, heads, explains, bares, probes, ratios, taps;
+  ThreadPool pool(n_threads);
+  const int64_t n_lens_best = std::clamp<int64_t>(
+      explaining.most_lens / (n_tokens * (spec.n_layers + 1)), 1, explaining.n_lens_best);
+  std::vector<double> runs, heads, lenses, explains, bares, probes, ratios, lens_ratios, taps;
   for (int round = -1; round < n_rounds; ++round) {
     const double all = seconds_of([&] { run(*probed, ids, kStep, StepItem::Outputs::kAll); });
     const double head = seconds_of([&] {
       for (int64_t i = 0; i < n_tokens / kStep * spec.n_layers; ++i) probed->read_out(stream);
+    });
+    const double lens = seconds_of([&] {
+      for (int64_t i = 0; i < n_tokens / kStep * spec.n_layers; ++i)
+        predict_all(pool, probed->read_out(stream), spec.vocab_size, n_lens_best);
     });
     const double explained = seconds_of([&] { explain(*probed, probe, ids, explaining); });
     const auto decode = [&](Model& model) {
@@ -93,9 +112,13 @@ void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rou
     heads.push_back(head);
     explains.push_back(explained);
     ratios.push_back((explained - head) / all);
+    lenses.push_back(lens);
+    lens_ratios.push_back((explained - lens) / all);
   }
-  fmt::print("run {:.3f} s, heads {:.3f} s, explain {:.3f} s: heads + {:.2f} runs\n", median(runs),
-             median(heads), median(explains), median(ratios));
+  fmt::print("run {:.3f} s, heads {:.3f} s, lens {:.3f} s, explain {:.3f} s\n", median(runs),
+             median(heads), median(lenses), median(explains));
+  fmt::print("explain: heads + {:.2f} runs, or lens + {:.2f} runs\n", median(ratios),
+             median(lens_ratios));
   fmt::print("{} tokens one by one: bare {:.4f} s, probe {:.4f} s: {:.4f}\n", few.size(),
              median(bares), median(probes), median(taps));
 }

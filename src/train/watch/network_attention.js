@@ -1,6 +1,6 @@
 // Part 4: attention of microgpt, the weights with which each character of the name reads others.
 
-const kCell = 24, kSquareLeft = 26, kArcs = 60;
+const kCell = 24, kSquareLeft = 36, kArcs = 60;
 
 // The weights of one head at a position, on itself and those before.
 function attentionOf(of, layer, head, position) {
