@@ -85,7 +85,6 @@ function changesTable(changes) {
 }
 
 // ---- times and memory
-// ----------------------------------------------------------------------------
 
 function startTimes() {
   const table = find("times-table");

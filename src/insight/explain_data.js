@@ -46,7 +46,6 @@ function predicted(from, position) {
 }
 
 // ---- what is chosen
-// ------------------------------------------------------------------------------
 
 const chosen = {
   place: 0,
@@ -64,7 +63,6 @@ function choose(change) {
 }
 
 // ---- drawing
-// -------------------------------------------------------------------------------------
 
 const find = (id) => document.getElementById(id);
 

@@ -1,7 +1,6 @@
 // The page of `limpid explain`, part 4: attention, sizes, and the start.
 
 // ---- attention
-// -----------------------------------------------------------------------------------
 
 const mapOf = (layer, head) => data.attention[layer * data.n_heads + head];
 const sinkLimit = 0.6;  // of the mean weight on the first token
@@ -205,7 +204,6 @@ function drawLines(change) {
 }
 
 // ---- sizes
-// ---------------------------------------------------------------------------------------
 
 function startSizes() {
   const table = find("outliers");
@@ -291,7 +289,6 @@ function drawSizes(change) {
 }
 
 // ---- the start
-// -----------------------------------------------------------------------------------
 
 function start(text) {
   read(text);

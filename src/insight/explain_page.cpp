@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "base/base64.h"
@@ -79,7 +80,9 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
           {"sum", parts.sum()},
           {"embedding", rounded(parts.embedding)},
           {"bias", rounded(parts.norm_bias)},
-          {"rounding", parts.rounding},
+          {"rest_of_attention",
+           rounded(std::accumulate(parts.attention_rest.begin(), parts.attention_rest.end(), 0.0))},
+          {"rounding", rounded(parts.rounding)},
           {"largest", largest},
           {"parts", packed(shares)}};
 }

@@ -1,7 +1,6 @@
 // The page of `limpid explain`, part 2: the tokens, the logit lens, the parts of a logit.
 
 // ---- the text, coloured by surprise
-// --------------------------------------------------------------
 
 const kMostBits = 12;  // of the colour scale
 const surpriseShare = (bits) => bits === null ? 0 : Math.min(1, bits / kMostBits) * 0.9;
@@ -80,7 +79,6 @@ function drawExpected(change) {
 }
 
 // ---- the logit lens
-// ------------------------------------------------------------------------------
 
 const layerName = (layer) => layer < 0 ? "embedding" : `layer ${layer}`;
 let lensWindow = [0, 0];  // places of the table: first, end
@@ -167,7 +165,6 @@ function drawLensTable(change) {
 }
 
 // ---- who said it
-// ---------------------------------------------------------------------------------
 
 const kShown = 1e-4;  // smaller parts are left out of the sentence on the sum
 
@@ -211,14 +208,13 @@ function drawParts(change) {
   const attention = layers.map(parts.attention);
   const mlps = layers.map(parts.mlp);
   const total = (list) => list.reduce((sum, x) => sum + x, 0);
-  const rests = total(layers.map(parts.rest));
   const difference = parts.sum - parts.logit;
   find("parts-sum")
       .replaceChildren(
           "The logit of ", tokenSpan(parts.token),
           `: embedding ${signed(parts.embedding)}, attention ${signed(total(attention))}` +
-              (Math.abs(rests) >= kShown ?
-                   ` (of it ${signed(rests)} from biases and rounding, not from heads)` :
+              (Math.abs(parts.rest_of_attention) >= kShown ?
+                   ` (of it ${signed(parts.rest_of_attention, 4)} from biases and rounding)` :
                    "") +
               `, MLPs ${signed(total(mlps))}` +
               (parts.bias ? `, bias of the norm ${signed(parts.bias)}` : "") +
@@ -226,7 +222,8 @@ function drawParts(change) {
                    `, rounding of the output matrix's input to 8 bits ${signed(parts.rounding, 4)}` :
                    "") +
               `; together ${parts.sum.toFixed(4)}. The model's logit is ${
-                  parts.logit.toFixed(4)}, a difference of ${difference.toExponential(1)}.`);
+                  parts.logit.toFixed(4)}, a difference of ${
+                  difference.toExponential(1).replace(/-/g, "−")}.`);
   find("parts-layers").append(layerBars(parts, attention, mlps));
   const all = [{name: "embedding", value: parts.embedding}];
   for (const layer of layers) {
