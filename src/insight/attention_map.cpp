@@ -37,6 +37,8 @@ std::vector<int32_t> earlier_copies(std::span<const int32_t> token_ids) {
   return copies;
 }
 
+// The earlier copies of a token are walked from the last one to the first. The copy at s has the
+// token behind it at s + 1, which is the row's own token if the two stand side by side.
 void AttentionMap::add_row(std::span<const float> weights, std::span<const int32_t> copies) {
   const auto t = static_cast<int64_t>(first_.size());
   double same = 0;
@@ -69,6 +71,10 @@ void AttentionMap::add_strongest(std::span<const float> weights) {
   kept_.resize(end);
 }
 
+// Row t belongs to row t * n_tiles / n_tokens of the small picture, and so do columns. Of 512
+// tokens a tile is a square of 32 rows and columns. Its largest weight is kept and not its mean,
+// because a single strong weight, which is what a head is about, would vanish in a mean of 1,024
+// numbers.
 void AttentionMap::add_tiles(std::span<const float> weights) {
   const auto t = std::ssize(weights) - 1;
   float* tile = tiles_.data() + t * n_tiles_ / n_tokens_ * n_tiles_;
@@ -89,6 +95,9 @@ HeadHabits AttentionMap::habits() const {
           to_after_same_.value()};
 }
 
+// The scores of all rows are one product of matrices, Q K^T. It computes some that a row does not
+// see, those above the diagonal; a chunk has 64 rows, so they are few beside the others. A softmax
+// over what each row sees then turns scores into weights, in place.
 void attention_weights(const AttentionRows& rows, std::vector<float>& scratch,
                        std::span<float> weights) {
   const Kernels& kernels = *choose_isa("").kernels;

@@ -15,6 +15,7 @@ std::span<const float> row_of(std::span<const float> values, int64_t row, int64_
   return values.subspan(static_cast<size_t>(row * n_cols), static_cast<size_t>(n_cols));
 }
 
+// One row of a matrix of any type as f32: of the output matrix, the w_v of one token.
 std::vector<float> decoded_row(const WeightSource& source, const StoredRows& rows, int64_t row) {
   std::vector<float> values(static_cast<size_t>(source.tensor.shape.cols()));
   decode_row(source.tensor.dtype, rows.row(row), values);
@@ -94,6 +95,8 @@ class LayerParts {
   }
 
  private:
+  // The output projection of the layer as f32 [d_model, width], whatever its type. Its column j
+  // says where element j of the heads goes in the residual stream.
   void decode(int64_t layer) {
     const WeightSource& source =
         probe_.source(model_.weights().blocks[static_cast<size_t>(layer)].wo);
@@ -106,6 +109,8 @@ class LayerParts {
     });
   }
 
+  // What attention added to the stream is known, and so is its product with u. What the heads do
+  // not explain of it is the rest: biases, low-rank updates, rounding.
   void add(size_t layer, const StreamParts& parts, int64_t row, std::span<const float> u,
            std::span<const float> in_heads, Attribution& attribution) const {
     const auto z = row_of(parts.heads[layer], row, width_);

@@ -16,6 +16,7 @@ constexpr int64_t kChunk = 64;
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
+// "12" is 12; "", "-1", "1.5" and "12a" are no whole numbers.
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -23,7 +24,9 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-// Applies one edit to the rows of a place [n, n_cols].
+// Applies one edit to the rows of a place [n, n_cols]. With x = (3, 4) and an edit of both columns:
+// keep = 0 alone gives (0, 0), ablation; keep = 0 and (5, 6) gives (5, 6), patching; keep = 1 and
+// (1, -1) gives (4, 3), steering. What is not kept is not multiplied by 0, since NaN would stay.
 void apply(const Edit& edit, std::pair<int64_t, int64_t> columns,
            std::span<const int32_t> positions, std::span<float> values) {
   const size_t n_cols = values.size() / positions.size();
@@ -72,7 +75,8 @@ class Runner {
   SequenceId sequence_ = 0;
 };
 
-// Sums of squares of a and of b - a.
+// Sums of squares of a and of b - a, from which the distance of the two is a share of the length of
+// the first: ||b - a|| / ||a||, 0.05 for streams that differ by a twentieth.
 struct Distance {
   double size = 0;
   double difference = 0;
@@ -88,7 +92,9 @@ struct Distance {
   double value() const { return size > 0 ? std::sqrt(difference / size) : 0; }
 };
 
-// KL(a || b) = sum p_a (log p_a - log p_b), in bits.
+// KL(a || b) = sum p_a (log p_a - log p_b), in bits. Of logits l with log Z = log sum e^l, log p is
+// l - log Z. For probabilities (1/2, 1/2) and (1/4, 3/4): 1/2 log 2 + 1/2 log 2/3 = 0.21 bits.
+// Rounding may make the divergence of equal distributions slightly negative.
 double divergence(std::span<const float> a, std::span<const float> b) {
   const double norm_a = log_sum_exp(a);
   const double norm_b = log_sum_exp(b);
@@ -100,7 +106,8 @@ double divergence(std::span<const float> a, std::span<const float> b) {
   return std::max(0.0, sum / std::numbers::ln2);
 }
 
-// The tokens whose probability changes most.
+// The tokens whose probability changes most, in whichever direction. Differences of probabilities
+// and not their ratios: from 1e-9 to 1e-6 is a factor of a thousand that nobody would see.
 std::vector<Contrast::Change> largest_changes(std::span<const float> a, std::span<const float> b,
                                               int64_t n) {
   const double norm_a = log_sum_exp(a);

@@ -163,7 +163,9 @@ class Explainer::Work {
     rows.insert(rows.end(), added.begin(), added.end());
   }
 
-  // Each head's rows go to its own map, so heads are shared out among threads.
+  // The executor computes attention block by block and keeps no weights, so they are computed once
+  // more from its queries and keys. Query heads that share a key head read the same keys. Each
+  // head's rows go to its own map, so heads are shared out among threads.
   void add_attention(int64_t layer) {
     const std::vector<float>& keys = keys_[size_of(layer)];
     const int64_t width = spec_.n_heads * spec_.head_dim;
@@ -222,6 +224,7 @@ class Explainer::Work {
     }
   }
 
+  // Only at the end: the limit is a share of the root mean square over the whole text.
   void count_quiet(int64_t layer) {
     const auto& [largest, squares] = neurons_[size_of(layer)];
     const auto n = static_cast<double>(std::ssize(largest) * n_tokens_);
@@ -239,6 +242,8 @@ class Explainer::Work {
     return all;
   }
 
+  // Logits after token t foretell token t + 1, so its surprise is known where the text goes on:
+  // -log p = log sum e^l - l of the token that came.
   void add_predictions(std::span<const float> logits) {
     std::vector<Prediction> added = predictions(logits, options_.n_best);
     for (int64_t t = begin_; t < end_; ++t) {
@@ -252,6 +257,8 @@ class Explainer::Work {
     std::ranges::move(added, std::back_inserter(result_.next));
   }
 
+  // The decoding of the output projections is the same for many logits and for few, so they wait
+  // until they are many.
   void add_parts(std::span<const float> logits) {
     add_rows(parts_.stream, streams_.back());
     for (int64_t t = std::max(begin_, first_attributed_); t < end_; ++t) {

@@ -25,6 +25,7 @@ SvgAxis axis_of(double low, double high) {
   return SvgAxis::linear(low, high > low ? high : low + 1, 5, true);
 }
 
+// A bar for each token; the first has none, since nothing foretold it.
 std::string surprise_chart(const Explanation& explanation) {
   std::vector<double> heights;
   for (const double bits : explanation.surprise) heights.push_back(std::isnan(bits) ? 0 : bits);
@@ -36,6 +37,7 @@ std::string surprise_chart(const Explanation& explanation) {
   return svg.str();
 }
 
+// Entropy is inverted: a cell is dark where a layer is sure, as on the page.
 std::string lens_chart(const Explanation& explanation) {
   const size_t n_rows = explanation.lens.size();
   std::vector<std::vector<double>> columns(explanation.token_ids.size(),
@@ -120,6 +122,7 @@ std::string sizes_chart(const Explanation& explanation) {
   return svg.str();
 }
 
+// What was not kept of a row is drawn as 0.
 std::string head_chart(const Explanation& explanation, const ModelPart& head) {
   const AttentionMap& map =
       explanation.attention[static_cast<size_t>(head.layer * explanation.n_heads + head.head)];

@@ -34,6 +34,7 @@ std::string packed(const std::vector<Number>& numbers) {
   return base64(std::as_bytes(std::span(numbers)));
 }
 
+// Weights and tiles need no more than 256 steps: a difference of 0.4 % cannot be seen.
 uint8_t as_byte(double share) {
   return static_cast<uint8_t>(std::lround(std::clamp(share, 0.0, 1.0) * 255));
 }
@@ -87,6 +88,8 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
           {"parts", packed(shares)}};
 }
 
+// Of 512 tokens, a head that keeps five weights a row has 2,560 columns of 16 bits and as many
+// weights of 8: 10 kB in base64.
 Json pack(const AttentionMap& map) {
   std::vector<uint8_t> first;
   std::vector<uint8_t> tiles;
@@ -131,6 +134,8 @@ Json pack(const ShownContrast& shown, const Tokenizer* tokenizer) {
   return json;
 }
 
+// Tokens are ids throughout. Their texts stand once each, under "texts", for those ids alone that
+// the page mentions: the vocabulary itself has megabytes.
 Json page_data(const Explanation& explanation, const PageFacts& facts,
                std::span<const ShownContrast> contrasts, const Tokenizer* tokenizer) {
   std::set<int32_t> mentioned(explanation.token_ids.begin(), explanation.token_ids.end());

@@ -29,6 +29,7 @@ Json predictions_to_json(std::span<const Prediction> predictions, const Tokenize
   return all;
 }
 
+// Heads as a list for each layer, in which head h of layer l is heads[l][h].
 Json parts_to_json(const Attribution& parts, int64_t n_heads, const Tokenizer* tokenizer) {
   Json heads = Json::array();
   for (auto head = parts.heads.begin(); head != parts.heads.end(); head += n_heads)
@@ -40,6 +41,7 @@ Json parts_to_json(const Attribution& parts, int64_t n_heads, const Tokenizer* t
           {"mlps", parts.mlps},           {"rounding", parts.rounding}};
 }
 
+// Rows at the beginning of the text are shorter than the number that is kept; their lists are too.
 Json attention_to_json(const AttentionMap& map) {
   const HeadHabits habits = map.habits();
   Json strongest = Json::array();
@@ -72,6 +74,7 @@ Json norms_to_json(const LayerNorms& norms) {
           {"quiet_neurons", norms.n_quiet}};
 }
 
+// JSON has no NaN, which the first token has: it becomes null.
 Json surprises_to_json(std::span<const double> surprises) {
   Json json = Json::array();
   for (const double bits : surprises) json.push_back(std::isnan(bits) ? Json() : Json(bits));

@@ -19,6 +19,7 @@ std::string_view network_player_text();
 
 namespace {
 
+// A live page has no film, and a film no server.
 std::string network_page(const Json& network, const Json& film) {
   const bool is_live = film.is_null();
   const std::string script =
@@ -46,6 +47,8 @@ std::string live_network_page(const Json& network) { return network_page(network
 
 Film::Film(int64_t n_steps) : distance_(n_steps / static_cast<int64_t>(kMostFrames) + 1) {}
 
+// Frames 0, 1, 2, 3, 4 become 0, 2, 4, and from then on every second step is wanted: the spacing
+// stays even however long the run turns out to be.
 void Film::add(std::string snapshot) {
   n_bytes_ += snapshot.size();
   frames_.push_back(std::move(snapshot));

@@ -143,6 +143,7 @@ double Lesson::step(const std::function<void(double loss)>& before_update) {
   return loss;
 }
 
+// The second kind is expected where the logit is above 0, its probability above 1/2.
 double Lesson::accuracy() {
   size_t n_right = 0;
   for (const Point& point : points_)
@@ -175,6 +176,8 @@ Json Lesson::network() const {
   return json;
 }
 
+// The plane is a grid of probabilities in 8 bits, row by row from below. For the activations of one
+// point the network runs once more, as a graph whose backward pass gives the derivatives.
 Json Lesson::snapshot() {
   std::vector<uint8_t> chances;
   for (int64_t row = 0; row < kGrid; ++row) {

@@ -43,6 +43,7 @@ void LiveRun::ask(int64_t version, Answer answer) {
   changed_.notify_all();
 }
 
+// All of a command is read before any of it holds, so a mistake in it changes nothing.
 void LiveRun::command(std::string_view json) {
   const Json object = parse_json(json, "the command");
   LIMPID_CHECK(ArgumentError, object.is_object(), "the command: must be an object");
@@ -79,10 +80,14 @@ LiveRun::Control LiveRun::control() const {
   return control_;
 }
 
+// A page asks again as soon as it has drawn an answer, so silence means that it was closed.
 bool LiveRun::is_watched() const {
   return !questions_.empty() || Clock::now() < asked_at_ + kPatience;
 }
 
+// A step goes on when nobody looks, when its time has come, or when it is one of the steps that a
+// paused run was asked for. Until then questions and commands wake the wait; the tick is for
+// `cancelled`, which nobody announces.
 bool LiveRun::attend(const Snapshot& snapshot, const std::function<bool()>& cancelled) {
   std::unique_lock lock(mutex_);
   ++version_;
@@ -147,6 +152,8 @@ void LiveRun::finish(const Snapshot& snapshot) {
   if (somebody_looks) changed_.wait_for(lock, kPatience, [this] { return is_fetched_; });
 }
 
+// The snapshot is JSON already. It is put in the place of the null instead of being parsed and
+// written again: the weights of a large network are a megabyte of it.
 std::string LiveRun::state(const std::string& snapshot) const {
   const Json json{{"version", version_},
                   {"finished", is_finished_},

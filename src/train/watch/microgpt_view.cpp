@@ -25,6 +25,9 @@ MicrogptView::MicrogptView(const microgpt::Trainer& trainer)
   graph_.keep();
 }
 
+// Columns from left to right are the way of a number through the model: a token and its position
+// choose rows whose sum is x, and so on. Attention stands between v and "attended", where no
+// weights are.
 Json MicrogptView::network() const {
   const int64_t width = config_.shape.n_embd;
   std::vector<std::string> characters;
@@ -89,6 +92,9 @@ Json MicrogptView::snapshot(const microgpt::Trainer& trainer) {
   return json;
 }
 
+// The name is run once more on a graph of numbers whose leaves are the engine's weights. So every
+// activation is a node, and one backward pass from the mean loss gives the derivative by each. The
+// inputs are no nodes: they are 1 for the token and the position that are chosen.
 Json MicrogptView::current_name(const std::vector<Token>& document) {
   const auto n = std::min(static_cast<size_t>(config_.shape.block_size), document.size() - 1);
   std::vector<std::vector<Row>> traces;
