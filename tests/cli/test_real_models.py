@@ -38,6 +38,38 @@ class SmolLm2(unittest.TestCase):
             b"The capital of France is Paris.\n",
         )
 
+    def test_the_parts_of_its_logits_sum_to_them(self):
+        """The file is in 4 bits; what the page of docs/insight.md says about this text."""
+        text = "The capital of France is Paris. The capital of Germany is Berlin. The capital of Italy is"
+        found = limpid_program.run_json(
+            "explain", "-m", smollm2(), "-p", text, "--json", "--no-measure"
+        )
+        for parts in found["parts"]:
+            heads = sum(map(sum, parts["heads"]))
+            total = heads + sum(parts["attention_rest"]) + sum(parts["mlps"]) + parts["rounding"]
+            total += parts["embedding"] + parts["norm_bias"]
+            self.assertLess(abs(total - parts["logit"]), 1e-4)
+            self.assertLess(abs(parts["sum"] - parts["logit"]), 1e-4)
+            self.assertLess(abs(parts["rounding"]), 0.1)
+        self.assertEqual(found["parts"][-1]["token"]["text"], " Rome")
+        first = [lens["predictions"][-1]["likeliest"][0]["text"] for lens in found["lens"]]
+        self.assertEqual([layer for layer, text in enumerate(first, -1) if text == " Rome"], [29])
+
+    def test_its_induction_heads_are_found(self):
+        """And without them it does not go on with a list that begins once more."""
+        words = " apple seven table green house river"
+        heads = "L17.H3,L17.H4,L17.H5,L18.H6"
+        found = limpid_program.run_json(
+            "explain", "-m", smollm2(), "-p", f"{words}{words.removesuffix(' river')}", "--ablate",
+            heads, "--json", "--no-measure",
+        )  # fmt: skip
+        best = sorted(found["attention"], key=lambda head: -head["habits"]["after_same"])[:4]
+        names = {f"L{head['layer']}.H{head['head']}" for head in best}
+        self.assertEqual(names, set(heads.split(",")))
+        river = next(change for change in found["what_if"]["changes"] if change["text"] == " river")
+        self.assertGreater(river["before"], 0.15)
+        self.assertLess(river["after"], 0.03)
+
     def test_its_short_name(self):
         smollm2()
         ids = json.loads(limpid_program.run("tokenize", "smollm2", "-p", "Hello world"))
