@@ -16,8 +16,9 @@ constexpr double kWidth = 900;
 constexpr double kTop = 44;
 constexpr double kRow = 76;    // height of a tensor's line
 constexpr double kName = 250;  // width of its text
-constexpr double kGap = 60;
-constexpr double kPlot = (kWidth - kName - kGap - 16) / 2;
+constexpr double kGap = 60;    // between the plots
+constexpr double kEnds = 64;   // for the largest and the least singular value, on the right
+constexpr double kPlot = (kWidth - kName - kGap - kEnds) / 2;
 constexpr SvgInk kBeside{"orange", "#d55e00", 2, "5 3"};
 
 // The place of the `i`-th plot (0, 1) of line `row`.

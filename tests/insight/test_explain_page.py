@@ -221,7 +221,9 @@ class ExplainPage(unittest.TestCase):
             self.assertIn("%", self.value("find('lines').textContent"))
             self.assertLess(self.browser.cpu_time() - before, 1.5)
         # The parts of the last places are kept, and a token in front of them says that they are not.
-        self.assertIn("together", self.value("(choose({place: 7999}), find('parts-sum').textContent)"))
+        self.assertIn(
+            "together", self.value("(choose({place: 7999}), find('parts-sum').textContent)")
+        )
         self.assertIn("--parts", self.value("(choose({place: 9}), find('parts-sum').textContent)"))
         self.browser.run("find('chips').children[chosen.place].focus()")
         before = self.browser.cpu_time()
