@@ -49,14 +49,16 @@ class Ranking {
   std::vector<RankedNumber> kept_;  // descending
 
  private:
+  // The last number makes room for the new one, which moves up past those that are smaller.
   void insert(float value, int64_t index) {
-    if (kept_.size() == n_) {
-      if (n_ == 0 || value == kept_.back().value) return;  // equal ones came before
-      kept_.pop_back();
+    if (kept_.size() < n_) {
+      kept_.emplace_back();
+    } else if (n_ == 0 || value == kept_.back().value) {
+      return;  // equal ones came before
     }
-    kept_.insert(
-        std::ranges::upper_bound(kept_, value, std::ranges::greater(), &RankedNumber::value),
-        {value, index});
+    size_t at = kept_.size() - 1;
+    for (; at > 0 && kept_[at - 1].value < value; --at) kept_[at] = kept_[at - 1];
+    kept_[at] = {value, index};
     if (kept_.size() == n_) floor_ = kept_.back().value;
   }
 
