@@ -32,6 +32,7 @@ std::string render_page(std::string_view source, const nlohmann::ordered_json& v
     for (const auto& [name, value] : values.items())
       interpreter.define(name, jinja::from_json(budget, value));
     std::vector<std::pair<jinja::Value, jinja::Value>> pieces;
+    pieces.reserve(markup.size());
     for (const auto& [name, text] : markup)
       pieces.emplace_back(jinja::make_literal_string(name), jinja::make_literal_string(text));
     interpreter.define("markup", jinja::make_dict(budget, std::move(pieces)));

@@ -31,6 +31,7 @@ MicrogptView::MicrogptView(const microgpt::Trainer& trainer)
 Json MicrogptView::network() const {
   const int64_t width = config_.shape.n_embd;
   std::vector<std::string> characters;
+  characters.reserve(static_cast<size_t>(alphabet_.vocab_size()));
   for (Token token = 0; token < alphabet_.bos(); ++token)
     characters.push_back(alphabet_.decode(token));
   characters.emplace_back("BOS");
