@@ -127,6 +127,34 @@ TEST_P(GpuExecutorTest, AttentionGivesTheSameBitsForAnyChunkAndAmongOthers) {
   }
 }
 
+// A few tokens of a long context share its spans out over groups; many go through them one after
+// the other, several tokens in a group.
+TEST_P(GpuExecutorTest, LongContextsGiveTheSameBitsHoweverTheyAreSharedOut) {
+  const auto gpu = make_gpu();
+  for (const int64_t group : {1, 5, 18}) {
+    const AttentionCase c{32, 2, group, DType::kF16, {300, 530}};
+    const std::vector<float> whole = run_attention(*gpu, c, 530);
+    EXPECT_LE(relative_error(whole, run_attention(*make_reference_executor({2, ""}), c, 530)), 2e-6)
+        << group;
+    for (const int64_t chunk : {5, 90}) EXPECT_EQ(whole, run_attention(*gpu, c, chunk)) << group;
+  }
+}
+
+// Heads whose keys do not lie in chunks of 16 bytes, an odd one, and one of more than 64 columns.
+TEST_P(GpuExecutorTest, HeadsOfAnySizeMatchTheReference) {
+  const auto gpu = make_gpu();
+  for (const DType dtype : {DType::kF32, DType::kF16}) {
+    for (const int64_t head_dim : {5, 12, 300, 512}) {
+      const AttentionCase c{head_dim, 1, 3, dtype, {40, 20}};
+      EXPECT_LE(relative_error(run_attention(*gpu, c, 40),
+                               run_attention(*make_reference_executor({2, ""}), c, 40)),
+                2e-6)
+          << head_dim;
+      EXPECT_EQ(run_attention(*gpu, c, 40), run_attention(*gpu, c, 3)) << head_dim;
+    }
+  }
+}
+
 // Keys and values that a token must not see do not touch it, even when they are not finite.
 TEST_P(GpuExecutorTest, WhatIsMaskedIsNotRead) {
   const auto gpu = make_gpu();

@@ -1,17 +1,72 @@
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "executor/check_attention.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/gpu_kv_storage.h"
+#include "executor/gpu/kernel_sources.h"
 
 namespace limpid {
+namespace {
+
+// As in kernels/attention.cl.h.
+constexpr int kItems = 128;  // of a group
+constexpr int64_t kSpanPositions = 256;
+constexpr int64_t kMostState = 2048;  // elements of a group's results
+
+// Up to this many tokens a step is short of groups rather than of memory's speed: a long context is
+// shared out, and tokens share no groups.
+constexpr int64_t kFewTokens = 16;
+constexpr int64_t kMostParts = 2048;  // of a step's tokens together, which bounds their memory
+
+// How the outputs are dealt to groups; the results do not depend on it.
+struct Tiling {
+  size_t variant;           // of kAttendRows
+  int64_t rows;             // outputs of a group at most
+  int64_t heads;            // query heads of a group at most
+  int64_t tokens_of_group;  // neighbouring ones, which read the same keys where they can
+};
+
+Tiling choose_tiling(int64_t n_tokens, int64_t n_sequences, int64_t group, int64_t head_dim) {
+  constexpr auto& kRows = gpu::kAttendRows;
+  size_t largest = 0;
+  while (largest + 1 < std::size(kRows) && kRows[largest + 1] * head_dim <= kMostState) ++largest;
+  const int64_t most = kRows[largest];
+  const int64_t heads = std::min(group, most);
+  const int64_t of_one_sequence = n_tokens / std::max<int64_t>(n_sequences, 1);
+  const int64_t tokens =
+      n_tokens <= kFewTokens
+          ? 1
+          : std::clamp<int64_t>(of_one_sequence, 1, std::max<int64_t>(most / heads, 1));
+  size_t variant = 0;
+  while (kRows[variant] < heads * tokens) ++variant;
+  return {variant, kRows[variant], heads, tokens};
+}
+
+}  // namespace
+
+// How many groups share the context of a token: 1, or one for each span of positions.
+int64_t GpuExecutor::attention_parts() const {
+  const int64_t n_tokens = inputs_.n_tokens();
+  if (n_tokens == 0 || n_tokens > kFewTokens) return 1;
+  const int64_t n_spans = std::ranges::max(inputs_.positions) / kSpanPositions + 1;
+  return n_tokens * n_spans <= kMostParts ? n_spans : 1;
+}
+
+// Room for the parts of a step's attention, before it begins. The queries are no wider than the
+// widest activation.
+void GpuExecutor::reserve_parts() {
+  const int64_t n_parts = attention_parts();
+  if (least_head_dim_ == 0 || n_parts == 1) return;
+  const int64_t width = widest_ + 2 * (widest_ / least_head_dim_);
+  const uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{inputs_.n_tokens() * n_parts, width});
+  if (parts_ && parts_->n_bytes() >= n_bytes) return;
+  parts_ = device_->allocate(std::bit_ceil(n_bytes), "parts of attention");
+}
 
 Activation GpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
                                   KvStorage& kv, int64_t layer, const AttentionShape& shape) {
-  // Items of a group, as in kernels/attention.cl.h.
-  constexpr int kAppendItems = 128;
-  constexpr int kAttendItems = 64;
   const auto& storage = static_cast<const GpuKvStorage&>(kv);
   const KvLayout& layout = storage.layout();
   check_attention(inputs_, q, k, v, layout, layer, shape);
@@ -21,14 +76,27 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   const auto n_layers = static_cast<int32_t>(layout.n_layers);
   const auto n_kv_heads = static_cast<int32_t>(shape.n_kv_heads);
   const auto head_dim = static_cast<int32_t>(shape.head_dim);
-  launch(*kernels.append, gpu::cover(k.rows() * k.cols(), kAppendItems), buffer(k), buffer(v),
+  launch(*kernels.append, gpu::cover(k.rows() * k.cols(), kItems), buffer(k), buffer(v),
          storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
          lists_.table_begin, n_tokens, layer_number, n_layers, n_kv_heads, head_dim);
   Activation out = allocate(q.rows(), q.cols());
-  launch(*kernels.attend, {q.rows(), shape.n_heads, kAttendItems}, buffer(q), storage.buffer(),
-         *step_, lists_.positions, lists_.sequences, lists_.table, lists_.table_begin, buffer(out),
-         layer_number, n_layers, n_kv_heads, static_cast<int32_t>(shape.n_heads / shape.n_kv_heads),
-         head_dim, shape.scale);
+  const auto group = static_cast<int32_t>(shape.n_heads / shape.n_kv_heads);
+  const auto n_sequences = static_cast<int64_t>(inputs_.block_table_begin.size()) - 1;
+  const Tiling tiling = choose_tiling(n_tokens, n_sequences, group, shape.head_dim);
+  const auto n_parts = static_cast<int32_t>(attention_parts());
+  const gpu::Buffer& parts = n_parts == 1 ? buffer(out) : *parts_;
+  const gpu::Grid grid = {
+      (n_tokens + tiling.tokens_of_group - 1) / tiling.tokens_of_group * n_parts,
+      n_kv_heads * ((group + tiling.heads - 1) / tiling.heads), kItems};
+  launch(*kernels.attend[tiling.variant], grid, buffer(q), storage.buffer(), *step_,
+         lists_.positions, lists_.sequences, lists_.table, lists_.table_begin, buffer(out), parts,
+         n_tokens, layer_number, n_layers, n_kv_heads, group, head_dim,
+         static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale);
+  if (n_parts > 1) {
+    launch(*kernels.combine, gpu::cover(q.rows() * q.cols(), kItems), parts, *step_,
+           lists_.positions, buffer(out), n_tokens, static_cast<int32_t>(shape.n_heads), head_dim,
+           n_parts);
+  }
   return out;
 }
 

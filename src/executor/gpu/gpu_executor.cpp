@@ -121,6 +121,7 @@ RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, in
 std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   auto storage = std::make_unique<GpuKvStorage>(device_, layout);
   attention_kernels(layout.k_dtype, layout.v_dtype);
+  if (least_head_dim_ == 0 || layout.head_dim < least_head_dim_) least_head_dim_ = layout.head_dim;
   return storage;
 }
 
@@ -170,9 +171,13 @@ const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtyp
   const auto found = attentions_.find({k_dtype, v_dtype});
   if (found != attentions_.end()) return found->second;
   AttentionKernels kernels;
-  kernels.program = gpu::cached_program(*device_, gpu::attention_program(k_dtype, v_dtype));
-  kernels.append = kernels.program->kernel("append");
-  kernels.attend = kernels.program->kernel("attend");
+  for (const int rows : gpu::kAttendRows) {
+    kernels.programs.push_back(
+        gpu::cached_program(*device_, gpu::attention_program(k_dtype, v_dtype, rows)));
+    kernels.attend.push_back(kernels.programs.back()->kernel("attend"));
+  }
+  kernels.append = kernels.programs.front()->kernel("append");
+  kernels.combine = kernels.programs.front()->kernel("combine");
   return attentions_[{k_dtype, v_dtype}] = std::move(kernels);
 }
 
@@ -196,6 +201,7 @@ void GpuExecutor::begin_step() {
   if (!step_ || step_->n_bytes() < bytes.size())
     step_ = device_->allocate(std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
   device_->write(*step_, 0, bytes);
+  reserve_parts();
   if (inputs_.positions.empty()) return;
   const int64_t last = std::ranges::max(inputs_.positions);
   for (Angles& angles : rope_tables_)  // `rope` refuses what lies beyond

@@ -68,10 +68,11 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<gpu::Program> program;
     std::unique_ptr<gpu::Kernel> embed, linear_one, linear_few, linear_many;
   };
-  // Of one type of keys and of values.
+  // Of one type of keys and of values, with `attend` for each of kAttendRows.
   struct AttentionKernels {
-    std::unique_ptr<gpu::Program> program;
-    std::unique_ptr<gpu::Kernel> append, attend;
+    std::vector<std::unique_ptr<gpu::Program>> programs;
+    std::unique_ptr<gpu::Kernel> append, combine;
+    std::vector<std::unique_ptr<gpu::Kernel>> attend;
   };
   struct Angles {
     RopeAngles host;
@@ -102,6 +103,8 @@ class GpuExecutor final : public Executor {
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);
   const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype);
+  int64_t attention_parts() const;
+  void reserve_parts();
   template <class... Arguments>
   void launch(const gpu::Kernel& kernel, const gpu::Grid& grid, const Arguments&... arguments) {
     const gpu::Argument list[] = {arguments...};
@@ -122,6 +125,8 @@ class GpuExecutor final : public Executor {
   StepLists lists_{};
   std::vector<int32_t> packed_inputs_;  // the lists, on the host
   std::unique_ptr<gpu::Buffer> step_;   // and on the device
+  std::unique_ptr<gpu::Buffer> parts_;  // of attention, where groups share a context out
+  int64_t least_head_dim_ = 0;          // of the KV caches; 0 without one
   int64_t widest_ = 1;                  // columns of an activation, results of heads aside
   int64_t widest_head_ = 1;             // and of those
 };

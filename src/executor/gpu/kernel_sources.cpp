@@ -12,11 +12,13 @@ std::string_view attention_text();
 std::string_view decode_text();
 std::string_view dialect_text();
 std::string_view embed_text();
+std::string_view kv_cache_text();
 std::string_view layer_norm_text();
 std::string_view linear_text();
 std::string_view pointwise_text();
 std::string_view rms_norm_text();
 std::string_view rope_text();
+std::string_view sums_text();
 
 namespace {
 
@@ -24,6 +26,7 @@ ProgramSource assemble(std::string name, std::string definitions,
                        std::initializer_list<std::string_view> texts) {
   ProgramSource source{std::move(name), std::move(definitions)};
   source.text += dialect_text();
+  source.text += sums_text();
   for (const std::string_view text : texts) source.text += text;
   return source;
 }
@@ -45,11 +48,12 @@ bool has_matrix_program(DType dtype) {
          dtype == DType::kBF16;
 }
 
-ProgramSource attention_program(DType k_dtype, DType v_dtype) {
+ProgramSource attention_program(DType k_dtype, DType v_dtype, int rows) {
   const std::string_view k = dtype_info(k_dtype).name;
   const std::string_view v = dtype_info(v_dtype).name;
-  return assemble(fmt::format("attention_{}_{}", k, v),
-                  fmt::format("#define K_{} 1\n#define V_{} 1\n", k, v), {attention_text()});
+  return assemble(fmt::format("attention_{}_{}_{}", k, v, rows),
+                  fmt::format("#define K_{} 1\n#define V_{} 1\n#define ROWS {}\n", k, v, rows),
+                  {kv_cache_text(), attention_text()});
 }
 
 std::vector<ProgramSource> all_programs() {
@@ -59,7 +63,9 @@ std::vector<ProgramSource> all_programs() {
     if (has_matrix_program(dtype)) programs.push_back(matrix_program(dtype));
   }
   for (const DType k : {DType::kF16, DType::kF32}) {
-    for (const DType v : {DType::kF16, DType::kF32}) programs.push_back(attention_program(k, v));
+    for (const DType v : {DType::kF16, DType::kF32}) {
+      for (const int rows : kAttendRows) programs.push_back(attention_program(k, v, rows));
+    }
   }
   return programs;
 }

@@ -19,8 +19,9 @@ ProgramSource op_program();
 ProgramSource matrix_program(DType dtype);
 // Whether matrix_program knows the type; others are decoded before they are loaded.
 bool has_matrix_program(DType dtype);
-// append, attend. kF16 or kF32 each.
-ProgramSource attention_program(DType k_dtype, DType v_dtype);
+// append, attend, combine. kF16 or kF32 each; `rows` outputs of attend share what a group reads.
+inline constexpr int kAttendRows[] = {4, 8, 16};
+ProgramSource attention_program(DType k_dtype, DType v_dtype, int rows);
 
 // Every program that there is.
 std::vector<ProgramSource> all_programs();

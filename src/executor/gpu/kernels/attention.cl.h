@@ -1,123 +1,313 @@
-// Causal attention over the KV cache, whose blocks hold 64 positions. A block of the cache holds
-// all layers and KV heads, [n_layers, n_kv_heads] times K [head_dim, 64] and then V [64, head_dim]:
-// K is turned, so that the items of 64 keys read neighbouring elements.
+// Causal attention: out[t, h] = softmax(scale q[t, h] . K) V over the positions up to the token's
+// own, of the KV cache in kv_cache.cl.h.
 //
-// K_f16 or K_f32, and V_f16 or V_f32, say how the elements are stored.
+// A group of 128 items computes ROWS outputs, which read the same K and V: the query heads that
+// share a KV head, and in prompts several tokens of one sequence. It goes through the positions in
+// spans of 256 and keeps for each row, as Milakov & Gimelshein 2018 (arXiv:1805.02867) do, the
+// largest score m so far, the sum l of e^(score - m), and the sum a of values weighted by it. For a
+// span with largest score m_s and sums l_s and a_s:
+//
+//   m' = max(m, m_s)    l' = l e^(m - m') + l_s e^(m_s - m')    a' likewise
+//
+// and in the end out = a / l. When there are few tokens, a long context is shared out: n_parts
+// groups compute a span each, and `combine` takes their m, l and a by the same formulas in the same
+// order. So the result depends on positions only, and not on how the work was cut.
+//
+// Orders of addition: a score adds its products by FMA from element 0 on. l_s: an item adds the
+// weights of its two keys, j and j + 128; then sum_of_lanes; then the four rows of lanes in order.
+// a_s: the 64 positions of a block by FMA in order, then the span's four blocks in order.
 
-#define BLOCK 64         // positions of a block, and items of a group
-#define MOST_PER_ITEM 8  // elements of a head that an item computes: heads of up to 512
+#define ITEMS 128
+#define SPAN_POSITIONS 256
+#define KEYS_OF_ITEM 2   // of a span
+#define LANE_ROWS 4      // of a group; in a span each takes the values of one block
+#define COLUMNS 64       // elements of a head that a row of lanes computes at a time, two a lane
+#define MOST_STATE 2048  // elements of a group's results: ROWS * head_dim
 
-#if defined(K_f16)
-#define K_BYTES 2
-#define LOAD_K(p, i) LOAD_HALF((GLOBAL const half_bits*)(p), i)
-#define STORE_K(x, p, i) STORE_HALF(x, (GLOBAL half_bits*)(p), i)
-#else
-#define K_BYTES 4
-#define LOAD_K(p, i) ((GLOBAL const float*)(p))[i]
-#define STORE_K(x, p, i) ((GLOBAL float*)(p))[i] = x
-#endif
-#if defined(V_f16)
-#define V_BYTES 2
-#define LOAD_V(p, i) LOAD_HALF((GLOBAL const half_bits*)(p), i)
-#define STORE_V(x, p, i) STORE_HALF(x, (GLOBAL half_bits*)(p), i)
-#else
-#define V_BYTES 4
-#define LOAD_V(p, i) ((GLOBAL const float*)(p))[i]
-#define STORE_V(x, p, i) ((GLOBAL float*)(p))[i] = x
-#endif
+// What the parameters say about a group's work.
+typedef struct {
+  GLOBAL const uchar* cache;
+  GLOBAL const int* blocks;  // of the sequence
+  int head_offset_blocks;    // n_layers * n_kv_heads
+  int head_of_block;         // layer * n_kv_heads + head
+  int head_dim;
+  int most;   // positions that the last token sees
+  int least;  // positions that the first token sees
+  float scale;
+} Work;
 
-// Where K of a block, layer and head begins, in bytes. V follows it.
-FUNCTION wide k_offset(int block, int layer, int n_layers, int head, int n_kv_heads, int head_dim) {
-  const wide bytes_of_head = (wide)BLOCK * head_dim * (K_BYTES + V_BYTES);
-  return (((wide)block * n_layers + layer) * n_kv_heads + head) * bytes_of_head;
+// Memory that the items of a group share.
+typedef struct {
+  LOCAL float* query;     // [ROWS, head_dim]
+  LOCAL float* state;     // a: [ROWS, head_dim]
+  LOCAL float* weights;   // of a span: [256, ROWS]
+  LOCAL float* sums;      // a_s: [ROWS, COLUMNS]
+  LOCAL float* of_lanes;  // a number for each row of lanes: [4, ROWS]
+  LOCAL float* m;         // [ROWS], and so are the next four
+  LOCAL float* l;
+  LOCAL float* keep;  // e^(m - m')
+  LOCAL float* take;  // e^(m_s - m')
+  LOCAL int* seen;    // positions that the row's token sees; 0 for a row without a token
+} Shared;
+
+FUNCTION GLOBAL const uchar* keys_of(const Work* work, int position) {
+  const wide n_bytes = (wide)BLOCK * work->head_dim * (K_BYTES + V_BYTES);
+  const wide block = work->blocks[position / BLOCK];
+  return work->cache + (block * work->head_offset_blocks + work->head_of_block) * n_bytes;
 }
 
-// The step's inputs lie in one buffer of ints; these are the places where its lists begin.
-//   block of position p of sequence s: inputs[table + inputs[table_begin + s] + p / 64]
-FUNCTION int block_of(GLOBAL const int* inputs, int table, int table_begin, int sequence,
-                      int position) {
-  return inputs[table + inputs[table_begin + sequence] + position / BLOCK];
-}
-
-// Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each element.
-KERNEL(128)
-append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL const int* inputs,
-       int positions, int sequences, int table, int table_begin, int n_tokens, int layer,
-       int n_layers, int n_kv_heads, int head_dim) {
-  const wide item = ITEM();
-  const int cols = n_kv_heads * head_dim;
-  if (item >= (wide)n_tokens * cols) return;
-  const int token = (int)(item / cols);
-  const int head = (int)(item % cols) / head_dim;
-  const int d = (int)(item % cols) % head_dim;
-  const int position = inputs[positions + token];
-  const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
-  GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, head, n_kv_heads, head_dim);
-  GLOBAL uchar* values = keys + (wide)BLOCK * head_dim * K_BYTES;
+// Scores of all rows for the key of one position: an item is a key.
+FUNCTION void score_key(const Work* work, const Shared* shared, int position, float* score) {
+  GLOBAL const uchar* keys = keys_of(work, position);
   const int slot = position % BLOCK;
-  STORE_K(k[item], keys, d * BLOCK + slot);
-  STORE_V(v[item], values, slot * head_dim + d);
-}
-
-// out[t, h] = softmax(scale q[t, h] . K) V over the positions up to the token's own. A group for
-// each token (x) and head (y). It goes through the blocks in order and keeps, as Milakov &
-// Gimelshein 2018 (arXiv:1805.02867) do, the largest score m so far, the sum l of e^(score - m),
-// and the sum a of values weighted by it. For a block with largest score m_b and sums l_b and a_b:
-//
-//   m' = max(m, m_b)    l' = l e^(m - m') + l_b e^(m_b - m')    a' likewise
-//
-// and in the end out = a / l. Keys beyond the token's position are not read.
-KERNEL(64)
-attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* inputs, int positions,
-       int sequences, int table, int table_begin, GLOBAL float* out, int layer, int n_layers,
-       int n_kv_heads, int group, int head_dim, float scale) {
-  LOCAL_ARRAY float shared[BLOCK];
-  LOCAL_ARRAY float weights[BLOCK];
-  const int item = ITEM_OF_GROUP();
-  const int token = GROUP_X();
-  const int head = GROUP_Y();
-  const int n_positions = inputs[positions + token] + 1;
-  const int sequence = inputs[sequences + token];
-  GLOBAL const float* query = q + ((wide)token * n_kv_heads * group + head) * head_dim;
-  float m = NEGATIVE_INFINITY;
-  float l = 0;
-  float a[MOST_PER_ITEM];
-  UNROLL for (int i = 0; i < MOST_PER_ITEM; ++i) a[i] = 0;
-  for (int begin = 0; begin < n_positions; begin += BLOCK) {
-    const int n = n_positions - begin < BLOCK ? n_positions - begin : BLOCK;
-    const int block = block_of(inputs, table, table_begin, sequence, begin);
-    GLOBAL const uchar* keys =
-        cache + k_offset(block, layer, n_layers, head / group, n_kv_heads, head_dim);
-    GLOBAL const uchar* values = keys + (wide)BLOCK * head_dim * K_BYTES;
-    // An item is a key.
-    float score = 0;
-    if (item < n) {
-      for (int d = 0; d < head_dim; ++d)
-        score = FMA(query[d], LOAD_K(keys, d * BLOCK + item), score);
-      score *= scale;
+  const int head_dim = work->head_dim;
+  UNROLL for (int r = 0; r < ROWS; ++r) score[r] = 0;
+  if (chunk_of_keys(head_dim) == 1) {
+    for (int d = 0; d < head_dim; ++d) {
+      const float k = LOAD_K(keys, d * BLOCK + slot);
+      UNROLL for (int r = 0; r < ROWS; ++r) score[r] =
+          FMA(shared->query[r * head_dim + d], k, score[r]);
     }
-    const float m_b = max_of_group(item < n ? score : NEGATIVE_INFINITY, shared, BLOCK);
-    const float weight = item < n ? EXP(score - m_b) : 0.0f;
-    const float l_b = sum_of_group(weight, shared, BLOCK);
-    weights[item] = weight;
-    BARRIER();
-    const float larger = MAX(m, m_b);
-    const float keep = EXP(m - larger);
-    const float take = EXP(m_b - larger);
-    m = larger;
-    l = FMA(l, keep, l_b * take);
-    // An item is an element of the head, or several.
-    UNROLL for (int i = 0; i < MOST_PER_ITEM; ++i) {
-      const int d = item + BLOCK * i;
-      if (d < head_dim) {
-        float a_b = 0;
-        for (int j = 0; j < n; ++j) a_b = FMA(weights[j], LOAD_V(values, j * head_dim + d), a_b);
-        a[i] = FMA(a[i], keep, a_b * take);
+  } else {
+    for (int d = 0; d < head_dim; d += K_CHUNK) {
+      float k[MOST_CHUNK];
+      load_k_chunk(keys, d * BLOCK + slot * K_CHUNK, k);
+      UNROLL for (int r = 0; r < ROWS; ++r) {
+        UNROLL for (int i = 0; i < K_CHUNK; i += 4) {
+          const float4 q = *(LOCAL const float4*)(shared->query + r * head_dim + d + i);
+          score[r] = FMA(q.x, k[i], score[r]);
+          score[r] = FMA(q.y, k[i + 1], score[r]);
+          score[r] = FMA(q.z, k[i + 2], score[r]);
+          score[r] = FMA(q.w, k[i + 3], score[r]);
+        }
       }
     }
   }
-  UNROLL for (int i = 0; i < MOST_PER_ITEM; ++i) {
-    const int d = item + BLOCK * i;
-    if (d < head_dim) out[((wide)token * n_kv_heads * group + head) * head_dim + d] = a[i] / l;
+  UNROLL for (int r = 0; r < ROWS; ++r) score[r] =
+      position < shared->seen[r] ? score[r] * work->scale : NEGATIVE_INFINITY;
+}
+
+// Weights e^(score - m_s) of the span that begins at a position, and the rows' new m, l, keep,
+// take.
+FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
+  const int item = ITEM_OF_GROUP();
+  const int lanes = item / LANES;
+  float score[KEYS_OF_ITEM][ROWS];
+  float of_row[ROWS];
+  UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
+    const int position = begin + item + ITEMS * i;
+    UNROLL for (int r = 0; r < ROWS; ++r) score[i][r] = NEGATIVE_INFINITY;
+    if (position < work->most) score_key(work, shared, position, score[i]);
   }
+  UNROLL for (int r = 0; r < ROWS; ++r) of_row[r] = MAX(score[0][r], score[1][r]);
+  max_of_lanes(of_row, ROWS, shared->weights, ITEMS);
+  BARRIER();
+  if (item % LANES == 0) {
+    UNROLL for (int r = 0; r < ROWS; ++r) shared->of_lanes[lanes * ROWS + r] = of_row[r];
+  }
+  BARRIER();
+  float m_s[ROWS];
+  UNROLL for (int r = 0; r < ROWS; ++r) {
+    LOCAL const float* largest = shared->of_lanes + r;
+    m_s[r] = MAX(MAX(largest[0], largest[ROWS]), MAX(largest[2 * ROWS], largest[3 * ROWS]));
+    UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
+      const bool is_seen = begin + item + ITEMS * i < shared->seen[r];
+      score[i][r] = is_seen ? EXP(score[i][r] - m_s[r]) : 0.0f;
+    }
+    of_row[r] = score[0][r] + score[1][r];
+  }
+  sum_of_lanes(of_row, ROWS, shared->weights, ITEMS);
+  BARRIER();
+  UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
+    UNROLL for (int r = 0; r < ROWS; ++r) shared->weights[(item + ITEMS * i) * ROWS + r] =
+        score[i][r];
+  }
+  if (item % LANES == 0) {
+    UNROLL for (int r = 0; r < ROWS; ++r) shared->of_lanes[lanes * ROWS + r] = of_row[r];
+  }
+  BARRIER();
+  UNROLL for (int r = 0; r < ROWS; ++r) {
+    if (item == r) {
+      LOCAL const float* l_s = shared->of_lanes + r;
+      const bool is_seen = begin < shared->seen[r];
+      const float m = is_seen ? MAX(shared->m[r], m_s[r]) : shared->m[r];
+      shared->keep[r] = is_seen ? EXP(shared->m[r] - m) : 1.0f;
+      shared->take[r] = is_seen ? EXP(m_s[r] - m) : 0.0f;
+      const float sum = ((l_s[0] + l_s[ROWS]) + l_s[2 * ROWS]) + l_s[3 * ROWS];
+      shared->l[r] = FMA(shared->l[r], shared->keep[r], sum * shared->take[r]);
+      shared->m[r] = m;
+    }
+  }
+  BARRIER();
+}
+
+// Adds the values of a block to two columns: positions first to first + n, of which only some rows
+// see those from first + n_all on. acc [ROWS, 2]
+FUNCTION void add_values(const Shared* shared, GLOBAL const uchar* values, int column, int head_dim,
+                         int first, int of_span, int n, int n_all, float* acc) {
+  for (int j = 0; j < n; ++j) {
+    float v[2];
+    if (head_dim % 2 == 0) {
+      load_v_pair(values, j * head_dim + column, v);
+    } else {
+      v[0] = LOAD_V(values, j * head_dim + column);
+      v[1] = column + 1 < head_dim ? LOAD_V(values, j * head_dim + column + 1) : 0.0f;
+    }
+    LOCAL const float* weights = shared->weights + (of_span + j) * ROWS;
+    if (j < n_all) {
+      UNROLL for (int r = 0; r < ROWS; ++r) {
+        acc[2 * r] = FMA(weights[r], v[0], acc[2 * r]);
+        acc[2 * r + 1] = FMA(weights[r], v[1], acc[2 * r + 1]);
+      }
+    } else {
+      UNROLL for (int r = 0; r < ROWS; ++r) {
+        const bool is_seen = first + j < shared->seen[r];
+        acc[2 * r] = is_seen ? FMA(weights[r], v[0], acc[2 * r]) : acc[2 * r];
+        acc[2 * r + 1] = is_seen ? FMA(weights[r], v[1], acc[2 * r + 1]) : acc[2 * r + 1];
+      }
+    }
+  }
+}
+
+// a_s of the span, and its part in a. 64 columns at a time: a lane is two of them, and each row of
+// lanes takes a block of positions.
+FUNCTION void add_span(const Work* work, const Shared* shared, int begin) {
+  const int item = ITEM_OF_GROUP();
+  const int lanes = item / LANES;
+  const int head_dim = work->head_dim;
+  const int first = begin + BLOCK * lanes;
+  const int n = MIN(work->most - first, BLOCK);
+  for (int columns = 0; columns < head_dim; columns += COLUMNS) {
+    const int column = item % LANES * 2;
+    float acc[2 * ROWS];
+    UNROLL for (int i = 0; i < 2 * ROWS; ++i) acc[i] = 0;
+    if (n > 0 && columns + column < head_dim) {
+      GLOBAL const uchar* values = keys_of(work, first) + (wide)BLOCK * head_dim * K_BYTES;
+      add_values(shared, values, columns + column, head_dim, first, BLOCK * lanes, n,
+                 work->least - first, acc);
+    }
+    for (int row = 0; row < LANE_ROWS; ++row) {
+      BARRIER();
+      if (lanes == row) {
+        UNROLL for (int i = 0; i < 2 * ROWS; ++i) {
+          LOCAL float* sum = shared->sums + i / 2 * COLUMNS + column + i % 2;
+          *sum = row == 0 ? acc[i] : *sum + acc[i];
+        }
+      }
+    }
+    BARRIER();
+    for (int i = item; i < ROWS * COLUMNS; i += ITEMS) {
+      const int r = i / COLUMNS;
+      const int d = columns + i % COLUMNS;
+      if (d < head_dim) {
+        LOCAL float* a = shared->state + r * head_dim + d;
+        *a = FMA(*a, shared->keep[r], shared->sums[i] * shared->take[r]);
+      }
+    }
+  }
+  BARRIER();
+}
+
+// Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to ROWS query heads).
+// out [n_tokens, n_heads * head_dim] when n_parts is 1; else
+// parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
+KERNEL(128)
+attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* inputs, int positions,
+       int sequences, int table, int table_begin, GLOBAL float* out, GLOBAL float* parts,
+       int n_tokens, int layer, int n_layers, int n_kv_heads, int group, int head_dim,
+       int tokens_of_group, int n_parts, float scale) {
+  LOCAL_ARRAY float4 query[MOST_STATE / 4];
+  LOCAL_ARRAY float4 weights[SPAN_POSITIONS * ROWS / 4];
+  LOCAL_ARRAY float state[MOST_STATE];
+  LOCAL_ARRAY float sums[ROWS * COLUMNS];
+  LOCAL_ARRAY float of_lanes[LANE_ROWS * ROWS];
+  LOCAL_ARRAY float m[ROWS];
+  LOCAL_ARRAY float l[ROWS];
+  LOCAL_ARRAY float keep[ROWS];
+  LOCAL_ARRAY float take[ROWS];
+  LOCAL_ARRAY int seen[ROWS];
+  const Shared shared = {
+      (LOCAL float*)query, state, (LOCAL float*)weights, sums, of_lanes, m, l, keep, take, seen};
+  const int item = ITEM_OF_GROUP();
+  const int tiles = (group + ROWS - 1) / ROWS;
+  const int kv_head = GROUP_Y() / tiles;
+  const int tile = GROUP_Y() % tiles * ROWS;
+  const int heads = MIN(group - tile, ROWS);
+  const int n_heads = n_kv_heads * group;
+  const int first_head = kv_head * group + tile;
+  const int part = GROUP_X() % n_parts;
+  const int begin = GROUP_X() / n_parts * tokens_of_group;
+  const int end = MIN(begin + tokens_of_group, n_tokens);
+  for (int token = begin, next = begin; token < end; token = next) {
+    // Tokens [token, next) belong to one sequence. Row r is head r % heads of token r / heads.
+    const int sequence = inputs[sequences + token];
+    while (next < end && inputs[sequences + next] == sequence) ++next;
+    const Work work = {cache,
+                       inputs + table + inputs[table_begin + sequence],
+                       n_layers * n_kv_heads,
+                       layer * n_kv_heads + kv_head,
+                       head_dim,
+                       inputs[positions + next - 1] + 1,
+                       inputs[positions + token] + 1,
+                       scale};
+    const int n_rows = (next - token) * heads;
+    BARRIER();
+    if (item < ROWS) {
+      m[item] = NEGATIVE_INFINITY;
+      l[item] = 0;
+      seen[item] = item < n_rows ? inputs[positions + token + item / heads] + 1 : 0;
+    }
+    for (int i = item; i < ROWS * head_dim; i += ITEMS) {
+      const int r = i / head_dim;
+      const wide head = (wide)(token + r / heads) * n_heads + first_head + r % heads;
+      shared.query[i] = r < n_rows ? q[head * head_dim + i % head_dim] : 0.0f;
+      state[i] = 0;
+    }
+    BARRIER();
+    for (int span = part * SPAN_POSITIONS; span < work.most; span += n_parts * SPAN_POSITIONS) {
+      weigh_span(&work, &shared, span);
+      add_span(&work, &shared, span);
+    }
+    for (int i = item; i < n_rows * head_dim; i += ITEMS) {
+      const int r = i / head_dim;
+      const wide head = (wide)(token + r / heads) * n_heads + first_head + r % heads;
+      if (n_parts == 1) {
+        out[head * head_dim + i % head_dim] = state[i] / l[r];
+      } else if (part * SPAN_POSITIONS < seen[r]) {
+        GLOBAL float* to = parts + (head * n_parts + part) * (head_dim + 2);
+        to[i % head_dim] = state[i];
+        if (i % head_dim == 0) {
+          to[head_dim] = m[r];
+          to[head_dim + 1] = l[r];
+        }
+      }
+    }
+  }
+}
+
+// The parts of attend taken together: an item for each element of out [n_tokens, n_heads *
+// head_dim].
+KERNEL(128)
+combine(GLOBAL const float* parts, GLOBAL const int* inputs, int positions, GLOBAL float* out,
+        int n_tokens, int n_heads, int head_dim, int n_parts) {
+  const wide item = ITEM();
+  const int cols = n_heads * head_dim;
+  if (item >= (wide)n_tokens * cols) return;
+  const int token = (int)(item / cols);
+  const int d = (int)(item % head_dim);
+  const int n = inputs[positions + token] / SPAN_POSITIONS + 1;
+  GLOBAL const float* part = parts + item / head_dim * n_parts * (head_dim + 2);
+  float m = NEGATIVE_INFINITY;
+  float l = 0;
+  float a = 0;
+  for (int i = 0; i < n; ++i, part += head_dim + 2) {
+    const float m_s = part[head_dim];
+    const float larger = MAX(m, m_s);
+    const float keep = EXP(m - larger);
+    const float take = EXP(m_s - larger);
+    m = larger;
+    l = FMA(l, keep, part[head_dim + 1] * take);
+    a = FMA(a, keep, part[d] * take);
+  }
+  out[item] = a / l;
 }

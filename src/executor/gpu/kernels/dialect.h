@@ -16,9 +16,17 @@
 //   local memory     local             __shared__
 //
 // Both compilers are told not to fuse products and sums by themselves. FMA is written where it is
-// meant, so that a formula gives the same bits in every kernel of one device. Subgroups (warps) are
-// not used: PoCL, on which the tests run, has none.
-#ifdef __OPENCL_VERSION__
+// meant, so that a formula gives the same bits in every kernel of one device. 32 neighbouring items
+// are a row of lanes; sums.cl.h adds over lanes by shuffles on CUDA, and in local memory on OpenCL:
+// PoCL, on which the tests run, has no subgroups.
+//
+// Both have the vectors uint2, uint4, float2 and float4. A pointer to one must be a multiple of its
+// size.
+//
+// DIALECT_GIVEN: somebody else has defined these words, as tests/executor/kernel_counts does to run
+// kernels on the host and count what they read.
+#if defined(DIALECT_GIVEN)
+#elif defined(__OPENCL_VERSION__)
 
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -44,10 +52,19 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define ERF(x) erf(x)
 #define SQRT(x) sqrt(x)
 #define MAX(a, b) fmax(a, b)
+#define MIN(a, b) min(a, b)  // of ints
 #define FLOAT_OF_BITS(x) as_float(x)
 // Loads and stores of halves need no cl_khr_fp16.
 #define LOAD_HALF(p, i) vload_half((size_t)(i), (GLOBAL const half*)(p))
 #define STORE_HALF(x, p, i) vstore_half_rte(x, (size_t)(i), (GLOBAL half*)(p))
+
+// Halves that lie together, as floats: 8 at a multiple of 16 bytes, 2 at a multiple of 4.
+FUNCTION void load_8_halves(GLOBAL const half_bits* p, float* to) {
+  vstore8(vload_half8(0, (GLOBAL const half*)p), 0, to);
+}
+FUNCTION void load_2_halves(GLOBAL const half_bits* p, float* to) {
+  vstore2(vload_half2(0, (GLOBAL const half*)p), 0, to);
+}
 
 #else  // CUDA
 
@@ -75,7 +92,9 @@ typedef unsigned short half_bits;
 #define ERF(x) erff(x)
 #define SQRT(x) sqrtf(x)
 #define MAX(a, b) fmaxf(a, b)
+#define MIN(a, b) min(a, b)
 #define FLOAT_OF_BITS(x) __uint_as_float(x)
+#define SHUFFLE_XOR(x, lane) __shfl_xor_sync(0xffffffffu, x, lane)
 #define LOAD_HALF(p, i) float_of_half((p)[i])
 #define STORE_HALF(x, p, i) (p)[i] = half_of_float(x)
 
@@ -91,33 +110,30 @@ FUNCTION half_bits half_of_float(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return h;
 }
+FUNCTION void floats_of_pair(uint pair, float* to) {
+  to[0] = float_of_half((half_bits)(pair & 0xffffu));
+  to[1] = float_of_half((half_bits)(pair >> 16));
+}
+FUNCTION void load_2_halves(const half_bits* p, float* to) { floats_of_pair(*(const uint*)p, to); }
+FUNCTION void load_8_halves(const half_bits* p, float* to) {
+  const uint4 pairs = *(const uint4*)p;
+  floats_of_pair(pairs.x, to);
+  floats_of_pair(pairs.y, to + 2);
+  floats_of_pair(pairs.z, to + 4);
+  floats_of_pair(pairs.w, to + 6);
+}
 
 #endif
 
-#define NEGATIVE_INFINITY FLOAT_OF_BITS(0xff800000u)
-
-// Sum and maximum of what the items of a group give, for all of them. `shared` has an element for
-// each item; n_items is a power of two. Element i takes i + n/2, then i + n/4, …: one order,
-// whatever the device.
-FUNCTION float sum_of_group(float x, LOCAL float* shared, int n_items) {
-  const int i = ITEM_OF_GROUP();
-  BARRIER();
-  shared[i] = x;
-  for (int half_of = n_items / 2; half_of > 0; half_of /= 2) {
-    BARRIER();
-    if (i < half_of) shared[i] += shared[i + half_of];
-  }
-  BARRIER();
-  return shared[0];
+FUNCTION void load_4_floats(GLOBAL const float* p, float* to) {
+  const float4 x = *(GLOBAL const float4*)p;
+  to[0] = x.x;
+  to[1] = x.y;
+  to[2] = x.z;
+  to[3] = x.w;
 }
-FUNCTION float max_of_group(float x, LOCAL float* shared, int n_items) {
-  const int i = ITEM_OF_GROUP();
-  BARRIER();
-  shared[i] = x;
-  for (int half_of = n_items / 2; half_of > 0; half_of /= 2) {
-    BARRIER();
-    if (i < half_of) shared[i] = MAX(shared[i], shared[i + half_of]);
-  }
-  BARRIER();
-  return shared[0];
+FUNCTION void load_2_floats(GLOBAL const float* p, float* to) {
+  const float2 x = *(GLOBAL const float2*)p;
+  to[0] = x.x;
+  to[1] = x.y;
 }

@@ -1,0 +1,83 @@
+// The KV cache, whose blocks hold 64 positions. A block of the cache holds all layers and KV heads,
+// [n_layers, n_kv_heads] times K and then V [64, head_dim].
+//
+// K is turned, so that items which are neighbouring keys read neighbouring 16 bytes: chunks of 8
+// halves or 4 floats, [head_dim / chunk, 64, chunk]. Where the chunk does not divide head_dim, it
+// is one element.
+//
+// K_f16 or K_f32, and V_f16 or V_f32, say how the elements are stored.
+
+#define BLOCK 64      // positions of a block
+#define MOST_CHUNK 8  // elements of a chunk, at most
+
+#if defined(K_f16)
+#define K_BYTES 2
+#define LOAD_K(p, i) LOAD_HALF((GLOBAL const half_bits*)(p), i)
+#define STORE_K(x, p, i) STORE_HALF(x, (GLOBAL half_bits*)(p), i)
+FUNCTION void load_k_chunk(GLOBAL const uchar* keys, int at, float* to) {
+  load_8_halves((GLOBAL const half_bits*)keys + at, to);
+}
+#else
+#define K_BYTES 4
+#define LOAD_K(p, i) ((GLOBAL const float*)(p))[i]
+#define STORE_K(x, p, i) ((GLOBAL float*)(p))[i] = x
+FUNCTION void load_k_chunk(GLOBAL const uchar* keys, int at, float* to) {
+  load_4_floats((GLOBAL const float*)keys + at, to);
+}
+#endif
+#define K_CHUNK (16 / K_BYTES)
+
+#if defined(V_f16)
+#define V_BYTES 2
+#define LOAD_V(p, i) LOAD_HALF((GLOBAL const half_bits*)(p), i)
+#define STORE_V(x, p, i) STORE_HALF(x, (GLOBAL half_bits*)(p), i)
+FUNCTION void load_v_pair(GLOBAL const uchar* values, int at, float* to) {
+  load_2_halves((GLOBAL const half_bits*)values + at, to);
+}
+#else
+#define V_BYTES 4
+#define LOAD_V(p, i) ((GLOBAL const float*)(p))[i]
+#define STORE_V(x, p, i) ((GLOBAL float*)(p))[i] = x
+FUNCTION void load_v_pair(GLOBAL const uchar* values, int at, float* to) {
+  load_2_floats((GLOBAL const float*)values + at, to);
+}
+#endif
+
+FUNCTION int chunk_of_keys(int head_dim) { return head_dim % K_CHUNK == 0 ? K_CHUNK : 1; }
+// Where element d of the key of a slot lies in K.
+FUNCTION int key_index(int d, int slot, int chunk) {
+  return (d / chunk * BLOCK + slot) * chunk + d % chunk;
+}
+
+// Where K of a block, layer and head begins, in bytes. V follows it.
+FUNCTION wide k_offset(int block, int layer, int n_layers, int head, int n_kv_heads, int head_dim) {
+  const wide bytes_of_head = (wide)BLOCK * head_dim * (K_BYTES + V_BYTES);
+  return (((wide)block * n_layers + layer) * n_kv_heads + head) * bytes_of_head;
+}
+
+// The step's inputs lie in one buffer of ints; these are the places where its lists begin.
+//   block of position p of sequence s: inputs[table + inputs[table_begin + s] + p / 64]
+FUNCTION int block_of(GLOBAL const int* inputs, int table, int table_begin, int sequence,
+                      int position) {
+  return inputs[table + inputs[table_begin + sequence] + position / BLOCK];
+}
+
+// Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each element.
+KERNEL(128)
+append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL const int* inputs,
+       int positions, int sequences, int table, int table_begin, int n_tokens, int layer,
+       int n_layers, int n_kv_heads, int head_dim) {
+  const wide item = ITEM();
+  const int cols = n_kv_heads * head_dim;
+  if (item >= (wide)n_tokens * cols) return;
+  const int token = (int)(item / cols);
+  const int head = (int)(item % cols) / head_dim;
+  const int d = (int)(item % cols) % head_dim;
+  const int position = inputs[positions + token];
+  const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
+  GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, head, n_kv_heads, head_dim);
+  GLOBAL uchar* values = keys + (wide)BLOCK * head_dim * K_BYTES;
+  const int slot = position % BLOCK;
+  STORE_K(k[item], keys, key_index(d, slot, chunk_of_keys(head_dim)));
+  STORE_V(v[item], values, slot * head_dim + d);
+}
