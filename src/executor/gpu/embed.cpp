@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "executor/gpu/gpu_executor.h"
+#include "executor/gpu/packed_matrix.h"
 
 namespace limpid {
 namespace {
@@ -15,16 +16,15 @@ bool all_within(std::span<const int32_t> ids, int64_t n) {
 
 Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                                 std::string_view op) {
-  constexpr int kItems = 64;         // of a group, as in kernels/embed.cl.h
-  constexpr int64_t kSpanCols = 32;  // that an item decodes
+  constexpr int kItems = 64;  // of a group, as in kernels/embed.cl.h
   LIMPID_CHECK(ShapeError, all_within(ids, table.rows), "[{}] an id is outside the {} rows", op,
                table.rows);
   const auto n = static_cast<int64_t>(ids.size());
   Activation y = allocate(n, table.cols);
   const LoadedWeight& loaded = weight(table);
   launch(*matrix_kernels(loaded.dtype).embed,
-         gpu::cover(n * ((table.cols + kSpanCols - 1) / kSpanCols), kItems), *loaded.data,
-         loaded.row_bytes, *step_, list, buffer(y), static_cast<int32_t>(n),
+         gpu::cover(n * gpu::octets_of_row(table.cols), kItems), *loaded.data,
+         static_cast<int32_t>(table.rows), *step_, list, buffer(y), static_cast<int32_t>(n),
          static_cast<int32_t>(table.cols));
   return y;
 }

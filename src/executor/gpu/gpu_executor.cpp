@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "executor/gpu/gpu_kv_storage.h"
 #include "executor/gpu/kernel_sources.h"
+#include "executor/gpu/packed_matrix.h"
 #include "executor/gpu/program_cache.h"
 #include "tensor/codec.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 // Rows are copied through this much memory of the host, where they are put into order.
 constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
+constexpr int kPackItems = 128;  // of a group, as in kernels/pack.cl.h
 
 }  // namespace
 
@@ -37,9 +39,11 @@ GpuExecutor::~GpuExecutor() = default;
 // ---- loading ------------------------------------------------------------------------------------
 
 uint64_t GpuExecutor::weight_bytes(const WeightSource& source) const {
-  const bool as_in_file =
-      source.use != WeightUse::kVector && gpu::has_matrix_program(source.tensor.dtype);
-  return tensor_bytes(as_in_file ? source.tensor.dtype : DType::kF32, source.tensor.shape);
+  const Shape& shape = source.tensor.shape;
+  if (source.use == WeightUse::kVector) return tensor_bytes(DType::kF32, shape);
+  const DType dtype = source.tensor.dtype;
+  return gpu::packed_bytes(gpu::has_matrix_program(dtype) ? dtype : DType::kF32, shape.rows(),
+                           shape.cols());
 }
 
 Weight GpuExecutor::load_weight(const WeightSource& source) {
@@ -49,8 +53,7 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
     const std::vector<float> values = decode_vector(source);
     auto data = device_->allocate(std::max<size_t>(values.size(), 1) * sizeof(float), source.name);
     device_->write(*data, 0, std::as_bytes(std::span(values)));
-    weights_.push_back(
-        {source.name, DType::kF32, static_cast<int64_t>(data->n_bytes()), std::move(data)});
+    weights_.push_back({source.name, DType::kF32, std::move(data)});
     return {id, 1, shape.n_elements()};
   }
   const bool paired = source.row_order == RowOrder::kInterleavedPairs;
@@ -62,15 +65,10 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
   LIMPID_CHECK(UnsupportedError, shape.rows() < kMost && shape.cols() < kMost,
                "{}: {} has too many rows or columns for a GPU", source.name,
                source.tensor.to_string());
-  LoadedWeight loaded{source.name, source.tensor.dtype, 0, nullptr};
-  if (gpu::has_matrix_program(loaded.dtype)) {
-    loaded.row_bytes = static_cast<int64_t>(tensor_bytes(loaded.dtype, Shape{1, shape.cols()}));
-  } else {
-    loaded.dtype = DType::kF32;
-    loaded.row_bytes = shape.cols() * static_cast<int64_t>(sizeof(float));
-  }
+  const bool is_known = gpu::has_matrix_program(source.tensor.dtype);
+  LoadedWeight loaded{source.name, is_known ? source.tensor.dtype : DType::kF32, nullptr};
   matrix_kernels(loaded.dtype);  // now, because a step compiles nothing
-  loaded.data = upload_rows(source, loaded.row_bytes);
+  loaded.data = upload_rows(source, loaded.dtype);
   weights_.push_back(std::move(loaded));
   widest_ = std::max(widest_, shape.cols());
   if (source.use == WeightUse::kProjection) widest_ = std::max(widest_, shape.rows());
@@ -78,32 +76,42 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
   return {id, shape.rows(), shape.cols()};
 }
 
-// The rows in half-split order, of row_bytes each: as in the file, or decoded.
-std::unique_ptr<gpu::Buffer> GpuExecutor::upload_rows(const WeightSource& source,
-                                                      int64_t row_bytes) {
+// The rows in half-split order, decoded when the device has another type than the file. Those of
+// plain types are written to their places; blocks of quantised types are packed by a kernel.
+std::unique_ptr<gpu::Buffer> GpuExecutor::upload_rows(const WeightSource& source, DType dtype) {
   const StoredRows stored(source);
   const int64_t n_rows = source.tensor.shape.rows();
+  const int64_t cols = source.tensor.shape.cols();
+  const int64_t n_octets = gpu::octets_of_row(cols);
   const bool paired = source.row_order == RowOrder::kInterleavedPairs;
-  const bool decoded = !gpu::has_matrix_program(source.tensor.dtype);
-  const auto size = static_cast<uint64_t>(row_bytes);
+  const bool packs = is_quantized(dtype);
+  const uint64_t of_file = tensor_bytes(source.tensor.dtype, Shape{1, cols});
+  const uint64_t size = packs ? of_file : gpu::packed_bytes(dtype, 1, cols);  // of a row
   auto data =
-      device_->allocate(std::max<uint64_t>(static_cast<uint64_t>(n_rows) * size, 1), source.name);
-  const auto rows_at_once = static_cast<int64_t>(std::max<uint64_t>(kStagingBytes / size, 1));
-  std::vector<std::byte> staging(size * static_cast<uint64_t>(std::min(rows_at_once, n_rows)));
+      device_->allocate(std::max<uint64_t>(gpu::packed_bytes(dtype, n_rows, cols), 1), source.name);
+  const auto rows_at_once =
+      std::min(static_cast<int64_t>(std::max<uint64_t>(kStagingBytes / size, 1)), n_rows);
+  std::vector<std::byte> staging(size * static_cast<uint64_t>(rows_at_once));
+  const auto blocks =
+      packs ? device_->allocate(std::max<size_t>(staging.size(), 1), source.name) : nullptr;
   for (int64_t begin = 0; begin < n_rows; begin += rows_at_once) {
     const int64_t end = std::min(begin + rows_at_once, n_rows);
     for (int64_t row = begin; row < end; ++row) {
       const std::byte* from =
           stored.row(paired ? interleaved_row(row, source.head_dim, source.head_dim) : row);
       std::byte* to = staging.data() + static_cast<uint64_t>(row - begin) * size;
-      if (decoded) {
-        decode_row(source.tensor.dtype, from, {reinterpret_cast<float*>(to), size / sizeof(float)});
+      if (dtype == source.tensor.dtype) {
+        std::memcpy(to, from, of_file);
       } else {
-        std::memcpy(to, from, size);
+        decode_row(source.tensor.dtype, from,
+                   {reinterpret_cast<float*>(to), static_cast<size_t>(cols)});
       }
     }
-    device_->write(*data, static_cast<uint64_t>(begin) * size,
-                   std::span(staging).first(static_cast<uint64_t>(end - begin) * size));
+    const auto bytes = std::span(staging).first(static_cast<uint64_t>(end - begin) * size);
+    device_->write(packs ? *blocks : *data, packs ? 0 : static_cast<uint64_t>(begin) * size, bytes);
+    if (packs)
+      launch(*matrix_kernels(dtype).pack, gpu::cover((end - begin) * n_octets, kPackItems), *blocks,
+             *data, begin * n_octets, (end - begin) * n_octets, n_rows * n_octets);
   }
   return data;
 }
@@ -160,6 +168,7 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   if (found != matrices_.end()) return found->second;
   MatrixKernels kernels;
   kernels.program = gpu::cached_program(*device_, gpu::matrix_program(dtype));
+  if (is_quantized(dtype)) kernels.pack = kernels.program->kernel("pack");
   kernels.embed = kernels.program->kernel("embed");
   kernels.linear_one = kernels.program->kernel("linear_one");
   kernels.linear_few = kernels.program->kernel("linear_few");

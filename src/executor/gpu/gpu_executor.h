@@ -2,10 +2,11 @@
 // It knows the device only through gpu_api.h, so OpenCL and CUDA run the same code and the same
 // kernels.
 //
-// Where a weight lies after load_weight: in a buffer of the device, in the blocks of the file,
-// which kernels decode as they read them. Exceptions: a vector is decoded to f32, and so is a
-// matrix of a plain type that no kernel reads. Rows of interleaved pairs are put into half-split
-// order while they are copied, so kernels know one order only.
+// Where a weight lies after load_weight: in a buffer of the device. The blocks of a quantised
+// matrix are packed into planes (kernels/octets.cl.h), which kernels decode as they read them; a
+// plain matrix lies as in the file. A vector is decoded to f32, and so is a matrix of a type that
+// no kernel reads. Rows of interleaved pairs are put into half-split order while they are copied,
+// so kernels know one order only.
 //
 // The host reads device memory only in `read` and KvStorage::read_block.
 #pragma once
@@ -56,7 +57,6 @@ class GpuExecutor final : public Executor {
   struct LoadedWeight {
     std::string name;
     DType dtype;  // as it lies on the device
-    int64_t row_bytes;
     std::unique_ptr<gpu::Buffer> data;
   };
   struct OpKernels {
@@ -66,6 +66,7 @@ class GpuExecutor final : public Executor {
   // Of one type of weights.
   struct MatrixKernels {
     std::unique_ptr<gpu::Program> program;
+    std::unique_ptr<gpu::Kernel> pack;  // of quantised types
     std::unique_ptr<gpu::Kernel> embed, linear_one, linear_few, linear_many;
   };
   // Of one type of keys and of values, with `attend` for each of kAttendRows.
@@ -99,7 +100,7 @@ class GpuExecutor final : public Executor {
     return weights_[static_cast<size_t>(handle.id)];
   }
   const LoadedWeight& vector_weight(const Weight& handle, int64_t cols, std::string_view op) const;
-  std::unique_ptr<gpu::Buffer> upload_rows(const WeightSource& source, int64_t row_bytes);
+  std::unique_ptr<gpu::Buffer> upload_rows(const WeightSource& source, DType dtype);
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);
   const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype);

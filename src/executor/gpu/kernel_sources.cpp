@@ -9,12 +9,13 @@ namespace limpid::gpu {
 
 // Made by the build from kernels/NAME.
 std::string_view attention_text();
-std::string_view decode_text();
 std::string_view dialect_text();
 std::string_view embed_text();
 std::string_view kv_cache_text();
 std::string_view layer_norm_text();
 std::string_view linear_text();
+std::string_view octets_text();
+std::string_view pack_text();
 std::string_view pointwise_text();
 std::string_view rms_norm_text();
 std::string_view rope_text();
@@ -40,7 +41,7 @@ ProgramSource op_program() {
 ProgramSource matrix_program(DType dtype) {
   const std::string_view type = dtype_info(dtype).name;
   return assemble(fmt::format("matrix_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
-                  {decode_text(), embed_text(), linear_text()});
+                  {octets_text(), pack_text(), embed_text(), linear_text()});
 }
 
 bool has_matrix_program(DType dtype) {

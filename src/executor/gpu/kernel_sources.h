@@ -15,7 +15,7 @@ namespace limpid::gpu {
 
 // add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope.
 ProgramSource op_program();
-// embed, linear_one, linear_few, linear_many.
+// embed, linear_one, linear_few, linear_many; for quantised types pack.
 ProgramSource matrix_program(DType dtype);
 // Whether matrix_program knows the type; others are decoded before they are loaded.
 bool has_matrix_program(DType dtype);

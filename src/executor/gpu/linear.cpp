@@ -6,8 +6,9 @@ namespace limpid {
 namespace {
 
 // As in kernels/linear.cl.h.
-constexpr int kLaneItems = 128;  // of a group of linear_one and linear_few
-constexpr int64_t kRowsOfGroup = 4;
+constexpr int kLaneItems = 128;    // of a group of linear_one and linear_few
+constexpr int64_t kRowsOne = 8;    // of a group of linear_one
+constexpr int64_t kRowsFew = 16;   // and of linear_few
 constexpr int64_t kFewTokens = 8;  // that linear_few takes together
 constexpr int kTileItems = 256;    // of a group of linear_many
 constexpr int64_t kTile = 64;      // rows, and tokens, of its tile
@@ -36,15 +37,14 @@ void GpuExecutor::multiply(const Activation& x, const Projection& projection) {
   const int64_t rows = projection.weight.rows;
   const gpu::Buffer& bias = projection.bias ? *weight(projection.bias).data : *loaded.data;
   const auto run = [&](const gpu::Kernel& kernel, const gpu::Grid& grid) {
-    launch(kernel, grid, *loaded.data, loaded.row_bytes, buffer(x), bias, projection.bias ? 1 : 0,
+    launch(kernel, grid, *loaded.data, buffer(x), bias, projection.bias ? 1 : 0,
            buffer(projection.y), static_cast<int32_t>(rows), static_cast<int32_t>(x.cols()),
            static_cast<int32_t>(n_tokens));
   };
   if (n_tokens == 1) {
-    run(*kernels.linear_one, {groups(rows, kRowsOfGroup), 1, kLaneItems});
+    run(*kernels.linear_one, {groups(rows, kRowsOne), 1, kLaneItems});
   } else if (n_tokens < kManyTokens) {
-    run(*kernels.linear_few,
-        {groups(rows, kRowsOfGroup), groups(n_tokens, kFewTokens), kLaneItems});
+    run(*kernels.linear_few, {groups(rows, kRowsFew), groups(n_tokens, kFewTokens), kLaneItems});
   } else {
     run(*kernels.linear_many, {groups(rows, kTile), groups(n_tokens, kTile), kTileItems});
   }

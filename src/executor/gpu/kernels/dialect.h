@@ -41,6 +41,8 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define LOCAL_ARRAY local
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define UNROLL _Pragma("unroll")
+#define UNROLL_BY(n) PRAGMA(unroll n)
+#define PRAGMA(x) _Pragma(#x)
 
 #define ITEM_OF_GROUP() ((int)get_local_id(0))
 #define GROUP_X() ((int)get_group_id(0))
@@ -81,6 +83,8 @@ typedef unsigned short half_bits;
 #define LOCAL_ARRAY __shared__
 #define BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
+#define UNROLL_BY(n) PRAGMA(unroll n)
+#define PRAGMA(x) _Pragma(#x)
 
 #define ITEM_OF_GROUP() ((int)threadIdx.x)
 #define GROUP_X() ((int)blockIdx.x)
@@ -136,4 +140,12 @@ FUNCTION void load_2_floats(GLOBAL const float* p, float* to) {
   const float2 x = *(GLOBAL const float2*)p;
   to[0] = x.x;
   to[1] = x.y;
+}
+FUNCTION void store_4_floats(const float* x, GLOBAL float* to) {
+  float4 all;
+  all.x = x[0];
+  all.y = x[1];
+  all.z = x[2];
+  all.w = x[3];
+  *(GLOBAL float4*)to = all;
 }

@@ -1,15 +1,20 @@
-// y[t] = table[id of t], decoded: an item for each span of 32 columns of y [n_tokens, cols]. The
-// ids begin at inputs[at]; the host has checked them.
+// y[t] = table[id of t], decoded: an item for each octet of y [n_tokens, cols]. The table has
+// table_rows rows, and the ids begin at inputs[at]; the host has checked them.
 KERNEL(64)
-embed(GLOBAL const uchar* table, wide row_bytes, GLOBAL const int* inputs, int at, GLOBAL float* y,
+embed(GLOBAL const uchar* table, int table_rows, GLOBAL const int* inputs, int at, GLOBAL float* y,
       int n_tokens, int cols) {
-  const int n_spans = (cols + SPAN - 1) / SPAN;
+  const int n_octets = (cols + OCTET - 1) / OCTET;
   const wide item = ITEM();
-  if (item >= (wide)n_tokens * n_spans) return;
-  const int token = (int)(item / n_spans);
-  const int span = (int)(item % n_spans);
-  float w[SPAN];
-  decode_span(table + inputs[at + token] * row_bytes, span, cols, w);
-  const int n = cols - span * SPAN < SPAN ? cols - span * SPAN : SPAN;
-  for (int i = 0; i < n; ++i) y[(wide)token * cols + span * SPAN + i] = w[i];
+  if (item >= (wide)n_tokens * n_octets) return;
+  const int token = (int)(item / n_octets);
+  const int octet = (int)(item % n_octets);
+  float w[OCTET];
+  decode_octet(table, (wide)table_rows * n_octets, (wide)inputs[at + token] * n_octets + octet, w);
+  GLOBAL float* to = y + (wide)token * cols + octet * OCTET;
+  if (cols % OCTET == 0) {
+    store_4_floats(w, to);
+    store_4_floats(w + 4, to + 4);
+  } else {
+    for (int i = 0; i < OCTET && octet * OCTET + i < cols; ++i) to[i] = w[i];
+  }
 }

@@ -1,136 +1,169 @@
 // y[t, r] = x[t] . W[r] + bias[r]; x [n_tokens, cols], W [rows, cols] of one type, y [n_tokens,
 // rows].
 //
-// One order of addition, whichever kernel runs. The columns are cut into spans of 32, and span s
-// belongs to lane s % 32. A lane adds its spans one after the other, each element by FMA, and the
-// lanes are added from 0 to 31, then the bias. With 2,048 columns, 64 spans:
+// One order of addition, whichever kernel runs. The columns are cut into octets, and octet o
+// belongs to lane o % 32, so that neighbouring lanes read neighbouring octets of the row and of x.
+// A lane adds its octets one after the other, each element by FMA, and the lanes are added from 0
+// to 31, then the bias. With 512 columns, 64 octets:
 //
-//   lane 0: columns 0 … 31, 1024 … 1055     lane 1: columns 32 … 63, 1056 … 1087     …
+//   lane 0: columns 0 … 7, 256 … 263     lane 1: columns 8 … 15, 264 … 271     …
 //   y = ((lane 0 + lane 1) + lane 2) + … + lane 31 + bias
 //
-// For few tokens the lanes are items that work side by side, so that neighbours read neighbouring
-// spans of the row. For many tokens an item computes whole outputs and goes through the lanes in
-// turn, which needs two sums for an output: of the lane, and of the lanes before. So the result of
-// a token has the same bits alone, in a batch and in a prompt.
+// For few tokens the lanes are items that work side by side. For many tokens an item computes whole
+// outputs and goes through the lanes in turn, four at a time, which needs a sum for each of the
+// four and one for the lanes before. So the result of a token has the same bits alone, in a batch
+// and in a prompt.
 
-#define LANES 32
-#define ROWS_OF_GROUP 4  // of linear_one and linear_few: 4 rows of 32 lanes
-#define FEW_TOKENS 8     // of linear_few, in one pass over the weights
+#define LANE_ROWS 4   // rows of lanes of linear_one and linear_few
+#define FEW_TOKENS 8  // of linear_few, in one pass over the weights
+#define MOST_ROWS 4   // that a row of lanes computes together, so that x is loaded once for them
 
-// Lanes' sums of up to `tile` tokens from token `first` on: an item is one lane of one row. The
-// weights are decoded once for all of the tokens. shared [tile, ROWS_OF_GROUP, LANES]
-FUNCTION void multiply_by_lanes(const int tile, GLOBAL const uchar* weight, wide row_bytes,
-                                GLOBAL const float* x, GLOBAL const float* bias, int has_bias,
-                                GLOBAL float* y, int rows, int cols, int n_tokens, int first,
-                                LOCAL float* shared) {
-  const int item = ITEM_OF_GROUP();
-  const int lane = item % LANES;
-  const int row = GROUP_X() * ROWS_OF_GROUP + item / LANES;
-  const int n_spans = (cols + SPAN - 1) / SPAN;
-  float sums[FEW_TOKENS];
-  UNROLL for (int t = 0; t < tile; ++t) sums[t] = 0;
-  for (int span = lane; row < rows && span < n_spans; span += LANES) {
-    float w[SPAN];
-    decode_span(weight + row * row_bytes, span, cols, w);
-    const int n = cols - span * SPAN < SPAN ? cols - span * SPAN : SPAN;
-    UNROLL for (int t = 0; t < tile; ++t) {
-      // Beyond the last token its sums are computed once more, and not stored.
-      const int token = first + t < n_tokens ? first + t : n_tokens - 1;
-      GLOBAL const float* of_token = x + (wide)token * cols + span * SPAN;
-      float sum = sums[t];
-      if (n == SPAN) {
-        UNROLL for (int i = 0; i < SPAN; ++i) sum = FMA(w[i], of_token[i], sum);
-      } else {
-        for (int i = 0; i < n; ++i) sum = FMA(w[i], of_token[i], sum);
-      }
-      sums[t] = sum;
+// Columns [column, column + 8) of a row of x; those beyond the last are given as 0.
+FUNCTION void load_x(GLOBAL const float* row, int column, int cols, float* x) {
+  if (cols % 4 == 0 && column + OCTET <= cols) {
+    load_4_floats(row + column, x);
+    load_4_floats(row + column + 4, x + 4);
+  } else {
+    UNROLL for (int i = 0; i < OCTET; ++i) x[i] = column + i < cols ? row[column + i] : 0.0f;
+  }
+}
+
+// What a row of lanes works on: n_rows rows from `row` on, and a tile of tokens from `first` on.
+// Beyond the last row, and the last token, those are computed once more, and not stored.
+
+// Adds the products of octet o. The weights are decoded once for all of the tokens, and x is loaded
+// once for all of the rows. sums [tile, n_rows]
+FUNCTION void add_octet(const int n_rows, const int tile, GLOBAL const uchar* weight,
+                        GLOBAL const float* x, int rows, int cols, int n_tokens, int row, int first,
+                        int o, float* sums) {
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  float w[MOST_ROWS][OCTET];
+  UNROLL for (int i = 0; i < n_rows; ++i) decode_octet(
+      weight, (wide)rows * n_octets, (wide)MIN(row + i, rows - 1) * n_octets + o, w[i]);
+  UNROLL for (int t = 0; t < tile; ++t) {
+    float of_token[OCTET];
+    load_x(x + (wide)MIN(first + t, n_tokens - 1) * cols, o * OCTET, cols, of_token);
+    UNROLL for (int i = 0; i < n_rows; ++i) {
+      UNROLL for (int k = 0; k < OCTET; ++k) sums[t * n_rows + i] =
+          FMA(w[i][k], of_token[k], sums[t * n_rows + i]);
     }
   }
-  UNROLL for (int t = 0; t < tile; ++t) shared[t * ROWS_OF_GROUP * LANES + item] = sums[t];
+}
+
+// Adds the lanes of all outputs of the group, and stores them. shared [tile * LANE_ROWS * n_rows,
+// LANES + 1]; the one more lets the columns of `shared` fall into different memory banks.
+FUNCTION void add_lanes(const int n_rows, const int tile, const float* sums,
+                        GLOBAL const float* bias, int has_bias, GLOBAL float* y, int rows,
+                        int n_tokens, int first, LOCAL float* shared) {
+  const int item = ITEM_OF_GROUP();
+  const int rows_of_group = LANE_ROWS * n_rows;
+  UNROLL for (int t = 0; t < tile; ++t) {
+    UNROLL for (int i = 0; i < n_rows; ++i) {
+      const int out = t * rows_of_group + item / LANES * n_rows + i;
+      shared[out * (LANES + 1) + item % LANES] = sums[t * n_rows + i];
+    }
+  }
   BARRIER();
   // Now an item is one output.
-  const int token = first + item / ROWS_OF_GROUP;
-  const int of_group = item % ROWS_OF_GROUP;
-  const int out = GROUP_X() * ROWS_OF_GROUP + of_group;
-  if (item < tile * ROWS_OF_GROUP && token < n_tokens && out < rows) {
-    LOCAL const float* lanes = shared + (item / ROWS_OF_GROUP * ROWS_OF_GROUP + of_group) * LANES;
+  const int token = first + item / rows_of_group;
+  const int out = GROUP_X() * rows_of_group + item % rows_of_group;
+  if (item < tile * rows_of_group && token < n_tokens && out < rows) {
     float total = 0;
-    for (int i = 0; i < LANES; ++i) total += lanes[i];
+    for (int i = 0; i < LANES; ++i) total += shared[item * (LANES + 1) + i];
     y[(wide)token * rows + out] = has_bias ? total + bias[out] : total;
   }
 }
 
-// One token. Grid: rows / 4.
+// One token. Grid: rows / 8. Four octets at a time, so that many loads are on their way.
+#define ROWS_ONE 2
 KERNEL(128)
-linear_one(GLOBAL const uchar* weight, wide row_bytes, GLOBAL const float* x,
-           GLOBAL const float* bias, int has_bias, GLOBAL float* y, int rows, int cols,
-           int n_tokens) {
-  LOCAL_ARRAY float shared[ROWS_OF_GROUP * LANES];
-  multiply_by_lanes(1, weight, row_bytes, x, bias, has_bias, y, rows, cols, n_tokens, 0, shared);
+linear_one(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float* bias,
+           int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+  LOCAL_ARRAY float shared[LANE_ROWS * ROWS_ONE * (LANES + 1)];
+  const int item = ITEM_OF_GROUP();
+  const int row = (GROUP_X() * LANE_ROWS + item / LANES) * ROWS_ONE;
+  float sums[ROWS_ONE];
+  UNROLL for (int i = 0; i < ROWS_ONE; ++i) sums[i] = 0;
+  UNROLL_BY(4)
+  for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
+      add_octet(ROWS_ONE, 1, weight, x, rows, cols, n_tokens, row, 0, o, sums);
+  add_lanes(ROWS_ONE, 1, sums, bias, has_bias, y, rows, n_tokens, 0, shared);
 }
 
-// 2 to 16 tokens. Grid: (rows / 4, n_tokens / 8).
+// 2 to 16 tokens. Grid: (rows / 16, n_tokens / 8).
+#define ROWS_FEW 4
 KERNEL(128)
-linear_few(GLOBAL const uchar* weight, wide row_bytes, GLOBAL const float* x,
-           GLOBAL const float* bias, int has_bias, GLOBAL float* y, int rows, int cols,
-           int n_tokens) {
-  LOCAL_ARRAY float shared[FEW_TOKENS * ROWS_OF_GROUP * LANES];
-  multiply_by_lanes(FEW_TOKENS, weight, row_bytes, x, bias, has_bias, y, rows, cols, n_tokens,
-                    GROUP_Y() * FEW_TOKENS, shared);
+linear_few(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float* bias,
+           int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+  LOCAL_ARRAY float shared[FEW_TOKENS * LANE_ROWS * ROWS_FEW * (LANES + 1)];
+  const int item = ITEM_OF_GROUP();
+  const int row = (GROUP_X() * LANE_ROWS + item / LANES) * ROWS_FEW;
+  const int first = GROUP_Y() * FEW_TOKENS;
+  float sums[FEW_TOKENS * ROWS_FEW];
+  UNROLL for (int i = 0; i < FEW_TOKENS * ROWS_FEW; ++i) sums[i] = 0;
+  UNROLL_BY(1)
+  for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
+      add_octet(ROWS_FEW, FEW_TOKENS, weight, x, rows, cols, n_tokens, row, first, o, sums);
+  add_lanes(ROWS_FEW, FEW_TOKENS, sums, bias, has_bias, y, rows, n_tokens, first, shared);
 }
 
 // Prompts: a group computes a tile of 64 rows by 64 tokens, an item 4 by 4 of it. 32 columns of
-// both lie in local memory at a time, turned, so that items read neighbouring floats: the tile of W
-// is [32, 64], decoded once for 64 tokens. Grid: (rows / 64, n_tokens / 64).
+// both lie in local memory at a time, turned, so that items read neighbouring floats: an item
+// decodes one octet of W's tile [32, 64] and copies one of x's. Grid: (rows / 64, n_tokens / 64).
 #define TILE 64
 #define PER_ITEM 4
+#define TILE_LANES 4  // whose octets are in a tile
+#define TILE_COLS (TILE_LANES * OCTET)
 KERNEL(256)
-linear_many(GLOBAL const uchar* weight, wide row_bytes, GLOBAL const float* x,
-            GLOBAL const float* bias, int has_bias, GLOBAL float* y, int rows, int cols,
-            int n_tokens) {
-  LOCAL_ARRAY float w_tile[SPAN][TILE + 1];  // one more: columns fall into different memory banks
-  LOCAL_ARRAY float x_tile[SPAN][TILE + 1];
+linear_many(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float* bias,
+            int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+  LOCAL_ARRAY float w_tile[TILE_COLS][TILE + 1];  // one more, for the memory banks
+  LOCAL_ARRAY float x_tile[TILE_COLS][TILE + 1];
   const int item = ITEM_OF_GROUP();
   const int first_row = GROUP_X() * TILE;
   const int first_token = GROUP_Y() * TILE;
   const int my_row = item % 16;  // of the tile: my_row + 16 i
   const int my_token = item / 16;
-  const int n_spans = (cols + SPAN - 1) / SPAN;
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int load_row = MIN(first_row + item / TILE_LANES, rows - 1);
+  const int load_token = MIN(first_token + item / TILE_LANES, n_tokens - 1);
+  const int octet = item % TILE_LANES;  // of the tile
   float total[PER_ITEM][PER_ITEM];
-  UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-    UNROLL for (int j = 0; j < PER_ITEM; ++j) total[i][j] = 0;
-  }
-  for (int lane = 0; lane < LANES && lane < n_spans; ++lane) {
-    float sum[PER_ITEM][PER_ITEM];
-    UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-      UNROLL for (int j = 0; j < PER_ITEM; ++j) sum[i][j] = 0;
+  UNROLL for (int i = 0; i < PER_ITEM * PER_ITEM; ++i) total[i / PER_ITEM][i % PER_ITEM] = 0;
+  for (int lane = 0; lane < LANES && lane < n_octets; lane += TILE_LANES) {
+    float sum[TILE_LANES][PER_ITEM][PER_ITEM];
+    UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+      UNROLL for (int i = 0; i < PER_ITEM * PER_ITEM; ++i) sum[l][i / PER_ITEM][i % PER_ITEM] = 0;
     }
-    for (int span = lane; span < n_spans; span += LANES) {
-      const int n = cols - span * SPAN < SPAN ? cols - span * SPAN : SPAN;
-      BARRIER();
-      if (item < TILE && first_row + item < rows) {
-        float w[SPAN];
-        decode_span(weight + (first_row + item) * row_bytes, span, cols, w);
-        UNROLL for (int k = 0; k < SPAN; ++k) w_tile[k][item] = w[k];
-      }
-      for (int i = item; i < SPAN * TILE; i += 256) {
-        const int k = i % SPAN;
-        const int token = first_token + i / SPAN;
-        if (k < n && token < n_tokens)
-          x_tile[k][i / SPAN] = x[(wide)token * cols + span * SPAN + k];
+    for (int begin = lane; begin < n_octets; begin += LANES) {
+      const int o = begin + octet;
+      float w[OCTET];
+      float of_token[OCTET];
+      UNROLL for (int k = 0; k < OCTET; ++k) w[k] = of_token[k] = 0;
+      if (o < n_octets) {
+        decode_octet(weight, (wide)rows * n_octets, (wide)load_row * n_octets + o, w);
+        load_x(x + (wide)load_token * cols, o * OCTET, cols, of_token);
       }
       BARRIER();
-      for (int k = 0; k < n; ++k) {
-        UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-          const float w = w_tile[k][my_row + 16 * i];
-          UNROLL for (int j = 0; j < PER_ITEM; ++j) {
-            sum[i][j] = FMA(w, x_tile[k][my_token + 16 * j], sum[i][j]);
+      UNROLL for (int k = 0; k < OCTET; ++k) {
+        w_tile[octet * OCTET + k][item / TILE_LANES] = w[k];
+        x_tile[octet * OCTET + k][item / TILE_LANES] = of_token[k];
+      }
+      BARRIER();
+      UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+        for (int k = l * OCTET; k < (l + 1) * OCTET; ++k) {
+          UNROLL for (int i = 0; i < PER_ITEM; ++i) {
+            const float of_row = w_tile[k][my_row + 16 * i];
+            UNROLL for (int j = 0; j < PER_ITEM; ++j) sum[l][i][j] =
+                FMA(of_row, x_tile[k][my_token + 16 * j], sum[l][i][j]);
           }
         }
       }
     }
-    UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-      UNROLL for (int j = 0; j < PER_ITEM; ++j) total[i][j] += sum[i][j];
+    UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+      UNROLL for (int i = 0; i < PER_ITEM; ++i) {
+        UNROLL for (int j = 0; j < PER_ITEM; ++j) total[i][j] += sum[l][i][j];
+      }
     }
   }
   UNROLL for (int i = 0; i < PER_ITEM; ++i) {
