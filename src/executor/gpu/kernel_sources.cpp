@@ -40,8 +40,9 @@ ProgramSource op_program() {
 
 ProgramSource matrix_program(DType dtype) {
   const std::string_view type = dtype_info(dtype).name;
+  const std::string_view pack = is_quantized(dtype) ? pack_text() : "";
   return assemble(fmt::format("matrix_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
-                  {octets_text(), pack_text(), embed_text(), linear_text()});
+                  {octets_text(), pack, embed_text(), linear_text()});
 }
 
 bool has_matrix_program(DType dtype) {

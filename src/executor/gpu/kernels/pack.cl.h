@@ -1,6 +1,6 @@
 // pack: blocks of a file, as tensor/blocks.h describes them, into the planes of octets.cl.h. An
-// item makes one octet; the first of those that share a scale writes it. Plain types need none of
-// this: they lie as in the file.
+// item makes one octet; the first of those that share a scale writes it. Programs of plain types do
+// not have this kernel.
 //
 //   blocks   of n octets, of which the first is octet `first` of the matrix
 //   weight   the planes, of n_all octets
@@ -31,8 +31,6 @@
 #elif defined(WEIGHT_iq4_xs)
 #define BLOCK_BYTES 136
 #endif
-
-#if defined(BLOCK_BYTES)
 
 FUNCTION void put_byte(GLOBAL uchar* plane, wide i, uint x) { plane[i] = (uchar)x; }
 FUNCTION void put_short(GLOBAL uchar* plane, wide i, uint x) {
@@ -140,5 +138,3 @@ pack(GLOBAL const uchar* blocks, GLOBAL uchar* weight, wide first, wide n, wide 
   pack_octet(blocks + item / OCTETS_OF_BLOCK * BLOCK_BYTES, (int)(item % OCTETS_OF_BLOCK), weight,
              n_all, first + item);
 }
-
-#endif
