@@ -1,11 +1,14 @@
 // The GPU executor against the reference, and against itself: batches and chunks give the same
 // bits. It runs on the first device of OpenCL, which is PoCL, on the CPU, where there is no GPU.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <optional>
 
 #include "executor/executors.h"
 #include "executor/gpu_devices.h"
@@ -251,6 +254,68 @@ TEST_P(GpuExecutorTest, StepsTakeNoMemoryBeyondWhatWasReserved) {
   EXPECT_EQ(step(20), of_20);
   EXPECT_EQ(gpu->n_taken(), 0U);
   EXPECT_EQ(gpu->n_buffers(), n_buffers);
+}
+
+// ---- steps that come again ----------------------------------------------------------------------
+
+// How many graphs the double of CUDA's driver has launched; nullopt without the double.
+std::optional<uint64_t> n_graph_launches() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return std::nullopt;
+  using Count = uint64_t();
+  auto* count = reinterpret_cast<Count*>(dlsym(library, "limpid_double_graph_launches"));
+  return count == nullptr ? std::nullopt : std::optional(count());
+}
+
+// x + x of the step's token, twice; `middle` happens between.
+std::vector<float> quadruple(GpuExecutor& gpu, const Weight& table, int32_t id,
+                             const std::function<void(const Activation&)>& middle = {}) {
+  StepInputs& inputs = gpu.inputs();
+  inputs.clear();
+  inputs.token_ids = {id};
+  inputs.positions = inputs.sequences = {0};
+  gpu.begin_step();
+  const Activation x = gpu.embed(table);
+  const Activation twice = gpu.add(x, x);
+  if (middle) middle(twice);
+  const Activation y = gpu.add(twice, twice);
+  gpu.end_step();
+  std::vector<float> out(static_cast<size_t>(table.cols));
+  gpu.read(y, out);
+  return out;
+}
+
+TEST_P(GpuExecutorTest, StepsThatComeAgainAreLaunchedAsGraphs) {
+  const auto gpu = make_gpu();
+  const Tensor rows = Tensor::of({3, 8}, random_floats(24, 1));
+  const Weight table = gpu->load_weight({"e", rows, WeightUse::kLookup});
+  gpu->reserve(1, 1);
+  const auto expected = [&](int32_t id) {
+    std::vector<float> values(rows.f32().begin() + 8 * id, rows.f32().begin() + 8 * (id + 1));
+    for (float& v : values) v *= 4;
+    return values;
+  };
+  const bool is_cuda = std::string(GetParam()) == "cuda";
+  const auto before = is_cuda ? n_graph_launches() : std::nullopt;
+  const auto expect_graphs = [&](uint64_t n) {
+    if (before) {
+      EXPECT_EQ(n_graph_launches(), *before + n);
+    }
+  };
+  for (const int32_t id : {0, 1, 2, 0}) EXPECT_EQ(quadruple(*gpu, table, id), expected(id));
+  expect_graphs(3);  // the first time is without
+  // A step that looks at a result in the middle, or begins in another way, is another one.
+  std::vector<float> seen(8);
+  EXPECT_EQ(quadruple(*gpu, table, 1, [&](const Activation& x) { gpu->read(x, seen); }),
+            expected(1));
+  for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(2 * seen[i], expected(1)[i]);
+  expect_graphs(3);
+  // Activations lie elsewhere now, so the graph of before is not used.
+  gpu->reserve(100, 1);
+  EXPECT_EQ(quadruple(*gpu, table, 2), expected(2));
+  expect_graphs(3);
+  EXPECT_EQ(quadruple(*gpu, table, 1), expected(1));
+  expect_graphs(4);
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 // one thread now and by another one later, so every call makes the context current.
 #include "executor/gpu/cuda_api.h"
 
+#include <algorithm>
 #include <array>
+#include <exception>
 #include <utility>
 
 #include "base/check.h"
 #include "executor/gpu/cuda_functions.h"
+#include "executor/gpu/cuda_graphs.h"
 #include "executor/gpu/dynamic_library.h"
 #include "executor/gpu/nvrtc.h"
 
@@ -164,10 +167,12 @@ class CudaDevice final : public Device {
     context_ = std::make_shared<const Context>(cu_, device, context);
     make_current();
     check(cu_.create_stream(&stream_, cuda::kStreamNonBlocking), "cuStreamCreate");
+    graphs_ = std::make_unique<cuda::GraphCache>(cu_, stream_);
   }
   ~CudaDevice() override {
     context_->make_current();
     cu_.synchronize(stream_);
+    graphs_.reset();
     cu_.destroy_stream(stream_);
   }
 
@@ -227,24 +232,49 @@ class CudaDevice final : public Device {
   void launch(const Kernel& kernel, const Grid& grid,
               std::span<const Argument> arguments) override {
     if (grid.groups_x == 0 || grid.groups_y == 0) return;
+    std::array<uint64_t, cuda::LaunchList::kMostArguments> values{};
+    LIMPID_ASSERT(arguments.size() <= values.size());
+    std::ranges::transform(arguments, values.begin(), [](const Argument& a) {
+      uint64_t value = 0;
+      if (a.buffer() != nullptr) return uint64_t{address_of(*a.buffer())};
+      std::memcpy(&value, a.value(), a.n_bytes());
+      return value;
+    });
+    const auto function = static_cast<const CudaKernel&>(kernel).function();
+    if (!records_) make_current();
+    recorded_.add(function, kernel, grid, std::span(values).first(arguments.size()));
+    if (!records_) launch_recorded(false);
+  }
+  void begin_graph() override {
     make_current();
-    constexpr size_t kMostArguments = 24;
-    LIMPID_ASSERT(arguments.size() <= kMostArguments);
-    std::array<void*, kMostArguments> places{};
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      const Argument& a = arguments[i];
-      places[i] = const_cast<void*>(
-          a.buffer() == nullptr ? a.value() : static_cast<const void*>(&address_of(*a.buffer())));
+    records_ = true;
+  }
+  void end_graph() noexcept override {
+    if (!std::exchange(records_, false)) return;
+    try {
+      check(context_->make_current(), "cuCtxSetCurrent");
+      launch_recorded(true);
+    } catch (...) {
+      failure_ = std::current_exception();
     }
-    check(cu_.launch(static_cast<const CudaKernel&>(kernel).function(),
-                     static_cast<unsigned>(grid.groups_x), static_cast<unsigned>(grid.groups_y), 1,
-                     static_cast<unsigned>(grid.items), 1, 1, 0, stream_, places.data(), nullptr),
-          "cuLaunchKernel", kernel.name());
   }
   void flush() noexcept override {}  // a stream begins by itself
 
  private:
-  void make_current() { check(context_->make_current(), "cuCtxSetCurrent"); }
+  // Before every other call: what was held back for a graph comes first.
+  void make_current() {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    check(context_->make_current(), "cuCtxSetCurrent");
+    if (std::exchange(records_, false)) launch_recorded(false);
+  }
+  void launch_recorded(bool as_graph) {
+    const Kernel* failed = nullptr;
+    const Status status =
+        as_graph ? graphs_->launch(recorded_, failed) : recorded_.launch(cu_, stream_, failed);
+    recorded_.clear();
+    check(status, failed == nullptr ? "cuGraphLaunch" : "cuLaunchKernel",
+          failed == nullptr ? "" : failed->name());
+  }
 
   void check(Status status, std::string_view call, std::string_view what = {}) const {
     if (status == 0) return;
@@ -260,6 +290,10 @@ class CudaDevice final : public Device {
   const DriverFunctions& cu_;
   std::shared_ptr<const Context> context_;
   cuda::Stream stream_ = nullptr;
+  std::unique_ptr<cuda::GraphCache> graphs_;
+  bool records_ = false;  // launches are held back, for a graph
+  cuda::LaunchList recorded_;
+  std::exception_ptr failure_;  // of end_graph
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The functions of CUDA's driver and of NVRTC, its compiler, that cuda_api.cpp uses, found at run
 // time. Declared here, so that a build needs no CUDA package (specifications: NVIDIA, CUDA Driver
-// API 12, NVRTC 12; the functions are the same since CUDA 11.2).
+// API 12, NVRTC 12; the functions are the same since CUDA 11.4).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,8 @@ using Context = struct OpaqueContext*;
 using Stream = struct OpaqueStream*;
 using Module = struct OpaqueModule*;
 using Function = struct OpaqueFunction*;
+using Graph = struct OpaqueGraph*;          // what a stream captured
+using GraphExec = struct OpaqueGraphExec*;  // and made ready to launch
 using NvrtcProgram = struct OpaqueProgram*;
 
 // Constants of the specification.
@@ -24,6 +26,7 @@ inline constexpr int kMultiprocessorCount = 16;
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr int kCaptureThreadLocal = 1;  // only this thread's calls can disturb the capture
 
 // LIMPID_CUDA(member, symbol, result, parameters) for each function of libcuda.so.1. Symbols end in
 // _v2 where sizes have become 64 bits wide.
@@ -55,7 +58,14 @@ inline constexpr unsigned kStreamNonBlocking = 1;
   LIMPID_CUDA(get_function, cuModuleGetFunction, Status, (Function*, Module, const char*))     \
   LIMPID_CUDA(launch, cuLaunchKernel, Status,                                                  \
               (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-               Stream, void**, void**))
+               Stream, void**, void**))                                                        \
+  LIMPID_CUDA(begin_capture, cuStreamBeginCapture_v2, Status, (Stream, int))                   \
+  LIMPID_CUDA(end_capture, cuStreamEndCapture, Status, (Stream, Graph*))                       \
+  LIMPID_CUDA(instantiate, cuGraphInstantiateWithFlags, Status,                                \
+              (GraphExec*, Graph, unsigned long long))                                         \
+  LIMPID_CUDA(launch_graph, cuGraphLaunch, Status, (GraphExec, Stream))                        \
+  LIMPID_CUDA(destroy_graph, cuGraphDestroy, Status, (Graph))                                  \
+  LIMPID_CUDA(destroy_graph_exec, cuGraphExecDestroy, Status, (GraphExec))
 
 // The same for libnvrtc.so.
 #define LIMPID_NVRTC_FUNCTIONS                                                                \

@@ -18,6 +18,9 @@ namespace {
 // Rows are copied through this much memory of the host, where they are put into order.
 constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
 constexpr int kPackItems = 128;  // of a group, as in kernels/pack.cl.h
+// Steps of up to this many tokens are launched as graphs: they come again and again, and each
+// launch is so short that starting it takes as long.
+constexpr int64_t kGraphTokens = 16;
 
 }  // namespace
 
@@ -211,10 +214,10 @@ void GpuExecutor::begin_step() {
     step_ = device_->allocate(std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
   device_->write(*step_, 0, bytes);
   reserve_parts();
-  if (inputs_.positions.empty()) return;
-  const int64_t last = std::ranges::max(inputs_.positions);
+  const int64_t last = inputs_.positions.empty() ? -1 : std::ranges::max(inputs_.positions);
   for (Angles& angles : rope_tables_)  // `rope` refuses what lies beyond
     upload_angles(angles, std::min(last, angles.host.n_positions() - 1));
+  if (inputs_.n_tokens() <= kGraphTokens) device_->begin_graph();
 }
 
 void GpuExecutor::upload_angles(Angles& angles, int64_t last) {

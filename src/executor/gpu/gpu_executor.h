@@ -40,7 +40,10 @@ class GpuExecutor final : public Executor {
 
   StepInputs& inputs() override { return inputs_; }
   void begin_step() override;
-  void end_step() override { device_->flush(); }
+  void end_step() override {
+    device_->end_graph();
+    device_->flush();
+  }
 
   // Each op has a file of its name in gpu/, or is in pointwise.cpp, norms.cpp or embed.cpp.
 #define LIMPID_OP(result, name, parameters, arguments) result name parameters override;

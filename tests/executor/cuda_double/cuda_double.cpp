@@ -9,12 +9,16 @@
 //   somebody synchronises. A read before that sees old bytes, and so does a copy from memory of the
 //   host that has changed meanwhile.
 // - Groups must have the size that the kernel was compiled for.
+// - A stream that captures takes launches only. A graph keeps their arguments as they were, and
+// what
+//   they point to must be there when the graph is launched.
 // - What was not released when the process ends is an error, exit code 3.
 // "Machine code" is the text of a program behind a line with its name. The parameters of a kernel
 // are read from the text. Programs have the names that they have for OpenCL, so what was compiled
 // for its tests is found in the cache.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -24,6 +28,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "executor/gpu/cuda_functions.h"
@@ -45,6 +50,8 @@ constexpr Status kInvalidContext = 201;
 constexpr Status kInvalidImage = 200;
 constexpr Status kNotFound = 500;
 constexpr Status kLaunchFailed = 719;
+constexpr Status kCaptureUnsupported = 900;
+constexpr Status kNotCapturing = 904;
 constexpr Status kCompilation = 6;  // of NVRTC
 constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
 constexpr Address kApart = Address{1} << 40;  // of two buffers' addresses
@@ -63,8 +70,23 @@ struct Module {
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
+// A launch as the driver keeps it: buffers by address.
+struct LaunchRecord {
+  const Function* function;
+  unsigned groups_x;
+  unsigned groups_y;
+  std::vector<std::variant<Address, int32_t, int64_t, float>> arguments;
+};
+
 struct Stream {
   std::vector<std::function<void()>> waiting;
+  bool captures = false;
+  bool is_disturbed = false;  // something else than a launch came while it captured
+  std::vector<LaunchRecord> captured;
+};
+
+struct Graph {
+  std::vector<LaunchRecord> launches;
 };
 
 struct NvrtcProgram {
@@ -81,6 +103,9 @@ struct Driver {
   std::map<Address, std::unique_ptr<limpid::gpu::Buffer>> buffers;  // by first address
   std::set<std::unique_ptr<Module>> modules;
   std::set<std::unique_ptr<Stream>> streams;
+  std::set<std::unique_ptr<Graph>> graphs;
+  std::set<std::unique_ptr<Graph>> graph_execs;
+  uint64_t n_graph_launches = 0;
   std::set<NvrtcProgram*> programs;
   Address next = kApart;
   uint64_t n_bytes = 0;
@@ -89,12 +114,13 @@ struct Driver {
 
   ~Driver() {
     if (buffers.empty() && modules.empty() && streams.empty() && programs.empty() &&
-        n_contexts == 0)
+        graphs.empty() && graph_execs.empty() && n_contexts == 0)
       return;
     std::fprintf(stderr,
-                 "cuda double: %zu buffers, %zu modules, %zu streams, %zu programs and %d contexts "
-                 "were not released\n",
-                 buffers.size(), modules.size(), streams.size(), programs.size(), n_contexts);
+                 "cuda double: %zu buffers, %zu modules, %zu streams, %zu graphs, %zu programs and "
+                 "%d contexts were not released\n",
+                 buffers.size(), modules.size(), streams.size(), graphs.size() + graph_execs.size(),
+                 programs.size(), n_contexts);
     std::fflush(nullptr);
     ::_exit(3);
   }
@@ -117,10 +143,29 @@ std::pair<limpid::gpu::Buffer*, uint64_t> find(Address address, uint64_t n) {
   return {buffer.get(), offset};
 }
 
-Stream* find_stream(void* handle) {
-  for (const auto& stream : driver().streams)
-    if (stream.get() == handle) return stream.get();
+// The object of a handle; null when there is none.
+template <class T>
+T* find_in(const std::set<std::unique_ptr<T>>& all, const void* handle) {
+  for (const auto& each : all)
+    if (each.get() == handle) return each.get();
   return nullptr;
+}
+template <class T>
+Status erase_from(std::set<std::unique_ptr<T>>& all, const void* handle) {
+  return std::erase_if(all, [&](const auto& each) { return each.get() == handle; }) == 1
+             ? kOk
+             : kInvalidValue;
+}
+Stream* find_stream(void* handle) { return find_in(driver().streams, handle); }
+
+// Memory is neither taken nor given back while a stream captures.
+bool disturbs_capture() {
+  bool disturbs = false;
+  for (const auto& stream : driver().streams) {
+    if (!stream->captures) continue;
+    stream->is_disturbed = disturbs = true;
+  }
+  return disturbs;
 }
 
 Status run_waiting(Stream& stream) {
@@ -138,8 +183,40 @@ Status enqueue(void* stream, std::function<void()> task) {
   if (!is_current) return kInvalidContext;
   Stream* found = find_stream(stream);
   if (found == nullptr) return kInvalidValue;
+  if (found->captures) {
+    found->is_disturbed = true;
+    return kCaptureUnsupported;
+  }
   found->waiting.push_back(std::move(task));
   return driver().failure;
+}
+
+// Checks the function and the buffers of a launch, as they are now.
+Status enqueue_launch(void* stream, const LaunchRecord& record) {
+  const bool is_there = std::ranges::any_of(driver().modules, [&](const auto& module) {
+    return std::ranges::any_of(
+        module->functions, [&](const auto& each) { return each.second.get() == record.function; });
+  });
+  if (!is_there) return kInvalidValue;
+  std::vector<Argument> arguments;
+  for (const auto& argument : record.arguments) {
+    if (const Address* address = std::get_if<Address>(&argument)) {
+      const auto [buffer, offset] = find(*address, 1);
+      if (buffer == nullptr || offset != 0) return kInvalidValue;
+      arguments.emplace_back(*buffer);
+    } else if (const int32_t* number = std::get_if<int32_t>(&argument)) {
+      arguments.emplace_back(*number);
+    } else if (const int64_t* wide = std::get_if<int64_t>(&argument)) {
+      arguments.emplace_back(*wide);
+    } else {
+      arguments.emplace_back(std::get<float>(argument));
+    }
+  }
+  return enqueue(stream, [record, arguments = std::move(arguments)] {
+    driver().device->launch(
+        *record.function->kernel,
+        {record.groups_x, record.groups_y, static_cast<int>(record.function->n_items)}, arguments);
+  });
 }
 
 // Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
@@ -168,7 +245,7 @@ std::string image_of(const NvrtcProgram& program) {
 }
 
 template <class Number>
-Argument number(const void* place) {
+Number number(const void* place) {
   Number value;
   std::memcpy(&value, place, sizeof(value));
   return value;
@@ -247,18 +324,20 @@ Status cuStreamCreate(void** stream, unsigned /*flags*/) {
 }
 Status cuStreamDestroy_v2(void* stream) {
   Stream* found = find_stream(stream);
-  if (!is_current || found == nullptr || !found->waiting.empty()) return kInvalidValue;
-  std::erase_if(driver().streams, [&](const auto& each) { return each.get() == found; });
-  return kOk;
+  if (!is_current || found == nullptr || !found->waiting.empty() || found->captures)
+    return kInvalidValue;
+  return erase_from(driver().streams, found);
 }
 Status cuStreamSynchronize(void* stream) {
   Stream* found = find_stream(stream);
-  return is_current && found != nullptr ? run_waiting(*found) : kInvalidValue;
+  if (!is_current || found == nullptr) return kInvalidValue;
+  return disturbs_capture() ? kCaptureUnsupported : run_waiting(*found);
 }
 
 Status cuMemAlloc_v2(Address* address, size_t n_bytes) {
   if (!is_current) return kInvalidContext;
   if (n_bytes == 0) return kInvalidValue;
+  if (disturbs_capture()) return kCaptureUnsupported;
   if (n_bytes > kMemoryBytes - driver().n_bytes) return kOutOfMemory;
   *address = driver().next;
   driver().next += kApart;
@@ -274,6 +353,7 @@ Status cuMemGetInfo_v2(size_t* n_free, size_t* n_all) {
 Status cuMemFree_v2(Address address) {
   const auto found = driver().buffers.find(address);
   if (!is_current || found == driver().buffers.end()) return kInvalidValue;
+  if (disturbs_capture()) return kCaptureUnsupported;
   for (const auto& stream : driver().streams) run_waiting(*stream);
   driver().n_bytes -= found->second->n_bytes();
   driver().buffers.erase(found);
@@ -324,9 +404,7 @@ Status cuModuleLoadData(void** module, const void* image) {
 Status cuModuleUnload(void* module) {
   if (!is_current) return kInvalidContext;
   for (const auto& stream : driver().streams) run_waiting(*stream);
-  const auto n =
-      std::erase_if(driver().modules, [&](const auto& each) { return each.get() == module; });
-  return n == 1 ? kOk : kInvalidValue;
+  return erase_from(driver().modules, module);
 }
 Status cuModuleGetFunction(void** function, void* module, const char* name) {
   if (!is_current) return kInvalidContext;
@@ -352,26 +430,61 @@ Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsign
       groups_z != 1 || items_x != function->n_items || items_y != 1 || items_z != 1 ||
       shared_bytes != 0 || extra != nullptr)
     return kInvalidValue;
-  std::vector<Argument> arguments;
+  LaunchRecord record{function, groups_x, groups_y, {}};
   for (size_t i = 0; i < function->parameters.size(); ++i) {
     const std::string& type = function->parameters[i];
-    if (type == "pointer") {
-      Address address = 0;
-      std::memcpy(&address, parameters[i], sizeof(address));
-      const auto [buffer, offset] = find(address, 1);
-      if (buffer == nullptr || offset != 0) return kInvalidValue;
-      arguments.emplace_back(*buffer);
-    } else {
-      arguments.push_back(type == "int"    ? number<int32_t>(parameters[i])
-                          : type == "wide" ? number<int64_t>(parameters[i])
-                                           : number<float>(parameters[i]));
-    }
+    const void* place = parameters[i];
+    if (type == "pointer") record.arguments.emplace_back(number<Address>(place));
+    if (type == "int") record.arguments.emplace_back(number<int32_t>(place));
+    if (type == "wide") record.arguments.emplace_back(number<int64_t>(place));
+    if (type == "float") record.arguments.emplace_back(number<float>(place));
   }
-  return enqueue(stream, [=, arguments = std::move(arguments)] {
-    driver().device->launch(*function->kernel,
-                            {groups_x, groups_y, static_cast<int>(function->n_items)}, arguments);
-  });
+  Stream* capturing = find_stream(stream);
+  if (capturing == nullptr || !capturing->captures) return enqueue_launch(stream, record);
+  capturing->captured.push_back(std::move(record));
+  return is_current ? kOk : kInvalidContext;
 }
+
+// ---- graphs -------------------------------------------------------------------------------------
+
+Status cuStreamBeginCapture_v2(void* stream, int mode) {
+  constexpr int kThreadLocal = 1;
+  Stream* found = find_stream(stream);
+  if (!is_current || found == nullptr || found->captures || mode != kThreadLocal)
+    return kInvalidValue;
+  found->captures = true;
+  found->is_disturbed = false;
+  return kOk;
+}
+Status cuStreamEndCapture(void* stream, void** graph) {
+  Stream* found = find_stream(stream);
+  if (!is_current || found == nullptr) return kInvalidValue;
+  if (!found->captures) return kNotCapturing;
+  found->captures = false;
+  auto made = std::make_unique<Graph>(Graph{std::exchange(found->captured, {})});
+  if (found->is_disturbed) return kCaptureUnsupported;
+  *graph = driver().graphs.insert(std::move(made)).first->get();
+  return kOk;
+}
+Status cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long flags) {
+  const Graph* found = find_in(driver().graphs, graph);
+  if (!is_current || found == nullptr || flags != 0) return kInvalidValue;
+  *exec = driver().graph_execs.insert(std::make_unique<Graph>(*found)).first->get();
+  return kOk;
+}
+Status cuGraphLaunch(void* exec, void* stream) {
+  const Graph* found = find_in(driver().graph_execs, exec);
+  if (!is_current || found == nullptr) return kInvalidValue;
+  ++driver().n_graph_launches;
+  for (const LaunchRecord& record : found->launches)
+    if (const Status status = enqueue_launch(stream, record); status != kOk) return status;
+  return kOk;
+}
+Status cuGraphDestroy(void* graph) { return erase_from(driver().graphs, graph); }
+Status cuGraphExecDestroy(void* exec) { return erase_from(driver().graph_execs, exec); }
+
+// For tests: how many graphs were launched. NVIDIA's driver has no such function.
+uint64_t limpid_double_graph_launches() { return driver().n_graph_launches; }
 
 // ---- NVRTC --------------------------------------------------------------------------------------
 

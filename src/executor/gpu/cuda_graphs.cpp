@@ -1,0 +1,88 @@
+#include "executor/gpu/cuda_graphs.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/check.h"
+
+namespace limpid::gpu::cuda {
+namespace {
+
+// Shapes of steps between which a server goes back and forth; each takes kilobytes.
+constexpr size_t kMostGraphs = 16;
+constexpr size_t kHeadWords = 6;  // of a launch, before its arguments
+
+}  // namespace
+
+void LaunchList::add(Function function, const Kernel& kernel, const Grid& grid,
+                     std::span<const uint64_t> arguments) {
+  LIMPID_ASSERT(arguments.size() <= kMostArguments);
+  const uint64_t head[kHeadWords] = {
+      std::bit_cast<uint64_t>(function),    std::bit_cast<uint64_t>(&kernel),
+      static_cast<uint64_t>(grid.groups_x), static_cast<uint64_t>(grid.groups_y),
+      static_cast<uint64_t>(grid.items),    arguments.size()};
+  words_.insert(words_.end(), std::begin(head), std::end(head));
+  words_.insert(words_.end(), arguments.begin(), arguments.end());
+}
+
+Status LaunchList::launch(const DriverFunctions& cu, Stream stream, const Kernel*& failed) const {
+  for (size_t at = 0; at < words_.size(); at += kHeadWords + words_[at + 5]) {
+    const uint64_t* head = &words_[at];
+    std::array<void*, kMostArguments> places{};
+    for (size_t i = 0; i < head[5]; ++i)
+      places[i] = const_cast<uint64_t*>(head + kHeadWords + i);  // the driver only reads them
+    const Status status =
+        cu.launch(std::bit_cast<Function>(head[0]), static_cast<unsigned>(head[2]),
+                  static_cast<unsigned>(head[3]), 1, static_cast<unsigned>(head[4]), 1, 1, 0,
+                  stream, places.data(), nullptr);
+    if (status == 0) continue;
+    failed = std::bit_cast<const Kernel*>(head[1]);
+    return status;
+  }
+  return 0;
+}
+
+GraphCache::~GraphCache() {
+  for (const Entry& entry : entries_)
+    if (entry.exec != nullptr) cu_.destroy_graph_exec(entry.exec);
+}
+
+Status GraphCache::launch(const LaunchList& list, const Kernel*& failed) {
+  const bool is_new = std::ranges::find(entries_, list, &Entry::list) == entries_.end();
+  Entry& entry = entry_of(list);
+  entry.last_use = ++n_uses_;
+  if (!is_new && entry.exec == nullptr && !entry.is_refused) {
+    entry.exec = capture(list);
+    entry.is_refused = entry.exec == nullptr;
+  }
+  if (entry.exec == nullptr) return list.launch(cu_, stream_, failed);
+  return cu_.launch_graph(entry.exec, stream_);
+}
+
+// The list's entry; a new one takes the place of the one that was not used for longest.
+GraphCache::Entry& GraphCache::entry_of(const LaunchList& list) {
+  const auto found = std::ranges::find(entries_, list, &Entry::list);
+  if (found != entries_.end()) return *found;
+  if (entries_.size() < kMostGraphs) return entries_.emplace_back(Entry{list, nullptr, false, 0});
+  Entry& oldest = *std::ranges::min_element(entries_, {}, &Entry::last_use);
+  // A graph that still runs is freed when it ends.
+  if (oldest.exec != nullptr) cu_.destroy_graph_exec(oldest.exec);
+  return oldest = {list, nullptr, false, 0};
+}
+
+GraphExec GraphCache::capture(const LaunchList& list) {
+  if (cu_.begin_capture(stream_, kCaptureThreadLocal) != 0) return nullptr;
+  const Kernel* failed = nullptr;
+  const Status launched = list.launch(cu_, stream_, failed);
+  Graph graph = nullptr;
+  // The capture ends in any case: a stream that captures does nothing else.
+  const Status ended = cu_.end_capture(stream_, &graph);
+  if (ended != 0 || graph == nullptr) return nullptr;
+  GraphExec exec = nullptr;
+  if (launched == 0 && cu_.instantiate(&exec, graph, 0) != 0) exec = nullptr;
+  cu_.destroy_graph(graph);
+  return exec;
+}
+
+}  // namespace limpid::gpu::cuda

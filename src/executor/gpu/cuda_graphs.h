@@ -1,0 +1,66 @@
+// Steps of one shape as CUDA graphs: a list of launches that comes again is captured from the
+// stream and launched as one, which costs the host a call instead of hundreds.
+//
+// A graph is kept under its own content: kernels, grids, arguments, and so the addresses of all
+// buffers. Nothing has to be invalidated: whatever changes (the number of tokens, how attention
+// shares a context out, a buffer that has grown), the list differs, and another graph is made.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "executor/gpu/cuda_functions.h"
+#include "executor/gpu/gpu_api.h"
+
+namespace limpid::gpu::cuda {
+
+// Launches in order, as numbers that can be compared.
+class LaunchList {
+ public:
+  static constexpr size_t kMostArguments = 24;
+
+  void clear() { words_.clear(); }
+  bool empty() const { return words_.empty(); }
+  bool operator==(const LaunchList&) const = default;
+
+  // `arguments` are addresses of buffers, and numbers as their bytes.
+  void add(Function function, const Kernel& kernel, const Grid& grid,
+           std::span<const uint64_t> arguments);
+  // Launches all. Stops at the first that fails and then sets `failed` to its kernel, which must
+  // still be there.
+  Status launch(const DriverFunctions& cu, Stream stream, const Kernel*& failed) const;
+
+ private:
+  std::vector<uint64_t> words_;  // for each: function, kernel, grid (3), n arguments, arguments
+};
+
+// The graphs of a stream; its context is current in every call.
+class GraphCache {
+ public:
+  GraphCache(const DriverFunctions& cu, Stream stream) : cu_(cu), stream_(stream) {}
+  GraphCache(const GraphCache&) = delete;
+  GraphCache& operator=(const GraphCache&) = delete;
+  ~GraphCache();
+
+  // Launches the list: one by one the first time, as a graph from the second time on. A driver that
+  // makes no graph of it launches one by one.
+  Status launch(const LaunchList& list, const Kernel*& failed);
+
+ private:
+  struct Entry {
+    LaunchList list;
+    GraphExec exec;   // null until the list came again
+    bool is_refused;  // by the driver, as a graph
+    uint64_t last_use;
+  };
+  Entry& entry_of(const LaunchList& list);
+  // Null when the driver does not make one.
+  GraphExec capture(const LaunchList& list);
+
+  const DriverFunctions& cu_;
+  Stream stream_;
+  std::vector<Entry> entries_;
+  uint64_t n_uses_ = 0;
+};
+
+}  // namespace limpid::gpu::cuda
