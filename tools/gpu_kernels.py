@@ -1,10 +1,12 @@
-"""What NVIDIA's compiler makes of the GPU kernels: registers, shared memory and spilled bytes of each.
+"""The GPU kernels without a GPU: what NVIDIA's compiler makes of them, and what they move.
 
     gpu_kernels.py [--architectures sm_80,sm_89,sm_90,sm_100] [--programs matrix_f16,ops] [--problems]
 
-Prints a table in Markdown, a row for each kernel and a column for each architecture: registers of an item, bytes of
-local memory of a group, and bytes spilled, where there are any. It needs nvcc, and no GPU. With --problems it prints
-only kernels that spill. Exits with 77 where there is no nvcc, and with 1 when a kernel of the decode path spills.
+Prints two tables in Markdown. The first, which needs nvcc, has a row for each kernel and a column for each architecture:
+registers of an item, bytes of local memory of a group, and bytes spilled, where there are any. With --problems it has
+only kernels that spill. The second is of tests/kernel_counts, where that is built: the bytes that the kernels of
+decoding move, counted, beside those that they must move. Exits with 77 where there is neither, and with 1 when a kernel
+of decoding spills or moves too much.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("LIMPID_PROGRAM", ROOT / "build" / "release" / "limpid"))
+COUNTS = PROGRAM.parent / "tests" / "kernel_counts"
 ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_100")
 # What runs for every token that is generated.
 OF_DECODE = {
@@ -26,6 +29,7 @@ OF_DECODE = {
     "linear_few",
     "append",
     "attend",
+    "combine",
     "rms_norm",
     "layer_norm",
     "rope",
@@ -70,17 +74,8 @@ def cell(kernel: tuple[int, int, int]) -> str:
     return f"{registers}, {shared} B" + (f", **{spilled} B spilled**" if spilled else "")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--architectures", type=lambda text: text.split(","), default=list(ARCHITECTURES)
-    )
-    parser.add_argument("--programs", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--problems", action="store_true", help="only kernels that spill")
-    arguments = parser.parse_args()
-    if shutil.which("nvcc") is None:
-        print("skipped: there is no nvcc; the CUDA toolkit brings it")
-        return EXIT_SKIPPED
+def print_registers(arguments: argparse.Namespace) -> bool:
+    """Whether no kernel of decoding spills."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([str(PROGRAM), "devices", "--kernels", folder], check=True)
         sources = sorted(pathlib.Path(folder).glob("*.cl"))
@@ -96,12 +91,31 @@ def main() -> int:
     for program, kernel, found in rows:
         if any(spilled for _, _, spilled in found) or not arguments.problems:
             print(f"| {program} | {kernel} | {' | '.join(map(cell, found))} |")
-    bad = [
-        kernel
-        for _, kernel, found in rows
-        if kernel in OF_DECODE and any(each[2] for each in found)
-    ]
-    return 1 if bad else 0
+    return not any(
+        kernel in OF_DECODE and any(each[2] for each in found) for _, kernel, found in rows
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--architectures", type=lambda text: text.split(","), default=list(ARCHITECTURES)
+    )
+    parser.add_argument("--programs", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--problems", action="store_true", help="only kernels that spill")
+    arguments = parser.parse_args()
+    has_compiler = shutil.which("nvcc") is not None
+    if not has_compiler:
+        print("skipped part: there is no nvcc; the CUDA toolkit brings it")
+    if not COUNTS.exists():
+        print(f"skipped part: {COUNTS} is not built")
+    if not has_compiler and not COUNTS.exists():
+        return EXIT_SKIPPED
+    ok = print_registers(arguments) if has_compiler else True
+    if COUNTS.exists():
+        print(flush=True)
+        ok = subprocess.run([str(COUNTS), "--all"]).returncode == 0 and ok
+    return 0 if ok else 1
 
 
 if __name__ == "__main__":

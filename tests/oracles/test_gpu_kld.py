@@ -1,9 +1,12 @@
 """SmolLM2 on OpenCL beside the reference: how far apart the distributions of the next token are.
 
-The reference computes with f64 sums. A GPU keeps activations in f32, so it must be nearer to the reference than the CPU
-executor, which rounds them to 8 bits against quantised weights.
+The reference computes with f64 sums. A GPU keeps activations in f32 against weights of every type, so it must be as near
+to the reference with quantised ones as with f16 and f32, and nearer than the CPU executor, which rounds activations to
+8 bits against quantised weights.
 """
 
+import pathlib
+import tempfile
 import unittest
 
 import limpid_program
@@ -27,19 +30,49 @@ def mean_kld(expected: numpy.ndarray, actual: numpy.ndarray) -> float:
 
 
 class GpuKld(unittest.TestCase):
-    def test_smollm2(self):
+    """The file as it is, in Q4_1, and what `limpid convert` makes of it."""
+
+    @classmethod
+    def setUpClass(cls):
         limpid_program.require_device("opencl")
         if not limpid_program.SMOLLM2.exists():
             raise unittest.SkipTest(f"no {limpid_program.SMOLLM2}; run `limpid pull smollm2`")
         ids = limpid_program.run_json("tokenize", "-m", limpid_program.SMOLLM2, "-p", TEXT, "--ids")
-        self.assertGreaterEqual(len(ids), 40)
+        assert len(ids) >= 40
+        cls.ids = ids
+
+    def klds(self, model: pathlib.Path, name: str) -> tuple[float, float]:
+        """Mean KLD from the reference, of cpu and of opencl."""
         logits = {
-            device: limpid_program.logits(limpid_program.SMOLLM2, ids, "--device", device)
+            device: limpid_program.logits(model, self.ids, "--device", device)
             for device in ("reference", "cpu", "opencl")
         }
         cpu = mean_kld(logits["reference"], logits["cpu"])
         opencl = mean_kld(logits["reference"], logits["opencl"])
-        print(f"mean KLD over {len(ids)} positions: cpu {cpu:.1e}, opencl {opencl:.1e}")
+        print(
+            f"{name}: mean KLD over {len(self.ids)} positions: cpu {cpu:.1e}, opencl {opencl:.1e}"
+        )
+        return cpu, opencl
+
+    def of_converted(self, dtype: str) -> tuple[float, float]:
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "model.gguf"
+            options = ["--dtype", dtype, "--allow-requantize", "--no-calibrate"]
+            limpid_program.run("convert", limpid_program.SMOLLM2, model, *options)
+            return self.klds(model, dtype)
+
+    def test_as_it_is(self):
+        cpu, opencl = self.klds(limpid_program.SMOLLM2, "q4_1")
+        self.assertLess(opencl, MOST)
+        self.assertLess(opencl, cpu)
+
+    def test_plain_weights(self):
+        for dtype in ("f16", "f32"):
+            with self.subTest(dtype):
+                self.assertLess(self.of_converted(dtype)[1], MOST)
+
+    def test_q8_0(self):
+        cpu, opencl = self.of_converted("q8_0")
         self.assertLess(opencl, MOST)
         self.assertLess(opencl, cpu)
 
