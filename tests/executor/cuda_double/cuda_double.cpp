@@ -221,7 +221,7 @@ Status enqueue_launch(void* stream, const LaunchRecord& record) {
 
 // Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
 std::unique_ptr<Function> find_function(Module& module, const std::string& name) {
-  const std::regex declaration("KERNEL\\((\\d+)\\)\\s+" + name + "\\(([^)]*)\\)");
+  const std::regex declaration("KERNEL\\((\\d+)(?:, \\d+)?\\)\\s+" + name + "\\(([^)]*)\\)");
   std::smatch found;
   if (!std::regex_search(module.text, found, declaration)) return nullptr;
   auto function = std::make_unique<Function>();

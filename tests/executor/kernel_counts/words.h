@@ -105,7 +105,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 }  // namespace limpid::counts
 
 #define DIALECT_GIVEN 1
-#define KERNEL(n_items) void
+#define KERNEL(...) void
 #define FUNCTION inline
 #define TABLE const
 #define LOCAL
@@ -124,6 +124,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 #define MAX(a, b) std::fmax(a, b)
 #define MIN(a, b) std::min<int>(a, b)
 #define FLOAT_OF_BITS(x) std::bit_cast<float>(static_cast<uint>(x))
+#define BITS_OF_FLOAT(x) std::bit_cast<int>(static_cast<float>(x))
 #define SHUFFLE_XOR(x, lane) number_of_item(x, now().item ^ (lane))
 #define LOAD_HALF(p, i) load_half(p, i)
 #define STORE_HALF(x, p, i) (p)[i] = f32_to_f16(x)

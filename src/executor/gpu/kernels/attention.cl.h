@@ -196,7 +196,7 @@ FUNCTION void add_span(const Work* work, const Shared* shared, int begin) {
       }
     }
     BARRIER();
-    for (int i = item; i < ROWS * COLUMNS; i += ITEMS) {
+    UNROLL_BY(1) for (int i = item; i < ROWS * COLUMNS; i += ITEMS) {
       const int r = i / COLUMNS;
       const int d = columns + i % COLUMNS;
       if (d < head_dim) {
@@ -211,7 +211,7 @@ FUNCTION void add_span(const Work* work, const Shared* shared, int begin) {
 // Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to ROWS query heads).
 // out [n_tokens, n_heads * head_dim] when n_parts is 1; else
 // parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
-KERNEL(128)
+KERNEL(128, 1)
 attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* inputs, int positions,
        int sequences, int table, int table_begin, GLOBAL float* out, GLOBAL float* parts,
        int n_tokens, int layer, int n_layers, int n_kv_heads, int group, int head_dim,
@@ -257,7 +257,7 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
       l[item] = 0;
       seen[item] = item < n_rows ? inputs[positions + token + item / heads] + 1 : 0;
     }
-    for (int i = item; i < ROWS * head_dim; i += ITEMS) {
+    UNROLL_BY(1) for (int i = item; i < ROWS * head_dim; i += ITEMS) {
       const int r = i / head_dim;
       const wide head = (wide)(token + r / heads) * n_heads + first_head + r % heads;
       shared.query[i] = r < n_rows ? q[head * head_dim + i % head_dim] : 0.0f;
@@ -268,7 +268,7 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
       weigh_span(&work, &shared, span);
       add_span(&work, &shared, span);
     }
-    for (int i = item; i < n_rows * head_dim; i += ITEMS) {
+    UNROLL_BY(1) for (int i = item; i < n_rows * head_dim; i += ITEMS) {
       const int r = i / head_dim;
       const wide head = (wide)(token + r / heads) * n_heads + first_head + r % heads;
       if (n_parts == 1) {

@@ -8,7 +8,8 @@
 //   }
 //
 // A kernel runs as a grid of groups, and a group is a fixed number of items (128 above), which
-// share local memory and can wait for each other:
+// share local memory and can wait for each other. KERNEL(128, 1) lets CUDA's compiler give an item
+// as many registers as it likes, even if a multiprocessor then holds one group only:
 //
 //   this dialect     OpenCL            CUDA
 //   item             work-item         thread
@@ -33,7 +34,7 @@
 typedef long wide;         // 64 bits: offsets into weights
 typedef ushort half_bits;  // an IEEE half, as it lies in memory
 
-#define KERNEL(n_items) kernel __attribute__((reqd_work_group_size(n_items, 1, 1))) void
+#define KERNEL(n_items, ...) kernel __attribute__((reqd_work_group_size(n_items, 1, 1))) void
 #define FUNCTION static inline
 #define TABLE constant  // of constants, at file scope
 #define GLOBAL global   // a pointer into the device's memory
@@ -75,7 +76,7 @@ typedef unsigned char uchar;
 typedef unsigned int uint;
 typedef unsigned short half_bits;
 
-#define KERNEL(n_items) extern "C" __global__ void __launch_bounds__(n_items)
+#define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define FUNCTION static __device__ __forceinline__
 #define TABLE static __constant__
 #define GLOBAL

@@ -86,7 +86,7 @@ linear_one(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float
   UNROLL for (int i = 0; i < ROWS_ONE; ++i) sums[i] = 0;
   UNROLL_BY(4)
   for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
-      add_octet(ROWS_ONE, 1, weight, x, rows, cols, n_tokens, row, 0, o, sums);
+    add_octet(ROWS_ONE, 1, weight, x, rows, cols, n_tokens, row, 0, o, sums);
   add_lanes(ROWS_ONE, 1, sums, bias, has_bias, y, rows, n_tokens, 0, shared);
 }
 
@@ -103,7 +103,7 @@ linear_few(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float
   UNROLL for (int i = 0; i < FEW_TOKENS * ROWS_FEW; ++i) sums[i] = 0;
   UNROLL_BY(1)
   for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
-      add_octet(ROWS_FEW, FEW_TOKENS, weight, x, rows, cols, n_tokens, row, first, o, sums);
+    add_octet(ROWS_FEW, FEW_TOKENS, weight, x, rows, cols, n_tokens, row, first, o, sums);
   add_lanes(ROWS_FEW, FEW_TOKENS, sums, bias, has_bias, y, rows, n_tokens, first, shared);
 }
 
