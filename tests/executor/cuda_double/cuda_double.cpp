@@ -16,208 +16,17 @@
 // "Machine code" is the text of a program behind a line with its name. The parameters of a kernel
 // are read from the text. Programs have the names that they have for OpenCL, so what was compiled
 // for its tests is found in the cache.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <functional>
-#include <map>
-#include <memory>
 #include <regex>
-#include <set>
-#include <string>
-#include <utility>
-#include <variant>
-#include <vector>
 
-#include "executor/gpu/cuda_functions.h"
-#include "executor/gpu/gpu_api.h"
+#include "executor/cuda_double/driver.h"
 #include "executor/gpu/opencl_api.h"
 #include "executor/gpu/program_cache.h"
-#include "limpid/error.hpp"
 
+namespace cuda_double {
 namespace {
-
-using limpid::gpu::Argument;
-using limpid::gpu::cuda::Address;
-using limpid::gpu::cuda::Status;
-
-constexpr Status kOk = 0;
-constexpr Status kInvalidValue = 1;
-constexpr Status kOutOfMemory = 2;
-constexpr Status kInvalidContext = 201;
-constexpr Status kInvalidImage = 200;
-constexpr Status kNotFound = 500;
-constexpr Status kLaunchFailed = 719;
-constexpr Status kCaptureUnsupported = 900;
-constexpr Status kNotCapturing = 904;
-constexpr Status kCompilation = 6;  // of NVRTC
-constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
-constexpr Address kApart = Address{1} << 40;  // of two buffers' addresses
-constexpr const char* kMagic = "cuda double ";
-constexpr unsigned kMostGroupsY = 65535;
-
-struct Function {
-  std::unique_ptr<limpid::gpu::Kernel> kernel;
-  unsigned n_items;
-  std::vector<std::string> parameters;  // "pointer", "int", "wide", "float"
-};
-
-struct Module {
-  std::unique_ptr<limpid::gpu::Program> program;
-  std::string text;
-  std::map<std::string, std::unique_ptr<Function>> functions;
-};
-
-// A launch as the driver keeps it: buffers by address.
-struct LaunchRecord {
-  const Function* function;
-  unsigned groups_x;
-  unsigned groups_y;
-  std::vector<std::variant<Address, int32_t, int64_t, float>> arguments;
-};
-
-struct Stream {
-  std::vector<std::function<void()>> waiting;
-  bool captures = false;
-  bool is_disturbed = false;  // something else than a launch came while it captured
-  std::vector<LaunchRecord> captured;
-};
-
-struct Graph {
-  std::vector<LaunchRecord> launches;
-};
-
-struct NvrtcProgram {
-  std::string name;
-  std::string text;
-  std::string log;
-  bool is_compiled = false;
-};
-
-// All that a process has of the driver.
-struct Driver {
-  // Never deleted: when this object is, PoCL may have ended already.
-  limpid::gpu::Device* device = nullptr;
-  std::map<Address, std::unique_ptr<limpid::gpu::Buffer>> buffers;  // by first address
-  std::set<std::unique_ptr<Module>> modules;
-  std::set<std::unique_ptr<Stream>> streams;
-  std::set<std::unique_ptr<Graph>> graphs;
-  std::set<std::unique_ptr<Graph>> graph_execs;
-  uint64_t n_graph_launches = 0;
-  std::set<NvrtcProgram*> programs;
-  Address next = kApart;
-  uint64_t n_bytes = 0;
-  int n_contexts = 0;    // retained
-  Status failure = kOk;  // of something asynchronous; stays
-
-  ~Driver() {
-    if (buffers.empty() && modules.empty() && streams.empty() && programs.empty() &&
-        graphs.empty() && graph_execs.empty() && n_contexts == 0)
-      return;
-    std::fprintf(stderr,
-                 "cuda double: %zu buffers, %zu modules, %zu streams, %zu graphs, %zu programs and "
-                 "%d contexts were not released\n",
-                 buffers.size(), modules.size(), streams.size(), graphs.size() + graph_execs.size(),
-                 programs.size(), n_contexts);
-    std::fflush(nullptr);
-    ::_exit(3);
-  }
-};
-
-Driver& driver() {
-  static Driver the_driver;
-  return the_driver;
-}
-
-thread_local bool is_current = false;
-
-// The buffer that [address, address + n) lies in, and where; null when there is none.
-std::pair<limpid::gpu::Buffer*, uint64_t> find(Address address, uint64_t n) {
-  auto after = driver().buffers.upper_bound(address);
-  if (after == driver().buffers.begin()) return {nullptr, 0};
-  const auto& [begin, buffer] = *--after;
-  const uint64_t offset = address - begin;
-  if (offset > buffer->n_bytes() || n > buffer->n_bytes() - offset) return {nullptr, 0};
-  return {buffer.get(), offset};
-}
-
-// The object of a handle; null when there is none.
-template <class T>
-T* find_in(const std::set<std::unique_ptr<T>>& all, const void* handle) {
-  for (const auto& each : all)
-    if (each.get() == handle) return each.get();
-  return nullptr;
-}
-template <class T>
-Status erase_from(std::set<std::unique_ptr<T>>& all, const void* handle) {
-  return std::erase_if(all, [&](const auto& each) { return each.get() == handle; }) == 1
-             ? kOk
-             : kInvalidValue;
-}
-Stream* find_stream(void* handle) { return find_in(driver().streams, handle); }
-
-// Memory is neither taken nor given back while a stream captures.
-bool disturbs_capture() {
-  bool disturbs = false;
-  for (const auto& stream : driver().streams) {
-    if (!stream->captures) continue;
-    stream->is_disturbed = disturbs = true;
-  }
-  return disturbs;
-}
-
-Status run_waiting(Stream& stream) {
-  try {
-    for (const auto& task : stream.waiting) task();
-  } catch (const limpid::Error& error) {
-    std::fprintf(stderr, "cuda double: %s\n", error.what());
-    driver().failure = kLaunchFailed;
-  }
-  stream.waiting.clear();
-  return driver().failure;
-}
-
-Status enqueue(void* stream, std::function<void()> task) {
-  if (!is_current) return kInvalidContext;
-  Stream* found = find_stream(stream);
-  if (found == nullptr) return kInvalidValue;
-  if (found->captures) {
-    found->is_disturbed = true;
-    return kCaptureUnsupported;
-  }
-  found->waiting.push_back(std::move(task));
-  return driver().failure;
-}
-
-// Checks the function and the buffers of a launch, as they are now.
-Status enqueue_launch(void* stream, const LaunchRecord& record) {
-  const bool is_there = std::ranges::any_of(driver().modules, [&](const auto& module) {
-    return std::ranges::any_of(
-        module->functions, [&](const auto& each) { return each.second.get() == record.function; });
-  });
-  if (!is_there) return kInvalidValue;
-  std::vector<Argument> arguments;
-  for (const auto& argument : record.arguments) {
-    if (const Address* address = std::get_if<Address>(&argument)) {
-      const auto [buffer, offset] = find(*address, 1);
-      if (buffer == nullptr || offset != 0) return kInvalidValue;
-      arguments.emplace_back(*buffer);
-    } else if (const int32_t* number = std::get_if<int32_t>(&argument)) {
-      arguments.emplace_back(*number);
-    } else if (const int64_t* wide = std::get_if<int64_t>(&argument)) {
-      arguments.emplace_back(*wide);
-    } else {
-      arguments.emplace_back(std::get<float>(argument));
-    }
-  }
-  return enqueue(stream, [record, arguments = std::move(arguments)] {
-    driver().device->launch(
-        *record.function->kernel,
-        {record.groups_x, record.groups_y, static_cast<int>(record.function->n_items)}, arguments);
-  });
-}
 
 // Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
 std::unique_ptr<Function> find_function(Module& module, const std::string& name) {
@@ -238,10 +47,6 @@ std::unique_ptr<Function> find_function(Module& module, const std::string& name)
   }
   function->kernel = module.program->kernel(name);
   return function;
-}
-
-std::string image_of(const NvrtcProgram& program) {
-  return kMagic + program.name + "\n" + program.text;
 }
 
 template <class Number>
@@ -314,28 +119,28 @@ Status cuDevicePrimaryCtxRelease_v2(int device) {
 }
 Status cuCtxSetCurrent(void* context) {
   if (context != &driver() || driver().n_contexts == 0) return kInvalidContext;
-  is_current = true;
+  is_current() = true;
   return kOk;
 }
 Status cuStreamCreate(void** stream, unsigned /*flags*/) {
-  if (!is_current) return kInvalidContext;
+  if (!is_current()) return kInvalidContext;
   *stream = driver().streams.insert(std::make_unique<Stream>()).first->get();
   return kOk;
 }
 Status cuStreamDestroy_v2(void* stream) {
   Stream* found = find_stream(stream);
-  if (!is_current || found == nullptr || !found->waiting.empty() || found->captures)
+  if (!is_current() || found == nullptr || !found->waiting.empty() || found->captures)
     return kInvalidValue;
   return erase_from(driver().streams, found);
 }
 Status cuStreamSynchronize(void* stream) {
   Stream* found = find_stream(stream);
-  if (!is_current || found == nullptr) return kInvalidValue;
+  if (!is_current() || found == nullptr) return kInvalidValue;
   return disturbs_capture() ? kCaptureUnsupported : run_waiting(*found);
 }
 
 Status cuMemAlloc_v2(Address* address, size_t n_bytes) {
-  if (!is_current) return kInvalidContext;
+  if (!is_current()) return kInvalidContext;
   if (n_bytes == 0) return kInvalidValue;
   if (disturbs_capture()) return kCaptureUnsupported;
   if (n_bytes > kMemoryBytes - driver().n_bytes) return kOutOfMemory;
@@ -348,11 +153,11 @@ Status cuMemAlloc_v2(Address* address, size_t n_bytes) {
 Status cuMemGetInfo_v2(size_t* n_free, size_t* n_all) {
   *n_all = kMemoryBytes;
   *n_free = kMemoryBytes - driver().n_bytes;
-  return is_current ? kOk : kInvalidContext;
+  return is_current() ? kOk : kInvalidContext;
 }
 Status cuMemFree_v2(Address address) {
   const auto found = driver().buffers.find(address);
-  if (!is_current || found == driver().buffers.end()) return kInvalidValue;
+  if (!is_current() || found == driver().buffers.end()) return kInvalidValue;
   if (disturbs_capture()) return kCaptureUnsupported;
   for (const auto& stream : driver().streams) run_waiting(*stream);
   driver().n_bytes -= found->second->n_bytes();
@@ -389,7 +194,7 @@ Status cuMemsetD8Async(Address to, unsigned char value, size_t n, void* stream) 
 }
 
 Status cuModuleLoadData(void** module, const void* image) {
-  if (!is_current) return kInvalidContext;
+  if (!is_current()) return kInvalidContext;
   const std::string text = static_cast<const char*>(image);
   if (!text.starts_with(kMagic)) return kInvalidImage;
   const size_t line = text.find('\n');
@@ -402,12 +207,12 @@ Status cuModuleLoadData(void** module, const void* image) {
   return kOk;
 }
 Status cuModuleUnload(void* module) {
-  if (!is_current) return kInvalidContext;
+  if (!is_current()) return kInvalidContext;
   for (const auto& stream : driver().streams) run_waiting(*stream);
   return erase_from(driver().modules, module);
 }
 Status cuModuleGetFunction(void** function, void* module, const char* name) {
-  if (!is_current) return kInvalidContext;
+  if (!is_current()) return kInvalidContext;
   for (const auto& each : driver().modules) {
     if (each.get() != module) continue;
     std::unique_ptr<Function>& found = each->functions[name];
@@ -442,7 +247,7 @@ Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsign
   Stream* capturing = find_stream(stream);
   if (capturing == nullptr || !capturing->captures) return enqueue_launch(stream, record);
   capturing->captured.push_back(std::move(record));
-  return is_current ? kOk : kInvalidContext;
+  return is_current() ? kOk : kInvalidContext;
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
@@ -450,7 +255,7 @@ Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsign
 Status cuStreamBeginCapture_v2(void* stream, int mode) {
   constexpr int kThreadLocal = 1;
   Stream* found = find_stream(stream);
-  if (!is_current || found == nullptr || found->captures || mode != kThreadLocal)
+  if (!is_current() || found == nullptr || found->captures || mode != kThreadLocal)
     return kInvalidValue;
   found->captures = true;
   found->is_disturbed = false;
@@ -458,7 +263,7 @@ Status cuStreamBeginCapture_v2(void* stream, int mode) {
 }
 Status cuStreamEndCapture(void* stream, void** graph) {
   Stream* found = find_stream(stream);
-  if (!is_current || found == nullptr) return kInvalidValue;
+  if (!is_current() || found == nullptr) return kInvalidValue;
   if (!found->captures) return kNotCapturing;
   found->captures = false;
   auto made = std::make_unique<Graph>(Graph{std::exchange(found->captured, {})});
@@ -468,13 +273,13 @@ Status cuStreamEndCapture(void* stream, void** graph) {
 }
 Status cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long flags) {
   const Graph* found = find_in(driver().graphs, graph);
-  if (!is_current || found == nullptr || flags != 0) return kInvalidValue;
+  if (!is_current() || found == nullptr || flags != 0) return kInvalidValue;
   *exec = driver().graph_execs.insert(std::make_unique<Graph>(*found)).first->get();
   return kOk;
 }
 Status cuGraphLaunch(void* exec, void* stream) {
   const Graph* found = find_in(driver().graph_execs, exec);
-  if (!is_current || found == nullptr) return kInvalidValue;
+  if (!is_current() || found == nullptr) return kInvalidValue;
   ++driver().n_graph_launches;
   for (const LaunchRecord& record : found->launches)
     if (const Status status = enqueue_launch(stream, record); status != kOk) return status;
@@ -486,61 +291,6 @@ Status cuGraphExecDestroy(void* exec) { return erase_from(driver().graph_execs, 
 // For tests: how many graphs were launched. NVIDIA's driver has no such function.
 uint64_t limpid_double_graph_launches() { return driver().n_graph_launches; }
 
-// ---- NVRTC --------------------------------------------------------------------------------------
-
-const char* nvrtcGetErrorString(Status status) {
-  return status == kCompilation ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR";
-}
-Status nvrtcVersion(int* major, int* minor) {
-  *major = 13;
-  *minor = 0;
-  return kOk;
-}
-Status nvrtcCreateProgram(void** program, const char* text, const char* name, int n_headers,
-                          const char* const* /*headers*/, const char* const* /*names*/) {
-  if (n_headers != 0) return kInvalidValue;
-  auto* made = new NvrtcProgram{name, text, "", false};
-  driver().programs.insert(made);
-  *program = made;
-  return kOk;
-}
-Status nvrtcCompileProgram(NvrtcProgram* program, int n_options, const char* const* options) {
-  bool has_architecture = false;
-  for (int i = 0; i < n_options; ++i) {
-    if (std::strcmp(options[i], "-arch=sm_90") == 0) has_architecture = true;
-  }
-  if (!has_architecture || cuInit(0) != kOk) return kInvalidValue;
-  try {
-    limpid::gpu::cached_program(*driver().device, {program->name, program->text});
-  } catch (const limpid::Error& error) {
-    program->log = error.what();
-    return kCompilation;
-  }
-  program->is_compiled = true;
-  return kOk;
-}
-Status nvrtcDestroyProgram(NvrtcProgram** program) {
-  if (driver().programs.erase(*program) != 1) return kInvalidValue;
-  delete *program;
-  *program = nullptr;
-  return kOk;
-}
-Status nvrtcGetCUBINSize(const NvrtcProgram* program, size_t* size) {
-  *size = image_of(*program).size();
-  return program->is_compiled ? kOk : kInvalidValue;
-}
-Status nvrtcGetCUBIN(const NvrtcProgram* program, char* to) {
-  const std::string image = image_of(*program);
-  std::memcpy(to, image.data(), image.size());
-  return program->is_compiled ? kOk : kInvalidValue;
-}
-Status nvrtcGetProgramLogSize(const NvrtcProgram* program, size_t* size) {
-  *size = program->log.size() + 1;
-  return kOk;
-}
-Status nvrtcGetProgramLog(const NvrtcProgram* program, char* to) {
-  std::memcpy(to, program->log.c_str(), program->log.size() + 1);
-  return kOk;
-}
-
 }  // extern "C"
+
+}  // namespace cuda_double

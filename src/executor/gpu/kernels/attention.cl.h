@@ -24,16 +24,21 @@
 #define COLUMNS 64       // elements of a head that a row of lanes computes at a time, two a lane
 #define MOST_STATE 2048  // elements of a group's results: ROWS * head_dim
 
-// What the parameters say about a group's work.
+// What a group works on: tokens of one sequence and query heads of one KV head. Row r of its
+// results is head r % heads of token r / heads.
 typedef struct {
   GLOBAL const uchar* cache;
   GLOBAL const int* blocks;  // of the sequence
-  int head_offset_blocks;    // n_layers * n_kv_heads
+  int heads_of_block;        // n_layers * n_kv_heads
   int head_of_block;         // layer * n_kv_heads + head
   int head_dim;
   int most;   // positions that the last token sees
   int least;  // positions that the first token sees
   float scale;
+  int n_rows;
+  int heads;
+  wide first;   // of q and out: row 0's head among those of all tokens
+  int n_heads;  // of a token
 } Work;
 
 // Memory that the items of a group share.
@@ -50,10 +55,15 @@ typedef struct {
   LOCAL int* seen;    // positions that the row's token sees; 0 for a row without a token
 } Shared;
 
+// Where row r lies in q and out, in heads.
+FUNCTION wide place_of(const Work* work, int r) {
+  return work->first + (wide)(r / work->heads) * work->n_heads + r % work->heads;
+}
+
 FUNCTION GLOBAL const uchar* keys_of(const Work* work, int position) {
   const wide n_bytes = (wide)BLOCK * work->head_dim * (K_BYTES + V_BYTES);
   const wide block = work->blocks[position / BLOCK];
-  return work->cache + (block * work->head_offset_blocks + work->head_of_block) * n_bytes;
+  return work->cache + (block * work->heads_of_block + work->head_of_block) * n_bytes;
 }
 
 // Scores of all rows for the key of one position: an item is a key.
@@ -87,47 +97,20 @@ FUNCTION void score_key(const Work* work, const Shared* shared, int position, fl
       position < shared->seen[r] ? score[r] * work->scale : NEGATIVE_INFINITY;
 }
 
-// Weights e^(score - m_s) of the span that begins at a position, and the rows' new m, l, keep,
-// take.
-FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
+// Puts a number of each row of lanes where all items see it.
+FUNCTION void share_of_lanes(const Shared* shared, const float* of_row) {
   const int item = ITEM_OF_GROUP();
-  const int lanes = item / LANES;
-  float score[KEYS_OF_ITEM][ROWS];
-  float of_row[ROWS];
-  UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
-    const int position = begin + item + ITEMS * i;
-    UNROLL for (int r = 0; r < ROWS; ++r) score[i][r] = NEGATIVE_INFINITY;
-    if (position < work->most) score_key(work, shared, position, score[i]);
-  }
-  UNROLL for (int r = 0; r < ROWS; ++r) of_row[r] = MAX(score[0][r], score[1][r]);
-  max_of_lanes(of_row, ROWS, shared->weights, ITEMS);
   BARRIER();
   if (item % LANES == 0) {
-    UNROLL for (int r = 0; r < ROWS; ++r) shared->of_lanes[lanes * ROWS + r] = of_row[r];
+    UNROLL for (int r = 0; r < ROWS; ++r) shared->of_lanes[item / LANES * ROWS + r] = of_row[r];
   }
   BARRIER();
-  float m_s[ROWS];
+}
+
+// The rows' new m, l, keep and take: an item is a row. of_lanes has the sums of weights.
+FUNCTION void merge_sums(const Shared* shared, int begin, const float* m_s) {
   UNROLL for (int r = 0; r < ROWS; ++r) {
-    LOCAL const float* largest = shared->of_lanes + r;
-    m_s[r] = MAX(MAX(largest[0], largest[ROWS]), MAX(largest[2 * ROWS], largest[3 * ROWS]));
-    UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
-      const bool is_seen = begin + item + ITEMS * i < shared->seen[r];
-      score[i][r] = is_seen ? EXP(score[i][r] - m_s[r]) : 0.0f;
-    }
-    of_row[r] = score[0][r] + score[1][r];
-  }
-  sum_of_lanes(of_row, ROWS, shared->weights, ITEMS);
-  BARRIER();
-  UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
-    UNROLL for (int r = 0; r < ROWS; ++r) shared->weights[(item + ITEMS * i) * ROWS + r] =
-        score[i][r];
-  }
-  if (item % LANES == 0) {
-    UNROLL for (int r = 0; r < ROWS; ++r) shared->of_lanes[lanes * ROWS + r] = of_row[r];
-  }
-  BARRIER();
-  UNROLL for (int r = 0; r < ROWS; ++r) {
-    if (item == r) {
+    if (ITEM_OF_GROUP() == r) {
       LOCAL const float* l_s = shared->of_lanes + r;
       const bool is_seen = begin < shared->seen[r];
       const float m = is_seen ? MAX(shared->m[r], m_s[r]) : shared->m[r];
@@ -138,6 +121,38 @@ FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
       shared->m[r] = m;
     }
   }
+}
+
+// Weights e^(score - m_s) of the span that begins at a position.
+FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
+  const int item = ITEM_OF_GROUP();
+  float score[KEYS_OF_ITEM][ROWS];
+  float of_row[ROWS];
+  float m_s[ROWS];
+  UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
+    const int position = begin + item + ITEMS * i;
+    UNROLL for (int r = 0; r < ROWS; ++r) score[i][r] = NEGATIVE_INFINITY;
+    if (position < work->most) score_key(work, shared, position, score[i]);
+  }
+  UNROLL for (int r = 0; r < ROWS; ++r) of_row[r] = MAX(score[0][r], score[1][r]);
+  max_of_lanes(of_row, ROWS, shared->weights, ITEMS);
+  share_of_lanes(shared, of_row);
+  UNROLL for (int r = 0; r < ROWS; ++r) {
+    LOCAL const float* largest = shared->of_lanes + r;
+    m_s[r] = MAX(MAX(largest[0], largest[ROWS]), MAX(largest[2 * ROWS], largest[3 * ROWS]));
+    UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
+      const bool is_seen = begin + item + ITEMS * i < shared->seen[r];
+      score[i][r] = is_seen ? EXP(score[i][r] - m_s[r]) : 0.0f;
+    }
+    of_row[r] = score[0][r] + score[1][r];
+  }
+  sum_of_lanes(of_row, ROWS, shared->weights, ITEMS);
+  share_of_lanes(shared, of_row);
+  UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
+    LOCAL float* weights = shared->weights + (item + ITEMS * i) * ROWS;
+    UNROLL for (int r = 0; r < ROWS; ++r) weights[r] = score[i][r];
+  }
+  merge_sums(shared, begin, m_s);
   BARRIER();
 }
 
@@ -208,6 +223,45 @@ FUNCTION void add_span(const Work* work, const Shared* shared, int begin) {
   BARRIER();
 }
 
+// The queries, and rows that have met no position yet.
+FUNCTION void begin_rows(const Work* work, const Shared* shared, GLOBAL const float* q,
+                         GLOBAL const int* positions) {
+  const int item = ITEM_OF_GROUP();
+  const int head_dim = work->head_dim;
+  BARRIER();
+  if (item < ROWS) {
+    shared->m[item] = NEGATIVE_INFINITY;
+    shared->l[item] = 0;
+    shared->seen[item] = item < work->n_rows ? positions[item / work->heads] + 1 : 0;
+  }
+  UNROLL_BY(1) for (int i = item; i < ROWS * head_dim; i += ITEMS) {
+    const int r = i / head_dim;
+    shared->query[i] = r < work->n_rows ? q[place_of(work, r) * head_dim + i % head_dim] : 0.0f;
+    shared->state[i] = 0;
+  }
+  BARRIER();
+}
+
+// Results of all positions, or the part of one span.
+FUNCTION void store_rows(const Work* work, const Shared* shared, GLOBAL float* out,
+                         GLOBAL float* parts, int part, int n_parts) {
+  const int head_dim = work->head_dim;
+  UNROLL_BY(1) for (int i = ITEM_OF_GROUP(); i < work->n_rows * head_dim; i += ITEMS) {
+    const int r = i / head_dim;
+    const int d = i % head_dim;
+    if (n_parts == 1) {
+      out[place_of(work, r) * head_dim + d] = shared->state[i] / shared->l[r];
+    } else if (part * SPAN_POSITIONS < shared->seen[r]) {
+      GLOBAL float* to = parts + (place_of(work, r) * n_parts + part) * (head_dim + 2);
+      to[d] = shared->state[i];
+      if (d == 0) {
+        to[head_dim] = shared->m[r];
+        to[head_dim + 1] = shared->l[r];
+      }
+    }
+  }
+}
+
 // Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to ROWS query heads).
 // out [n_tokens, n_heads * head_dim] when n_parts is 1; else
 // parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
@@ -228,18 +282,16 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
   LOCAL_ARRAY int seen[ROWS];
   const Shared shared = {
       (LOCAL float*)query, state, (LOCAL float*)weights, sums, of_lanes, m, l, keep, take, seen};
-  const int item = ITEM_OF_GROUP();
   const int tiles = (group + ROWS - 1) / ROWS;
   const int kv_head = GROUP_Y() / tiles;
   const int tile = GROUP_Y() % tiles * ROWS;
   const int heads = MIN(group - tile, ROWS);
   const int n_heads = n_kv_heads * group;
-  const int first_head = kv_head * group + tile;
   const int part = GROUP_X() % n_parts;
   const int begin = GROUP_X() / n_parts * tokens_of_group;
   const int end = MIN(begin + tokens_of_group, n_tokens);
   for (int token = begin, next = begin; token < end; token = next) {
-    // Tokens [token, next) belong to one sequence. Row r is head r % heads of token r / heads.
+    // Tokens [token, next) belong to one sequence.
     const int sequence = inputs[sequences + token];
     while (next < end && inputs[sequences + next] == sequence) ++next;
     const Work work = {cache,
@@ -249,39 +301,17 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
                        head_dim,
                        inputs[positions + next - 1] + 1,
                        inputs[positions + token] + 1,
-                       scale};
-    const int n_rows = (next - token) * heads;
-    BARRIER();
-    if (item < ROWS) {
-      m[item] = NEGATIVE_INFINITY;
-      l[item] = 0;
-      seen[item] = item < n_rows ? inputs[positions + token + item / heads] + 1 : 0;
-    }
-    UNROLL_BY(1) for (int i = item; i < ROWS * head_dim; i += ITEMS) {
-      const int r = i / head_dim;
-      const wide head = (wide)(token + r / heads) * n_heads + first_head + r % heads;
-      shared.query[i] = r < n_rows ? q[head * head_dim + i % head_dim] : 0.0f;
-      state[i] = 0;
-    }
-    BARRIER();
+                       scale,
+                       (next - token) * heads,
+                       heads,
+                       (wide)token * n_heads + kv_head * group + tile,
+                       n_heads};
+    begin_rows(&work, &shared, q, inputs + positions + token);
     for (int span = part * SPAN_POSITIONS; span < work.most; span += n_parts * SPAN_POSITIONS) {
       weigh_span(&work, &shared, span);
       add_span(&work, &shared, span);
     }
-    UNROLL_BY(1) for (int i = item; i < n_rows * head_dim; i += ITEMS) {
-      const int r = i / head_dim;
-      const wide head = (wide)(token + r / heads) * n_heads + first_head + r % heads;
-      if (n_parts == 1) {
-        out[head * head_dim + i % head_dim] = state[i] / l[r];
-      } else if (part * SPAN_POSITIONS < seen[r]) {
-        GLOBAL float* to = parts + (head * n_parts + part) * (head_dim + 2);
-        to[i % head_dim] = state[i];
-        if (i % head_dim == 0) {
-          to[head_dim] = m[r];
-          to[head_dim + 1] = l[r];
-        }
-      }
-    }
+    store_rows(&work, &shared, out, parts, part, n_parts);
   }
 }
 
