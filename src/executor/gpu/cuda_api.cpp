@@ -243,34 +243,34 @@ class CudaDevice final : public Device {
     const auto function = static_cast<const CudaKernel&>(kernel).function();
     if (!records_) make_current();
     recorded_.add(function, kernel, grid, std::span(values).first(arguments.size()));
-    if (!records_) launch_recorded(false);
+    if (!records_) launch_recorded();
   }
   void begin_graph() override {
     make_current();
     records_ = true;
   }
   void end_graph() noexcept override {
-    if (!std::exchange(records_, false)) return;
     try {
-      check(context_->make_current(), "cuCtxSetCurrent");
-      launch_recorded(true);
+      if (!failure_) make_current();
     } catch (...) {
       failure_ = std::current_exception();
     }
+    recorded_.clear();
+    records_ = false;
   }
   void flush() noexcept override {}  // a stream begins by itself
 
  private:
-  // Before every other call: what was held back for a graph comes first.
+  // Before every other call: what was held back comes first.
   void make_current() {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     check(context_->make_current(), "cuCtxSetCurrent");
-    if (std::exchange(records_, false)) launch_recorded(false);
+    if (!recorded_.empty()) launch_recorded();
   }
-  void launch_recorded(bool as_graph) {
+  void launch_recorded() {
     const Kernel* failed = nullptr;
     const Status status =
-        as_graph ? graphs_->launch(recorded_, failed) : recorded_.launch(cu_, stream_, failed);
+        records_ ? graphs_->launch(recorded_, failed) : recorded_.launch(cu_, stream_, failed);
     recorded_.clear();
     check(status, failed == nullptr ? "cuGraphLaunch" : "cuLaunchKernel",
           failed == nullptr ? "" : failed->name());

@@ -124,9 +124,9 @@ class Device {
   virtual void launch(const Kernel& kernel, const Grid& grid,
                       std::span<const Argument> arguments) = 0;
   // Launches between these two are probably those of an earlier time: the device may hold them
-  // back until end_graph, and then do them as one. Their buffers must live until then. All that
-  // changes from time to time should lie in buffers, whose content does not matter here. An error
-  // of end_graph is thrown by the next call.
+  // back until end_graph or another call, and then do them as one. Their buffers must live until
+  // then. All that changes from time to time should lie in buffers, whose content does not matter
+  // here. An error of a launch may be thrown by a later call, but not by end_graph.
   virtual void begin_graph() {}
   virtual void end_graph() noexcept {}
   // Lets the device begin with what was launched.

@@ -7,7 +7,7 @@
 namespace limpid {
 namespace {
 
-// What the items of a group of kernels/attention.cl.h hold between them.
+// kMostState of attention.cpp, for the four rows that a group has at least.
 constexpr int64_t kMostHeadDim = 512;
 
 uint64_t bytes_of(KvLayout layout, int64_t n_blocks) {

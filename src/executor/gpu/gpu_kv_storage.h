@@ -8,9 +8,9 @@
 
 namespace limpid {
 
-// [n_blocks, n_layers, n_kv_heads] times (K [head_dim, 64], V [64, head_dim]), f32 or f16, zero
-// until written: kernels/attention.cl.h reads it. A block's heads and layers lie together, so that
-// the cache grows by a longer buffer that begins like the one before.
+// [n_blocks, n_layers, n_kv_heads] times (K [head_dim / chunk, 64, chunk], V [64, head_dim]), f32
+// or f16, zero until written: kernels/kv_cache.cl.h has the chunks. A block's heads and layers lie
+// together, so that the cache grows by a longer buffer that begins like the one before.
 class GpuKvStorage final : public KvStorage {
  public:
   // Throws UnsupportedError for other dtypes, ShapeError when it is too large, ResourceError

@@ -89,9 +89,9 @@ class Counts {
     const WeightSource source{
         kWeight, {dtype, {rows, cols}, blocks.data()}, WeightUse::kProjection};
     const Weight weight = gpu_->load_weight(source);
+    check_pack(source);
     begin(0);
     const Activation x = rows_of(n_tokens, cols);
-    device_->take_launches();  // `pack`
     Projection projection[] = {{weight, {}, {}}};
     gpu_->linear(x, projection);
     gpu_->end_step();
@@ -99,6 +99,15 @@ class Counts {
     print({name + (" " + std::string(dtype_info(dtype).name)) + tokens,
            blocks.size() + kFloat * static_cast<uint64_t>(n_tokens * (rows + cols)),
            static_cast<uint64_t>(n_tokens * rows * cols)});
+  }
+
+  // `pack` has read every byte of the file, and written every byte that weight_bytes counts.
+  void check_pack(const WeightSource& source) {
+    const std::vector<Launch> launches = device_->take_launches();
+    if (!is_quantized(source.tensor.dtype)) return;
+    const uint64_t expected = source.tensor.n_bytes() + gpu_->weight_bytes(source);
+    if (launches.size() != 1 || launches[0].traffic.at(kWeight).bytes != expected)
+      throw std::logic_error("pack: bytes were left out");
   }
 
   // Before a layer's matrices, between them and behind them.
