@@ -31,7 +31,7 @@ chat: build ## a chat with a small real model; MODEL=FILE for another, CHAT_FLAG
 
 ##@ Prove it
 .PHONY: test
-test: ## what must pass: C++ tests, and comparisons with small packages (a minute, once built)
+test: ## what must pass: C++ tests, and comparisons with small packages (minutes, once built)
 	@tools/install_deps.sh build test
 	@tools/build.sh dev -- $(LIGHT_PYTHON)
 	@tools/run_tests.sh dev -L fast
