@@ -16,7 +16,7 @@ constexpr int64_t kChunk = 64;
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
-// "12" is 12; "", "-1", "1.5" and "12a" are no whole numbers.
+// "12" is 12; "", "-1", "1.5" and "12a" are not whole numbers.
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

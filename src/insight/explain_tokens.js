@@ -219,11 +219,12 @@ function drawParts(change) {
               `, MLPs ${signed(total(mlps))}` +
               (parts.bias ? `, bias of the norm ${signed(parts.bias)}` : "") +
               (Math.abs(parts.rounding) >= kShown ?
-                   `, rounding of the output matrix's input to 8 bits ${signed(parts.rounding, 4)}` :
+                   `, rounding of the output matrix's input to 8 bits ${
+                       signed(parts.rounding, 4)}` :
                    "") +
               `; together ${parts.sum.toFixed(4)}. The model's logit is ${
-                  parts.logit.toFixed(4)}, a difference of ${
-                  difference.toExponential(1).replace(/-/g, "−")}.`);
+                  parts.logit.toFixed(
+                      4)}, a difference of ${difference.toExponential(1).replace(/-/g, "−")}.`);
   find("parts-layers").append(layerBars(parts, attention, mlps));
   const all = [{name: "embedding", value: parts.embedding}];
   for (const layer of layers) {

@@ -12,7 +12,8 @@ namespace limpid {
 // asks for nothing. Throws ResourceError.
 std::string run_report(const std::string& folder, bool is_live);
 
-// Writes the report into the folder as report.html, unless nothing was measured. Throws ResourceError.
+// Writes the report into the folder as report.html, unless nothing was measured. Throws
+// ResourceError.
 void write_run_report(const std::string& folder);
 
 }  // namespace limpid

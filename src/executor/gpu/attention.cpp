@@ -16,7 +16,7 @@ constexpr int64_t kSpanPositions = 256;
 constexpr int64_t kMostState = 2048;  // elements of a group's results
 
 // Up to this many tokens a step is short of groups rather than of memory's speed: a long context is
-// shared out, and tokens share no groups.
+// shared out, and each token has groups of its own.
 constexpr int64_t kFewTokens = 16;
 constexpr int64_t kMostParts = 2048;  // of a step's tokens together, which bounds their memory
 
@@ -54,8 +54,8 @@ int64_t GpuExecutor::attention_parts() const {
   return n_tokens * n_spans <= kMostParts ? n_spans : 1;
 }
 
-// Room for the parts of a step's attention, before it begins. The queries are no wider than the
-// widest activation.
+// Room for the parts of a step's attention, before it begins. The queries are at most as wide as
+// the widest activation.
 void GpuExecutor::reserve_parts() {
   const int64_t n_parts = attention_parts();
   if (least_head_dim_ == 0 || n_parts == 1) return;

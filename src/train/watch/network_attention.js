@@ -28,25 +28,39 @@ function headPicture(of, layer, head) {
         drawn("text", {x: middle(row), y: top - 5, "text-anchor": "middle"}, label));
     attentionOf(of, layer, head, row).forEach((weight, column) => {
       const cell = drawn("rect", {
-        class: "cell", x: kSquareLeft + column * kCell, y, width: kCell, height: kCell,
+        class: "cell",
+        x: kSquareLeft + column * kCell,
+        y,
+        width: kCell,
+        height: kCell,
         "fill-opacity": weight,
       });
-      cell.append(drawn("title", {}, `${label} (${row}) reads ${
-                                         characters[of.tokens[column]]} (${column}): ${percent(weight)}`));
+      cell.append(drawn(
+          "title", {},
+          `${label} (${row}) reads ${characters[of.tokens[column]]} (${column}): ${
+              percent(weight)}`));
       svg.append(cell);
     });
   }
   const at = chosen.position;
   svg.append(drawn("rect", {
-    class: "row", x: kSquareLeft, y: top + at * kCell, width: (at + 1) * kCell, height: kCell,
+    class: "row",
+    x: kSquareLeft,
+    y: top + at * kCell,
+    width: (at + 1) * kCell,
+    height: kCell,
   }));
   attentionOf(of, layer, head, at).forEach((weight, column) => {
     const [from, to, y] = [middle(at), middle(column), top - 18];
     const rise = Math.min(kArcs, 12 + 6 * (at - column));
-    const path = column === at ? `M ${from - 5} ${y} q -4 -16 5 -16 q 9 0 5 16` :
-                                 `M ${from} ${y} C ${from} ${y - rise} ${to} ${y - rise} ${to} ${y}`;
+    const path = column === at ?
+        `M ${from - 5} ${y} q -4 -16 5 -16 q 9 0 5 16` :
+        `M ${from} ${y} C ${from} ${y - rise} ${to} ${y - rise} ${to} ${y}`;
     svg.append(drawn("path", {
-      class: "arc", d: path, "stroke-width": 0.5 + 5 * weight, "stroke-opacity": 0.1 + 0.9 * weight,
+      class: "arc",
+      d: path,
+      "stroke-width": 0.5 + 5 * weight,
+      "stroke-opacity": 0.1 + 0.9 * weight,
     }));
   });
   return caption(`Layer ${layer}, head ${head}`, svg);

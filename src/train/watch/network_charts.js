@@ -1,6 +1,13 @@
 // Part 3: the loss, the history of a neuron, the plane of the lesson, names.
 
-const kChart = {width: 620, height: 230, left: 58, right: 26, top: 10, bottom: 30};
+const kChart = {
+  width: 620,
+  height: 230,
+  left: 58,
+  right: 26,
+  top: 10,
+  bottom: 30
+};
 
 function drawn(tag, attributes, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -36,8 +43,9 @@ function chart(label, lines, now, height = kChart.height) {
         drawn("text", {x: left - 6, y: yOf(at) + 4, "text-anchor": "end"}, +at.toPrecision(3)));
   }
   for (const at of ticks(0, last)) {
-    svg.append(drawn("text", {x: xOf(at), y: height - bottom + 18, "text-anchor": "middle"},
-                     Math.round(at).toLocaleString("en")));
+    svg.append(drawn(
+        "text", {x: xOf(at), y: height - bottom + 18, "text-anchor": "middle"},
+        Math.round(at).toLocaleString("en")));
   }
   for (const {points, kind} of lines) {
     const path = points.filter(([, y]) => Number.isFinite(y))
@@ -45,7 +53,8 @@ function chart(label, lines, now, height = kChart.height) {
     svg.append(drawn("polyline", {class: kind, points: path.join(" ")}));
   }
   if (now !== undefined && now <= last)
-    svg.append(drawn("line", {class: "now", x1: xOf(now), x2: xOf(now), y1: top, y2: height - bottom}));
+    svg.append(
+        drawn("line", {class: "now", x1: xOf(now), x2: xOf(now), y1: top, y2: height - bottom}));
   return svg;
 }
 
@@ -79,9 +88,8 @@ views.push((of) => {
         "Choose a neuron of the picture: click it, or use the arrow keys.";
     return;
   }
-  find("neuron-text").textContent =
-      `${nameOf(neuron)}: activation ${short(activation(of, neuron))}, d loss / d activation ${
-          short(slope(of, neuron))}.`;
+  find("neuron-text").textContent = `${nameOf(neuron)}: activation ${
+      short(activation(of, neuron))}, d loss / d activation ${short(slope(of, neuron))}.`;
   const over = (number) => frames.map((each) => [each.step, number(each)]);
   const strength = (each) => {  // over all positions
     let sum = 0;
@@ -93,16 +101,20 @@ views.push((of) => {
   for (const connection of network.connections) {
     eachWeight(connection, (_, target, at) => {
       if (target === neuron)
-        incoming.push({points: over((each) => each.weights[at]),
-                       kind: of.weights[at] < 0 ? "against" : "smooth"});
+        incoming.push({
+          points: over((each) => each.weights[at]),
+          kind: of.weights[at] < 0 ? "against" : "smooth"
+        });
     });
   }
   const figures = [caption(
       "Mean size of its activation over the name or point",
-      chart("Activation over the steps", [{points: over(strength), kind: "smooth"}], of.step, 150))];
+      chart(
+          "Activation over the steps", [{points: over(strength), kind: "smooth"}], of.step, 150))];
   if (incoming.length > 0) {
-    figures.push(caption(`Its ${incoming.length} weights, from the left`,
-                         chart("Weights over the steps", incoming, of.step, 190)));
+    figures.push(caption(
+        `Its ${incoming.length} weights, from the left`,
+        chart("Weights over the steps", incoming, of.step, 190)));
   }
   find("history").replaceChildren(...figures);
 });
@@ -116,7 +128,9 @@ if (plane) {
     const n = network.n_grid;
     const image = new ImageData(n, n);
     for (let at = 0; at < n * n; ++at)
-      image.data.set([...mixed((of.grid[at] - 127.5) / 127.5 * 0.6), 255], 4 * ((n - 1 - Math.floor(at / n)) * n + at % n));
+      image.data.set(
+          [...mixed((of.grid[at] - 127.5) / 127.5 * 0.6), 255],
+          4 * ((n - 1 - Math.floor(at / n)) * n + at % n));
     const small = make("canvas", {width: n, height: n});
     small.getContext("2d").putImageData(image, 0, 0);
     const context = sized(plane, kSize, kSize);
@@ -212,6 +226,6 @@ function expectation(of) {
   const chance = (token) => `${characters[token]} ${percent(powers[token] / total)}`;
   const best = [...powers.keys()].sort((a, b) => powers[b] - powers[a]).slice(0, 4);
   const before = of.tokens.slice(1, chosen.position + 1).map((token) => characters[token]).join("");
-  return `${before ? `After “${before}”` : "At the beginning"} it expects ${best.map(chance).join(", ")}. What came: ${
-      chance(of.tokens[chosen.position + 1])}.`;
+  return `${before ? `After “${before}”` : "At the beginning"} it expects ${
+      best.map(chance).join(", ")}. What came: ${chance(of.tokens[chosen.position + 1])}.`;
 }

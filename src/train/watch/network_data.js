@@ -8,12 +8,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const network = data.network;
 const find = (id) => document.getElementById(id);
 
-function floats(text) {
-  return new Float32Array(bytes(text).buffer);
-}
-function bytes(text) {
-  return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-}
+function floats(text) { return new Float32Array(bytes(text).buffer); }
+function bytes(text) { return Uint8Array.from(atob(text), (c) => c.charCodeAt(0)); }
 
 // Neurons are counted through all groups.
 let nNeurons = 0;
@@ -58,9 +54,7 @@ function decoded(snapshot) {
   if (snapshot.curve) setCurve(snapshot.curve);
   return snapshot;
 }
-function setCurve(json) {
-  curve = {stride: json.stride, means: floats(json.means)};
-}
+function setCurve(json) { curve = {stride: json.stride, means: floats(json.means)}; }
 
 // The newest frame is always kept; of the others every so many, so that memory is bounded.
 function addFrame(frame) {
@@ -72,13 +66,19 @@ function addFrame(frame) {
   frames.push(frame);
   if (frames.length <= most) return;
   keepEvery *= 2;
-  const kept = frames.filter((each, i) => each.arrival % keepEvery === 0 || i + 1 === frames.length);
+  const kept =
+      frames.filter((each, i) => each.arrival % keepEvery === 0 || i + 1 === frames.length);
   frames.splice(0, frames.length, ...kept);
 }
 
 // ---- what is chosen
 
-const chosen = {frame: 0, position: 0, quantity: "weights", neuron: -1};
+const chosen = {
+  frame: 0,
+  position: 0,
+  quantity: "weights",
+  neuron: -1
+};
 let follows = true;  // the newest frame
 const views = [];    // functions that draw
 const frame = () => frames[chosen.frame];
@@ -113,7 +113,8 @@ const slope = (of, neuron) => of.activation_gradients[chosen.position * nNeurons
 
 function largest(numbers) {
   let most = 0;
-  for (const number of numbers) if (Math.abs(number) > most) most = Math.abs(number);
+  for (const number of numbers)
+    if (Math.abs(number) > most) most = Math.abs(number);
   return most || 1;
 }
 // What is drawn as strongest: outliers do not make all others faint.

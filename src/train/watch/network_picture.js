@@ -122,16 +122,18 @@ views.push((of) => {
   drawLines(context, numbers, most);
   drawNeurons(context, of);
   drawTitles(context);
-  find("scale").textContent = `The widest lines are ${short(most)} or more, the widest of all ${short(largest(numbers))}.`;
+  find("scale").textContent =
+      `The widest lines are ${short(most)} or more, the widest of all ${short(largest(numbers))}.`;
 });
 
 // ---- choosing a neuron
 
 picture.addEventListener("click", (event) => {
   const box = picture.getBoundingClientRect();
-  const distance = ({x, y}) => Math.hypot(event.clientX - box.left - x, event.clientY - box.top - y);
-  const nearest = places.reduce((best, place, i) =>
-      distance(place) < distance(places[best]) ? i : best, 0);
+  const distance = ({x, y}) =>
+      Math.hypot(event.clientX - box.left - x, event.clientY - box.top - y);
+  const nearest =
+      places.reduce((best, place, i) => distance(place) < distance(places[best]) ? i : best, 0);
   choose({neuron: distance(places[nearest]) < 24 ? nearest : -1});
 });
 
@@ -164,10 +166,10 @@ const matrices = network.connections.map((connection) => {
   const size = Math.max(2, Math.min(10, 160 / Math.max(connection.cols, connection.rows)));
   canvas.style.width = `${connection.cols * size}px`;
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `${connection.name}, ${connection.rows} rows and ${
-                                        connection.cols} columns`);
-  find("matrices").append(
-      make("figure", {}, make("figcaption", {textContent: connection.name}), canvas));
+  canvas.setAttribute(
+      "aria-label", `${connection.name}, ${connection.rows} rows and ${connection.cols} columns`);
+  find("matrices")
+      .append(make("figure", {}, make("figcaption", {textContent: connection.name}), canvas));
   return canvas;
 });
 views.push((of) => {

@@ -54,8 +54,9 @@ function receive(state) {
   speed = state.steps_per_second;
   if (document.activeElement !== find("rate")) showRate(state.learning_rate);
   addFrame(decoded(state.snapshot));
-  choose(follows ? {frame: frames.length - 1, position: isPaused ? chosen.position : nextPosition()} :
-                   {});
+  choose(
+      follows ? {frame: frames.length - 1, position: isPaused ? chosen.position : nextPosition()} :
+                {});
   showControl();
   if (state.finished) {
     showControl();

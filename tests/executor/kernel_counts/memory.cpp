@@ -25,7 +25,8 @@ std::byte* Memory::touch(int64_t offset, uint64_t n, bool is_store) {
   const auto at = static_cast<uint64_t>(offset);
   if (offset < 0 || at > n_bytes() || n > n_bytes() - at)
     throw std::out_of_range("byte " + std::to_string(offset) + " of " + std::to_string(n_bytes()));
-  if (at % n != 0) throw std::logic_error(std::to_string(offset) + " is no multiple");
+  if (at % n != 0)
+    throw std::logic_error(std::to_string(offset) + " is not a multiple of " + std::to_string(n));
   const uint8_t mark = is_store ? 2 : 1;
   for (uint64_t i = at; i < at + n; ++i) {
     traffic_.bytes += (marks_[i] & mark) == 0 ? 1 : 0;

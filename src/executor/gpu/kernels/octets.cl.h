@@ -2,7 +2,7 @@
 // as floats. The program of a type is compiled with one of the WEIGHT_… below defined.
 //
 // A matrix is a list of octets: o = row * octets_of_row + column / 8. A type's parts lie in planes,
-// one behind the other, each with an entry for every octet or for every few, in order. So items
+// one after the other, each with an entry for every octet or for every few, in order. So items
 // that read neighbouring octets read neighbouring words, and every word lies at a multiple of its
 // size. For n octets, in bytes:
 //

@@ -39,7 +39,7 @@ FUNCTION void put_short(GLOBAL uchar* plane, wide i, uint x) {
 FUNCTION void put_word(GLOBAL uchar* plane, wide i, uint x) { ((GLOBAL uint*)plane)[i] = x; }
 FUNCTION uint short_at(GLOBAL const uchar* p) { return (uint)p[0] | (uint)p[1] << 8; }
 
-// Of 8 bytes: `width` bits from bit `shift` on of each, one behind the other.
+// Takes `width` bits, from bit `shift` on, of each of 8 bytes, and joins them.
 FUNCTION uint gather(GLOBAL const uchar* bytes, int shift, int width) {
   uint word = 0;
   for (int i = 0; i < OCTET; ++i)
