@@ -97,6 +97,8 @@ class Tape final : public DelegatingExecutor {
     return Executor::write(values, rows, cols);
   }
   void read(const Activation& x, std::span<float> out) override;
+  // A handle of the tape is not one of the inner executor.
+  std::span<const float> view(const Activation& /*x*/) const override { return {}; }
 
  private:
   using Gradient = std::shared_ptr<const Activation>;
