@@ -34,7 +34,7 @@ OF_DECODE = {
     "layer_norm",
     "rope",
 }
-OF_DECODE |= {"add", "scale", "unary", "swiglu", "select_rows"}
+OF_DECODE |= {"add", "scale", "unary", "swiglu", "select_rows", "top_k"}
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")

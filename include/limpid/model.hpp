@@ -34,6 +34,11 @@ struct OpenOptions {
   // "cpu", "opencl" or "cuda", "opencl:1" for the second device of OpenCL; "reference" is slow and
   // defines every op.
   std::string device = "cpu";
+  // The first so many layers lie on `device`, the others on the CPU; at most all of them. With
+  // "cpu" for a device, a number above 0 takes the first GPU. kLayersThatFit: all, or as many as
+  // the device's memory holds.
+  static constexpr int64_t kLayersThatFit = -1;
+  int64_t gpu_layers = kLayersThatFit;
   std::string isa{};  // "": the best of this CPU, or the environment variable LIMPID_ISA
   std::string cache_type_k = "f16";  // "f16" or "f32"
   std::string cache_type_v = "f16";
@@ -52,6 +57,8 @@ struct OpenOptions {
   // the factor of its effect.
   std::vector<std::string> lora{};
   bool check_memory = true;  // throw ResourceError before loading a model that cannot fit
+  // Called with the plan before anything is loaded.
+  std::function<void(const MemoryPlan& plan)> on_plan{};
   // Called from time to time while loading, with the bytes done and the total. Returning false
   // cancels (ResourceError).
   std::function<bool(uint64_t done, uint64_t total)> progress{};

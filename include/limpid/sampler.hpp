@@ -40,6 +40,9 @@ class Candidates {
   void assign(std::span<const float> logits);
   // The same as assign() and keep_best(n), in one pass over the logits.
   void assign_best(std::span<const float> logits, int64_t n);
+  // The same for logits of which only the best are known, best first; one that is not finite counts
+  // as the best.
+  void assign_best(std::span<const Candidate> best);
 
   std::span<const Candidate> items() const { return items_; }
   int64_t size() const { return static_cast<int64_t>(items_.size()); }

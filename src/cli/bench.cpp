@@ -114,7 +114,7 @@ class Benchmark {
 };
 
 // The head of the report: model, executor, machine, and the limits of that many threads.
-BenchReport describe(const Model& model, const ModelFlags& flags) {
+BenchReport describe(Model& model, const ModelFlags& flags) {
   const Checkpoint& checkpoint = model.checkpoint();
   BenchReport report;
   report.model = checkpoint.metadata.string("general.name")
@@ -124,13 +124,16 @@ BenchReport describe(const Model& model, const ModelFlags& flags) {
     report.n_parameters += tensor.shape.n_elements();
   }
   const OpenOptions& options = flags.options;
-  report.device = options.device;
+  // "opencl:8+cpu" for layers on two devices, and "cpu" when not one fits the device.
+  const std::string_view executor = model.executor().name();
+  const bool is_chosen = executor != "cpu" && executor.find('+') == std::string_view::npos;
+  report.device = is_chosen ? options.device : std::string(executor);
   report.machine = look_at_machine();
-  if (options.device != "cpu") report.machine.isa = "none";
+  if (report.device != "cpu") report.machine.isa = "none";
   const int n_threads = options.n_threads > 0 ? options.n_threads : report.machine.n_cores;
   report.limits.n_threads = n_threads;
   // The limits of the CPU do not apply to a GPU.
-  if (options.device == "cpu" || options.device == "reference")
+  if (report.device == "cpu" || report.device == "reference")
     report.limits = measure_limits(n_threads);
   return report;
 }

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"OpenOptions::config", "--config"},
+    {"OpenOptions::device", "--device"},
+    {"OpenOptions::gpu_layers", "--gpu-layers"},
     {"OpenOptions::n_batch", "-b"},
     {"OpenOptions::n_ctx", "-c"},
     {"OpenOptions::rope_scaling", "--rope-scaling"},

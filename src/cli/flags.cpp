@@ -28,9 +28,8 @@ namespace limpid::cli {
 namespace {
 
 // Options of llama.cpp's programs that Limpid lacks, and why.
-constexpr std::string_view kOfGpus[] = {"-ngl",         "--gpu-layers", "--n-gpu-layers", "-sm",
-                                        "--split-mode", "-ts",          "--tensor-split", "-mg",
-                                        "--main-gpu",   "-nkvo",        "--no-kv-offload"};
+constexpr std::string_view kOfGpus[] = {"-sm", "--split-mode", "-ts",   "--tensor-split",
+                                        "-mg", "--main-gpu",   "-nkvo", "--no-kv-offload"};
 constexpr std::string_view kAlwaysSo[] = {
     "-fa",     "--flash-attn",       "--no-mmap", "--mlock",       "--jinja",     "--no-warmup",
     "-cnv",    "--conversation",     "-i",        "--interactive", "--simple-io", "-co",
@@ -40,7 +39,8 @@ constexpr std::string_view kAlwaysSo[] = {
 std::string_view why_not_here(std::string_view option) {
   const auto is_option = [option](std::string_view each) { return each == option; };
   if (std::ranges::any_of(kOfGpus, is_option))
-    return "a model runs on one device, all of it: choose it with --device, and leave this out";
+    return "a model lies on the device of --device and on the cpu: share its layers out with "
+           "--gpu-layers, and leave this out";
   if (std::ranges::any_of(kAlwaysSo, is_option))
     return "there is nothing to switch here; leave it out";
   return "";

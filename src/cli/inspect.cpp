@@ -22,6 +22,7 @@ struct InspectFlags {
   bool json = false;
   std::string rope_svg;
   bool weights = false;
+  bool plan = false;
   std::string beside;
   std::string svg;
 };
@@ -31,6 +32,8 @@ constexpr int kDrawnSingularValues = 6;  // of the 8 vectors of the iteration, t
 
 void declare(CLI::App& app, InspectFlags& values) {
   add_switch(app, "--json", values.json, "everything, arrays in full");
+  add_switch(app, "--plan", values.plan,
+             "which layers would lie on which device, bytes of each, expected tokens a second");
   add_option(app, "--rope-svg FILE", values.rope_svg,
              "draw the rotary table, before and after scaling; - is standard output");
   add_switch(app, "--weights", values.weights,
@@ -66,6 +69,8 @@ int run(const InspectFlags& values) {
   if (model.model.empty() && model.repository.empty() && !model.options.config.empty())
     return print(inspect_configuration(configuration_of(model.options.config)), configuration_text);
   const auto checkpoint = open_header(model);
+  if (values.plan)
+    return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);
   if (values.weights) {
     std::shared_ptr<const Checkpoint> other;
     if (!values.beside.empty()) {
@@ -105,6 +110,7 @@ Command inspect_command() {
           "gpt2-xl, …), of a folder with config.json or params.json, or of such a file; no weights "
           "need be there.",
           "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
+          "limpid inspect -m smollm2 --plan --device opencl --gpu-layers 8\n"
           "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
           "limpid inspect -m smollm2 --weights --svg weights.svg\n"
           "limpid inspect --config llama-3-8b",

@@ -21,6 +21,12 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
 // Arrays and long texts shortened.
 std::string checkpoint_text(const Json& report);
 
+// Which layers lie on which device, with the bytes of each, and the tokens a second that the memory
+// allows: a token reads every matrix once, at the rate that is measured here. Throws the errors of
+// open_devices and make_memory_plan.
+Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options);
+std::string plan_report_text(const Json& report);
+
 // The distribution and the `n_singular` largest singular values of each tensor, and, where `other`
 // has a tensor of that name and shape, how far it is and the same of it. `other` may be null. Reads
 // all weights.

@@ -40,6 +40,8 @@ struct MachineLimits {
 
 // Measures them in about a second. Throws ResourceError without memory for the array.
 MachineLimits measure_limits(int n_threads);
+// MachineLimits::read_bytes_per_second alone, in half a second.
+double measure_read_limit(int n_threads);
 // MachineLimits::f32_flops_per_second alone, in a tenth of a second.
 double measure_f32_limit(int n_threads);
 // "limits measured: 28.2 GB/s read, …", or that they were not.

@@ -88,6 +88,10 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 
 }  // namespace
 
+double measure_read_limit(int n_threads) {
+  return measure_read(*choose_isa("").kernels, n_threads);
+}
+
 double measure_f32_limit(int n_threads) {
   return measure_peak(choose_isa("").kernels->fma_peak, n_threads);
 }
@@ -97,7 +101,7 @@ double measure_f32_limit(int n_threads) {
 MachineLimits measure_limits(int n_threads) {
   const Kernels& kernels = *choose_isa("").kernels;
   return {.n_threads = n_threads,
-          .read_bytes_per_second = measure_read(kernels, n_threads),
+          .read_bytes_per_second = measure_read_limit(n_threads),
           .f32_flops_per_second = measure_f32_limit(n_threads),
           .int8_flops_per_second = std::max(measure_peak(kernels.dot4_peak_nibble, n_threads),
                                             measure_peak(kernels.dot4_peak_byte, n_threads))};

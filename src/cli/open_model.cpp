@@ -15,7 +15,9 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/pull_repository.h"
+#include "generate/devices.h"
 #include "generate/engine.h"
+#include "generate/memory_plan.h"
 #include "model/tokenizer_from_metadata.h"
 #include "tokenizer/tokenizer_files.h"
 
@@ -29,6 +31,18 @@ void log_opened(const Model& model, double seconds) {
       fmt::format("{} ({}): {}, {} layers, {} tokens of vocabulary, context {}; opened in {:.2f} s",
                   model.checkpoint().path, model.checkpoint().format, spec.architecture,
                   spec.n_layers, spec.vocab_size, model.n_ctx(), seconds));
+}
+
+// Before anything is loaded: with -v where everything will lie, and without it what is not as the
+// user may expect.
+std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
+  return [&flags](const MemoryPlan& plan) {
+    const bool is_shared = plan.devices.size() > 1;
+    const bool is_elsewhere = plan.devices.front().device == "cpu" &&
+                              flags.options.device != "cpu" && flags.options.gpu_layers != 0;
+    if (is_elsewhere) print_log(fmt::format("not one layer fits {}", flags.options.device));
+    if (is_shared || is_elsewhere || flags.verbose) print_log(plan_text(plan));
+  };
 }
 
 }  // namespace
@@ -69,9 +83,11 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
   ProgressBar bar("loading");
   OpenOptions options = to_open_options(flags);
   options.progress = bar.of_bytes();
+  options.on_plan = log_plan(flags);
   checkpoint = with_adapters(quantized(std::move(checkpoint), options), options);
-  auto model = Model::load(std::move(checkpoint), make_executor(options, wrap),
-                           {options.n_ctx, options.progress});
+  auto executor = make_executor(options, *checkpoint, wrap);
+  auto model =
+      Model::load(std::move(checkpoint), std::move(executor), {options.n_ctx, options.progress});
   bar.wipe();
   if (flags.verbose) log_opened(*model, watch.seconds());
   return model;
@@ -86,6 +102,7 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   OpenOptions options = to_open_options(flags);
   options.chat_template = chat_template;
   options.progress = bar.of_bytes();
+  options.on_plan = log_plan(flags);
   LanguageModel model(Engine::open(model_path(flags), options, wrap));
   bar.wipe();
   if (flags.verbose) log_opened(engine_of(model)->model(), watch.seconds());

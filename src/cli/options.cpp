@@ -52,6 +52,18 @@ std::string read_logit_bias(const std::string& text, std::vector<LogitBias>& bia
   return "";
 }
 
+// Reads "auto", "all" or a number. Returns the problem, or "".
+std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
+  if (text == "auto" || text == "-1") {
+    n_layers = OpenOptions::kLayersThatFit;
+  } else if (text == "all") {
+    n_layers = std::numeric_limits<int64_t>::max();
+  } else if (!read_value(text, {.least = 0}, n_layers).empty()) {
+    return text + ": give a number of layers, all or auto";
+  }
+  return "";
+}
+
 // Returns the problem, or "".
 std::string read_random_numbers(const std::string& text, RandomNumbers& value) {
   if (text != "philox" && text != "mt19937") return text + ": give philox or mt19937";
@@ -140,6 +152,13 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
                  "what computes: cpu, opencl, cuda (opencl:1 for the second one; limpid devices "
                  "lists them), or reference, which is slow and defines every op (cpu)"),
       {"cpu", "opencl", "cuda", "reference"});
+  suggest(add_list(
+              app, "-ngl,--gpu-layers,--n-gpu-layers N",
+              [&](const std::string& text) { return read_gpu_layers(text, options.gpu_layers); },
+              "layers on the device, the others on the cpu: a number, all, or auto, which is as "
+              "many as fit; without --device, on the first GPU (auto)",
+              "LLAMA_ARG_N_GPU_LAYERS"),
+          {"auto", "all", "0"});
   suggest(add_option(app, "-ctk,--cache-type-k TYPE", options.cache_type_k,
                      "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K"),
           {"f16", "f32"});

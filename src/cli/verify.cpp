@@ -18,6 +18,7 @@
 
 #include "checkpoint/torch_checkpoint.h"
 #include "cli/command.h"
+#include "generate/devices.h"
 #include "generate/engine.h"
 #include "insight/comparison.h"
 #include "model/registry.h"
@@ -103,7 +104,7 @@ Trace trace_of(const ModelFlags& flags, const CheckpointPointer& checkpoint,
   load.n_ctx = options.n_ctx > 0 ? options.n_ctx
                                  : std::min<int64_t>(read_spec(*checkpoint).n_ctx_train,
                                                      std::max<int64_t>(1, std::ssize(ids)));
-  return trace_model(checkpoint, make_executor(options), ids, load);
+  return trace_model(checkpoint, make_executor(options, *checkpoint), ids, load);
 }
 
 // Embedding, final norm and logits belong to no layer.

@@ -21,6 +21,11 @@ class DelegatingExecutor : public Executor {
   uint64_t weight_bytes(const WeightSource& source) const override {
     return inner_->weight_bytes(source);
   }
+  uint64_t kv_bytes(const KvLayout& layout) const override { return inner_->kv_bytes(layout); }
+  uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const override {
+    return inner_->rope_bytes(n_rot, n_positions);
+  }
+  uint64_t step_bytes(const StepSize& size) const override { return inner_->step_bytes(size); }
   uint64_t available_memory() const override { return inner_->available_memory(); }
   Weight load_weight(const WeightSource& source) override { return inner_->load_weight(source); }
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
@@ -56,6 +61,11 @@ class DelegatingExecutor : public Executor {
     inside("read", [&] { inner_->read(x, out); });
   }
   std::span<const float> view(const Activation& x) const override { return inner_->view(x); }
+  void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
+                 std::span<float> values) override {
+    inside("read_best", [&] { inner_->read_best(x, k, columns, values); });
+  }
+  int64_t most_best() const override { return inner_->most_best(); }
 
  protected:
   virtual void enter(std::string_view /*op*/) {}

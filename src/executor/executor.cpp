@@ -1,7 +1,10 @@
 #include "executor/executor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -65,6 +68,53 @@ void StepInputs::clear() {
 
 Activation Executor::write(std::span<const float> /*values*/, int64_t /*rows*/, int64_t /*cols*/) {
   throw UnsupportedError(fmt::format("the {} executor takes no activations of the host", name()));
+}
+
+// Sorts what is not finite as the largest float.
+void Executor::read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
+                         std::span<float> values) {
+  check_best(x, k, columns, values);
+  std::vector<float> all(static_cast<size_t>(x.rows() * x.cols()));
+  read(x, all);
+  std::vector<int32_t> order(static_cast<size_t>(x.cols()));
+  for (int64_t row = 0; row < x.rows(); ++row) {
+    const float* of_row = all.data() + row * x.cols();
+    const auto key = [&](int32_t column) {
+      return std::isfinite(of_row[column]) ? of_row[column]
+                                           : std::numeric_limits<float>::infinity();
+    };
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::partial_sort(order, order.begin() + k, [&](int32_t a, int32_t b) {
+      return key(a) > key(b) || (key(a) == key(b) && a < b);
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      const auto at = static_cast<size_t>(row * k + i);
+      columns[at] = order[static_cast<size_t>(i)];
+      values[at] = of_row[columns[at]];
+    }
+  }
+}
+
+void Executor::check_best(const Activation& x, int64_t k, std::span<const int32_t> columns,
+                          std::span<const float> values) {
+  const int64_t n = x.rows() * k;
+  LIMPID_CHECK(ShapeError,
+               1 <= k && k <= x.cols() && std::ssize(columns) == n && std::ssize(values) == n,
+               "[read_best] the {} best of [{}, {}], {} columns, {} values", k, x.rows(), x.cols(),
+               columns.size(), values.size());
+}
+
+uint64_t Executor::rope_bytes(int64_t n_rot, int64_t n_positions) const {
+  return tensor_bytes(DType::kF32, Shape{n_positions, n_rot});
+}
+
+uint64_t Executor::step_bytes(const StepSize& size) const {
+  uint64_t most = 0;
+  for (const StepSize::Moment& moment : size.moments) {
+    most = std::max(most, tensor_bytes(DType::kF32, Shape{size.n_tokens, moment.of_tokens}) +
+                              tensor_bytes(DType::kF32, Shape{size.n_outputs, moment.of_outputs}));
+  }
+  return most;
 }
 
 uint64_t Executor::available_memory() const { return limpid::available_memory(); }

@@ -7,11 +7,14 @@
 // - Each op returns a new Activation; no op works in place. Memory is reused only after its handle
 //   was destroyed.
 // - All that changes from step to step is in StepInputs; ops receive handles. Between
-//   begin_step and end_step an executor allocates nothing, copies nothing to the host, and uses the
+//   begin_step and end_step an op allocates nothing, copies nothing to the host, and uses the
 //   same addresses for the same shape.
 // - Every output element is summed in one order that depends on shapes of weights only: the result
 //   for a token is bit-identical for any number of threads, any batch it is in, any chunking of its
 //   prompt.
+// - `read` waits for what was computed before it. It may be called after end_step, or within the
+//   step, which then costs the time of a copy: for executors that look into a step, or move an
+//   activation to another device (executor/layered_executor.h).
 // - One thread drives an executor. Only load_*, allocate_kv, reserve, begin_step and read may
 //   throw; an op throws nothing but ShapeError, for operands that do not fit (a bug of the caller),
 //   and ResourceError where the driver of a device fails. A call that throws leaves the executor
@@ -103,6 +106,9 @@ struct WeightSource {
   // If not empty, `tensor` has no data: its rows are the rows of these views, one view after
   // another. Only for matrices of plain types.
   std::vector<TensorView> row_parts = {};
+  // The block that the weight belongs to: -1 for what comes before the first block, the number of
+  // blocks for what comes after the last one. A tied embedding has -1.
+  int64_t layer = -1;
 };
 
 // Where the rows of a weight lie: in one range of memory, or in several.
@@ -204,6 +210,22 @@ struct StepInputs {
 // Activations that are alive at the same time within a step, the result of an op included.
 inline constexpr int64_t kMostActivations = 8;
 
+// What a step holds of activations, known from the sizes of a model.
+struct StepSize {
+  // A moment when much is alive.
+  struct Moment {
+    int64_t of_tokens;       // columns of all activations with n_tokens rows, results included
+    int64_t of_outputs = 0;  // and of those with n_outputs rows
+    int64_t input = 0;       // columns of the input of `linear`, with n_tokens rows; 0: another op
+  };
+  int64_t n_tokens = 0;
+  int64_t n_outputs = 0;
+  int64_t widest = 0;         // columns of an activation, results of heads aside
+  int64_t widest_head = 0;    // and of those; 0 without a head
+  bool is_quantized = false;  // the matrices of the blocks
+  std::vector<Moment> moments = {};
+};
+
 struct AttentionShape {
   int64_t n_heads = 0;
   int64_t n_kv_heads = 0;
@@ -229,6 +251,12 @@ class Executor {
   // Bytes that load_weight would allocate for `source`, besides the mapped file: 0 for a weight
   // that is read from the map. Looks only at type, shape and use, not at data.
   virtual uint64_t weight_bytes(const WeightSource& source) const = 0;
+  // Bytes that allocate_kv would allocate.
+  virtual uint64_t kv_bytes(const KvLayout& layout) const { return layout.n_bytes(); }
+  // Bytes that load_rope would allocate for n_rot / 2 frequencies: f32, unless it says otherwise.
+  virtual uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const;
+  // Bytes that steps of this size would take for their activations.
+  virtual uint64_t step_bytes(const StepSize& size) const;
   // Free bytes of the memory that holds weights, KV cache and activations: the host's, unless the
   // executor has memory of its own. 0: unknown.
   virtual uint64_t available_memory() const;
@@ -263,8 +291,7 @@ class Executor {
   // trace); others ignore it. layer -1: outside the blocks.
   virtual void observe(Place /*place*/, int64_t /*layer*/, const Activation& /*x*/) {}
   // Called before `observe`. An executor that intervenes may put another activation of the same
-  // shape in the place of `x`; the pass goes on with that one. It may read() and write() within the
-  // step, which costs the time of a copy.
+  // shape in the place of `x`; the pass goes on with that one.
   virtual void intervene(Place /*place*/, int64_t /*layer*/, Activation& /*x*/) {}
   // Returns a new activation [rows, cols] with `values` of the host, within a step. Throws
   // UnsupportedError if the executor cannot do that, and ShapeError for a wrong number of values.
@@ -273,16 +300,25 @@ class Executor {
   // The backward formulas of the ops, for training; null when the executor has none.
   virtual GradientOps* gradient_ops() { return nullptr; }
 
-  // -- after end_step --
+  // -- after end_step, or within a step --
   // Copies an activation to the host; out.size() == rows * cols.
   virtual void read(const Activation& x, std::span<float> out) = 0;
   // The values of an activation where they lie, [rows * cols], as long as its handle lives; empty
   // if the host cannot read them there. Without a copy, a caller looks at 100 MB of logits for
   // nothing.
   virtual std::span<const float> view(const Activation& /*x*/) const { return {}; }
+  // Copies the k best elements of each row: their columns and their values, [rows, k] both, the
+  // largest first, and of equal ones the lowest column. An element that is not finite counts as
+  // larger than all others. 1 <= k <= x.cols(). Throws ShapeError for another k.
+  virtual void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
+                         std::span<float> values);
+  // The largest k for which read_best costs less than `read`. 0: there is none.
+  virtual int64_t most_best() const { return 0; }
 
  protected:
   friend class Activation;
+  static void check_best(const Activation& x, int64_t k, std::span<const int32_t> columns,
+                         std::span<const float> values);
   virtual void release(int32_t id) noexcept = 0;
 };
 

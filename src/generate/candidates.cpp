@@ -20,11 +20,15 @@ bool better(const Candidate& a, const Candidate& b) {
 // (std::nth_element): most of the vocabulary then costs one comparison each.
 constexpr int64_t kHeapSelection = 1024;
 
-[[noreturn]] void throw_not_finite(std::span<const float> logits) {
-  const auto bad = std::ranges::find_if_not(logits, [](float x) { return std::isfinite(x); });
+[[noreturn]] void throw_not_finite(int64_t id, float logit) {
   throw ArgumentError(fmt::format(
       "[sampler] the logit of token {} is {}: the model's weights or the logits given are damaged",
-      bad - logits.begin(), *bad));
+      id, logit));
+}
+
+[[noreturn]] void throw_not_finite(std::span<const float> logits) {
+  const auto bad = std::ranges::find_if_not(logits, [](float x) { return std::isfinite(x); });
+  throw_not_finite(bad - logits.begin(), *bad);
 }
 
 // What decides whether a block of logits must be looked at one by one.
@@ -91,6 +95,13 @@ void Candidates::assign_best(std::span<const float> logits, int64_t n) {
     }
   }
   std::sort_heap(items_.begin(), items_.end(), better);
+  set_removed(size());
+}
+
+void Candidates::assign_best(std::span<const Candidate> best) {
+  if (!best.empty() && !std::isfinite(best.front().logit))
+    throw_not_finite(best.front().id, best.front().logit);
+  items_.assign(best.begin(), best.end());
   set_removed(size());
 }
 

@@ -88,13 +88,14 @@ void Continuation::give(const std::string& text) {
 
 // A stop id is not part of the result; a stop string's tokens are, but not its text. n_predict
 // counts the tokens of the result.
-std::optional<TokenId> Continuation::next(std::span<const float> logits) {
+template <class Sample>
+std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const float> logits) {
   if (finished()) return std::nullopt;
   if (options_.n_predict == 0) {
     finish(StopReason::kLength);
     return std::nullopt;
   }
-  const TokenId id = chain_.sample(logits, history_);
+  const TokenId id = sample();
   ++result_.timings.n_generated;
   if (is_stop(id)) {
     result_.stop_id = id;
@@ -119,6 +120,20 @@ std::optional<TokenId> Continuation::next(std::span<const float> logits) {
     finish(StopReason::kRepetition);
   }
   return id;
+}
+
+std::optional<TokenId> Continuation::next(std::span<const float> logits) {
+  return next_token([&] { return chain_.sample(logits, history_); }, logits);
+}
+
+std::optional<TokenId> Continuation::next_best(std::span<const Candidate> best) {
+  return next_token([&] { return chain_.sample_best(best, history_); }, {});
+}
+
+// Log-probabilities of the model's own distribution need its sum.
+int64_t Continuation::n_best() const {
+  const bool needs_all = options_.n_logprobs >= 0 && !options_.logprobs_after_sampling;
+  return needs_all ? 0 : chain_.n_best();
 }
 
 void Continuation::finish(StopReason reason) {

@@ -42,6 +42,10 @@ class Continuation {
   // added to the text; the caller must evaluate it before the next call. Returns nothing when the
   // text has ended.
   std::optional<TokenId> next(std::span<const float> logits);
+  // The same from the n_best() best logits, or more of them, best first.
+  std::optional<TokenId> next_best(std::span<const Candidate> best);
+  // How many of the best logits are enough; 0: all are wanted.
+  int64_t n_best() const;
   // Ends the continuation from outside.
   void finish(StopReason reason);
   bool finished() const { return result_.stop_reason != StopReason::kNone; }
@@ -64,6 +68,9 @@ class Continuation {
 
  private:
   bool is_stop(TokenId id) const;
+  // `sample` chooses an id; `logits` are empty when only the best are known.
+  template <class Sample>
+  std::optional<TokenId> next_token(Sample&& sample, std::span<const float> logits);
   void give(const std::string& text);
 
   GenerationOptions options_;

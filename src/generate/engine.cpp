@@ -1,6 +1,9 @@
 #include "generate/engine.h"
 
+#include <utility>
+
 #include "base/check.h"
+#include "generate/devices.h"
 #include "generate/memory_plan.h"
 #include "layouts/lora_adapter.h"
 #include "model/model_files.h"
@@ -37,37 +40,56 @@ std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint
   return adapted;
 }
 
-std::unique_ptr<Executor> make_executor(const OpenOptions& options, const WrapExecutor& wrap) {
-  auto executor = make_executor(options.device, {options.n_threads, options.isa});
-  return wrap ? wrap(std::move(executor)) : std::move(executor);
-}
-
 namespace {
 
-SchedulerOptions scheduler_options(const OpenOptions& options) {
+// The end of a message of a device that has no memory.
+std::string plan_note(const MemoryPlan& plan) {
+  return plan.devices.empty() ? "" : "; the plan was " + plan_text(plan);
+}
+
+SchedulerOptions scheduler_options(const OpenOptions& options, const MemoryPlan& plan) {
   SchedulerOptions scheduler;
   scheduler.n_batch = options.n_batch;
   scheduler.k_dtype = cache_dtype(options.cache_type_k);
   scheduler.v_dtype = cache_dtype(options.cache_type_v);
   scheduler.check_memory = options.check_memory;
+  scheduler.plan_note = plan_note(plan);
   return scheduler;
+}
+
+// Model::load; where a device has no memory, the error names the plan.
+std::unique_ptr<Model> load(std::shared_ptr<const Checkpoint> checkpoint,
+                            std::unique_ptr<Executor> executor, const MemoryPlan& plan,
+                            const OpenOptions& options) {
+  bool is_cancelled = false;
+  LoadOptions load;
+  load.n_ctx = plan.n_ctx;
+  load.progress = [&](uint64_t done, uint64_t total) {
+    is_cancelled = options.progress && !options.progress(done, total);
+    return !is_cancelled;
+  };
+  try {
+    return Model::load(std::move(checkpoint), std::move(executor), load);
+  } catch (const ResourceError& error) {
+    if (is_cancelled) throw;
+    throw ResourceError(error.what() + plan_note(plan));
+  }
 }
 
 }  // namespace
 
 std::shared_ptr<Engine> Engine::open(const std::string& path, const OpenOptions& options,
                                      const WrapExecutor& wrap) {
-  auto executor = make_executor(options, wrap);  // cheap, so its errors come first
+  Devices devices = open_devices(options);  // cheap, so its errors come first
   auto checkpoint = with_adapters(quantized(open_header(path, options), options), options);
-  const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options, *executor);
+  MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
   if (options.check_memory) check_memory_plan(plan);
+  if (options.on_plan) options.on_plan(plan);
   std::shared_ptr<const Tokenizer> tokenizer;
   if (limpid::has_tokenizer(*checkpoint)) tokenizer = tokenizer_from(*checkpoint);
-  LoadOptions load;
-  load.n_ctx = plan.n_ctx;
-  load.progress = options.progress;
-  auto model = Model::load(std::move(checkpoint), std::move(executor), load);
-  return std::make_shared<Engine>(std::move(model), std::move(tokenizer), options, plan);
+  auto model =
+      load(std::move(checkpoint), join_devices(std::move(devices), plan, wrap), plan, options);
+  return std::make_shared<Engine>(std::move(model), std::move(tokenizer), options, std::move(plan));
 }
 
 Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer,
@@ -75,8 +97,8 @@ Engine::Engine(std::unique_ptr<Model> model, std::shared_ptr<const Tokenizer> to
     : model_(std::move(model)),
       tokenizer_(std::move(tokenizer)),
       options_(std::move(options)),
-      plan_(plan),
-      scheduler_(*model_, scheduler_options(options_)) {}
+      plan_(std::move(plan)),
+      scheduler_(*model_, scheduler_options(options_, plan_)) {}
 
 const std::shared_ptr<const Tokenizer>& Engine::tokenizer() const {
   LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,

@@ -78,7 +78,6 @@ std::shared_ptr<const Checkpoint> with_adapters(std::shared_ptr<const Checkpoint
 // `checkpoint` itself, or its quantised copy if OpenOptions::quantize is set.
 std::shared_ptr<const Checkpoint> quantized(std::shared_ptr<const Checkpoint> checkpoint,
                                             const OpenOptions& options);
-std::unique_ptr<Executor> make_executor(const OpenOptions& options, const WrapExecutor& wrap = {});
 
 // The dtype of a cache option, "f16" or "f32". Throws ArgumentError, which lists these, for others.
 DType cache_dtype(const std::string& name);

@@ -23,7 +23,11 @@ GenerationTask::GenerationTask(const Engine& engine, std::vector<TokenId> prompt
   continuation_.begin(prompt);
   assign_tokens(std::move(prompt));
   mix_ = std::move(mix);
-  if (listener_.on_prompt_token) first_row_ = 0;
+  if (listener_.on_prompt_token) {
+    first_row_ = 0;
+  } else {
+    n_best_ = continuation_.n_best();
+  }
 }
 
 int64_t GenerationTask::n_positions() const {
@@ -73,10 +77,23 @@ void GenerationTask::tell_prompt(int64_t position, std::span<const float> logits
 void GenerationTask::on_row(int64_t position, std::span<const float> logits) {
   if (first_row_ == 0) tell_prompt(position, logits);
   if (position + 1 < n_wanted_) return;
+  begin_token();
+  end_token(continuation_.next(logits));
+}
+
+void GenerationTask::on_best(int64_t /*position*/, std::span<const Candidate> best) {
+  begin_token();
+  end_token(continuation_.next_best(best));
+}
+
+void GenerationTask::begin_token() {
   first_row_ = kNoRows;
+  n_best_ = continuation_.n_best();
   on_progress();
   measure();
-  const auto token = continuation_.next(logits);
+}
+
+void GenerationTask::end_token(std::optional<TokenId> token) {
   if (token && !continuation_.finished()) extend(*token);
   give_text();
   if (continuation_.finished()) end(nullptr);

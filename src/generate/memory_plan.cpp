@@ -3,113 +3,232 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/checked.h"
+#include "executor/layered_executor.h"
 #include "generate/engine.h"
 #include "model/model.h"
+#include "model/registry.h"
 
 namespace limpid {
 namespace {
 
 constexpr int64_t kContextStep = 256;
-
-// The product of sizes, which come from a file and might overflow.
-uint64_t product(std::initializer_list<int64_t> factors) {
-  uint64_t result = 1;
-  for (const int64_t factor : factors) {
-    const auto next = checked_mul(result, static_cast<uint64_t>(factor));
-    LIMPID_CHECK(ResourceError, next.has_value(),
-                 "[memory] the model's sizes need more than 2^64 bytes");
-    result = *next;
-  }
-  return result;
-}
+// Layers leave a device for the CPU when a context of this size does not fit beside them.
+constexpr int64_t kLeastContext = 4096;
 
 std::string mebibytes(uint64_t n_bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(n_bytes) / (1U << 20U));
 }
 
-// Bytes for one more position of context: keys and values [n_layers, n_kv_heads, head_dim] each,
-// and the cosines and sines of the rotary angles. Llama 3.2 1B (16 layers, 8 heads of 64) in f16
-// needs 16 * 8 * 64 * (2 + 2) = 32 KiB, and 32 frequencies * 8 bytes.
-uint64_t bytes_per_position(const DecoderSpec& spec, const OpenOptions& options) {
-  const int64_t element_bytes = dtype_info(cache_dtype(options.cache_type_k)).block_bytes +
-                                dtype_info(cache_dtype(options.cache_type_v)).block_bytes;
-  constexpr int64_t kAngleBytes = 2 * sizeof(float);
-  return product({spec.n_layers, spec.n_kv_heads, spec.head_dim, element_bytes}) +
-         product({static_cast<int64_t>(spec.rope.inverse_frequencies.size()), kAngleBytes});
+// What is alive in the pass of model/decoder.cpp when it is most. `residual` counts the streams
+// that wait: x within attention, x, the result of attention and h within the MLP.
+std::vector<StepSize::Moment> moments_of(const DecoderSpec& spec) {
+  const int64_t d = spec.d_model;
+  const int64_t q = spec.n_heads * spec.head_dim;
+  const int64_t kv = spec.n_kv_heads * spec.head_dim;
+  const int64_t f = spec.d_ff;
+  const bool is_gated = spec.mlp == MlpKind::kSwiGlu;
+  return {{.of_tokens = 2 * d + q + 2 * kv, .input = d},      // Q, K, V of the norm
+          {.of_tokens = 2 * d + 2 * q + 2 * kv},              // what the heads read
+          {.of_tokens = 3 * d + 2 * q + 2 * kv, .input = q},  // its projection
+          {.of_tokens = 4 * d + (is_gated ? 2 : 1) * f, .input = d},
+          {.of_tokens = 4 * d + (is_gated ? 3 : 2) * f},  // the function between them
+          {.of_tokens = 5 * d + f, .input = f}};
 }
 
-// The largest set of buffers that is alive at one time in a layer: the residual and its norm, and
-// either Q, K, V and the mixed heads, or gate, up and their product. Two rows of logits are added.
-uint64_t activation_bytes(const DecoderSpec& spec, int64_t n_tokens) {
-  const int64_t d_attention = (2 * spec.n_heads + 2 * spec.n_kv_heads) * spec.head_dim;
-  const int64_t width = 4 * spec.d_model + std::max(d_attention, 3 * spec.d_ff);
-  constexpr int64_t kFloat = sizeof(float);
-  return product({n_tokens, width, kFloat}) + product({2, spec.vocab_size, kFloat});
-}
+// Makes the plan of one model.
+class Planner {
+ public:
+  Planner(const Checkpoint& checkpoint, const DecoderSpec& spec, const OpenOptions& options,
+          const Devices& devices)
+      : checkpoint_(checkpoint),
+        spec_(spec),
+        options_(options),
+        devices_(devices),
+        sources_(weight_sources(checkpoint, spec)) {}
 
-// How the model will use a tensor: as model/tensor_table.cpp loads it.
-WeightUse use_of(const std::string& name, const TensorView& tensor, const DecoderSpec& spec) {
-  if (tensor.shape.rank() < 2) return WeightUse::kVector;
-  if (name == "position_embd.weight") return WeightUse::kLookup;
-  if (name == "token_embd.weight")
-    return spec.tied_embeddings ? WeightUse::kLookupAndHead : WeightUse::kLookup;
-  return name == "output.weight" ? WeightUse::kHead : WeightUse::kProjection;
+  MemoryPlan plan() const {
+    MemoryPlan plan;
+    plan.n_ctx_train = spec_.n_ctx_train;
+    const std::vector<Part> parts = parts_of(n_first_layers());
+    plan.n_ctx = options_.n_ctx;
+    if (plan.n_ctx == 0) {
+      plan.n_ctx = spec_.n_ctx_train;
+      for (const Part& part : parts) plan.n_ctx = std::min(plan.n_ctx, n_ctx_that_fits(part));
+      plan.n_ctx_reduced = plan.n_ctx < spec_.n_ctx_train;
+    }
+    for (Part part : parts) {
+      part.plan.kv_cache = cache_bytes(part, plan.n_ctx);
+      plan.weights_packed += part.plan.weights;
+      plan.kv_cache += part.plan.kv_cache;
+      plan.activations += part.plan.activations;
+      plan.available += part.plan.available;
+      plan.devices.push_back(std::move(part.plan));
+    }
+    for (const auto& [name, tensor] : checkpoint_.tensors)
+      plan.weights_in_file += is_copied(name) ? 0 : tensor.n_bytes();
+    return plan;
+  }
+
+ private:
+  struct Part {
+    const Executor* executor;
+    DevicePlan plan;  // without kv_cache, which depends on the context
+  };
+
+  // A derived tensor is a copy that stays in memory, unless its parts are used in the file.
+  bool is_copied(const std::string& name) const {
+    const auto made = checkpoint_.derived.find(name);
+    return made != checkpoint_.derived.end() && made->second.row_parts.empty();
+  }
+
+  int64_t n_first_layers() const {
+    if (!devices_.second) return spec_.n_layers;
+    if (options_.gpu_layers != OpenOptions::kLayersThatFit)
+      return std::min(options_.gpu_layers, spec_.n_layers);
+    const int64_t n_ctx =
+        options_.n_ctx > 0 ? options_.n_ctx : std::min(kLeastContext, spec_.n_ctx_train);
+    for (int64_t n = spec_.n_layers; n > 0; --n) {
+      const Part part = parts_of(n).front();
+      const uint64_t available = part.plan.available;
+      const uint64_t wanted = part.plan.allocated() + cache_bytes(part, n_ctx);
+      if (available == 0 || wanted <= available - available / 10) return n;
+    }
+    return 0;
+  }
+
+  // Layers [0, n_first) on the first device, the others on the second.
+  std::vector<Part> parts_of(int64_t n_first) const {
+    std::vector<Part> parts;
+    if (n_first > 0) parts.push_back(part_of(*devices_.first, 0, n_first));
+    if (n_first < spec_.n_layers)
+      parts.push_back(part_of(*devices_.second, n_first, spec_.n_layers));
+    for (const auto& [name, made] : checkpoint_.derived) {
+      const TensorView* tensor = checkpoint_.find(name);
+      if (tensor != nullptr && is_copied(name)) parts.back().plan.weights += tensor->n_bytes();
+    }
+    return parts;
+  }
+
+  Part part_of(const Executor& executor, int64_t first_layer, int64_t end_layer) const {
+    DevicePlan plan;
+    // The name with the number of the device, unless the options leave the choice.
+    const bool is_chosen = executor.name() != "cpu" && options_.device != "cpu";
+    plan.device = is_chosen ? options_.device : std::string(executor.name());
+    plan.first_layer = first_layer;
+    plan.end_layer = end_layer;
+    plan.available = executor.available_memory();
+    const bool is_whole = end_layer - first_layer == spec_.n_layers;
+    const int64_t n_first = first_layer == 0 ? end_layer : first_layer;
+    for (const WeightSource& source : sources_) {
+      const auto part = is_whole ? source : part_of_weight(source, n_first, first_layer == 0);
+      if (part) count_weight(executor, *part, plan);
+    }
+    plan.activations = executor.step_bytes(step_size(end_layer == spec_.n_layers));
+    return {&executor, std::move(plan)};
+  }
+
+  static void count_weight(const Executor& executor, const WeightSource& weight, DevicePlan& plan) {
+    const uint64_t copied = executor.weight_bytes(weight);
+    plan.weights += copied;
+    if (!is_matrix(weight.use)) return;
+    if (copied == 0) plan.weights_in_file += weight.tensor.n_bytes();
+    plan.bytes_per_token += copied > 0 ? copied : weight.tensor.n_bytes();
+  }
+
+  // One step of a prompt, whose last token's logits are wanted.
+  StepSize step_size(bool has_head) const {
+    const int64_t d_attention = spec_.n_heads * spec_.head_dim;
+    StepSize size{.n_tokens = std::min(options_.n_batch,
+                                       options_.n_ctx > 0 ? options_.n_ctx : spec_.n_ctx_train),
+                  .widest = std::max({spec_.d_model, d_attention, spec_.d_ff}),
+                  .moments = moments_of(spec_)};
+    size.is_quantized = std::ranges::any_of(sources_, [](const WeightSource& source) {
+      return source.use == WeightUse::kProjection && is_quantized(source.tensor.dtype);
+    });
+    if (!has_head) return size;
+    size.n_outputs = 1;
+    size.widest_head = spec_.vocab_size;
+    size.moments.push_back(
+        {.of_tokens = spec_.d_model, .of_outputs = 2 * spec_.d_model + spec_.vocab_size});
+    return size;
+  }
+
+  // Keys and values in whole blocks, and the angles, which each device has for itself.
+  uint64_t cache_bytes(const Part& part, int64_t n_ctx) const {
+    const KvLayout layout{part.plan.end_layer - part.plan.first_layer,
+                          spec_.n_kv_heads,
+                          spec_.head_dim,
+                          (n_ctx + kKvBlock - 1) / kKvBlock,
+                          cache_dtype(options_.cache_type_k),
+                          cache_dtype(options_.cache_type_v)};
+    const uint64_t kv = part.executor->kv_bytes(layout);
+    if (spec_.position != PositionKind::kRope) return kv;
+    return kv + part.executor->rope_bytes(n_loaded_angles(spec_), n_ctx);
+  }
+
+  int64_t n_ctx_that_fits(const Part& part) const {
+    const uint64_t available = part.plan.available;
+    if (available == 0) return INT64_MAX;
+    const uint64_t taken = part.plan.allocated() + available / 10;
+    const uint64_t budget = available - std::min(available, taken);
+    const uint64_t per_step = std::max<uint64_t>(1, cache_bytes(part, kContextStep));
+    const auto n =
+        static_cast<int64_t>(std::min<uint64_t>(budget / per_step, INT64_MAX / kContextStep));
+    return std::max<int64_t>(1, n) * kContextStep;
+  }
+
+  const Checkpoint& checkpoint_;
+  const DecoderSpec& spec_;
+  const OpenOptions& options_;
+  const Devices& devices_;
+  std::vector<WeightSource> sources_;
+};
+
+std::string part_text(const DevicePlan& part, int64_t n_ctx) {
+  return fmt::format("weights {}, KV cache of {} tokens {}, activations {}",
+                     mebibytes(part.weights), n_ctx, mebibytes(part.kv_cache),
+                     mebibytes(part.activations));
 }
 
 }  // namespace
 
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
                             const OpenOptions& options) {
-  return make_memory_plan(checkpoint, spec, options, *make_executor(options));
+  return make_memory_plan(checkpoint, spec, options, open_devices(options));
 }
 
 MemoryPlan make_memory_plan(const Checkpoint& checkpoint, const DecoderSpec& spec,
-                            const OpenOptions& options, const Executor& executor) {
+                            const OpenOptions& options, const Devices& devices) {
   LIMPID_CHECK(ArgumentError, options.n_ctx >= 0,
                "[engine] n_ctx is {}, must be 0 (the model's own) or more", options.n_ctx);
   LIMPID_CHECK(ArgumentError, options.n_batch >= 1, "[engine] n_batch is {}, must be 1 or more",
                options.n_batch);
   check_context(spec, options.n_ctx);
-  MemoryPlan plan;
-  plan.n_ctx_train = spec.n_ctx_train;
-  plan.available = executor.available_memory();
-  for (const auto& [name, tensor] : checkpoint.tensors) {
-    // A derived tensor is a copy that stays in memory, unless its parts are used in the file.
-    const auto made = checkpoint.derived.find(name);
-    const bool copied = made != checkpoint.derived.end() && made->second.row_parts.empty();
-    (copied ? plan.weights_packed : plan.weights_in_file) += tensor.n_bytes();
-    const WeightSource source{name, tensor, use_of(name, tensor, spec)};
-    plan.weights_packed += executor.weight_bytes(source);
-  }
-  const uint64_t per_position = bytes_per_position(spec, options);
-  plan.n_ctx = options.n_ctx > 0 ? options.n_ctx : spec.n_ctx_train;
-  plan.activations = activation_bytes(spec, std::min(options.n_batch, plan.n_ctx));
-  if (options.n_ctx == 0 && plan.available > 0) {
-    const uint64_t taken = plan.weights_packed + plan.activations;
-    // A tenth stays free for other programs.
-    const uint64_t budget = plan.available - std::min(plan.available, taken + plan.available / 10);
-    const auto n_fit =
-        static_cast<int64_t>(std::min<uint64_t>(budget / per_position, INT64_MAX / 2));
-    if (n_fit < plan.n_ctx) {
-      plan.n_ctx =
-          std::min(plan.n_ctx, std::max(kContextStep, n_fit / kContextStep * kContextStep));
-      plan.n_ctx_reduced = plan.n_ctx < spec.n_ctx_train;
-    }
-  }
-  plan.kv_cache = product({plan.n_ctx, static_cast<int64_t>(per_position)});
-  return plan;
+  return Planner(checkpoint, spec, options, devices).plan();
 }
 
 void check_memory_plan(const MemoryPlan& plan) {
-  if (plan.available == 0 || plan.allocated() <= plan.available) return;
-  throw ResourceError(fmt::format(
-      "the model needs {} of memory (weights {}, KV cache of {} tokens {}, activations {}), but {} "
-      "are available: use a smaller context (OpenOptions::n_ctx), a smaller batch "
-      "(OpenOptions::n_batch), or a "
-      "model of fewer bits",
-      mebibytes(plan.allocated()), mebibytes(plan.weights_packed), plan.n_ctx,
-      mebibytes(plan.kv_cache), mebibytes(plan.activations), mebibytes(plan.available)));
+  const bool is_shared = plan.devices.size() > 1;
+  for (const DevicePlan& part : plan.devices) {
+    if (part.available == 0 || part.allocated() <= part.available) continue;
+    throw ResourceError(fmt::format(
+        "{} {} of memory ({}), but {} are available: use {}a smaller context "
+        "(OpenOptions::n_ctx), a smaller batch (OpenOptions::n_batch), or a model of fewer bits",
+        is_shared ? fmt::format("layers {} to {} on {} need", part.first_layer, part.end_layer - 1,
+                                part.device)
+                  : "the model needs",
+        mebibytes(part.allocated()), part_text(part, plan.n_ctx), mebibytes(part.available),
+        is_shared ? "another number of layers there (OpenOptions::gpu_layers), " : ""));
+  }
+}
+
+std::string plan_text(const MemoryPlan& plan) {
+  std::string text;
+  for (const DevicePlan& part : plan.devices) {
+    text += fmt::format("{}layers {} to {} on {}: {}", text.empty() ? "" : "; ", part.first_layer,
+                        part.end_layer - 1, part.device, part_text(part, plan.n_ctx));
+  }
+  return text;
 }
 
 }  // namespace limpid

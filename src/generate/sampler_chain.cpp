@@ -119,13 +119,7 @@ void SamplerChain::begin_with_the_best(const SamplerOptions& options) {
   }
 }
 
-// Tokens of `logits` and their bias; if possible only the best.
-void SamplerChain::assign_candidates(std::span<const float> logits) {
-  if (n_first_ == 0) {
-    candidates_.assign(logits);
-  } else {
-    candidates_.assign_best(logits, n_first_ + std::ssize(bias_));
-  }
+void SamplerChain::add_bias() {
   for (const auto& [id, bias] : bias_) {
     if (Candidate* candidate = candidates_.find(id)) candidate->logit += bias;
   }
@@ -144,8 +138,26 @@ void SamplerChain::check_bias(int64_t vocab_size) const {
 }
 
 TokenId SamplerChain::sample(std::span<const float> logits, std::span<const TokenId> history) {
+  if (n_first_ == 0) {
+    candidates_.assign(logits);
+  } else {
+    candidates_.assign_best(logits, n_best());
+  }
+  return choose(history);
+}
+
+// Of more than it needs the others are dropped first: a bias that lowers the best ones must not
+// bring up what sample() has not seen either.
+TokenId SamplerChain::sample_best(std::span<const Candidate> best,
+                                  std::span<const TokenId> history) {
+  candidates_.assign_best(best);
+  candidates_.keep_best(n_best());
+  return choose(history);
+}
+
+TokenId SamplerChain::choose(std::span<const TokenId> history) {
   const SamplerContext context{history, seed_};
-  assign_candidates(logits);
+  add_bias();
   for (const auto& sampler : samplers_) {
     sampler->apply(candidates_, context);
     check_logits(*sampler, candidates_);

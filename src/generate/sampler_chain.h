@@ -25,6 +25,11 @@ class SamplerChain {
   // (naming the token) and when a sampler leaves no token.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history);
 
+  // The same from the n_best() best logits, or more of them, best first.
+  TokenId sample_best(std::span<const Candidate> best, std::span<const TokenId> history);
+  // How many of the best logits decide the choice; 0: all of them do.
+  int64_t n_best() const { return n_first_ > 0 ? n_first_ + std::ssize(bias_) : 0; }
+
   uint64_t seed() const { return seed_; }
   // The candidates that were left at the last sample, with probabilities.
   const Candidates& candidates() const { return candidates_; }
@@ -32,7 +37,8 @@ class SamplerChain {
  private:
   void check_bias(int64_t vocab_size) const;
   void begin_with_the_best(const SamplerOptions& options);
-  void assign_candidates(std::span<const float> logits);
+  void add_bias();
+  TokenId choose(std::span<const TokenId> history);
   double next_uniform(const SamplerContext& context);
   TokenId draw(double u) const;
 

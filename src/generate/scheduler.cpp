@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/system_memory.h"
 
 namespace limpid {
 namespace {
@@ -37,22 +36,30 @@ void Scheduler::reserve(int64_t n_positions) {
   const int64_t n_more = n_blocks - (cache_ ? cache_->n_blocks() : 0);
   if (n_more > 0 && options_.check_memory) {
     const DecoderSpec& spec = model_.spec();
-    const uint64_t wanted = KvLayout{spec.n_layers, spec.n_kv_heads,  spec.head_dim,
-                                     n_more,        options_.k_dtype, options_.v_dtype}
-                                .n_bytes();
-    const uint64_t available = available_memory();
+    const uint64_t wanted =
+        model_.executor().kv_bytes({spec.n_layers, spec.n_kv_heads, spec.head_dim, n_more,
+                                    options_.k_dtype, options_.v_dtype});
+    const uint64_t available = model_.executor().available_memory();
     LIMPID_CHECK(ResourceError, available == 0 || wanted <= available,
                  "a KV cache of {} tokens needs {} MiB, but {} MiB are available: use a smaller "
                  "context (OpenOptions::n_ctx) or fewer sequences",
                  n_positions, wanted >> 20U, available >> 20U);
   }
-  if (!cache_) {
-    cache_ = model_.make_cache(n_blocks * kKvBlock, options_.k_dtype, options_.v_dtype);
-  } else {
-    cache_->grow(n_blocks * kKvBlock);
-  }
+  make_cache(n_blocks);
   n_reserved_blocks_ = n_blocks;
   publish_usage();
+}
+
+void Scheduler::make_cache(int64_t n_blocks) {
+  try {
+    if (!cache_) {
+      cache_ = model_.make_cache(n_blocks * kKvBlock, options_.k_dtype, options_.v_dtype);
+    } else {
+      cache_->grow(n_blocks * kKvBlock);
+    }
+  } catch (const ResourceError& error) {
+    throw ResourceError(error.what() + options_.plan_note);
+  }
 }
 
 void Scheduler::unreserve(int64_t n_positions) noexcept {
@@ -274,22 +281,10 @@ void Scheduler::evaluate_in_passes() {
 // A step that fails has changed nothing, so each task can try alone: only the one that causes the
 // error ends.
 void Scheduler::evaluate(std::span<const Item> items) {
-  if (items.empty()) return;
-  std::vector<StepItem> step;
-  for (const Item& item : items) {
-    step.push_back({*item.task->sequence_,
-                    std::span(item.task->tokens_)
-                        .subspan(static_cast<size_t>(item.task->n_stored_),
-                                 static_cast<size_t>(item.n_tokens)),
-                    item.outputs});
-  }
-  std::span<const float> rows;
+  Rows rows;
   const auto start = std::chrono::steady_clock::now();
-  const Task& first = *items.front().task;
-  const std::span<const double> factors =
-      first.mix_ ? std::span(first.mix_->factors) : std::span<const double>();
   try {
-    rows = model_.step(*cache_, step, first.result_, factors);
+    rows = run_step(items);
   } catch (...) {
     if (items.size() == 1) return stop(*items.front().task, std::current_exception());
     for (const Item& item : items) evaluate({&item, 1});
@@ -299,25 +294,59 @@ void Scheduler::evaluate(std::span<const Item> items) {
   deliver(items, rows);
 }
 
-void Scheduler::deliver(std::span<const Item> items, std::span<const float> rows) {
-  const bool hidden = items.front().task->result_ == PassResult::kHidden;
-  const DecoderSpec& spec = model_.spec();
-  const auto width = static_cast<size_t>(hidden ? spec.d_model : spec.vocab_size);
+Scheduler::Rows Scheduler::run_step(std::span<const Item> items) {
+  std::vector<StepItem> step;
+  for (const Item& item : items) {
+    const auto waiting =
+        std::span(item.task->tokens_).subspan(static_cast<size_t>(item.task->n_stored_));
+    step.push_back(
+        {*item.task->sequence_, waiting.first(static_cast<size_t>(item.n_tokens)), item.outputs});
+  }
+  const Task& first = *items.front().task;
+  const std::span<const double> factors =
+      first.mix_ ? std::span(first.mix_->factors) : std::span<const double>();
+  const int64_t n_best = n_best_of(items);
+  if (n_best == 0) {
+    const bool hidden = first.result_ == PassResult::kHidden;
+    return {static_cast<size_t>(hidden ? model_.spec().d_model : model_.spec().vocab_size),
+            model_.step(*cache_, step, first.result_, factors)};
+  }
+  Rows rows{static_cast<size_t>(n_best)};
+  const Model::BestLogits best = model_.step_best(*cache_, step, n_best, factors);
+  for (size_t i = 0; i < best.ids.size(); ++i) rows.best.push_back({best.ids[i], best.logits[i]});
+  return rows;
+}
+
+int64_t Scheduler::n_best_of(std::span<const Item> items) const {
+  int64_t n = 0;
+  for (const Item& item : items) {
+    if (item.outputs == StepItem::Outputs::kNone) continue;
+    if (item.task->n_best_ == 0 || item.task->result_ != PassResult::kLogits) return 0;
+    n = std::max(n, item.task->n_best_);
+  }
+  return n <= std::min(model_.executor().most_best(), model_.spec().vocab_size) ? n : 0;
+}
+
+void Scheduler::deliver(std::span<const Item> items, const Rows& rows) {
+  size_t at = 0;
   for (const Item& item : items) {
     Task& task = *item.task;
-    const int64_t n_rows = item.outputs == StepItem::Outputs::kAll    ? item.n_tokens
-                           : item.outputs == StepItem::Outputs::kLast ? 1
-                                                                      : 0;
+    const int64_t n_rows = item.n_rows();
     task.n_stored_ += item.n_tokens;
-    const int64_t first = task.n_stored_ - n_rows;
+    const size_t end = at + static_cast<size_t>(n_rows) * rows.width;
     try {
       if (n_rows == 0) task.on_progress();
-      for (int64_t i = 0; i < n_rows; ++i)
-        task.on_row(first + i, rows.subspan(static_cast<size_t>(i) * width, width));
+      for (int64_t position = task.n_stored_ - n_rows; at < end; ++position, at += rows.width) {
+        if (rows.best.empty()) {
+          task.on_row(position, rows.whole.subspan(at, rows.width));
+        } else {
+          task.on_best(position, std::span(rows.best).subspan(at, rows.width));
+        }
+      }
     } catch (...) {
       stop(task, std::current_exception());
     }
-    rows = rows.subspan(static_cast<size_t>(n_rows) * width);
+    at = end;
   }
 }
 

@@ -26,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "limpid/cancel.hpp"
@@ -56,6 +57,10 @@ class Task {
   // the call. Called for the last wanted token, and for each one from `first_row_` on. May add
   // tokens or replace them. An exception ends only this task, with a call of on_stop.
   virtual void on_row(int64_t position, std::span<const float> row) = 0;
+  // The same with only the best of the logits, best first, at least n_best_ of them; a logit that
+  // is not finite counts as the best. Called instead of on_row for a task with n_best_ > 0, where
+  // that is cheaper.
+  virtual void on_best(int64_t /*position*/, std::span<const Candidate> /*best*/) {}
   // The task was cancelled (no error) or failed before all wanted tokens were evaluated.
   virtual void on_stop(std::exception_ptr error) = 0;
   // Whether the work can end before it is complete.
@@ -71,6 +76,7 @@ class Task {
   int64_t n_wanted_ = 0;         // evaluate up to here
   int64_t first_row_ = kNoRows;  // from this position on every token's logits are wanted
   PassResult result_ = PassResult::kLogits;
+  int64_t n_best_ = 0;  // so many of the best logits are enough; 0: all are wanted
   std::shared_ptr<const AdapterMix> mix_{};  // null: the model as it was opened
   // The blocks stay when all is evaluated, until Scheduler::remove, and are never taken away in
   // between. The owner has reserved room for them.
@@ -91,6 +97,7 @@ struct SchedulerOptions {
   DType k_dtype = DType::kF16;
   DType v_dtype = DType::kF16;
   bool check_memory = true;  // before the cache grows
+  std::string plan_note{};   // the end of a message about memory
 };
 
 class Scheduler {
@@ -140,8 +147,13 @@ class Scheduler {
     std::shared_ptr<Task> task;
     int64_t n_tokens = 0;
     StepItem::Outputs outputs = StepItem::Outputs::kNone;
+    int64_t n_rows() const {  // of outputs
+      return outputs == StepItem::Outputs::kAll ? n_tokens
+                                                : (outputs == StepItem::Outputs::kLast ? 1 : 0);
+    }
   };
 
+  void make_cache(int64_t n_blocks);
   bool tick_locked();
   void stop_cancelled();
   // Gives waiting tasks a sequence, in order of arrival, while there is room.
@@ -160,7 +172,16 @@ class Scheduler {
   void preempt(Task& task);
   void evaluate_in_passes();
   void evaluate(std::span<const Item> items);
-  void deliver(std::span<const Item> items, std::span<const float> rows);
+  // How many of the best logits are enough for all items; 0: all of them, or that costs no less.
+  int64_t n_best_of(std::span<const Item> items) const;
+  // What a step gives for its outputs: all of each row, or the best of it.
+  struct Rows {
+    size_t width = 0;
+    std::span<const float> whole{};  // [n_outputs, width]
+    std::vector<Candidate> best{};   // likewise
+  };
+  Rows run_step(std::span<const Item> items);
+  void deliver(std::span<const Item> items, const Rows& rows);
   void learn_speed(std::span<const Item> items, std::chrono::duration<double> taken);
   void stop(Task& task, std::exception_ptr error);
   void drop_completed();

@@ -52,13 +52,43 @@ void Session::State::set_pending(std::optional<TokenId> token) {
   if (token) tokens_.push_back(*token);
 }
 
-void Session::State::evaluate_pending() {
-  if (pending()) evaluate(std::ssize(tokens_), nullptr, {});
+void Session::State::evaluate_pending(int64_t n_best) {
+  if (!pending()) return;
+  n_best_ = n_best;
+  const struct AllAgain {
+    int64_t& n_best;
+    ~AllAgain() { n_best = 0; }
+  } all_again{n_best_};
+  evaluate(std::ssize(tokens_), nullptr, {});
+}
+
+// The same bits come out again, whatever the step.
+std::span<const float> Session::State::logits() {
+  if (best_.empty()) return logits_;
+  const auto still_pending = pending();
+  const TokenId last = tokens().back();
+  truncate(n_stored_ - 1);
+  append({&last, 1}, nullptr);
+  set_pending(still_pending);
+  return logits_;
+}
+
+void Session::State::forget_logits() {
+  logits_.clear();
+  best_.clear();
 }
 
 void Session::State::on_row(int64_t position, std::span<const float> logits) {
-  if (position + 1 == n_wanted_) logits_.assign(logits.begin(), logits.end());
+  if (position + 1 == n_wanted_) {
+    best_.clear();
+    logits_.assign(logits.begin(), logits.end());
+  }
   if (*look_ && position >= first_row_) (*look_)(position, logits);
+}
+
+void Session::State::on_best(int64_t /*position*/, std::span<const Candidate> best) {
+  logits_.clear();
+  best_.assign(best.begin(), best.end());
 }
 
 void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel,
@@ -72,7 +102,7 @@ void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel,
   const std::shared_ptr<Task> self = shared_from_this();
   engine().scheduler().run({&self, 1});
   if (n_stored_ == std::ssize(tokens_)) return;
-  if (n_stored_ > n_before) logits_.clear();
+  if (n_stored_ > n_before) forget_logits();
   tokens_.resize(static_cast<size_t>(std::max(n_fixed, n_stored_)));
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -111,7 +141,7 @@ void Session::State::truncate(int64_t n) {
   if (n >= n_stored_) return;
   n_stored_ = n_wanted_ = n;
   tokens_.resize(static_cast<size_t>(n));
-  logits_.clear();
+  forget_logits();
 }
 
 // The tokens after the kept ones move to other positions. Their keys hold rotary angles of the old
@@ -151,9 +181,10 @@ void Session::truncate(int64_t n) { state_->idle().truncate(n); }
 int64_t Session::shift(int64_t n_keep) { return state_->idle().shift(n_keep); }
 
 std::span<const float> Session::logits() const {
-  LIMPID_CHECK(ArgumentError, !state_->logits().empty(),
+  const std::span<const float> logits = state_->logits();
+  LIMPID_CHECK(ArgumentError, !logits.empty(),
                "[session] no logits: no token was evaluated since the start or the last truncate");
-  return state_->logits();
+  return logits;
 }
 
 TextStream Session::generate(const GenerationOptions& options) {

@@ -88,9 +88,11 @@ void SessionStream::evaluate_and_sample() {
   if (session_->pending()) {
     make_room();
     if (continuation_.finished()) return;
-    session_->evaluate_pending();
+    session_->evaluate_pending(continuation_.n_best());
   }
-  session_->set_pending(continuation_.next(session_->logits()));
+  const std::span<const Candidate> best = session_->best();
+  session_->set_pending(best.empty() ? continuation_.next(session_->logits())
+                                     : continuation_.next_best(best));
 }
 
 // Works until some text is ready. A token may give none, for instance when it has only a part of a

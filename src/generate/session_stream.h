@@ -40,8 +40,13 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
   // to follow it: an answer that ends saves one step.
   std::optional<TokenId> pending() const;
   void set_pending(std::optional<TokenId> token);
-  void evaluate_pending();
-  std::span<const float> logits() const { return logits_; }  // [vocab_size]; empty when unknown
+  // Of its logits only the `n_best` best may become known; 0: all do.
+  void evaluate_pending(int64_t n_best);
+  // [vocab_size]; empty when unknown. If only the best are known, the last token is evaluated
+  // again.
+  std::span<const float> logits();
+  // Best first; empty when all are known, or none.
+  std::span<const Candidate> best() const { return best_; }
 
   // This state. Throws ArgumentError while a stream is open.
   State& idle();
@@ -59,6 +64,8 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
 
  private:
   void on_row(int64_t position, std::span<const float> logits) override;
+  void on_best(int64_t position, std::span<const Candidate> best) override;
+  void forget_logits();
   void on_stop(std::exception_ptr error) override { error_ = std::move(error); }
   bool is_cancelled() const override { return cancel_ != nullptr && cancel_->cancelled(); }
   // Evaluates all of tokens_, and calls `look` for those from `n_fixed` on. If that fails or is
@@ -69,6 +76,7 @@ class Session::State final : public Task, public std::enable_shared_from_this<St
   const LookAtLogits* look_ = nullptr;
   std::exception_ptr error_;
   std::vector<float> logits_;
+  std::vector<Candidate> best_;
 };
 
 // The state that a session shares with its streams.

@@ -23,14 +23,16 @@ std::unique_ptr<Model> Model::load(std::shared_ptr<const Checkpoint> checkpoint,
       load_weights(*model->checkpoint_, model->spec_, *model->executor_, options.progress);
   if (model->spec_.position == PositionKind::kRope) {
     std::vector<double> frequencies = model->spec_.rope.inverse_frequencies;
-    // Loading moves interleaved pairs (2i, 2i + 1) of Q and K half a head apart, to (i, i +
-    // head_dim / 2). This holds even when only n_rot elements of a head rotate; the remaining pairs
-    // get frequency 0.
-    if (model->spec_.row_order == RowOrder::kInterleavedPairs)
-      frequencies.resize(static_cast<size_t>(model->spec_.head_dim / 2), 0.0);
+    frequencies.resize(static_cast<size_t>(n_loaded_angles(model->spec_) / 2), 0.0);
     model->weights_.rope = model->executor_->load_rope(frequencies, model->n_ctx_, 1.0);
   }
   return model;
+}
+
+int64_t n_loaded_angles(const DecoderSpec& spec) {
+  return spec.row_order == RowOrder::kInterleavedPairs
+             ? spec.head_dim
+             : 2 * std::ssize(spec.rope.inverse_frequencies);
 }
 
 void check_context(const DecoderSpec& spec, int64_t n_ctx) {
@@ -103,8 +105,9 @@ class UnusedBlocks {
 // The order matters for exceptions: everything that can fail (checks, blocks, memory, the pass
 // itself) happens before `advance` counts the new positions. Until then the cache is unchanged,
 // except for reserved blocks, which UnusedBlocks releases.
-std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items,
-                                   PassResult result, std::span<const double> adapter_factors) {
+void Model::run_step(KvCache& cache, std::span<const StepItem> items, PassResult result,
+                     std::span<const double> adapter_factors,
+                     const std::function<void(Activation result)>& take) {
   check_items(cache, items, spec_.vocab_size, n_ctx_);
   LIMPID_CHECK(ArgumentError, adapter_factors.empty() || std::ssize(adapter_factors) == n_adapters_,
                "the model has {} adapters, and {} factors were given", n_adapters_,
@@ -118,12 +121,31 @@ std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> ite
   inputs.block_table_begin.push_back(0);
   for (size_t i = 0; i < items.size(); ++i)
     append_item(inputs, items[i], cache, static_cast<int32_t>(i));
-  if (inputs.n_tokens() == 0) return {};
+  if (inputs.n_tokens() == 0) return;
 
   make_room(inputs.n_tokens(), inputs.n_outputs());
-  const auto values = show(run_forward(cache, result, adapter_factors));
+  take(run_forward(cache, result, adapter_factors));
   for (const StepItem& item : items) cache.advance(item.sequence, item.tokens);
+}
+
+std::span<const float> Model::step(KvCache& cache, std::span<const StepItem> items,
+                                   PassResult result, std::span<const double> adapter_factors) {
+  std::span<const float> values;
+  run_step(cache, items, result, adapter_factors,
+           [&](Activation y) { values = show(std::move(y)); });
   return values;
+}
+
+Model::BestLogits Model::step_best(KvCache& cache, std::span<const StepItem> items, int64_t n,
+                                   std::span<const double> adapter_factors) {
+  copied_.clear();
+  best_ids_.clear();
+  run_step(cache, items, PassResult::kLogits, adapter_factors, [&](const Activation& y) {
+    copied_.resize(static_cast<size_t>(y.rows() * n));
+    best_ids_.resize(copied_.size());
+    executor_->read_best(y, n, best_ids_, copied_);
+  });
+  return {n, best_ids_, copied_};
 }
 
 // A step without attention: its tokens are never looked up.

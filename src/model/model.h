@@ -26,6 +26,12 @@ struct LoadOptions {
 // Throws ArgumentError with both numbers when the model has fewer than `n_ctx` learned positions.
 void check_context(const DecoderSpec& spec, int64_t n_ctx);
 
+// The elements of a head for which Model::load loads rotary angles: those that rotate, or the whole
+// head. Loading moves interleaved pairs (2i, 2i + 1) of Q and K half a head apart, to (i, i +
+// head_dim / 2). This holds even when only n_rot elements of a head rotate; the remaining pairs get
+// frequency 0.
+int64_t n_loaded_angles(const DecoderSpec& spec);
+
 // Tokens of one sequence to run in a step. Their positions follow the positions that the cache
 // holds.
 struct StepItem {
@@ -70,6 +76,16 @@ class Model {
                               PassResult result = PassResult::kLogits,
                               std::span<const double> adapter_factors = {});
 
+  // The same step, of whose logits only the n best of each requested token are copied from the
+  // executor: columns and values of Executor::read_best.
+  struct BestLogits {
+    int64_t n = 0;
+    std::span<const int32_t> ids;   // [n_outputs, n]
+    std::span<const float> logits;  // [n_outputs, n]
+  };
+  BestLogits step_best(KvCache& cache, std::span<const StepItem> items, int64_t n,
+                       std::span<const double> adapter_factors = {});
+
   // Applies the final norm and the output matrix to residual streams [n, d_model]. Returns logits
   // [n, vocab_size], as if the model ended there; for the streams of the last layer they equal
   // those of `step` bit for bit. The span is valid until the next step. Throws ShapeError and the
@@ -79,6 +95,10 @@ class Model {
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
   void make_room(int64_t n_tokens, int64_t n_outputs);
+  // A step whose result `take` gets; not called for a step without tokens.
+  void run_step(KvCache& cache, std::span<const StepItem> items, PassResult result,
+                std::span<const double> adapter_factors,
+                const std::function<void(Activation result)>& take);
   // From begin_step to end_step.
   Activation run_forward(KvCache& cache, PassResult result,
                          std::span<const double> adapter_factors);
@@ -95,6 +115,7 @@ class Model {
   int64_t room_outputs_ = 0;
   Activation result_;          // of the last step, where the host can read it in place
   std::vector<float> copied_;  // or a copy of it
+  std::vector<int32_t> best_ids_;
 };
 
 }  // namespace limpid

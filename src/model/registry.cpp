@@ -92,6 +92,13 @@ class TensorSource {
 
   // Returns nothing for an absent optional tensor.
   std::optional<WeightSource> read(const TensorEntry& entry, int64_t head_dim) {
+    std::optional<WeightSource> source = find(entry, head_dim);
+    if (source && source->row_parts.empty()) source->tensor = rows_of(bytes_of(entry.name), entry);
+    return source;
+  }
+
+  // The same without the data of derived tensors, which are not computed.
+  std::optional<WeightSource> find(const TensorEntry& entry, int64_t head_dim) const {
     const TensorView* tensor = checkpoint_.find(entry.name);
     if (tensor == nullptr && !entry.required) return std::nullopt;
     if (tensor == nullptr || tensor->shape != entry.shape) {
@@ -101,7 +108,8 @@ class TensorSource {
     }
     WeightSource source{entry.name, *tensor, entry.use, entry.row_order, head_dim};
     source.row_parts = row_parts_of(checkpoint_, entry);
-    if (source.row_parts.empty()) source.tensor = rows_of(bytes_of(entry.name), entry);
+    source.layer = entry.layer;
+    if (source.row_parts.empty()) source.tensor = rows_of(*tensor, entry);
     return source;
   }
 
@@ -166,6 +174,16 @@ DecoderSpec read_spec(const Checkpoint& checkpoint) {
   reader.require_plain_transformer(spec.n_ctx_train);
   check_vocabulary(checkpoint, spec);
   return spec;
+}
+
+std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  const TensorTable table = tensor_table(checkpoint, spec);
+  const TensorSource source(checkpoint, table.weights->derived);
+  std::vector<WeightSource> sources;
+  for (const TensorEntry& entry : table.entries) {
+    if (auto found = source.find(entry, spec.head_dim)) sources.push_back(*std::move(found));
+  }
+  return sources;
 }
 
 DecoderWeights load_weights(const Checkpoint& checkpoint, const DecoderSpec& spec,

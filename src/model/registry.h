@@ -38,7 +38,8 @@ struct TensorEntry {
   WeightUse use = WeightUse::kProjection;
   bool required = true;
   RowOrder row_order = RowOrder::kHalfSplit;
-  RowRange rows{};  // the rows that this weight uses, e.g. Q of a fused QKV matrix (not copied)
+  RowRange rows{};     // the rows that this weight uses, e.g. Q of a fused QKV matrix (not copied)
+  int64_t layer = -1;  // WeightSource::layer
 };
 
 // An adapter of the weight at `base`.
@@ -58,6 +59,10 @@ struct TensorTable {
 
 // Lists every tensor that the model can have: the names and shapes for load_weights.
 TensorTable tensor_table(const Checkpoint& checkpoint, const DecoderSpec& spec);
+
+// What load_weights will load, in its order. A tensor that is derived from others has no data.
+// Throws FormatError for a missing tensor and for a wrong shape.
+std::vector<WeightSource> weight_sources(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
 // Loads every tensor of the model into the executor, after checking its shape. Throws
 // UnsupportedError for a tensor that the model does not have and that would change the result.

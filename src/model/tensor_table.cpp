@@ -40,7 +40,8 @@ class TableBuilder {
     }
     if (spec_.outer_norm == OuterNorm::kEmbedding)
       add_norm("token_embd_norm", w.embedding_norm, w.embedding_norm_bias);
-    for (int64_t i = 0; i < spec_.n_layers; ++i) add_block(fmt::format("blk.{}.", i), w.blocks[i]);
+    for (layer_ = 0; layer_ < spec_.n_layers; ++layer_)
+      add_block(fmt::format("blk.{}.", layer_), w.blocks[layer_]);
     if (spec_.outer_norm == OuterNorm::kOutput)
       add_norm("output_norm", w.output_norm, w.output_norm_bias);
     if (!tied) add({"output.weight", Shape{spec_.vocab_size, d}, &w.output, WeightUse::kHead});
@@ -103,12 +104,16 @@ class TableBuilder {
          rows});
   }
 
-  void add(TensorEntry entry) { table_.entries.push_back(std::move(entry)); }
+  void add(TensorEntry entry) {
+    entry.layer = layer_;
+    table_.entries.push_back(std::move(entry));
+  }
 
   const DecoderSpec& spec_;
   Need norm_bias_ = Need::kAbsent;
   Need linear_bias_ = Need::kOptional;
   bool is_fused_ = false;  // Q, K, V are the rows of one matrix
+  int64_t layer_ = -1;     // WeightSource::layer of what is added
   TensorTable table_;
 };
 
@@ -136,8 +141,10 @@ void add_adapters(const Checkpoint& checkpoint, const DecoderSpec& spec, TensorT
       AdapterEntry& adapter = table.adapters.back();
       const int64_t rank = a->shape.rows();
       table.entries.push_back({names.a, Shape{rank, base.shape.cols()}, &adapter.update.a});
+      table.entries.back().layer = base.layer;
       table.entries.push_back({names.b, Shape{base.shape.rows(), rank}, &adapter.update.b});
       table.entries.back().rows = base.rows;
+      table.entries.back().layer = base.layer;
     }
   }
 }

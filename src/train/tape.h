@@ -97,6 +97,11 @@ class Tape final : public DelegatingExecutor {
     return Executor::write(values, rows, cols);
   }
   void read(const Activation& x, std::span<float> out) override;
+  void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
+                 std::span<float> values) override {
+    Executor::read_best(x, k, columns, values);
+  }
+  int64_t most_best() const override { return 0; }
   // A handle of the tape is not one of the inner executor.
   std::span<const float> view(const Activation& /*x*/) const override { return {}; }
 

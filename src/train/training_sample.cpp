@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "executor/executors.h"
 #include "generate/engine.h"
 #include "limpid/session.hpp"
 
@@ -28,9 +29,10 @@ TrainingSample sample_text(const Checkpoint& checkpoint,
   OpenOptions open;
   open.n_threads = options.n_threads;
   open.check_memory = false;
-  const LanguageModel model(std::make_shared<Engine>(
-      Model::load({std::shared_ptr<const Checkpoint>(), &checkpoint}, make_executor(open)),
-      tokenizer, open, MemoryPlan{}));
+  const LanguageModel model(
+      std::make_shared<Engine>(Model::load({std::shared_ptr<const Checkpoint>(), &checkpoint},
+                                           make_cpu_executor({.n_threads = options.n_threads})),
+                               tokenizer, open, MemoryPlan{}));
   const std::vector<TokenId> prompt = tokens_of_prompt(model, *tokenizer, options);
   GenerationOptions generation;
   generation.n_predict = options.n_tokens;

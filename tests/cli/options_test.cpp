@@ -94,6 +94,23 @@ TEST(ModelFlags, TheSmallerBatchCounts) {
   EXPECT_EQ(to_open_options(values).n_batch, 64);
 }
 
+TEST(ModelFlags, LayersOnADevice) {
+  const auto layers = [](const Arguments& arguments) {
+    ModelFlags values;
+    EXPECT_EQ(open(arguments, values), "");
+    return to_open_options(values).gpu_layers;
+  };
+  EXPECT_EQ(layers({}), OpenOptions::kLayersThatFit);
+  EXPECT_EQ(layers({"--gpu-layers", "auto"}), OpenOptions::kLayersThatFit);
+  EXPECT_EQ(layers({"-ngl", "-1"}), OpenOptions::kLayersThatFit);
+  EXPECT_EQ(layers({"-ngl", "8"}), 8);
+  EXPECT_EQ(layers({"--n-gpu-layers", "0"}), 0);
+  EXPECT_GE(layers({"--gpu-layers", "all"}), 1'000'000);
+  ModelFlags values;
+  for (const char* wrong : {"-2", "some", "1.5", ""})
+    EXPECT_NE(open({"-ngl", wrong}, values), "") << wrong;
+}
+
 TEST(ModelFlags, RangesAreChecked) {
   ModelFlags values;
   EXPECT_EQ(open({"-b", "0"}, values), "-b 0: must be at least 1");

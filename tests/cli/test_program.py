@@ -64,6 +64,31 @@ class FrontDoor(unittest.TestCase):
         self.refused("logits", "-m", TINY, "-o", "/dev/null", words=["--ids"])
         self.refused("detokenize", "-m", TINY, "--ids", "9999", words=["9999"])
 
+    def test_layers_on_two_devices(self):
+        two = ("--device", "reference", "--gpu-layers", "1")
+        code, out, _ = output("inspect", "--plan", "-m", TINY, "--json", *two)
+        plan = json.loads(out)
+        self.assertEqual((code, plan["problem"], plan["tokens_per_second"]), (0, None, None))
+        first, second = plan["devices"]
+        self.assertEqual(
+            (first["device"], first["first_layer"], first["end_layer"]), ("reference", 0, 1)
+        )
+        self.assertEqual((second["device"], second["first_layer"]), ("cpu", 1))
+        self.assertEqual(plan["allocated"], first["allocated"] + second["allocated"])
+        code, out, _ = output("inspect", "--plan", "-m", TINY, *two)
+        self.assertRegex(out, r"0 to 0 +reference .* unknown\n +1 to \d+ +cpu .* GB/s\n")
+        code, out, _ = output("inspect", "--plan", "-m", TINY)
+        self.assertRegex(out, r"at most [\d.]+ tokens a second")
+        code, text, log = output("run", "-m", TINY, "-p", "the", "-n", "4", "--temp", "0", *two)
+        self.assertEqual(code, 0)
+        self.assertIn("layers 0 to 0 on reference: weights", log)
+        _, alone, log = output(
+            "run", "-m", TINY, "-p", "the", "-n", "4", "--temp", "0", "-ngl", "0"
+        )
+        self.assertEqual(text, alone)
+        self.assertNotIn("layers", log)
+        self.refused("run", "-m", TINY, "-p", "the", "-ngl", "some", words=["-ngl some"])
+
     def test_context_overflow_names_both_counts(self):
         self.refused("run", "-m", TINY, "-c", "16", "-p", "z" * 40, words=["40", "16"])
         ids = ",".join(["1"] * 20)

@@ -272,11 +272,11 @@ TEST(MemoryPlan, CountsWhatWillBeAllocated) {
   EXPECT_EQ(plan.weights_in_file, file_bytes);
   EXPECT_EQ(plan.weights_packed, 0U);  // f32 stays in the file
   EXPECT_EQ(plan.n_ctx, 100);
-  // K and V in f16, two layers, two KV heads of 16; and 8 pairs of rotary angles.
-  EXPECT_EQ(plan.kv_cache, 100U * (2 * 2 * 16 * (2 + 2) + 8 * 2 * 4));
+  // Two blocks of K and V in f16, two layers, two KV heads of 16; and 8 pairs of rotary angles.
+  EXPECT_EQ(plan.kv_cache, 128U * 2 * 2 * 16 * (2 + 2) + 100U * 8 * 2 * 4);
   options.cache_type_k = options.cache_type_v = "f32";
   EXPECT_EQ(make_memory_plan(*checkpoint, spec, options).kv_cache,
-            100U * (2 * 2 * 16 * (4 + 4) + 8 * 2 * 4));
+            128U * 2 * 2 * 16 * (4 + 4) + 100U * 8 * 2 * 4);
   EXPECT_GT(plan.activations, 100U * 64 * 4);
 }
 
@@ -302,16 +302,17 @@ TEST(MemoryPlan, CountsThePackedCopiesExactly) {
 TEST(MemoryPlan, RefusesWhatCannotFitBeforeLoading) {
   MemoryPlan plan;
   plan.n_ctx = 4096;
-  plan.weights_packed = 3U << 20U;
-  plan.kv_cache = 5U << 20U;
-  plan.available = 8U << 20U;
+  DevicePlan& cpu = plan.devices.emplace_back();
+  cpu.weights = 3U << 20U;
+  cpu.kv_cache = 5U << 20U;
+  cpu.available = 8U << 20U;
   check_memory_plan(plan);
-  plan.activations = 1;
+  cpu.activations = 1;
   const auto message = message_of<ResourceError>([&] { check_memory_plan(plan); });
   for (const char* word : {"8.0 MiB", "3.0 MiB", "5.0 MiB", "4096 tokens", "OpenOptions::n_ctx"}) {
     EXPECT_NE(message.find(word), std::string::npos) << message;
   }
-  plan.available = 0;  // unknown
+  cpu.available = 0;  // unknown
   check_memory_plan(plan);
 }
 

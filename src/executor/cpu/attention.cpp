@@ -70,15 +70,24 @@ uint64_t times(uint64_t n, uint64_t n_bytes) {
   return *total;
 }
 
+// Of all layers and heads.
+uint64_t block_bytes_of(const KvLayout& layout) {
+  return times(static_cast<uint64_t>(Shape{layout.n_layers, layout.n_kv_heads}.n_elements()),
+               head_block_bytes(layout.k_dtype, layout.head_dim) +
+                   head_block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim)));
+}
+
 }  // namespace
+
+uint64_t CpuExecutor::kv_bytes(const KvLayout& layout) const {
+  return times(static_cast<uint64_t>(layout.n_blocks), block_bytes_of(layout));
+}
 
 CpuKvStorage::CpuKvStorage(const KvLayout& layout)
     : KvStorage(layout),
       k_bytes_(head_block_bytes(layout.k_dtype, layout.head_dim)),
       v_bytes_(head_block_bytes(layout.v_dtype, padded_head_dim(layout.head_dim))),
-      block_bytes_(
-          times(static_cast<uint64_t>(Shape{layout.n_layers, layout.n_kv_heads}.n_elements()),
-                k_bytes_ + v_bytes_)) {
+      block_bytes_(block_bytes_of(layout)) {
   grow(layout.n_blocks);
 }
 

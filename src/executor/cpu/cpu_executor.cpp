@@ -27,6 +27,14 @@ bool is_read_in_place(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
+// Of the copy that `linear` makes of its input [n_tokens, cols].
+uint64_t copy_bytes(int64_t n_tokens, int64_t cols, bool is_quantized) {
+  if (cols == 0 || (n_tokens == 1 && !is_quantized)) return 0;
+  return static_cast<uint64_t>(is_quantized ? quantized_activations_bytes(n_tokens, cols)
+                                            : packed_tokens_floats(n_tokens, cols) *
+                                                  static_cast<int64_t>(sizeof(float)));
+}
+
 }  // namespace
 
 CpuExecutor::CpuExecutor(const ExecutorOptions& options)
@@ -99,6 +107,16 @@ void CpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
   const auto quantized = static_cast<uint64_t>(quantized_activations_bytes(max_tokens, cols));
   arena_.reserve(kMostActivations + kLinearCopies, std::max(floats(max_tokens, cols), quantized),
                  floats(max_outputs, widest_head_));
+}
+
+// Address space is set aside for more (activation_arena.h); this is what a step takes of it.
+uint64_t CpuExecutor::step_bytes(const StepSize& size) const {
+  uint64_t most = Executor::step_bytes(size);
+  for (const StepSize::Moment& moment : size.moments) {
+    const uint64_t alive = tensor_bytes(DType::kF32, Shape{size.n_tokens, moment.of_tokens});
+    most = std::max(most, alive + copy_bytes(size.n_tokens, moment.input, size.is_quantized));
+  }
+  return most;
 }
 
 void CpuExecutor::begin_step() {

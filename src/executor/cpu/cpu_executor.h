@@ -28,6 +28,8 @@ class CpuExecutor final : public Executor {
   std::string_view isa() const { return isa_.name; }
 
   uint64_t weight_bytes(const WeightSource& source) const override;
+  uint64_t kv_bytes(const KvLayout& layout) const override;
+  uint64_t step_bytes(const StepSize& size) const override;
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;

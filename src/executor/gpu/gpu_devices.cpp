@@ -1,6 +1,9 @@
 #include "executor/gpu/gpu_devices.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <utility>
 
 #include "base/check.h"
 #include "executor/gpu/cuda_api.h"
@@ -13,7 +16,10 @@ std::vector<GpuApi> gpu_apis() {
   return {{"cuda", gpu::cuda_devices()}, {"opencl", gpu::opencl_devices()}};
 }
 
-std::unique_ptr<Executor> make_gpu_executor(std::string_view name) {
+namespace {
+
+// Null when the name is of another kind.
+std::unique_ptr<gpu::Device> open_device(std::string_view name) {
   const size_t colon = std::min(name.find(':'), name.size());
   const std::string_view api = name.substr(0, colon);
   if (api != "opencl" && api != "cuda") return nullptr;
@@ -24,8 +30,38 @@ std::unique_ptr<Executor> make_gpu_executor(std::string_view name) {
     LIMPID_CHECK(ArgumentError, error == std::errc() && end == number.end(),
                  "'{}' names no device: write {}, or {}:1 for its second device", name, api, api);
   }
-  return std::make_unique<GpuExecutor>(api == "cuda" ? gpu::open_cuda_device(index)
-                                                     : gpu::open_opencl_device(index));
+  return api == "cuda" ? gpu::open_cuda_device(index) : gpu::open_opencl_device(index);
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> make_gpu_executor(std::string_view name) {
+  auto device = open_device(name);
+  return device ? std::make_unique<GpuExecutor>(std::move(device)) : nullptr;
+}
+
+// The best of several passes. A copy of one element waits for all that was launched before.
+double measure_gpu_copy(std::string_view name) {
+  constexpr uint64_t kMostBytes = uint64_t{128} << 20;  // beyond the caches
+  constexpr int kPasses = 5;
+  const auto device = open_device(name);
+  if (!device) return 0;
+  const uint64_t available = device->available_memory();
+  const uint64_t n_bytes =
+      available == 0 ? kMostBytes : std::clamp<uint64_t>(available / 8, 4096, kMostBytes);
+  const auto from = device->allocate(n_bytes, "a measurement");
+  const auto to = device->allocate(n_bytes, "a measurement");
+  device->zero(*from, 0, n_bytes);
+  double best = 0;
+  for (int pass = 0; pass <= kPasses; ++pass) {  // the first one for warmth
+    std::byte last[sizeof(float)];
+    const auto start = std::chrono::steady_clock::now();
+    device->copy(*from, *to, n_bytes);
+    device->read(*to, 0, last);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    if (pass > 0) best = std::max(best, 2 * static_cast<double>(n_bytes) / taken.count());
+  }
+  return best;
 }
 
 }  // namespace limpid

@@ -22,4 +22,8 @@ std::vector<GpuApi> gpu_apis();
 // there is not.
 std::unique_ptr<Executor> make_gpu_executor(std::string_view name);
 
+// Bytes a second that the device reads and writes when it copies within its memory, measured in
+// about a tenth of a second. Throws as make_gpu_executor does; 0 for another kind of name.
+double measure_gpu_copy(std::string_view name);
+
 }  // namespace limpid

@@ -35,6 +35,7 @@ GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device) : device_(std::mov
   ops_.rms_norm = program.kernel("rms_norm");
   ops_.layer_norm = program.kernel("layer_norm");
   ops_.rope = program.kernel("rope");
+  ops_.top_k = program.kernel("top_k");
 }
 
 GpuExecutor::~GpuExecutor() = default;
@@ -96,7 +97,8 @@ std::unique_ptr<gpu::Buffer> GpuExecutor::upload_rows(const WeightSource& source
       std::min(static_cast<int64_t>(std::max<uint64_t>(kStagingBytes / size, 1)), n_rows);
   std::vector<std::byte> staging(size * static_cast<uint64_t>(rows_at_once));
   const auto blocks =
-      packs ? device_->allocate(std::max<size_t>(staging.size(), 1), source.name) : nullptr;
+      packs ? device_->allocate(std::max<size_t>(staging.size(), 1), "blocks of " + source.name)
+            : nullptr;
   for (int64_t begin = 0; begin < n_rows; begin += rows_at_once) {
     const int64_t end = std::min(begin + rows_at_once, n_rows);
     for (int64_t row = begin; row < end; ++row) {
@@ -134,6 +136,15 @@ std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   attention_kernels(layout.k_dtype, layout.v_dtype);
   if (least_head_dim_ == 0 || layout.head_dim < least_head_dim_) least_head_dim_ = layout.head_dim;
   return storage;
+}
+
+// As `reserve` makes the slots.
+uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
+  const uint64_t most =
+      std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{size.n_tokens, size.widest}), 1);
+  const uint64_t head =
+      std::max(most, tensor_bytes(DType::kF32, Shape{size.n_outputs, size.widest_head}));
+  return head + kMostActivations * most;
 }
 
 // A slot for each activation that may be alive, and one more for the logits: `allocate` takes it
@@ -254,6 +265,12 @@ Activation GpuExecutor::allocate(int64_t n_rows, int64_t n_cols) {
 size_t GpuExecutor::n_taken() const {
   return static_cast<size_t>(
       std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.is_free; }));
+}
+
+uint64_t GpuExecutor::buffer_bytes() const {
+  uint64_t n_bytes = 0;
+  for (const Slot& slot : slots_) n_bytes += slot.buffer ? slot.buffer->n_bytes() : 0;
+  return n_bytes;
 }
 
 void GpuExecutor::read(const Activation& x, std::span<float> out) {

@@ -31,6 +31,7 @@ class GpuExecutor final : public Executor {
   std::string_view name() const override { return device_->info().api; }  // "opencl" or "cuda"
 
   uint64_t weight_bytes(const WeightSource& source) const override;
+  uint64_t step_bytes(const StepSize& size) const override;
   uint64_t available_memory() const override { return device_->available_memory(); }
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
@@ -50,11 +51,15 @@ class GpuExecutor final : public Executor {
 #include "executor/op_list.h"
 
   void read(const Activation& x, std::span<float> out) override;
+  void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
+                 std::span<float> values) override;
+  int64_t most_best() const override { return 128; }
   Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
   // For tests of the contract: buffers of activations made so far, and how many are in use.
   size_t n_buffers() const { return slots_.size(); }
   size_t n_taken() const;
+  uint64_t buffer_bytes() const;
 
  private:
   struct LoadedWeight {
@@ -64,7 +69,8 @@ class GpuExecutor final : public Executor {
   };
   struct OpKernels {
     std::unique_ptr<gpu::Program> program;
-    std::unique_ptr<gpu::Kernel> add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope;
+    std::unique_ptr<gpu::Kernel> add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope,
+        top_k;
   };
   // Of one type of weights.
   struct MatrixKernels {
@@ -131,6 +137,7 @@ class GpuExecutor final : public Executor {
   std::unique_ptr<gpu::Buffer> step_;   // and on the device
   std::unique_ptr<gpu::Buffer> parts_;  // of attention, where groups share a context out
   int64_t least_head_dim_ = 0;          // of the KV caches; 0 without one
+  std::unique_ptr<gpu::Buffer> best_;   // of read_best
   int64_t widest_ = 1;                  // columns of an activation, results of heads aside
   int64_t widest_head_ = 1;             // and of those
 };

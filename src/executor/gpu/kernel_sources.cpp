@@ -20,6 +20,7 @@ std::string_view pointwise_text();
 std::string_view rms_norm_text();
 std::string_view rope_text();
 std::string_view sums_text();
+std::string_view top_k_text();
 
 namespace {
 
@@ -35,7 +36,8 @@ ProgramSource assemble(std::string name, std::string definitions,
 }  // namespace
 
 ProgramSource op_program() {
-  return assemble("ops", "", {pointwise_text(), rms_norm_text(), layer_norm_text(), rope_text()});
+  return assemble(
+      "ops", "", {pointwise_text(), rms_norm_text(), layer_norm_text(), rope_text(), top_k_text()});
 }
 
 ProgramSource matrix_program(DType dtype) {

@@ -13,7 +13,7 @@
 
 namespace limpid::gpu {
 
-// add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope.
+// add, scale, unary, swiglu, select_rows, rms_norm, layer_norm, rope, top_k.
 ProgramSource op_program();
 // embed, linear_one, linear_few, linear_many; for quantised types pack.
 ProgramSource matrix_program(DType dtype);

@@ -106,6 +106,12 @@ void attend(std::span<const float> q, int64_t n, float scale, Key&& key, Value&&
 
 }  // namespace
 
+uint64_t ReferenceExecutor::kv_bytes(const KvLayout& layout) const {
+  KvLayout stored = layout;
+  stored.k_dtype = stored.v_dtype = DType::kF32;
+  return stored.n_bytes();
+}
+
 std::unique_ptr<KvStorage> ReferenceExecutor::allocate_kv(const KvLayout& layout) {
   for (const DType dtype : {layout.k_dtype, layout.v_dtype}) {
     LIMPID_CHECK(UnsupportedError, dtype == DType::kF32 || dtype == DType::kF16,

@@ -30,10 +30,18 @@ Weight ReferenceExecutor::load_weight(const WeightSource& source) {
   return {id, source.tensor.shape.rows(), source.tensor.shape.cols()};
 }
 
+uint64_t ReferenceExecutor::rope_bytes(int64_t n_rot, int64_t n_positions) const {
+  return tensor_bytes(DType::kF64, Shape{n_positions, n_rot});
+}
+
 RopeTable ReferenceExecutor::load_rope(std::span<const double> inverse_frequencies,
                                        int64_t n_positions, double magnitude) {
   RopeTableData table;
   table.n_positions = n_positions;
+  const auto n_angles =
+      static_cast<size_t>(Shape{n_positions, std::ssize(inverse_frequencies)}.n_elements());
+  table.cos.reserve(n_angles);
+  table.sin.reserve(n_angles);
   for (int64_t p = 0; p < n_positions; ++p) {
     for (const double frequency : inverse_frequencies) {
       const double angle = static_cast<double>(p) * frequency;

@@ -35,6 +35,8 @@ class ReferenceExecutor final : public Executor {
   std::string_view name() const override { return "reference"; }
 
   uint64_t weight_bytes(const WeightSource& /*source*/) const override { return 0; }
+  uint64_t kv_bytes(const KvLayout& layout) const override;  // f32, whatever it is rounded to
+  uint64_t rope_bytes(int64_t n_rot, int64_t n_positions) const override;  // f64
   Weight load_weight(const WeightSource& source) override;
   RopeTable load_rope(std::span<const double> inverse_frequencies, int64_t n_positions,
                       double magnitude) override;

@@ -201,9 +201,11 @@ UNSUPPORTED = [
         "model in one of F32, F16, …",
     ),
     asking(
-        "-ngl 99",
-        "no option -ngl: a model runs on one device, all of it: choose it with --device, and leave this out",
+        "-ts 3,1",
+        "no option -ts: a model lies on the device of --device and on the cpu: share its layers out with "
+        "--gpu-layers, and leave this out",
     ),
+    asking("-ngl most", "-ngl most: give a number of layers, all or auto"),
     asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
     asking("--device gpu", "no device is called `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),

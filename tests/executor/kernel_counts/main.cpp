@@ -38,6 +38,8 @@ constexpr int64_t kHeads = 32;
 constexpr int64_t kKvHeads = 8;
 constexpr int64_t kHeadDim = 64;
 constexpr int64_t kHeadRows = 2048;  // of 128,256
+constexpr int64_t kVocabulary = 128'256;
+constexpr int64_t kBest = 40;
 constexpr uint64_t kFloat = sizeof(float);
 constexpr const char* kWeight = "weight";
 
@@ -104,8 +106,9 @@ class Counts {
   // `pack` has read every byte of the file, and written every byte that weight_bytes counts.
   void check_pack(const WeightSource& source) {
     uint64_t n_bytes = 0;  // of all launches: a large matrix is packed in pieces
-    for (const Launch& launch : device_->take_launches())
-      n_bytes += launch.traffic.at(kWeight).bytes;
+    for (const Launch& launch : device_->take_launches()) {
+      for (const auto& [purpose, traffic] : launch.traffic) n_bytes += traffic.bytes;
+    }
     const bool is_packed = is_quantized(source.tensor.dtype);
     if (n_bytes != (is_packed ? source.tensor.n_bytes() + gpu_->weight_bytes(source) : 0))
       throw std::logic_error("pack: bytes were left out");
@@ -138,6 +141,11 @@ class Counts {
     print({"swiglu", 3 * kRow, 0});
     const Activation last = gpu_->select_outputs(x);
     print({"select_outputs", 2 * kRow, 0});
+    const Activation logits = rows_of(1, kVocabulary);
+    std::vector<int32_t> ids(kBest);
+    std::vector<float> best(kBest);
+    gpu_->read_best(logits, kBest, ids, best);
+    print({"best 40 of the logits", kFloat * static_cast<uint64_t>(kVocabulary + 2 * kBest), 0});
     gpu_->end_step();
   }
 

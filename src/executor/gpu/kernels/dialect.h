@@ -57,6 +57,7 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define MAX(a, b) fmax(a, b)
 #define MIN(a, b) min(a, b)  // of ints
 #define FLOAT_OF_BITS(x) as_float(x)
+#define BITS_OF_FLOAT(x) as_int(x)
 // Loads and stores of halves need no cl_khr_fp16.
 #define LOAD_HALF(p, i) vload_half((size_t)(i), (GLOBAL const half*)(p))
 #define STORE_HALF(x, p, i) vstore_half_rte(x, (size_t)(i), (GLOBAL half*)(p))
@@ -100,6 +101,7 @@ typedef unsigned short half_bits;
 #define MIN(a, b) min(a, b)
 #define FLOAT_OF_BITS(x) __uint_as_float(x)
 #define SHUFFLE_XOR(x, lane) __shfl_xor_sync(0xffffffffu, x, lane)
+#define BITS_OF_FLOAT(x) __float_as_int(x)
 #define LOAD_HALF(p, i) float_of_half((p)[i])
 #define STORE_HALF(x, p, i) (p)[i] = half_of_float(x)
 

@@ -1,0 +1,100 @@
+// `limpid inspect --plan`: where a model would lie, and how fast memory lets it be.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/thread_pool.h"
+#include "cli/error_words.h"
+#include "cli/inspect.h"
+#include "cli/machine.h"
+#include "executor/gpu/gpu_devices.h"
+#include "generate/memory_plan.h"
+#include "model/registry.h"
+
+namespace limpid::cli {
+namespace {
+
+// Bytes a second; 0 for a device that is not bound by memory (reference).
+double measure_rate(const std::string& device, const OpenOptions& options) {
+  if (device == "cpu")
+    return measure_read_limit(options.n_threads > 0 ? options.n_threads : usable_cores());
+  return measure_gpu_copy(device);
+}
+
+Json part_to_json(const DevicePlan& part, double rate) {
+  return {{"device", part.device},
+          {"first_layer", part.first_layer},
+          {"end_layer", part.end_layer},
+          {"weights", part.weights},
+          {"weights_in_file", part.weights_in_file},
+          {"kv_cache", part.kv_cache},
+          {"activations", part.activations},
+          {"allocated", part.allocated()},
+          {"available", part.available},
+          {"bytes_per_token", part.bytes_per_token},
+          {"bytes_per_second", rate > 0 ? Json(rate) : Json()}};
+}
+
+}  // namespace
+
+Json inspect_plan(const Checkpoint& checkpoint, const OpenOptions& options) {
+  const MemoryPlan plan = make_memory_plan(checkpoint, read_spec(checkpoint), options);
+  Json report = {{"path", checkpoint.path},
+                 {"n_ctx", plan.n_ctx},
+                 {"n_ctx_train", plan.n_ctx_train},
+                 {"n_ctx_reduced", plan.n_ctx_reduced},
+                 {"weights_in_file", plan.weights_in_file},
+                 {"allocated", plan.allocated()},
+                 {"devices", Json::array()},
+                 {"tokens_per_second", Json()},
+                 {"problem", Json()}};
+  double seconds = 0;
+  bool is_known = true;
+  for (const DevicePlan& part : plan.devices) {
+    const double rate = measure_rate(part.device, options);
+    is_known = is_known && rate > 0;
+    if (rate > 0) seconds += static_cast<double>(part.bytes_per_token) / rate;
+    report["devices"].push_back(part_to_json(part, rate));
+  }
+  if (is_known && seconds > 0) report["tokens_per_second"] = 1 / seconds;
+  try {
+    check_memory_plan(plan);
+  } catch (const ResourceError& error) {
+    report["problem"] = in_program_words(error);
+  }
+  return report;
+}
+
+std::string plan_report_text(const Json& report) {
+  std::string text = fmt::format(
+      "{}\ncontext {}{}; sizes in bytes\n\n  {:10} {:10} {:>10} {:>10} {:>10} {:>11} {:>10} {:>10} "
+      "{:>12} {:>12}\n",
+      report["path"].get<std::string>(), report["n_ctx"].get<int64_t>(),
+      report["n_ctx_reduced"].get<bool>() ? " (reduced to fit; -c N sets it)" : "", "layers",
+      "device", "weights", "in file", "KV cache", "activations", "allocated", "available",
+      "a token reads", "rate");
+  for (const Json& part : report["devices"]) {
+    const auto size = [&](const char* key) { return format_bytes(part[key].get<uint64_t>()); };
+    const Json& rate = part["bytes_per_second"];
+    text += fmt::format(
+        "  {:10} {:10} {:>10} {:>10} {:>10} {:>11} {:>10} {:>10} {:>13} {:>12}\n",
+        fmt::format("{} to {}", part["first_layer"].get<int64_t>(),
+                    part["end_layer"].get<int64_t>() - 1),
+        part["device"].get<std::string>(), size("weights"), size("weights_in_file"),
+        size("kv_cache"), size("activations"), size("allocated"),
+        part["available"] == 0 ? "unknown" : size("available"), size("bytes_per_token"),
+        rate.is_null() ? "unknown" : fmt::format("{:.1f} GB/s", rate.get<double>() / 1e9));
+  }
+  const Json& speed = report["tokens_per_second"];
+  text += speed.is_null()
+              ? "\ntokens a second: unknown\n"
+              : fmt::format(
+                    "\nat most {:.1f} tokens a second, by the rates that were measured now: "
+                    "each token reads all matrices once\n",
+                    speed.get<double>());
+  if (!report["problem"].is_null())
+    text += fmt::format("\ndoes not fit: {}\n", report["problem"].get<std::string>());
+  return text;
+}
+
+}  // namespace limpid::cli

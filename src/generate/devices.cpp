@@ -1,0 +1,69 @@
+#include "generate/devices.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "executor/gpu/gpu_devices.h"
+#include "executor/layered_executor.h"
+#include "generate/memory_plan.h"
+#include "model/registry.h"
+
+namespace limpid {
+namespace {
+
+// "cuda" or "opencl": the first that has a GPU, which OpenCL on the CPU is not.
+std::string first_gpu(int64_t n_layers) {
+  std::string problems;
+  for (const auto& [api, list] : gpu_apis()) {
+    if (!list.devices.empty() && !list.devices.front().is_cpu) return std::string(api);
+    problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", api,
+                            list.problem.empty() ? "only a CPU" : list.problem);
+  }
+  throw ResourceError(
+      fmt::format("{} layers on a GPU, but there is none ({}): use 0 layers "
+                  "(OpenOptions::gpu_layers), or name a device (OpenOptions::device)",
+                  n_layers, problems));
+}
+
+}  // namespace
+
+Devices open_devices(const OpenOptions& options) {
+  const ExecutorOptions executor{options.n_threads, options.isa};
+  const int64_t n_layers = options.gpu_layers;
+  LIMPID_CHECK(ArgumentError, n_layers >= OpenOptions::kLayersThatFit,
+               "[engine] gpu_layers is {}, must be 0 or more, or {} for as many as fit", n_layers,
+               OpenOptions::kLayersThatFit);
+  std::string device = options.device;
+  if (device == "cpu" && n_layers > 0) device = first_gpu(n_layers);
+  Devices devices{make_executor(n_layers == 0 ? "cpu" : device, executor), nullptr};
+  const bool is_gpu = device != "cpu" && device != "reference";
+  if (n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit))
+    devices.second = make_cpu_executor(executor);
+  return devices;
+}
+
+std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
+                                       const WrapExecutor& wrap) {
+  std::unique_ptr<Executor> executor = std::move(devices.first);
+  if (plan.devices.size() > 1) {
+    executor = std::make_unique<LayeredExecutor>(std::move(executor), std::move(devices.second),
+                                                 plan.devices.front().end_layer,
+                                                 plan.devices.back().end_layer);
+  } else if (plan.devices.size() == 1 && plan.devices.front().device == "cpu" && devices.second) {
+    executor = std::move(devices.second);  // not a layer fits the device
+  }
+  return wrap ? wrap(std::move(executor)) : std::move(executor);
+}
+
+std::unique_ptr<Executor> make_executor(const OpenOptions& options, const Checkpoint& checkpoint,
+                                        const WrapExecutor& wrap) {
+  Devices devices = open_devices(options);
+  MemoryPlan plan;
+  if (devices.second) {
+    plan = make_memory_plan(checkpoint, read_spec(checkpoint), options, devices);
+    if (options.on_plan) options.on_plan(plan);
+  }
+  return join_devices(std::move(devices), plan, wrap);
+}
+
+}  // namespace limpid

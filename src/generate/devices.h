@@ -1,0 +1,32 @@
+// The executors that the options of a model name, and how its layers are shared out to them.
+#pragma once
+
+#include <memory>
+
+#include "checkpoint/checkpoint.h"
+#include "executor/executors.h"
+#include "limpid/memory_plan.hpp"
+#include "limpid/model.hpp"
+
+namespace limpid {
+
+// One executor, or a device and the CPU, between which a plan shares out the layers.
+struct Devices {
+  std::unique_ptr<Executor> first;   // of the first layers
+  std::unique_ptr<Executor> second;  // of the others; null: `first` has all
+};
+
+// Loads drivers, and nothing of a model. Throws ArgumentError for an unknown device, and
+// ResourceError for one that is not there.
+Devices open_devices(const OpenOptions& options);
+
+// The executor of the plan's devices, which `devices` were opened for. `wrap` may put another one
+// around it.
+std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
+                                       const WrapExecutor& wrap = {});
+
+// The executor for one model: both steps, with a plan between them where there are two devices.
+std::unique_ptr<Executor> make_executor(const OpenOptions& options, const Checkpoint& checkpoint,
+                                        const WrapExecutor& wrap = {});
+
+}  // namespace limpid
