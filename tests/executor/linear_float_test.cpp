@@ -1,5 +1,5 @@
-// One token may read a matrix of floats in two ways (isa.h: reads_row_by_row); both give the same
-// bits, on every instruction set, whichever of them this CPU prefers.
+// One token may read a matrix of floats in two ways (isa.h: prefetches_for_one_token). Both give
+// the same bits, on every instruction set, whichever of them this CPU prefers.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ class LinearFloat : public testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Isa, LinearFloat, testing::ValuesIn(available_isas()),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(LinearFloat, GivesTheSameBitsRowByRow) {
+TEST_P(LinearFloat, GivesTheSameBitsWithoutPrefetching) {
   const Kernels& kernels = *choose_isa(GetParam()).kernels;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     const auto linear = dtype == DType::kF16    ? kernels.linear_f16
@@ -28,8 +28,8 @@ TEST_P(LinearFloat, GivesTheSameBitsRowByRow) {
       const std::vector<float> x = random_values(cols, 2), bias = random_values(kRows, 3);
       std::vector<float> scratch(kLinearScratch);
       std::vector<float> y[2];
-      for (const bool row_by_row : {false, true}) {
-        y[row_by_row].resize(kRows);
+      for (const bool prefetch : {false, true}) {
+        y[prefetch].resize(kRows);
         FloatLinearTask task;
         task.weight = weight.view().data;
         task.cols = cols;
@@ -37,11 +37,11 @@ TEST_P(LinearFloat, GivesTheSameBitsRowByRow) {
         task.interleaved_head_dim = 2;
         task.x = x.data();
         task.n_tokens = 1;
-        task.y = y[row_by_row].data();
+        task.y = y[prefetch].data();
         task.y_stride = kRows;
         task.bias = bias.data();
         task.scratch = scratch.data();
-        task.row_by_row = row_by_row;
+        task.prefetch = prefetch;
         linear(task);
       }
       EXPECT_EQ(y[0], y[1]) << dtype_info(dtype).name << ", " << cols << " columns";

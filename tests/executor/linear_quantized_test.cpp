@@ -121,7 +121,9 @@ Matrix multiply(std::string_view isa, const PackedWeight& weight, const Matrix& 
   task.bias = bias;
   const int64_t half = weight.n_groups() / 2;
   task.group_end = half;
+  task.prefetch = false;
   kernels.linear_quantized(task);
+  task.prefetch = true;
   task.group_begin = half;
   task.group_end = weight.n_groups();
   kernels.linear_quantized(task);

@@ -110,7 +110,7 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
-  const bool row_by_row_ = reads_row_by_row();
+  const bool prefetches_for_one_token_ = prefetches_for_one_token();
   ThreadPool pool_;
   StepInputs inputs_;
   ActivationArena arena_;

@@ -74,26 +74,27 @@ const std::vector<Isa>& detected() {
 
 }  // namespace
 
-// Several rows at once with prefetching suit most CPUs. On AMD Zen 4 (EPYC, model 17) one row after
-// another without it is faster: F16 of 2,048 columns by 1.5 on one thread and by 1.2 to 1.3 on two,
-// F32 by 1.2 to 1.4 and by about 1 (medians of 60 pairs each, other programs running beside). Zen 4
-// is these models of family 25.
-bool reads_row_by_row() {
+// Prefetching by software suits most CPUs. On AMD Zen 4 (EPYC, model 17) the hardware alone reads
+// ahead better while the arithmetic is short. Decode of the Llama-3.2-1B shape without software
+// prefetching, as a multiple of the speed with it: on one thread 1.07 (Q8_0), 1.15 (Q4_0), 1.29
+// (Q4_K_M); on two threads, where memory is the limit, 1.01, 1.14, 1.07 and 1.13 (F16). With 8
+// tokens it is 0.83 (Q8_0) and 0.77 (Q4_K_M). Zen 4 is these models of family 25.
+bool prefetches_for_one_token() {
 #if defined(__x86_64__)
   struct ModelRange {
     unsigned first, last;
   };
   constexpr ModelRange kZen4[] = {{0x10, 0x1F}, {0x60, 0x7F}, {0xA0, 0xAF}};
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return false;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return true;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return true;
   const unsigned family = ((a >> 8) & 0xF) + ((a >> 20) & 0xFF);
   const unsigned model = ((a >> 4) & 0xF) | ((a >> 12) & 0xF0);
-  return family == 25 && std::ranges::any_of(kZen4, [model](const ModelRange& range) {
+  return family != 25 || std::ranges::none_of(kZen4, [model](const ModelRange& range) {
            return range.first <= model && model <= range.last;
          });
 #else
-  return false;
+  return true;
 #endif
 }
 

@@ -13,9 +13,9 @@ struct Isa {
   const Kernels* kernels;
 };
 
-// How this CPU reads a matrix of floats fastest for one token: true for one row after another
-// without software prefetching, false for several rows at once with it. The bits are the same.
-bool reads_row_by_row();
+// Whether the kernels should prefetch weights by software for one token and for two. The bits of
+// the result are the same. For more tokens they always prefetch.
+bool prefetches_for_one_token();
 
 // By name; "" means LIMPID_ISA of the environment, and without it the best that this CPU has.
 // Throws ArgumentError, listing what there is, for a name that is unknown or that this CPU lacks.

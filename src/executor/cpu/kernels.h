@@ -29,7 +29,7 @@ struct FloatLinearTask {
   int64_t y_stride = 0;
   const float* bias = nullptr;  // or null
   float* scratch = nullptr;     // of this thread, kLinearScratch floats
-  bool row_by_row = false;      // for one token: read row after row, not several rows at once
+  bool prefetch = true;         // false, for one token: read row after row without prefetching
 };
 // Floats, half a MiB: a panel of rows that stays in the L2 cache.
 inline constexpr int64_t kLinearScratch = 128 * 1024;

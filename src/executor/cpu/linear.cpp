@@ -114,6 +114,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   const LoadedWeight& weight = weights_[static_cast<size_t>(projection.weight.id)];
   const float* bias =
       projection.bias ? weights_[static_cast<size_t>(projection.bias.id)].vector.data() : nullptr;
+  const bool prefetch = prefetches_for_one_token_ || n_tokens > 2;
   if (weight.packed.rows() > 0) {
     LinearTask task = weight.packed.task();
     task.x = reinterpret_cast<const std::byte*>(x);
@@ -123,6 +124,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     task.bias = bias;
     task.group_begin = begin;
     task.group_end = end;
+    task.prefetch = prefetch;
     kernels_.linear_quantized(task);
     return;
   }
@@ -135,7 +137,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   task.y_stride = projection.weight.rows;
   task.bias = bias;
   task.scratch = linear_scratch(thread);
-  task.row_by_row = row_by_row_;
+  task.prefetch = prefetch;
   const auto linear = weight.tensor.dtype == DType::kF16    ? kernels_.linear_f16
                       : weight.tensor.dtype == DType::kBF16 ? kernels_.linear_bf16
                                                             : kernels_.linear_f32;

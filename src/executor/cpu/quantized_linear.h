@@ -188,6 +188,7 @@ struct LinearTask {
   const float* bias = nullptr;
   int64_t group_begin = 0;
   int64_t group_end = 0;
+  bool prefetch = true;  // weights, by software; no bit depends on it
 };
 
 }  // namespace limpid

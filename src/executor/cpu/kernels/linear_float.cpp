@@ -5,7 +5,7 @@
 // lanes are added in a fixed tree, then the bias is added. So the three paths below differ in the
 // order of their loads, and never in a bit of the result:
 //  - one token: straight from the file's map, and memory is the limit. A few rows at a time, with
-//    prefetching, or one row after another without it (task.row_by_row): CPUs differ in what they
+//    prefetching, or one row after another without it (task.prefetch): CPUs differ in what they
 //    read faster.
 //  - up to kPanelTokens tokens: tiles of kRows rows x kTokens tokens, whose sums stay in registers.
 //    A row is loaded once for kTokens tokens.
@@ -130,7 +130,7 @@ LIMPID_INLINE void direct_tokens(const FloatLinearTask& task, int64_t row, int64
 template <class W>
 void linear_direct(const FloatLinearTask& task) {
   int64_t row = task.row_begin;
-  if (task.n_tokens == 1 && task.row_by_row) {
+  if (task.n_tokens == 1 && !task.prefetch) {
     for (; row < task.row_end; ++row) direct_tile<W, 1, 1, false>(task, row, 0);
   } else if (task.n_tokens == 1) {
     for (; row + kRowsOfOneToken <= task.row_end; row += kRowsOfOneToken) {

@@ -249,7 +249,7 @@ struct BlockKernel {
     int64_t n_left = task.cols / kScaleBlock;
     for (; n_left >= kLayout.n_blocks; n_left -= kLayout.n_blocks, super += kLayout.n_bytes) {
       for (int block = 0; block < kLayout.n_blocks; ++block, x.next_block()) {
-        prefetch_block(super, block);
+        if (task.prefetch) prefetch_block(super, block);
         LIMPID_UNROLL
         for (int part = 0; part < kParts; ++part) {
           add_block<kTokens>(super, block, part, x, acc[part]);
