@@ -73,9 +73,7 @@ class DelegatingExecutor : public Executor {
 
   Executor& inner() { return *inner_; }
 
- private:
-  void release(int32_t /*id*/) noexcept override {}  // handles belong to the inner executor
-
+  // Calls `op`, which calls the inner executor, between `enter` and `leave`.
   template <typename Op>
   std::invoke_result_t<Op> inside(std::string_view name, Op&& op) {
     struct Leave {
@@ -86,6 +84,9 @@ class DelegatingExecutor : public Executor {
     const Leave leave_at_end{this};
     return op();
   }
+
+ private:
+  void release(int32_t /*id*/) noexcept override {}  // handles belong to the inner executor
 
   std::unique_ptr<Executor> inner_;
 };

@@ -1,6 +1,7 @@
 #include "executor/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -68,6 +69,23 @@ void StepInputs::clear() {
 
 Activation Executor::write(std::span<const float> /*values*/, int64_t /*rows*/, int64_t /*cols*/) {
   throw UnsupportedError(fmt::format("the {} executor takes no activations of the host", name()));
+}
+
+void Executor::linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) {
+  std::array projections = {Projection{weight, {}, {}}};
+  linear(x, projections);
+  show_whole(projections[0].y, see);
+}
+
+void Executor::show_whole(const Activation& y, const SeePart& see) {
+  std::vector<float> copied;
+  std::span<const float> values = view(y);
+  if (values.empty()) {
+    copied.resize(static_cast<size_t>(y.rows() * y.cols()));
+    read(y, copied);
+    values = copied;
+  }
+  see({0, y.cols(), values.data(), y.cols()});
 }
 
 // Sorts what is not finite as the largest float.

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -240,6 +241,18 @@ struct Projection {
   Activation y;  // result, [x.rows, weight.rows]
 };
 
+// Some columns of a product [rows, cols], where they lie for a moment. Element (i, j) of the product
+// is values[i * stride + j - begin].
+struct ColumnPart {
+  int64_t begin = 0;  // a multiple of kPartColumns
+  int64_t end = 0;    // one too, or the last column
+  const float* values = nullptr;
+  int64_t stride = 0;
+};
+inline constexpr int64_t kPartColumns = 1024;
+// May be called by several threads at once.
+using SeePart = std::function<void(const ColumnPart& part)>;
+
 class GradientOps;
 
 class Executor {
@@ -286,6 +299,14 @@ class Executor {
   // embed, add, rms_norm, linear, attention, …: op_list.h declares and describes them.
 #define LIMPID_OP(result, name, parameters, arguments) virtual result name parameters = 0;
 #include "executor/op_list.h"
+
+  // The product of `linear` with one weight, shown in parts: each column to one call of `see`, in any
+  // order. The bits are those of `linear`. An executor may show a part while it lies in a cache and
+  // then forget it, so that no memory holds the product: a caller who wants only the softmax of
+  // 49,152 logits saves most of the time that it takes to write and read them.
+  virtual void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see);
+  // Shows an activation as one part, where it lies or copied to the host.
+  void show_whole(const Activation& y, const SeePart& see);
 
   // Tells the name of an activation, for executors that show what a step computes (a tap, a
   // trace); others ignore it. layer -1: outside the blocks.

@@ -281,6 +281,12 @@ void LayeredExecutor::linear(const Activation& x, std::span<Projection> projecti
   projections_.clear();
 }
 
+void LayeredExecutor::linear_in_parts(const Activation& x, const Weight& weight,
+                                      const SeePart& see) {
+  const Weight there = reach(weight);
+  current().linear_in_parts(local(x), there, see);
+}
+
 Activation LayeredExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
   return keep(current().rope(local(x), rope_tables_[at_][static_cast<size_t>(table.id)], head_dim));
 }

@@ -56,6 +56,7 @@ class LayeredExecutor final : public Executor {
 #define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/op_list.h"
 
+  void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override;
   Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
   void read(const Activation& x, std::span<float> out) override;
   void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,

@@ -62,6 +62,15 @@ class ForwardPass {
     return named(Place::kLogits, -1, project(x, weights_.output, Weight{}));
   }
 
+  // The same, in parts. Low-rank updates of the output matrix are added to all logits at once.
+  void head_in_parts(Activation x, const SeePart& see) {
+    if (weights_.updates.contains(weights_.output.id)) {
+      const Activation y = head(std::move(x), PassResult::kLogits);
+      return ex_.show_whole(y, see);
+    }
+    ex_.linear_in_parts(head(std::move(x), PassResult::kHidden), weights_.output, see);
+  }
+
  private:
   Activation named(Place place, int64_t layer, Activation x) {
     ex_.intervene(place, layer, x);
@@ -170,6 +179,11 @@ float attention_scale(const DecoderSpec& spec, int64_t layer) {
 Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                     Activation stream, PassResult result) {
   return ForwardPass(executor, spec, weights, nullptr, {}).head(std::move(stream), result);
+}
+
+void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+                       Activation stream, const SeePart& see) {
+  ForwardPass(executor, spec, weights, nullptr, {}).head_in_parts(std::move(stream), see);
 }
 
 Activation forward(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,

@@ -59,6 +59,10 @@ enum class PassResult : uint8_t {
 Activation read_out(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
                     Activation stream, PassResult result = PassResult::kLogits);
 
+// The same logits in parts (Executor::linear_in_parts), which no executor sees as Place::kLogits.
+void read_out_in_parts(Executor& executor, const DecoderSpec& spec, const DecoderWeights& weights,
+                       Activation stream, const SeePart& see);
+
 // Runs the forward pass of one step, between begin_step and end_step. `adapter_factors` multiply
 // the scales of the adapters, by number; an adapter with the factor 0 is skipped, so that the
 // result has the bits of a model without it. Empty: all are 1.

@@ -91,10 +91,13 @@ class Model {
   // those of `step` bit for bit. The span is valid until the next step. Throws ShapeError and the
   // executor's errors.
   std::span<const float> read_out(std::span<const float> streams);
+  // The same logits in parts, as Executor::linear_in_parts shows them.
+  void read_out(std::span<const float> streams, const SeePart& see);
 
  private:
   Model(std::shared_ptr<const Checkpoint> checkpoint, std::unique_ptr<Executor> executor);
   void make_room(int64_t n_tokens, int64_t n_outputs);
+  int64_t prepare_read_out(std::span<const float> streams);  // returns the rows
   // A step whose result `take` gets; not called for a step without tokens.
   void run_step(KvCache& cache, std::span<const StepItem> items, PassResult result,
                 std::span<const double> adapter_factors,

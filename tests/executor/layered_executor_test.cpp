@@ -128,6 +128,11 @@ TEST(LayeredExecutor, ReadsOutStreamsOfTheHost) {
   const auto expected = alone->read_out(streams);
   const auto ours = logged.model->read_out(streams);
   EXPECT_TRUE(std::ranges::equal(ours, expected));
+  std::vector<float> in_parts;
+  logged.model->read_out(streams, [&](const ColumnPart& part) {
+    in_parts.assign(part.values, part.values + expected.size());
+  });
+  EXPECT_TRUE(std::ranges::equal(in_parts, expected));
 }
 
 TEST(LayeredExecutor, AStepThatCannotBeginOnTheSecondEndsOnTheFirst) {

@@ -44,6 +44,7 @@ class CpuExecutor final : public Executor {
 #define LIMPID_OP(result, name, parameters, arguments) result name parameters override;
 #include "executor/op_list.h"
 
+  void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override;
   GradientOps* gradient_ops() override { return gradients_.get(); }
   void read(const Activation& x, std::span<float> out) override;
   std::span<const float> view(const Activation& x) const override {
@@ -96,9 +97,18 @@ class CpuExecutor final : public Executor {
   Activation quantize(const Activation& x, std::span<const Projection> projections);
   // x as the float kernels read it; nothing when no projection is of floats, or for one token.
   Activation pack(const Activation& x, std::span<const Projection> projections);
-  // Rows of groups [begin, end) of one projection, of the x that its kernel reads.
-  void linear_groups(const float* x, int64_t n_tokens, const Projection& projection, int64_t begin,
-                     int64_t end, int thread);
+  // Groups [begin, end), and where their results go: output r of token t to
+  // y[t * y_stride + r - first_row].
+  struct GroupRange {
+    int64_t begin;
+    int64_t end;
+    float* y;
+    int64_t y_stride;
+    int64_t first_row;  // of a group, `begin` or one before it
+  };
+  // Rows of some groups of one projection, of the x that its kernel reads.
+  void linear_groups(const float* x, int64_t n_tokens, const Projection& projection,
+                     const GroupRange& groups, int thread);
   bool is_quantized_weight(const Weight& weight) const;
   float* linear_scratch(int thread);
   float* attention_scratch(int thread);

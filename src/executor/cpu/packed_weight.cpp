@@ -108,13 +108,13 @@ PackedWeight::PackedWeight(const TensorView& source, RowOrder row_order, int64_t
   }
 }
 
-LinearTask PackedWeight::task() const {
+LinearTask PackedWeight::task(int64_t first_group) const {
   LinearTask task;
   task.format = format_;
-  task.weight = data();
-  task.rows = rows_;
+  task.weight = data() + first_group * packed_group_bytes(packed_layout(format_), cols_);
+  task.rows = rows_ - first_group * kGroupRows;
   task.cols = cols_;
-  task.group_end = n_groups();
+  task.group_end = n_groups() - first_group;
   return task;
 }
 

@@ -34,9 +34,9 @@ class PackedWeight {
   const std::byte* data() const { return data_.data(); }
   uint64_t n_bytes() const { return data_.size(); }
 
-  // A task for all of this weight; the caller adds x, n_tokens, y, y_stride, bias and narrows the
-  // range of groups.
-  LinearTask task() const;
+  // A task for the groups of this weight from `first_group` on, which it counts from 0; the caller
+  // adds x, n_tokens, y, y_stride, bias and narrows the range of groups.
+  LinearTask task(int64_t first_group = 0) const;
 
  private:
   AlignedBuffer data_;
