@@ -1,15 +1,18 @@
-// What it costs to look into a model, each figure beside another of the same round:
+// What it costs to look into a model:
 //
 //   explain_bench MODEL.gguf THREADS [TOKENS [ROUNDS]]
 //
 //   run       all logits of TOKENS tokens (512), in steps of 64
 //   heads     the output head once for each layer, for each token: what the logit lens needs
-//   lens      the same with what the lens says of the logits: the likeliest tokens, the entropy
+//   lens      the same in parts, with what the lens says of the logits: the likeliest tokens, the
+//             entropy
 //   explain   limpid::explain of the same tokens
 //   bare      TOKENS / 8 tokens, one by one, on the executor alone
 //   probe     the same within a ProbeExecutor that nobody uses
 //
-// Prints the medians, explain as a multiple of run after the heads or the lens are taken off, and
+// The first four take turns, 64 tokens each, and so do the last two, a token each: a machine whose
+// speed drifts is then as fast for one as for the other. Prints the medians over the rounds, and of
+// each round's ratios: explain as a multiple of run after the heads or the lens are taken off, and
 // probe / bare.
 // The tokens are random, and no vocabulary is needed.
 #include <fmt/format.h>
@@ -19,7 +22,6 @@
 #include <cstdlib>
 #include <random>
 
-#include "base/thread_pool.h"
 #include "checkpoint/gguf.h"
 #include "executor/executors.h"
 #include "insight/explanation.h"
@@ -28,7 +30,6 @@ namespace limpid {
 namespace {
 
 constexpr int64_t kStep = 64;
-constexpr int kPairs = 8;  // of bare and probe in a round
 
 template <typename Work>
 double seconds_of(Work work) {
@@ -42,85 +43,122 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void run(Model& model, std::span<const int32_t> ids, int64_t n_step, StepItem::Outputs outputs) {
-  const auto cache = model.make_cache(std::ssize(ids), DType::kF32, DType::kF32);
-  const SequenceId sequence = cache->add_sequence();
-  for (size_t begin = 0; begin < ids.size(); begin += static_cast<size_t>(n_step)) {
-    const size_t n = std::min(ids.size() - begin, static_cast<size_t>(n_step));
-    const StepItem item{sequence, ids.subspan(begin, n), outputs};
-    model.step(*cache, {&item, 1});
+// A sequence that is evaluated step by step.
+class Run {
+ public:
+  Run(Model& model, int64_t n_tokens)
+      : model_(model), cache_(model.make_cache(n_tokens, DType::kF32, DType::kF32)) {
+    sequence_ = cache_->add_sequence();
   }
+  double step(std::span<const int32_t> ids) {
+    const StepItem item{sequence_, ids, StepItem::Outputs::kAll};
+    return seconds_of([&] { model_.step(*cache_, {&item, 1}); });
+  }
+
+ private:
+  Model& model_;
+  std::unique_ptr<KvCache> cache_;
+  SequenceId sequence_ = 0;
+};
+
+void read_lens(Model& model, std::span<const float> streams, int64_t n_best) {
+  LogitReader reader(kStep, model.spec().vocab_size, n_best);
+  model.read_out(streams, [&](const ColumnPart& part) { reader.see(part); });
+  for (int64_t i = 0; i < kStep; ++i) reader.prediction(i);
 }
 
-void predict_all(ThreadPool& pool, std::span<const float> logits, int64_t vocab_size,
-                 int64_t n_best) {
-  pool.for_ranges(std::ssize(logits) / vocab_size, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t i = begin; i < end; ++i)
-      predict(logits.subspan(static_cast<size_t>(i * vocab_size), static_cast<size_t>(vocab_size)),
-              n_best);
-  });
-}
+// Seconds of one round.
+struct Round {
+  double run = 0;
+  double heads = 0;
+  double lens = 0;
+  double explain = 0;
+  double bare = 0;
+  double probe = 0;
+};
+
+class Bench {
+ public:
+  Bench(const std::string& path, int n_threads, int64_t n_tokens) {
+    const auto checkpoint = std::make_shared<const Checkpoint>(open_gguf(path));
+    ExecutorOptions options;
+    options.n_threads = options_.n_threads = n_threads;
+    bare_ = Model::load(checkpoint, make_executor("cpu", options));
+    auto owned = std::make_unique<ProbeExecutor>(make_executor("cpu", options));
+    probe_ = owned.get();
+    probed_ = Model::load(checkpoint, std::move(owned));
+    const DecoderSpec& spec = bare_->spec();
+    std::mt19937 random{20'240'101};
+    std::uniform_int_distribution<int32_t> any_id(0, static_cast<int32_t>(spec.vocab_size) - 1);
+    for (int64_t i = 0; i < n_tokens; ++i) ids_.push_back(any_id(random));
+    std::normal_distribution<float> normal;
+    stream_.resize(static_cast<size_t>(kStep * spec.d_model));
+    for (float& value : stream_) value = normal(random);
+  }
+
+  Round round() {
+    Round round;
+    const DecoderSpec& spec = probed_->spec();
+    const int64_t n_lens_best = std::clamp<int64_t>(
+        options_.most_lens / (std::ssize(ids_) * (spec.n_layers + 1)), 1, options_.n_lens_best);
+    const auto for_layers = [&](auto work) {
+      return seconds_of([&] {
+        for (int64_t i = 0; i < spec.n_layers; ++i) work();
+      });
+    };
+    Run run(*probed_, std::ssize(ids_));
+    std::unique_ptr<Explainer> explainer;
+    round.explain += seconds_of(
+        [&] { explainer = std::make_unique<Explainer>(*probed_, *probe_, ids_, options_); });
+    for (size_t begin = 0; begin < ids_.size(); begin += kStep) {
+      const size_t n = std::min<size_t>(ids_.size() - begin, kStep);
+      round.run += run.step(std::span(ids_).subspan(begin, n));
+      round.heads += for_layers([&] { probed_->read_out(stream_); });
+      round.lens += for_layers([&] { read_lens(*probed_, stream_, n_lens_best); });
+      round.explain += seconds_of([&] { explainer->advance(); });
+    }
+    round.explain += seconds_of([&] { explainer->take(); });
+    Run bare(*bare_, std::ssize(ids_));
+    Run probe(*probed_, std::ssize(ids_));
+    for (size_t i = 0; i < ids_.size() / 8; ++i) {
+      const auto token = std::span(ids_).subspan(i, 1);
+      round.bare += bare.step(token);
+      round.probe += probe.step(token);
+    }
+    return round;
+  }
+
+ private:
+  std::unique_ptr<Model> bare_;
+  std::unique_ptr<Model> probed_;
+  ProbeExecutor* probe_ = nullptr;  // of probed_
+  ExplainOptions options_;
+  std::vector<int32_t> ids_;
+  std::vector<float> stream_;
+};
 
 void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rounds) {
-  const auto checkpoint = std::make_shared<const Checkpoint>(open_gguf(path));
-  ExecutorOptions options;
-  options.n_threads = n_threads;
-  const auto bare = Model::load(checkpoint, make_executor("cpu", options));
-  auto owned = std::make_unique<ProbeExecutor>(make_executor("cpu", options));
-  ProbeExecutor& probe = *owned;
-  const auto probed = Model::load(checkpoint, std::move(owned));
-  const DecoderSpec& spec = bare->spec();
-  std::mt19937 random{20'240'101};
-  std::uniform_int_distribution<int32_t> any_id(0, static_cast<int32_t>(spec.vocab_size) - 1);
-  std::vector<int32_t> ids(static_cast<size_t>(n_tokens));
-  for (int32_t& id : ids) id = any_id(random);
-  const auto few = std::span(ids).first(static_cast<size_t>(n_tokens / 8));
-  std::normal_distribution<float> normal;
-  std::vector<float> stream(static_cast<size_t>(kStep * spec.d_model));
-  for (float& value : stream) value = normal(random);
-  ExplainOptions explaining;
-  explaining.n_threads = n_threads;
-
-  ThreadPool pool(n_threads);
-  const int64_t n_lens_best = std::clamp<int64_t>(
-      explaining.most_lens / (n_tokens * (spec.n_layers + 1)), 1, explaining.n_lens_best);
-  std::vector<double> runs, heads, lenses, explains, bares, probes, ratios, lens_ratios, taps;
-  for (int round = -1; round < n_rounds; ++round) {
-    const double all = seconds_of([&] { run(*probed, ids, kStep, StepItem::Outputs::kAll); });
-    const double head = seconds_of([&] {
-      for (int64_t i = 0; i < n_tokens / kStep * spec.n_layers; ++i) probed->read_out(stream);
-    });
-    const double lens = seconds_of([&] {
-      for (int64_t i = 0; i < n_tokens / kStep * spec.n_layers; ++i)
-        predict_all(pool, probed->read_out(stream), spec.vocab_size, n_lens_best);
-    });
-    const double explained = seconds_of([&] { explain(*probed, probe, ids, explaining); });
-    const auto decode = [&](Model& model) {
-      return seconds_of([&] { run(model, few, 1, StepItem::Outputs::kLast); });
-    };
-    for (int pair = 0; pair < kPairs; ++pair) {  // in turns, first the one, then the other
-      const bool bare_first = pair % 2 == 0;
-      const double first = decode(bare_first ? *bare : *probed);
-      const double second = decode(bare_first ? *probed : *bare);
-      if (round < 0) continue;
-      bares.push_back(bare_first ? first : second);
-      probes.push_back(bare_first ? second : first);
-      taps.push_back(probes.back() / bares.back());
-    }
-    if (round < 0) continue;  // the first round warms up
-    runs.push_back(all);
-    heads.push_back(head);
-    explains.push_back(explained);
-    ratios.push_back((explained - head) / all);
-    lenses.push_back(lens);
-    lens_ratios.push_back((explained - lens) / all);
-  }
-  fmt::print("run {:.3f} s, heads {:.3f} s, lens {:.3f} s, explain {:.3f} s\n", median(runs),
-             median(heads), median(lenses), median(explains));
-  fmt::print("explain: heads + {:.2f} runs, or lens + {:.2f} runs\n", median(ratios),
-             median(lens_ratios));
-  fmt::print("{} tokens one by one: bare {:.4f} s, probe {:.4f} s: {:.4f}\n", few.size(),
-             median(bares), median(probes), median(taps));
+  Bench bench(path, n_threads, n_tokens);
+  bench.round();  // warms up
+  std::vector<Round> rounds;
+  for (int i = 0; i < n_rounds; ++i) rounds.push_back(bench.round());
+  const auto median_of = [&](auto value) {
+    std::vector<double> values;
+    for (const Round& each : rounds) values.push_back(value(each));
+    return median(std::move(values));
+  };
+  fmt::print("run {:.3f} s, heads {:.3f} s, lens {:.3f} s, explain {:.3f} s\n",
+             median_of([](const Round& r) { return r.run; }),
+             median_of([](const Round& r) { return r.heads; }),
+             median_of([](const Round& r) { return r.lens; }),
+             median_of([](const Round& r) { return r.explain; }));
+  fmt::print("explain: heads + {:.2f} runs, or lens + {:.2f} runs\n",
+             median_of([](const Round& r) { return (r.explain - r.heads) / r.run; }),
+             median_of([](const Round& r) { return (r.explain - r.lens) / r.run; }));
+  fmt::print("{} tokens one by one: bare {:.4f} s, probe {:.4f} s: {:.4f}\n", n_tokens / 8,
+             median_of([](const Round& r) { return r.bare; }),
+             median_of([](const Round& r) { return r.probe; }),
+             median_of([](const Round& r) { return r.probe / r.bare; }));
 }
 
 }  // namespace

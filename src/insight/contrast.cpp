@@ -118,7 +118,8 @@ std::vector<Contrast::Change> largest_changes(std::span<const float> a, std::spa
   }
   const auto end = changes.begin() + std::min<int64_t>(n, std::ssize(changes));
   std::ranges::partial_sort(changes, end, std::ranges::greater(), [](const auto& change) {
-    return std::abs(change.after - change.before);
+    const double difference = std::abs(change.after - change.before);
+    return std::isnan(difference) ? -1 : difference;
   });
   changes.erase(end, changes.end());
   return changes;

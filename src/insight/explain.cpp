@@ -4,7 +4,8 @@
 //   query, key of a layer    -> attention weights of the chunk's rows, kept as AttentionMap
 //   outputs, residual stream -> norms, at once
 //                            -> parts of the logits, when the step is done (attribution.h)
-//   residual stream          -> the logit lens, when the step is done (Model::read_out)
+//   residual stream          -> the logits and the logit lens, when the step is done: no memory
+//                               holds the logits of a chunk (Model::read_out, LogitReader)
 //   hidden layer of the MLP  -> the largest value of each neuron
 //
 // Results do not depend on the chunks: an executor gives the same bits for any chunking.
@@ -26,6 +27,7 @@ constexpr float kQuiet = 0.01F;
 // all output projections are decoded.
 constexpr int64_t kAttributedTogether = 256;
 constexpr int64_t kMostPartBytes = 64 << 20;
+constexpr int64_t kRowsPerThread = 16;
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
@@ -84,11 +86,10 @@ class Explainer::Work {
     begin_ = end_;
     end_ = std::min(begin_ + options_.n_batch, n_tokens_);
     const StepItem item{sequence_, ids_.subspan(size_of(begin_), size_of(end_ - begin_)),
-                        StepItem::Outputs::kAll};
+                        StepItem::Outputs::kNone};
     const Watch watch(*this);
-    const auto logits = model_.step(*cache_, {&item, 1});
-    add_predictions(logits);
-    add_parts(logits);
+    model_.step(*cache_, {&item, 1});
+    add_predictions();
     for (LensLayer& lens : result_.lens) add_lens(lens);
     if (options_.progress && !options_.progress(end_, n_tokens_))
       throw ResourceError("explaining was cancelled");
@@ -200,7 +201,7 @@ class Explainer::Work {
       const auto x = row(values, i, spec_.d_model);
       const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(spec_.d_model);
       const float most = kernels_.largest_size(x.data(), std::ssize(x));
-      if (size == 0 || most / size <= std::abs(norms.outlier)) continue;
+      if (!(most / size > std::abs(norms.outlier))) continue;  // also where something is NaN
       const auto largest = std::ranges::find(x, most, [](float value) { return std::abs(value); });
       norms.outlier = static_cast<float>(*largest / size);
       norms.outlier_feature = largest - x.begin();
@@ -233,39 +234,43 @@ class Explainer::Work {
         std::ranges::count_if(largest, [&](float each) { return each < limit; });
   }
 
-  std::vector<Prediction> predictions(std::span<const float> logits, int64_t n_best) {
-    std::vector<Prediction> all(logits.size() / size_of(spec_.vocab_size));
-    pool_.for_ranges(std::ssize(all), 1, [&](int64_t from, int64_t to, int /*thread*/) {
-      for (int64_t i = from; i < to; ++i)
-        all[size_of(i)] = predict(row(logits, i, spec_.vocab_size), n_best);
+  // What the output matrix says of the streams after a layer, added to `to`.
+  void read_out(int64_t layer, LogitReader& reader, std::vector<Prediction>& to) {
+    model_.read_out(streams_[size_of(layer + 1)],
+                    [&](const ColumnPart& part) { reader.see(part); });
+    const auto first = std::ssize(to);
+    const int64_t n = end_ - begin_;
+    to.resize(size_of(first + n));
+    pool_.for_ranges(n, kRowsPerThread, [&](int64_t from, int64_t end, int /*thread*/) {
+      for (int64_t i = from; i < end; ++i) to[size_of(first + i)] = reader.prediction(i);
     });
-    return all;
   }
 
-  // Logits after token t foretell token t + 1, so its surprise is known where the text goes on:
-  // -log p = log sum e^l - l of the token that came.
-  void add_predictions(std::span<const float> logits) {
-    std::vector<Prediction> added = predictions(logits, options_.n_best);
+  // Logits after token t predict token t + 1, so its surprise is known where the text goes on:
+  // -log p = log sum e^l - l of that token. After the last token, the likeliest one takes its
+  // place.
+  void add_predictions() {
+    std::vector<int32_t> following(ids_.begin() + begin_ + 1,
+                                   ids_.begin() + std::min(end_ + 1, n_tokens_));
+    following.resize(size_of(end_ - begin_), -1);
+    LogitReader reader(end_ - begin_, spec_.vocab_size, options_.n_best, following);
+    read_out(spec_.n_layers - 1, reader, result_.next);
+    add_rows(parts_.stream, streams_.back());
     for (int64_t t = begin_; t < end_; ++t) {
-      const Prediction& next = added[size_of(t - begin_)];
-      if (t + 1 < n_tokens_) {
-        const double logit =
-            row(logits, t - begin_, spec_.vocab_size)[size_of(ids_[size_of(t + 1)])];
-        result_.surprise.push_back(surprise(logit - next.log_sum_exp));
-      }
+      const int64_t i = t - begin_;
+      const Prediction& next = result_.next[size_of(t)];
+      const bool goes_on = t + 1 < n_tokens_;
+      const double logit = goes_on ? reader.wanted_logit(i) : reader.largest_logit(i);
+      if (goes_on) result_.surprise.push_back(surprise(logit - next.log_sum_exp));
+      if (t >= first_attributed_)
+        wanted_.push_back({t, goes_on ? following[size_of(i)] : next.likeliest.front().id, logit});
     }
-    std::ranges::move(added, std::back_inserter(result_.next));
+    add_parts();
   }
 
   // The decoding of the output projections is the same for many logits and for few, so they wait
   // until they are many.
-  void add_parts(std::span<const float> logits) {
-    add_rows(parts_.stream, streams_.back());
-    for (int64_t t = std::max(begin_, first_attributed_); t < end_; ++t) {
-      const int32_t token =
-          t + 1 < n_tokens_ ? ids_[size_of(t + 1)] : result_.next[size_of(t)].likeliest.front().id;
-      wanted_.push_back({t, token, row(logits, t - begin_, spec_.vocab_size)[size_of(token)]});
-    }
+  void add_parts() {
     if (wanted_.empty() || (std::ssize(wanted_) < n_together_ && end_ < n_tokens_)) return;
     std::ranges::move(attribute(model_, probe_, parts_, wanted_, pool_),
                       std::back_inserter(result_.parts));
@@ -275,15 +280,14 @@ class Explainer::Work {
 
   // The last layer says what the model says.
   void add_lens(LensLayer& lens) {
-    if (lens.layer == spec_.n_layers - 1) {
-      for (int64_t t = begin_; t < end_; ++t) {
-        Prediction& last = lens.predictions.emplace_back(result_.next[size_of(t)]);
-        last.likeliest.resize(std::min(last.likeliest.size(), size_of(n_lens_best_)));
-      }
-      return;
+    if (lens.layer < spec_.n_layers - 1) {
+      LogitReader reader(end_ - begin_, spec_.vocab_size, n_lens_best_);
+      return read_out(lens.layer, reader, lens.predictions);
     }
-    const auto logits = model_.read_out(streams_[size_of(lens.layer + 1)]);
-    std::ranges::move(predictions(logits, n_lens_best_), std::back_inserter(lens.predictions));
+    for (int64_t t = begin_; t < end_; ++t) {
+      Prediction& last = lens.predictions.emplace_back(result_.next[size_of(t)]);
+      last.likeliest.resize(std::min(last.likeliest.size(), size_of(n_lens_best_)));
+    }
   }
 
   Model& model_;

@@ -4,25 +4,91 @@
 #include <cmath>
 #include <numbers>
 
-#include "insight/row_kernels.h"
-
 namespace limpid {
+
+static_assert(kPartColumns == kPartNumbers);
+
+LogitReader::LogitReader(int64_t n_rows, int64_t vocab_size, int64_t n_best,
+                         std::vector<int32_t> wanted)
+    : n_rows_(n_rows),
+      n_parts_((vocab_size + kPartNumbers - 1) / kPartNumbers),
+      n_best_(std::min(n_best, vocab_size)),
+      wanted_(std::move(wanted)),
+      wanted_logits_(wanted_.size()),
+      sums_(static_cast<size_t>(n_rows * n_parts_)) {}
+
+LogitReader::Rankings* LogitReader::borrow() {
+  const std::scoped_lock lock(mutex_);
+  if (free_.empty()) {
+    const auto n = static_cast<size_t>(n_rows_);
+    rankings_.push_back(std::make_unique<Rankings>(n, Ranking(n_best_)));
+    return rankings_.back().get();
+  }
+  Rankings* rankings = free_.back();
+  free_.pop_back();
+  return rankings;
+}
+
+void LogitReader::give_back(Rankings* rankings) {
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(rankings);
+}
+
+// A part may have many times kPartNumbers columns. The sums of each kPartNumbers are kept apart, so
+// that their order of addition does not depend on the parts.
+void LogitReader::see(const ColumnPart& part) {
+  Rankings& rankings = *borrow();
+  for (int64_t row = 0; row < n_rows_; ++row) {
+    const float* logits = part.values + row * part.stride;
+    Ranking& ranking = rankings[static_cast<size_t>(row)];
+    for (int64_t begin = part.begin; begin < part.end; begin += kPartNumbers) {
+      const int64_t n = std::min(kPartNumbers, part.end - begin);
+      const float* x = logits + (begin - part.begin);
+      ExponentialSums& sums = sums_[static_cast<size_t>(row * n_parts_ + begin / kPartNumbers)];
+      sums = row_kernels().exponential_sums(x, n);
+      if (!(sums.largest < ranking.floor())) ranking.offer_all(x, n, begin);
+    }
+    if (wanted_.empty()) continue;
+    const int32_t wanted = wanted_[static_cast<size_t>(row)];
+    if (part.begin <= wanted && wanted < part.end)
+      wanted_logits_[static_cast<size_t>(row)] = logits[wanted - part.begin];
+  }
+  give_back(&rankings);
+}
 
 // With m the largest logit, e_i = e^(l_i - m) and Z = sum e_i, the entropy in nats is
 //   - sum p_i log p_i = - sum (e_i / Z) (l_i - m - log Z) = log Z - sum e_i (l_i - m) / Z
 // so one pass over the logits gives both sums.
-Prediction predict(std::span<const float> logits, int64_t n_best) {
-  std::vector<float> maxima(static_cast<size_t>(block_count(std::ssize(logits))));
+Prediction LogitReader::prediction(int64_t row) const {
   const auto [largest, sum, weighted] =
-      row_kernels().exponential_sums(logits.data(), std::ssize(logits), maxima.data());
+      row_kernels().join_sums(&sums_[static_cast<size_t>(row * n_parts_)], n_parts_);
+  Ranking best(n_best_);
+  for (const auto& rankings : rankings_) {
+    for (const auto& [logit, id] : (*rankings)[static_cast<size_t>(row)].kept())
+      best.offer(logit, id);
+  }
   Prediction prediction;
-  for (const auto& [logit, id] : largest_numbers(logits, maxima, n_best)) {
+  for (const auto& [logit, id] : best.kept()) {
     const double e = std::exp(static_cast<double>(logit) - static_cast<double>(largest));
     prediction.likeliest.push_back({static_cast<TokenId>(id), static_cast<float>(e / sum)});
   }
-  prediction.entropy = std::max(0.0, (std::log(sum) - weighted / sum) / std::numbers::ln2);
+  const double entropy = (std::log(sum) - weighted / sum) / std::numbers::ln2;
+  prediction.entropy = entropy < 0 ? 0 : entropy;  // by rounding
   prediction.log_sum_exp = static_cast<double>(largest) + std::log(sum);
   return prediction;
+}
+
+float LogitReader::largest_logit(int64_t row) const {
+  const auto* sums = &sums_[static_cast<size_t>(row * n_parts_)];
+  return std::max_element(sums, sums + n_parts_,
+                          [](const auto& a, const auto& b) { return a.largest < b.largest; })
+      ->largest;
+}
+
+Prediction predict(std::span<const float> logits, int64_t n_best) {
+  LogitReader reader(1, std::ssize(logits), n_best);
+  reader.see({0, std::ssize(logits), logits.data(), std::ssize(logits)});
+  return reader.prediction(0);
 }
 
 double surprise(double log_probability) { return -log_probability / std::numbers::ln2; }

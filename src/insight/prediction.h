@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
+#include "executor/executor.h"
+#include "insight/row_kernels.h"
 #include "tokenizer/tokenizer_spec.h"
 
 namespace limpid {
@@ -23,8 +27,42 @@ struct Prediction {
   double log_sum_exp = 0;  // log sum e^logits in nats: log p(id) = logits[id] - log_sum_exp
 };
 
-// logits [vocab_size], finite. At most `n_best` tokens.
+// logits [vocab_size]. At most `n_best` tokens. Where a logit is NaN, probabilities are NaN too.
 Prediction predict(std::span<const float> logits, int64_t n_best);
+
+// Makes predictions from logits that come in parts (Model::read_out), while each part lies in a
+// cache. The results have the bits of `predict`, in whatever order the parts come.
+class LogitReader {
+ public:
+  // For rows of logits [n_rows, vocab_size]. Of row i the logit of token wanted[i] is kept; < 0:
+  // none. `wanted` may be empty.
+  LogitReader(int64_t n_rows, int64_t vocab_size, int64_t n_best, std::vector<int32_t> wanted = {});
+
+  // May be called by several threads at once.
+  void see(const ColumnPart& part);
+
+  // After all parts.
+  Prediction prediction(int64_t row) const;
+  float wanted_logit(int64_t row) const { return wanted_logits_[static_cast<size_t>(row)]; }
+  float largest_logit(int64_t row) const;
+
+ private:
+  using Rankings = std::vector<Ranking>;  // of each row
+
+  Rankings* borrow();
+  void give_back(Rankings* rankings);
+
+  int64_t n_rows_;
+  int64_t n_parts_;
+  int64_t n_best_;
+  std::vector<int32_t> wanted_;
+  std::vector<float> wanted_logits_;
+  std::vector<ExponentialSums> sums_;  // [n_rows, n_parts], of kPartNumbers logits each
+  // A call of `see` uses one of these alone, so there are as many as calls at once.
+  std::vector<std::unique_ptr<Rankings>> rankings_;
+  std::vector<Rankings*> free_;
+  std::mutex mutex_;  // of the two
+};
 
 // How surprised a reader is by a token of this probability, in bits: -log2 p. A token of
 // probability 1/2 has 1 bit, one of 1/1024 has 10.

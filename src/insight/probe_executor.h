@@ -31,6 +31,9 @@ class ProbeExecutor final : public DelegatingExecutor {
   const WeightSource& source(const Weight& weight) const { return sources_.at(weight.id); }
 
   Weight load_weight(const WeightSource& source) override;
+  void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override {
+    inner().linear_in_parts(x, weight, see);
+  }
   void observe(Place place, int64_t layer, const Activation& x) override;
   void intervene(Place place, int64_t layer, Activation& x) override;
 

@@ -33,73 +33,69 @@ const RowKernels& row_kernels() {
   return chosen;
 }
 
+// The last number makes room for the new one, which moves up past those that come after it.
+void Ranking::insert(const RankedNumber& number) {
+  const auto comes_before = [](const RankedNumber& a, const RankedNumber& b) {
+    return a.value > b.value || (a.value == b.value && a.index < b.index);
+  };
+  if (kept_.size() < n_) {
+    kept_.emplace_back();
+  } else if (n_ == 0 || !comes_before(number, kept_.back())) {
+    return;
+  }
+  size_t at = kept_.size() - 1;
+  for (; at > 0 && comes_before(number, kept_[at - 1]); --at) kept_[at] = kept_[at - 1];
+  kept_[at] = number;
+  if (kept_.size() == n_) floor_ = kept_.back().value;
+}
+
+// Blocks whose largest number is too small are passed over.
+void Ranking::offer_all(const float* x, int64_t n, int64_t first) {
+  constexpr int64_t kBlock = 64;
+  float maxima[kPartNumbers / kBlock];
+  for (int64_t begin = 0; begin < n; begin += kPartNumbers) {
+    const int64_t end = std::min(begin + kPartNumbers, n);
+    row_kernels().block_maxima(x + begin, end - begin, kBlock, maxima);
+    const float* of_block = maxima;
+    for (int64_t i = begin; i < end; ++of_block) {
+      const int64_t block_end = std::min(i + kBlock, end);
+      if (*of_block < floor_) i = block_end;
+      for (; i < block_end; ++i) offer(x[i], first + i);
+    }
+  }
+}
+
 namespace {
 
-// Numbers that are offered in the order of their indices, of which the n largest stay. Those below
-// `floor` are known not to be among them.
-class Ranking {
- public:
-  Ranking(int64_t n, float floor) : n_(static_cast<size_t>(n)), floor_(floor) { kept_.reserve(n_); }
-
-  // Most numbers are too small, which is seen at once.
-  void offer(float value, int64_t index) {
-    if (value >= floor_) insert(value, index);
-  }
-
-  std::vector<RankedNumber> kept_;  // descending
-
- private:
-  // The last number makes room for the new one, which moves up past those that are smaller.
-  void insert(float value, int64_t index) {
-    if (kept_.size() < n_) {
-      kept_.emplace_back();
-    } else if (n_ == 0 || value == kept_.back().value) {
-      return;  // equal ones came before
-    }
-    size_t at = kept_.size() - 1;
-    for (; at > 0 && kept_[at - 1].value < value; --at) kept_[at] = kept_[at - 1];
-    kept_[at] = {value, index};
-    if (kept_.size() == n_) floor_ = kept_.back().value;
-  }
-
-  size_t n_;
-  float floor_;
-};
-
 // The n largest numbers are in the n blocks with the largest maxima: were one of them in another
-// block, n numbers, the maxima of these blocks, would come before it. Nor is one of them smaller
-// than the least of n maxima. `blocks` are descending.
+// block, n numbers, the maxima of these blocks, would come before it. None of them is smaller than
+// the least of n maxima. `blocks` are descending.
 std::vector<RankedNumber> largest_within(std::span<const float> x, int64_t block,
-                                         std::vector<RankedNumber> blocks, int64_t n) {
+                                         std::span<const RankedNumber> blocks, int64_t n) {
   const bool enough = !blocks.empty() && std::ssize(blocks) == n;
   Ranking numbers(std::min(n, std::ssize(x)),
                   enough ? blocks.back().value : -std::numeric_limits<float>::infinity());
-  std::ranges::sort(blocks, {}, &RankedNumber::index);
   for (const RankedNumber& each : blocks) {
     const int64_t begin = each.index * block;
     const int64_t end = std::min(begin + block, std::ssize(x));
     for (int64_t i = begin; i < end; ++i) numbers.offer(x[static_cast<size_t>(i)], i);
   }
-  return std::move(numbers.kept_);
+  return {numbers.kept().begin(), numbers.kept().end()};
 }
 
 }  // namespace
 
-// Long rows are looked through by the maxima of blocks, and these maxima likewise. So of the 768
-// maxima of 49,152 logits 48 and 32 are looked at for the two largest, and then 128 logits.
+// Long rows are looked through by the maxima of blocks, and these maxima likewise. So of the 32
+// maxima of 512 weights all are looked at for the four strongest, and then 64 weights.
 std::vector<RankedNumber> largest_numbers(std::span<const float> x, int64_t n) {
   constexpr int64_t kBlock = 16;
   if (std::ssize(x) <= 4 * kBlock) {
-    return largest_within(x, std::ssize(x), {{-std::numeric_limits<float>::infinity(), 0}}, n);
+    const RankedNumber whole{-std::numeric_limits<float>::infinity(), 0};
+    return largest_within(x, std::ssize(x), {&whole, 1}, n);
   }
   std::vector<float> maxima((x.size() + kBlock - 1) / kBlock);
   row_kernels().block_maxima(x.data(), std::ssize(x), kBlock, maxima.data());
   return largest_within(x, kBlock, largest_numbers(maxima, n), n);
-}
-
-std::vector<RankedNumber> largest_numbers(std::span<const float> x, std::span<const float> maxima,
-                                          int64_t n) {
-  return largest_within(x, kBlockNumbers, largest_numbers(maxima, n), n);
 }
 
 double dot_f64(std::span<const float> x, std::span<const float> y) {

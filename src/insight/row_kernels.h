@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,10 @@ struct ExponentialSums {
 };
 
 struct RowKernels {
-  // The sums of x [n], and block_maxima of kBlockNumbers on the way: memory is read once.
-  ExponentialSums (*exponential_sums)(const float* x, int64_t n, float* maxima);
+  // The sums of x [n], 0 < n <= kPartNumbers.
+  ExponentialSums (*exponential_sums)(const float* x, int64_t n);
+  // The sums of n parts together, n > 0.
+  ExponentialSums (*join_sums)(const ExponentialSums* parts, int64_t n);
   // The largest of each `block` numbers of x [n]; the last block may be shorter.
   void (*block_maxima)(const float* x, int64_t n, int64_t block, float* maxima);
   // The largest of x [n], n > 0.
@@ -29,8 +32,7 @@ struct RowKernels {
   // largest[i] = max(largest[i], |x_i|)
   void (*raise)(const float* x, int64_t n, float* largest);
 };
-inline constexpr int64_t kBlockNumbers = 64;
-static constexpr int64_t block_count(int64_t n) { return (n + kBlockNumbers - 1) / kBlockNumbers; }
+inline constexpr int64_t kPartNumbers = 1024;
 
 // The kernels of the instruction set `isa`, or of the one that choose_isa chooses. The bits are the
 // same for all sets.
@@ -42,11 +44,36 @@ struct RankedNumber {
   int64_t index = 0;
 };
 
-// The n largest of x, descending; of equal ones the smaller index comes first. x must hold no NaN.
+// The n largest of the numbers that are offered, in any order; of equal ones those of the smaller
+// index. With NaN among them it is n others, never fewer.
+class Ranking {
+ public:
+  // Numbers below `floor` are known not to be among them.
+  explicit Ranking(int64_t n, float floor = -std::numeric_limits<float>::infinity())
+      : n_(static_cast<size_t>(n)), floor_(floor) {
+    kept_.reserve(n_);
+  }
+
+  // Most numbers are too small, which is seen at once.
+  void offer(float value, int64_t index) {
+    if (!(value < floor_)) insert({value, index});
+  }
+  // All of x [n], whose indices begin at `first`.
+  void offer_all(const float* x, int64_t n, int64_t first);
+  // A smaller number would not be kept.
+  float floor() const { return floor_; }
+  std::span<const RankedNumber> kept() const { return kept_; }  // descending
+
+ private:
+  void insert(const RankedNumber& number);
+
+  size_t n_;
+  float floor_;
+  std::vector<RankedNumber> kept_;
+};
+
+// The n largest of x, descending; of equal ones the smaller index comes first.
 std::vector<RankedNumber> largest_numbers(std::span<const float> x, int64_t n);
-// The same where the maxima of the blocks of kBlockNumbers are known.
-std::vector<RankedNumber> largest_numbers(std::span<const float> x, std::span<const float> maxima,
-                                          int64_t n);
 
 // x . y in f64, as four sums side by side, so that an addition need not wait for the one before.
 double dot_f64(std::span<const float> x, std::span<const float> y);

@@ -43,7 +43,9 @@ Weight TimingExecutor::load_weight(const WeightSource& source) {
 
 // Names the call after its matrices, then counts their bytes and operations. A product of x [n, k]
 // with a weight [m, k] has n * m * k multiplications and as many additions.
-void TimingExecutor::linear(const Activation& x, std::span<Projection> projections) {
+template <typename Run>
+void TimingExecutor::time_linear(const Activation& x, std::span<const Projection> projections,
+                                 Run run) {
   linear_label_ = "linear";
   uint64_t n_bytes = 0;
   int64_t n_flops = 0;
@@ -56,11 +58,23 @@ void TimingExecutor::linear(const Activation& x, std::span<Projection> projectio
     n_flops += n;
     if (matrix.is_quantized) n_int8_flops += n;
   }
-  DelegatingExecutor::linear(x, projections);
+  run();
   OpTime& time = times_.find(linear_label_)->second;
   time.n_weight_bytes += n_bytes;
   time.n_flops += n_flops;
   time.n_int8_flops += n_int8_flops;
+}
+
+void TimingExecutor::linear(const Activation& x, std::span<Projection> projections) {
+  time_linear(x, projections, [&] { DelegatingExecutor::linear(x, projections); });
+}
+
+void TimingExecutor::linear_in_parts(const Activation& x, const Weight& weight,
+                                     const SeePart& see) {
+  const Projection projection{weight, {}, {}};
+  time_linear(x, {&projection, 1}, [&] {
+    inside("linear", [&] { inner().linear_in_parts(x, weight, see); });
+  });
 }
 
 // Called before each op of the inner executor; leave() is called after it.

@@ -43,12 +43,18 @@ class TimingExecutor final : public DelegatingExecutor {
 
   Weight load_weight(const WeightSource& source) override;
   void linear(const Activation& x, std::span<Projection> projections) override;
+  // Counts as `linear`, with what `see` does.
+  void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override;
 
  protected:
   void enter(std::string_view op) override;
   void leave() override;
 
  private:
+  // Times a call of products of x with the weights.
+  template <typename Run>
+  void time_linear(const Activation& x, std::span<const Projection> projections, Run run);
+
   using Clock = std::chrono::steady_clock;
   struct Matrix {
     std::string kind;  // the tensor's name without block and suffix: "attn_q"

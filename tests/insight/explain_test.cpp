@@ -214,19 +214,5 @@ TEST(AttentionMap, KnowsTheHabitsOfAHead) {
   EXPECT_EQ(map.tiles()[4 * 3 + 1], 0.5F);
 }
 
-TEST(Prediction, OfKnownProbabilities) {
-  // Probabilities 1/2, 1/4, 1/8, 1/8: 1.75 bits.
-  const std::vector<float> logits = {std::log(0.125F), std::log(0.5F), std::log(0.25F),
-                                     std::log(0.125F)};
-  const Prediction prediction = predict(logits, 3);
-  EXPECT_NEAR(prediction.entropy, 1.75, 1e-6);
-  EXPECT_NEAR(prediction.log_sum_exp, 0, 1e-6);
-  ASSERT_EQ(prediction.likeliest.size(), 3U);
-  EXPECT_EQ(prediction.likeliest[0].id, 1);
-  EXPECT_NEAR(prediction.likeliest[0].probability, 0.5, 1e-6);
-  EXPECT_EQ(prediction.likeliest[2].id, 0);  // before 3, which is as likely
-  EXPECT_NEAR(surprise(std::log(0.125)), 3, 1e-12);
-}
-
 }  // namespace
 }  // namespace limpid

@@ -25,7 +25,7 @@ std::vector<float> some_logits(int64_t n) {
   return x;
 }
 
-std::vector<float> maxima_of_blocks(const std::vector<float>& x, int64_t block = kBlockNumbers) {
+std::vector<float> maxima_of_blocks(const std::vector<float>& x, int64_t block) {
   std::vector<float> maxima;
   for (auto begin = x.begin(); begin != x.end();) {
     const auto end = begin + std::min<int64_t>(block, x.end() - begin);
@@ -33,6 +33,15 @@ std::vector<float> maxima_of_blocks(const std::vector<float>& x, int64_t block =
     begin = end;
   }
   return maxima;
+}
+
+// Part by part.
+ExponentialSums sums_of(const std::vector<float>& x, const RowKernels& kernels) {
+  std::vector<ExponentialSums> parts;
+  for (int64_t begin = 0; begin < std::ssize(x); begin += kPartNumbers)
+    parts.push_back(
+        kernels.exponential_sums(x.data() + begin, std::min(kPartNumbers, std::ssize(x) - begin)));
+  return kernels.join_sums(parts.data(), std::ssize(parts));
 }
 
 TEST(RowKernels, SumsOfExponentials) {
@@ -47,15 +56,11 @@ TEST(RowKernels, SumsOfExponentials) {
       weighted += std::exp(below) * below;
     }
     for (const std::string_view isa : available_isas()) {
-      std::vector<float> maxima(static_cast<size_t>(block_count(n)));
-      const ExponentialSums found =
-          row_kernels(std::string(isa).c_str()).exponential_sums(x.data(), n, maxima.data());
+      const ExponentialSums found = sums_of(x, row_kernels(std::string(isa).c_str()));
       EXPECT_EQ(found.largest, largest);
-      EXPECT_EQ(maxima, maxima_of_blocks(x));
       EXPECT_NEAR(found.sum, sum, 2e-6 * sum) << isa << " " << n;
       EXPECT_NEAR(found.weighted, weighted, 4e-6 * (1 + std::abs(weighted))) << isa << " " << n;
-      const ExponentialSums plain =
-          row_kernels("scalar").exponential_sums(x.data(), n, maxima.data());
+      const ExponentialSums plain = sums_of(x, row_kernels("scalar"));
       EXPECT_TRUE(found.sum == plain.sum && found.weighted == plain.weighted) << isa << " " << n;
     }
   }
@@ -65,13 +70,12 @@ TEST(RowKernels, MaximaOfBlocks) {
   for (const int64_t n : kLengths) {
     const std::vector<float> x = some_logits(n);
     for (const std::string_view isa : available_isas()) {
-      std::vector<float> maxima(static_cast<size_t>(block_count(n)));
       const RowKernels& kernels = row_kernels(std::string(isa).c_str());
-      kernels.block_maxima(x.data(), n, kBlockNumbers, maxima.data());
-      EXPECT_EQ(maxima, maxima_of_blocks(x)) << isa;
-      maxima.resize(static_cast<size_t>((n + 15) / 16));
-      kernels.block_maxima(x.data(), n, 16, maxima.data());
-      EXPECT_EQ(maxima, maxima_of_blocks(x, 16)) << isa;
+      for (const int64_t block : {16, 64}) {
+        std::vector<float> maxima(static_cast<size_t>((n + block - 1) / block));
+        kernels.block_maxima(x.data(), n, block, maxima.data());
+        EXPECT_EQ(maxima, maxima_of_blocks(x, block)) << isa;
+      }
       EXPECT_EQ(kernels.maximum(x.data(), n), *std::ranges::max_element(x)) << isa;
     }
   }
@@ -101,14 +105,17 @@ TEST(LargestNumbers, AreThoseOfASort) {
   for (const int64_t n : kLengths) {
     std::vector<float> x(static_cast<size_t>(n));
     for (float& each : x) each = static_cast<float>(random() % 40);
-    const std::vector<float> maxima = maxima_of_blocks(x);
     std::vector<int64_t> order(x.size());
     std::iota(order.begin(), order.end(), 0);
     std::ranges::stable_sort(order, std::ranges::greater(),
                              [&](int64_t i) { return x[static_cast<size_t>(i)]; });
     for (const int64_t n_wanted : {0, 1, 5, 70}) {
-      for (const auto& found :
-           {largest_numbers(x, maxima, n_wanted), largest_numbers(x, n_wanted)}) {
+      // The second half is offered first.
+      Ranking halves(n_wanted);
+      halves.offer_all(x.data() + n / 2, n - n / 2, n / 2);
+      halves.offer_all(x.data(), n / 2, 0);
+      const std::vector<RankedNumber> whole = largest_numbers(x, n_wanted);
+      for (const auto& found : {std::span(whole), halves.kept()}) {
         ASSERT_EQ(std::ssize(found), std::min<int64_t>(n, n_wanted));
         for (size_t i = 0; i < found.size(); ++i) {
           EXPECT_EQ(found[i].index, order[i]);

@@ -74,6 +74,20 @@ TEST(TimingExecutor, KnowsWhatAProductReads) {
   EXPECT_NE(find(times, "linear attn_q, attn_k, attn_v"), nullptr);
 }
 
+TEST(TimingExecutor, CountsAProductInParts) {
+  TinyShape shape;
+  shape.tied = false;
+  TimedModel timed(shape);
+  int n_parts = 0;
+  timed.model->read_out(std::vector<float>(3 * 64, 0.5F), [&](const ColumnPart&) { ++n_parts; });
+  EXPECT_EQ(n_parts, 1);
+  const std::vector<OpTime> times = timed.timer->take();
+  const OpTime* output = find(times, "linear output");
+  ASSERT_NE(output, nullptr);
+  EXPECT_EQ(output->n_calls, 1);
+  EXPECT_EQ(output->n_flops, 2 * 3 * 50 * 64);
+}
+
 TEST(TimingExecutor, CountsProductsWithQuantisedMatricesAsInt8) {
   TinyShape shape;
   shape.dtype = DType::kQ8_0;

@@ -6,7 +6,7 @@ namespace limpid::LIMPID_ISA {
 namespace {
 
 // Sums in f32 lanes of up to so many numbers go to the sums in f64: longer ones would lose digits.
-constexpr int64_t kSummedAtOnce = 16 * kBlockNumbers;
+constexpr int64_t kSummedAtOnce = kPartNumbers;
 
 // A last part of fewer than 16 numbers is filled up with ones so small that their exponential is 0.
 LIMPID_INLINE F32x16 below(const float* x, int64_t i, int64_t n, float largest) {
@@ -34,39 +34,34 @@ void block_maxima(const float* x, int64_t n, int64_t block, float* maxima) {
     *maxima++ = maximum(x + begin, n - begin < block ? n - begin : block);
 }
 
-// The sums relative to another largest number M: with f = exp(largest - M),
-//   sum e^(x - M) = f sum        sum e^(x - M) (x - M) = f (weighted + sum (largest - M))
-void make_relative_to(float largest, ExponentialSums& sums) {
-  const float difference = sums.largest - largest;
-  const auto factor = static_cast<double>(reduce_max(exp(broadcast(difference))));
-  sums.weighted = factor * (sums.weighted + sums.sum * static_cast<double>(difference));
-  sums.sum *= factor;
-  sums.largest = largest;
+// x is read for its largest number first; the exponentials then find it in the nearest cache.
+ExponentialSums exponential_sums(const float* x, int64_t n) {
+  const float largest = maximum(x, n);
+  F32x16 sum = zero();
+  F32x16 weighted = zero();
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const F32x16 difference = below(x, i, n, largest);
+    const F32x16 e = exp(difference);
+    sum = add(sum, e);
+    weighted = fma(e, difference, weighted);
+  }
+  return {largest, reduce_add(sum), reduce_add(weighted)};
 }
 
-// A part of x is read for its maxima first; the exponentials then find it in the nearest cache.
-ExponentialSums exponential_sums(const float* x, int64_t n, float* maxima) {
-  ExponentialSums sums;
-  for (int64_t begin = 0; begin < n; begin += kSummedAtOnce) {
-    const int64_t end = begin + kSummedAtOnce < n ? begin + kSummedAtOnce : n;
-    block_maxima(x + begin, end - begin, kBlockNumbers, maxima);
-    const int64_t n_blocks = block_count(end - begin);
-    const float largest = maximum(maxima, n_blocks);
-    maxima += n_blocks;
-    if (begin == 0) sums.largest = largest;
-    if (largest > sums.largest) make_relative_to(largest, sums);
-    F32x16 sum = zero();
-    F32x16 weighted = zero();
-    for (int64_t i = begin; i < end; i += kLanes) {
-      const F32x16 difference = below(x, i, end, sums.largest);
-      const F32x16 e = exp(difference);
-      sum = add(sum, e);
-      weighted = fma(e, difference, weighted);
-    }
-    sums.sum += reduce_add(sum);
-    sums.weighted += reduce_add(weighted);
+// The sums of a part relative to another largest number M: with f = exp(largest - M),
+//   sum e^(x - M) = f sum        sum e^(x - M) (x - M) = f (weighted + sum (largest - M))
+ExponentialSums join_sums(const ExponentialSums* parts, int64_t n) {
+  ExponentialSums all = parts[0];
+  for (int64_t i = 1; i < n; ++i)
+    all.largest = parts[i].largest > all.largest ? parts[i].largest : all.largest;
+  all.sum = all.weighted = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float difference = parts[i].largest - all.largest;
+    const auto factor = static_cast<double>(reduce_max(exp(broadcast(difference))));
+    all.sum += factor * parts[i].sum;
+    all.weighted += factor * (parts[i].weighted + parts[i].sum * static_cast<double>(difference));
   }
-  return sums;
+  return all;
 }
 
 double squares(const float* x, int64_t n) {
@@ -97,7 +92,7 @@ void raise(const float* x, int64_t n, float* largest) {
 }  // namespace
 
 extern const RowKernels kRowKernels;
-const RowKernels kRowKernels = {exponential_sums, block_maxima, maximum,
+const RowKernels kRowKernels = {exponential_sums, join_sums,    block_maxima, maximum,
                                 squares,          largest_size, raise};
 
 }  // namespace limpid::LIMPID_ISA
