@@ -85,13 +85,15 @@ void SvgPlot::axes(std::string_view x_name, std::string_view y_name) {
 void SvgPlot::curve(const std::vector<SvgPoint>& values, const SvgInk& ink, std::string_view id) {
   std::vector<SvgPoint> points;
   points.reserve(values.size());
-  for (const SvgPoint& value : values) points.push_back(at(value.x, value.y));
+  for (const SvgPoint& value : values)
+    if (std::isfinite(value.y)) points.push_back(at(value.x, value.y));
   svg_.polyline(points, ink, id);
 }
 
 void SvgPlot::marks(const std::vector<SvgPoint>& values, const SvgInk& ink) {
   constexpr double kRadius = 3;
-  for (const SvgPoint& value : values) svg_.circle(at(value.x, value.y), kRadius, ink);
+  for (const SvgPoint& value : values)
+    if (std::isfinite(value.y)) svg_.circle(at(value.x, value.y), kRadius, ink);
 }
 
 void SvgPlot::level(double y, std::string_view label, const SvgInk& ink) {
@@ -117,7 +119,7 @@ void SvgPlot::heat_map(const std::vector<std::vector<double>>& columns, const Sv
   std::array<std::vector<SvgPoint>, kShades + 1> corners;
   for (size_t c = 0; c < columns.size(); ++c) {
     for (size_t r = 0; r < columns[c].size(); ++r) {
-      const double shade = std::clamp(columns[c][r], 0.0, 1.0);
+      const double shade = columns[c][r] > 0 ? std::min(columns[c][r], 1.0) : 0;
       corners[static_cast<size_t>(std::ceil(shade * kShades))].push_back(
           {margins_.left + static_cast<double>(c) * width,
            svg_.height() - margins_.bottom - static_cast<double>(r + 1) * height});

@@ -35,7 +35,7 @@ struct SvgAxis {
 // "0.002", "2,000", "1e-05".
 std::string tick_text(double value);
 
-// The area of a picture in which values are drawn.
+// The area of a picture in which values are drawn; those that are not finite are left out.
 class SvgPlot {
  public:
   struct Margins {
@@ -57,8 +57,8 @@ class SvgPlot {
   void level(double y, std::string_view label, const SvgInk& ink);
   // Line `row` of the legend, above the area.
   void legend(int row, std::string_view label, const SvgInk& ink);
-  // Shades [n_columns][n_rows] in [0, 1], 0 not drawn: columns fill the x axis, and rows the y axis
-  // from its low end.
+  // Shades [n_columns][n_rows] up to 1; what is not above 0 is not drawn: columns fill the x axis,
+  // and rows the y axis from its low end.
   void heat_map(const std::vector<std::vector<double>>& columns, const SvgInk& ink);
   // Bars from the x axis: heights in values of y, side by side over the x axis.
   void histogram(const std::vector<double>& heights, const SvgInk& ink);

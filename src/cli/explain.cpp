@@ -170,6 +170,7 @@ Json to_json(const Explanation& explanation, const PageFacts& facts, const Secon
   Json json = {{"model", facts.model}};
   json.update(explanation_to_json(explanation, tokenizer));
   json["times"] = times_to_json(facts.times, facts.shares_of_limit);
+  json["memory"] = {{"weight_bytes", facts.n_weight_bytes}, {"cache_bytes", facts.n_cache_bytes}};
   if (runs.what_if) json["what_if"] = contrast_to_json(runs.what_if->contrast, tokenizer);
   if (runs.beside) json["beside"] = contrast_to_json(runs.beside->contrast, tokenizer);
   return json;
@@ -184,9 +185,11 @@ void declare(CLI::App& app, ExplainFlags& values) {
   add_option(app, "-o,--output FILE", values.output,
              "write one HTML page (or what --json or --svg gives); - is standard output");
   add_switch(app, "--json", values.json, "the numbers as JSON");
-  suggest(add_option(app, "--svg WHAT", values.picture,
-                     "one picture as SVG: surprise, lens, parts, sizes, or a head as L3.H5"),
-          {"surprise", "lens", "parts", "sizes"});
+  suggest(
+      add_option(app, "--svg WHAT", values.picture,
+                 "one picture as SVG: surprise, lens, parts, part-heads, sizes, heads, a head as "
+                 "L3.H5, or of a second run distance or divergence"),
+      {"surprise", "lens", "parts", "part-heads", "sizes", "heads", "distance", "divergence"});
   add_option(app, "--lens-every N", values.options.lens_every, Range{.least = 1},
              "logit lens at every Nth layer only (1)");
   add_option(app, "--parts N", values.options.n_attributed, Range{.least = 0},
@@ -202,6 +205,11 @@ void declare(CLI::App& app, ExplainFlags& values) {
 }
 
 int run(const ExplainFlags& values) {
+  LIMPID_CHECK(ArgumentError,
+               (values.picture != "distance" && values.picture != "divergence") ||
+                   !values.beside.empty() || !describe_edits(values.what_if).empty(),
+               "--svg {} draws two runs: give --ablate, --patch, --steer or --beside",
+               values.picture);
   LIMPID_CHECK(ArgumentError, !values.json || values.picture.empty(),
                "give one of --json and --svg");
   const auto checkpoint = open_header(values.model);
@@ -234,7 +242,7 @@ int run(const ExplainFlags& values) {
   if (values.json) {
     text = dump_json(to_json(explanation, facts, runs, tokenizer.get())) + "\n";
   } else if (!values.picture.empty()) {
-    text = explain_chart(explanation, values.picture, probed.model->spec());
+    text = explain_chart(explanation, values.picture, probed.model->spec(), runs.all());
   } else if (values.output.empty()) {
     text = explain_report(explanation, runs.all(), tokenizer.get());
   } else {

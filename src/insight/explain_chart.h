@@ -1,9 +1,11 @@
 // Single pictures of an explanation, as SVG for a paper or a slide.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "insight/explain_page.h"
 #include "insight/explanation.h"
 
 namespace limpid {
@@ -12,10 +14,15 @@ namespace limpid {
 //   surprise      bits of each token
 //   lens          entropy after each layer (rows) for each token (columns): dark is sure
 //   parts         the last logit by layer: attention and MLP
+//   part-heads    the last logit by head, layers upwards: blue speaks for it, orange against it
 //   sizes         mean norms of the residual stream and of what is added, layer by layer
+//   heads         the attention of all heads, small; layers upwards
 //   L3.H5         the attention weights of a head: rows look at columns, the first row on top
-// Throws ArgumentError for anything else, and for a head that the model does not have.
+//   distance      of each second run: how far its residual stream is from the first one's
+//   divergence    of each second run, after each token: KL divergence of the predictions, in bits
+// Throws ArgumentError for anything else, for a head that the model does not have, and for a
+// comparison without a second run.
 std::string explain_chart(const Explanation& explanation, std::string_view what,
-                          const DecoderSpec& spec);
+                          const DecoderSpec& spec, std::span<const ShownContrast> contrasts = {});
 
 }  // namespace limpid

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -34,10 +35,14 @@ std::string packed(const std::vector<Number>& numbers) {
   return base64(std::as_bytes(std::span(numbers)));
 }
 
-// Weights and tiles need no more than 256 steps: a difference of 0.4 % cannot be seen.
-uint8_t as_byte(double share) {
-  return static_cast<uint8_t>(std::lround(std::clamp(share, 0.0, 1.0) * 255));
+// A share of 1 as a whole number; NaN is 0.
+template <typename Number>
+Number as_whole(double share) {
+  constexpr double kWhole = std::numeric_limits<Number>::max();
+  return share > 0 ? static_cast<Number>(std::lround(std::min(share, 1.0) * kWhole)) : Number{0};
 }
+// Weights and tiles need no more than 256 steps: a difference of 0.4 % cannot be seen.
+uint8_t as_byte(double share) { return as_whole<uint8_t>(share); }
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
@@ -54,7 +59,7 @@ Json pack(std::span<const Prediction> predictions, std::set<int32_t>& mentioned)
   for (const Prediction& each : predictions) {
     for (const TokenChance& chance : std::span(each.likeliest).first(n_best)) {
       ids.push_back(chance.id);
-      chances.push_back(static_cast<uint16_t>(std::lround(chance.probability * 65535)));
+      chances.push_back(as_whole<uint16_t>(chance.probability));
       mentioned.insert(chance.id);
     }
     entropies.push_back(static_cast<float>(each.entropy));
@@ -72,7 +77,8 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
   for (const float part : all) largest = std::max(largest, std::abs(part));
   std::vector<int16_t> shares;
   for (const float part : all) {
-    shares.push_back(static_cast<int16_t>(largest > 0 ? std::lround(part / largest * 32767) : 0));
+    const float share = largest > 0 ? part / largest : 0;
+    shares.push_back(std::isfinite(share) ? static_cast<int16_t>(std::lround(share * 32767)) : 0);
   }
   mentioned.insert(parts.token);
   return {{"at", parts.position},
@@ -134,7 +140,7 @@ Json pack(const ShownContrast& shown, const Tokenizer* tokenizer) {
   return json;
 }
 
-// Tokens are ids throughout. Their texts stand once each, under "texts", for those ids alone that
+// Tokens are ids throughout. Each text is there once, under "texts", and only for the ids that
 // the page mentions: the vocabulary itself has megabytes.
 Json page_data(const Explanation& explanation, const PageFacts& facts,
                std::span<const ShownContrast> contrasts, const Tokenizer* tokenizer) {

@@ -59,7 +59,9 @@ Json attention_to_json(const AttentionMap& map) {
             {"same", habits.same},
             {"after_same", habits.after_same}}},
           {"first", std::vector<float>(map.first().begin(), map.first().end())},
-          {"strongest", std::move(strongest)}};
+          {"strongest", std::move(strongest)},
+          {"n_tiles", map.n_tiles()},
+          {"tiles", std::vector<float>(map.tiles().begin(), map.tiles().end())}};
 }
 
 Json norms_to_json(const LayerNorms& norms) {

@@ -146,7 +146,13 @@ PAGES = {
     ),
     **{
         f"explain --svg {what}": Page(file("what.svg", "-o", *EXPLAIN, "--svg", what), PICTURE)
-        for what in ("surprise", "lens", "parts", "sizes", "L1.H2")
+        for what in ("surprise", "lens", "parts", "part-heads", "sizes", "heads", "L1.H2")
+    },
+    **{
+        f"explain --svg {what}": Page(
+            file("what.svg", "-o", *EXPLAIN, "--ablate", "L1.mlp", "--svg", what), PICTURE
+        )
+        for what in ("distance", "divergence")
     },
     "inspect --rope-svg": Page(file("rope.svg", "--rope-svg", "inspect", *MODEL), PICTURE),
     "inspect --weights --svg": Page(

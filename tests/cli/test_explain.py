@@ -36,6 +36,8 @@ class Explain(unittest.TestCase):
         self.assertEqual(max(found["beside"]["divergence_bits"]), 0)
         self.assertEqual(found["beside"]["first_layer"], found["n_layers"])
         self.assertGreater(found["times"][0]["seconds"], 0)
+        self.assertGreater(found["memory"]["weight_bytes"], 260_000)
+        self.assertGreater(found["memory"]["cache_bytes"], 0)
 
     def test_an_answer_is_part_of_the_text(self):
         found = json.loads(explain("-p", TEXT, "-n", 5, "--json"))
@@ -45,14 +47,18 @@ class Explain(unittest.TestCase):
             self.assertEqual(best, found["tokens"][position + 1]["id"])
 
     def test_pictures(self):
-        for what in ("surprise", "lens", "parts", "sizes", "L1.H2"):
+        for what in ("surprise", "lens", "parts", "part-heads", "sizes", "heads", "L1.H2"):
             self.assertTrue(explain("-p", TEXT, "--svg", what).startswith("<svg"), what)
+        for what in ("distance", "divergence"):
+            picture = explain("-p", TEXT, "--ablate", "L3.H1", "--svg", what)
+            self.assertIn("without L3.H1", picture)
 
     def test_mistakes(self):
         for options, message in (
             ((), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--ids", "1"), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--svg", "lense"), "no picture 'lense'"),
+            (("-p", "a", "--svg", "distance"), "--svg distance draws two runs: give --ablate, --patch"),
             (("-p", "a", "--json", "--svg", "lens"), "give one of --json and --svg"),
             (("-p", "a", "--ablate", "L9.mlp"), "part 'L9.mlp': the model has layers 0 to 4"),
             (("-p", "a", "--ablate", "mlp"), "is not of the form L3, L3.attn, L3.mlp or L3.H5"),

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "insight/explain_chart.h"
 #include "insight/explanation_json.h"
 #include "insight/probed_model.h"
 #include "model/run_model.h"
@@ -99,6 +102,36 @@ TEST(ExplainPage, Of32LayersAnd512TokensIsBelowFiveMegabytes) {
   const std::string page = explain_page(explanation, {}, {}, nullptr);
   EXPECT_LT(page.size(), 4'700'000U);  // texts of a large vocabulary need room too
   EXPECT_GT(page.size(), 3'000'000U);  // nor is too little kept
+}
+
+// A conversion that went wrong may leave NaN in a model. What it does to the activations is shown.
+TEST(ExplainPage, OfAModelWithNan) {
+  const auto damaged = testing::tiny_checkpoint(testing::shape_of("llama"));
+  const std::string name = "blk.1.ffn_down.weight";
+  const TensorView view = *damaged->find(name);
+  std::vector<float> values(view.f32(), view.f32() + view.shape.n_elements());
+  values[5] = std::numeric_limits<float>::quiet_NaN();
+  damaged->owned.push_back(std::make_shared<Tensor>(Tensor::of(view.shape, values)));
+  damaged->tensors[name] = damaged->owned.back()->view();
+  const ProbedModel probed(damaged);
+  const auto ids = testing::some_tokens(90, 50);
+  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  EXPECT_EQ(explanation.next[3].likeliest.size(), 10U);
+  EXPECT_FALSE(std::isnan(explanation.norms[1].stream[3]));
+  EXPECT_TRUE(std::isnan(explanation.norms[2].stream[3]));  // after layer 1
+  const Contrast same =
+      contrast({*probed.model, *probed.probe}, {*probed.model, *probed.probe}, ids);
+  EXPECT_FALSE(
+      explain_page(explanation, {}, std::vector<ShownContrast>{{"", same}}, nullptr).empty());
+  EXPECT_EQ(explanation_to_json(explanation, nullptr).dump().find("nan"), std::string::npos);
+  for (const char* what : {"surprise", "lens", "parts", "part-heads", "sizes", "heads", "L2.H0",
+                           "distance", "divergence"}) {
+    const std::string svg = explain_chart(explanation, what, probed.model->spec(),
+                                          std::vector<ShownContrast>{{"", same}});
+    EXPECT_TRUE(svg.starts_with("<svg")) << what;
+    // The title of a picture of the parts says that the logit is NaN.
+    EXPECT_LE(count(svg, "nan"), std::string_view(what).starts_with("part") ? 2U : 0U) << what;
+  }
 }
 
 TEST(ExplanationJson, NamesTokensAndSumsParts) {

@@ -12,10 +12,13 @@
 namespace limpid::testing {
 
 struct ProbedModel {
-  explicit ProbedModel(const TinyShape& shape, const std::string& executor = "cpu") {
+  explicit ProbedModel(const TinyShape& shape, const std::string& executor = "cpu")
+      : ProbedModel(tiny_checkpoint(shape), executor) {}
+  explicit ProbedModel(std::shared_ptr<const Checkpoint> checkpoint,
+                       const std::string& executor = "cpu") {
     auto owned = std::make_unique<ProbeExecutor>(make_executor(executor, {.n_threads = 2}));
     probe = owned.get();
-    model = Model::load(tiny_checkpoint(shape), std::move(owned));
+    model = Model::load(std::move(checkpoint), std::move(owned));
   }
   std::unique_ptr<Model> model;
   ProbeExecutor* probe = nullptr;
