@@ -156,13 +156,13 @@ function drawLines(change) {
   find("lines").replaceChildren();
   const row = chosen.place - 1;
   if (row < 0) {
-    find("lines-title").textContent = "The first token is foretold by nothing";
+    find("lines-title").textContent = "The model did not predict the first token";
     return;
   }
   find("lines-title")
       .replaceChildren(
           `What ${headName(chosen.layer, chosen.head)} reads at `, tokenSpan(data.ids[row]),
-          ", to foretell ", nameOfPlace(chosen.place));
+          ", to predict ", nameOfPlace(chosen.place));
   const shown = 26;
   const begin = Math.max(0, row - shown + 1);
   const step = 22, width = 420, left = 170, right = 250;
@@ -301,8 +301,9 @@ function start(text) {
   startContrasts();
   startTimes();
   for (const draw of views) draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", redraw);
+  // Paper is white in the dark theme too, and the screen dark again afterwards.
+  for (const query of ["(prefers-color-scheme: dark)", "print"])
+    matchMedia(query).addEventListener("change", redraw);
   addEventListener("resize", () => drawLensTable());
 }
 function redraw() {

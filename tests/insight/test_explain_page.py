@@ -97,6 +97,27 @@ class ExplainPage(unittest.TestCase):
             {address for address in addresses if not address.startswith("file:")}, set()
         )
 
+    def test_paper_is_white_in_the_dark_theme_too(self):
+        """Also the pictures on canvases, which keep the colours that they were drawn with."""
+        corner = """(() => {
+            const map = document.querySelector('#heads-map');
+            return [...map.getContext('2d').getImageData(map.width - 5, 4, 1, 1).data].slice(0, 3);
+        })()"""
+        self.browser.resize(*SIZES[0], "light")
+        light = self.value(f"[colors, {corner}]")
+        self.browser.resize(*SIZES[0], "dark")
+        dark = self.value(f"[colors, {corner}]")
+        self.assertLess(max(dark[0]["page"]), 60)
+        dark_media = [{"name": "prefers-color-scheme", "value": "dark"}]
+        self.browser.devtools("Emulation.setEmulatedMedia", media="print", features=dark_media)
+        paper = self.value(f"[colors, {corner}]")
+        self.assertEqual(paper[0]["page"], [255, 255, 255])
+        self.assertEqual(paper[0]["blue"], light[0]["blue"])
+        self.assertEqual(paper[1], light[1])
+        self.assertNotEqual(paper[1], dark[1])
+        self.browser.devtools("Emulation.setEmulatedMedia", media="", features=dark_media)
+        self.assertEqual(self.value(f"[colors, {corner}]"), dark)
+
     def test_the_page_is_there_within_a_second(self):
         """Of the page's own thread, since other programs may have the cores."""
         self.browser.devtools("Performance.enable", timeDomain="threadTicks")

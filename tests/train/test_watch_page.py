@@ -294,6 +294,11 @@ class Films(Pages):
         self.browser.run("find('time').focus()")
         self.browser.press(RIGHT)
         self.assertTrue(self.value("isPaused"))
+        # Paper is white in the dark theme too.
+        dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+        for media, page_color in (("", 20), ("print", 255), ("", 20)):
+            self.browser.devtools("Emulation.setEmulatedMedia", media=media, features=dark)
+            self.assertEqual(self.value("colors.page[0]"), page_color)
         self.check_sizes("file:")
 
     def test_the_plane_is_what_the_weights_say(self):

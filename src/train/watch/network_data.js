@@ -147,10 +147,13 @@ function readColors() {
   }
 }
 readColors();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  readColors();
-  choose({});
-});
+// Paper is white in the dark theme too, and the screen dark again afterwards.
+for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+  matchMedia(query).addEventListener("change", () => {
+    readColors();
+    choose({});
+  });
+}
 
 // From the page's colour at 0 to blue at 1 and to orange at -1.
 function mixed(share) {
