@@ -5,7 +5,7 @@
 //       0  linear attn_q                 [5, 576]   …
 //
 // Rows are tokens. The numbers of a line are those of the last row, from which the next token is
-// foretold; a break prints whole tensors.
+// predicted; a break prints whole tensors.
 #include "cli/run_trace.h"
 
 #include <fmt/format.h>

@@ -38,7 +38,7 @@ std::vector<int32_t> earlier_copies(std::span<const int32_t> token_ids) {
 }
 
 // The earlier copies of a token are walked from the last one to the first. The copy at s has the
-// token behind it at s + 1, which is the row's own token if the two stand side by side.
+// token behind it at s + 1, which is the row's own token if the two are neighbours.
 void AttentionMap::add_row(std::span<const float> weights, std::span<const int32_t> copies) {
   const auto t = static_cast<int64_t>(first_.size());
   double same = 0;

@@ -20,7 +20,7 @@ struct HeadHabits {
   double itself = 0;
   double previous = 0;
   double same = 0;  // earlier tokens that equal the row's own
-  // The tokens behind those: the second B of A B … A B is foretold by a head that looks from the
+  // The tokens behind those: the second B of A B … A B is predicted by a head that looks from the
   // second A to the first B (induction head; Olsson et al. 2022, arXiv:2209.11895).
   double after_same = 0;
 };
@@ -87,7 +87,7 @@ struct AttentionRows {
 
 // The attention weights of one head, the same as the attention op computes:
 //   weights[i][s] = softmax over s <= position(i) of scale * q[i] . k[s]
-// weights [n_rows, first_position + n_rows]; what lies behind a row's own position is undefined.
+// weights [n_rows, first_position + n_rows]; columns behind a row's own position are undefined.
 // `scratch` is room that a caller keeps from one call to the next.
 void attention_weights(const AttentionRows& rows, std::vector<float>& scratch,
                        std::span<float> weights);

@@ -31,7 +31,7 @@ namespace limpid {
 
 // The parts of one logit.
 struct Attribution {
-  int64_t position = 0;      // the token after this one is foretold
+  int64_t position = 0;      // the logit predicts the token after this one
   int32_t token = 0;         // whose logit it is
   double logit = 0;          // as the model computed it
   double embedding = 0;      // token and position

@@ -2,7 +2,7 @@
 // The page of `limpid explain`, part 1: the numbers, what is chosen, and how things are drawn.
 //
 // A place p is the position of a token in the text; p = n_tokens is the one after the end. What
-// foretells place p was computed at position p - 1.
+// predicts place p was computed at position p - 1.
 
 let data;  // what page_data of explain_page.cpp makes
 let nTokens;

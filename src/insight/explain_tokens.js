@@ -54,7 +54,7 @@ function drawExpected(change) {
   table.replaceChildren();
   if (chosen.place === 0) {
     find("expected-title").textContent = "The first token";
-    find("expected-text").textContent = "Nothing came before it, so nothing foretold it.";
+    find("expected-text").textContent = "Nothing came before it, so the model did not predict it.";
     return;
   }
   const came = chosen.place < nTokens ? data.ids[chosen.place] : null;
@@ -131,7 +131,7 @@ function drawLensTable(change) {
   lensWindow = [first, Math.min(nTokens + 1, first + columns)];
   const places = Array.from({length: lensWindow[1] - first}, (_, i) => first + i);
   const place = Math.max(1, chosen.place);
-  const head = make("tr", {}, make("th", {scope: "col"}, "foretells"));
+  const head = make("tr", {}, make("th", {scope: "col"}, "predicts"));
   for (const each of places) {
     head.append(make(
         "th", {scope: "col", className: each === place ? "chosen" : ""},
@@ -200,7 +200,7 @@ function drawParts(change) {
   for (const id of ["parts-layers", "parts-list", "parts-heads"]) find(id).replaceChildren();
   if (!parts) {
     find("parts-sum").textContent = chosen.place === 0 ?
-        "Nothing foretold the first token." :
+        "The model did not predict the first token." :
         "The parts of this place were not computed (--parts).";
     return;
   }

@@ -26,7 +26,7 @@ MicrogptView::MicrogptView(const microgpt::Trainer& trainer)
 }
 
 // Columns from left to right are the way of a number through the model: a token and its position
-// choose rows whose sum is x, and so on. Attention stands between v and "attended", where no
+// choose rows whose sum is x, and so on. Attention is between v and "attended", where no
 // weights are.
 Json MicrogptView::network() const {
   const int64_t width = config_.shape.n_embd;

@@ -4,7 +4,7 @@ const picture = find("picture");
 const kGap = 2.4;  // rows between groups
 const kTop = 42, kSide = 46;
 
-// Where each neuron is: x, y and column. Groups of a column stand below one another.
+// Where each neuron is: x, y and column. The groups of a column are below one another.
 const places = [];
 const columns = [];
 for (const group of network.groups) (columns[group.column] ??= []).push(group);
