@@ -59,6 +59,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/messages/count_tokens", anthropic_count_tokens, ApiStyle::kAnthropic},
     {"POST", "/api/chat", ollama_chat, ApiStyle::kOllama},
     {"POST", "/api/generate", ollama_generate, ApiStyle::kOllama},
+    {"POST", "/api/embed", ollama_embed, ApiStyle::kOllama},
     {"GET", "/api/tags", ollama_tags, ApiStyle::kOllama},
     {"GET", "/api/version", ollama_version, ApiStyle::kOllama},
     {"POST", "/predict", vertex_predict},

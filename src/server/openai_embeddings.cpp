@@ -1,4 +1,4 @@
-// /v1/embeddings: vectors of texts, from the hidden states of the model.
+// /v1/embeddings, and Ollama's /api/embed: vectors of texts, from the hidden states of the model.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -11,6 +11,7 @@ namespace limpid {
 namespace {
 
 struct EmbeddingSettings {
+  ApiStyle style = ApiStyle::kOpenAi;
   Pooling pooling = Pooling::kMean;
   bool normalize = true;
   bool as_base64 = false;
@@ -24,23 +25,44 @@ Pooling read_pooling(const JsonField& field) {
   field.fail("is '" + name + "', must be mean, last or cls");
 }
 
-EmbeddingSettings read_embedding_settings(const JsonField& body, const ServedModel& served) {
-  EmbeddingSettings settings;
+// False for a name that OpenAI's API, with the additions of other servers, does not have.
+bool read_openai_field(const JsonField& field, EmbeddingSettings& settings) {
+  const std::string_view key = field.key();
+  if (key == "pooling") {
+    settings.pooling = read_pooling(field);
+  } else if (key == "normalize") {
+    settings.normalize = field.boolean();
+  } else if (key == "encoding_format") {
+    settings.as_base64 = field.string() == "base64";
+    if (!settings.as_base64 && field.string() != "float") field.fail("must be float or base64");
+  } else {
+    return key == "user";
+  }
+  return true;
+}
+
+// A text that does not fit is an error, whatever "truncate" says: to cut it would change the
+// answer. Options are those of an answer, so they must be right, but none changes a vector.
+bool read_ollama_field(const JsonField& field, const ServedModel& served) {
+  if (field.key() == "options") {
+    RequestSettings unused;
+    read_settings(field, kOllamaOptionsApi, served.tokenizer_or_null(), unused);
+  }
+  return field.key() == "options" || field.key() == "truncate" || field.key() == "keep_alive";
+}
+
+EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
+                                          const ServedModel& served) {
+  EmbeddingSettings settings{style};
   const int64_t d_model = served.engine().model().spec().d_model;
   for (const JsonField& field : body.members()) {
     const std::string_view key = field.key();
-    if (field.json().is_null() || key == "input" || key == "model" || key == "user") continue;
-    if (key == "pooling") {
-      settings.pooling = read_pooling(field);
-    } else if (key == "normalize") {
-      settings.normalize = field.boolean();
-    } else if (key == "encoding_format") {
-      settings.as_base64 = field.string() == "base64";
-      if (!settings.as_base64 && field.string() != "float") field.fail("must be float or base64");
-    } else if (key == "dimensions") {
+    if (field.json().is_null() || key == "input" || key == "model") continue;
+    if (key == "dimensions") {
       if (field.integer(1, INT32_MAX) != d_model)
         field.fail("is not supported: the model's embeddings have " + std::to_string(d_model));
-    } else {
+    } else if (!(style == ApiStyle::kOllama ? read_ollama_field(field, served)
+                                            : read_openai_field(field, settings))) {
       field.fail("is not a known field");
     }
   }
@@ -67,10 +89,13 @@ class EmbeddingsInProgress {
 
  private:
   void fail(const ApiError& error) {
-    if (!std::exchange(has_failed_, true)) reply_->send(error_answer(ApiStyle::kOpenAi, error));
+    if (!std::exchange(has_failed_, true)) reply_->send(error_answer(settings_.style, error));
   }
 
   Json whole() const {
+    if (settings_.style == ApiStyle::kOllama)
+      return {
+          {"model", served_->name}, {"embeddings", embeddings_}, {"prompt_eval_count", n_tokens_}};
     auto data = Json::array();
     for (const auto& embedding : embeddings_) {
       Json vector = embedding;
@@ -96,13 +121,11 @@ class EmbeddingsInProgress {
   bool has_failed_ = false;
 };
 
-}  // namespace
-
-void embeddings(const ApiCall& call) {
+void answer_embeddings(const ApiCall& call, ApiStyle style) {
   const Json json = parse_body(call.request.body);
   const JsonField body(json, "");
   const JsonField input = body.required("input");
-  const EmbeddingSettings settings = read_embedding_settings(body, call.served);
+  const EmbeddingSettings settings = read_embedding_settings(body, style, call.served);
   auto texts = read_prompts(call.served, input);
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
   for (const auto& text : texts) progress->count_tokens(text.size());
@@ -124,5 +147,10 @@ void embeddings(const ApiCall& call) {
   }
   call.reply->on_gone([cancel, ids] { cancel(ids); });
 }
+
+}  // namespace
+
+void embeddings(const ApiCall& call) { answer_embeddings(call, ApiStyle::kOpenAi); }
+void ollama_embed(const ApiCall& call) { answer_embeddings(call, ApiStyle::kOllama); }
 
 }  // namespace limpid

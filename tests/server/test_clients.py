@@ -339,11 +339,19 @@ class Ollama(WithServer):
                 except ollama.ResponseError as error:
                     self.assertEqual(error.status_code, status)
 
-    # Ollama's own API for embeddings is not there: OpenAI's is.
-    def test_has_no_embeddings(self):
-        with self.assertRaises(ollama.ResponseError) as caught:
-            self.client.embed("tiny", "hello")
-        self.assertEqual(caught.exception.status_code, 404)
+    def test_embeds_texts(self):
+        texts = ["hello", "the world"]
+        answer = self.client.embed("tiny", texts, options={"num_ctx": 64}, truncate=True)
+        expected = self.server.post("/v1/embeddings", {"input": texts})[1]["data"]
+        self.assertEqual(
+            [list(vector) for vector in answer.embeddings], [one["embedding"] for one in expected]
+        )
+        self.assertEqual(len(self.client.embed("tiny", "hello").embeddings), 1)
+        for changes in ({"dimensions": 7}, {"options": {"temperature": "hot"}}, {"input": []}):
+            with self.assertRaises(ollama.ResponseError) as caught:
+                self.client.embed(**{"model": "tiny", "input": "hello", **changes})
+            self.assertEqual(caught.exception.status_code, 400)
+            self.assertIn(next(iter(changes)), caught.exception.error)
 
     def test_lists_models(self):
         self.assertEqual([model.model for model in self.client.list().models], ["tiny"])
