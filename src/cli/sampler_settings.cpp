@@ -42,10 +42,10 @@ struct Setting {
 constexpr Setting kSettings[] = {
     {"-s,--seed N", &SamplerOptions::seed, {-1}, "-1: a random one (-1)"},
     {"--temp,--temperature X", &SamplerOptions::temperature, kAny,
-     "0: always the likeliest token (0.8)"},
+     "0: always the likeliest token (0.8)", "LLAMA_ARG_TEMPERATURE"},
     {"--top-k N", &SamplerOptions::top_k, kAny, "0: off (40)", "LLAMA_ARG_TOP_K"},
-    {"--top-p X", &SamplerOptions::top_p, kPositive, "1: off (0.95)"},
-    {"--min-p X", &SamplerOptions::min_p, kProbability, "0: off (0.05)"},
+    {"--top-p X", &SamplerOptions::top_p, kPositive, "1: off (0.95)", "LLAMA_ARG_TOP_P"},
+    {"--min-p X", &SamplerOptions::min_p, kProbability, "0: off (0.05)", "LLAMA_ARG_MIN_P"},
     {"--typical,--typical-p X", &SamplerOptions::typical_p, kPositive, "1: off (1)"},
     {"--top-nsigma,--top-n-sigma X", &SamplerOptions::top_n_sigma, kAny, "0 or less: off (-1)"},
     {"--xtc-probability X", &SamplerOptions::xtc_probability, kProbability, "0: off (0)"},
@@ -54,9 +54,15 @@ constexpr Setting kSettings[] = {
      &SamplerOptions::repeat_last_n,
      {-1},
      "tokens that the penalties look at; 0: none, -1: all (64)"},
-    {"--repeat-penalty X", &SamplerOptions::repeat_penalty, {1e-6, 1e30}, "1: off (1)"},
-    {"--presence-penalty X", &SamplerOptions::presence_penalty, kAny, "0: off (0)"},
-    {"--frequency-penalty X", &SamplerOptions::frequency_penalty, kAny, "0: off (0)"},
+    {"--repeat-penalty X",
+     &SamplerOptions::repeat_penalty,
+     {1e-6, 1e30},
+     "1: off (1)",
+     "LLAMA_ARG_REPEAT_PENALTY"},
+    {"--presence-penalty X", &SamplerOptions::presence_penalty, kAny, "0: off (0)",
+     "LLAMA_ARG_PRESENCE_PENALTY"},
+    {"--frequency-penalty X", &SamplerOptions::frequency_penalty, kAny, "0: off (0)",
+     "LLAMA_ARG_FREQUENCY_PENALTY"},
 };
 
 // The members have three types, so a setting holds a std::variant of pointers to members and visits

@@ -16,7 +16,8 @@ void declare_http(CLI::App& app, ServeFlags& values) {
   add_option(app, "--api-key KEY", values.keys,
              "what clients must send; may be given several times, or several between commas",
              "LLAMA_API_KEY");
-  add_option(app, "--api-key-file FILE", values.key_file, "a file with a key in each line");
+  add_option(app, "--api-key-file FILE", values.key_file, "a file with a key in each line",
+             "LLAMA_ARG_API_KEY_FILE");
   add_option(app, "--allowed-host NAME", values.http.allowed_hosts,
              "a name under which a proxy reaches this machine's own address; may be given several "
              "times");
@@ -73,18 +74,22 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
       "accepted because llama-server has it: prompts stay in the KV cache, see --cache-tokens",
       "LLAMA_ARG_CACHE_RAM");
   add_switch(app, "--cache-idle-slots,!--no-cache-idle-slots", values.ignored,
-             "accepted because llama-server has it: see --cache-tokens");
+             "accepted because llama-server has it: see --cache-tokens",
+             "LLAMA_ARG_CACHE_IDLE_SLOTS");
   add_switch(app, "-bs,--backend-sampling", values.ignored,
-             "accepted because llama-server has it: tokens are always chosen on the CPU");
+             "accepted because llama-server has it: tokens are always chosen on the CPU",
+             "LLAMA_ARG_BACKEND_SAMPLING");
   add_switch(app, "-cb,--cont-batching,!--no-cont-batching", values.ignored,
-             "accepted because llama-server has it: batching is always continuous");
+             "accepted because llama-server has it: batching is always continuous",
+             "LLAMA_ARG_CONT_BATCHING");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
   add_option(app, "--slot-save-path FOLDER", values.slot_folder,
              "where /slots saves what the KV cache holds of a slot's text");
   add_switch(app, "--metrics,!--no-metrics", values.metrics, "answer /metrics (off)",
              "LLAMA_ARG_ENDPOINT_METRICS");
-  add_switch(app, "--ui,!--no-ui", values.page, "answer / with a page to chat on (on)");
+  add_switch(app, "--ui,!--no-ui", values.page, "answer / with a page to chat on (on)",
+             "LLAMA_ARG_UI");
   add_switch(app, "--log,!--no-log", values.log,
              "a line on stderr for each request, without its text (on)");
   add_switch(app, "--log-jsonl,!--no-log-jsonl", values.log_is_json,

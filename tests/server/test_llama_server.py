@@ -2,8 +2,12 @@
 
 import datetime
 import json
+import os
+import pathlib
 import socket
+import tempfile
 import unittest
+import unittest.mock
 import urllib.request
 
 import limpid_program
@@ -52,6 +56,44 @@ class Contexts(unittest.TestCase):
             asked = {"prompt": "a" * 40, "n_predict": 90, "ignore_eos": True}
             answer = server.post("/completion", asked)[1]
             self.assertEqual((answer["tokens_predicted"], answer["truncated"]), (90, True))
+
+
+class Environment(unittest.TestCase):
+    """Containers are often told what to do by variables alone."""
+
+    NUMBERS = {
+        "temperature": 0.25,
+        "top_k": 7,
+        "top_p": 0.5,
+        "min_p": 0.125,
+        "repeat_penalty": 1.5,
+        "presence_penalty": 0.75,
+        "frequency_penalty": -0.5,
+    }
+    # llama-server's, which change nothing here, but must not be refused.
+    IGNORED = ["JINJA", "CONT_BATCHING", "BACKEND_SAMPLING", "CACHE_IDLE_SLOTS"]
+
+    def test_variables_are_read_as_options_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = pathlib.Path(folder) / "keys"
+            keys.write_text("secret\n")
+            variables = {name.upper(): str(value) for name, value in self.NUMBERS.items()}
+            variables.update(ALIAS="named", N_PARALLEL="3", N_PREDICT="5", UI="0")
+            variables.update(API_KEY_FILE=str(keys), **dict.fromkeys(self.IGNORED, "1"))
+            named = {f"LLAMA_ARG_{name}": text for name, text in variables.items()}
+            with unittest.mock.patch.dict(os.environ, named), Server() as server:
+                self.check(server)
+
+    def check(self, server: Server) -> None:
+        self.assertEqual(server.get("/props")[0], 401)
+        key = {"Authorization": "Bearer secret"}
+        props = server.get("/props", **key)[1]
+        params = props["default_generation_settings"]["params"]
+        self.assertEqual({name: params[name] for name in self.NUMBERS}, self.NUMBERS)
+        self.assertEqual((props["model_alias"], props["total_slots"]), ("named", 3))
+        asked = {"prompt": "the", "ignore_eos": True}
+        self.assertEqual(server.post("/completion", asked, **key)[1]["tokens_predicted"], 5)
+        self.assertEqual(server.get("/", **key)[0], 404)  # no page
 
 
 class Addresses(unittest.TestCase):
