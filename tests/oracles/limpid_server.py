@@ -93,6 +93,12 @@ class Server:
         )
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def memory(self, of: str = "VmRSS") -> float:
+        """Resident memory in MB: now, or with "VmHWM" the most that it ever was."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith(of))
+        return int(line.split()[1]) * 1024 / 1e6
+
     def wait_until_idle(self) -> None:
         for _ in range(600):
             if self.metrics()["llamacpp:requests_processing"] == 0:
