@@ -3,6 +3,7 @@
     compare_server.py --peer PATH/llama-server                  SmolLM2, with 1, 8 and 32 clients
     compare_server.py --peer … --model FILE --clients 32        another file
     compare_server.py --peer … --shapes llama-3.2-1b            and random weights of this shape, in Q4_0
+    compare_server.py --parts throughput                        one of its parts, where a machine is quiet for minutes
     compare_server.py                                           Limpid alone
 
 The clients are bench/server_load.cpp. Each asks for one answer of a chat after another: a prompt of its own of -p
@@ -37,6 +38,7 @@ SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 # The vocabulary of the shapes, whose files have no tokenizer of their own.
 LLAMA3_TOKENIZER = ROOT.parent / "shared" / "data" / "tokenizers" / "llama3.2_tokenizer.json"
 TINY = ROOT / "tests" / "data" / "cli" / "tiny_chat.gguf"
+PARTS = ["overhead", "throughput", "prefix", "beside"]
 WORDS = (
     "sea sky tree house night day man woman child dog cat river stone fire wind rain snow song"
 ).split()
@@ -250,15 +252,19 @@ def compare(prompts: Prompts, arguments: argparse.Namespace) -> None:
     ours = [arguments.program, "serve", "-m", arguments.model, "-t", arguments.t]
     ours += ["-c", arguments.depth + 1024, "--cache-tokens", room]
     servers = [Server("limpid", [*ours, "--no-log"])]
-    if arguments.peer:
+    if arguments.peer and "throughput" in arguments.parts:
         theirs = [arguments.peer, "-m", arguments.model, "-t", arguments.t, "-np", 32]
         servers.append(Server("llama-server", [*theirs, "-c", room, "--kv-unified"]))
     print(f"\n{arguments.model.name}\n")
     try:
-        compare_throughput(servers, prompts, arguments)
-        print()
-        cached_prefix(servers[0], arguments)
-        beside_a_long_prompt(servers[0], prompts, arguments)
+        if "throughput" in arguments.parts:
+            compare_throughput(servers, prompts, arguments)
+            print()
+        if "prefix" in arguments.parts:
+            cached_prefix(servers[0], arguments)
+        if "beside" in arguments.parts:
+            for _ in range(arguments.r):
+                beside_a_long_prompt(servers[0], prompts, arguments)
     finally:
         for server in servers:
             server.close()
@@ -272,6 +278,7 @@ def main() -> None:
     parser.add_argument("--peer", help="the program llama-server")
     parser.add_argument("--model", type=pathlib.Path, default=SMOLLM2)
     parser.add_argument("--shapes", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("-t", type=int, default=os.cpu_count(), help="threads of each engine")
     parser.add_argument("-p", type=int, default=48, help="words of a prompt")
@@ -285,7 +292,10 @@ def main() -> None:
     if not arguments.peer:
         print("no llama-server was given (LLAMA_SERVER=FILE, or --peer): Limpid alone")
     prompts = Prompts()
-    overhead(prompts, arguments)
+    if "overhead" in arguments.parts:
+        overhead(prompts, arguments)
+    if arguments.parts == ["overhead"]:
+        return
     models = [arguments.model] if arguments.model.exists() else []
     for model in models + [shape_file(shape, arguments.program) for shape in arguments.shapes]:
         arguments.model = model
