@@ -13,7 +13,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// One request under way. It belongs to the callbacks that the service holds.
+// One request under way. It belongs to the callbacks that the service holds. They come on the
+// engine's thread; the mutex is there because submit() may fail on a thread of the HTTP server
+// while choices that were submitted before already answer.
 class AnswerInProgress {
  public:
   AnswerInProgress(std::shared_ptr<const ServedModel> served, std::unique_ptr<AnswerShape> shape,

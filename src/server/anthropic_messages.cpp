@@ -1,9 +1,19 @@
-// Anthropic's /v1/messages.
+// Anthropic's /v1/messages. A stream names the type of each event twice, before the data and in it:
+//
+//   event: message_start         data: {"type":"message_start", "message":{…, "content":[]}}
+//   event: content_block_start   data: {…, "index":0, "content_block":{"type":"text","text":""}}
+//   event: content_block_delta   data: {…, "delta":{"type":"text_delta","text":"The"}}
+//   event: content_block_stop    data: {…, "index":0}
+//   event: message_delta         data: {…, "delta":{"stop_reason":"end_turn",…}, "usage":{…}}
+//   event: message_stop          data: {…}
+//
+// An answer may have several blocks there (text, tools); here it is one block of text.
 #include "server/openai_shapes.h"
 
 namespace limpid {
 namespace {
 
+// Every end that the model chose itself is an end of its turn.
 const char* stop_reason(StopReason reason) {
   if (reason == StopReason::kLength) return "max_tokens";
   return reason == StopReason::kStopString ? "stop_sequence" : "end_turn";

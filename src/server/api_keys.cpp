@@ -15,7 +15,10 @@ std::string hash_of(std::string_view key) {
   return hash.hex();
 }
 
-// The volatile sum keeps the compiler from leaving the loop at the first difference.
+// A comparison that ends at the first difference takes longer the more of a guess is right, and
+// over many tries that can be measured. Keys are compared as hashes, which a client cannot steer
+// byte by byte, and without an early end. The volatile sum keeps the compiler from leaving the loop
+// at the first difference.
 bool equal_in_constant_time(const std::string& a, const std::string& b) {
   volatile unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i)
@@ -38,6 +41,7 @@ void ApiKeys::add_file(const std::string& path) {
   LIMPID_CHECK(ArgumentError, hashes_.size() > n_before, "[server] {} holds no key", path);
 }
 
+// Looks at all keys, so that the time does not tell which one it was.
 bool ApiKeys::contains(std::string_view key) const {
   const std::string hash = hash_of(key);
   bool found = false;

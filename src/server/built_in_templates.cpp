@@ -3,6 +3,8 @@
 namespace limpid {
 namespace {
 
+// Formats that many models were trained with, under the names that llama-server gives them; for
+// files that carry no template of their own.
 struct BuiltIn {
   std::string_view name;
   std::string_view text;

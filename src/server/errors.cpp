@@ -8,6 +8,7 @@
 namespace limpid {
 namespace {
 
+// Clients decide by the type whether to try again, and each API has names of its own for it.
 struct StatusType {
   int status;
   const char* open_ai;

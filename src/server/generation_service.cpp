@@ -127,6 +127,9 @@ GenerationService::~GenerationService() {
   thread_.join();
 }
 
+// The only thread that ticks. A tick may find new work, and so may a job, so it sleeps only when
+// both had nothing to do. `has_work_` is set under the mutex by wake(): work that comes between the
+// last tick and the wait is not missed.
 void GenerationService::work() {
   Scheduler& scheduler = engine_of(model_)->scheduler();
   while (true) {
@@ -173,6 +176,8 @@ void GenerationService::wake() {
   submitted_.notify_one();
 }
 
+// The queue has a bound: requests that wait cost memory, and a client that is told at once to come
+// again can ask another server.
 GenerationService::Id GenerationService::add(std::function<void()> cancel) {
   const Scheduler::Usage now = usage();
   const std::lock_guard lock(mutex_);
@@ -222,6 +227,7 @@ GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
   return id;
 }
 
+// Sets a flag that the scheduler looks at before each step: the place is free one step later.
 void GenerationService::cancel(Id id) {
   const std::lock_guard lock(mutex_);
   if (const auto found = cancels_.find(id); found != cancels_.end()) found->second();

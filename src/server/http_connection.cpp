@@ -13,8 +13,8 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::chrono::seconds kLingerTime{2};
-constexpr size_t kMostEarlyBytes = 64 << 10;
-constexpr size_t kMostChunkHeaderBytes = 16 << 10;
+constexpr size_t kMostEarlyBytes = 64 << 10;        // of a next request, while an answer is sent
+constexpr size_t kMostChunkHeaderBytes = 16 << 10;  // of one chunk, its extensions included
 
 std::string address_of(const Tcp::socket& socket) {
   ErrorCode error;
@@ -247,6 +247,12 @@ void HttpConnection::refuse(int status, std::string_view message) {
   queue(header_text(answer, BodyLength::kKnown, false) + answer.body, After::kClose, false);
 }
 
+// Called by the engine's thread for each token, so it does as little as it can: it adds the bytes,
+// and wakes the connection's strand unless that will look anyway. While the strand writes, or waits
+// for a processor, the bytes of several tokens gather and go out with one system call.
+//
+// It also is where a slow reader is noticed. The engine cannot wait for it, and bytes without end
+// cannot be kept, so its connection is closed.
 bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) {
   bool is_too_slow = false, starts = false;
   {
@@ -268,6 +274,7 @@ bool HttpConnection::queue(std::string_view bytes, After after, bool is_stream) 
   return !is_too_slow;
 }
 
+// Swaps two buffers: the strand writes one without the mutex, and other threads fill the other.
 void HttpConnection::flush() {
   if (state_ == State::kClosed) return;
   bool is_complete = false;
@@ -325,11 +332,14 @@ void HttpConnection::linger() {
   read();
 }
 
+// Called for every connection every 50 ms, by another strand. It only looks, because a timer for
+// each connection would be set anew with each read and each write.
 void HttpConnection::check_time(Clock::time_point now) {
   if (now < read_deadline_.load() && now < write_deadline_.load()) return;
   asio::post(socket_.get_executor(), [self = shared_from_this()] { self->expire(); });
 }
 
+// On the connection's own strand, so the time may have come in the meantime: it is compared again.
 void HttpConnection::expire() {
   const auto now = Clock::now();
   if (now >= write_deadline_.load()) return close();

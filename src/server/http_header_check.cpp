@@ -2,6 +2,8 @@
 
 namespace limpid {
 
+// Refuses what programs read in different ways: a field that goes on in the next line ("folded"),
+// blanks before the colon, control characters.
 bool HttpHeaderCheck::accepts(char previous, char c) {
   const bool begins_line = line_length_ == 0;
   if (begins_line && n_lines_ > 0 && (c == ' ' || c == '\t')) return false;  // a folded line
@@ -14,7 +16,8 @@ bool HttpHeaderCheck::accepts(char previous, char c) {
   return (byte >= ' ' && byte != 0x7F) || (c == '\t' && n_lines_ > 0);
 }
 
-// Line 0 is the request line; the line of length 0 ends the header.
+// Goes on where the last call ended, so a header that comes byte by byte costs no more than one
+// that comes at once. Line 0 is the request line; the line of length 0 ends the header.
 HttpHeaderCheck::State HttpHeaderCheck::look(std::string_view header) {
   for (; at_ < header.size(); ++at_) {
     const char c = header[at_];

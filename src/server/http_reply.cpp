@@ -12,6 +12,8 @@ ConnectionReply::~ConnectionReply() {
   if (state_ == State::kStreaming) connection_->abort();
 }
 
+// A page of another site may read the answer only if the answer names the site. Vary keeps a cache
+// from giving the answer to another site's page.
 std::string ConnectionReply::begin(HttpAnswer& answer, BodyLength length) {
   if (!context_.allowed_origin.empty()) {
     answer.headers.emplace_back("Access-Control-Allow-Origin", context_.allowed_origin);
@@ -60,6 +62,8 @@ void ConnectionReply::end() {
   connection_->queue(has_chunks ? "0\r\n\r\n" : "", after(), false);
 }
 
+// The callback runs without the mutex: it may take locks of the engine, whose thread may be about
+// to write here.
 void ConnectionReply::on_gone(std::function<void()> callback) {
   {
     const std::lock_guard lock(mutex_);

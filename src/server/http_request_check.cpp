@@ -6,6 +6,10 @@
 
 namespace limpid {
 
+// Most of this is against smuggling: a proxy before the server and the server itself must agree
+// where a request ends, or what one takes for the end of a body is a request of its own for the
+// other, with the rights of the client before. RFC 9112, section 6.3, says which length counts when
+// there are two. Proxies have got it wrong, so nothing with two lengths is accepted.
 HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
   const auto count = [&](std::string_view name) {
     return std::count_if(request.headers.begin(), request.headers.end(),
@@ -28,6 +32,8 @@ HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
   return {};
 }
 
+// Against pages of other sites that a user has open in a browser. The browser adds both fields, and
+// a page cannot change them.
 HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& options) {
   const std::string_view host = request.header("Host");
   if (!is_host_allowed(host, options.host, options.allowed_hosts))

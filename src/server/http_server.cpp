@@ -93,6 +93,10 @@ class HttpServer::Impl {
   uint16_t port() const { return port_; }
   size_t n_connections() const { return shared_->n_open; }
 
+  // Several threads run one io_context. What belongs together runs on a strand, which runs one
+  // handler at a time on whichever thread is free: there is one for each connection, and one for
+  // what this class does. So neither needs locks for its own members.
+  //
   // Ends when nothing is left to do: the acceptor, the timer and all connections are closed.
   void run() {
     asio::dispatch(strand_, [this] {

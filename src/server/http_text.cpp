@@ -96,6 +96,9 @@ bool read_target(std::string_view target, HttpRequest& request) {
   return true;
 }
 
+// The attack (DNS rebinding): a page of evil.example asks for http://evil.example:8080, whose name
+// now resolves to 127.0.0.1. For the browser it is the page's own site. But Host still says
+// evil.example, and a server that only this machine reaches has no such name.
 bool is_host_allowed(std::string_view host, std::string_view listens_on,
                      const std::vector<std::string>& allowed) {
   const std::vector<std::string> addresses = split_list(listens_on);
@@ -106,6 +109,7 @@ bool is_host_allowed(std::string_view host, std::string_view listens_on,
          });
 }
 
+// A page of the server itself has an origin that ends in the Host of its requests.
 bool is_origin_allowed(std::string_view origin, std::string_view host,
                        const std::vector<std::string>& allowed) {
   if (origin.empty()) return true;
@@ -163,6 +167,7 @@ std::string http_date(int64_t unix_seconds) {
   return fmt::format("{:%a, %d %b %Y %H:%M:%S} GMT", fmt::gmtime(seconds));
 }
 
+// A line break in a value would begin a field of the sender's choice.
 std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_alive) {
   std::string text = fmt::format("HTTP/1.1 {} {}\r\nDate: {}\r\nServer: limpid\r\n", answer.status,
                                  reason_of(answer.status), http_date(std::time(nullptr)));

@@ -8,6 +8,7 @@
 
 namespace limpid {
 
+// The name is the path within the body, as clients write it: "messages[0].content".
 void JsonField::fail(const std::string& problem) const {
   throw ApiError(400, (name_.empty() ? "the request" : name_) + " " + problem, name_);
 }

@@ -1,4 +1,9 @@
-// llama-server's /completion.
+// llama-server's /completion. It has neither roles nor a first or last event of its own: each piece
+// of text is an object, and the last object of a choice has "stop": true and tells everything else.
+//
+//   data: {"index":0, "content":"The", "tokens":[504], "stop":false, …}
+//   data: {"index":0, "content":"", "tokens":[], "stop":true, "stop_type":"limit", "timings":{…},
+//   …}
 #include "server/openai_shapes.h"
 
 namespace limpid {

@@ -1,4 +1,9 @@
 // llama-server's /slots: what runs where, and the KV cache of a slot in a file.
+//
+// In llama-server a slot is a part of the cache that one request has for itself. Here all requests
+// share one cache, and its blocks are found by the tokens in them. So a slot is only a number and
+// the tokens of the last request that had it. To save it is to write the blocks of these tokens,
+// and a restored slot serves any request that begins with them, whatever its number.
 #include <algorithm>
 #include <charconv>
 #include <chrono>

@@ -7,6 +7,8 @@
 namespace limpid {
 namespace {
 
+// Upper bounds of the histograms' buckets. Prometheus estimates a quantile from the bucket that it
+// lies in, so bounds that grow by 2 to 2.5 tell it within a factor of that.
 constexpr double kSeconds[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
                                2.5,   5,    10,    25,   50,  100,  250};
 constexpr double kShortSeconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
@@ -73,6 +75,8 @@ class MetricsPrinter {
 
 }  // namespace
 
+// Each bucket counts alone here. The format wants each to count those before it too, which print()
+// adds up: it runs seldom, and this runs for each request.
 void Histogram::observe(double value) {
   const auto bound = std::lower_bound(bounds_.begin(), bounds_.end(), value);
   ++counts_[static_cast<size_t>(bound - bounds_.begin())];

@@ -1,5 +1,10 @@
-// Ollama's /api/chat, /api/generate and /api/version. A stream is a line of JSON for
-// each part.
+// Ollama's /api/chat, /api/generate and /api/version. A stream is a line of JSON for each part,
+// without "data:", and it is what a request gets unless it says "stream": false.
+//
+//   {"model":"…", "message":{"role":"assistant","content":"The"}, "done":false}
+//   {"model":"…", "message":{"role":"assistant","content":""}, "done":true, "eval_count":9, …}
+//
+// /api/generate has "response":"The" in place of the message.
 #include "server/openai_shapes.h"
 
 namespace limpid {

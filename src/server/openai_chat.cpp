@@ -1,4 +1,12 @@
-// /v1/chat/completions.
+// /v1/chat/completions. A stream with one choice, each line followed by an empty one:
+//
+//   data: {…, "choices":[{"index":0,"delta":{"role":"assistant","content":null},…}]}
+//   data: {…, "choices":[{"index":0,"delta":{"content":"The"},"finish_reason":null,…}]}
+//   data: {…, "choices":[{"index":0,"delta":{},"finish_reason":"stop",…}]}
+//   data: {…, "choices":[], "usage":{…}}        with stream_options.include_usage
+//   data: [DONE]
+//
+// With n choices the lines of all of them are mixed, and "index" tells them apart.
 #include "server/openai_shapes.h"
 
 namespace limpid {
@@ -69,6 +77,7 @@ class ChatShape final : public OpenAiShape {
   const Json verbose_;
 };
 
+// Also for the endpoint that only counts: a request that cannot be answered cannot be counted.
 struct ChatRequest {
   RequestSettings settings;
   std::vector<TokenId> prompt;

@@ -1,4 +1,17 @@
-// OpenAI's /v1/responses, for text.
+// OpenAI's /v1/responses, for text. An answer is a list of items, an item a list of parts, and a
+// stream tells when each begins and ends:
+//
+//   response.created, response.in_progress
+//     response.output_item.added
+//       response.content_part.added
+//         response.output_text.delta   {"delta": "The"}, once for each piece of text
+//         response.output_text.done    {"text": "The whole text"}
+//       response.content_part.done
+//     response.output_item.done
+//   response.completed, or response.incomplete where max_output_tokens has cut the text
+//
+// Each event repeats what it ends, so that a client may wait for any of them. `sequence_number`
+// counts the events.
 #include "server/openai_shapes.h"
 
 namespace limpid {

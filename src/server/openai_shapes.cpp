@@ -9,6 +9,8 @@
 
 namespace limpid {
 
+// Clients keep answers by their ids, so one must not come again after a restart of the server: each
+// thread begins with randomness of the system.
 std::string new_id(std::string_view prefix) {
   static constexpr std::string_view kLetters =
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -96,6 +98,8 @@ Json OpenAiShape::object(Json choices, bool is_chunk) const {
           {"choices", std::move(choices)}};
 }
 
+// Once for each token of each client, so what does not change is not written by the JSON library
+// again.
 std::string OpenAiShape::chunk(const Json& choice) const {
   return chunk_head_ + json_line(choice) + "]}\n\n";
 }

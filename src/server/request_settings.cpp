@@ -21,6 +21,9 @@ constexpr unsigned kFree = kLocal | kOllamaOptionsApi;
 constexpr int64_t kMostChoices = 64;
 constexpr int64_t kMostTopLogprobs = 20;
 
+// One table for all APIs. A field that is in no row for an API is an error there: so a typing error
+// never goes unnoticed, and nobody takes an answer for one that a field has shaped when it has not.
+//
 // A number of SamplerOptions.
 struct NumberField {
   std::string_view name;
