@@ -84,6 +84,15 @@ class Embeddings(unittest.TestCase):
                 self.assertAlmostEqual(a, b, places=6)
             last = server.post("/v1/embeddings", {"input": texts[0], "pooling": "last"})[1]
             self.assertNotEqual(last["data"][0]["embedding"], vectors[0])
+            # The first token sees no other, so its vector is that of a text which ends with it.
+            ids = server.post("/tokenize", {"content": texts[0]})[1]["tokens"]
+            first, alone = (
+                server.post("/v1/embeddings", {"input": tokens, "pooling": pooling})[1]["data"][0]
+                for tokens, pooling in ((ids, "cls"), (ids[:1], "last"))
+            )
+            self.assertGreater(len(ids), 1)
+            self.assertEqual(first["embedding"], alone["embedding"])
+            self.assertNotEqual(first["embedding"], last["data"][0]["embedding"])
 
     def test_refuses_what_it_cannot_give(self):
         with Server() as server:
