@@ -129,14 +129,22 @@ def scheduler_speed(n_clients: int, prompts: pathlib.Path, arguments: argparse.N
     program = bench_program(arguments, "scheduler_load")
     command = [program, arguments.model, arguments.t, prompts, n_clients, arguments.n, arguments.s]
     run = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
-    return float(run.stdout)
+    return not_nothing("the scheduler", float(run.stdout), arguments)
+
+
+def not_nothing(name: str, speed: float, arguments: argparse.Namespace) -> float:
+    """Where all prompts of a turn take longer than the turn, it has no speed to compare."""
+    if speed == 0:
+        raise SystemExit(f"{name} gave no token in {arguments.s:g} s: give a longer -s")
+    return speed
 
 
 def turn(server: Server, n_clients: int, prompts: Prompts, arguments: argparse.Namespace) -> float:
     """Tokens per second. Each answer comes over a new connection: llama-server closes it after a stream."""
     file = prompts.file(2000, arguments.p)
     options = {"clients": n_clients, "n": arguments.n, "seconds": arguments.s, "fresh": True}
-    return load(server, arguments, prompts=file, **options)["tokens_per_second"]
+    speed = load(server, arguments, prompts=file, **options)["tokens_per_second"]
+    return not_nothing(server.name, speed, arguments)
 
 
 def compare_throughput(
