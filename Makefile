@@ -44,7 +44,7 @@ test-oracles: model ## those of `make test`, and comparisons with torch, transfo
 	@LIMPID_TEST_JOBS=1 tools/run_tests.sh dev -L 'fast|oracle'
 
 .PHONY: goldens
-goldens: ## make tests/data anew, with the packages of test-oracles
+goldens: ## make tests/data again, with the packages of test-oracles
 	@tools/install_deps.sh build test develop
 	@python=$$(tools/venv.sh oracles) && for script in tools/golden/make_*.py; do \
 	  echo "-- $$script"; "$$python" "$$script" || exit 1; done
@@ -92,7 +92,7 @@ coverage: ## line coverage of the tests, at build/coverage/report
 	  --gcov-ignore-parse-errors --html-details build/coverage/report/index.html build/coverage
 
 .PHONY: bench
-bench: model ## speed beside llama.cpp, same file, same threads, turn about
+bench: model ## speed beside llama.cpp: same file, same threads, in turns
 	@tools/install_deps.sh build develop
 	@tools/build.sh release -- -DLIMPID_BUILD_BENCH=ON
 	@python=$$(tools/venv.sh oracles) && "$$python" bench/compare_llama_cpp.py $(BENCH_FLAGS)
@@ -118,7 +118,7 @@ bench-tokenizers: ## speed of tokenizers, beside tiktoken, tokenizers and llama.
 
 ##@ Keep it
 .PHONY: style
-style: ## how long files and functions are, what stands twice; docs/rooms.svg, drawn anew
+style: ## how long files and functions are, which passages repeat; redraws docs/rooms.svg
 	@python3 tools/measure_style.py
 	@python3 tools/draw_rooms.py
 

@@ -1,4 +1,4 @@
-"""Speed and memory of `limpid quantize` beside llama.cpp's quantiser: same source, same types of tensors, turn about.
+"""Speed and memory of `limpid quantize` beside llama.cpp's quantiser: same source, same types of tensors, in turns.
 
     compare_quantizers.py                                      MiniMind2-Small (../shared/data), one thread, all types
     compare_quantizers.py --source FILE.gguf --types Q4_0 -t 2 one file

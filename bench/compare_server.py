@@ -1,4 +1,4 @@
-"""`limpid serve` beside llama-server: the same file, the same requests, turn about.
+"""`limpid serve` beside llama-server: the same file, the same requests, in turns.
 
     compare_server.py --peer PATH/llama-server                  SmolLM2, with 1, 8 and 32 clients
     compare_server.py --peer … --model FILE --clients 32        another file

@@ -1,4 +1,4 @@
-"""A step of training beside PyTorch's: the same model, the same shapes, the same threads, turn about.
+"""A step of training beside PyTorch's: the same model, the same shapes, the same threads, in turns.
 
     compare_training.py --case gpt2-124m --case nanogpt --rounds 3 --threads 2
 

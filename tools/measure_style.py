@@ -135,7 +135,7 @@ def sources_below(folders: list[pathlib.Path]) -> list[Source]:
 
 
 def repeated_passages(sources: list[Source]) -> list[str]:
-    """The first places of each run of PASSAGE or more lines that stands twice."""
+    """The first places of each run of PASSAGE or more lines that occurs twice."""
     windows = collections.defaultdict(list)
     lines = [source.passages() for source in sources]
     for i, numbered in enumerate(lines):
