@@ -2,31 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "tokenizer/unicode.h"
+
 namespace limpid::cli {
 
-// The forms of UTF-8, by the first byte; x are the bits of the code point:
-//   0xxxxxxx                                one byte, ASCII
-//   110xxxxx 10xxxxxx                       two, from U+0080
-//   1110xxxx 10xxxxxx 10xxxxxx              three, from U+0800
-//   11110xxx 10xxxxxx 10xxxxxx 10xxxxxx     four, from U+10000
-// Refuses the same as RFC 3629: overlong forms, surrogates, code points above U+10FFFF, cut
-// sequences.
 Character first_character(std::string_view text) noexcept {
-  const auto byte_at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte_at(0);
-  const Character invalid{1, first, false};
-  if (first < 0x80) return {1, first, true};
-  const size_t n = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < n) return invalid;
-  uint32_t code = first & (0x7FU >> n);
-  for (size_t i = 1; i < n; ++i) {
-    if ((byte_at(i) & 0xC0U) != 0x80) return invalid;
-    code = code << 6 | (byte_at(i) & 0x3FU);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};  // by length
-  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kSmallest[n] || code > 0x10FFFF || is_surrogate) return invalid;
-  return {n, code, true};
+  const unicode::CodePoint c = unicode::decode(text.data(), text.data() + text.size());
+  const bool is_valid = c.value < unicode::kInvalidByte;
+  return {c.size, is_valid ? c.value : c.value - unicode::kInvalidByte, is_valid};
 }
 
 // The C1 controls U+0080 to U+009F matter too: some terminals take U+009B for ESC [.

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "base/check.h"
 #include "generate/grammar.h"
+#include "tokenizer/unicode.h"
 
 namespace limpid {
 namespace {
@@ -113,18 +113,10 @@ class GrammarParser {
   }
 
   uint32_t parse_utf8() {
-    const auto lead = static_cast<uint8_t>(text_[at_++]);
-    if (lead < 0x80) return lead;
-    if (lead < 0xC0) fail("the text is not UTF-8");
-    const int n_more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
-    uint32_t code = lead & (0x3FU >> static_cast<unsigned>(n_more));
-    for (int i = 0; i < n_more; ++i) {
-      const auto byte = static_cast<uint8_t>(peek());
-      if ((byte & 0xC0U) != 0x80) fail("the text is not UTF-8");
-      code = code << 6U | (byte & 0x3FU);
-      ++at_;
-    }
-    return std::min(code, kLastCodePoint);
+    const unicode::CodePoint c = unicode::decode(text_.data() + at_, text_.data() + text_.size());
+    if (c.value >= unicode::kInvalidByte) fail("the text is not UTF-8");
+    at_ += c.size;
+    return c.value;
   }
 
   uint32_t parse_number() {
@@ -316,27 +308,25 @@ class GrammarParser {
         return add_bytes(last & ~low, last, rule);
       }
     }
-    std::array<uint8_t, 4> begin{}, end{};
-    const size_t n = encode(first, begin);
-    encode(last, end);
+    const std::string begin = utf8_of(first);
+    const std::string end = utf8_of(last);
     Symbols symbols;
-    for (size_t i = 0; i < n; ++i) symbols.push_back(byte_range(begin[i], end[i]));
+    for (size_t i = 0; i < begin.size(); ++i)
+      symbols.push_back(byte_range(static_cast<uint8_t>(begin[i]), static_cast<uint8_t>(end[i])));
     add_alternative(rule, symbols);
   }
 
-  static size_t encode(uint32_t code, std::array<uint8_t, 4>& bytes) {
-    const size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    constexpr std::array<uint8_t, 5> kLeads = {0, 0, 0xC0, 0xE0, 0xF0};
-    for (size_t i = n; i-- > 1; code >>= 6U)
-      bytes[i] = static_cast<uint8_t>(0x80U | (code & 0x3FU));
-    bytes[0] = static_cast<uint8_t>(kLeads[n] | code);
-    return n;
+  static std::string utf8_of(uint32_t code) {
+    std::string bytes;
+    unicode::append_utf8(code, bytes);
+    return bytes;
   }
 
   void append_char(uint32_t code, Symbols& symbols) {
-    std::array<uint8_t, 4> bytes{};
-    const size_t n = encode(code, bytes);
-    for (size_t i = 0; i < n; ++i) symbols.push_back(byte_range(bytes[i], bytes[i]));
+    for (const char c : utf8_of(code)) {
+      const auto byte = static_cast<uint8_t>(c);
+      symbols.push_back(byte_range(byte, byte));
+    }
   }
 
   Grammar::Symbol byte_range(uint8_t first, uint8_t last) {

@@ -128,6 +128,7 @@ TEST(Grammar, SaysWhatIsWrong) {
            Wrong{"root ::= \"\\q\"", "unknown escape"},
            Wrong{"root ::= \"\\", "unknown escape"},
            Wrong{"root ::= \"\\x4", "hexadecimal"},
+           Wrong{"root ::= \"\xC0\x80\"", "line 1: the text is not UTF-8"},  // U+0000, overlong
            Wrong{"root ::= \"a\"{3,2}", "less than the first"},
            Wrong{"root ::= \"a\"{9999999999}", "repeats"},
            Wrong{"root ::= root \"a\" | \"b\"", "begin with itself"},

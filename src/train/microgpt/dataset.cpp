@@ -4,20 +4,16 @@
 #include <limits>
 
 #include "base/check.h"
+#include "jinja/unicode_text.h"
+#include "tokenizer/unicode.h"
 
 namespace limpid::microgpt {
 namespace {
 
-// The characters that Python's str.strip() removes.
-bool is_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
-         c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
-         c == 0x205f || c == 0x3000;
-}
-
+// Python's str.strip().
 std::u32string_view strip(std::u32string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  while (!text.empty() && jinja::is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && jinja::is_space(text.back())) text.remove_suffix(1);
   return text;
 }
 
@@ -26,46 +22,20 @@ std::u32string_view strip(std::u32string_view text) {
 std::u32string from_utf8(std::string_view text, const std::string& name) {
   std::u32string points;
   points.reserve(text.size());
+  const char* const end = text.data() + text.size();
   for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    char32_t point = length == 1 ? lead : lead & (0x7fU >> length);
-    bool valid = lead < 0x80 || (lead >= 0xc2 && lead <= 0xf4 && i + length <= text.size());
-    for (size_t k = 1; valid && k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      valid = (next & 0xc0U) == 0x80;
-      point = (point << 6) | (next & 0x3fU);
-    }
-    // An overlong sequence, a surrogate, or a value beyond Unicode.
-    valid = valid && !(length == 3 && point < 0x800) && !(length == 4 && point < 0x10000) &&
-            !(point >= 0xd800 && point <= 0xdfff) && point <= 0x10ffff;
-    if (!valid) throw FormatError(name, i, "text", "not UTF-8; convert the file first");
-    points.push_back(point);
-    i += length;
+    const unicode::CodePoint c = unicode::decode(text.data() + i, end);
+    if (c.value >= unicode::kInvalidByte)
+      throw FormatError(name, i, "text", "not UTF-8; convert the file first");
+    points.push_back(c.value);
+    i += c.size;
   }
   return points;
 }
 
 std::string to_utf8(std::u32string_view text) {
   std::string bytes;
-  const auto put = [&bytes](char32_t value) { bytes.push_back(static_cast<char>(value)); };
-  for (const char32_t c : text) {
-    if (c < 0x80) {
-      put(c);
-    } else if (c < 0x800) {
-      put(0xc0 | (c >> 6));
-      put(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-      put(0xe0 | (c >> 12));
-      put(0x80 | ((c >> 6) & 0x3f));
-      put(0x80 | (c & 0x3f));
-    } else {
-      put(0xf0 | (c >> 18));
-      put(0x80 | ((c >> 12) & 0x3f));
-      put(0x80 | ((c >> 6) & 0x3f));
-      put(0x80 | (c & 0x3f));
-    }
-  }
+  for (const char32_t c : text) unicode::append_utf8(c, bytes);
   return bytes;
 }
 
