@@ -19,8 +19,8 @@
 namespace limpid::cli {
 namespace {
 
-// A line of it: "model name\t: AMD EPYC". ARM has no model name, but "CPU implementer\t: 0x41".
-// The value of the first line "key : value" of /proc/cpuinfo.
+// The value of the first line "key : value" of `file`. A line of /proc/cpuinfo is
+// "model name\t: AMD EPYC"; ARM has "CPU implementer\t: 0x41" instead.
 std::string proc_field(const char* file, std::string_view key) {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -102,12 +102,8 @@ std::string machine_text(const Machine& machine, const MachineLimits& limits) {
       machine.cpu, machine.n_cores, fmt::join(machine.features, " "), fmt::join(machine.isas, ", "),
       machine.isa, format_bytes(machine.memory_bytes), format_bytes(machine.available_bytes),
       gpu_text(machine.gpus));
-  if (limits.n_threads > 0) {
-    text += fmt::format(
-        "limits    {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8, {} threads\n",
-        limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
-        limits.int8_flops_per_second / 1e9, limits.n_threads);
-  }
+  if (limits.n_threads > 0)
+    text += fmt::format("limits    {}, {} threads\n", rates_text(limits), limits.n_threads);
   return text;
 }
 

@@ -44,6 +44,8 @@ MachineLimits measure_limits(int n_threads);
 double measure_read_limit(int n_threads);
 // MachineLimits::f32_flops_per_second alone, in a tenth of a second.
 double measure_f32_limit(int n_threads);
+// "28.2 GB/s read, 410 GFLOP/s f32, 1620 GOP/s int8"
+std::string rates_text(const MachineLimits& limits);
 // "limits measured: 28.2 GB/s read, …", or that they were not.
 std::string limits_text(const MachineLimits& limits);
 

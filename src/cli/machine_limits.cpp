@@ -107,11 +107,15 @@ MachineLimits measure_limits(int n_threads) {
                                             measure_peak(kernels.dot4_peak_byte, n_threads))};
 }
 
-std::string limits_text(const MachineLimits& limits) {
-  if (limits.read_bytes_per_second == 0) return "limits not measured";
-  return fmt::format("limits measured: {:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8",
+std::string rates_text(const MachineLimits& limits) {
+  return fmt::format("{:.1f} GB/s read, {:.0f} GFLOP/s f32, {:.0f} GOP/s int8",
                      limits.read_bytes_per_second / 1e9, limits.f32_flops_per_second / 1e9,
                      limits.int8_flops_per_second / 1e9);
+}
+
+std::string limits_text(const MachineLimits& limits) {
+  if (limits.read_bytes_per_second == 0) return "limits not measured";
+  return "limits measured: " + rates_text(limits);
 }
 
 }  // namespace limpid::cli
