@@ -26,7 +26,7 @@ struct Conversation::SlashCommand {
 std::span<const Conversation::SlashCommand> Conversation::slash_commands() {
   static constexpr SlashCommand kCommands[] = {
       {"/help", "", "this list", &Conversation::help},
-      {"/regen", "", "answer the last question anew", &Conversation::regenerate},
+      {"/regen", "", "answer the last question again", &Conversation::regenerate},
       {"/undo", "", "take the last question and its answer back", &Conversation::undo},
       {"/clear", "", "forget the conversation", &Conversation::clear},
       {"/system", "[TEXT]", "change the system message, or show it", &Conversation::change_system},

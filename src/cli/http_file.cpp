@@ -4,7 +4,7 @@
 //   Range: bytes=1000-                  Content-Range: bytes 1000-4999/5000
 //
 // A server that knows no ranges answers 200 with all 5,000 bytes, and one that has fewer than 1,000
-// answers 416. Both mean: begin anew.
+// answers 416. Both mean: start from the beginning.
 #include "cli/http_file.h"
 
 #include <fcntl.h>
@@ -82,8 +82,8 @@ struct Try {
 };
 
 // Asks for the bytes that are missing. The answer is 206 with the rest, 200 with the whole file
-// from a server without ranges, or 416 when `file` holds something else; the last two begin it
-// anew.
+// from a server without ranges, or 416 when `file` holds something else. After 200 or 416 the
+// download starts from the beginning.
 Try fetch_rest(const HttpRequest& request, PartialFile& file, uint64_t n_bytes,
                const HttpProgress& progress) {
   Try result;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kEntries = 1000;
 constexpr size_t kLongestInFile = 1 << 16;   // bytes of an entry
-constexpr uintmax_t kLargestFile = 1 << 20;  // bytes; a larger one is written anew
+constexpr uintmax_t kLargestFile = 1 << 20;  // bytes; a larger one is rewritten
 
 struct EndHistory {
   void operator()(History* history) const { history_end(history); }

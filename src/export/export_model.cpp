@@ -162,7 +162,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   plan.file_type = options.file_type;
   plan.allow_requantize = options.allow_requantize;
   ExportResult result;
-  // False when nothing is to be written.
+  // False when there is nothing to write.
   const auto make_plan = [&](const Checkpoint& source) {
     result.plan = plan_tensors(source, plan);
     return !options.on_plan || options.on_plan(result.plan);

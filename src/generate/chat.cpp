@@ -44,7 +44,7 @@ bool refuses_system_messages(Engine& engine) {
 
 }  // namespace
 
-// The conversation and its session. The prompt is rendered anew for each answer; the session keeps
+// The conversation and its session. The prompt is rendered again for each answer; the session keeps
 // the common prefix with the tokens that it has evaluated, so a turn costs only its own tokens.
 //
 // When the context is full, the oldest turns are omitted. A turn is a user message and all that

@@ -351,7 +351,7 @@ void Scheduler::deliver(std::span<const Item> items, const Rows& rows) {
 }
 
 // The averages follow slowly, so that one tick that the system interrupted does not matter much.
-// That of a prompt's token rises faster, because a bound is to be kept.
+// The average of a prompt's token rises faster, because a bound depends on it.
 void Scheduler::learn_speed(std::span<const Item> items, std::chrono::duration<double> taken) {
   constexpr double kSlowly = 0.1;
   constexpr double kFaster = 0.4;

@@ -173,8 +173,8 @@ Activation Tape::embed_positions(const Weight& table) {
   return y;
 }
 
-// A sum of two embeddings has dropout itself; of a sum of the residual stream and of what a block
-// adds to it, the latter has.
+// Dropout applies to a sum of two embeddings after the addition. Where a block adds to the residual
+// stream, dropout applies to the block's part before the addition.
 Activation Tape::add(const Activation& a, const Activation& b) {
   const bool is_stream = node(a).is_stream;
   const bool drops_sum = is_stream && node(b).is_stream;
