@@ -34,11 +34,17 @@ struct OpenOptions {
   // "cpu", "opencl" or "cuda", "opencl:1" for the second device of OpenCL; "reference" is slow and
   // defines every op.
   std::string device = "cpu";
-  // The first so many layers lie on `device`, the others on the CPU; at most all of them. With
+  // The first so many layers lie on `device`, the others on `split`; at most all of them. With
   // "cpu" for a device, a number above 0 takes the first GPU. kLayersThatFit: all, or as many as
   // the device's memory holds.
   static constexpr int64_t kLayersThatFit = -1;
   int64_t gpu_layers = kLayersThatFit;
+  // The device of the layers that `device` does not hold: "cpu", or another GPU.
+  std::string split = "cpu";
+  // What a GPU multiplies in matrices: "f32", or "f16" on its tensor cores, which is faster and
+  // rounds weights and activations to halves. Within each of them a token's logits have the same
+  // bits in any batch and any chunking.
+  std::string gpu_products = "f32";
   std::string isa{};  // "": the best of this CPU, or the environment variable LIMPID_ISA
   std::string cache_type_k = "f16";  // "f16" or "f32"
   std::string cache_type_v = "f16";

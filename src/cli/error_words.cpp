@@ -14,9 +14,11 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"OpenOptions::config", "--config"},
     {"OpenOptions::device", "--device"},
     {"OpenOptions::gpu_layers", "--gpu-layers"},
+    {"OpenOptions::gpu_products", "--gpu-products"},
     {"OpenOptions::n_batch", "-b"},
     {"OpenOptions::n_ctx", "-c"},
     {"OpenOptions::rope_scaling", "--rope-scaling"},
+    {"OpenOptions::split", "--split"},
     {"OpenOptions::tokenizer_path", "--tokenizer"},
     {"PlanOptions::allow_requantize", "--allow-requantize"},
 };

@@ -39,8 +39,8 @@ constexpr std::string_view kAlwaysSo[] = {
 std::string_view why_not_here(std::string_view option) {
   const auto is_option = [option](std::string_view each) { return each == option; };
   if (std::ranges::any_of(kOfGpus, is_option))
-    return "a model lies on the device of --device and on the cpu: share its layers out with "
-           "--gpu-layers, and leave this out";
+    return "a model lies on the device of --device and on that of --split: share its layers out "
+           "with --gpu-layers, and leave this out";
   if (std::ranges::any_of(kAlwaysSo, is_option))
     return "there is nothing to switch here; leave it out";
   return "";

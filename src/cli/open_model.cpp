@@ -38,8 +38,9 @@ void log_opened(const Model& model, double seconds) {
 std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
   return [&flags](const MemoryPlan& plan) {
     const bool is_shared = plan.devices.size() > 1;
-    const bool is_elsewhere = plan.devices.front().device == "cpu" &&
-                              flags.options.device != "cpu" && flags.options.gpu_layers != 0;
+    const bool is_elsewhere = plan.devices.front().device == flags.options.split &&
+                              flags.options.device != flags.options.split &&
+                              flags.options.gpu_layers != 0;
     if (is_elsewhere) print_log(fmt::format("not one layer fits {}", flags.options.device));
     if (is_shared || is_elsewhere || flags.verbose) print_log(plan_text(plan));
   };

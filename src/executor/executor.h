@@ -221,6 +221,8 @@ struct StepSize {
   };
   int64_t n_tokens = 0;
   int64_t n_outputs = 0;
+  int64_t n_positions = 0;    // of the longest sequence
+  int64_t head_dim = 0;       // of the KV cache; 0 without one
   int64_t widest = 0;         // columns of an activation, results of heads aside
   int64_t widest_head = 0;    // and of those; 0 without a head
   bool is_quantized = false;  // the matrices of the blocks

@@ -28,17 +28,25 @@ std::string first_gpu(int64_t n_layers) {
 }  // namespace
 
 Devices open_devices(const OpenOptions& options) {
-  const ExecutorOptions executor{options.n_threads, options.isa};
+  const ExecutorOptions executor{options.n_threads, options.isa, options.gpu_products};
   const int64_t n_layers = options.gpu_layers;
   LIMPID_CHECK(ArgumentError, n_layers >= OpenOptions::kLayersThatFit,
                "[engine] gpu_layers is {}, must be 0 or more, or {} for as many as fit", n_layers,
                OpenOptions::kLayersThatFit);
   std::string device = options.device;
   if (device == "cpu" && n_layers > 0) device = first_gpu(n_layers);
-  Devices devices{make_executor(n_layers == 0 ? "cpu" : device, executor), nullptr};
   const bool is_gpu = device != "cpu" && device != "reference";
-  if (n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit))
-    devices.second = make_cpu_executor(executor);
+  LIMPID_CHECK(ArgumentError, is_gpu || options.gpu_products == "f32",
+               "products of {} need a GPU, which '{}' is not: name one (OpenOptions::device), or "
+               "use f32 (OpenOptions::gpu_products)",
+               options.gpu_products, device);
+  Devices devices{make_executor(n_layers == 0 ? "cpu" : device, executor), nullptr};
+  const bool is_shared = n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit);
+  LIMPID_CHECK(ArgumentError, is_shared || options.split == "cpu",
+               "layers are to be split with '{}', but '{}' has all of them: give the number of "
+               "layers that the device shall hold (OpenOptions::gpu_layers)",
+               options.split, device);
+  if (is_shared) devices.second = make_executor(options.split, executor);
   return devices;
 }
 
@@ -49,7 +57,8 @@ std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
     executor = std::make_unique<LayeredExecutor>(std::move(executor), std::move(devices.second),
                                                  plan.devices.front().end_layer,
                                                  plan.devices.back().end_layer);
-  } else if (plan.devices.size() == 1 && plan.devices.front().device == "cpu" && devices.second) {
+  } else if (devices.second && plan.devices.size() == 1 &&
+             !plan.devices.front().device.starts_with(executor->name())) {
     executor = std::move(devices.second);  // not a layer fits the device
   }
   return wrap ? wrap(std::move(executor)) : std::move(executor);

@@ -10,7 +10,8 @@
 
 namespace limpid {
 
-// One executor, or a device and the CPU, between which a plan shares out the layers.
+// One executor, or a device and the CPU or another device, between which a plan shares out the
+// layers.
 struct Devices {
   std::unique_ptr<Executor> first;   // of the first layers
   std::unique_ptr<Executor> second;  // of the others; null: `first` has all

@@ -58,6 +58,8 @@ class Planner {
     }
     for (Part part : parts) {
       part.plan.kv_cache = cache_bytes(part, plan.n_ctx);
+      const bool has_head = part.plan.end_layer == spec_.n_layers;
+      part.plan.activations = part.executor->step_bytes(step_size(has_head, plan.n_ctx));
       plan.weights_packed += part.plan.weights;
       plan.kv_cache += part.plan.kv_cache;
       plan.activations += part.plan.activations;
@@ -112,8 +114,9 @@ class Planner {
   Part part_of(const Executor& executor, int64_t first_layer, int64_t end_layer) const {
     DevicePlan plan;
     // The name with the number of the device, unless the options leave the choice.
-    const bool is_chosen = executor.name() != "cpu" && options_.device != "cpu";
-    plan.device = is_chosen ? options_.device : std::string(executor.name());
+    const std::string& chosen =
+        &executor == devices_.first.get() ? options_.device : options_.split;
+    plan.device = chosen.starts_with(executor.name()) ? chosen : std::string(executor.name());
     plan.first_layer = first_layer;
     plan.end_layer = end_layer;
     plan.available = executor.available_memory();
@@ -123,7 +126,10 @@ class Planner {
       const auto part = is_whole ? source : part_of_weight(source, n_first, first_layer == 0);
       if (part) count_weight(executor, *part, plan);
     }
-    plan.activations = executor.step_bytes(step_size(end_layer == spec_.n_layers));
+    // At the most context that there may be; `plan` counts again when it is known.
+    const bool has_head = end_layer == spec_.n_layers;
+    plan.activations = executor.step_bytes(
+        step_size(has_head, options_.n_ctx > 0 ? options_.n_ctx : spec_.n_ctx_train));
     return {&executor, std::move(plan)};
   }
 
@@ -136,10 +142,11 @@ class Planner {
   }
 
   // One step of a prompt, whose last token's logits are wanted.
-  StepSize step_size(bool has_head) const {
+  StepSize step_size(bool has_head, int64_t n_ctx) const {
     const int64_t d_attention = spec_.n_heads * spec_.head_dim;
-    StepSize size{.n_tokens = std::min(options_.n_batch,
-                                       options_.n_ctx > 0 ? options_.n_ctx : spec_.n_ctx_train),
+    StepSize size{.n_tokens = std::min(options_.n_batch, n_ctx),
+                  .n_positions = n_ctx,
+                  .head_dim = spec_.head_dim,
                   .widest = std::max({spec_.d_model, d_attention, spec_.d_ff}),
                   .moments = moments_of(spec_)};
     size.is_quantized = std::ranges::any_of(sources_, [](const WeightSource& source) {

@@ -64,6 +64,29 @@ TEST(Judge, ACpuWithoutKernelsOfItsOwnIsNoted) {
   expect_one(checkup, false, "slow");
 }
 
+TEST(Judge, SaysWhyAGpuIsNotUsed) {
+  Checkup checkup = healthy();
+  gpu::DeviceInfo device;
+  device.api = "cuda";
+  const auto note_of = [&](const gpu::DeviceList& list, bool has_nvidia) -> std::string {
+    checkup.machine.gpus = {{"cuda", list}};
+    checkup.has_nvidia = has_nvidia;
+    const std::vector<Finding> findings = judge(checkup);
+    if (findings.empty()) return "";
+    EXPECT_FALSE(findings[0].is_problem);
+    return findings[0].text;
+  };
+  EXPECT_EQ(note_of({{}, "no driver"}, false), "");
+  EXPECT_EQ(note_of({{}, "no driver"}, true),
+            "a GPU is here that --device cuda cannot use: no driver");
+  EXPECT_EQ(note_of({{device}, "NVRTC is not installed"}, true),
+            "a GPU is here that --device cuda cannot use: NVRTC is not installed");
+  EXPECT_EQ(note_of({{device}, ""}, true),
+            "a GPU is here; answers come from the CPU unless --device cuda is given");
+  device.is_cpu = true;
+  EXPECT_EQ(note_of({{device}, ""}, false), "");
+}
+
 TEST(Judge, TooLittleMemoryIsAProblem) {
   Checkup checkup = healthy();
   checkup.machine.available_bytes = 100'000'000;

@@ -111,6 +111,15 @@ TEST(ModelFlags, LayersOnADevice) {
     EXPECT_NE(open({"-ngl", wrong}, values), "") << wrong;
 }
 
+TEST(ModelFlags, WhereTheOtherLayersLieAndWhatIsMultiplied) {
+  ModelFlags values;
+  EXPECT_EQ(to_open_options(values).split, "cpu");
+  EXPECT_EQ(to_open_options(values).gpu_products, "f32");
+  EXPECT_EQ(open({"--split", "cuda:1", "--gpu-products", "f16"}, values), "");
+  EXPECT_EQ(to_open_options(values).split, "cuda:1");
+  EXPECT_EQ(to_open_options(values).gpu_products, "f16");
+}
+
 TEST(ModelFlags, RangesAreChecked) {
   ModelFlags values;
   EXPECT_EQ(open({"-b", "0"}, values), "-b 0: must be at least 1");

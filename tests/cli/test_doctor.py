@@ -1,5 +1,7 @@
 """`limpid doctor` on this machine: what it looks at is there, and what is wrong is said with exit code 1."""
 
+import ctypes
+import ctypes.util
 import json
 import os
 import pathlib
@@ -62,6 +64,30 @@ class Doctor(unittest.TestCase):
         self.assertTrue(report["cache"]["writable"])
         self.assertEqual(report["cache"]["entries"], [])
         self.assertFalse((self.cache / "limpid").exists(), "looking makes nothing")
+
+    def test_why_a_gpu_is_not_used(self):
+        """Another library in the driver's place, and the double of a driver where that is built."""
+        name = ctypes.util.find_library("m")
+        ctypes.CDLL(name)
+        maps = pathlib.Path("/proc/self/maps").read_text().splitlines()
+        libm = next(line.split()[-1] for line in maps if line.endswith(str(name)))
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libcuda.so.1", "libOpenCL.so.1"):
+                (pathlib.Path(folder) / name).symlink_to(libm)
+            report = self.report("--no-measure", LD_LIBRARY_PATH=folder)
+        problems = report["machine"]["gpu_problems"]
+        self.assertRegex(problems["cuda"], r"^NVIDIA's driver lacks cu\w+; install a newer one$")
+        self.assertRegex(problems["opencl"], r"lacks cl\w+")
+        self.assertEqual(report["machine"]["gpus"], [])
+
+        double = limpid_program.PROGRAM.parent / "tests" / "cuda_double"
+        if not (double / "libcuda.so.1").exists():
+            self.skipTest(f"{double} is not built")
+        report = self.report("--no-measure", LD_LIBRARY_PATH=str(double))
+        gpus = {gpu["device"]: gpu["name"] for gpu in report["machine"]["gpus"]}
+        self.assertEqual(gpus.get("cuda"), "double of a GPU")
+        note = "a GPU is here; answers come from the CPU unless --device cuda is given"
+        self.assertIn({"kind": "note", "text": note}, report["findings"])
 
     def test_what_lies_in_the_cache_is_counted(self):
         models = self.cache / "limpid" / "models"

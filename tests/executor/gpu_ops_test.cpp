@@ -256,14 +256,56 @@ TEST_P(GpuExecutorTest, StepsTakeNoMemoryBeyondWhatWasReserved) {
   EXPECT_EQ(gpu->n_buffers(), n_buffers);
 }
 
+// A step of few tokens in a long context takes what step_bytes counts for it, and no more when it
+// comes again.
+TEST_P(GpuExecutorTest, TheMemoryOfSharedContextsIsCounted) {
+  const auto gpu = make_gpu();
+  const auto kv = gpu->allocate_kv({1, 2, 32, 32, DType::kF16, DType::kF16});
+  const Tensor w = random_tensor(DType::kF32, 128, 128, 1);
+  gpu->load_weight({"w", w, WeightUse::kProjection});
+  gpu->reserve(16, 1);
+  const auto begin = [&](int32_t n_tokens, int32_t n_positions) {
+    StepInputs& inputs = gpu->inputs();
+    inputs.clear();
+    inputs.token_ids.assign(static_cast<size_t>(n_tokens), 0);
+    inputs.sequences = inputs.token_ids;
+    inputs.positions = inputs.token_ids;
+    std::iota(inputs.positions.begin(), inputs.positions.end(), n_positions - n_tokens);
+    inputs.block_table_begin = {0, 32};
+    inputs.block_table.resize(32);
+    std::iota(inputs.block_table.begin(), inputs.block_table.end(), 0);
+    gpu->begin_step();
+    gpu->end_step();
+  };
+  const auto counted = [&](int64_t n_tokens, int64_t n_positions) {
+    const StepSize size{
+        .n_tokens = n_tokens, .n_positions = n_positions, .head_dim = 32, .widest = 128};
+    StepSize without = size;
+    without.head_dim = 0;
+    return gpu->step_bytes(size) - gpu->step_bytes(without);
+  };
+  EXPECT_EQ(counted(512, 256), 0U);
+  for (const int32_t n_positions : {256, 257, 1000, 2048}) {
+    for (const int32_t n_tokens : {1, 16, 3}) begin(n_tokens, n_positions);
+    EXPECT_EQ(gpu->parts_bytes(), counted(512, n_positions)) << n_positions;
+  }
+  EXPECT_EQ(gpu->parts_bytes(), 16U * 8 * (128 + 2 * 4) * sizeof(float));
+  // Very long contexts are shared out as long as there are not too many parts.
+  EXPECT_EQ(counted(512, 1'000'000), 2048U * (128 + 2 * 4) * sizeof(float));
+}
+
 // ---- steps that come again ----------------------------------------------------------------------
 
-// How many graphs the double of CUDA's driver has launched; nullopt without the double.
-std::optional<uint64_t> n_graph_launches() {
+// A function of the double of CUDA's driver that the driver itself lacks; null without the double.
+template <class Function>
+Function* of_double(const char* name) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return std::nullopt;
-  using Count = uint64_t();
-  auto* count = reinterpret_cast<Count*>(dlsym(library, "limpid_double_graph_launches"));
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// How many graphs the double has launched; nullopt without the double.
+std::optional<uint64_t> n_graph_launches() {
+  auto* count = of_double<uint64_t()>("limpid_double_graph_launches");
   return count == nullptr ? std::nullopt : std::optional(count());
 }
 
@@ -283,6 +325,49 @@ std::vector<float> quadruple(GpuExecutor& gpu, const Weight& table, int32_t id,
   std::vector<float> out(static_cast<size_t>(table.cols));
   gpu.read(y, out);
   return out;
+}
+
+// What the driver refuses becomes an error that says where it happened and what to do, and the
+// executor works on.
+TEST_P(GpuExecutorTest, ErrorsOfTheDriverNameDeviceCallAndKernel) {
+  auto* fail = of_double<void(const char*)>("limpid_double_fail");
+  if (std::string(GetParam()) != "cuda" || fail == nullptr)
+    GTEST_SKIP() << "only the double of CUDA's driver fails on request";
+  const auto gpu = make_gpu();
+  const Tensor rows = Tensor::of({3, 8}, random_floats(24, 1));
+  const Weight table = gpu->load_weight({"e", rows, WeightUse::kLookup});
+  gpu->reserve(1, 1);
+  const auto step = [&] { return quadruple(*gpu, table, 1); };
+  const auto error_of_step = [&](const char* call) -> std::string {
+    fail(call);
+    try {
+      step();
+    } catch (const ResourceError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto expect_words = [](const std::string& error, const std::vector<const char*>& words) {
+    for (const char* word : words) EXPECT_NE(error.find(word), std::string::npos) << error;
+  };
+  expect_words(error_of_step("cuLaunchKernel"),
+               {"[cuda] double of a GPU: cuLaunchKernel of embed failed", "use another device"});
+  const std::vector<float> expected = step();
+  EXPECT_EQ(step(), expected);  // as a graph
+  expect_words(error_of_step("cuGraphLaunch"), {"[cuda] double of a GPU: cuGraphLaunch failed"});
+  EXPECT_EQ(step(), expected);
+  expect_words(error_of_step("cuMemcpyDtoHAsync"),
+               {"double of a GPU: cuMemcpyDtoHAsync failed", "use another device"});
+  EXPECT_EQ(step(), expected);
+  fail("cuMemAlloc");
+  try {
+    gpu->load_weight({"blk.0.ffn_up.weight", rows, WeightUse::kLookup});
+    FAIL();
+  } catch (const ResourceError& error) {
+    expect_words(error.what(), {"cuMemAlloc of 96 bytes for blk.0.ffn_up.weight failed",
+                                "out of memory", "use a smaller context"});
+  }
+  EXPECT_EQ(step(), expected);
 }
 
 TEST_P(GpuExecutorTest, StepsThatComeAgainAreLaunchedAsGraphs) {

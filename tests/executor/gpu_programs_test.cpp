@@ -103,6 +103,60 @@ TEST_P(GpuPrograms, AreKeptAndADamagedFileIsCompiledAnew) {
   EXPECT_EQ(cache.files().size(), 2 * files.size());
 }
 
+// A device that compiles to its own description.
+class NamedDevice final : public gpu::Device {
+ public:
+  explicit NamedDevice(gpu::DeviceInfo info) : Device(std::move(info)) {}
+  int n_compiled = 0;
+
+  uint64_t available_memory() const override { return 0; }
+  std::unique_ptr<gpu::Buffer> allocate(uint64_t, std::string_view) override { return nullptr; }
+  void write(const gpu::Buffer&, uint64_t, std::span<const std::byte>) override {}
+  void read(const gpu::Buffer&, uint64_t, std::span<std::byte>) override {}
+  void copy(const gpu::Buffer&, const gpu::Buffer&, uint64_t) override {}
+  void zero(const gpu::Buffer&, uint64_t, uint64_t) override {}
+  std::unique_ptr<gpu::Program> compile(const gpu::ProgramSource&) override {
+    ++n_compiled;
+    return std::make_unique<Named>();
+  }
+  std::unique_ptr<gpu::Program> load(std::string_view, const std::string&) override {
+    return std::make_unique<Named>();
+  }
+  void launch(const gpu::Kernel&, const gpu::Grid&, std::span<const gpu::Argument>) override {}
+  void flush() noexcept override {}
+
+ private:
+  class Named final : public gpu::Program {
+   public:
+    std::unique_ptr<gpu::Kernel> kernel(const std::string&) override { return nullptr; }
+    std::string binary() override { return "machine code"; }
+  };
+};
+
+// What was compiled for one device and driver is not taken for another.
+TEST(ProgramCache, IsKeyedByTextDeviceAndDriver) {
+  const CacheElsewhere cache;
+  const auto n_compiled = [](const char* api, const char* name, const char* driver,
+                             const char* architecture, const char* text) {
+    gpu::DeviceInfo info;
+    info.api = api;
+    info.name = name;
+    info.driver = driver;
+    info.architecture = architecture;
+    NamedDevice device(info);
+    gpu::cached_program(device, {"tiny", text});
+    return device.n_compiled;
+  };
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "text"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "text"), 0);
+  EXPECT_EQ(n_compiled("opencl", "A", "1", "sm_80", "text"), 1);
+  EXPECT_EQ(n_compiled("cuda", "B", "1", "sm_80", "text"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "2", "sm_80", "text"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_90", "text"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "texts"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "text"), 0);
+}
+
 TEST(Nvrtc, ShowsItsLogForWhatDoesNotCompile) {
   if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
   const std::string error = error_of([] { gpu::compile_to_cubin(kBroken, "sm_90", "a GPU"); });

@@ -9,6 +9,7 @@
 #include "checkpoint/llama2c_builder.h"
 #include "data_paths.h"
 #include "executor/cpu/packed_weight.h"
+#include "executor/delegating_executor.h"
 #include "export/export_model.h"
 #include "generate/memory_plan.h"
 #include "generate/tiny_model.h"
@@ -89,6 +90,40 @@ TEST(Engine, SaysWhichChoicesThereAre) {
   EXPECT_NE(message_of<ArgumentError>([&] { Engine::open(path, options); }).find("n_batch"),
             std::string::npos);
   EXPECT_THROW(Engine::open(folder.path("absent.gguf")), ResourceError);
+}
+
+// While weights are loaded, and later when the cache grows.
+TEST(Engine, ADeviceOutOfMemoryNamesThePlan) {
+  class Full final : public DelegatingExecutor {
+   public:
+    Full(std::unique_ptr<Executor> inner, bool loads)
+        : DelegatingExecutor(std::move(inner)), loads_(loads) {}
+    Weight load_weight(const WeightSource& source) override {
+      if (!loads_) throw ResourceError("the device is full");
+      return DelegatingExecutor::load_weight(source);
+    }
+    std::unique_ptr<KvStorage> allocate_kv(const KvLayout& /*layout*/) override {
+      throw ResourceError("the device is full");
+    }
+
+   private:
+    bool loads_;
+  };
+  const TempFolder folder;
+  const std::string path = testing::write_tiny_model(folder);
+  OpenOptions options;
+  options.n_ctx = 64;
+  for (const bool loads : {false, true}) {
+    const std::string message = message_of<ResourceError>([&] {
+      const auto engine = Engine::open(path, options, [&](std::unique_ptr<Executor> inner) {
+        return std::make_unique<Full>(std::move(inner), loads);
+      });
+      Session(LanguageModel(engine)).append(std::vector<TokenId>{1, 2, 3});
+    });
+    EXPECT_NE(message.find("the device is full"), std::string::npos) << message;
+    EXPECT_NE(message.find("; the plan was layers 0 to "), std::string::npos) << message;
+    EXPECT_NE(message.find("KV cache of 64 tokens"), std::string::npos) << message;
+  }
 }
 
 TEST(Engine, ReportsProgressAndCancels) {

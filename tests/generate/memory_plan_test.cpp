@@ -101,7 +101,7 @@ constexpr double kWithin = 0.02;
 
 OpenOptions planned_options(std::string device, int64_t gpu_layers) {
   OpenOptions options;
-  options.n_ctx = 512;
+  options.n_ctx = 320;
   options.n_batch = 200;
   options.device = std::move(device);
   options.gpu_layers = gpu_layers;
@@ -109,12 +109,18 @@ OpenOptions planned_options(std::string device, int64_t gpu_layers) {
   return options;
 }
 
-// A prompt of one step, and its last logits.
+// The whole context in steps of n_batch tokens, and the last 16 in a step of their own, for which
+// groups of a GPU share the context out.
 void run_prompt(Model& model, const OpenOptions& options) {
   const auto cache = model.make_cache(options.n_ctx, DType::kF16, DType::kF16);
-  const auto tokens = testing::some_tokens(options.n_batch, 1000);
-  const StepItem item{cache->add_sequence(), tokens, StepItem::Outputs::kLast};
-  model.step(*cache, {&item, 1});
+  const SequenceId sequence = cache->add_sequence();
+  const int64_t last = options.n_ctx - 16;
+  for (int64_t begin = 0, end = 0; begin < options.n_ctx; begin = end) {
+    end = begin < last ? std::min(begin + options.n_batch, last) : options.n_ctx;
+    const auto tokens = testing::some_tokens(end - begin, 1000);
+    const StepItem item{sequence, tokens, StepItem::Outputs::kLast};
+    model.step(*cache, {&item, 1});
+  }
 }
 
 void expect_near(uint64_t planned, uint64_t allocated, const std::string& what) {
@@ -135,9 +141,9 @@ TEST(MemoryPlan, OfTheCpuIsWhatIsAllocated) {
     run_prompt(*model, options);
     expect_near(plan.activations, cpu.arena().most_bytes_taken(), what);
     const auto kv = model->executor().allocate_kv(
-        {4, model->spec().n_kv_heads, 64, 8, DType::kF16, DType::kF16});
-    const uint64_t angles = family == "gpt2" ? 0 : 512 * 64 * sizeof(float);
-    EXPECT_EQ(plan.kv_cache, 8 * kv->block_bytes() + angles) << what;
+        {4, model->spec().n_kv_heads, 64, 5, DType::kF16, DType::kF16});
+    const uint64_t angles = family == "gpt2" ? 0 : 320 * 64 * sizeof(float);
+    EXPECT_EQ(plan.kv_cache, 5 * kv->block_bytes() + angles) << what;
   }
 }
 
@@ -145,14 +151,18 @@ class MemoryPlanOfGpus : public testing::GpuTest {};
 INSTANTIATE_TEST_SUITE_P(Gpu, MemoryPlanOfGpus, ::testing::ValuesIn(testing::kGpuApis),
                          testing::kNameOfApi);
 
+// Products of halves take the memory of an activation, so the plan is the same.
 TEST_P(MemoryPlanOfGpus, IsWhatIsAllocated) {
+  using Products = GpuExecutor::Products;
   for (const auto& [family, dtype] : kPlanned) {
     for (const int64_t n_layers : {1, 3, 4}) {
+      const bool is_q8_0 = dtype == DType::kQ8_0;
       const auto checkpoint = testing::tiny_checkpoint(planned_shape(family, dtype));
       const OpenOptions options = planned_options(GetParam(), n_layers);
       uint64_t n_bytes = 0;
       Devices devices{std::make_unique<GpuExecutor>(
-                          std::make_unique<CountingDevice>(testing::open_gpu(GetParam()), n_bytes)),
+                          std::make_unique<CountingDevice>(testing::open_gpu(GetParam()), n_bytes),
+                          is_q8_0 ? Products::kF16 : Products::kF32),
                       make_cpu_executor({2, ""})};
       const MemoryPlan plan =
           make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
@@ -237,12 +247,29 @@ TEST(MemoryPlan, TakesTheNumberOfLayersThatIsAskedFor) {
     if (n > 0 && n < 4) {
       const std::string message = refusal_of(plan);
       for (const char* word :
-           {"on small need", "OpenOptions::gpu_layers", "KV cache of 512 tokens"})
+           {"on small need", "OpenOptions::gpu_layers", "KV cache of 320 tokens"})
         EXPECT_NE(message.find(word), std::string::npos) << message;
     }
   }
   EXPECT_EQ(plan_text(plan_on(1, planned_options("small", 3))).substr(0, 26),
             "layers 0 to 2 on small: we");
+}
+
+TEST(MemoryPlan, TheOtherLayersLieOnTheDeviceOfSplit) {
+  const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
+  OpenOptions options = planned_options("reference", 3);
+  options.split = "reference";
+  Devices devices = open_devices(options);
+  const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
+  ASSERT_EQ(plan.devices.size(), 2U);
+  EXPECT_EQ(plan.devices[1].device, "reference");
+  EXPECT_EQ(plan.devices[1].first_layer, 3);
+  EXPECT_EQ(join_devices(std::move(devices), plan)->name(), "reference:3+reference");
+  options.gpu_layers = OpenOptions::kLayersThatFit;  // all, because this is no GPU
+  EXPECT_THROW(open_devices(options), ArgumentError);
+  options = planned_options("reference", 3);
+  options.gpu_products = "f16";
+  EXPECT_THROW(open_devices(options), ArgumentError);
 }
 
 TEST(MemoryPlan, SumsUpTheParts) {

@@ -14,6 +14,7 @@ import limpid_program
 import numpy
 
 MOST = 1e-8  # nats
+MOST_OF_HALVES = 1e-4  # with products of halves
 TEXT = (
     "The lighthouse had stood on the rock for two hundred years before anybody thought of asking who lit it. "
     "Every evening at six the lamp began to turn, and every morning it went dark again, as if by itself."
@@ -55,12 +56,12 @@ class GpuKld(unittest.TestCase):
         )
         return cpu, opencl
 
-    def of_converted(self, dtype: str) -> tuple[float, float]:
+    def of_converted(self, dtype: str, *device_options: str) -> tuple[float, float]:
         with tempfile.TemporaryDirectory() as folder:
             model = pathlib.Path(folder) / "model.gguf"
             options = ["--dtype", dtype, "--allow-requantize", "--no-calibrate"]
             limpid_program.run("convert", limpid_program.SMOLLM2, model, *options)
-            return self.klds(model, dtype)
+            return self.klds(model, dtype, *device_options)
 
     def test_as_it_is(self):
         cpu, opencl = self.klds(limpid_program.SMOLLM2, "q4_1")
@@ -71,6 +72,14 @@ class GpuKld(unittest.TestCase):
         cpu, layers = self.klds(limpid_program.SMOLLM2, "q4_1", "--gpu-layers", "8")
         self.assertLess(layers, 1.2 * cpu)
         self.assertGreater(layers, MOST)  # the layers on the CPU round to 8 bits
+
+    def test_products_of_halves(self):
+        halves = ("--gpu-products", "f16")
+        cpu, opencl = self.klds(limpid_program.SMOLLM2, "q4_1", *halves)
+        self.assertLess(opencl, cpu)
+        for dtype in ("f16", "f32"):
+            with self.subTest(dtype):
+                self.assertLess(self.of_converted(dtype, *halves)[1], MOST_OF_HALVES)
 
     def test_plain_weights(self):
         for dtype in ("f16", "f32"):

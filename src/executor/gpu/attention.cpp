@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "base/check.h"
 #include "executor/check_attention.h"
@@ -44,6 +43,23 @@ Tiling choose_tiling(int64_t n_tokens, int64_t n_sequences, int64_t group, int64
   return {variant, kRows[variant], heads, tokens};
 }
 
+// Rows of the parts of a step: of up to n_tokens tokens at up to n_positions positions, where they
+// are most.
+int64_t most_parts(int64_t n_tokens, int64_t n_positions) {
+  const int64_t n_spans = (n_positions + kSpanPositions - 1) / kSpanPositions;
+  if (n_spans <= 1) return 0;
+  int64_t most = 0;
+  for (int64_t n = 1; n <= std::min(n_tokens, kFewTokens); ++n)
+    most = std::max(most, n * std::min(n_spans, kMostParts / n));
+  return most;
+}
+
+// Of a row: the results of all heads and two numbers for each head. The queries are at most as wide
+// as the widest activation.
+uint64_t part_bytes(int64_t n_rows, int64_t widest, int64_t head_dim) {
+  return tensor_bytes(DType::kF32, Shape{n_rows, widest + 2 * (widest / head_dim)});
+}
+
 }  // namespace
 
 // How many groups share the context of a token: 1, or one for each span of positions.
@@ -54,15 +70,20 @@ int64_t GpuExecutor::attention_parts() const {
   return n_tokens * n_spans <= kMostParts ? n_spans : 1;
 }
 
-// Room for the parts of a step's attention, before it begins. The queries are at most as wide as
-// the widest activation.
+uint64_t GpuExecutor::most_parts_bytes(const StepSize& size) {
+  if (size.head_dim == 0) return 0;
+  return part_bytes(most_parts(size.n_tokens, size.n_positions), size.widest, size.head_dim);
+}
+
+// Room for the parts of a step's attention, before it begins. It grows with the context, every 256
+// positions, by what is needed, so that `most_parts_bytes` is reached and not exceeded.
 void GpuExecutor::reserve_parts() {
   const int64_t n_parts = attention_parts();
   if (least_head_dim_ == 0 || n_parts == 1) return;
-  const int64_t width = widest_ + 2 * (widest_ / least_head_dim_);
-  const uint64_t n_bytes = tensor_bytes(DType::kF32, Shape{inputs_.n_tokens() * n_parts, width});
+  const uint64_t n_bytes = part_bytes(inputs_.n_tokens() * n_parts, widest_, least_head_dim_);
   if (parts_ && parts_->n_bytes() >= n_bytes) return;
-  parts_ = device_->allocate(std::bit_ceil(n_bytes), "parts of attention");
+  parts_.reset();  // first, because both together are not planned
+  parts_ = device_->allocate(n_bytes, "parts of attention");
 }
 
 Activation GpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,

@@ -35,9 +35,14 @@ std::unique_ptr<gpu::Device> open_device(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_gpu_executor(std::string_view name) {
+std::unique_ptr<Executor> make_gpu_executor(std::string_view name, std::string_view products) {
+  using Products = GpuExecutor::Products;
+  LIMPID_CHECK(ArgumentError, products == "f32" || products == "f16",
+               "[gpu] unknown products '{}': use f32 or f16 (OpenOptions::gpu_products)", products);
   auto device = open_device(name);
-  return device ? std::make_unique<GpuExecutor>(std::move(device)) : nullptr;
+  if (!device) return nullptr;
+  return std::make_unique<GpuExecutor>(std::move(device),
+                                       products == "f16" ? Products::kF16 : Products::kF32);
 }
 
 // The best of several passes. A copy of one element waits for all that was launched before.

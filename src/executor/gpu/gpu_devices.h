@@ -19,8 +19,9 @@ std::vector<GpuApi> gpu_apis();
 
 // "opencl" and "cuda" are the first device of that API, "opencl:1" the second one. Null when the
 // name is of another kind. Throws ResourceError when there is none, ArgumentError for a number that
-// there is not.
-std::unique_ptr<Executor> make_gpu_executor(std::string_view name);
+// there is not. `products` is "f32" or "f16" (OpenOptions::gpu_products).
+std::unique_ptr<Executor> make_gpu_executor(std::string_view name,
+                                            std::string_view products = "f32");
 
 // Bytes a second that the device reads and writes when it copies within its memory, measured in
 // about a tenth of a second. Throws as make_gpu_executor does; 0 for another kind of name.

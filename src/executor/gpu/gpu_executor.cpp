@@ -24,7 +24,8 @@ constexpr int64_t kGraphTokens = 16;
 
 }  // namespace
 
-GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device) : device_(std::move(device)) {
+GpuExecutor::GpuExecutor(std::unique_ptr<gpu::Device> device, Products products)
+    : device_(std::move(device)), products_(products) {
   ops_.program = gpu::cached_program(*device_, gpu::op_program());
   gpu::Program& program = *ops_.program;
   ops_.add = program.kernel("add");
@@ -138,13 +139,13 @@ std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   return storage;
 }
 
-// As `reserve` makes the slots.
+// As `reserve` makes the slots, and `reserve_parts` what groups of attention share.
 uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
   const uint64_t most =
       std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{size.n_tokens, size.widest}), 1);
   const uint64_t head =
       std::max(most, tensor_bytes(DType::kF32, Shape{size.n_outputs, size.widest_head}));
-  return head + kMostActivations * most;
+  return head + kMostActivations * most + most_parts_bytes(size);
 }
 
 // A slot for each activation that may be alive, and one more for the logits: `allocate` takes it
@@ -187,6 +188,13 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   kernels.linear_one = kernels.program->kernel("linear_one");
   kernels.linear_few = kernels.program->kernel("linear_few");
   kernels.linear_many = kernels.program->kernel("linear_many");
+  if (products_ == Products::kF16) {
+    kernels.tensor_program = gpu::cached_program(*device_, gpu::tensor_program(dtype));
+    kernels.halve = kernels.tensor_program->kernel("halve");
+    kernels.tensor_few = kernels.tensor_program->kernel("tensor_few");
+    kernels.tensor_some = kernels.tensor_program->kernel("tensor_some");
+    kernels.tensor_many = kernels.tensor_program->kernel("tensor_many");
+  }
   return matrices_[dtype] = std::move(kernels);
 }
 

@@ -24,8 +24,14 @@ namespace limpid {
 
 class GpuExecutor final : public Executor {
  public:
+  // What `linear` multiplies.
+  enum class Products {
+    kF32,  // floats
+    kF16,  // weights and activations rounded to halves, on tensor cores
+  };
+
   // Compiles the ops without weights, or finds them in the cache. Throws ResourceError.
-  explicit GpuExecutor(std::unique_ptr<gpu::Device> device);
+  explicit GpuExecutor(std::unique_ptr<gpu::Device> device, Products products = Products::kF32);
   ~GpuExecutor() override;
 
   std::string_view name() const override { return device_->info().api; }  // "opencl" or "cuda"
@@ -60,6 +66,7 @@ class GpuExecutor final : public Executor {
   size_t n_buffers() const { return slots_.size(); }
   size_t n_taken() const;
   uint64_t buffer_bytes() const;
+  uint64_t parts_bytes() const { return parts_ ? parts_->n_bytes() : 0; }
 
  private:
   struct LoadedWeight {
@@ -77,6 +84,9 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<gpu::Program> program;
     std::unique_ptr<gpu::Kernel> pack;  // of quantised types
     std::unique_ptr<gpu::Kernel> embed, linear_one, linear_few, linear_many;
+    // With Products::kF16.
+    std::unique_ptr<gpu::Program> tensor_program;
+    std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, tensor_many;
   };
   // Of one type of keys and of values, with `attend` for each of kAttendRows.
   struct AttentionKernels {
@@ -114,6 +124,7 @@ class GpuExecutor final : public Executor {
   const MatrixKernels& matrix_kernels(DType dtype);
   const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype);
   int64_t attention_parts() const;
+  static uint64_t most_parts_bytes(const StepSize& size);
   void reserve_parts();
   template <class... Arguments>
   void launch(const gpu::Kernel& kernel, const gpu::Grid& grid, const Arguments&... arguments) {
@@ -123,8 +134,11 @@ class GpuExecutor final : public Executor {
   Activation look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                      std::string_view op);
   void multiply(const Activation& x, const Projection& projection);
+  Activation halve(const Activation& x, DType dtype);
+  void multiply_halves(const Activation& halves, const Projection& projection);
 
   std::shared_ptr<gpu::Device> device_;
+  Products products_;
   OpKernels ops_;
   std::map<DType, MatrixKernels> matrices_;
   std::map<std::pair<DType, DType>, AttentionKernels> attentions_;

@@ -20,6 +20,7 @@ std::string_view pointwise_text();
 std::string_view rms_norm_text();
 std::string_view rope_text();
 std::string_view sums_text();
+std::string_view tensor_text();
 std::string_view top_k_text();
 
 namespace {
@@ -47,6 +48,12 @@ ProgramSource matrix_program(DType dtype) {
                   {octets_text(), pack, embed_text(), linear_text()});
 }
 
+ProgramSource tensor_program(DType dtype) {
+  const std::string_view type = dtype_info(dtype).name;
+  return assemble(fmt::format("tensor_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
+                  {octets_text(), tensor_text()});
+}
+
 bool has_matrix_program(DType dtype) {
   return is_quantized(dtype) || dtype == DType::kF32 || dtype == DType::kF16 ||
          dtype == DType::kBF16;
@@ -64,7 +71,9 @@ std::vector<ProgramSource> all_programs() {
   std::vector<ProgramSource> programs = {op_program()};
   for (size_t i = 0; i < kDTypes.size(); ++i) {
     const auto dtype = static_cast<DType>(i);
-    if (has_matrix_program(dtype)) programs.push_back(matrix_program(dtype));
+    if (!has_matrix_program(dtype)) continue;
+    programs.push_back(matrix_program(dtype));
+    programs.push_back(tensor_program(dtype));
   }
   for (const DType k : {DType::kF16, DType::kF32}) {
     for (const DType v : {DType::kF16, DType::kF32}) {

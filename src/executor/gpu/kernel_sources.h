@@ -17,6 +17,8 @@ namespace limpid::gpu {
 ProgramSource op_program();
 // embed, linear_one, linear_few, linear_many; for quantised types pack.
 ProgramSource matrix_program(DType dtype);
+// halve, tensor_few, tensor_some, tensor_many: `linear` on tensor cores.
+ProgramSource tensor_program(DType dtype);
 // Whether matrix_program knows the type; others are decoded before they are loaded.
 bool has_matrix_program(DType dtype);
 // append, attend, combine. kF16 or kF32 each; `rows` outputs of attend share what a group reads.

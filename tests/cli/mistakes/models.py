@@ -202,11 +202,20 @@ UNSUPPORTED = [
     ),
     asking(
         "-ts 3,1",
-        "no option -ts: a model lies on the device of --device and on the cpu: share its layers out with "
+        "no option -ts: a model lies on the device of --device and on that of --split: share its layers out with "
         "--gpu-layers, and leave this out",
     ),
     asking("-ngl most", "-ngl most: give a number of layers, all or auto"),
     asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
+    asking(
+        "--split opencl",
+        "layers are to be split with 'opencl', but 'cpu' has all of them: give the number of layers that the device "
+        "shall hold (--gpu-layers)",
+    ),
+    asking(
+        "--gpu-products f16",
+        "products of f16 need a GPU, which 'cpu' is not: name one (--device), or use f32 (--gpu-products)",
+    ),
     asking("--device gpu", "no device is called `gpu`; there are cpu, opencl, cuda and reference"),
     asking("-ctk q8_0", "unknown KV cache type q8_0; choose f16 or f32"),
     Mistake(

@@ -141,6 +141,7 @@ Status cuStreamSynchronize(void* stream) {
 
 Status cuMemAlloc_v2(Address* address, size_t n_bytes) {
   if (!is_current()) return kInvalidContext;
+  if (is_to_fail("cuMemAlloc")) return kOutOfMemory;
   if (n_bytes == 0) return kInvalidValue;
   if (disturbs_capture()) return kCaptureUnsupported;
   if (n_bytes > kMemoryBytes - driver().n_bytes) return kOutOfMemory;
@@ -174,6 +175,7 @@ Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t n, void* stream
 Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t n, void* stream) {
   const auto [buffer, offset] = find(from, n);
   if (buffer == nullptr) return kInvalidValue;
+  if (is_to_fail("cuMemcpyDtoHAsync")) return kLaunchFailed;
   return enqueue(stream, [=, buffer = buffer, offset = offset] {
     driver().device->read(*buffer, offset, {static_cast<std::byte*>(to), n});
   });
@@ -226,6 +228,7 @@ Status cuModuleGetFunction(void** function, void* module, const char* name) {
 Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsigned groups_z,
                       unsigned items_x, unsigned items_y, unsigned items_z, unsigned shared_bytes,
                       void* stream, void** parameters, void** extra) {
+  if (is_to_fail("cuLaunchKernel")) return kLaunchFailed;
   const Function* function = nullptr;
   for (const auto& module : driver().modules) {
     for (const auto& [name, each] : module->functions)
@@ -280,6 +283,7 @@ Status cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long 
 Status cuGraphLaunch(void* exec, void* stream) {
   const Graph* found = find_in(driver().graph_execs, exec);
   if (!is_current() || found == nullptr) return kInvalidValue;
+  if (is_to_fail("cuGraphLaunch")) return kLaunchFailed;
   ++driver().n_graph_launches;
   for (const LaunchRecord& record : found->launches)
     if (const Status status = enqueue_launch(stream, record); status != kOk) return status;
@@ -288,8 +292,10 @@ Status cuGraphLaunch(void* exec, void* stream) {
 Status cuGraphDestroy(void* graph) { return erase_from(driver().graphs, graph); }
 Status cuGraphExecDestroy(void* exec) { return erase_from(driver().graph_execs, exec); }
 
-// For tests: how many graphs were launched. NVIDIA's driver has no such function.
+// For tests; NVIDIA's driver has no such functions. How many graphs were launched.
 uint64_t limpid_double_graph_launches() { return driver().n_graph_launches; }
+// The next such call fails.
+void limpid_double_fail(const char* call) { driver().fails = call; }
 
 }  // extern "C"
 

@@ -43,6 +43,12 @@ std::pair<limpid::gpu::Buffer*, uint64_t> find(Address address, uint64_t n) {
   return {buffer.get(), offset};
 }
 
+bool is_to_fail(std::string_view call) {
+  if (driver().fails != call) return false;
+  driver().fails.clear();
+  return true;
+}
+
 Stream* find_stream(void* handle) { return find_in(driver().streams, handle); }
 
 bool disturbs_capture() {

@@ -83,6 +83,7 @@ struct Driver {
   std::set<std::unique_ptr<Graph>> graphs;
   std::set<std::unique_ptr<Graph>> graph_execs;
   uint64_t n_graph_launches = 0;
+  std::string fails;  // the call that fails the next time, once
   std::set<NvrtcProgram*> programs;
   Address next = kApart;
   uint64_t n_bytes = 0;
@@ -112,6 +113,8 @@ Status erase_from(std::set<std::unique_ptr<T>>& all, const void* handle) {
              : kInvalidValue;
 }
 Stream* find_stream(void* handle);
+// Whether a test wants this call to fail, and it has not yet.
+bool is_to_fail(std::string_view call);
 
 // Memory is neither taken nor given back while a stream captures.
 bool disturbs_capture();

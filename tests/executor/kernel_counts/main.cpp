@@ -51,10 +51,11 @@ struct Row {
 
 class Counts {
  public:
-  explicit Counts(bool all) : all_(all) {
+  explicit Counts(bool all, GpuExecutor::Products products = GpuExecutor::Products::kF32)
+      : all_(all) {
     auto device = std::make_unique<CountingDevice>();
     device_ = device.get();
-    gpu_ = std::make_unique<GpuExecutor>(std::move(device));
+    gpu_ = std::make_unique<GpuExecutor>(std::move(device), products);
   }
 
   // Prints the row of the launches since the last call, which are one op.
@@ -183,6 +184,17 @@ class Counts {
     return ok_;
   }
 
+  // `linear` on tensor cores, the launch that makes halves of x included. A fragment has 8 tokens,
+  // so the products of one are 8 times those of the op.
+  bool run_tensor() {
+    for (const DType dtype : {DType::kBF16, DType::kQ8_0, DType::kQ4_K, DType::kQ6_K}) {
+      for (const int64_t n_tokens : {1, 8})
+        linear(dtype, "attn_q", kHeads * kHeadDim, kModel, n_tokens);
+      if (all_) linear(dtype, "ffn_gate", kHidden, kModel);
+    }
+    return ok_;
+  }
+
  private:
   static double ratio(uint64_t a, uint64_t b) {
     return static_cast<double>(a) / static_cast<double>(b);
@@ -209,6 +221,20 @@ class Counts {
   std::unique_ptr<GpuExecutor> gpu_;
 };
 
+// Weights and activations are rounded to halves; the same bits for one token, a few, some and many.
+void compare_tensor(Executor& reference) {
+  constexpr double kTolerance = 1.5e-3;
+  GpuExecutor gpu(std::make_unique<CountingDevice>(), GpuExecutor::Products::kF16);
+  const LinearCase c{DType::kBF16, 37, 1100, 70, true, 0};
+  const std::vector<float> many = run_linear(gpu, c, 70);
+  if (!(relative_error(many, run_linear(reference, c, 70)) <= kTolerance))
+    throw std::logic_error("linear of halves differs from the reference");
+  for (const int64_t batch : {1, 8, 60}) {
+    if (run_linear(gpu, c, batch) != many)
+      throw std::logic_error("linear of halves depends on the batch");
+  }
+}
+
 // One token, a few and many; groups that share a context out, and groups of several tokens.
 void compare_with_reference() {
   constexpr double kTolerance = 2e-6;
@@ -224,6 +250,7 @@ void compare_with_reference() {
     const std::vector<float> expected = run_linear(*reference, c, 40);
     for (const int64_t batch : {1, 11, 40}) compare("linear", run_linear(gpu, c, batch), expected);
   }
+  compare_tensor(*reference);
   const std::pair<AttentionCase, int64_t> cases[] = {
       {{12, 1, 3, DType::kF16, {260}}, 16},
       {{48, 1, 8, DType::kF16, {30, 5}}, 30},
@@ -242,7 +269,10 @@ int main(int argc, char** argv) {
     const auto folder = std::filesystem::temp_directory_path() / "limpid_kernel_counts";
     setenv("XDG_CACHE_HOME", folder.c_str(), 1);
     limpid::counts::compare_with_reference();
-    const bool ok = limpid::counts::Counts(argc > 1 && std::strcmp(argv[1], "--all") == 0).run();
+    const bool all = argc > 1 && std::strcmp(argv[1], "--all") == 0;
+    bool ok = limpid::counts::Counts(all).run();
+    using Products = limpid::GpuExecutor::Products;
+    ok = limpid::counts::Counts(all, Products::kF16).run_tensor() && ok;
     std::filesystem::remove_all(folder);
     return ok ? 0 : 1;
   } catch (const std::exception& error) {

@@ -90,10 +90,15 @@ inline float counted_exp(float x) {
 }
 
 inline float load_half(Global<const half_bits> p, int64_t i) { return f16_to_f32(p[i]); }
-inline void load_2_halves(Global<const half_bits> p, float* to) {
-  const uint pair = *(Global<const uint>)p;
+inline void floats_of_pair(uint pair, float* to) {
   to[0] = f16_to_f32(static_cast<half_bits>(pair & 0xffff));
   to[1] = f16_to_f32(static_cast<half_bits>(pair >> 16));
+}
+inline uint pair_of_floats(float low, float high) {
+  return static_cast<uint>(f32_to_f16(low)) | static_cast<uint>(f32_to_f16(high)) << 16;
+}
+inline void load_2_halves(Global<const half_bits> p, float* to) {
+  floats_of_pair(*(Global<const uint>)p, to);
 }
 inline void load_8_halves(Global<const half_bits> p, float* to) {
   const uint4 pairs = *(Global<const uint4>)p;

@@ -69,6 +69,15 @@ FUNCTION void load_8_halves(GLOBAL const half_bits* p, float* to) {
 FUNCTION void load_2_halves(GLOBAL const half_bits* p, float* to) {
   vstore2(vload_half2(0, (GLOBAL const half*)p), 0, to);
 }
+// Two halves in a word.
+FUNCTION void floats_of_pair(uint pair, float* to) {
+  vstore2(vload_half2(0, (const half*)&pair), 0, to);
+}
+FUNCTION uint pair_of_floats(float low, float high) {
+  uint pair;
+  vstore_half2_rte((float2)(low, high), 0, (half*)&pair);
+  return pair;
+}
 
 #else  // CUDA
 
@@ -120,6 +129,9 @@ FUNCTION half_bits half_of_float(float x) {
 FUNCTION void floats_of_pair(uint pair, float* to) {
   to[0] = float_of_half((half_bits)(pair & 0xffffu));
   to[1] = float_of_half((half_bits)(pair >> 16));
+}
+FUNCTION uint pair_of_floats(float low, float high) {
+  return (uint)half_of_float(low) | (uint)half_of_float(high) << 16;
 }
 FUNCTION void load_2_halves(const half_bits* p, float* to) { floats_of_pair(*(const uint*)p, to); }
 FUNCTION void load_8_halves(const half_bits* p, float* to) {

@@ -1,0 +1,363 @@
+// Linear layers on tensor cores, for `--gpu-products f16`: y[t, r] = x[t] . W[r] + bias[r] with W
+// and x rounded to halves and sums in f32.
+//
+// A warp, 32 items, multiplies a fragment of W [16 rows, 16 columns] by a fragment of x [16
+// columns, 8 tokens]. Each item holds a part of the fragments, in words of two halves. With g =
+// item / 4 % 8 and t = item % 4, the places are those of mma.m16n8k16 in NVIDIA's PTX manual:
+//
+//   a[0] row g, columns 2t, 2t + 1      b[0] columns 2t, 2t + 1      c[0] row g, token 2t
+//   a[1] row g + 8, the same columns    b[1] columns 2t + 8, 2t + 9  c[1] row g, token 2t + 1
+//   a[2] row g, columns 2t + 8, 2t + 9       both of token g         c[2] row g + 8, token 2t
+//   a[3] row g + 8, columns 2t + 8, …                                c[3] row g + 8, token 2t + 1
+//
+// A dot product does not care which of its columns are called 2t. So of a chunk of 32 columns item
+// t takes octet t, its first half for one fragment and its second half for the next: what a decoder
+// gives is a fragment already, and 16 bytes of halves are the parts of two fragments of x.
+//
+// One order of addition, whichever kernel runs. Two chunks are a span, and span s belongs to lane
+// s % 8. A lane multiplies its chunks one after the other into one sum, and the lanes' sums are
+// added from 0 to 7. An element of c depends on its own row and token only. So the result of a
+// token has the same bits alone, in a batch and in a prompt, whatever order the hardware has
+// within a fragment.
+//
+// On other devices than CUDA's the warp meets in local memory and adds the 16 products one after
+// the other. That proves the places above and the kernels, not the hardware's order.
+
+#define CHUNK_OCTETS 4
+#define CHUNK (CHUNK_OCTETS * OCTET)
+#define SPAN_CHUNKS 2
+#define K_LANES 8  // of a dot product
+#define FRAGMENT_ROWS 16
+#define FRAGMENT_COLUMNS 16
+#define FRAGMENT_TOKENS 8
+#define WARPS 8           // of a group
+#define MOST_FRAGMENTS 8  // of x, which tensor_some takes together
+
+#if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ < 800
+#error "products of halves need a GPU of compute capability 8.0 or later: use f32"
+#endif
+#define MEETING(name)
+#define MEETING_OF(name) 0
+#define UNROLL_FRAGMENTS UNROLL
+#define UNROLL_SPAN UNROLL_BY(SPAN_CHUNKS)
+
+// c += a b, for a warp.
+FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#else
+// Floats of a warp: both fragments.
+#define MEETING_FLOATS ((FRAGMENT_ROWS + FRAGMENT_TOKENS) * FRAGMENT_COLUMNS)
+#define MEETING(name) LOCAL_ARRAY float name[WARPS * MEETING_FLOATS]
+#define MEETING_OF(name) name
+#define UNROLL_FRAGMENTS  // barriers are not repeated
+#define UNROLL_SPAN
+
+FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
+  const int g = ITEM_OF_GROUP() / 4 % 8;
+  const int t = ITEM_OF_GROUP() % 4;
+  LOCAL float* of_w = meeting + ITEM_OF_GROUP() / LANES * MEETING_FLOATS;  // [row, column]
+  LOCAL float* of_x = of_w + FRAGMENT_ROWS * FRAGMENT_COLUMNS;             // [token, column]
+  float pair[2];
+  BARRIER();
+  for (int i = 0; i < 4; ++i) {
+    floats_of_pair(a[i], pair);
+    LOCAL float* to = of_w + (g + i % 2 * 8) * FRAGMENT_COLUMNS + 2 * t + i / 2 * 8;
+    to[0] = pair[0];
+    to[1] = pair[1];
+  }
+  for (int i = 0; i < 2; ++i) {
+    floats_of_pair(b[i], pair);
+    LOCAL float* to = of_x + g * FRAGMENT_COLUMNS + 2 * t + 8 * i;
+    to[0] = pair[0];
+    to[1] = pair[1];
+  }
+  BARRIER();
+  for (int i = 0; i < 4; ++i) {
+    LOCAL const float* row = of_w + (g + i / 2 * 8) * FRAGMENT_COLUMNS;
+    LOCAL const float* token = of_x + (2 * t + i % 2) * FRAGMENT_COLUMNS;
+    for (int k = 0; k < FRAGMENT_COLUMNS; ++k) c[i] = FMA(row[k], token[k], c[i]);
+  }
+}
+#endif
+
+// ---- x as halves --------------------------------------------------------------------------------
+
+// A row of x is multiplied by a power of two that brings its largest element to [2^13, 2^14), so
+// none overflows, and elements down to 2^-28 of the largest keep all bits of a half. The rows have
+// whole chunks, filled up with zeros: uint4 [n_tokens, CHUNK_OCTETS * n_chunks], then the numbers
+// that undo the scaling, float [n_tokens]. A group is a row.
+KERNEL(128) halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_tokens) {
+  LOCAL_ARRAY float shared[128];
+  const int item = ITEM_OF_GROUP();
+  const int n_octets = (cols + CHUNK - 1) / CHUNK * CHUNK_OCTETS;
+  GLOBAL const float* row = x + (wide)GROUP_X() * cols;
+  float largest = 0;
+  for (int i = item; i < cols; i += 128) {
+    const float value = row[i];
+    largest = MAX(largest, MAX(value, -value));
+  }
+  shared[item] = largest;
+  for (int half_of = 64; half_of > 0; half_of /= 2) {
+    BARRIER();
+    if (item < half_of) shared[item] = MAX(shared[item], shared[item + half_of]);
+  }
+  BARRIER();
+  // The exponent as f32 stores it, at least that of 2^-100, so that both factors are normal.
+  const int stored = BITS_OF_FLOAT(shared[0]) >> 23;
+  const uint exponent = (uint)(stored < 27 ? 27 : stored);
+  const float factor = FLOAT_OF_BITS((267u - exponent) << 23);
+  UNROLL_BY(1) for (int o = item; o < n_octets; o += 128) {
+    float values[OCTET];
+    UNROLL for (int i = 0; i < OCTET; ++i) values[i] =
+        OCTET * o + i < cols ? row[OCTET * o + i] * factor : 0.0f;
+    uint4 pairs;
+    pairs.x = pair_of_floats(values[0], values[1]);
+    pairs.y = pair_of_floats(values[2], values[3]);
+    pairs.z = pair_of_floats(values[4], values[5]);
+    pairs.w = pair_of_floats(values[6], values[7]);
+    halves[(wide)GROUP_X() * n_octets + o] = pairs;
+  }
+  GLOBAL float* undo = (GLOBAL float*)(halves + (wide)n_tokens * n_octets);
+  if (item == 0) undo[GROUP_X()] = FLOAT_OF_BITS((exponent - 13u) << 23);
+}
+
+// ---- fragments ----------------------------------------------------------------------------------
+
+// Octet o of a row of W as words of two halves. Octets beyond the last one, which fill the last
+// chunk up, are 0, and rows beyond the last one are the last.
+FUNCTION uint4 halves_of_octet(GLOBAL const uchar* weight, int rows, int n_octets, int row, int o) {
+  float w[OCTET];
+  UNROLL for (int i = 0; i < OCTET; ++i) w[i] = 0;
+  if (o < n_octets)
+    decode_octet(weight, (wide)rows * n_octets, (wide)MIN(row, rows - 1) * n_octets + o, w);
+  uint4 pairs;
+  pairs.x = pair_of_floats(w[0], w[1]);
+  pairs.y = pair_of_floats(w[2], w[3]);
+  pairs.z = pair_of_floats(w[4], w[5]);
+  pairs.w = pair_of_floats(w[6], w[7]);
+  return pairs;
+}
+
+// The products of a chunk: of the octets of rows g and g + 8, and that of token g.
+FUNCTION void multiply_chunk(uint4 low, uint4 high, uint4 token, float* c, LOCAL float* meeting) {
+  const uint a_first[4] = {low.x, high.x, low.y, high.y};
+  const uint a_second[4] = {low.z, high.z, low.w, high.w};
+  const uint b_first[2] = {token.x, token.y};
+  const uint b_second[2] = {token.z, token.w};
+  multiply_fragments(a_first, b_first, c, meeting);
+  multiply_fragments(a_second, b_second, c, meeting);
+}
+
+// The i-th chunk of a lane, whether it is there or not.
+FUNCTION int chunk_of_lane(int lane, int i) {
+  return (i / SPAN_CHUNKS * K_LANES + lane) * SPAN_CHUNKS + i % SPAN_CHUNKS;
+}
+
+// ---- few and some tokens ------------------------------------------------------------------------
+
+// Adds the products of a lane's chunk with all tokens of the tile. A chunk that is not there counts
+// as 0.
+FUNCTION void add_chunk(const int n_fragments, GLOBAL const uchar* weight, GLOBAL const uint4* x,
+                        int rows, int cols, int n_tokens, int row, int first, int chunk, float* c,
+                        LOCAL float* meeting) {
+  const int g = ITEM_OF_GROUP() / 4 % 8;
+  const int t = ITEM_OF_GROUP() % 4;
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int n_chunks = (n_octets + CHUNK_OCTETS - 1) / CHUNK_OCTETS;
+  const int o = chunk * CHUNK_OCTETS + t;
+  const uint4 low = halves_of_octet(weight, rows, n_octets, row, o);
+  const uint4 high = halves_of_octet(weight, rows, n_octets, row + 8, o);
+  UNROLL_FRAGMENTS for (int j = 0; j < n_fragments; ++j) {
+    const wide token = MIN(first + j * FRAGMENT_TOKENS + g, n_tokens - 1);
+    uint4 of_token =
+        x[token * n_chunks * CHUNK_OCTETS + MIN(chunk, n_chunks - 1) * CHUNK_OCTETS + t];
+    if (chunk >= n_chunks) of_token.x = of_token.y = of_token.z = of_token.w = 0;  // 0 times NaN
+    multiply_chunk(low, high, of_token, c + 4 * j, meeting);
+  }
+}
+
+// A group computes 16 rows for a tile of 8 or 64 tokens. A warp is a lane of the dot products, and
+// reads its fragments from the device's memory. sums [WARPS, tile, FRAGMENT_ROWS]
+FUNCTION void multiply_rows(const int n_fragments, GLOBAL const uchar* weight,
+                            GLOBAL const uint4* x, GLOBAL const float* bias, int has_bias,
+                            GLOBAL float* y, int rows, int cols, int n_tokens, LOCAL float* sums,
+                            LOCAL float* meeting) {
+  const int item = ITEM_OF_GROUP();
+  const int lane = item / LANES;
+  const int g = item / 4 % 8;
+  const int t = item % 4;
+  const int tile = n_fragments * FRAGMENT_TOKENS;
+  const int n_chunks = (cols + CHUNK - 1) / CHUNK;
+  const int row = GROUP_X() * FRAGMENT_ROWS + g;
+  const int first = GROUP_Y() * tile;
+  float c[4 * MOST_FRAGMENTS];
+  UNROLL_FRAGMENTS for (int i = 0; i < 4 * n_fragments; ++i) c[i] = 0;
+  // All lanes go as often, because the items of a group may have to meet.
+  const int n_spans = (n_chunks + SPAN_CHUNKS - 1) / SPAN_CHUNKS;
+  const int n = (n_spans + K_LANES - 1) / K_LANES * SPAN_CHUNKS;
+  if (n_fragments == 1) {  // two chunks at a time, so that more loads are on their way
+    UNROLL_SPAN for (int i = 0; i < n; ++i)
+        add_chunk(n_fragments, weight, x, rows, cols, n_tokens, row, first, chunk_of_lane(lane, i),
+                  c, meeting);
+  } else {
+    for (int i = 0; i < n; ++i)
+      add_chunk(n_fragments, weight, x, rows, cols, n_tokens, row, first, chunk_of_lane(lane, i), c,
+                meeting);
+  }
+  UNROLL_FRAGMENTS for (int j = 0; j < n_fragments; ++j) {
+    UNROLL for (int i = 0; i < 4; ++i) {
+      const int token = j * FRAGMENT_TOKENS + 2 * t + i % 2;
+      sums[(lane * tile + token) * FRAGMENT_ROWS + g + i / 2 * 8] = c[4 * j + i];
+    }
+  }
+  BARRIER();
+  GLOBAL const float* undo = (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS);
+  for (int i = item; i < tile * FRAGMENT_ROWS; i += WARPS * LANES) {
+    const int token = first + i / FRAGMENT_ROWS;
+    const int out = GROUP_X() * FRAGMENT_ROWS + i % FRAGMENT_ROWS;
+    if (token < n_tokens && out < rows) {
+      float total = 0;
+      for (int l = 0; l < K_LANES; ++l) total += sums[l * tile * FRAGMENT_ROWS + i];
+      total *= undo[token];
+      y[(wide)token * rows + out] = has_bias ? total + bias[out] : total;
+    }
+  }
+}
+
+// Up to 8 tokens. Grid: (rows / 16, 1).
+KERNEL(256)
+tensor_few(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const float* bias,
+           int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+  LOCAL_ARRAY float sums[WARPS * FRAGMENT_TOKENS * FRAGMENT_ROWS];
+  MEETING(meeting);
+  multiply_rows(1, weight, x, bias, has_bias, y, rows, cols, n_tokens, sums, MEETING_OF(meeting));
+}
+
+// 9 to 64 tokens. Grid: (rows / 16, n_tokens / 64).
+KERNEL(256, 2)
+tensor_some(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const float* bias,
+            int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+  LOCAL_ARRAY float sums[WARPS * MOST_FRAGMENTS * FRAGMENT_TOKENS * FRAGMENT_ROWS];
+  MEETING(meeting);
+  multiply_rows(MOST_FRAGMENTS, weight, x, bias, has_bias, y, rows, cols, n_tokens, sums,
+                MEETING_OF(meeting));
+}
+
+// ---- prompts ------------------------------------------------------------------------------------
+
+// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it. A chunk of both lies in
+// local memory, and the next one comes meanwhile: two places each, [row or token, octet].
+#define TENSOR_TILE 128
+#define WARP_ROW_FRAGMENTS 4
+#define WARP_TOKEN_FRAGMENTS 4
+#define WARP_SUMS (4 * WARP_ROW_FRAGMENTS * WARP_TOKEN_FRAGMENTS)  // of an item
+#define TILE_OCTETS (TENSOR_TILE * CHUNK_OCTETS)
+#define OCTETS_OF_ITEM (TILE_OCTETS / (WARPS * LANES))
+
+FUNCTION int lane_of(int chunk) { return chunk / SPAN_CHUNKS % K_LANES; }
+
+// The chunk after this one: in its span, in its lane, or the first one of the next lane; n_chunks
+// behind the last one.
+FUNCTION int next_chunk(int chunk, int n_chunks) {
+  const int lane = lane_of(chunk);
+  const int of_lane =
+      chunk % SPAN_CHUNKS + 1 < SPAN_CHUNKS ? chunk + 1 : chunk + 1 + (K_LANES - 1) * SPAN_CHUNKS;
+  if (of_lane < n_chunks) return of_lane;
+  return lane + 1 < K_LANES ? MIN((lane + 1) * SPAN_CHUNKS, n_chunks) : n_chunks;
+}
+
+// The products of a chunk in local memory: of the warp's 64 rows and its 32 tokens.
+FUNCTION void multiply_tile(LOCAL const uint4* w_tile, LOCAL const uint4* x_tile, int warp_row,
+                            int warp_token, float* c, LOCAL float* meeting) {
+  const int g = ITEM_OF_GROUP() / 4 % 8;
+  const int t = ITEM_OF_GROUP() % 4;
+  uint4 of_token[WARP_TOKEN_FRAGMENTS];
+  UNROLL for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) of_token[j] =
+      x_tile[(warp_token + j * FRAGMENT_TOKENS + g) * CHUNK_OCTETS + t];
+  UNROLL_FRAGMENTS for (int i = 0; i < WARP_ROW_FRAGMENTS; ++i) {
+    LOCAL const uint4* of_row = w_tile + (warp_row + i * FRAGMENT_ROWS + g) * CHUNK_OCTETS + t;
+    const uint4 low = of_row[0];
+    const uint4 high = of_row[8 * CHUNK_OCTETS];
+    UNROLL_FRAGMENTS for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j)
+        multiply_chunk(low, high, of_token[j], c + 4 * (i * WARP_TOKEN_FRAGMENTS + j), meeting);
+  }
+}
+
+// Scales the sums of the warp back, and stores those of rows and tokens that are there.
+FUNCTION void store_tile(const float* total, GLOBAL const float* undo, GLOBAL const float* bias,
+                         int has_bias, GLOBAL float* y, int rows, int n_tokens, int first_row,
+                         int first_token) {
+  const int g = ITEM_OF_GROUP() / 4 % 8;
+  const int t = ITEM_OF_GROUP() % 4;
+  UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
+    const int fragment = i / 4;
+    const int row = first_row + fragment / WARP_TOKEN_FRAGMENTS * FRAGMENT_ROWS + g + i % 4 / 2 * 8;
+    const int token =
+        first_token + fragment % WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS + 2 * t + i % 2;
+    if (row < rows && token < n_tokens) {
+      const float sum = total[i] * undo[token];
+      y[(wide)token * rows + row] = has_bias ? sum + bias[row] : sum;
+    }
+  }
+}
+
+// Grid: (n_tokens / 128, rows / 128): groups that run together read the same rows of W.
+KERNEL(256, 1)
+tensor_many(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const float* bias,
+            int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+  LOCAL_ARRAY uint4 w_tile[2][TILE_OCTETS];
+  LOCAL_ARRAY uint4 x_tile[2][TILE_OCTETS];
+  MEETING(meeting);
+  const int item = ITEM_OF_GROUP();
+  const int first_row = GROUP_Y() * TENSOR_TILE;
+  const int first_token = GROUP_X() * TENSOR_TILE;
+  // The warp's, within the tile.
+  const int warp_row = item / LANES % 2 * WARP_ROW_FRAGMENTS * FRAGMENT_ROWS;
+  const int warp_token = item / LANES / 2 * WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS;
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int n_chunks = (n_octets + CHUNK_OCTETS - 1) / CHUNK_OCTETS;
+  float total[WARP_SUMS];
+  float c[WARP_SUMS];
+  UNROLL for (int i = 0; i < WARP_SUMS; ++i) total[i] = c[i] = 0;
+  uint4 w_next[OCTETS_OF_ITEM];
+  uint4 x_next[OCTETS_OF_ITEM];
+  int here = 0;  // which of the two places
+  // Before the first chunk, -1, there is nothing to multiply.
+  for (int chunk = -1; chunk < n_chunks;) {
+    const int next = chunk < 0 ? 0 : next_chunk(chunk, n_chunks);
+    UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+      if (next < n_chunks) {
+        const int at = item + i * WARPS * LANES;  // row or token at / 4, octet at % 4
+        const int o = next * CHUNK_OCTETS + at % CHUNK_OCTETS;
+        const int token = MIN(first_token + at / CHUNK_OCTETS, n_tokens - 1);
+        x_next[i] = x[(wide)token * n_chunks * CHUNK_OCTETS + o];
+        w_next[i] = halves_of_octet(weight, rows, n_octets, first_row + at / CHUNK_OCTETS, o);
+      }
+    }
+    if (chunk >= 0) {
+      multiply_tile(w_tile[here], x_tile[here], warp_row, warp_token, c, MEETING_OF(meeting));
+      if (next >= n_chunks || lane_of(next) != lane_of(chunk)) {
+        UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
+          total[i] += c[i];
+          c[i] = 0;
+        }
+      }
+    }
+    here = 1 - here;
+    UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+      if (next < n_chunks) {
+        w_tile[here][item + i * WARPS * LANES] = w_next[i];
+        x_tile[here][item + i * WARPS * LANES] = x_next[i];
+      }
+    }
+    BARRIER();
+    chunk = next;
+  }
+  store_tile(total, (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS), bias,
+             has_bias, y, rows, n_tokens, first_row + warp_row, first_token + warp_token);
+}
