@@ -101,7 +101,9 @@ class ExplainPage(unittest.TestCase):
         """Also the pictures on canvases, which keep the colours that they were drawn with."""
         corner = """(() => {
             const map = document.querySelector('#heads-map');
-            return [...map.getContext('2d').getImageData(map.width - 5, 4, 1, 1).data].slice(0, 3);
+            const copy = new OffscreenCanvas(1, 1).getContext('2d');
+            copy.drawImage(map, 5 - map.width, -4);
+            return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
         })()"""
         self.browser.resize(*SIZES[0], "light")
         light = self.value(f"[colors, {corner}]")

@@ -298,7 +298,7 @@ class Films(Pages):
         dark = [{"name": "prefers-color-scheme", "value": "dark"}]
         for media, page_color in (("", 20), ("print", 255), ("", 20)):
             self.browser.devtools("Emulation.setEmulatedMedia", media=media, features=dark)
-            self.assertEqual(self.value("colors.page[0]"), page_color)
+            self.browser.wait(f"colors.page[0] === {page_color}")
         self.check_sizes("file:")
 
     def test_the_plane_is_what_the_weights_say(self):
