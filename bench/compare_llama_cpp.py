@@ -1,4 +1,4 @@
-"""Speed beside llama.cpp: same file, same threads, same run, turn about.
+"""Speed beside llama.cpp: same file, same threads, same run, in turns.
 
     compare_llama_cpp.py                          SmolLM2 and a Llama-3.2-1B shape in Q8_0, Q4_0, Q4_K_M, F16
     compare_llama_cpp.py --model FILE -r 9        one file
@@ -7,8 +7,9 @@
 Both programs hold the model open, and a turn is a prompt of -p tokens or a few tokens of decode. They change about so
 often that what else the machine does, and how it changes from second to second, falls on both: of turns in a row by one
 and then by the other, a shared host made ratios from 0.8 to 1.2. llama.cpp has its defaults (f16 KV, flash attention
-auto, weights repacked). What counts is the ratio of the two turns of a round: above 1 Limpid is faster. Needs
-tools/requirements-oracles.txt and the program of bench/model_turns.cpp.
+auto, weights repacked). What counts is the ratio of the two turns of a round: above 1 Limpid is faster. A third turn of
+a round of decode only reads as many bytes as the weights have: "of reading" is its time over that of decode, so 100 %
+is as fast as memory is. Needs tools/requirements-oracles.txt and the program of bench/model_turns.cpp.
 """
 
 import argparse
@@ -86,14 +87,15 @@ class Player:
         self.process.wait()
 
 
-def play(players: list[Player], phase: str, n_tokens: int, n_rounds: int) -> list[list[float]]:
-    """Seconds of each turn of each player, after a turn each for warmth; who begins changes from round to round."""
-    seconds = [[] for _ in players]
-    for player in players:
+def play(parts: list[tuple[Player, str]], n_tokens: int, n_rounds: int) -> list[list[float]]:
+    """Seconds of each turn of each part (a player and a phase), after a turn each to warm up. The order changes from
+    round to round."""
+    seconds = [[] for _ in parts]
+    for player, phase in parts:
         player.take(phase, n_tokens)
     for i in range(n_rounds):
-        order = list(enumerate(players))
-        for j, player in order if i % 2 == 0 else reversed(order):
+        order = list(enumerate(parts))
+        for j, (player, phase) in order if i % 2 == 0 else reversed(order):
             seconds[j].append(player.take(phase, n_tokens))
     return seconds
 
@@ -112,13 +114,19 @@ def compare(arguments: argparse.Namespace, label: str, path: pathlib.Path) -> fl
         ("prefill", arguments.p, arguments.r),
         ("decode", n_decoded, arguments.r * 8),
     ):
-        ours, theirs = play([limpid, peer], phase, n_tokens, n_rounds)
+        parts = [(limpid, phase), (peer, phase)]
+        if phase == "decode":
+            parts.append((limpid, "read"))  # the bytes that decode must read
+        ours, theirs, *limit = play(parts, n_tokens, n_rounds)
         ratios = statistics.quantiles((b / a for a, b in zip(ours, theirs, strict=True)), n=4)
         medians.append(ratios[1])
         speeds = [n_tokens / statistics.median(turns) for turns in (ours, theirs)]
         row = f"| {label} | {phase} | {speeds[0]:.1f} | {speeds[1]:.1f} "
         row += f"| {ratios[0]:.2f} | {ratios[1]:.2f} | {ratios[2]:.2f} "
-        print(row + f"| {sum(theirs) / sum(ours):.2f} | {n_rounds} x {n_tokens} |", flush=True)
+        shares = [read / our for read, our in zip(*limit, ours, strict=True)] if limit else []
+        share = f"{statistics.median(shares):.0%}" if shares else ""
+        row += f"| {sum(theirs) / sum(ours):.2f} | {share} | {n_rounds} x {n_tokens} |"
+        print(row, flush=True)
     limpid.close()
     peer.close()
     return min(medians)
@@ -175,8 +183,10 @@ def main() -> int:
         return 0
 
     print(f"{cpu_name()}, {arguments.t} threads; tokens/s are medians\n")
-    print("| file | phase | limpid | llama.cpp | ratio q1 | median | q3 | of all time | turns |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| file | phase | limpid | llama.cpp | ratio q1 | median | q3 | of all time | of reading | turns |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
     if arguments.model:
         worst = compare(arguments, arguments.model.stem, arguments.model)
     else:
