@@ -7,8 +7,8 @@
 // prompt of N tokens at position 0, "decode N" N tokens one by one after what is there, or from an
 // empty context where they do not fit. "read N" reads as many bytes as the tensors have, N times,
 // and computes nothing: no decode of N tokens can be faster. Float weights are read where they lie
-// in the map of the file, as decode reads them; for packed weights anonymous memory takes their place. The
-// tokens are random, and no vocabulary is needed.
+// in the map of the file, as decode reads them; for packed weights anonymous memory takes their
+// place. The tokens are random, and no vocabulary is needed.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -243,8 +243,8 @@ struct Projection {
   Activation y;  // result, [x.rows, weight.rows]
 };
 
-// Some columns of a product [rows, cols], where they lie for a moment. Element (i, j) of the product
-// is values[i * stride + j - begin].
+// Some columns of a product [rows, cols], where they lie for a moment. Element (i, j) of the
+// product is values[i * stride + j - begin].
 struct ColumnPart {
   int64_t begin = 0;  // a multiple of kPartColumns
   int64_t end = 0;    // one too, or the last column
@@ -302,9 +302,9 @@ class Executor {
 #define LIMPID_OP(result, name, parameters, arguments) virtual result name parameters = 0;
 #include "executor/op_list.h"
 
-  // The product of `linear` with one weight, shown in parts: each column to one call of `see`, in any
-  // order. The bits are those of `linear`. An executor may show a part while it lies in a cache and
-  // then forget it, so that no memory holds the product: a caller who wants only the softmax of
+  // The product of `linear` with one weight, shown in parts: each column to one call of `see`, in
+  // any order. The bits are those of `linear`. An executor may show a part while it lies in a cache
+  // and then forget it, so that no memory holds the product: a caller who wants only the softmax of
   // 49,152 logits saves most of the time that it takes to write and read them.
   virtual void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see);
   // Shows an activation as one part, where it lies or copied to the host.

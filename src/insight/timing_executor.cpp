@@ -72,9 +72,8 @@ void TimingExecutor::linear(const Activation& x, std::span<Projection> projectio
 void TimingExecutor::linear_in_parts(const Activation& x, const Weight& weight,
                                      const SeePart& see) {
   const Projection projection{weight, {}, {}};
-  time_linear(x, {&projection, 1}, [&] {
-    inside("linear", [&] { inner().linear_in_parts(x, weight, see); });
-  });
+  time_linear(x, {&projection, 1},
+              [&] { inside("linear", [&] { inner().linear_in_parts(x, weight, see); }); });
 }
 
 // Called before each op of the inner executor; leave() is called after it.
