@@ -58,7 +58,10 @@ class Explain(unittest.TestCase):
             ((), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--ids", "1"), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--svg", "lense"), "no picture 'lense'"),
-            (("-p", "a", "--svg", "distance"), "--svg distance draws two runs: give --ablate, --patch"),
+            (
+                ("-p", "a", "--svg", "distance"),
+                "--svg distance draws two runs: give --ablate, --patch",
+            ),
             (("-p", "a", "--json", "--svg", "lens"), "give one of --json and --svg"),
             (("-p", "a", "--ablate", "L9.mlp"), "part 'L9.mlp': the model has layers 0 to 4"),
             (("-p", "a", "--ablate", "mlp"), "is not of the form L3, L3.attn, L3.mlp or L3.H5"),
