@@ -34,7 +34,8 @@ async function follow() {
     version = state.version;
     show(state.snapshot);
     if (state.finished || performance.now() > drawnAt + kRedraw) {
-      await redraw();
+      // The program may be gone as soon as it has told that the run has ended.
+      await redraw().catch((error) => { if (!state.finished) throw error; });
       drawnAt = performance.now();
     }
     if (state.finished) return;
