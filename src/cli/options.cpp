@@ -156,17 +156,17 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
               app, "-ngl,--gpu-layers,--n-gpu-layers N",
               [&](const std::string& text) { return read_gpu_layers(text, options.gpu_layers); },
               "layers on the device, the others on that of --split: a number, all, or auto, which "
-              "is as "
-              "many as fit; without --device, on the first GPU (auto)",
+              "is as many as fit; without --device, on the first GPU (auto)",
               "LLAMA_ARG_N_GPU_LAYERS"),
           {"auto", "all", "0"});
   suggest(add_option(app, "--split DEVICE", options.split,
                      "where the layers lie that --gpu-layers leaves: cpu, or another GPU (cpu)"),
           {"cpu", "opencl:1", "cuda:1"});
-  suggest(add_option(app, "--gpu-products TYPE", options.gpu_products,
-                     "what a GPU multiplies: f32, or f16 on tensor cores, which is faster and less "
-                     "exact (f32)"),
-          {"f32", "f16"});
+  suggest(
+      add_option(app, "--gpu-products TYPE", options.gpu_products,
+                 "what a GPU multiplies: f32, or f16 on the tensor cores of CUDA, which is less "
+                 "exact (f32)"),
+      {"f32", "f16"});
   suggest(add_option(app, "-ctk,--cache-type-k TYPE", options.cache_type_k,
                      "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K"),
           {"f16", "f32"});

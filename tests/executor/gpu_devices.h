@@ -40,4 +40,15 @@ class GpuTest : public ::testing::TestWithParam<const char*> {
   std::unique_ptr<GpuExecutor> make_gpu() const { return gpu_executor(GetParam()); }
 };
 
+// Of each executor: TEST_P(ExecutorTest, …) with make_executor(GetParam()).
+inline constexpr const char* kExecutors[] = {"reference", "cpu", "opencl", "cuda"};
+class ExecutorTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string device = GetParam();
+    if (device != "opencl" && device != "cuda") return;
+    if (const std::string problem = gpu_problem(device); !problem.empty()) GTEST_SKIP() << problem;
+  }
+};
+
 }  // namespace limpid::testing

@@ -61,17 +61,8 @@ Tensor plain_matrix(DType dtype, int64_t rows, int64_t cols, uint32_t seed) {
   return tensor;
 }
 
-class LinearInParts : public ::testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const std::string device = GetParam();
-    if (device != "opencl" && device != "cuda") return;
-    if (const std::string problem = testing::gpu_problem(device); !problem.empty())
-      GTEST_SKIP() << problem;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Executors, LinearInParts,
-                         ::testing::Values("reference", "cpu", "opencl", "cuda"),
+class LinearInParts : public testing::ExecutorTest {};
+INSTANTIATE_TEST_SUITE_P(Executors, LinearInParts, ::testing::ValuesIn(testing::kExecutors),
                          testing::kNameOfApi);
 
 TEST_P(LinearInParts, HasTheBitsOfLinear) {

@@ -51,17 +51,8 @@ Best sorted(std::span<const float> values, int64_t rows, int64_t k) {
   return best;
 }
 
-class ReadBest : public ::testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const std::string device = GetParam();
-    if (device != "opencl" && device != "cuda") return;
-    if (const std::string problem = testing::gpu_problem(device); !problem.empty())
-      GTEST_SKIP() << problem;
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Executors, ReadBest,
-                         ::testing::Values("reference", "cpu", "opencl", "cuda"),
+class ReadBest : public testing::ExecutorTest {};
+INSTANTIATE_TEST_SUITE_P(Executors, ReadBest, ::testing::ValuesIn(testing::kExecutors),
                          testing::kNameOfApi);
 
 TEST_P(ReadBest, IsAStableSort) {
