@@ -38,6 +38,7 @@ class DelegatingExecutor : public Executor {
   void reserve(int64_t max_tokens, int64_t max_outputs) override {
     inner_->reserve(max_tokens, max_outputs);
   }
+  ThreadPool* threads() override { return inner_->threads(); }
   StepInputs& inputs() override { return inner_->inputs(); }
   void begin_step() override { inner_->begin_step(); }
   void end_step() override { inner_->end_step(); }

@@ -251,11 +251,12 @@ struct ColumnPart {
   const float* values = nullptr;
   int64_t stride = 0;
 };
-inline constexpr int64_t kPartColumns = 1024;
+inline constexpr int64_t kPartColumns = 512;
 // May be called by several threads at once.
 using SeePart = std::function<void(const ColumnPart& part)>;
 
 class GradientOps;
+class ThreadPool;
 
 class Executor {
  public:
@@ -319,6 +320,11 @@ class Executor {
   // Returns a new activation [rows, cols] with `values` of the host, within a step. Throws
   // UnsupportedError if the executor cannot do that, and ShapeError for a wrong number of values.
   virtual Activation write(std::span<const float> values, int64_t rows, int64_t cols);
+
+  // The threads that compute the ops, for loops of a caller between two ops; null when the executor
+  // has none. Each loop over threads of a second pool would wake them from sleep, and then the op
+  // behind it would wake these.
+  virtual ThreadPool* threads() { return nullptr; }
 
   // The backward formulas of the ops, for training; null when the executor has none.
   virtual GradientOps* gradient_ops() { return nullptr; }

@@ -49,6 +49,9 @@ class LayeredExecutor final : public Executor {
   std::unique_ptr<KvStorage> allocate_kv(const KvLayout& layout) override;
   void reserve(int64_t max_tokens, int64_t max_outputs) override;
 
+  ThreadPool* threads() override {
+    return first().threads() != nullptr ? first().threads() : second().threads();
+  }
   StepInputs& inputs() override { return first().inputs(); }
   void begin_step() override;
   void end_step() override;

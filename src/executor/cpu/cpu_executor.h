@@ -45,6 +45,7 @@ class CpuExecutor final : public Executor {
 #include "executor/op_list.h"
 
   void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override;
+  ThreadPool* threads() override { return &pool_; }
   GradientOps* gradient_ops() override { return gradients_.get(); }
   void read(const Activation& x, std::span<float> out) override;
   std::span<const float> view(const Activation& x) const override {

@@ -53,6 +53,7 @@ class ReferenceExecutor final : public Executor {
   void read(const Activation& x, std::span<float> out) override;
   Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
+  ThreadPool* threads() override { return &pool_; }
   GradientOps* gradient_ops() override { return gradients_.get(); }
 
   // For executors that wrap this one.
