@@ -29,7 +29,7 @@
 namespace limpid {
 namespace {
 
-constexpr int64_t kStep = 64;
+constexpr int64_t kStep = 256;
 
 template <typename Work>
 double seconds_of(Work work) {
@@ -82,7 +82,8 @@ class Bench {
   Bench(const std::string& path, int n_threads, int64_t n_tokens) {
     const auto checkpoint = std::make_shared<const Checkpoint>(open_gguf(path));
     ExecutorOptions options;
-    options.n_threads = options_.n_threads = n_threads;
+    options.n_threads = n_threads;
+    options_.n_batch = kStep;
     bare_ = Model::load(checkpoint, make_executor("cpu", options));
     auto owned = std::make_unique<ProbeExecutor>(make_executor("cpu", options));
     probe_ = owned.get();

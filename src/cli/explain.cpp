@@ -219,7 +219,6 @@ int run(const ExplainFlags& values) {
   const Probed probed = open_probed(values.model, checkpoint);
   ExplainOptions options = values.options;
   options.n_prompt = std::ssize(ids);
-  options.n_threads = values.model.options.n_threads;
   add_answer(*probed.model, tokenizer.get(), values.n_predict, ids);
   ProgressBar bar("explaining");
   options.progress = [&](int64_t done, int64_t total) {
@@ -233,7 +232,8 @@ int run(const ExplainFlags& values) {
   std::vector<OpTime> times = probed.timer->take();
   bar.wipe();
   const bool shows_times = values.json || (!values.output.empty() && values.picture.empty());
-  const int n_threads = options.n_threads > 0 ? options.n_threads : look_at_machine().n_cores;
+  const int n_threads = values.model.options.n_threads > 0 ? values.model.options.n_threads
+                                                           : look_at_machine().n_cores;
   const PageFacts facts =
       facts_of(*probed.model, std::ssize(ids), std::move(times),
                shows_times && values.measure ? measure_limits(n_threads) : MachineLimits{});

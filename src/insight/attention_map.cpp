@@ -64,10 +64,11 @@ void AttentionMap::add_row(std::span<const float> weights, std::span<const int32
 
 // Those that follow are looked for behind column 0, whose weight is kept apart.
 void AttentionMap::add_strongest(std::span<const float> weights) {
-  const auto others = weights.subspan(1);
   const size_t end = kept_.size() + static_cast<size_t>(n_kept_);
-  for (const auto& [weight, i] : largest_numbers(others, n_kept_))
-    kept_.push_back({static_cast<int32_t>(i + 1), weight});
+  Ranking strongest(n_kept_);
+  strongest.offer_all(weights.data() + 1, std::ssize(weights) - 1, 1);
+  for (const auto& [weight, column] : strongest.kept())
+    kept_.push_back({static_cast<int32_t>(column), weight});
   kept_.resize(end);
 }
 
@@ -95,9 +96,10 @@ HeadHabits AttentionMap::habits() const {
           to_after_same_.value()};
 }
 
-// The scores of all rows are one product of matrices, Q K^T. It computes some that a row does not
-// see, those above the diagonal; a chunk has 64 rows, so they are few beside the others. A softmax
-// over what each row sees then turns scores into weights, in place.
+// The scores of all rows are one product of matrices, Q K^T. The product also computes scores that
+// a row does not see, those above the diagonal: at most n_rows of them a row, which is why the
+// caller takes rows in small blocks. A softmax over what each row sees then turns scores into
+// weights, in place.
 void attention_weights(const AttentionRows& rows, std::vector<float>& scratch,
                        std::span<float> weights) {
   const Kernels& kernels = *choose_isa("").kernels;

@@ -1,5 +1,6 @@
 #include "insight/attribution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -147,37 +148,64 @@ double Attribution::sum() const {
   return sum;
 }
 
+LayerRows::LayerRows(int64_t n_layers, int64_t most_numbers, ThreadPool& pool)
+    : most_numbers_(static_cast<size_t>(most_numbers)),
+      room_(static_cast<size_t>(n_layers) * most_numbers_ * sizeof(float)),
+      sizes_(static_cast<size_t>(n_layers)) {
+  constexpr int64_t kPage = 4096 / sizeof(float);
+  constexpr int64_t kTouchedAtOnce = (2 << 20) / sizeof(float);
+  const std::span<float> room = room_.as<float>();
+  pool.for_ranges(std::ssize(room), kTouchedAtOnce, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; i += kPage) room[static_cast<size_t>(i)] = 0;
+  });
+}
+
+void LayerRows::append(size_t layer, std::span<const float> rows, ThreadPool& pool) {
+  constexpr int64_t kCopiedAtOnce = 1 << 14;
+  float* to = room_.as<float>().data() + layer * most_numbers_ + sizes_[layer];
+  pool.for_ranges(std::ssize(rows), kCopiedAtOnce, [&](int64_t begin, int64_t end, int /*thread*/) {
+    std::copy(rows.begin() + begin, rows.begin() + end, to + begin);
+  });
+  sizes_[layer] += rows.size();
+}
+
+StreamParts::StreamParts(const DecoderSpec& spec, int64_t most_rows, ThreadPool& pool)
+    : embedding(1, most_rows * spec.d_model, pool),
+      heads(spec.n_layers, most_rows * spec.n_heads * spec.head_dim, pool),
+      attention(spec.n_layers, most_rows * spec.d_model, pool),
+      mlps(spec.n_layers, most_rows * spec.d_model, pool),
+      stream(1, most_rows * spec.d_model, pool) {}
+
 void StreamParts::clear() {
-  embedding.clear();
-  stream.clear();
-  for (auto* layers : {&heads, &attention, &mlps})
-    for (std::vector<float>& rows : *layers) rows.clear();
+  for (LayerRows* rows : {&embedding, &heads, &attention, &mlps, &stream}) rows->clear();
 }
 
 std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
                                    const StreamParts& parts, std::span<const WantedLogit> wanted,
                                    ThreadPool& pool) {
   const DecoderSpec& spec = model.spec();
+  const auto layers = static_cast<size_t>(spec.n_layers);
   const Readout readout(model, probe);
-  std::vector<Attribution> attributions;
-  std::vector<float> directions;  // [wanted.size(), d_model]
-  for (const WantedLogit& want : wanted) {
-    const int64_t row = std::ssize(attributions);
-    Attribution attribution;
+  std::vector<Attribution> attributions(wanted.size());
+  std::vector<float> directions(wanted.size() * static_cast<size_t>(spec.d_model));
+  const auto begin_one = [&](int64_t i) {
+    const WantedLogit& want = wanted[static_cast<size_t>(i)];
+    Attribution& attribution = attributions[static_cast<size_t>(i)];
     attribution.position = want.position;
     attribution.token = want.token;
     attribution.logit = want.logit;
-    const auto layers = static_cast<size_t>(spec.n_layers);
     attribution.heads.resize(layers * static_cast<size_t>(spec.n_heads));
     attribution.attention_rest.resize(layers);
     attribution.mlps.resize(layers);
-    const auto stream = row_of(parts.stream, row, spec.d_model);
+    const auto stream = row_of(parts.stream[0], i, spec.d_model);
     const std::vector<float> u = readout.direction(want.token, stream, attribution.norm_bias);
     attribution.rounding = want.logit - (dot_f64(stream, u) + attribution.norm_bias);
-    attribution.embedding = dot_f64(row_of(parts.embedding, row, spec.d_model), u);
-    directions.insert(directions.end(), u.begin(), u.end());
-    attributions.push_back(std::move(attribution));
-  }
+    attribution.embedding = dot_f64(row_of(parts.embedding[0], i, spec.d_model), u);
+    std::ranges::copy(u, directions.begin() + i * spec.d_model);
+  };
+  pool.for_ranges(std::ssize(wanted), 16, [&](int64_t begin, int64_t end, int /*thread*/) {
+    for (int64_t i = begin; i < end; ++i) begin_one(i);
+  });
   LayerParts of_layer(model, probe, pool);
   for (int64_t layer = 0; layer < spec.n_layers; ++layer)
     of_layer.add(layer, parts, directions, attributions);

@@ -19,10 +19,12 @@
 // and the embedding's part is 0.849, which is the logit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
 #include "insight/probe_executor.h"
 #include "model/model.h"
@@ -49,15 +51,38 @@ struct Attribution {
   double sum() const;
 };
 
+// Copies of an activation of each layer, appended row by row to room that is made once. New memory
+// costs more than the copies do. So the room is one block of large pages, and all threads touch it
+// first.
+class LayerRows {
+ public:
+  LayerRows() = default;
+  LayerRows(int64_t n_layers, int64_t most_numbers, ThreadPool& pool);
+
+  void append(size_t layer, std::span<const float> rows, ThreadPool& pool);
+  void clear() { std::ranges::fill(sizes_, 0); }
+  void clear(size_t layer) { sizes_[layer] = 0; }
+  std::span<const float> operator[](size_t layer) const {
+    return room_.as<float>().subspan(layer * most_numbers_, sizes_[layer]);
+  }
+
+ private:
+  size_t most_numbers_ = 0;  // of a layer
+  AlignedBuffer room_;       // [n_layers, most_numbers]
+  std::vector<size_t> sizes_;
+};
+
 // The components of the residual stream for some rows (tokens).
 struct StreamParts {
-  std::vector<float> embedding;               // [n, d_model]
-  std::vector<std::vector<float>> heads;      // of each layer [n, n_heads * head_dim]
-  std::vector<std::vector<float>> attention;  // of each layer [n, d_model]
-  std::vector<std::vector<float>> mlps;       // of each layer [n, d_model]
-  std::vector<float> stream;                  // [n, d_model]: their sum, which the final norm reads
+  StreamParts() = default;
+  StreamParts(const DecoderSpec& spec, int64_t most_rows, ThreadPool& pool);
+  void clear();
 
-  void clear();  // of rows
+  LayerRows embedding;  // one layer: [n, d_model]
+  LayerRows heads;      // [n, n_heads * head_dim] of each layer
+  LayerRows attention;  // [n, d_model] of each layer
+  LayerRows mlps;       // [n, d_model] of each layer
+  LayerRows stream;     // one layer: [n, d_model], their sum, which the final norm reads
 };
 
 // Which logit of a row.

@@ -28,6 +28,9 @@ constexpr float kQuiet = 0.01F;
 constexpr int64_t kAttributedTogether = 256;
 constexpr int64_t kMostPartBytes = 64 << 20;
 constexpr int64_t kRowsPerThread = 16;
+// Rows of a head whose weights are computed together. More would compute more scores above the
+// diagonal.
+constexpr int64_t kAttentionRows = 64;
 
 size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
@@ -43,7 +46,8 @@ class Explainer::Work {
         ids_(ids_storage_),
         copies_(earlier_copies(ids_)),
         options_(options),
-        pool_(options.n_threads),
+        own_pool_(probe.threads() != nullptr ? nullptr : std::make_unique<ThreadPool>(0)),
+        pool_(own_pool_ ? *own_pool_ : *probe.threads()),
         n_tokens_(std::ssize(ids_)) {
     LIMPID_CHECK(ArgumentError, n_tokens_ > 0, "no tokens to explain");
     if (n_tokens_ > model.n_ctx()) throw ContextOverflowError(n_tokens_, model.n_ctx());
@@ -65,14 +69,10 @@ class Explainer::Work {
     const int64_t n_parts = 2 + spec_.n_layers * (spec_.n_heads + 2);
     const int64_t most = std::max<int64_t>(1, options.most_parts / n_parts);
     first_attributed_ = n_tokens_ - std::min({n_tokens_, options.n_attributed, most});
-    keys_.resize(size_of(spec_.n_layers));
-    parts_.heads.resize(size_of(spec_.n_layers));
-    parts_.attention.resize(size_of(spec_.n_layers));
-    parts_.mlps.resize(size_of(spec_.n_layers));
-    streams_.resize(size_of(spec_.n_layers + 1));
     const int64_t part_bytes =
         spec_.n_layers * (spec_.n_heads * spec_.head_dim + 2 * spec_.d_model) * int64_t{4};
     n_together_ = std::min(kAttributedTogether, kMostPartBytes / part_bytes);
+    make_room();
     neurons_.resize(size_of(spec_.n_layers));
     attention_room_.resize(size_of(pool_.size()));
   }
@@ -102,6 +102,14 @@ class Explainer::Work {
   }
 
  private:
+  void make_room() {
+    const int64_t n_batch = std::min(options_.n_batch, n_tokens_);
+    query_ = LayerRows(1, n_batch * spec_.n_heads * spec_.head_dim, pool_);
+    keys_ = LayerRows(spec_.n_layers, n_tokens_ * spec_.n_kv_heads * spec_.head_dim, pool_);
+    streams_ = LayerRows(spec_.n_layers + 1, n_batch * spec_.d_model, pool_);
+    parts_ = StreamParts(spec_, std::min(std::max(n_together_, n_batch), n_tokens_), pool_);
+  }
+
   // Observes from here to the end of the chunk, also when a step throws.
   class Watch {
    public:
@@ -123,29 +131,32 @@ class Explainer::Work {
 
   void see(Place place, int64_t layer, std::span<const float> values) {
     const size_t i = layer < 0 ? 0 : size_of(layer);
-    const auto keep = [&](std::vector<float>& to) { to.assign(values.begin(), values.end()); };
+    const auto keep = [&](LayerRows& rows, size_t of) {
+      rows.clear(of);
+      rows.append(of, values, pool_);
+    };
     switch (place) {
       case Place::kEmbedding:
-        add_rows(parts_.embedding, values);
-        keep(streams_[0]);
+        add_rows(parts_.embedding, 0, values);
+        keep(streams_, 0);
         return add_stream(result_.norms[0], values);
       case Place::kQuery:
-        return keep(query_);
+        return keep(query_, 0);
       case Place::kKey:
-        keys_[i].insert(keys_[i].end(), values.begin(), values.end());
+        keys_.append(i, values, pool_);
         return add_attention(layer);
       case Place::kAttnHeads:
-        return add_rows(parts_.heads[i], values);
+        return add_rows(parts_.heads, i, values);
       case Place::kAttnOutput:
-        add_rows(parts_.attention[i], values);
+        add_rows(parts_.attention, i, values);
         return add_norms(result_.norms[i + 1].attention, values);
       case Place::kFfnHidden:
         return add_neurons(neurons_[i], values);
       case Place::kFfnOutput:
-        add_rows(parts_.mlps[i], values);
+        add_rows(parts_.mlps, i, values);
         return add_norms(result_.norms[i + 1].mlp, values);
       case Place::kFfnResidual:
-        keep(streams_[i + 1]);
+        keep(streams_, i + 1);
         return add_stream(result_.norms[i + 1], values);
       default:
         return;
@@ -157,54 +168,71 @@ class Explainer::Work {
   }
 
   // Adds those rows of the chunk whose logits are attributed.
-  void add_rows(std::vector<float>& rows, std::span<const float> values) const {
+  void add_rows(LayerRows& rows, size_t layer, std::span<const float> values) {
     const int64_t n = end_ - begin_;
     const int64_t n_skipped = std::clamp<int64_t>(first_attributed_ - begin_, 0, n);
-    const auto added = values.subspan(size_of(std::ssize(values) / n * n_skipped));
-    rows.insert(rows.end(), added.begin(), added.end());
+    rows.append(layer, values.subspan(size_of(std::ssize(values) / n * n_skipped)), pool_);
   }
 
   // The executor computes attention block by block and keeps no weights, so they are computed once
   // more from its queries and keys. Query heads that share a key head read the same keys. Each
   // head's rows go to its own map, so heads are shared out among threads.
   void add_attention(int64_t layer) {
-    const std::vector<float>& keys = keys_[size_of(layer)];
+    const float* queries = query_[0].data();
+    const float* keys = keys_[size_of(layer)].data();
     const int64_t width = spec_.n_heads * spec_.head_dim;
     const int64_t stride = spec_.n_kv_heads * spec_.head_dim;
     const float scale = attention_scale(spec_, layer);
     pool_.for_ranges(spec_.n_heads, 1, [&](int64_t from, int64_t to, int thread) {
       auto& [scratch, weights] = attention_room_[size_of(thread)];
-      weights.resize(size_of((end_ - begin_) * end_));
+      weights.resize(size_of(kAttentionRows * end_));
       for (int64_t head = from; head < to; ++head) {
         const int64_t kv_head = head / (spec_.n_heads / spec_.n_kv_heads);
-        attention_weights(
-            {query_.data() + head * spec_.head_dim, width, end_ - begin_,
-             keys.data() + kv_head * spec_.head_dim, stride, spec_.head_dim, begin_, scale},
-            scratch, weights);
         AttentionMap& map = result_.attention[size_of(layer * spec_.n_heads + head)];
-        for (int64_t t = begin_; t < end_; ++t)
-          map.add_row(row(weights, t - begin_, end_).first(size_of(t + 1)), copies_);
+        for (int64_t begin = begin_; begin < end_; begin += kAttentionRows) {
+          const int64_t end = std::min(begin + kAttentionRows, end_);
+          attention_weights(
+              {queries + (begin - begin_) * width + head * spec_.head_dim, width, end - begin,
+               keys + kv_head * spec_.head_dim, stride, spec_.head_dim, begin, scale},
+              scratch, weights);
+          for (int64_t t = begin; t < end; ++t)
+            map.add_row(row(weights, t - begin, end).first(size_of(t + 1)), copies_);
+        }
       }
     });
   }
 
-  void add_norms(std::vector<float>& norms, std::span<const float> values) const {
-    for (int64_t i = 0; i < end_ - begin_; ++i) {
-      const auto x = row(values, i, spec_.d_model);
-      norms.push_back(static_cast<float>(std::sqrt(kernels_.squares(x.data(), std::ssize(x)))));
-    }
+  // Calls `work` with the number of each row of the chunk, on all threads.
+  void for_rows(const std::function<void(int64_t)>& work) {
+    pool_.for_ranges(end_ - begin_, kRowsPerThread, [&](int64_t from, int64_t to, int /*thread*/) {
+      for (int64_t i = from; i < to; ++i) work(i);
+    });
   }
 
-  void add_stream(LayerNorms& norms, std::span<const float> values) const {
+  void add_norms(std::vector<float>& norms, std::span<const float> values) {
+    norms.resize(size_of(end_));
+    for_rows([&](int64_t i) {
+      const float* x = row(values, i, spec_.d_model).data();
+      norms[size_of(begin_ + i)] =
+          static_cast<float>(std::sqrt(kernels_.squares(x, spec_.d_model)));
+    });
+  }
+
+  void add_stream(LayerNorms& norms, std::span<const float> values) {
     add_norms(norms.stream, values);
+    std::vector<float> largest(size_of(end_ - begin_));
+    for_rows([&](int64_t i) {
+      const float* x = row(values, i, spec_.d_model).data();
+      largest[size_of(i)] = kernels_.largest_size(x, spec_.d_model);
+    });
     for (int64_t i = 0; i < end_ - begin_; ++i) {
-      const auto x = row(values, i, spec_.d_model);
       const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(spec_.d_model);
-      const float most = kernels_.largest_size(x.data(), std::ssize(x));
+      const float most = largest[size_of(i)];
       if (!(most / size > std::abs(norms.outlier))) continue;  // also where something is NaN
-      const auto largest = std::ranges::find(x, most, [](float value) { return std::abs(value); });
-      norms.outlier = static_cast<float>(*largest / size);
-      norms.outlier_feature = largest - x.begin();
+      const auto x = row(values, i, spec_.d_model);
+      const auto feature = std::ranges::find(x, most, [](float value) { return std::abs(value); });
+      norms.outlier = static_cast<float>(*feature / size);
+      norms.outlier_feature = feature - x.begin();
       norms.outlier_token = begin_ + i;
     }
   }
@@ -239,11 +267,8 @@ class Explainer::Work {
     model_.read_out(streams_[size_of(layer + 1)],
                     [&](const ColumnPart& part) { reader.see(part); });
     const auto first = std::ssize(to);
-    const int64_t n = end_ - begin_;
-    to.resize(size_of(first + n));
-    pool_.for_ranges(n, kRowsPerThread, [&](int64_t from, int64_t end, int /*thread*/) {
-      for (int64_t i = from; i < end; ++i) to[size_of(first + i)] = reader.prediction(i);
-    });
+    to.resize(size_of(first + end_ - begin_));
+    for_rows([&](int64_t i) { to[size_of(first + i)] = reader.prediction(i); });
   }
 
   // Logits after token t predict token t + 1, so its surprise is known where the text goes on:
@@ -255,7 +280,7 @@ class Explainer::Work {
     following.resize(size_of(end_ - begin_), -1);
     LogitReader reader(end_ - begin_, spec_.vocab_size, options_.n_best, following);
     read_out(spec_.n_layers - 1, reader, result_.next);
-    add_rows(parts_.stream, streams_.back());
+    add_rows(parts_.stream, 0, streams_[size_of(spec_.n_layers)]);
     for (int64_t t = begin_; t < end_; ++t) {
       const int64_t i = t - begin_;
       const Prediction& next = result_.next[size_of(t)];
@@ -271,7 +296,8 @@ class Explainer::Work {
   // The decoding of the output projections is the same for many logits and for few, so they wait
   // until they are many.
   void add_parts() {
-    if (wanted_.empty() || (std::ssize(wanted_) < n_together_ && end_ < n_tokens_)) return;
+    if (wanted_.empty()) return;
+    if (end_ < n_tokens_ && std::ssize(wanted_) + options_.n_batch <= n_together_) return;
     std::ranges::move(attribute(model_, probe_, parts_, wanted_, pool_),
                       std::back_inserter(result_.parts));
     wanted_.clear();
@@ -297,7 +323,8 @@ class Explainer::Work {
   const std::span<const int32_t> ids_;
   const std::vector<int32_t> copies_;  // earlier_copies of the text
   const ExplainOptions options_;
-  ThreadPool pool_;
+  const std::unique_ptr<ThreadPool> own_pool_;  // beside an executor without threads
+  ThreadPool& pool_;
   const RowKernels& kernels_ = row_kernels();
   int64_t n_tokens_;
   int64_t first_attributed_ = 0;
@@ -313,9 +340,9 @@ class Explainer::Work {
     std::vector<float> weights;
   };
   std::vector<AttentionRoom> attention_room_;  // of each thread
-  std::vector<float> query_;                   // of the layer in progress
-  std::vector<std::vector<float>> keys_;       // of each layer, all tokens so far
-  std::vector<std::vector<float>> streams_;    // of the chunk: the embedding, and after each block
+  LayerRows query_;                            // one layer, the one in progress
+  LayerRows keys_;                             // of all tokens so far
+  LayerRows streams_;                          // of the chunk: the embedding, and after each block
   std::vector<Neurons> neurons_;               // of each layer
   StreamParts parts_;                          // of the rows of wanted_
   std::vector<WantedLogit> wanted_;            // not attributed yet

@@ -64,8 +64,7 @@ struct ExplainOptions {
   int64_t most_parts = 200'000;
   int64_t most_attention = 700'000;  // weights that are kept of all heads together
   int64_t most_lens = 40'000;        // tokens that are kept of all layers of the lens together
-  int64_t n_batch = 64;              // tokens of a step; the results do not depend on it
-  int n_threads = 0;
+  int64_t n_batch = 256;             // tokens of a step; the results do not depend on it
   // Called with the tokens done and all; false cancels (ResourceError).
   std::function<bool(int64_t done, int64_t total)> progress{};
 };

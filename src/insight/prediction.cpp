@@ -44,7 +44,7 @@ void LogitReader::see(const ColumnPart& part) {
     for (int64_t begin = part.begin; begin < part.end; begin += kPartNumbers) {
       const int64_t n = std::min(kPartNumbers, part.end - begin);
       const float* x = logits + (begin - part.begin);
-      ExponentialSums& sums = sums_[static_cast<size_t>(row * n_parts_ + begin / kPartNumbers)];
+      ExponentialSums& sums = sums_[static_cast<size_t>(begin / kPartNumbers * n_rows_ + row)];
       sums = row_kernels().exponential_sums(x, n);
       if (!(sums.largest < ranking.floor())) ranking.offer_all(x, n, begin);
     }
@@ -61,7 +61,7 @@ void LogitReader::see(const ColumnPart& part) {
 // so one pass over the logits gives both sums.
 Prediction LogitReader::prediction(int64_t row) const {
   const auto [largest, sum, weighted] =
-      row_kernels().join_sums(&sums_[static_cast<size_t>(row * n_parts_)], n_parts_);
+      row_kernels().join_sums(&sums_[static_cast<size_t>(row)], n_parts_, n_rows_);
   Ranking best(n_best_);
   for (const auto& rankings : rankings_) {
     for (const auto& [logit, id] : (*rankings)[static_cast<size_t>(row)].kept())
@@ -79,10 +79,7 @@ Prediction LogitReader::prediction(int64_t row) const {
 }
 
 float LogitReader::largest_logit(int64_t row) const {
-  const auto* sums = &sums_[static_cast<size_t>(row * n_parts_)];
-  return std::max_element(sums, sums + n_parts_,
-                          [](const auto& a, const auto& b) { return a.largest < b.largest; })
-      ->largest;
+  return row_kernels().join_sums(&sums_[static_cast<size_t>(row)], n_parts_, n_rows_).largest;
 }
 
 Prediction predict(std::span<const float> logits, int64_t n_best) {

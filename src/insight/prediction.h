@@ -57,7 +57,7 @@ class LogitReader {
   int64_t n_best_;
   std::vector<int32_t> wanted_;
   std::vector<float> wanted_logits_;
-  std::vector<ExponentialSums> sums_;  // [n_rows, n_parts], of kPartNumbers logits each
+  std::vector<ExponentialSums> sums_;  // [n_parts, n_rows], of kPartNumbers logits each
   // A call of `see` uses one of these alone, so there are as many as calls at once.
   std::vector<std::unique_ptr<Rankings>> rankings_;
   std::vector<Rankings*> free_;

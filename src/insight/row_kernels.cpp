@@ -49,53 +49,21 @@ void Ranking::insert(const RankedNumber& number) {
   if (kept_.size() == n_) floor_ = kept_.back().value;
 }
 
-// Blocks whose largest number is too small are passed over.
+// Numbers below a bound that n numbers reach are not among the n largest. As long as fewer than n
+// are kept, such a bound comes from the numbers themselves: for the 5 largest of 512 attention
+// weights, about 6 pass it and are sorted.
 void Ranking::offer_all(const float* x, int64_t n, int64_t first) {
-  constexpr int64_t kBlock = 64;
-  float maxima[kPartNumbers / kBlock];
+  if (n_ == 0) return;
+  const RowKernels& kernels = row_kernels();
+  int32_t indices[kPartNumbers];
   for (int64_t begin = 0; begin < n; begin += kPartNumbers) {
-    const int64_t end = std::min(begin + kPartNumbers, n);
-    row_kernels().block_maxima(x + begin, end - begin, kBlock, maxima);
-    const float* of_block = maxima;
-    for (int64_t i = begin; i < end; ++of_block) {
-      const int64_t block_end = std::min(i + kBlock, end);
-      if (*of_block < floor_) i = block_end;
-      for (; i < block_end; ++i) offer(x[i], first + i);
-    }
+    const int64_t size = std::min(kPartNumbers, n - begin);
+    const float* part = x + begin;
+    if (kept_.size() < n_)
+      floor_ = std::max(floor_, kernels.reached_by(part, size, static_cast<int64_t>(n_)));
+    const int64_t n_offered = kernels.not_below(part, size, floor_, indices);
+    for (int64_t i = 0; i < n_offered; ++i) offer(part[indices[i]], first + begin + indices[i]);
   }
-}
-
-namespace {
-
-// The n largest numbers are in the n blocks with the largest maxima: were one of them in another
-// block, n numbers, the maxima of these blocks, would come before it. None of them is smaller than
-// the least of n maxima. `blocks` are descending.
-std::vector<RankedNumber> largest_within(std::span<const float> x, int64_t block,
-                                         std::span<const RankedNumber> blocks, int64_t n) {
-  const bool enough = !blocks.empty() && std::ssize(blocks) == n;
-  Ranking numbers(std::min(n, std::ssize(x)),
-                  enough ? blocks.back().value : -std::numeric_limits<float>::infinity());
-  for (const RankedNumber& each : blocks) {
-    const int64_t begin = each.index * block;
-    const int64_t end = std::min(begin + block, std::ssize(x));
-    for (int64_t i = begin; i < end; ++i) numbers.offer(x[static_cast<size_t>(i)], i);
-  }
-  return {numbers.kept().begin(), numbers.kept().end()};
-}
-
-}  // namespace
-
-// Long rows are looked through by the maxima of blocks, and these maxima likewise. So of the 32
-// maxima of 512 weights all are looked at for the four strongest, and then 64 weights.
-std::vector<RankedNumber> largest_numbers(std::span<const float> x, int64_t n) {
-  constexpr int64_t kBlock = 16;
-  if (std::ssize(x) <= 4 * kBlock) {
-    const RankedNumber whole{-std::numeric_limits<float>::infinity(), 0};
-    return largest_within(x, std::ssize(x), {&whole, 1}, n);
-  }
-  std::vector<float> maxima((x.size() + kBlock - 1) / kBlock);
-  row_kernels().block_maxima(x.data(), std::ssize(x), kBlock, maxima.data());
-  return largest_within(x, kBlock, largest_numbers(maxima, n), n);
 }
 
 double dot_f64(std::span<const float> x, std::span<const float> y) {

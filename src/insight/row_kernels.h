@@ -19,10 +19,12 @@ struct ExponentialSums {
 struct RowKernels {
   // The sums of x [n], 0 < n <= kPartNumbers.
   ExponentialSums (*exponential_sums)(const float* x, int64_t n);
-  // The sums of n parts together, n > 0.
-  ExponentialSums (*join_sums)(const ExponentialSums* parts, int64_t n);
-  // The largest of each `block` numbers of x [n]; the last block may be shorter.
-  void (*block_maxima)(const float* x, int64_t n, int64_t block, float* maxima);
+  // The sums of n parts together, which lie `stride` apart; n > 0.
+  ExponentialSums (*join_sums)(const ExponentialSums* parts, int64_t n, int64_t stride);
+  // A bound that at least k of x [n] are not less than, -infinity for k > 16.
+  float (*reached_by)(const float* x, int64_t n, int64_t k);
+  // Writes the indices of those of x [n] that are not less than `bound`, and returns their number.
+  int64_t (*not_below)(const float* x, int64_t n, float bound, int32_t* indices);
   // The largest of x [n], n > 0.
   float (*maximum)(const float* x, int64_t n);
   // The sum of x_i^2.
@@ -32,7 +34,7 @@ struct RowKernels {
   // largest[i] = max(largest[i], |x_i|)
   void (*raise)(const float* x, int64_t n, float* largest);
 };
-inline constexpr int64_t kPartNumbers = 1024;
+inline constexpr int64_t kPartNumbers = 512;
 
 // The kernels of the instruction set `isa`, or of the one that choose_isa chooses. The bits are the
 // same for all sets.
@@ -48,11 +50,7 @@ struct RankedNumber {
 // index. With NaN among them it is n others, never fewer.
 class Ranking {
  public:
-  // Numbers below `floor` are known not to be among them.
-  explicit Ranking(int64_t n, float floor = -std::numeric_limits<float>::infinity())
-      : n_(static_cast<size_t>(n)), floor_(floor) {
-    kept_.reserve(n_);
-  }
+  explicit Ranking(int64_t n) : n_(static_cast<size_t>(n)) { kept_.reserve(n_); }
 
   // Most numbers are too small, which is seen at once.
   void offer(float value, int64_t index) {
@@ -68,12 +66,9 @@ class Ranking {
   void insert(const RankedNumber& number);
 
   size_t n_;
-  float floor_;
+  float floor_ = -std::numeric_limits<float>::infinity();
   std::vector<RankedNumber> kept_;
 };
-
-// The n largest of x, descending; of equal ones the smaller index comes first.
-std::vector<RankedNumber> largest_numbers(std::span<const float> x, int64_t n);
 
 // x . y in f64, as four sums side by side, so that an addition need not wait for the one before.
 double dot_f64(std::span<const float> x, std::span<const float> y);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -15,7 +16,8 @@ namespace limpid {
 namespace {
 
 // Lengths with and without a last part: of 16 lanes, of a block, of what is summed at once.
-constexpr int64_t kLengths[] = {1, 5, 15, 16, 17, 63, 64, 65, 79, 130, 1000, 1024, 1030, 5000};
+constexpr int64_t kLengths[] = {1,   5,   15,  16,  17,   63,   64,   65,  79,
+                                130, 511, 512, 513, 1000, 1024, 1030, 5000};
 
 std::vector<float> some_logits(int64_t n) {
   std::mt19937 random(static_cast<uint32_t>(n));
@@ -25,23 +27,13 @@ std::vector<float> some_logits(int64_t n) {
   return x;
 }
 
-std::vector<float> maxima_of_blocks(const std::vector<float>& x, int64_t block) {
-  std::vector<float> maxima;
-  for (auto begin = x.begin(); begin != x.end();) {
-    const auto end = begin + std::min<int64_t>(block, x.end() - begin);
-    maxima.push_back(*std::max_element(begin, end));
-    begin = end;
-  }
-  return maxima;
-}
-
 // Part by part.
 ExponentialSums sums_of(const std::vector<float>& x, const RowKernels& kernels) {
   std::vector<ExponentialSums> parts;
   for (int64_t begin = 0; begin < std::ssize(x); begin += kPartNumbers)
     parts.push_back(
         kernels.exponential_sums(x.data() + begin, std::min(kPartNumbers, std::ssize(x) - begin)));
-  return kernels.join_sums(parts.data(), std::ssize(parts));
+  return kernels.join_sums(parts.data(), std::ssize(parts), 1);
 }
 
 TEST(RowKernels, SumsOfExponentials) {
@@ -66,19 +58,48 @@ TEST(RowKernels, SumsOfExponentials) {
   }
 }
 
-TEST(RowKernels, MaximaOfBlocks) {
+TEST(RowKernels, MaximaAndBounds) {
   for (const int64_t n : kLengths) {
-    const std::vector<float> x = some_logits(n);
+    std::vector<float> x = some_logits(n);
+    std::vector<float> sorted = x;
+    std::ranges::sort(sorted, std::ranges::greater());
     for (const std::string_view isa : available_isas()) {
       const RowKernels& kernels = row_kernels(std::string(isa).c_str());
-      for (const int64_t block : {16, 64}) {
-        std::vector<float> maxima(static_cast<size_t>((n + block - 1) / block));
-        kernels.block_maxima(x.data(), n, block, maxima.data());
-        EXPECT_EQ(maxima, maxima_of_blocks(x, block)) << isa;
+      EXPECT_EQ(kernels.maximum(x.data(), n), sorted[0]) << isa;
+      for (const int64_t k : {1, 5, 16, 17}) {
+        const float bound = kernels.reached_by(x.data(), n, k);
+        EXPECT_EQ(bound, row_kernels("scalar").reached_by(x.data(), n, k)) << isa;
+        if (k <= n) EXPECT_LE(bound, sorted[static_cast<size_t>(k) - 1]) << isa << " " << n;
+        if (k == 1) EXPECT_EQ(bound, sorted[0]) << isa;
       }
-      EXPECT_EQ(kernels.maximum(x.data(), n), *std::ranges::max_element(x)) << isa;
     }
   }
+}
+
+TEST(RowKernels, NumbersNotBelowABound) {
+  for (const int64_t n : kLengths) {
+    std::vector<float> x = some_logits(n);
+    x[static_cast<size_t>(n) / 2] = std::numeric_limits<float>::quiet_NaN();
+    for (const float bound : {-3.0F, -std::numeric_limits<float>::infinity()}) {
+      std::vector<int32_t> expected;
+      for (int32_t i = 0; i < n; ++i)
+        if (!(x[static_cast<size_t>(i)] < bound)) expected.push_back(i);
+      for (const std::string_view isa : available_isas()) {
+        std::vector<int32_t> indices(x.size());
+        indices.resize(static_cast<size_t>(
+            row_kernels(std::string(isa).c_str()).not_below(x.data(), n, bound, indices.data())));
+        EXPECT_EQ(indices, expected) << isa << " " << n;
+      }
+    }
+  }
+}
+
+// Model weights may be damaged; something is kept all the same.
+TEST(Ranking, KeepsAsManyWithNaN) {
+  std::vector<float> x(1000, std::numeric_limits<float>::quiet_NaN());
+  Ranking only(3);
+  only.offer_all(x.data(), std::ssize(x), 0);
+  EXPECT_EQ(only.kept().size(), 3U);
 }
 
 TEST(RowKernels, SquaresAndLargestSizes) {
@@ -100,7 +121,7 @@ TEST(RowKernels, SquaresAndLargestSizes) {
 }
 
 // Numbers of which many are equal, beside a stable sort.
-TEST(LargestNumbers, AreThoseOfASort) {
+TEST(Ranking, KeepsTheFirstOfASort) {
   std::mt19937 random(7);
   for (const int64_t n : kLengths) {
     std::vector<float> x(static_cast<size_t>(n));
@@ -114,8 +135,9 @@ TEST(LargestNumbers, AreThoseOfASort) {
       Ranking halves(n_wanted);
       halves.offer_all(x.data() + n / 2, n - n / 2, n / 2);
       halves.offer_all(x.data(), n / 2, 0);
-      const std::vector<RankedNumber> whole = largest_numbers(x, n_wanted);
-      for (const auto& found : {std::span(whole), halves.kept()}) {
+      Ranking whole(n_wanted);
+      whole.offer_all(x.data(), n, 0);
+      for (const auto& found : {whole.kept(), halves.kept()}) {
         ASSERT_EQ(std::ssize(found), std::min<int64_t>(n, n_wanted));
         for (size_t i = 0; i < found.size(); ++i) {
           EXPECT_EQ(found[i].index, order[i]);

@@ -65,7 +65,7 @@ void CpuExecutor::linear(const Activation& x, std::span<Projection> projections)
       });
 }
 
-// Each thread has room for one part, which stays in its second-level cache: 64 tokens are 256 KiB.
+// Each thread has room for one part, which stays in its second-level cache: 256 tokens are 512 KiB.
 void CpuExecutor::linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) {
   LIMPID_CHECK(ShapeError, weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
                weight.rows, weight.cols, x.rows(), x.cols());

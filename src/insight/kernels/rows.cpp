@@ -1,4 +1,6 @@
 // The loops of row_kernels.h over sixteen lanes.
+#include <numbers>
+
 #include "executor/cpu/kernels/math-inl.h"
 #include "insight/row_kernels.h"
 
@@ -16,50 +18,116 @@ LIMPID_INLINE F32x16 below(const float* x, int64_t i, int64_t n, float largest) 
   return load(rest);
 }
 
+// Four maxima side by side, so that a comparison need not wait for the one before. The last numbers
+// are read whole, so some of them twice.
 float maximum(const float* x, int64_t n) {
+  constexpr int64_t kTogether = 4 * kLanes;
   if (n < kLanes) {
     float most = x[0];
     for (int64_t i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;
     return most;
   }
-  F32x16 most = load(x);
-  // The last sixteen numbers are read whole, so some of them twice.
-  for (int64_t i = kLanes; i < n; i += kLanes)
-    most = max(most, load(x + (i + kLanes <= n ? i : n - kLanes)));
+  F32x16 most = load(x + n - kLanes);
+  int64_t i = 0;
+  if (n >= kTogether) {
+    F32x16 others[3] = {most, most, most};
+    for (; i + kTogether <= n; i += kTogether) {
+      most = max(most, load(x + i));
+      for (int j = 0; j < 3; ++j) others[j] = max(others[j], load(x + i + (j + 1) * kLanes));
+    }
+    most = max(max(most, others[0]), max(others[1], others[2]));
+  }
+  for (; i + kLanes <= n; i += kLanes) most = max(most, load(x + i));
   return reduce_max(most);
 }
 
-void block_maxima(const float* x, int64_t n, int64_t block, float* maxima) {
-  for (int64_t begin = 0; begin < n; begin += block)
-    *maxima++ = maximum(x + begin, n - begin < block ? n - begin : block);
+// Lanes [i, i + 16) of x [n], filled up with -infinity.
+LIMPID_INLINE F32x16 load_or_least(const float* x, int64_t i, int64_t n) {
+  if (i + kLanes <= n) return load(x + i);
+  float rest[kLanes];
+  for (int64_t j = 0; j < kLanes; ++j) rest[j] = i + j < n ? x[i + j] : -__builtin_inff();
+  return load(rest);
+}
+
+// Lane l has the largest of x[l], x[l + 16], x[l + 32], … The kth largest of the lanes is reached
+// by k of them, and so by k numbers of x. It is close to the kth largest of x when large numbers
+// lie scattered: the 5th of 16 lanes is reached by 6 of 512 numbers. NaN counts as least.
+float reached_by(const float* x, int64_t n, int64_t k) {
+  const F32x16 least = broadcast(-__builtin_inff());
+  if (k > kLanes) return -__builtin_inff();
+  F32x16 even = least;
+  F32x16 odd = least;
+  for (int64_t i = 0; i < n; i += 2 * kLanes) {
+    even = max(load_or_least(x, i, n), even);
+    if (i + kLanes < n) odd = max(load_or_least(x, i + kLanes, n), odd);
+  }
+  F32x16 lanes = max(even, odd);
+  float bound = reduce_max(lanes);
+  for (int64_t i = 1; i < k; ++i) {  // equal ones go together, which makes the bound lower
+    lanes = select_less(lanes, broadcast(bound), lanes, least);
+    bound = reduce_max(lanes);
+  }
+  return bound;
+}
+
+int64_t not_below(const float* x, int64_t n, float bound, int32_t* indices) {
+  int64_t n_found = 0;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    uint32_t bits = not_less(load_or_least(x, i, n), broadcast(bound));
+    if (i + kLanes > n) bits &= (1U << (n - i)) - 1;
+    for (; bits != 0; bits &= bits - 1)
+      indices[n_found++] = static_cast<int32_t>(i) + __builtin_ctz(bits);
+  }
+  return n_found;
+}
+
+// 2^y for y <= 0, exactly 1 for 0, and 2^-125 below -125.
+//
+// A page of 512 tokens takes the exponentials of 0.8 billion logits, and exp of math-inl.h is more
+// exact than their sums need. y = n + f with |f| <= 1/2, and 2^f is a polynomial of degree 4
+// interpolated at Chebyshev nodes. Its relative error is at most 3.5e-6 and has either sign: over
+// evenly spread f it is -4e-8 on average.
+LIMPID_INLINE F32x16 power_of_two(F32x16 y) {
+  const I32x16 n = to_int(y);
+  const F32x16 f = sub(y, to_float(n));
+  F32x16 p = broadcast(0x1.3cbf6p-7F);
+  p = fma(p, f, broadcast(0x1.ca1ce2p-5F));
+  p = fma(p, f, broadcast(0x1.ebfa4cp-3F));
+  p = fma(p, f, broadcast(0x1.62e0c2p-1F));
+  p = fma(p, f, broadcast(1.0F));
+  return times_power_of_two(p, n);
 }
 
 // x is read for its largest number first; the exponentials then find it in the nearest cache.
 ExponentialSums exponential_sums(const float* x, int64_t n) {
   const float largest = maximum(x, n);
   F32x16 sum = zero();
-  F32x16 weighted = zero();
+  F32x16 weighted = zero();  // by y, the difference in bits
   for (int64_t i = 0; i < n; i += kLanes) {
-    const F32x16 difference = below(x, i, n, largest);
-    const F32x16 e = exp(difference);
+    const F32x16 bits = mul(below(x, i, n, largest), broadcast(std::numbers::log2e_v<float>));
+    const F32x16 y = max(broadcast(-125.0F), bits);  // NaN stays: it is the second operand
+    const F32x16 e = power_of_two(y);
     sum = add(sum, e);
-    weighted = fma(e, difference, weighted);
+    weighted = fma(e, y, weighted);
   }
-  return {largest, reduce_add(sum), reduce_add(weighted)};
+  return {largest, reduce_add(sum), reduce_add(weighted) * std::numbers::ln2};
 }
 
 // The sums of a part relative to another largest number M: with f = exp(largest - M),
 //   sum e^(x - M) = f sum        sum e^(x - M) (x - M) = f (weighted + sum (largest - M))
-ExponentialSums join_sums(const ExponentialSums* parts, int64_t n) {
+ExponentialSums join_sums(const ExponentialSums* parts, int64_t n, int64_t stride) {
   ExponentialSums all = parts[0];
-  for (int64_t i = 1; i < n; ++i)
-    all.largest = parts[i].largest > all.largest ? parts[i].largest : all.largest;
+  for (int64_t i = 1; i < n; ++i) {
+    const float largest = parts[i * stride].largest;
+    all.largest = largest > all.largest ? largest : all.largest;
+  }
   all.sum = all.weighted = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const float difference = parts[i].largest - all.largest;
+    const auto& [largest, sum, weighted] = parts[i * stride];
+    const float difference = largest - all.largest;
     const auto factor = static_cast<double>(reduce_max(exp(broadcast(difference))));
-    all.sum += factor * parts[i].sum;
-    all.weighted += factor * (parts[i].weighted + parts[i].sum * static_cast<double>(difference));
+    all.sum += factor * sum;
+    all.weighted += factor * (weighted + sum * static_cast<double>(difference));
   }
   return all;
 }
@@ -92,7 +160,7 @@ void raise(const float* x, int64_t n, float* largest) {
 }  // namespace
 
 extern const RowKernels kRowKernels;
-const RowKernels kRowKernels = {exponential_sums, join_sums,    block_maxima, maximum,
-                                squares,          largest_size, raise};
+const RowKernels kRowKernels = {exponential_sums, join_sums, reached_by,   not_below,
+                                maximum,          squares,   largest_size, raise};
 
 }  // namespace limpid::LIMPID_ISA

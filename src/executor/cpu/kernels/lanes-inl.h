@@ -188,6 +188,16 @@ LIMPID_INLINE F32x16 negate(F32x16 a) {
 LIMPID_INLINE F32x16 select_less(F32x16 a, F32x16 b, F32x16 yes, F32x16 no) {
   return lanewise([](auto x, auto y, auto p, auto q) { return x < y ? p : q; }, a, b, yes, no);
 }
+// Bit i is set unless a[i] < b[i].
+template <class V>
+LIMPID_INLINE uint32_t not_less(const V& a, const V& b) {
+  if constexpr (kIsPair<V>) {
+    constexpr int kHalf = sizeof(a.lo) / sizeof(float);
+    return not_less(a.lo, b.lo) | not_less(a.hi, b.hi) << kHalf;
+  } else {
+    return native::not_less(a, b);
+  }
+}
 template <int kBits>
 LIMPID_INLINE I32x16 shift_left(I32x16 a) {
   return lanewise([](auto x) { return x << kBits; }, a);

@@ -102,7 +102,8 @@ LIMPID_INLINE uint16_t float_to_half(float value) {
 
 // fma and fused_minus, a * b + c and c - a * b, are rounded once. max and min are a > b ? a : b and
 // a < b ? a : b: the second operand when either is NaN or both are zeros. to_int and to_halves
-// round to nearest even. to_bytes takes numbers from -128 to 127.
+// round to nearest even. to_bytes takes numbers from -128 to 127. Bit i of not_less is set unless
+// a[i] < b[i], so also where either is NaN.
 namespace native {
 
 #if defined(__AVX512F__)
@@ -116,6 +117,9 @@ LIMPID_INLINE NativeF32 fused_minus(NativeF32 a, NativeF32 b, NativeF32 c) {
 LIMPID_INLINE NativeF32 max(NativeF32 a, NativeF32 b) { return _mm512_max_ps(a, b); }
 LIMPID_INLINE NativeF32 min(NativeF32 a, NativeF32 b) { return _mm512_min_ps(a, b); }
 LIMPID_INLINE NativeF32 sqrt(NativeF32 a) { return _mm512_sqrt_ps(a); }
+LIMPID_INLINE uint32_t not_less(NativeF32 a, NativeF32 b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ);
+}
 LIMPID_INLINE NativeI32 to_int(NativeF32 a) { return NativeI32(_mm512_cvtps_epi32(a)); }
 LIMPID_INLINE NativeF32 from_halves(NativeU16 a) { return _mm512_cvtph_ps(__m256i(a)); }
 LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
@@ -140,6 +144,9 @@ LIMPID_INLINE NativeF32 fused_minus(NativeF32 a, NativeF32 b, NativeF32 c) {
 LIMPID_INLINE NativeF32 max(NativeF32 a, NativeF32 b) { return _mm256_max_ps(a, b); }
 LIMPID_INLINE NativeF32 min(NativeF32 a, NativeF32 b) { return _mm256_min_ps(a, b); }
 LIMPID_INLINE NativeF32 sqrt(NativeF32 a) { return _mm256_sqrt_ps(a); }
+LIMPID_INLINE uint32_t not_less(NativeF32 a, NativeF32 b) {
+  return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NLT_UQ)));
+}
 LIMPID_INLINE NativeI32 to_int(NativeF32 a) { return NativeI32(_mm256_cvtps_epi32(a)); }
 LIMPID_INLINE NativeF32 from_halves(NativeU16 a) { return _mm256_cvtph_ps(__m128i(a)); }
 LIMPID_INLINE NativeU16 to_halves(NativeF32 a) {
@@ -160,6 +167,11 @@ LIMPID_INLINE NativeF32 from_bfloats(NativeU16 a) {
 }
 LIMPID_INLINE NativeF32 max(NativeF32 a, NativeF32 b) { return a > b ? a : b; }
 LIMPID_INLINE NativeF32 min(NativeF32 a, NativeF32 b) { return a < b ? a : b; }
+LIMPID_INLINE uint32_t not_less(NativeF32 a, NativeF32 b) {
+  uint32_t bits = 0;
+  for (int i = 0; i < kNative; ++i) bits |= (a[i] < b[i] ? 0U : 1U) << i;
+  return bits;
+}
 #if LIMPID_ISA_neon
 LIMPID_INLINE NativeF32 fma(NativeF32 a, NativeF32 b, NativeF32 c) { return vfmaq_f32(c, a, b); }
 LIMPID_INLINE NativeF32 sqrt(NativeF32 a) { return vsqrtq_f32(a); }
