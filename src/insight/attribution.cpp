@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/check.h"
 #include "executor/cpu/isa.h"
 #include "executor/cpu/matrix_product.h"
 #include "insight/row_kernels.h"
@@ -162,6 +163,9 @@ LayerRows::LayerRows(int64_t n_layers, int64_t most_numbers, ThreadPool& pool)
 
 void LayerRows::append(size_t layer, std::span<const float> rows, ThreadPool& pool) {
   constexpr int64_t kCopiedAtOnce = 1 << 14;
+  LIMPID_CHECK(ShapeError, rows.size() <= most_numbers_ - sizes_[layer],
+               "[attribution] {} numbers of layer {} and {} more, with room for {}", sizes_[layer],
+               layer, rows.size(), most_numbers_);
   float* to = room_.as<float>().data() + layer * most_numbers_ + sizes_[layer];
   pool.for_ranges(std::ssize(rows), kCopiedAtOnce, [&](int64_t begin, int64_t end, int /*thread*/) {
     std::copy(rows.begin() + begin, rows.begin() + end, to + begin);

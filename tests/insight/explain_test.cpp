@@ -2,6 +2,7 @@
 // lens is the model's own answer, attention weights read what the heads read.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -20,11 +21,18 @@ using testing::run_in_chunks;
 using testing::shape_of;
 using testing::some_tokens;
 
-constexpr int64_t kTokens = 150;  // more than two chunks
+constexpr int64_t kTokens = 150;
 constexpr int64_t kVocabulary = 50;
 
 std::span<const float> row(std::span<const float> values, int64_t i, int64_t n) {
   return values.subspan(static_cast<size_t>(i * n), static_cast<size_t>(n));
+}
+
+// More than two steps for kTokens.
+Explanation explain_in_steps(ProbedModel& probed, std::span<const int32_t> ids,
+                             ExplainOptions options = {}) {
+  options.n_batch = 64;
+  return explain(*probed.model, *probed.probe, ids, options);
 }
 
 class Explain : public ::testing::TestWithParam<const char*> {};
@@ -33,7 +41,7 @@ TEST_P(Explain, PartsSumToTheLogitAtEachPosition) {
   for (const char* executor : {"reference", "cpu"}) {
     ProbedModel probed(shape_of(GetParam()), executor);
     const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
-    const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+    const Explanation explanation = explain_in_steps(probed, ids);
     const std::vector<float> logits = run_in_chunks(*probed.model, ids, ids.size());
     ASSERT_EQ(std::ssize(explanation.parts), kTokens);
     for (int64_t t = 0; t < kTokens; ++t) {
@@ -58,7 +66,7 @@ TEST_P(Explain, PartsOfAQuantisedModelSumToItsLogit) {
   shape.dtype = DType::kQ8_0;
   ProbedModel probed(shape);
   const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
-  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const Explanation explanation = explain_in_steps(probed, ids);
   const std::vector<float> logits = run_in_chunks(*probed.model, ids, ids.size());
   double largest = 0;
   for (int64_t t = 0; t < kTokens; ++t) {
@@ -77,7 +85,7 @@ TEST_P(Explain, LastLayerOfTheLensIsTheModelToTheBit) {
   ExplainOptions options;
   options.n_lens_best = options.n_best = 7;
   options.lens_every = 2;
-  const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
+  const Explanation explanation = explain_in_steps(probed, ids, options);
   ASSERT_EQ(explanation.lens.size(), 3U);  // the embedding, layer 1, layer 2
   EXPECT_EQ(explanation.lens[1].layer, 1);
   EXPECT_EQ(explanation.lens[2].layer, 2);
@@ -98,7 +106,7 @@ TEST_P(Explain, LastLayerOfTheLensIsTheModelToTheBit) {
 TEST_P(Explain, SurpriseIsThatOfThePlainModel) {
   ProbedModel probed(shape_of(GetParam()));
   const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
-  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const Explanation explanation = explain_in_steps(probed, ids);
   const auto plain =
       Model::load(testing::tiny_checkpoint(shape_of(GetParam())), make_executor("cpu", {}));
   const std::vector<float> logits = run_in_chunks(*plain, ids, 40);
@@ -117,7 +125,7 @@ TEST_P(Explain, AttentionWeightsReadWhatTheHeadsRead) {
   const testing::TinyShape shape = shape_of(GetParam());
   ProbedModel probed(shape);
   const std::vector<int32_t> ids = some_tokens(kShort, kVocabulary);
-  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const Explanation explanation = explain_in_steps(probed, ids);
   std::map<int64_t, std::vector<float>> values;
   std::map<int64_t, std::vector<float>> heads;
   probed.probe->set_observer(PlaceSet(Place::kValue, Place::kAttnHeads),
@@ -158,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(Families, Explain, ::testing::Values("llama", "gpt2", "
 TEST(ExplainSizes, AreNormsOfTheStream) {
   ProbedModel probed(shape_of("llama"));
   const std::vector<int32_t> ids = some_tokens(20, kVocabulary);
-  const Explanation explanation = explain(*probed.model, *probed.probe, ids);
+  const Explanation explanation = explain_in_steps(probed, ids);
   std::vector<float> embedding;
   probed.probe->set_observer(PlaceSet(Place::kEmbedding),
                              [&](Place, int64_t, std::span<const float> seen) {
@@ -177,13 +185,61 @@ TEST(ExplainSizes, AreNormsOfTheStream) {
   EXPECT_LT(std::abs(layer.outlier), 8);  // sqrt(64) at most
 }
 
+// Also when the logits of one step, or of several, are attributed together.
+TEST_P(Explain, DoesNotDependOnTheTokensOfAStep) {
+  constexpr int64_t kLong = 300;
+  ProbedModel probed(shape_of(GetParam()));
+  const std::vector<int32_t> ids = some_tokens(kLong, kVocabulary);
+  const auto with_steps_of = [&](int64_t n) {
+    ExplainOptions options;
+    options.n_batch = n;
+    return explain(*probed.model, *probed.probe, ids, options);
+  };
+  const Explanation whole = with_steps_of(kLong);
+  ASSERT_EQ(std::ssize(whole.parts), kLong);
+  for (const int64_t n : {7, 100, 256}) {
+    const Explanation stepwise = with_steps_of(n);
+    ASSERT_EQ(std::ssize(stepwise.parts), kLong) << n;
+    for (size_t t = 0; t < kLong; ++t) {
+      EXPECT_EQ(stepwise.parts[t].logit, whole.parts[t].logit);
+      EXPECT_EQ(stepwise.parts[t].heads, whole.parts[t].heads);
+      EXPECT_EQ(stepwise.parts[t].mlps, whole.parts[t].mlps);
+      EXPECT_EQ(stepwise.next[t].entropy, whole.next[t].entropy);
+    }
+    for (size_t head = 0; head < whole.attention.size(); ++head) {
+      const auto last = whole.attention[head].row(kLong - 1);
+      const auto found = stepwise.attention[head].row(kLong - 1);
+      for (size_t i = 0; i < last.size(); ++i) {
+        EXPECT_EQ(found[i].column, last[i].column);
+        EXPECT_EQ(found[i].weight, last[i].weight);
+      }
+    }
+    for (size_t layer = 0; layer < whole.norms.size(); ++layer) {
+      EXPECT_EQ(stepwise.norms[layer].stream, whole.norms[layer].stream);
+      EXPECT_EQ(stepwise.norms[layer].outlier_token, whole.norms[layer].outlier_token);
+    }
+  }
+}
+
+TEST(LayerRows, RefuseMoreThanTheirRoom) {
+  ThreadPool pool(2);
+  LayerRows rows(2, 6, pool);
+  rows.append(1, std::vector<float>{1, 2, 3, 4}, pool);
+  EXPECT_THROW(rows.append(1, std::vector<float>(3), pool), ShapeError);
+  rows.append(1, std::vector<float>{5, 6}, pool);
+  EXPECT_TRUE(rows[0].empty());
+  EXPECT_TRUE(std::ranges::equal(rows[1], std::vector<float>{1, 2, 3, 4, 5, 6}));
+  rows.clear(1);
+  EXPECT_TRUE(rows[1].empty());
+}
+
 TEST(ExplainOptions, BoundWhatIsKept) {
   ProbedModel probed(shape_of("llama"));
   const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
   ExplainOptions options;
   options.most_attention = 3 * 4 * kTokens * 2;
   options.n_attributed = 5;
-  const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
+  const Explanation explanation = explain_in_steps(probed, ids, options);
   EXPECT_EQ(explanation.attention[0].n_kept(), 2);
   ASSERT_EQ(explanation.parts.size(), 5U);
   EXPECT_EQ(explanation.parts.front().position, kTokens - 5);
@@ -191,7 +247,7 @@ TEST(ExplainOptions, BoundWhatIsKept) {
   EXPECT_GE(strongest[0].weight, strongest[1].weight);
   EXPECT_THROW(explain(*probed.model, *probed.probe, {}), ArgumentError);
   options.progress = [](int64_t, int64_t) { return false; };
-  EXPECT_THROW(explain(*probed.model, *probed.probe, ids, options), ResourceError);
+  EXPECT_THROW(explain_in_steps(probed, ids, options), ResourceError);
 }
 
 // One token repeats: A B … A. Weights that a head would have are written by hand.
