@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
 #include "model/registry.h"
 #include "tensor/codec.h"
@@ -114,7 +115,7 @@ void complete_gpt2(Checkpoint& checkpoint) {
 
 Checkpoint completed(Checkpoint canonical) {
   settle_rope(canonical);
-  if (canonical.metadata.string("general.architecture") == "gpt2") complete_gpt2(canonical);
+  if (model_class_of(canonical.metadata).family == Family::kGpt2) complete_gpt2(canonical);
   return canonical;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "export/completed.h"
+#include "layouts/model_classes.h"
 #include "layouts/rope_scaling.h"
 #include "model/registry.h"
 #include "model/tokenizer_from_metadata.h"
@@ -118,20 +119,20 @@ void remark_on_own_keys(const Metadata& metadata, std::vector<std::string>& rema
 // Adds remarks on tensors that llama.cpp does not support in an architecture. It refuses the file,
 // or, for attn_output.bias of ernie4_5, ignores the tensor.
 void remark_on_tensors(const Checkpoint& checkpoint, std::vector<std::string>& remarks) {
-  const std::string_view architecture =
-      checkpoint.metadata.string("general.architecture").value_or("");
-  if (architecture == "llama" || architecture == "gpt2") return;
+  const ModelClass& model_class = model_class_of(checkpoint.metadata);
+  const KnownBiases known = model_class.biases_in_llama_cpp;
+  if (known == KnownBiases::kAll) return;
   const auto unknown = std::ranges::find_if(checkpoint.tensor_order, [&](std::string_view name) {
     if (!name.ends_with(".bias")) return false;
     const bool of_qkv = name.ends_with(".attn_q.bias") || name.ends_with(".attn_k.bias") ||
                         name.ends_with(".attn_v.bias");
-    return !of_qkv || architecture == "qwen3";
+    return !of_qkv || known == KnownBiases::kNone;
   });
   if (unknown == checkpoint.tensor_order.end()) return;
   remarks.push_back(fmt::format(
       "the model has biases that llama.cpp does not support in a {} ({}, …): Limpid reads them, "
       "llama.cpp refuses the file or ignores them",
-      architecture, *unknown));
+      model_class.architecture, *unknown));
 }
 
 // Adds a remark for models that rotate only a part of each head.

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "checkpoint/safetensors_writer.h"
 #include "layouts/lora_adapter.h"
+#include "layouts/model_classes.h"
 
 namespace limpid {
 
@@ -30,18 +31,18 @@ void export_lora_adapter(const std::string& path, const Checkpoint& canonical, i
   }
   LIMPID_CHECK(ArgumentError, !tensors.empty(), "{} has no adapter {}", canonical.path, number);
   const double scale = canonical.metadata.number(lora_scale_key(number)).value_or(1.0);
-  const bool is_gpt2 = canonical.metadata.string("general.architecture") == "gpt2";
-  const nlohmann::ordered_json config{{"peft_type", "LORA"},
-                                      {"task_type", "CAUSAL_LM"},
-                                      {"base_model_name_or_path", base_model},
-                                      {"r", rank},
-                                      {"lora_alpha", scale * static_cast<double>(rank)},
-                                      {"lora_dropout", 0.0},
-                                      {"target_modules", targets},
-                                      {"bias", "none"},
-                                      {"fan_in_fan_out", is_gpt2},  // GPT-2 stores [in, out]
-                                      {"use_rslora", false},
-                                      {"inference_mode", true}};
+  const nlohmann::ordered_json config{
+      {"peft_type", "LORA"},
+      {"task_type", "CAUSAL_LM"},
+      {"base_model_name_or_path", base_model},
+      {"r", rank},
+      {"lora_alpha", scale * static_cast<double>(rank)},
+      {"lora_dropout", 0.0},
+      {"target_modules", targets},
+      {"bias", "none"},
+      {"fan_in_fan_out", model_class_of(canonical.metadata).stores_in_out},
+      {"use_rslora", false},
+      {"inference_mode", true}};
   std::error_code error;
   std::filesystem::create_directories(path, error);
   LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());

@@ -184,7 +184,8 @@ std::string tokenizer_config(const Checkpoint& checkpoint, const TokenizerSpec& 
 // feature that Meta's code does not have is refused.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   LIMPID_CHECK(UnsupportedError,
-               spec.architecture == "llama" && spec.head_dim * spec.n_heads == spec.d_model &&
+               model_class_of(checkpoint.metadata).has_meta_layout &&
+                   spec.head_dim * spec.n_heads == spec.d_model &&
                    spec.rope.n_rot == spec.head_dim &&
                    checkpoint.find("blk.0.attn_q.bias") == nullptr &&
                    checkpoint.find("blk.0.attn_q_norm.weight") == nullptr,

@@ -179,8 +179,7 @@ void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapt
 std::string peft_module_name(const Checkpoint& canonical, std::string_view tensor) {
   std::string name = their_name(names_of(canonical), tensor).value_or(std::string(tensor));
   if (name.ends_with(kWeight)) name.resize(name.size() - kWeight.size());
-  const bool is_gpt2 = canonical.metadata.string("general.architecture") == "gpt2";
-  return std::string(kPrefix) + (is_gpt2 ? "transformer." : "") + name;
+  return fmt::format("{}{}{}", kPrefix, model_class_of(canonical.metadata).module_prefix, name);
 }
 
 std::string peft_target(const Checkpoint& canonical, std::string_view tensor) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
+
 namespace limpid {
 namespace {
 
@@ -15,7 +17,9 @@ constexpr std::array kClasses = {
                .gguf_row_order = kPairs,
                .attention_bias_key = "attention_bias",
                .mlp_bias_key = "mlp_bias",
-               .requires_kv_heads = false},
+               .requires_kv_heads = false,
+               .biases_in_llama_cpp = KnownBiases::kAll,
+               .has_meta_layout = true},
     ModelClass{.class_name = "MistralForCausalLM",
                .model_type = "mistral",
                .architecture = "llama",
@@ -34,7 +38,8 @@ constexpr std::array kClasses = {
                .has_qk_norm = true,
                .head_dim = 128,
                .sliding_window = 4096,
-               .has_window_layers = true},
+               .has_window_layers = true,
+               .biases_in_llama_cpp = KnownBiases::kNone},
     ModelClass{.class_name = "Ernie4_5ForCausalLM",
                .model_type = "ernie4_5",
                .architecture = "ernie4_5",
@@ -51,7 +56,11 @@ constexpr std::array kClasses = {
                .model_type = "gpt2",
                .architecture = "gpt2",
                .family = Family::kGpt2,
-               .tied = true},
+               .tied = true,
+               .stores_in_out = true,
+               .module_prefix = "transformer.",
+               .adapted_modules = "c_attn",
+               .biases_in_llama_cpp = KnownBiases::kAll},
 };
 
 constexpr std::array kOptionalTensors = {
@@ -73,6 +82,13 @@ std::span<const ModelClass> model_classes() { return kClasses; }
 const ModelClass* find_model_class(std::string_view architecture) {
   const auto* found = std::ranges::find(kClasses, architecture, &ModelClass::architecture);
   return found == kClasses.end() ? nullptr : found;
+}
+
+const ModelClass& model_class_of(const Metadata& canonical) {
+  const std::string architecture(canonical.string("general.architecture").value_or(""));
+  const ModelClass* found = find_model_class(architecture);
+  LIMPID_CHECK(UnsupportedError, found != nullptr, "unknown architecture '{}'", architecture);
+  return *found;
 }
 
 std::span<const OptionalTensor> optional_tensors() { return kOptionalTensors; }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "checkpoint/metadata.h"
 #include "tensor/row_order.h"
 
 namespace limpid {
@@ -27,6 +28,9 @@ struct OptionalParts {
   bool mlp_bias = false;
   bool qk_norm = false;
 };
+
+// The biases of an architecture that another program knows.
+enum class KnownBiases : uint8_t { kNone, kQkv, kAll };
 
 // A class of `transformers`. A comment with the word "default" gives the value that `transformers`
 // uses when config.json lacks the key.
@@ -55,11 +59,23 @@ struct ModelClass {
   int64_t sliding_window = 0;          // default; 0: none
   // True if use_sliding_window and max_window_layers select the layers that have a window.
   bool has_window_layers = false;
+
+  // Of adapters as PEFT writes them.
+  bool stores_in_out = false;                          // matrices are [in, out], not [out, in]
+  std::string_view module_prefix = {};                 // of the names of modules
+  std::string_view adapted_modules = "q_proj,v_proj";  // between commas; what is adapted by default
+
+  // Of what other programs read.
+  KnownBiases biases_in_llama_cpp = KnownBiases::kQkv;
+  bool has_meta_layout = false;  // params.json and consolidated.NN.pth
 };
 
 std::span<const ModelClass> model_classes();
 // Returns the first class with this GGUF architecture, or nullptr.
 const ModelClass* find_model_class(std::string_view architecture);
+// The same for the keys of a model in GGUF's vocabulary. Throws UnsupportedError when there is
+// none.
+const ModelClass& model_class_of(const Metadata& canonical);
 
 // A tensor of a block that only some models have.
 struct OptionalTensor {

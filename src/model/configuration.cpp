@@ -77,7 +77,7 @@ Metadata keys_of(const NamedConfiguration& named) {
   below.integer("feed_forward_length", named.d_ff);
   below.integer("vocab_size", named.vocab_size);
   below.integer("attention.head_count", named.n_heads);
-  if (named.architecture == "gpt2") return keys;
+  if (find_model_class(named.architecture)->family == Family::kGpt2) return keys;
   below.integer("attention.head_count_kv", named.n_kv_heads);
   below.integer("attention.key_length", named.head_dim);
   below.integer("attention.value_length", named.head_dim);
@@ -130,7 +130,7 @@ Checkpoint checkpoint_of_shapes(Metadata canonical, const OptionalParts& parts) 
   const Shape table{size("vocab_size"), size("embedding_length")};
   add("token_embd.weight", table);
   if (!parts.tied) add("output.weight", table);
-  if (prefix == "gpt2")
+  if (model_class_of(checkpoint.metadata).family == Family::kGpt2)
     add("output_norm.bias", Shape{table[1]});  // tells read_spec that the model has biases
 
   const DecoderSpec spec = read_spec(checkpoint);

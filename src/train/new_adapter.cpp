@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "layouts/lora_adapter.h"
+#include "layouts/model_classes.h"
 #include "model/registry.h"
 #include "train/initial_weights.h"
 
@@ -32,10 +33,8 @@ std::set<std::string> names_in(const std::string& list) {
 
 void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const std::string& targets,
                      uint64_t seed) {
-  const bool is_gpt2 = canonical.metadata.string("general.architecture") == "gpt2";
-  const std::set<std::string> wanted = names_in(!targets.empty() ? targets
-                                                : is_gpt2        ? "c_attn"
-                                                                 : "q_proj,v_proj");
+  const std::set<std::string> wanted = names_in(
+      targets.empty() ? std::string(model_class_of(canonical.metadata).adapted_modules) : targets);
   const int64_t number = n_lora_adapters(canonical);
   std::set<std::string> known;
   for (const TensorEntry& entry : tensor_table(canonical, read_spec(canonical)).entries) {
