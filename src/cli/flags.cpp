@@ -111,7 +111,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 [[noreturn]] void fail_unknown(const CLI::App& app, std::string_view command,
                                const std::string& name) {
   const std::string_view reason = why_not_here(name);
-  LIMPID_CHECK(ArgumentError, reason.empty(), "no option {}: {}", name, reason);
+  LIMPID_CHECK(ArgumentError, reason.empty(), "unknown option {}: {}", name, reason);
   std::vector<std::string> names = {"-h", "--help"};
   for (const CLI::Option* option : app.get_options()) {
     const std::vector<std::string> more = spellings(*option);
@@ -119,7 +119,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   }
   const std::string suggestion = did_you_mean(name, names);
   throw ArgumentError(fmt::format(
-      "no option {}{}", name,
+      "unknown option {}{}", name,
       suggestion.empty() ? fmt::format(" (limpid {} --help lists them)", command) : suggestion));
 }
 

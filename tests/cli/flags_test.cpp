@@ -117,10 +117,10 @@ TEST(Flags, OptionalValue) {
 
 TEST(Flags, TyposGetTheNearestName) {
   Values values;
-  EXPECT_EQ(parse(values, {"--tmep", "1"}), "no option --tmep; did you mean --temp?");
-  EXPECT_EQ(parse(values, {"-ctkk", "f32"}), "no option -ctkk; did you mean -ctk?");
+  EXPECT_EQ(parse(values, {"--tmep", "1"}), "unknown option --tmep; did you mean --temp?");
+  EXPECT_EQ(parse(values, {"-ctkk", "f32"}), "unknown option -ctkk; did you mean -ctk?");
   EXPECT_EQ(parse(values, {"--nothing-like-it"}),
-            "no option --nothing-like-it (limpid say --help lists them)");
+            "unknown option --nothing-like-it (limpid say --help lists them)");
 }
 
 TEST(Flags, WrongValuesAreErrors) {

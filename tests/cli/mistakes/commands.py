@@ -43,9 +43,9 @@ WHICH_MODEL = [
 ]
 
 FLAGS = [
-    asking("--tempp 0", "no option --tempp; did you mean --temp?"),
-    asking("-temp 0", "no option -temp; did you mean --temp?"),
-    asking("--xyzzy", "no option --xyzzy (limpid run --help lists them)"),
+    asking("--tempp 0", "unknown option --tempp; did you mean --temp?"),
+    asking("-temp 0", "unknown option -temp; did you mean --temp?"),
+    asking("--xyzzy", "unknown option --xyzzy (limpid run --help lists them)"),
     asking("--temp abc", "--temp 'abc': is not a number"),
     asking("--temp", "--temp needs a value"),
     asking("-n 5,", "-n '5,': is not a whole number"),

@@ -202,11 +202,11 @@ UNSUPPORTED = [
     ),
     asking(
         "-ts 3,1",
-        "no option -ts: a model lies on the device of --device and on that of --split: share its layers out with "
+        "unknown option -ts: a model lies on the device of --device and on that of --split: share its layers out with "
         "--gpu-layers, and leave this out",
     ),
     asking("-ngl most", "-ngl most: give a number of layers, all or auto"),
-    asking("-fa on", "no option -fa: there is nothing to switch here; leave it out"),
+    asking("-fa on", "unknown option -fa: there is nothing to switch here; leave it out"),
     asking(
         "--split opencl",
         "layers are to be split with 'opencl', but 'cpu' has all of them: give the number of layers that the device "
