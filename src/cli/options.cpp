@@ -142,8 +142,8 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
              fmt::format("tokens of context (default: {})", n_ctx_default), "LLAMA_ARG_CTX_SIZE");
   add_option(app, "-b,--batch-size N", options.n_batch, {.least = 1},
              "tokens of a prompt evaluated in one step, at most (2048)", "LLAMA_ARG_BATCH");
-  add_option(app, "-ub,--ubatch-size N", values.n_ubatch, {.least = 1},
-             "a second bound on the same (512)", "LLAMA_ARG_UBATCH");
+  add_option(app, "-ub,--ubatch-size N", values.n_ubatch, {.least = 0},
+             "a second bound on the same (512, on a GPU 2048)", "LLAMA_ARG_UBATCH");
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
@@ -192,7 +192,11 @@ OpenOptions to_open_options(const ModelFlags& values) {
       values.n_threads_batch);
   cache_dtype(options.cache_type_k);  // throws for another
   cache_dtype(options.cache_type_v);
-  options.n_batch = std::min(options.n_batch, values.n_ubatch);
+  const bool on_gpu =
+      (options.device != "cpu" && options.device != "reference") || options.gpu_layers > 0;
+  options.n_batch = std::min(options.n_batch, values.n_ubatch > 0 ? values.n_ubatch
+                                              : on_gpu            ? 2048
+                                                                  : 512);
   options.n_threads = std::max(options.n_threads, 0);
   for (std::string& adapter : options.lora) {  // DIR[=SCALE], where DIR may be a run's folder
     const size_t end = std::min(adapter.rfind('='), adapter.size());

@@ -18,7 +18,7 @@ struct ModelFlags {
   std::string repository;       // "ORGANISATION/MODEL[:TYPE]" of the hub, instead of `model`
   std::string repository_file;  // the .gguf of it
   OpenOptions options{.n_batch = 2048};
-  int64_t n_ubatch = 512;
+  int64_t n_ubatch = 0;  // 0: 512, or 2,048 on a GPU, which a step of fewer tokens does not fill
   int64_t n_threads_batch = 0;
   bool verbose = false;
 };
