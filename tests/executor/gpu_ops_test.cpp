@@ -350,8 +350,8 @@ TEST_P(GpuExecutorTest, ErrorsOfTheDriverNameDeviceCallAndKernel) {
   const auto expect_words = [](const std::string& error, const std::vector<const char*>& words) {
     for (const char* word : words) EXPECT_NE(error.find(word), std::string::npos) << error;
   };
-  expect_words(error_of_step("cuLaunchKernel"),
-               {"[cuda] double of a GPU: cuLaunchKernel of embed failed", "use another device"});
+  expect_words(error_of_step("cuLaunchKernelEx"),
+               {"[cuda] double of a GPU: cuLaunchKernelEx of embed failed", "use another device"});
   const std::vector<float> expected = step();
   EXPECT_EQ(step(), expected);  // as a graph
   expect_words(error_of_step("cuGraphLaunch"), {"[cuda] double of a GPU: cuGraphLaunch failed"});

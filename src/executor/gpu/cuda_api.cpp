@@ -82,6 +82,8 @@ DeviceInfo describe(const DriverFunctions& cu, int index) {
   return info;
 }
 
+constexpr int kHopper = 9;  // compute capability of the first GPUs whose kernels may overlap
+
 // ---- one device ---------------------------------------------------------------------------------
 
 // The primary context of a device, kept as long as anything is in it.
@@ -161,19 +163,23 @@ class CudaDevice final : public Device {
   CudaDevice(const DriverFunctions& cu, DeviceInfo description)
       : Device(std::move(description)), cu_(cu) {
     cuda::DeviceNumber device = 0;
+    int major = 0;
     check(cu_.device_get(&device, info().index), "cuDeviceGet");
+    check(cu_.device_attribute(&major, cuda::kComputeCapabilityMajor, device),
+          "cuDeviceGetAttribute");
+    queue_.overlaps = major >= kHopper;
     cuda::Context context = nullptr;
     check(cu_.retain_context(&context, device), "cuDevicePrimaryCtxRetain");
     context_ = std::make_shared<const Context>(cu_, device, context);
     make_current();
-    check(cu_.create_stream(&stream_, cuda::kStreamNonBlocking), "cuStreamCreate");
-    graphs_ = std::make_unique<cuda::GraphCache>(cu_, stream_);
+    check(cu_.create_stream(&queue_.stream, cuda::kStreamNonBlocking), "cuStreamCreate");
+    graphs_ = std::make_unique<cuda::GraphCache>(cu_, queue_);
   }
   ~CudaDevice() override {
     context_->make_current();
-    cu_.synchronize(stream_);
+    cu_.synchronize(queue_.stream);
     graphs_.reset();
-    cu_.destroy_stream(stream_);
+    cu_.destroy_stream(queue_.stream);
   }
 
   uint64_t available_memory() const override {
@@ -192,26 +198,27 @@ class CudaDevice final : public Device {
   void write(const Buffer& to, uint64_t offset, std::span<const std::byte> from) override {
     if (from.empty()) return;
     make_current();
-    check(cu_.to_device(address_of(to) + offset, from.data(), from.size(), stream_),
+    // The driver has copied memory that is not page-locked when this returns.
+    check(cu_.to_device(address_of(to) + offset, from.data(), from.size(), queue_.stream),
           "cuMemcpyHtoDAsync");
-    check(cu_.synchronize(stream_), "cuStreamSynchronize");
   }
   void read(const Buffer& from, uint64_t offset, std::span<std::byte> to) override {
     if (to.empty()) return;
     make_current();
-    check(cu_.to_host(to.data(), address_of(from) + offset, to.size(), stream_),
+    check(cu_.to_host(to.data(), address_of(from) + offset, to.size(), queue_.stream),
           "cuMemcpyDtoHAsync");
-    check(cu_.synchronize(stream_), "cuStreamSynchronize");
+    check(cu_.synchronize(queue_.stream), "cuStreamSynchronize");
   }
   void copy(const Buffer& from, const Buffer& to, uint64_t n_bytes) override {
     if (n_bytes == 0) return;
     make_current();
-    check(cu_.on_device(address_of(to), address_of(from), n_bytes, stream_), "cuMemcpyDtoDAsync");
+    check(cu_.on_device(address_of(to), address_of(from), n_bytes, queue_.stream),
+          "cuMemcpyDtoDAsync");
   }
   void zero(const Buffer& buffer, uint64_t offset, uint64_t n_bytes) override {
     if (n_bytes == 0) return;
     make_current();
-    check(cu_.fill(address_of(buffer) + offset, 0, n_bytes, stream_), "cuMemsetD8Async");
+    check(cu_.fill(address_of(buffer) + offset, 0, n_bytes, queue_.stream), "cuMemsetD8Async");
   }
 
   std::unique_ptr<Program> compile(const ProgramSource& source) override {
@@ -270,9 +277,9 @@ class CudaDevice final : public Device {
   void launch_recorded() {
     const Kernel* failed = nullptr;
     const Status status =
-        records_ ? graphs_->launch(recorded_, failed) : recorded_.launch(cu_, stream_, failed);
+        records_ ? graphs_->launch(recorded_, failed) : recorded_.launch(cu_, queue_, failed);
     recorded_.clear();
-    check(status, failed == nullptr ? "cuGraphLaunch" : "cuLaunchKernel",
+    check(status, failed == nullptr ? "cuGraphLaunch" : "cuLaunchKernelEx",
           failed == nullptr ? "" : failed->name());
   }
 
@@ -289,7 +296,7 @@ class CudaDevice final : public Device {
 
   const DriverFunctions& cu_;
   std::shared_ptr<const Context> context_;
-  cuda::Stream stream_ = nullptr;
+  cuda::Queue queue_{};
   std::unique_ptr<cuda::GraphCache> graphs_;
   bool records_ = false;  // launches are held back, for a graph
   cuda::LaunchList recorded_;

@@ -1,6 +1,6 @@
 // The functions of CUDA's driver and of NVRTC, its compiler, that cuda_api.cpp uses, found at run
 // time. Declared here, so that a build needs no CUDA package (specifications: NVIDIA, CUDA Driver
-// API 12, NVRTC 12; the functions are the same since CUDA 11.4).
+// API 12, NVRTC 12; the functions are the same since CUDA 11.8).
 #pragma once
 
 #include <cstddef>
@@ -28,43 +28,59 @@ inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;  // only this thread's calls can disturb the capture
 
+// CUlaunchAttribute: a number and a union of 64 bytes. The only one that is used lets a kernel
+// begin before the one before has ended.
+struct LaunchAttribute {
+  alignas(8) int id;
+  alignas(8) int value[16];
+};
+inline constexpr int kProgrammaticStreamSerialization = 6;
+
+// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned groups[3];
+  unsigned items[3];
+  unsigned shared_bytes;
+  Stream stream;
+  const LaunchAttribute* attributes;
+  unsigned n_attributes;
+};
+
 // LIMPID_CUDA(member, symbol, result, parameters) for each function of libcuda.so.1. Symbols end in
 // _v2 where sizes have become 64 bits wide.
-#define LIMPID_CUDA_FUNCTIONS                                                                  \
-  LIMPID_CUDA(init, cuInit, Status, (unsigned))                                                \
-  LIMPID_CUDA(driver_version, cuDriverGetVersion, Status, (int*))                              \
-  LIMPID_CUDA(error_name, cuGetErrorName, Status, (Status, const char**))                      \
-  LIMPID_CUDA(error_string, cuGetErrorString, Status, (Status, const char**))                  \
-  LIMPID_CUDA(device_count, cuDeviceGetCount, Status, (int*))                                  \
-  LIMPID_CUDA(device_get, cuDeviceGet, Status, (DeviceNumber*, int))                           \
-  LIMPID_CUDA(device_name, cuDeviceGetName, Status, (char*, int, DeviceNumber))                \
-  LIMPID_CUDA(device_memory, cuDeviceTotalMem_v2, Status, (size_t*, DeviceNumber))             \
-  LIMPID_CUDA(device_attribute, cuDeviceGetAttribute, Status, (int*, int, DeviceNumber))       \
-  LIMPID_CUDA(retain_context, cuDevicePrimaryCtxRetain, Status, (Context*, DeviceNumber))      \
-  LIMPID_CUDA(release_context, cuDevicePrimaryCtxRelease_v2, Status, (DeviceNumber))           \
-  LIMPID_CUDA(set_context, cuCtxSetCurrent, Status, (Context))                                 \
-  LIMPID_CUDA(create_stream, cuStreamCreate, Status, (Stream*, unsigned))                      \
-  LIMPID_CUDA(destroy_stream, cuStreamDestroy_v2, Status, (Stream))                            \
-  LIMPID_CUDA(synchronize, cuStreamSynchronize, Status, (Stream))                              \
-  LIMPID_CUDA(allocate, cuMemAlloc_v2, Status, (Address*, size_t))                             \
-  LIMPID_CUDA(memory_info, cuMemGetInfo_v2, Status, (size_t*, size_t*))                        \
-  LIMPID_CUDA(free, cuMemFree_v2, Status, (Address))                                           \
-  LIMPID_CUDA(to_device, cuMemcpyHtoDAsync_v2, Status, (Address, const void*, size_t, Stream)) \
-  LIMPID_CUDA(to_host, cuMemcpyDtoHAsync_v2, Status, (void*, Address, size_t, Stream))         \
-  LIMPID_CUDA(on_device, cuMemcpyDtoDAsync_v2, Status, (Address, Address, size_t, Stream))     \
-  LIMPID_CUDA(fill, cuMemsetD8Async, Status, (Address, unsigned char, size_t, Stream))         \
-  LIMPID_CUDA(load_module, cuModuleLoadData, Status, (Module*, const void*))                   \
-  LIMPID_CUDA(unload_module, cuModuleUnload, Status, (Module))                                 \
-  LIMPID_CUDA(get_function, cuModuleGetFunction, Status, (Function*, Module, const char*))     \
-  LIMPID_CUDA(launch, cuLaunchKernel, Status,                                                  \
-              (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-               Stream, void**, void**))                                                        \
-  LIMPID_CUDA(begin_capture, cuStreamBeginCapture_v2, Status, (Stream, int))                   \
-  LIMPID_CUDA(end_capture, cuStreamEndCapture, Status, (Stream, Graph*))                       \
-  LIMPID_CUDA(instantiate, cuGraphInstantiateWithFlags, Status,                                \
-              (GraphExec*, Graph, unsigned long long))                                         \
-  LIMPID_CUDA(launch_graph, cuGraphLaunch, Status, (GraphExec, Stream))                        \
-  LIMPID_CUDA(destroy_graph, cuGraphDestroy, Status, (Graph))                                  \
+#define LIMPID_CUDA_FUNCTIONS                                                                    \
+  LIMPID_CUDA(init, cuInit, Status, (unsigned))                                                  \
+  LIMPID_CUDA(driver_version, cuDriverGetVersion, Status, (int*))                                \
+  LIMPID_CUDA(error_name, cuGetErrorName, Status, (Status, const char**))                        \
+  LIMPID_CUDA(error_string, cuGetErrorString, Status, (Status, const char**))                    \
+  LIMPID_CUDA(device_count, cuDeviceGetCount, Status, (int*))                                    \
+  LIMPID_CUDA(device_get, cuDeviceGet, Status, (DeviceNumber*, int))                             \
+  LIMPID_CUDA(device_name, cuDeviceGetName, Status, (char*, int, DeviceNumber))                  \
+  LIMPID_CUDA(device_memory, cuDeviceTotalMem_v2, Status, (size_t*, DeviceNumber))               \
+  LIMPID_CUDA(device_attribute, cuDeviceGetAttribute, Status, (int*, int, DeviceNumber))         \
+  LIMPID_CUDA(retain_context, cuDevicePrimaryCtxRetain, Status, (Context*, DeviceNumber))        \
+  LIMPID_CUDA(release_context, cuDevicePrimaryCtxRelease_v2, Status, (DeviceNumber))             \
+  LIMPID_CUDA(set_context, cuCtxSetCurrent, Status, (Context))                                   \
+  LIMPID_CUDA(create_stream, cuStreamCreate, Status, (Stream*, unsigned))                        \
+  LIMPID_CUDA(destroy_stream, cuStreamDestroy_v2, Status, (Stream))                              \
+  LIMPID_CUDA(synchronize, cuStreamSynchronize, Status, (Stream))                                \
+  LIMPID_CUDA(allocate, cuMemAlloc_v2, Status, (Address*, size_t))                               \
+  LIMPID_CUDA(memory_info, cuMemGetInfo_v2, Status, (size_t*, size_t*))                          \
+  LIMPID_CUDA(free, cuMemFree_v2, Status, (Address))                                             \
+  LIMPID_CUDA(to_device, cuMemcpyHtoDAsync_v2, Status, (Address, const void*, size_t, Stream))   \
+  LIMPID_CUDA(to_host, cuMemcpyDtoHAsync_v2, Status, (void*, Address, size_t, Stream))           \
+  LIMPID_CUDA(on_device, cuMemcpyDtoDAsync_v2, Status, (Address, Address, size_t, Stream))       \
+  LIMPID_CUDA(fill, cuMemsetD8Async, Status, (Address, unsigned char, size_t, Stream))           \
+  LIMPID_CUDA(load_module, cuModuleLoadData, Status, (Module*, const void*))                     \
+  LIMPID_CUDA(unload_module, cuModuleUnload, Status, (Module))                                   \
+  LIMPID_CUDA(get_function, cuModuleGetFunction, Status, (Function*, Module, const char*))       \
+  LIMPID_CUDA(launch, cuLaunchKernelEx, Status, (const LaunchConfig*, Function, void**, void**)) \
+  LIMPID_CUDA(begin_capture, cuStreamBeginCapture_v2, Status, (Stream, int))                     \
+  LIMPID_CUDA(end_capture, cuStreamEndCapture, Status, (Stream, Graph*))                         \
+  LIMPID_CUDA(instantiate, cuGraphInstantiateWithFlags, Status,                                  \
+              (GraphExec*, Graph, unsigned long long))                                           \
+  LIMPID_CUDA(launch_graph, cuGraphLaunch, Status, (GraphExec, Stream))                          \
+  LIMPID_CUDA(destroy_graph, cuGraphDestroy, Status, (Graph))                                    \
   LIMPID_CUDA(destroy_graph_exec, cuGraphExecDestroy, Status, (GraphExec))
 
 // The same for libnvrtc.so.

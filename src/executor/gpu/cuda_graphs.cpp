@@ -26,16 +26,23 @@ void LaunchList::add(Function function, const Kernel& kernel, const Grid& grid,
   words_.insert(words_.end(), arguments.begin(), arguments.end());
 }
 
-Status LaunchList::launch(const DriverFunctions& cu, Stream stream, const Kernel*& failed) const {
+Status LaunchList::launch(const DriverFunctions& cu, const Queue& queue,
+                          const Kernel*& failed) const {
+  const LaunchAttribute overlap = {kProgrammaticStreamSerialization, {1}};
   for (size_t at = 0; at < words_.size(); at += kHeadWords + words_[at + 5]) {
     const uint64_t* head = &words_[at];
     std::array<void*, kMostArguments> places{};
     for (size_t i = 0; i < head[5]; ++i)
       places[i] = const_cast<uint64_t*>(head + kHeadWords + i);  // the driver only reads them
+    const LaunchConfig config = {
+        {static_cast<unsigned>(head[2]), static_cast<unsigned>(head[3]), 1},
+        {static_cast<unsigned>(head[4]), 1, 1},
+        0,
+        queue.stream,
+        &overlap,
+        queue.overlaps ? 1U : 0U};
     const Status status =
-        cu.launch(std::bit_cast<Function>(head[0]), static_cast<unsigned>(head[2]),
-                  static_cast<unsigned>(head[3]), 1, static_cast<unsigned>(head[4]), 1, 1, 0,
-                  stream, places.data(), nullptr);
+        cu.launch(&config, std::bit_cast<Function>(head[0]), places.data(), nullptr);
     if (status == 0) continue;
     failed = std::bit_cast<const Kernel*>(head[1]);
     return status;
@@ -56,8 +63,8 @@ Status GraphCache::launch(const LaunchList& list, const Kernel*& failed) {
     entry.exec = capture(list);
     entry.is_refused = entry.exec == nullptr;
   }
-  if (entry.exec == nullptr) return list.launch(cu_, stream_, failed);
-  return cu_.launch_graph(entry.exec, stream_);
+  if (entry.exec == nullptr) return list.launch(cu_, queue_, failed);
+  return cu_.launch_graph(entry.exec, queue_.stream);
 }
 
 // The list's entry; a new one takes the place of the one that was not used for longest.
@@ -72,12 +79,12 @@ GraphCache::Entry& GraphCache::entry_of(const LaunchList& list) {
 }
 
 GraphExec GraphCache::capture(const LaunchList& list) {
-  if (cu_.begin_capture(stream_, kCaptureThreadLocal) != 0) return nullptr;
+  if (cu_.begin_capture(queue_.stream, kCaptureThreadLocal) != 0) return nullptr;
   const Kernel* failed = nullptr;
-  const Status launched = list.launch(cu_, stream_, failed);
+  const Status launched = list.launch(cu_, queue_, failed);
   Graph graph = nullptr;
   // The capture ends in any case: a stream that captures does nothing else.
-  const Status ended = cu_.end_capture(stream_, &graph);
+  const Status ended = cu_.end_capture(queue_.stream, &graph);
   if (ended != 0 || graph == nullptr) return nullptr;
   GraphExec exec = nullptr;
   if (launched == 0 && cu_.instantiate(&exec, graph, 0) != 0) exec = nullptr;

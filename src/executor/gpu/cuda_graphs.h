@@ -14,6 +14,12 @@
 
 namespace limpid::gpu::cuda {
 
+// Where launches go.
+struct Queue {
+  Stream stream;
+  bool overlaps;  // a kernel begins while the one before still runs; AWAIT of the dialect waits
+};
+
 // Launches in order, as numbers that can be compared.
 class LaunchList {
  public:
@@ -28,16 +34,16 @@ class LaunchList {
            std::span<const uint64_t> arguments);
   // Launches all. Stops at the first that fails and then sets `failed` to its kernel, which must
   // still be there.
-  Status launch(const DriverFunctions& cu, Stream stream, const Kernel*& failed) const;
+  Status launch(const DriverFunctions& cu, const Queue& queue, const Kernel*& failed) const;
 
  private:
   std::vector<uint64_t> words_;  // for each: function, kernel, grid (3), n arguments, arguments
 };
 
-// The graphs of a stream; its context is current in every call.
+// The graphs of a queue; its context is current in every call.
 class GraphCache {
  public:
-  GraphCache(const DriverFunctions& cu, Stream stream) : cu_(cu), stream_(stream) {}
+  GraphCache(const DriverFunctions& cu, const Queue& queue) : cu_(cu), queue_(queue) {}
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
   ~GraphCache();
@@ -58,7 +64,7 @@ class GraphCache {
   GraphExec capture(const LaunchList& list);
 
   const DriverFunctions& cu_;
-  Stream stream_;
+  Queue queue_;
   std::vector<Entry> entries_;
   uint64_t n_uses_ = 0;
 };

@@ -186,6 +186,7 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   if (is_quantized(dtype)) kernels.pack = kernels.program->kernel("pack");
   kernels.embed = kernels.program->kernel("embed");
   kernels.linear_one = kernels.program->kernel("linear_one");
+  kernels.linear_one_of_many = kernels.program->kernel("linear_one_of_many");
   kernels.linear_few = kernels.program->kernel("linear_few");
   kernels.linear_many = kernels.program->kernel("linear_many");
   if (products_ == Products::kF16) {

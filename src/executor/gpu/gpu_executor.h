@@ -83,10 +83,18 @@ class GpuExecutor final : public Executor {
   struct MatrixKernels {
     std::unique_ptr<gpu::Program> program;
     std::unique_ptr<gpu::Kernel> pack;  // of quantised types
-    std::unique_ptr<gpu::Kernel> embed, linear_one, linear_few, linear_many;
+    std::unique_ptr<gpu::Kernel> embed, linear_one, linear_one_of_many, linear_few, linear_many;
     // With Products::kF16.
     std::unique_ptr<gpu::Program> tensor_program;
     std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, tensor_many;
+  };
+  // One of them, and how much a group of it computes.
+  struct LinearKernel {
+    const gpu::Kernel& kernel;
+    int items;  // of a group
+    int64_t rows;
+    int64_t tokens;
+    bool tokens_first = false;  // in the grid
   };
   // Of one type of keys and of values, with `attend` for each of kAttendRows.
   struct AttentionKernels {
@@ -133,9 +141,10 @@ class GpuExecutor final : public Executor {
   }
   Activation look_up(const Weight& table, std::span<const int32_t> ids, int32_t list,
                      std::string_view op);
-  void multiply(const Activation& x, const Projection& projection);
-  Activation halve(const Activation& x, DType dtype);
-  void multiply_halves(const Activation& halves, const Projection& projection);
+  LinearKernel linear_kernel(const MatrixKernels& kernels, int64_t n_tokens, int64_t n_rows) const;
+  Activation halve(const Activation& x, const MatrixKernels& kernels);
+  void multiply(const Activation& x, const MatrixKernels& kernels,
+                std::span<Projection> projections);
 
   std::shared_ptr<gpu::Device> device_;
   Products products_;

@@ -6,8 +6,8 @@
 // - Every handle, address, size and bound is checked, and that the context is current.
 // - What is asynchronous happens as late as is allowed: copies and launches wait in the stream
 // until
-//   somebody synchronises. A read before that sees old bytes, and so does a copy from memory of the
-//   host that has changed meanwhile.
+//   somebody synchronises, and a read before that sees old bytes. Only memory of the host that is
+//   copied to the device is taken at once, as drivers do where it is not page-locked.
 // - Groups must have the size that the kernel was compiled for.
 // - A stream that captures takes launches only. A graph keeps their arguments as they were, and
 // what
@@ -28,14 +28,24 @@
 namespace cuda_double {
 namespace {
 
+// The parameters that MATRICES of octets.cl.h stands for.
+std::string matrices_of(const std::string& text) {
+  const std::regex definition("#define MATRICES((?:.*\\\\\n)*.*)\n");
+  std::smatch found;
+  if (!std::regex_search(text, found, definition)) return "";
+  return std::regex_replace(found[1].str(), std::regex("[\\\\\n]"), " ");
+}
+
 // Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
 std::unique_ptr<Function> find_function(Module& module, const std::string& name) {
-  const std::regex declaration("KERNEL\\((\\d+)(?:, \\d+)?\\)\\s+" + name + "\\(([^)]*)\\)");
+  const std::regex declaration("KERNEL(?:_OF_GROUPS)?\\((\\d+)(?:, \\d+)?\\)\\s+" + name +
+                               "\\(([^)]*)\\)");
   std::smatch found;
   if (!std::regex_search(module.text, found, declaration)) return nullptr;
   auto function = std::make_unique<Function>();
   function->n_items = static_cast<unsigned>(std::stoul(found[1]));
-  const std::string list = found[2];
+  const std::string list =
+      std::regex_replace(found[2].str(), std::regex("MATRICES"), matrices_of(module.text));
   for (size_t at = 0; at < list.size();) {
     const size_t comma = std::min(list.find(',', at), list.size());
     const std::string parameter = list.substr(at, comma - at);
@@ -168,9 +178,9 @@ Status cuMemFree_v2(Address address) {
 Status cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t n, void* stream) {
   const auto [buffer, offset] = find(to, n);
   if (buffer == nullptr) return kInvalidValue;
-  return enqueue(stream, [=, buffer = buffer, offset = offset] {
-    driver().device->write(*buffer, offset, {static_cast<const std::byte*>(from), n});
-  });
+  const auto* begin = static_cast<const std::byte*>(from);
+  return enqueue(stream, [=, bytes = std::vector(begin, begin + n), buffer = buffer,
+                          offset = offset] { driver().device->write(*buffer, offset, bytes); });
 }
 Status cuMemcpyDtoHAsync_v2(void* to, Address from, size_t n, void* stream) {
   const auto [buffer, offset] = find(from, n);
@@ -225,18 +235,23 @@ Status cuModuleGetFunction(void** function, void* module, const char* name) {
   return kInvalidValue;
 }
 
-Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsigned groups_z,
-                      unsigned items_x, unsigned items_y, unsigned items_z, unsigned shared_bytes,
-                      void* stream, void** parameters, void** extra) {
-  if (is_to_fail("cuLaunchKernel")) return kLaunchFailed;
+Status cuLaunchKernelEx(const LaunchConfig* config, void* handle, void** parameters, void** extra) {
+  if (is_to_fail("cuLaunchKernelEx")) return kLaunchFailed;
   const Function* function = nullptr;
   for (const auto& module : driver().modules) {
     for (const auto& [name, each] : module->functions)
       if (each.get() == handle) function = each.get();
   }
+  const auto& [groups_x, groups_y, groups_z] = config->groups;
+  const auto& [items_x, items_y, items_z] = config->items;
+  // The double's compute capability is 9.0.
+  if (config->n_attributes != 1 ||
+      config->attributes->id != limpid::gpu::cuda::kProgrammaticStreamSerialization ||
+      config->attributes->value[0] != 1)
+    return kInvalidValue;
   if (function == nullptr || groups_x == 0 || groups_y == 0 || groups_y > kMostGroupsY ||
       groups_z != 1 || items_x != function->n_items || items_y != 1 || items_z != 1 ||
-      shared_bytes != 0 || extra != nullptr)
+      config->shared_bytes != 0 || extra != nullptr)
     return kInvalidValue;
   LaunchRecord record{function, groups_x, groups_y, {}};
   for (size_t i = 0; i < function->parameters.size(); ++i) {
@@ -247,8 +262,8 @@ Status cuLaunchKernel(void* handle, unsigned groups_x, unsigned groups_y, unsign
     if (type == "wide") record.arguments.emplace_back(number<int64_t>(place));
     if (type == "float") record.arguments.emplace_back(number<float>(place));
   }
-  Stream* capturing = find_stream(stream);
-  if (capturing == nullptr || !capturing->captures) return enqueue_launch(stream, record);
+  Stream* capturing = find_stream(config->stream);
+  if (capturing == nullptr || !capturing->captures) return enqueue_launch(config->stream, record);
   capturing->captured.push_back(std::move(record));
   return is_current() ? kOk : kInvalidContext;
 }

@@ -18,6 +18,7 @@ namespace cuda_double {
 
 using limpid::gpu::Argument;
 using limpid::gpu::cuda::Address;
+using limpid::gpu::cuda::LaunchConfig;
 using limpid::gpu::cuda::Status;
 
 inline constexpr Status kOk = 0;

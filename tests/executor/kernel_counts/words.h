@@ -110,12 +110,14 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 }  // namespace limpid::counts
 
 #define DIALECT_GIVEN 1
-#define KERNEL(...) void
+#define KERNEL(n_items) void
+#define KERNEL_OF_GROUPS(n_items, n_groups) void
 #define FUNCTION inline
 #define TABLE const
 #define LOCAL
 #define LOCAL_ARRAY static
 #define BARRIER() wait_for_group()
+#define AWAIT()
 #define UNROLL
 #define UNROLL_BY(n)
 #define ITEM_OF_GROUP() now().item

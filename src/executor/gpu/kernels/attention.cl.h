@@ -19,9 +19,14 @@
 
 #define ITEMS 128
 #define SPAN_POSITIONS 256
-#define KEYS_OF_ITEM 2   // of a span
-#define LANE_ROWS 4      // of a group; in a span each takes the values of one block
-#define COLUMNS 64       // elements of a head that a row of lanes computes at a time, two a lane
+#define KEYS_OF_ITEM 2  // of a span
+#define LANE_ROWS 4     // of a group; in a span each takes the values of one block
+#define COLUMNS 64      // elements of a head that a row of lanes computes at a time, two a lane
+#if ROWS <= 4
+#define VALUES_AHEAD 32  // that an item loads before it uses the first
+#else
+#define VALUES_AHEAD 8
+#endif
 #define MOST_STATE 2048  // elements of a group's results: ROWS * head_dim
 
 // What a group works on: tokens of one sequence and query heads of one KV head. Row r of its
@@ -79,7 +84,7 @@ FUNCTION void score_key(const Work* work, const Shared* shared, int position, fl
           FMA(shared->query[r * head_dim + d], k, score[r]);
     }
   } else {
-    for (int d = 0; d < head_dim; d += K_CHUNK) {
+    UNROLL_BY(8) for (int d = 0; d < head_dim; d += K_CHUNK) {
       float k[MOST_CHUNK];
       load_k_chunk(keys, d * BLOCK + slot * K_CHUNK, k);
       UNROLL for (int r = 0; r < ROWS; ++r) {
@@ -156,30 +161,37 @@ FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
   BARRIER();
 }
 
+FUNCTION void load_values(GLOBAL const uchar* values, const bool is_even, int column, int head_dim,
+                          int slot, float* v) {
+  if (is_even) {
+    load_v_pair(values, slot * head_dim + column, v);
+  } else {
+    v[0] = LOAD_V(values, slot * head_dim + column);
+    v[1] = column + 1 < head_dim ? LOAD_V(values, slot * head_dim + column + 1) : 0.0f;
+  }
+}
+
 // Adds the values of a block to two columns: positions first to first + n, of which only some rows
-// see those from first + n_all on. acc [ROWS, 2]
-FUNCTION void add_values(const Shared* shared, GLOBAL const uchar* values, int column, int head_dim,
-                         int first, int of_span, int n, int n_all, float* acc) {
-  for (int j = 0; j < n; ++j) {
+// see those from first + n_all on. Many loads are on their way. acc [ROWS, 2]
+FUNCTION void add_values(const Shared* shared, GLOBAL const uchar* values, const bool is_even,
+                         int column, int head_dim, int first, int of_span, int n, int n_all,
+                         float* acc) {
+  LOCAL const float* weights = shared->weights + of_span * ROWS;
+  UNROLL_BY(VALUES_AHEAD) for (int j = 0; j < n_all; ++j) {
     float v[2];
-    if (head_dim % 2 == 0) {
-      load_v_pair(values, j * head_dim + column, v);
-    } else {
-      v[0] = LOAD_V(values, j * head_dim + column);
-      v[1] = column + 1 < head_dim ? LOAD_V(values, j * head_dim + column + 1) : 0.0f;
+    load_values(values, is_even, column, head_dim, j, v);
+    UNROLL for (int r = 0; r < ROWS; ++r) {
+      acc[2 * r] = FMA(weights[j * ROWS + r], v[0], acc[2 * r]);
+      acc[2 * r + 1] = FMA(weights[j * ROWS + r], v[1], acc[2 * r + 1]);
     }
-    LOCAL const float* weights = shared->weights + (of_span + j) * ROWS;
-    if (j < n_all) {
-      UNROLL for (int r = 0; r < ROWS; ++r) {
-        acc[2 * r] = FMA(weights[r], v[0], acc[2 * r]);
-        acc[2 * r + 1] = FMA(weights[r], v[1], acc[2 * r + 1]);
-      }
-    } else {
-      UNROLL for (int r = 0; r < ROWS; ++r) {
-        const bool is_seen = first + j < shared->seen[r];
-        acc[2 * r] = is_seen ? FMA(weights[r], v[0], acc[2 * r]) : acc[2 * r];
-        acc[2 * r + 1] = is_seen ? FMA(weights[r], v[1], acc[2 * r + 1]) : acc[2 * r + 1];
-      }
+  }
+  UNROLL_BY(1) for (int j = n_all; j < n; ++j) {
+    float v[2];
+    load_values(values, is_even, column, head_dim, j, v);
+    UNROLL for (int r = 0; r < ROWS; ++r) {
+      const bool is_seen = first + j < shared->seen[r];
+      acc[2 * r] = is_seen ? FMA(weights[j * ROWS + r], v[0], acc[2 * r]) : acc[2 * r];
+      acc[2 * r + 1] = is_seen ? FMA(weights[j * ROWS + r], v[1], acc[2 * r + 1]) : acc[2 * r + 1];
     }
   }
 }
@@ -198,8 +210,14 @@ FUNCTION void add_span(const Work* work, const Shared* shared, int begin) {
     UNROLL for (int i = 0; i < 2 * ROWS; ++i) acc[i] = 0;
     if (n > 0 && columns + column < head_dim) {
       GLOBAL const uchar* values = keys_of(work, first) + (wide)BLOCK * head_dim * K_BYTES;
-      add_values(shared, values, columns + column, head_dim, first, BLOCK * lanes, n,
-                 work->least - first, acc);
+      const int n_all = work->least < first ? 0 : MIN(work->least - first, n);
+      if (head_dim % 2 == 0) {
+        add_values(shared, values, true, columns + column, head_dim, first, BLOCK * lanes, n, n_all,
+                   acc);
+      } else {
+        add_values(shared, values, false, columns + column, head_dim, first, BLOCK * lanes, n,
+                   n_all, acc);
+      }
     }
     for (int row = 0; row < LANE_ROWS; ++row) {
       BARRIER();
@@ -265,11 +283,12 @@ FUNCTION void store_rows(const Work* work, const Shared* shared, GLOBAL float* o
 // Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to ROWS query heads).
 // out [n_tokens, n_heads * head_dim] when n_parts is 1; else
 // parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
-KERNEL(128, 1)
+KERNEL_OF_GROUPS(128, 1)
 attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* inputs, int positions,
        int sequences, int table, int table_begin, GLOBAL float* out, GLOBAL float* parts,
        int n_tokens, int layer, int n_layers, int n_kv_heads, int group, int head_dim,
        int tokens_of_group, int n_parts, float scale) {
+  AWAIT();
   LOCAL_ARRAY float4 query[MOST_STATE / 4];
   LOCAL_ARRAY float4 weights[SPAN_POSITIONS * ROWS / 4];
   LOCAL_ARRAY float state[MOST_STATE];
@@ -320,6 +339,7 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
 KERNEL(128)
 combine(GLOBAL const float* parts, GLOBAL const int* inputs, int positions, GLOBAL float* out,
         int n_tokens, int n_heads, int head_dim, int n_parts) {
+  AWAIT();
   const wide item = ITEM();
   const int cols = n_heads * head_dim;
   if (item >= (wide)n_tokens * cols) return;

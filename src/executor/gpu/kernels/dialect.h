@@ -3,18 +3,24 @@
 // includes it.
 //
 //   KERNEL(128) scale(GLOBAL const float* x, float factor, GLOBAL float* y, wide n) {
+//     AWAIT();
 //     const wide i = ITEM();
 //     if (i < n) y[i] = x[i] * factor;
 //   }
 //
 // A kernel runs as a grid of groups, and a group is a fixed number of items (128 above), which
-// share local memory and can wait for each other. KERNEL(128, 1) lets CUDA's compiler give an item
-// as many registers as it likes, even if a multiprocessor then holds one group only:
+// share local memory and can wait for each other. KERNEL_OF_GROUPS(128, 1) lets CUDA's compiler give
+// an item as many registers as it likes, even if a multiprocessor then holds one group only:
 //
 //   this dialect     OpenCL            CUDA
 //   item             work-item         thread
 //   group            work-group        block
 //   local memory     local             __shared__
+//
+// AWAIT() comes in a kernel before the first access to memory that other launches write. On NVIDIA's
+// GPUs since Hopper a kernel begins while the one before still runs ("programmatic dependent launch"
+// in CUDA's manual), which hides what it costs to begin. AWAIT lets the next kernel begin, and waits
+// for the end of the one before. What no launch of a step writes may be read before it: weights.
 //
 // Both compilers are told not to fuse products and sums by themselves. FMA is written where it is
 // meant, so that a formula gives the same bits in every kernel of one device. 32 neighbouring items
@@ -34,13 +40,16 @@
 typedef long wide;         // 64 bits: offsets into weights
 typedef ushort half_bits;  // an IEEE half, as it lies in memory
 
-#define KERNEL(n_items, ...) kernel __attribute__((reqd_work_group_size(n_items, 1, 1))) void
+// NVIDIA's OpenCL has no variadic macros.
+#define KERNEL(n_items) kernel __attribute__((reqd_work_group_size(n_items, 1, 1))) void
+#define KERNEL_OF_GROUPS(n_items, n_groups) KERNEL(n_items)
 #define FUNCTION static inline
 #define TABLE constant  // of constants, at file scope
 #define GLOBAL global   // a pointer into the device's memory
 #define LOCAL local     // a pointer into local memory
 #define LOCAL_ARRAY local
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define AWAIT()
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY(n) PRAGMA(unroll n)
 #define PRAGMA(x) _Pragma(#x)
@@ -86,13 +95,20 @@ typedef unsigned char uchar;
 typedef unsigned int uint;
 typedef unsigned short half_bits;
 
-#define KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
+#define KERNEL(n_items) extern "C" __global__ void __launch_bounds__(n_items)
+#define KERNEL_OF_GROUPS(n_items, n_groups) \
+  extern "C" __global__ void __launch_bounds__(n_items, n_groups)
 #define FUNCTION static __device__ __forceinline__
 #define TABLE static __constant__
 #define GLOBAL
 #define LOCAL
 #define LOCAL_ARRAY __shared__
 #define BARRIER() __syncthreads()
+#if __CUDA_ARCH__ >= 900
+#define AWAIT() asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory")
+#else
+#define AWAIT()
+#endif
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY(n) PRAGMA(unroll n)
 #define PRAGMA(x) _Pragma(#x)

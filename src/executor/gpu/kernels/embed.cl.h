@@ -3,6 +3,7 @@
 KERNEL(64)
 embed(GLOBAL const uchar* table, int table_rows, GLOBAL const int* inputs, int at, GLOBAL float* y,
       int n_tokens, int cols) {
+  AWAIT();
   const int n_octets = (cols + OCTET - 1) / OCTET;
   const wide item = ITEM();
   if (item >= (wide)n_tokens * n_octets) return;

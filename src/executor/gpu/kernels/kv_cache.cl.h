@@ -67,6 +67,7 @@ KERNEL(128)
 append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL const int* inputs,
        int positions, int sequences, int table, int table_begin, int n_tokens, int layer,
        int n_layers, int n_kv_heads, int head_dim) {
+  AWAIT();
   const wide item = ITEM();
   const int cols = n_kv_heads * head_dim;
   if (item >= (wide)n_tokens * cols) return;

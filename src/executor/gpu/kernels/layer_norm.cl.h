@@ -4,20 +4,34 @@
 KERNEL(128)
 layer_norm(GLOBAL const float* x, GLOBAL const float* weight, GLOBAL const float* bias,
            int has_bias, GLOBAL float* y, int n, float eps) {
+  AWAIT();
   LOCAL_ARRAY float shared[128];
   const wide begin = (wide)GROUP_X() * n;
   float sum = 0;
+  UNROLL_BY(16)
   for (int i = ITEM_OF_GROUP(); i < n; i += 128) sum += x[begin + i];
   const float mean = sum_of_group(sum, shared, 128) / (float)n;
   float squares = 0;
+  UNROLL_BY(16)
   for (int i = ITEM_OF_GROUP(); i < n; i += 128) {
     const float v = x[begin + i] - mean;
     squares = FMA(v, v, squares);
   }
   const float total = sum_of_group(squares, shared, 128);
   const float factor = 1.0f / SQRT(total / (float)n + eps);
-  for (int i = ITEM_OF_GROUP(); i < n; i += 128) {
-    const float shift = has_bias ? bias[i] : 0.0f;
-    y[begin + i] = FMA((x[begin + i] - mean) * factor, weight[i], shift);
+  for (int first = ITEM_OF_GROUP(); first < n; first += 128 * AHEAD) {
+    float v[AHEAD];
+    float w[AHEAD];
+    float shift[AHEAD];
+    UNROLL for (int j = 0; j < AHEAD; ++j) {
+      const int i = first + 128 * j;
+      v[j] = i < n ? x[begin + i] : 0.0f;
+      w[j] = i < n ? weight[i] : 0.0f;
+      shift[j] = i < n && has_bias ? bias[i] : 0.0f;
+    }
+    UNROLL for (int j = 0; j < AHEAD; ++j) {
+      const int i = first + 128 * j;
+      if (i < n) y[begin + i] = FMA((v[j] - mean) * factor, w[j], shift[j]);
+    }
   }
 }

@@ -14,7 +14,7 @@
 // four and one for the lanes before. So the result of a token has the same bits alone, in a batch
 // and in a prompt.
 
-#define LANE_ROWS 4   // rows of lanes of linear_one and linear_few
+#define LANE_ROWS 4   // rows of lanes of linear_few
 #define FEW_TOKENS 8  // of linear_few, in one pass over the weights
 #define MOST_ROWS 4   // that a row of lanes computes together, so that x is loaded once for them
 
@@ -31,15 +31,20 @@ FUNCTION void load_x(GLOBAL const float* row, int column, int cols, float* x) {
 // What a row of lanes works on: n_rows rows from `row` on, and a tile of tokens from `first` on.
 // Beyond the last row, and the last token, those are computed once more, and not stored.
 
+// Octet o of each row. w [n_rows]
+FUNCTION void decode_rows(const Matrix* m, const int n_rows, int n_octets, int row, int o,
+                          float (*w)[OCTET]) {
+  UNROLL for (int i = 0; i < n_rows; ++i) decode_octet(
+      m->weight, (wide)m->rows * n_octets, (wide)MIN(row + i, m->rows - 1) * n_octets + o, w[i]);
+}
+
 // Adds the products of octet o. The weights are decoded once for all of the tokens, and x is loaded
 // once for all of the rows. sums [tile, n_rows]
-FUNCTION void add_octet(const int n_rows, const int tile, GLOBAL const uchar* weight,
-                        GLOBAL const float* x, int rows, int cols, int n_tokens, int row, int first,
-                        int o, float* sums) {
+FUNCTION void add_octet(const Matrix* m, const int n_rows, const int tile, GLOBAL const float* x,
+                        int cols, int n_tokens, int row, int first, int o, float* sums) {
   const int n_octets = (cols + OCTET - 1) / OCTET;
   float w[MOST_ROWS][OCTET];
-  UNROLL for (int i = 0; i < n_rows; ++i) decode_octet(
-      weight, (wide)rows * n_octets, (wide)MIN(row + i, rows - 1) * n_octets + o, w[i]);
+  decode_rows(m, n_rows, n_octets, row, o, w);
   UNROLL for (int t = 0; t < tile; ++t) {
     float of_token[OCTET];
     load_x(x + (wide)MIN(first + t, n_tokens - 1) * cols, o * OCTET, cols, of_token);
@@ -50,13 +55,12 @@ FUNCTION void add_octet(const int n_rows, const int tile, GLOBAL const uchar* we
   }
 }
 
-// Adds the lanes of all outputs of the group, and stores them. shared [tile * LANE_ROWS * n_rows,
+// Adds the lanes of all outputs of the group, and stores them. shared [tile * lane_rows * n_rows,
 // LANES + 1]; the one more lets the columns of `shared` fall into different memory banks.
-FUNCTION void add_lanes(const int n_rows, const int tile, const float* sums,
-                        GLOBAL const float* bias, int has_bias, GLOBAL float* y, int rows,
-                        int n_tokens, int first, LOCAL float* shared) {
+FUNCTION void add_lanes(const Matrix* m, const int lane_rows, const int n_rows, const int tile,
+                        const float* sums, int n_tokens, int first, LOCAL float* shared) {
   const int item = ITEM_OF_GROUP();
-  const int rows_of_group = LANE_ROWS * n_rows;
+  const int rows_of_group = lane_rows * n_rows;
   UNROLL for (int t = 0; t < tile; ++t) {
     UNROLL for (int i = 0; i < n_rows; ++i) {
       const int out = t * rows_of_group + item / LANES * n_rows + i;
@@ -66,45 +70,129 @@ FUNCTION void add_lanes(const int n_rows, const int tile, const float* sums,
   BARRIER();
   // Now an item is one output.
   const int token = first + item / rows_of_group;
-  const int out = GROUP_X() * rows_of_group + item % rows_of_group;
-  if (item < tile * rows_of_group && token < n_tokens && out < rows) {
+  const int out = m->group * rows_of_group + item % rows_of_group;
+  if (item < tile * rows_of_group && token < n_tokens && out < m->rows) {
     float total = 0;
-    for (int i = 0; i < LANES; ++i) total += shared[item * (LANES + 1) + i];
-    y[(wide)token * rows + out] = has_bias ? total + bias[out] : total;
+    UNROLL for (int i = 0; i < LANES; ++i) total += shared[item * (LANES + 1) + i];
+    store_output(m, token, out, total);
   }
 }
 
-// One token. Grid: rows / 8. Four octets at a time, so that many loads are on their way.
-#define ROWS_ONE 2
-KERNEL(128)
-linear_one(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float* bias,
-           int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
-  LOCAL_ARRAY float shared[LANE_ROWS * ROWS_ONE * (LANES + 1)];
-  const int item = ITEM_OF_GROUP();
-  const int row = (GROUP_X() * LANE_ROWS + item / LANES) * ROWS_ONE;
-  float sums[ROWS_ONE];
-  UNROLL for (int i = 0; i < ROWS_ONE; ++i) sums[i] = 0;
-  UNROLL_BY(4)
-  for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
-    add_octet(ROWS_ONE, 1, weight, x, rows, cols, n_tokens, row, 0, o, sums);
-  add_lanes(ROWS_ONE, 1, sums, bias, has_bias, y, rows, n_tokens, 0, shared);
+// ---- one token ----------------------------------------------------------------------------------
+
+#define ONE_ITEMS 256
+#define ONE_LANE_ROWS (ONE_ITEMS / LANES)  // rows of lanes of a group
+#define SEGMENT 512                        // octets of x that lie in local memory
+#define MOST_OF_BATCH 8                    // octets of a lane
+
+// Puts a segment of x into local memory, from octet `begin` on: the first halves of the octets,
+// then the second ones, so that lanes read neighbouring float4.
+FUNCTION void stage_x(GLOBAL const float* x, int cols, int begin, LOCAL float4* of_x) {
+  const int n = MIN((cols + OCTET - 1) / OCTET - begin, SEGMENT);
+  BARRIER();
+  for (int i = ITEM_OF_GROUP(); i < n; i += ONE_ITEMS) {
+    float v[OCTET];
+    load_x(x, (begin + i) * OCTET, cols, v);
+    const float4 low = {v[0], v[1], v[2], v[3]};
+    const float4 high = {v[4], v[5], v[6], v[7]};
+    of_x[i] = low;
+    of_x[SEGMENT + i] = high;
+  }
+  BARRIER();
 }
+
+FUNCTION void add_staged(const int n_rows, LOCAL const float4* of_x, int i, float (*w)[OCTET],
+                         float* sums) {
+  const float4 low = of_x[i];
+  const float4 high = of_x[SEGMENT + i];
+  const float of_token[OCTET] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  UNROLL for (int r = 0; r < n_rows; ++r) {
+    UNROLL for (int k = 0; k < OCTET; ++k) sums[r] = FMA(w[r][k], of_token[k], sums[r]);
+  }
+}
+
+// A batch: octets o, o + 32, o + 64, … of each row, all of which are there. w [batch, n_rows]
+FUNCTION void decode_batch(const Matrix* m, const int n_rows, const int batch, int n_octets,
+                           int row, int o, float (*w)[OCTET]) {
+  UNROLL for (int b = 0; b < batch; ++b)
+      decode_rows(m, n_rows, n_octets, row, o + b * LANES, w + b * n_rows);
+}
+
+// A row of lanes computes n_rows rows, a batch of octets at a time, so that many loads are on their
+// way. The first batch comes while the launches before still run.
+FUNCTION void multiply_one(const Matrix* m, const int n_rows, const int batch,
+                           GLOBAL const float* x, int cols, LOCAL float4* of_x,
+                           LOCAL float* shared) {
+  const int row = (m->group * ONE_LANE_ROWS + ITEM_OF_GROUP() / LANES) * n_rows;
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int n_of_batches = n_octets / (batch * LANES) * (batch * LANES);
+  int o = ITEM_OF_GROUP() % LANES;
+  float w[MOST_OF_BATCH][OCTET];
+  float sums[MOST_ROWS];
+  UNROLL for (int i = 0; i < n_rows; ++i) sums[i] = 0;
+  if (o < n_of_batches) decode_batch(m, n_rows, batch, n_octets, row, o, w);
+  AWAIT();
+  for (int begin = 0; begin < n_octets; begin += SEGMENT) {
+    stage_x(x, cols, begin, of_x);
+    const int end = MIN(begin + SEGMENT, n_octets);
+    while (o < MIN(end, n_of_batches)) {
+      UNROLL for (int b = 0; b < batch; ++b)
+          add_staged(n_rows, of_x, o + b * LANES - begin, w + b * n_rows, sums);
+      o += batch * LANES;
+      if (o < n_of_batches) decode_batch(m, n_rows, batch, n_octets, row, o, w);
+    }
+    UNROLL_BY(4) for (; o < end; o += LANES) {
+      decode_rows(m, n_rows, n_octets, row, o, w);
+      add_staged(n_rows, of_x, o - begin, w, sums);
+    }
+  }
+  add_lanes(m, ONE_LANE_ROWS, n_rows, 1, sums, 1, 0, shared);
+}
+
+#define BATCH_ONE MOST_OF_BATCH
+#if defined(WEIGHT_f32)
+#define BATCH_MANY 2  // a lane's registers hold no more
+#else
+#define BATCH_MANY (MOST_OF_BATCH / 2)
+#endif
+
+// Grid: rows / 8.
+KERNEL_OF_GROUPS(256, 2)
+linear_one(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  LOCAL_ARRAY float4 of_x[2 * SEGMENT];
+  LOCAL_ARRAY float shared[ONE_LANE_ROWS * (LANES + 1)];
+  const Matrix m = MATRIX_OF(GROUP_X(), ONE_LANE_ROWS);
+  multiply_one(&m, 1, BATCH_ONE, x, cols, of_x, shared);
+}
+
+// The same for so many rows that there are groups enough: x is read once for two of them. Grid:
+// rows / 16.
+KERNEL_OF_GROUPS(256, 2)
+linear_one_of_many(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  LOCAL_ARRAY float4 of_x[2 * SEGMENT];
+  LOCAL_ARRAY float shared[ONE_LANE_ROWS * 2 * (LANES + 1)];
+  const Matrix m = MATRIX_OF(GROUP_X(), ONE_LANE_ROWS * 2);
+  multiply_one(&m, 2, BATCH_MANY, x, cols, of_x, shared);
+}
+
+// ---- few tokens ---------------------------------------------------------------------------------
 
 // 2 to 16 tokens. Grid: (rows / 16, n_tokens / 8).
 #define ROWS_FEW 4
 KERNEL(128)
-linear_few(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float* bias,
-           int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+linear_few(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  AWAIT();
   LOCAL_ARRAY float shared[FEW_TOKENS * LANE_ROWS * ROWS_FEW * (LANES + 1)];
+  const Matrix m = MATRIX_OF(GROUP_X(), LANE_ROWS * ROWS_FEW);
   const int item = ITEM_OF_GROUP();
-  const int row = (GROUP_X() * LANE_ROWS + item / LANES) * ROWS_FEW;
+  const int row = (m.group * LANE_ROWS + item / LANES) * ROWS_FEW;
   const int first = GROUP_Y() * FEW_TOKENS;
   float sums[FEW_TOKENS * ROWS_FEW];
   UNROLL for (int i = 0; i < FEW_TOKENS * ROWS_FEW; ++i) sums[i] = 0;
   UNROLL_BY(1)
   for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
-    add_octet(ROWS_FEW, FEW_TOKENS, weight, x, rows, cols, n_tokens, row, first, o, sums);
-  add_lanes(ROWS_FEW, FEW_TOKENS, sums, bias, has_bias, y, rows, n_tokens, first, shared);
+    add_octet(&m, ROWS_FEW, FEW_TOKENS, x, cols, n_tokens, row, first, o, sums);
+  add_lanes(&m, LANE_ROWS, ROWS_FEW, FEW_TOKENS, sums, n_tokens, first, shared);
 }
 
 // Prompts: a group computes a tile of 64 rows by 64 tokens, an item 4 by 4 of it. 32 columns of
@@ -115,17 +203,18 @@ linear_few(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float
 #define TILE_LANES 4  // whose octets are in a tile
 #define TILE_COLS (TILE_LANES * OCTET)
 KERNEL(256)
-linear_many(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const float* bias,
-            int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+linear_many(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  AWAIT();
   LOCAL_ARRAY float w_tile[TILE_COLS][TILE + 1];  // one more, for the memory banks
   LOCAL_ARRAY float x_tile[TILE_COLS][TILE + 1];
+  const Matrix m = MATRIX_OF(GROUP_X(), TILE);
   const int item = ITEM_OF_GROUP();
-  const int first_row = GROUP_X() * TILE;
+  const int first_row = m.group * TILE;
   const int first_token = GROUP_Y() * TILE;
   const int my_row = item % 16;  // of the tile: my_row + 16 i
   const int my_token = item / 16;
   const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int load_row = MIN(first_row + item / TILE_LANES, rows - 1);
+  const int load_row = MIN(first_row + item / TILE_LANES, m.rows - 1);
   const int load_token = MIN(first_token + item / TILE_LANES, n_tokens - 1);
   const int octet = item % TILE_LANES;  // of the tile
   float total[PER_ITEM][PER_ITEM];
@@ -141,7 +230,7 @@ linear_many(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const floa
       float of_token[OCTET];
       UNROLL for (int k = 0; k < OCTET; ++k) w[k] = of_token[k] = 0;
       if (o < n_octets) {
-        decode_octet(weight, (wide)rows * n_octets, (wide)load_row * n_octets + o, w);
+        decode_octet(m.weight, (wide)m.rows * n_octets, (wide)load_row * n_octets + o, w);
         load_x(x + (wide)load_token * cols, o * OCTET, cols, of_token);
       }
       BARRIER();
@@ -170,8 +259,7 @@ linear_many(GLOBAL const uchar* weight, GLOBAL const float* x, GLOBAL const floa
     const int row = first_row + my_row + 16 * i;
     UNROLL for (int j = 0; j < PER_ITEM; ++j) {
       const int token = first_token + my_token + 16 * j;
-      if (row < rows && token < n_tokens)
-        y[(wide)token * rows + row] = has_bias ? total[i][j] + bias[row] : total[i][j];
+      if (row < m.rows && token < n_tokens) store_output(&m, token, row, total[i][j]);
     }
   }
 }

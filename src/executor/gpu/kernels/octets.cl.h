@@ -183,3 +183,45 @@ FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w)
 }
 
 #endif
+
+// ---- matrices of a launch -----------------------------------------------------------------------
+
+// A launch multiplies x with up to three matrices of one type: those of Q, K and V, say. Each is
+// worked on by groups of its own, one after the other.
+typedef struct {
+  GLOBAL const uchar* weight;
+  GLOBAL const float* bias;
+  GLOBAL float* y;  // [n_tokens, rows]
+  int rows;         // 0 where there is no such matrix
+  int has_bias;
+  int group;  // which of the groups that work on the matrix
+} Matrix;
+
+// Parameters of a kernel: the matrices, and bit i of `biases` when matrix i has one.
+#define MATRICES                                                                               \
+  GLOBAL const uchar *weight_0, GLOBAL const float *bias_0, GLOBAL float *y_0, int rows_0,     \
+      GLOBAL const uchar *weight_1, GLOBAL const float *bias_1, GLOBAL float *y_1, int rows_1, \
+      GLOBAL const uchar *weight_2, GLOBAL const float *bias_2, GLOBAL float *y_2, int rows_2, \
+      int biases
+// The one that a group works on.
+#define MATRIX_OF(group, rows_of_group)                                                         \
+  matrix_of(group, rows_of_group, weight_0, bias_0, y_0, rows_0, weight_1, bias_1, y_1, rows_1, \
+            weight_2, bias_2, y_2, rows_2, biases)
+
+FUNCTION Matrix matrix_of(int group, int rows_of_group, MATRICES) {
+  Matrix m = {weight_0, bias_0, y_0, rows_0, biases & 1, group};
+  const int groups_0 = (rows_0 + rows_of_group - 1) / rows_of_group;
+  const int groups_1 = (rows_1 + rows_of_group - 1) / rows_of_group;
+  if (group >= groups_0 + groups_1) {
+    const Matrix third = {weight_2, bias_2, y_2, rows_2, biases & 4, group - groups_0 - groups_1};
+    m = third;
+  } else if (group >= groups_0) {
+    const Matrix second = {weight_1, bias_1, y_1, rows_1, biases & 2, group - groups_0};
+    m = second;
+  }
+  return m;
+}
+
+FUNCTION void store_output(const Matrix* m, int token, int row, float y) {
+  m->y[(wide)token * m->rows + row] = m->has_bias ? y + m->bias[row] : y;
+}

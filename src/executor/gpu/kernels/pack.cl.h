@@ -133,6 +133,7 @@ FUNCTION void pack_octet(GLOBAL const uchar* block, int k, GLOBAL uchar* to, wid
 
 KERNEL(128)
 pack(GLOBAL const uchar* blocks, GLOBAL uchar* weight, wide first, wide n, wide n_all) {
+  AWAIT();
   const wide item = ITEM();
   if (item >= n) return;
   pack_octet(blocks + item / OCTETS_OF_BLOCK * BLOCK_BYTES, (int)(item % OCTETS_OF_BLOCK), weight,

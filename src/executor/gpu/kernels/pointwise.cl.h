@@ -1,11 +1,13 @@
 // Ops on elements: an item for each element of the result. Grid: n / 128 groups.
 
 KERNEL(128) add(GLOBAL const float* a, GLOBAL const float* b, GLOBAL float* y, wide n) {
+  AWAIT();
   const wide i = ITEM();
   if (i < n) y[i] = a[i] + b[i];
 }
 
 KERNEL(128) scale(GLOBAL const float* x, float factor, GLOBAL float* y, wide n) {
+  AWAIT();
   const wide i = ITEM();
   if (i < n) y[i] = x[i] * factor;
 }
@@ -24,6 +26,7 @@ FUNCTION float gelu_erf(float x) { return 0.5f * x * (1.0f + ERF(x * 0.707106781
 
 // `kind` counts as UnaryKind of unary_kind.h does.
 KERNEL(128) unary(int kind, GLOBAL const float* x, GLOBAL float* y, wide n) {
+  AWAIT();
   const wide i = ITEM();
   if (i >= n) return;
   const float v = x[i];
@@ -31,6 +34,7 @@ KERNEL(128) unary(int kind, GLOBAL const float* x, GLOBAL float* y, wide n) {
 }
 
 KERNEL(128) swiglu(GLOBAL const float* gate, GLOBAL const float* up, GLOBAL float* y, wide n) {
+  AWAIT();
   const wide i = ITEM();
   if (i < n) y[i] = silu(gate[i]) * up[i];
 }
@@ -39,6 +43,7 @@ KERNEL(128) swiglu(GLOBAL const float* gate, GLOBAL const float* up, GLOBAL floa
 KERNEL(128)
 select_rows(GLOBAL const float* x, GLOBAL const int* inputs, int at, GLOBAL float* y, int n_rows,
             int cols) {
+  AWAIT();
   const wide i = ITEM();
   if (i >= (wide)n_rows * cols) return;
   const int row = inputs[at + (int)(i / cols)];

@@ -10,6 +10,7 @@
 KERNEL(128)
 rope(GLOBAL const float* x, GLOBAL const float* angles, GLOBAL const int* inputs, int at,
      GLOBAL float* y, int n_tokens, int cols, int head_dim, int n_rot) {
+  AWAIT();
   const wide item = ITEM();
   if (item >= (wide)n_tokens * cols) return;
   const int token = (int)(item / cols);

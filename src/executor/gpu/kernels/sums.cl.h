@@ -2,20 +2,9 @@
 
 #define NEGATIVE_INFINITY FLOAT_OF_BITS(0xff800000u)
 #define LANES 32  // of a row of lanes
-
-// Sum and maximum of what the items of a group give, for all of them. `shared` has an element for
-// each item; n_items is a power of two. Element i takes i + n/2, then i + n/4, ….
-FUNCTION float sum_of_group(float x, LOCAL float* shared, int n_items) {
-  const int i = ITEM_OF_GROUP();
-  BARRIER();
-  shared[i] = x;
-  for (int half_of = n_items / 2; half_of > 0; half_of /= 2) {
-    BARRIER();
-    if (i < half_of) shared[i] += shared[i + half_of];
-  }
-  BARRIER();
-  return shared[0];
-}
+// Elements that an item loads before it stores the first result: a compiler cannot know that a
+// store does not change what is loaded next.
+#define AHEAD 16
 
 // For each of the n numbers x of an item: the sum, or the maximum, over the 32 lanes of the item's
 // row, for all of them. Lane i takes lane i ^ 16, then i ^ 8, …, i ^ 1: a sum of two has the same
@@ -52,3 +41,16 @@ FUNCTION void max_of_lanes(float* x, const int n, LOCAL float* shared, const int
   }
 }
 #endif
+
+// The sum of what the items of a group give, for all of them: sum_of_lanes, then the rows of lanes
+// in order. `shared` has an element for each item.
+FUNCTION float sum_of_group(float x, LOCAL float* shared, const int n_items) {
+  const int item = ITEM_OF_GROUP();
+  sum_of_lanes(&x, 1, shared, n_items);
+  BARRIER();
+  if (item % LANES == 0) shared[item / LANES] = x;
+  BARRIER();
+  float sum = 0;
+  UNROLL for (int i = 0; i < n_items / LANES; ++i) sum += shared[i];
+  return sum;
+}

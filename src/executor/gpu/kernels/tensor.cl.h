@@ -41,6 +41,7 @@
 #define MEETING_OF(name) 0
 #define UNROLL_FRAGMENTS UNROLL
 #define UNROLL_SPAN UNROLL_BY(SPAN_CHUNKS)
+#define LOADS_FIRST(warp) ((warp) < WARPS / 2)  // each scheduler has one of each half
 
 // c += a b, for a warp.
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
@@ -56,6 +57,7 @@ FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL f
 #define MEETING_OF(name) name
 #define UNROLL_FRAGMENTS  // barriers are not repeated
 #define UNROLL_SPAN
+#define LOADS_FIRST(warp) true  // all warps meet in the same places
 
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
   const int g = ITEM_OF_GROUP() / 4 % 8;
@@ -92,6 +94,7 @@ FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL f
 // whole chunks, filled up with zeros: uint4 [n_tokens, CHUNK_OCTETS * n_chunks], then the numbers
 // that undo the scaling, float [n_tokens]. A group is a row.
 KERNEL(128) halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_tokens) {
+  AWAIT();
   LOCAL_ARRAY float shared[128];
   const int item = ITEM_OF_GROUP();
   const int n_octets = (cols + CHUNK - 1) / CHUNK * CHUNK_OCTETS;
@@ -143,6 +146,15 @@ FUNCTION uint4 halves_of_octet(GLOBAL const uchar* weight, int rows, int n_octet
   return pairs;
 }
 
+// Octet o of a token's halves. A chunk that is not there counts as 0, also where W's 0 would meet
+// NaN.
+FUNCTION uint4 octet_of_x(GLOBAL const uint4* token, int n_chunks, int o) {
+  uint4 halves;
+  halves.x = halves.y = halves.z = halves.w = 0;
+  if (o < n_chunks * CHUNK_OCTETS) halves = token[o];
+  return halves;
+}
+
 // The products of a chunk: of the octets of rows g and g + 8, and that of token g.
 FUNCTION void multiply_chunk(uint4 low, uint4 high, uint4 token, float* c, LOCAL float* meeting) {
   const uint a_first[4] = {low.x, high.x, low.y, high.y};
@@ -160,40 +172,35 @@ FUNCTION int chunk_of_lane(int lane, int i) {
 
 // ---- few and some tokens ------------------------------------------------------------------------
 
-// Adds the products of a lane's chunk with all tokens of the tile. A chunk that is not there counts
-// as 0.
-FUNCTION void add_chunk(const int n_fragments, GLOBAL const uchar* weight, GLOBAL const uint4* x,
-                        int rows, int cols, int n_tokens, int row, int first, int chunk, float* c,
+// Adds the products of a lane's chunk with all tokens of the tile.
+FUNCTION void add_chunk(const Matrix* m, const int n_fragments, GLOBAL const uint4* x, int cols,
+                        int n_tokens, int row, int first, int chunk, float* c,
                         LOCAL float* meeting) {
   const int g = ITEM_OF_GROUP() / 4 % 8;
   const int t = ITEM_OF_GROUP() % 4;
   const int n_octets = (cols + OCTET - 1) / OCTET;
   const int n_chunks = (n_octets + CHUNK_OCTETS - 1) / CHUNK_OCTETS;
   const int o = chunk * CHUNK_OCTETS + t;
-  const uint4 low = halves_of_octet(weight, rows, n_octets, row, o);
-  const uint4 high = halves_of_octet(weight, rows, n_octets, row + 8, o);
+  const uint4 low = halves_of_octet(m->weight, m->rows, n_octets, row, o);
+  const uint4 high = halves_of_octet(m->weight, m->rows, n_octets, row + 8, o);
   UNROLL_FRAGMENTS for (int j = 0; j < n_fragments; ++j) {
     const wide token = MIN(first + j * FRAGMENT_TOKENS + g, n_tokens - 1);
-    uint4 of_token =
-        x[token * n_chunks * CHUNK_OCTETS + MIN(chunk, n_chunks - 1) * CHUNK_OCTETS + t];
-    if (chunk >= n_chunks) of_token.x = of_token.y = of_token.z = of_token.w = 0;  // 0 times NaN
+    const uint4 of_token = octet_of_x(x + token * n_chunks * CHUNK_OCTETS, n_chunks, o);
     multiply_chunk(low, high, of_token, c + 4 * j, meeting);
   }
 }
 
 // A group computes 16 rows for a tile of 8 or 64 tokens. A warp is a lane of the dot products, and
 // reads its fragments from the device's memory. sums [WARPS, tile, FRAGMENT_ROWS]
-FUNCTION void multiply_rows(const int n_fragments, GLOBAL const uchar* weight,
-                            GLOBAL const uint4* x, GLOBAL const float* bias, int has_bias,
-                            GLOBAL float* y, int rows, int cols, int n_tokens, LOCAL float* sums,
-                            LOCAL float* meeting) {
+FUNCTION void multiply_rows(const Matrix* m, const int n_fragments, GLOBAL const uint4* x, int cols,
+                            int n_tokens, LOCAL float* sums, LOCAL float* meeting) {
   const int item = ITEM_OF_GROUP();
   const int lane = item / LANES;
   const int g = item / 4 % 8;
   const int t = item % 4;
   const int tile = n_fragments * FRAGMENT_TOKENS;
   const int n_chunks = (cols + CHUNK - 1) / CHUNK;
-  const int row = GROUP_X() * FRAGMENT_ROWS + g;
+  const int row = m->group * FRAGMENT_ROWS + g;
   const int first = GROUP_Y() * tile;
   float c[4 * MOST_FRAGMENTS];
   UNROLL_FRAGMENTS for (int i = 0; i < 4 * n_fragments; ++i) c[i] = 0;
@@ -201,13 +208,11 @@ FUNCTION void multiply_rows(const int n_fragments, GLOBAL const uchar* weight,
   const int n_spans = (n_chunks + SPAN_CHUNKS - 1) / SPAN_CHUNKS;
   const int n = (n_spans + K_LANES - 1) / K_LANES * SPAN_CHUNKS;
   if (n_fragments == 1) {  // two chunks at a time, so that more loads are on their way
-    UNROLL_SPAN for (int i = 0; i < n; ++i)
-        add_chunk(n_fragments, weight, x, rows, cols, n_tokens, row, first, chunk_of_lane(lane, i),
-                  c, meeting);
+    UNROLL_SPAN for (int i = 0; i < n; ++i) add_chunk(m, n_fragments, x, cols, n_tokens, row, first,
+                                                      chunk_of_lane(lane, i), c, meeting);
   } else {
     for (int i = 0; i < n; ++i)
-      add_chunk(n_fragments, weight, x, rows, cols, n_tokens, row, first, chunk_of_lane(lane, i), c,
-                meeting);
+      add_chunk(m, n_fragments, x, cols, n_tokens, row, first, chunk_of_lane(lane, i), c, meeting);
   }
   UNROLL_FRAGMENTS for (int j = 0; j < n_fragments; ++j) {
     UNROLL for (int i = 0; i < 4; ++i) {
@@ -219,56 +224,53 @@ FUNCTION void multiply_rows(const int n_fragments, GLOBAL const uchar* weight,
   GLOBAL const float* undo = (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS);
   for (int i = item; i < tile * FRAGMENT_ROWS; i += WARPS * LANES) {
     const int token = first + i / FRAGMENT_ROWS;
-    const int out = GROUP_X() * FRAGMENT_ROWS + i % FRAGMENT_ROWS;
-    if (token < n_tokens && out < rows) {
+    const int out = m->group * FRAGMENT_ROWS + i % FRAGMENT_ROWS;
+    if (token < n_tokens && out < m->rows) {
       float total = 0;
-      for (int l = 0; l < K_LANES; ++l) total += sums[l * tile * FRAGMENT_ROWS + i];
-      total *= undo[token];
-      y[(wide)token * rows + out] = has_bias ? total + bias[out] : total;
+      UNROLL for (int l = 0; l < K_LANES; ++l) total += sums[l * tile * FRAGMENT_ROWS + i];
+      store_output(m, token, out, total * undo[token]);
     }
   }
 }
 
 // Up to 8 tokens. Grid: (rows / 16, 1).
-KERNEL(256)
-tensor_few(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const float* bias,
-           int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+KERNEL_OF_GROUPS(256, 1)
+tensor_few(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
+  AWAIT();
   LOCAL_ARRAY float sums[WARPS * FRAGMENT_TOKENS * FRAGMENT_ROWS];
   MEETING(meeting);
-  multiply_rows(1, weight, x, bias, has_bias, y, rows, cols, n_tokens, sums, MEETING_OF(meeting));
+  const Matrix m = MATRIX_OF(GROUP_X(), FRAGMENT_ROWS);
+  multiply_rows(&m, 1, x, cols, n_tokens, sums, MEETING_OF(meeting));
 }
 
 // 9 to 64 tokens. Grid: (rows / 16, n_tokens / 64).
-KERNEL(256, 2)
-tensor_some(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const float* bias,
-            int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
+KERNEL_OF_GROUPS(256, 2)
+tensor_some(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
+  AWAIT();
   LOCAL_ARRAY float sums[WARPS * MOST_FRAGMENTS * FRAGMENT_TOKENS * FRAGMENT_ROWS];
   MEETING(meeting);
-  multiply_rows(MOST_FRAGMENTS, weight, x, bias, has_bias, y, rows, cols, n_tokens, sums,
-                MEETING_OF(meeting));
+  const Matrix m = MATRIX_OF(GROUP_X(), FRAGMENT_ROWS);
+  multiply_rows(&m, MOST_FRAGMENTS, x, cols, n_tokens, sums, MEETING_OF(meeting));
 }
 
 // ---- prompts ------------------------------------------------------------------------------------
 
-// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it. A chunk of both lies in
-// local memory, and the next one comes meanwhile: two places each, [row or token, octet].
+// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it. A span of both lies in
+// local memory, [chunk, row or token, octet], and the next one comes into registers meanwhile.
 #define TENSOR_TILE 128
 #define WARP_ROW_FRAGMENTS 4
 #define WARP_TOKEN_FRAGMENTS 4
 #define WARP_SUMS (4 * WARP_ROW_FRAGMENTS * WARP_TOKEN_FRAGMENTS)  // of an item
 #define TILE_OCTETS (TENSOR_TILE * CHUNK_OCTETS)
-#define OCTETS_OF_ITEM (TILE_OCTETS / (WARPS * LANES))
+#define SPAN_OCTETS (SPAN_CHUNKS * CHUNK_OCTETS)
+#define CHUNK_PLACE (TILE_OCTETS + CHUNK_OCTETS)  // the second chunk falls into other memory banks
+#define OCTETS_OF_ITEM (SPAN_CHUNKS * TILE_OCTETS / (WARPS * LANES))
 
-FUNCTION int lane_of(int chunk) { return chunk / SPAN_CHUNKS % K_LANES; }
-
-// The chunk after this one: in its span, in its lane, or the first one of the next lane; n_chunks
-// behind the last one.
-FUNCTION int next_chunk(int chunk, int n_chunks) {
-  const int lane = lane_of(chunk);
-  const int of_lane =
-      chunk % SPAN_CHUNKS + 1 < SPAN_CHUNKS ? chunk + 1 : chunk + 1 + (K_LANES - 1) * SPAN_CHUNKS;
-  if (of_lane < n_chunks) return of_lane;
-  return lane + 1 < K_LANES ? MIN((lane + 1) * SPAN_CHUNKS, n_chunks) : n_chunks;
+// The span after this one: in its lane, or the first one of the next lane; n_spans behind the last.
+FUNCTION int next_span(int span, int n_spans) {
+  if (span + K_LANES < n_spans) return span + K_LANES;
+  const int lane = span % K_LANES + 1;
+  return lane < K_LANES ? MIN(lane, n_spans) : n_spans;
 }
 
 // The products of a chunk in local memory: of the warp's 64 rows and its 32 tokens.
@@ -289,9 +291,8 @@ FUNCTION void multiply_tile(LOCAL const uint4* w_tile, LOCAL const uint4* x_tile
 }
 
 // Scales the sums of the warp back, and stores those of rows and tokens that are there.
-FUNCTION void store_tile(const float* total, GLOBAL const float* undo, GLOBAL const float* bias,
-                         int has_bias, GLOBAL float* y, int rows, int n_tokens, int first_row,
-                         int first_token) {
+FUNCTION void store_tile(const Matrix* m, const float* total, GLOBAL const float* undo,
+                         int n_tokens, int first_row, int first_token) {
   const int g = ITEM_OF_GROUP() / 4 % 8;
   const int t = ITEM_OF_GROUP() % 4;
   UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
@@ -299,22 +300,20 @@ FUNCTION void store_tile(const float* total, GLOBAL const float* undo, GLOBAL co
     const int row = first_row + fragment / WARP_TOKEN_FRAGMENTS * FRAGMENT_ROWS + g + i % 4 / 2 * 8;
     const int token =
         first_token + fragment % WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS + 2 * t + i % 2;
-    if (row < rows && token < n_tokens) {
-      const float sum = total[i] * undo[token];
-      y[(wide)token * rows + row] = has_bias ? sum + bias[row] : sum;
-    }
+    if (row < m->rows && token < n_tokens) store_output(m, token, row, total[i] * undo[token]);
   }
 }
 
 // Grid: (n_tokens / 128, rows / 128): groups that run together read the same rows of W.
-KERNEL(256, 1)
-tensor_many(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const float* bias,
-            int has_bias, GLOBAL float* y, int rows, int cols, int n_tokens) {
-  LOCAL_ARRAY uint4 w_tile[2][TILE_OCTETS];
-  LOCAL_ARRAY uint4 x_tile[2][TILE_OCTETS];
+KERNEL_OF_GROUPS(256, 1)
+tensor_many(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
+  AWAIT();
+  LOCAL_ARRAY uint4 w_tile[SPAN_CHUNKS * CHUNK_PLACE];
+  LOCAL_ARRAY uint4 x_tile[SPAN_CHUNKS * CHUNK_PLACE];
   MEETING(meeting);
+  const Matrix m = MATRIX_OF(GROUP_Y(), TENSOR_TILE);
   const int item = ITEM_OF_GROUP();
-  const int first_row = GROUP_Y() * TENSOR_TILE;
+  const int first_row = m.group * TENSOR_TILE;
   const int first_token = GROUP_X() * TENSOR_TILE;
   // The warp's, within the tile.
   const int warp_row = item / LANES % 2 * WARP_ROW_FRAGMENTS * FRAGMENT_ROWS;
@@ -326,38 +325,49 @@ tensor_many(GLOBAL const uchar* weight, GLOBAL const uint4* x, GLOBAL const floa
   UNROLL for (int i = 0; i < WARP_SUMS; ++i) total[i] = c[i] = 0;
   uint4 w_next[OCTETS_OF_ITEM];
   uint4 x_next[OCTETS_OF_ITEM];
-  int here = 0;  // which of the two places
-  // Before the first chunk, -1, there is nothing to multiply.
-  for (int chunk = -1; chunk < n_chunks;) {
-    const int next = chunk < 0 ? 0 : next_chunk(chunk, n_chunks);
-    UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-      if (next < n_chunks) {
-        const int at = item + i * WARPS * LANES;  // row or token at / 4, octet at % 4
-        const int o = next * CHUNK_OCTETS + at % CHUNK_OCTETS;
-        const int token = MIN(first_token + at / CHUNK_OCTETS, n_tokens - 1);
-        x_next[i] = x[(wide)token * n_chunks * CHUNK_OCTETS + o];
-        w_next[i] = halves_of_octet(weight, rows, n_octets, first_row + at / CHUNK_OCTETS, o);
-      }
-    }
-    if (chunk >= 0) {
-      multiply_tile(w_tile[here], x_tile[here], warp_row, warp_token, c, MEETING_OF(meeting));
-      if (next >= n_chunks || lane_of(next) != lane_of(chunk)) {
-        UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
-          total[i] += c[i];
-          c[i] = 0;
+  const int n_spans = (n_chunks + SPAN_CHUNKS - 1) / SPAN_CHUNKS;
+  // An item decodes weights as soon as they come, and waits for that. So half of the warps load
+  // while the other half multiplies, and then they change places. Before the first span, -1, there
+  // is nothing to multiply.
+  for (int span = -1; span < n_spans;) {
+    const int next = span < 0 ? 0 : next_span(span, n_spans);
+    UNROLL_BY(1) for (int phase = 0; phase < 2; ++phase) {
+      if ((phase == 0) == LOADS_FIRST(item / LANES)) {
+        if (next < n_spans) {
+          UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+            const int at = item / SPAN_OCTETS + i * (WARPS * LANES / SPAN_OCTETS);  // row or token
+            const int o = next * SPAN_OCTETS + item % SPAN_OCTETS;
+            const int token = MIN(first_token + at, n_tokens - 1);
+            x_next[i] = octet_of_x(x + (wide)token * n_chunks * CHUNK_OCTETS, n_chunks, o);
+            w_next[i] = halves_of_octet(m.weight, m.rows, n_octets, first_row + at, o);
+          }
+        }
+      } else if (span >= 0) {
+        UNROLL_BY(1)
+        for (int i = 0; i < SPAN_CHUNKS; ++i)
+          multiply_tile(w_tile + i * CHUNK_PLACE, x_tile + i * CHUNK_PLACE, warp_row, warp_token, c,
+                        MEETING_OF(meeting));
+        if (next >= n_spans || next % K_LANES != span % K_LANES) {
+          UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
+            total[i] += c[i];
+            c[i] = 0;
+          }
         }
       }
     }
-    here = 1 - here;
-    UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-      if (next < n_chunks) {
-        w_tile[here][item + i * WARPS * LANES] = w_next[i];
-        x_tile[here][item + i * WARPS * LANES] = x_next[i];
+    BARRIER();
+    if (next < n_spans) {
+      UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+        const int at = item / SPAN_OCTETS + i * (WARPS * LANES / SPAN_OCTETS);
+        const int place = item % SPAN_OCTETS / CHUNK_OCTETS * CHUNK_PLACE + at * CHUNK_OCTETS +
+                          item % CHUNK_OCTETS;
+        w_tile[place] = w_next[i];
+        x_tile[place] = x_next[i];
       }
     }
     BARRIER();
-    chunk = next;
+    span = next;
   }
-  store_tile(total, (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS), bias,
-             has_bias, y, rows, n_tokens, first_row + warp_row, first_token + warp_token);
+  store_tile(&m, total, (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS),
+             n_tokens, first_row + warp_row, first_token + warp_token);
 }

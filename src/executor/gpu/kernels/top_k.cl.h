@@ -15,6 +15,7 @@ FUNCTION int key_of(float x) {
 
 // best [rows, n_spans, k, 2]: column and bits of the value; column -1 where a span has fewer.
 KERNEL(128) top_k(GLOBAL const float* x, GLOBAL int* best, int cols, int n_spans, int k) {
+  AWAIT();
   LOCAL_ARRAY int keys[TOP_K_SPAN];
   LOCAL_ARRAY int best_key[128];
   LOCAL_ARRAY int best_at[128];
