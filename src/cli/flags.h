@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+// The library's own name. NOLINTNEXTLINE(readability-identifier-naming)
 namespace CLI {
 class App;
 class Option;

@@ -35,7 +35,9 @@ async function follow() {
     show(state.snapshot);
     if (state.finished || performance.now() > drawnAt + kRedraw) {
       // The program may be gone as soon as it has told that the run has ended.
-      await redraw().catch((error) => { if (!state.finished) throw error; });
+      await redraw().catch((error) => {
+        if (!state.finished) throw error;
+      });
       drawnAt = performance.now();
     }
     if (state.finished) return;

@@ -93,13 +93,14 @@ class Tape final : public DelegatingExecutor {
   void observe(Place place, int64_t layer, const Activation& x) override;
   // Not supported: a gradient could not flow through a value that was replaced.
   void intervene(Place /*place*/, int64_t /*layer*/, Activation& /*x*/) override {}
+  // Both go through this executor's own ops, not to the one inside.
   Activation write(std::span<const float> values, int64_t rows, int64_t cols) override {
-    return Executor::write(values, rows, cols);
+    return Executor::write(values, rows, cols);  // NOLINT(bugprone-parent-virtual-call)
   }
   void read(const Activation& x, std::span<float> out) override;
   void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
                  std::span<float> values) override {
-    Executor::read_best(x, k, columns, values);
+    Executor::read_best(x, k, columns, values);  // NOLINT(bugprone-parent-virtual-call)
   }
   int64_t most_best() const override { return 0; }
   // A handle of the tape is not one of the inner executor.

@@ -97,6 +97,7 @@ struct LaunchConfig {
   LIMPID_CUDA(log_size, nvrtcGetProgramLogSize, Status, (NvrtcProgram, size_t*))              \
   LIMPID_CUDA(log, nvrtcGetProgramLog, Status, (NvrtcProgram, char*))
 
+// A type and a name cannot be in parentheses. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define LIMPID_CUDA(member, symbol, result, parameters) result(*member) parameters = nullptr;
 struct DriverFunctions {
   LIMPID_CUDA_FUNCTIONS

@@ -9,18 +9,19 @@
 //   }
 //
 // A kernel runs as a grid of groups, and a group is a fixed number of items (128 above), which
-// share local memory and can wait for each other. KERNEL_OF_GROUPS(128, 1) lets CUDA's compiler give
-// an item as many registers as it likes, even if a multiprocessor then holds one group only:
+// share local memory and can wait for each other. KERNEL_OF_GROUPS(128, 1) lets CUDA's compiler
+// give an item as many registers as it likes, even if a multiprocessor then holds one group only:
 //
 //   this dialect     OpenCL            CUDA
 //   item             work-item         thread
 //   group            work-group        block
 //   local memory     local             __shared__
 //
-// AWAIT() comes in a kernel before the first access to memory that other launches write. On NVIDIA's
-// GPUs since Hopper a kernel begins while the one before still runs ("programmatic dependent launch"
-// in CUDA's manual), which hides what it costs to begin. AWAIT lets the next kernel begin, and waits
-// for the end of the one before. What no launch of a step writes may be read before it: weights.
+// AWAIT() comes in a kernel before the first access to memory that other launches write. On
+// NVIDIA's GPUs since Hopper a kernel begins while the one before still runs ("programmatic
+// dependent launch" in CUDA's manual), which hides what it costs to begin. AWAIT lets the next
+// kernel begin, and waits for the end of the one before. What no launch of a step writes may be
+// read before it: weights.
 //
 // Both compilers are told not to fuse products and sums by themselves. FMA is written where it is
 // meant, so that a formula gives the same bits in every kernel of one device. 32 neighbouring items
