@@ -164,12 +164,12 @@ TEST(ProgramCache, IsKeyedByTextDeviceAndDriver) {
 // whose kernels overlap, and not always. So this looks for the word in the text of each kernel, or
 // in that of a function that the kernel calls.
 TEST(KernelSources, EveryKernelAwaitsTheLaunchesBefore) {
-  static const std::regex kStart(R"(\n(FUNCTION|KERNEL)[^;{]*?(\w+)\()");
+  static const std::regex start(R"(\n(FUNCTION|KERNEL)[^;{]*?(\w+)\()");
   for (const gpu::ProgramSource& source : gpu::all_programs()) {
     std::vector<std::string> awaiting = {"AWAIT"};
     int n_kernels = 0;
     const std::string& text = source.text;
-    for (std::sregex_iterator at(text.begin(), text.end(), kStart), end; at != end; ++at) {
+    for (std::sregex_iterator at(text.begin(), text.end(), start), end; at != end; ++at) {
       const auto next = std::next(at);
       const auto from = static_cast<size_t>(at->position());
       const std::string body = text.substr(

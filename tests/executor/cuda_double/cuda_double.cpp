@@ -5,13 +5,11 @@
 // It is stricter than a driver:
 // - Every handle, address, size and bound is checked, and that the context is current.
 // - What is asynchronous happens as late as is allowed: copies and launches wait in the stream
-// until
-//   somebody synchronises, and a read before that sees old bytes. Only memory of the host that is
-//   copied to the device is taken at once, as drivers do where it is not page-locked.
+//   until somebody synchronises, and a read before that sees old bytes. Only memory of the host
+//   that is copied to the device is taken at once, as drivers do where it is not page-locked.
 // - Groups must have the size that the kernel was compiled for.
 // - A stream that captures takes launches only. A graph keeps their arguments as they were, and
-// what
-//   they point to must be there when the graph is launched.
+//   what they point to must be there when the graph is launched.
 // - What was not released when the process ends is an error, exit code 3.
 // "Machine code" is the text of a program behind a line with its name. The parameters of a kernel
 // are read from the text. Programs have the names that they have for OpenCL, so what was compiled
@@ -68,6 +66,7 @@ Number number(const void* place) {
 
 }  // namespace
 
+// The names are the driver's. NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 // ---- the driver ---------------------------------------------------------------------------------
@@ -313,5 +312,6 @@ uint64_t limpid_double_graph_launches() { return driver().n_graph_launches; }
 void limpid_double_fail(const char* call) { driver().fails = call; }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace cuda_double

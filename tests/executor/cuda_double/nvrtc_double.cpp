@@ -1,10 +1,12 @@
 // The double of NVRTC. "Machine code" is the text of a program behind a line with its name.
+#include <algorithm>
 #include <cstring>
 
 #include "executor/cuda_double/driver.h"
 #include "executor/gpu/program_cache.h"
 #include "limpid/error.hpp"
 
+// NOLINTNEXTLINE(readability-identifier-naming): the driver's name
 extern "C" cuda_double::Status cuInit(unsigned flags);
 
 namespace cuda_double {
@@ -16,6 +18,7 @@ std::string image_of(const NvrtcProgram& program) {
 
 }  // namespace
 
+// The names are the library's. NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 const char* nvrtcGetErrorString(Status status) {
@@ -61,7 +64,7 @@ Status nvrtcGetCUBINSize(const NvrtcProgram* program, size_t* size) {
 }
 Status nvrtcGetCUBIN(const NvrtcProgram* program, char* to) {
   const std::string image = image_of(*program);
-  std::memcpy(to, image.data(), image.size());
+  std::ranges::copy(image, to);
   return program->is_compiled ? kOk : kInvalidValue;
 }
 Status nvrtcGetProgramLogSize(const NvrtcProgram* program, size_t* size) {
@@ -74,5 +77,6 @@ Status nvrtcGetProgramLog(const NvrtcProgram* program, char* to) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace cuda_double

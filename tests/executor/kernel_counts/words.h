@@ -19,6 +19,7 @@
 
 namespace limpid::counts {
 
+// The names are the dialect's. NOLINTBEGIN(readability-identifier-naming)
 using wide = int64_t;
 using uchar = unsigned char;
 using uint = unsigned int;
@@ -35,6 +36,7 @@ struct float2 {
 struct float4 {
   float x, y, z, w;
 };
+// NOLINTEND(readability-identifier-naming)
 
 // Lets the other items of the group come to the same place.
 void wait_for_group();
