@@ -57,7 +57,8 @@ Activation GpuExecutor::halve(const Activation& x, const MatrixKernels& kernels)
   return halves;
 }
 
-// The kernel for so many tokens and rows, and what a group of it computes.
+// The kernel for so many tokens and rows, and what a group of it computes: items, rows and tokens
+// as in kernels/linear.cl.h and kernels/tensor.cl.h.
 GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernels, int64_t n_tokens,
                                                      int64_t n_rows) const {
   if (products_ == Products::kF16) {

@@ -192,7 +192,7 @@ typedef struct {
   GLOBAL const uchar* weight;
   GLOBAL const float* bias;
   GLOBAL float* y;  // [n_tokens, rows]
-  int rows;         // 0 where there is no such matrix
+  int rows;         // 0 if the matrix is absent
   int has_bias;
   int group;  // which of the groups that work on the matrix
 } Matrix;
