@@ -61,8 +61,8 @@ class Run {
   SequenceId sequence_ = 0;
 };
 
-void read_lens(Model& model, std::span<const float> streams, int64_t n_best) {
-  LogitReader reader(kStep, model.spec().vocab_size, n_best);
+void read_lens(Model& model, LogitReader& reader, std::span<const float> streams, int64_t n_best) {
+  reader.begin(kStep, n_best);
   model.read_out(streams, [&](const ColumnPart& part) { reader.see(part); });
   for (int64_t i = 0; i < kStep; ++i) reader.prediction(i);
 }
@@ -107,6 +107,7 @@ class Bench {
         for (int64_t i = 0; i < spec.n_layers; ++i) work();
       });
     };
+    LogitReader reader(spec.vocab_size);
     Run run(*probed_, std::ssize(ids_));
     std::unique_ptr<Explainer> explainer;
     round.explain += seconds_of(
@@ -115,7 +116,7 @@ class Bench {
       const size_t n = std::min<size_t>(ids_.size() - begin, kStep);
       round.run += run.step(std::span(ids_).subspan(begin, n));
       round.heads += for_layers([&] { probed_->read_out(stream_); });
-      round.lens += for_layers([&] { read_lens(*probed_, stream_, n_lens_best); });
+      round.lens += for_layers([&] { read_lens(*probed_, reader, stream_, n_lens_best); });
       round.explain += seconds_of([&] { explainer->advance(); });
     }
     round.explain += seconds_of([&] { explainer->take(); });

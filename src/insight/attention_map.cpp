@@ -24,7 +24,11 @@ AttentionMap::AttentionMap(int64_t n_tokens, int64_t n_kept)
     : n_tokens_(n_tokens),
       n_kept_(std::min(n_kept, std::max<int64_t>(n_tokens - 1, 0))),
       n_tiles_(std::min(n_tokens, kMostTiles)),
-      tiles_(static_cast<size_t>(n_tiles_ * n_tiles_)) {}
+      tiles_(static_cast<size_t>(n_tiles_ * n_tiles_)) {
+  first_.reserve(static_cast<size_t>(n_tokens));
+  kept_.reserve(static_cast<size_t>(n_tokens * n_kept_));
+  column_maxima_.reserve(static_cast<size_t>(n_tokens));
+}
 
 std::vector<int32_t> earlier_copies(std::span<const int32_t> token_ids) {
   std::unordered_map<int32_t, int32_t> last;
@@ -75,16 +79,22 @@ void AttentionMap::add_strongest(std::span<const float> weights) {
 // Row t belongs to row t * n_tiles / n_tokens of the small picture, and so do columns. Of 512
 // tokens a tile is a square of 32 rows and columns. Its largest weight is kept and not its mean,
 // because a single strong weight, which is what a head is about, would vanish in a mean of 1,024
-// numbers.
+// numbers. The largest weights of the columns are gathered over the rows of a tile, and those of
+// tiles once, after the last row.
 void AttentionMap::add_tiles(std::span<const float> weights) {
   const auto t = std::ssize(weights) - 1;
-  float* tile = tiles_.data() + t * n_tiles_ / n_tokens_ * n_tiles_;
-  // Column s belongs to tile s * n_tiles / n_tokens.
-  for (int64_t i = 0, begin = 0; begin <= t; ++i) {
+  const int64_t tile_row = t * n_tiles_ / n_tokens_;
+  column_maxima_.resize(weights.size());
+  row_kernels().raise(weights.data(), t + 1, column_maxima_.data());
+  if (t + 1 < n_tokens_ && (t + 1) * n_tiles_ / n_tokens_ == tile_row) return;
+  const auto columns = column_maxima_.begin();
+  for (int64_t i = 0, begin = 0; begin <= t; ++i) {  // column s belongs to s * n_tiles / n_tokens
     const int64_t end = std::min(t + 1, ((i + 1) * n_tokens_ + n_tiles_ - 1) / n_tiles_);
-    tile[i] = std::max(tile[i], row_kernels().maximum(weights.data() + begin, end - begin));
+    tiles_[static_cast<size_t>(tile_row * n_tiles_ + i)] =
+        *std::max_element(columns + begin, columns + end);
     begin = end;
   }
+  column_maxima_.clear();
 }
 
 std::span<const AttentionMap::Kept> AttentionMap::row(int64_t t) const {

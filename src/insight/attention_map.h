@@ -70,6 +70,7 @@ class AttentionMap {
   std::vector<float> first_;
   std::vector<Kept> kept_;  // [n_rows, n_kept]
   std::vector<float> tiles_;
+  std::vector<float> column_maxima_;  // [n_rows], over the rows of the current row of tiles
   Mean to_first_, to_itself_, to_previous_, to_same_, to_after_same_;
 };
 

@@ -28,6 +28,7 @@ constexpr float kQuiet = 0.01F;
 constexpr int64_t kAttributedTogether = 256;
 constexpr int64_t kMostPartBytes = 64 << 20;
 constexpr int64_t kRowsPerThread = 16;
+constexpr int64_t kNeuronsAtOnce = 256;
 // Rows of a head whose weights are computed together. More would compute more scores above the
 // diagonal.
 constexpr int64_t kAttentionRows = 64;
@@ -243,14 +244,20 @@ class Explainer::Work {
     double squares = 0;          // the sum over all
   };
 
-  void add_neurons(Neurons& neurons, std::span<const float> values) const {
-    const int64_t width = std::ssize(values) / (end_ - begin_);
+  void add_neurons(Neurons& neurons, std::span<const float> values) {
+    const int64_t n = end_ - begin_;
+    const int64_t width = std::ssize(values) / n;
     neurons.largest.resize(size_of(width));
-    for (int64_t i = 0; i < end_ - begin_; ++i) {
-      const auto x = row(values, i, width);
-      kernels_.raise(x.data(), width, neurons.largest.data());
-      neurons.squares += kernels_.squares(x.data(), width);
-    }
+    pool_.for_ranges(width, kNeuronsAtOnce, [&](int64_t from, int64_t to, int /*thread*/) {
+      for (int64_t i = 0; i < n; ++i)
+        kernels_.raise(row(values, i, width).data() + from, to - from,
+                       neurons.largest.data() + from);
+    });
+    std::vector<double> squares(size_of(n));
+    for_rows([&](int64_t i) {
+      squares[size_of(i)] = kernels_.squares(row(values, i, width).data(), width);
+    });
+    for (const double each : squares) neurons.squares += each;
   }
 
   // Only at the end: the limit is a share of the root mean square over the whole text.
@@ -263,12 +270,14 @@ class Explainer::Work {
   }
 
   // What the output matrix says of the streams after a layer, added to `to`.
-  void read_out(int64_t layer, LogitReader& reader, std::vector<Prediction>& to) {
+  void read_out(int64_t layer, int64_t n_best, std::vector<int32_t> wanted,
+                std::vector<Prediction>& to) {
+    reader_.begin(end_ - begin_, n_best, std::move(wanted));
     model_.read_out(streams_[size_of(layer + 1)],
-                    [&](const ColumnPart& part) { reader.see(part); });
+                    [&](const ColumnPart& part) { reader_.see(part); });
     const auto first = std::ssize(to);
     to.resize(size_of(first + end_ - begin_));
-    for_rows([&](int64_t i) { to[size_of(first + i)] = reader.prediction(i); });
+    for_rows([&](int64_t i) { to[size_of(first + i)] = reader_.prediction(i); });
   }
 
   // Logits after token t predict token t + 1, so its surprise is known where the text goes on:
@@ -278,14 +287,13 @@ class Explainer::Work {
     std::vector<int32_t> following(ids_.begin() + begin_ + 1,
                                    ids_.begin() + std::min(end_ + 1, n_tokens_));
     following.resize(size_of(end_ - begin_), -1);
-    LogitReader reader(end_ - begin_, spec_.vocab_size, options_.n_best, following);
-    read_out(spec_.n_layers - 1, reader, result_.next);
+    read_out(spec_.n_layers - 1, options_.n_best, following, result_.next);
     add_rows(parts_.stream, 0, streams_[size_of(spec_.n_layers)]);
     for (int64_t t = begin_; t < end_; ++t) {
       const int64_t i = t - begin_;
       const Prediction& next = result_.next[size_of(t)];
       const bool goes_on = t + 1 < n_tokens_;
-      const double logit = goes_on ? reader.wanted_logit(i) : reader.largest_logit(i);
+      const double logit = goes_on ? reader_.wanted_logit(i) : reader_.largest_logit(i);
       if (goes_on) result_.surprise.push_back(surprise(logit - next.log_sum_exp));
       if (t >= first_attributed_)
         wanted_.push_back({t, goes_on ? following[size_of(i)] : next.likeliest.front().id, logit});
@@ -306,10 +314,8 @@ class Explainer::Work {
 
   // The last layer says what the model says.
   void add_lens(LensLayer& lens) {
-    if (lens.layer < spec_.n_layers - 1) {
-      LogitReader reader(end_ - begin_, spec_.vocab_size, n_lens_best_);
-      return read_out(lens.layer, reader, lens.predictions);
-    }
+    if (lens.layer < spec_.n_layers - 1)
+      return read_out(lens.layer, n_lens_best_, {}, lens.predictions);
     for (int64_t t = begin_; t < end_; ++t) {
       Prediction& last = lens.predictions.emplace_back(result_.next[size_of(t)]);
       last.likeliest.resize(std::min(last.likeliest.size(), size_of(n_lens_best_)));
@@ -339,6 +345,7 @@ class Explainer::Work {
     std::vector<float> scratch;
     std::vector<float> weights;
   };
+  LogitReader reader_{spec_.vocab_size};
   std::vector<AttentionRoom> attention_room_;  // of each thread
   LayerRows query_;                            // one layer, the one in progress
   LayerRows keys_;                             // of all tokens so far

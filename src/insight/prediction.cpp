@@ -8,14 +8,22 @@ namespace limpid {
 
 static_assert(kPartColumns == kPartNumbers);
 
-LogitReader::LogitReader(int64_t n_rows, int64_t vocab_size, int64_t n_best,
-                         std::vector<int32_t> wanted)
-    : n_rows_(n_rows),
-      n_parts_((vocab_size + kPartNumbers - 1) / kPartNumbers),
-      n_best_(std::min(n_best, vocab_size)),
-      wanted_(std::move(wanted)),
-      wanted_logits_(wanted_.size()),
-      sums_(static_cast<size_t>(n_rows * n_parts_)) {}
+LogitReader::LogitReader(int64_t vocab_size)
+    : vocab_size_(vocab_size), n_parts_((vocab_size + kPartNumbers - 1) / kPartNumbers) {}
+
+void LogitReader::begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wanted) {
+  n_rows_ = n_rows;
+  n_best_ = std::min(n_best, vocab_size_);
+  wanted_ = std::move(wanted);
+  wanted_logits_.assign(wanted_.size(), 0);
+  sums_.resize(static_cast<size_t>(n_rows * n_parts_));  // each is overwritten
+  free_.clear();
+  for (const auto& rankings : rankings_) {
+    rankings->resize(static_cast<size_t>(n_rows), Ranking(n_best_));
+    for (Ranking& ranking : *rankings) ranking.begin(n_best_);
+    free_.push_back(rankings.get());
+  }
+}
 
 LogitReader::Rankings* LogitReader::borrow() {
   const std::scoped_lock lock(mutex_);
@@ -38,6 +46,7 @@ void LogitReader::give_back(Rankings* rankings) {
 // that their order of addition does not depend on the parts.
 void LogitReader::see(const ColumnPart& part) {
   Rankings& rankings = *borrow();
+  const RowKernels& kernels = row_kernels();
   for (int64_t row = 0; row < n_rows_; ++row) {
     const float* logits = part.values + row * part.stride;
     Ranking& ranking = rankings[static_cast<size_t>(row)];
@@ -45,7 +54,7 @@ void LogitReader::see(const ColumnPart& part) {
       const int64_t n = std::min(kPartNumbers, part.end - begin);
       const float* x = logits + (begin - part.begin);
       ExponentialSums& sums = sums_[static_cast<size_t>(begin / kPartNumbers * n_rows_ + row)];
-      sums = row_kernels().exponential_sums(x, n);
+      sums = kernels.exponential_sums(x, n);
       if (!(sums.largest < ranking.floor())) ranking.offer_all(x, n, begin);
     }
     if (wanted_.empty()) continue;
@@ -83,7 +92,8 @@ float LogitReader::largest_logit(int64_t row) const {
 }
 
 Prediction predict(std::span<const float> logits, int64_t n_best) {
-  LogitReader reader(1, std::ssize(logits), n_best);
+  LogitReader reader(std::ssize(logits));
+  reader.begin(1, n_best);
   reader.see({0, std::ssize(logits), logits.data(), std::ssize(logits)});
   return reader.prediction(0);
 }

@@ -34,9 +34,11 @@ Prediction predict(std::span<const float> logits, int64_t n_best);
 // cache. The results have the bits of `predict`, in whatever order the parts come.
 class LogitReader {
  public:
-  // For rows of logits [n_rows, vocab_size]. Of row i the logit of token wanted[i] is kept; < 0:
-  // none. `wanted` may be empty.
-  LogitReader(int64_t n_rows, int64_t vocab_size, int64_t n_best, std::vector<int32_t> wanted = {});
+  explicit LogitReader(int64_t vocab_size);
+
+  // Begins with rows of logits [n_rows, vocab_size]; their predictions will have at most n_best
+  // tokens. Of row i the logit of token wanted[i] is kept; < 0: none. `wanted` may be empty.
+  void begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wanted = {});
 
   // May be called by several threads at once.
   void see(const ColumnPart& part);
@@ -52,9 +54,10 @@ class LogitReader {
   Rankings* borrow();
   void give_back(Rankings* rankings);
 
-  int64_t n_rows_;
+  int64_t vocab_size_;
   int64_t n_parts_;
-  int64_t n_best_;
+  int64_t n_rows_ = 0;
+  int64_t n_best_ = 0;
   std::vector<int32_t> wanted_;
   std::vector<float> wanted_logits_;
   std::vector<ExponentialSums> sums_;  // [n_parts, n_rows], of kPartNumbers logits each

@@ -25,8 +25,6 @@ struct RowKernels {
   float (*reached_by)(const float* x, int64_t n, int64_t k);
   // Writes the indices of those of x [n] that are not less than `bound`, and returns their number.
   int64_t (*not_below)(const float* x, int64_t n, float bound, int32_t* indices);
-  // The largest of x [n], n > 0.
-  float (*maximum)(const float* x, int64_t n);
   // The sum of x_i^2.
   double (*squares)(const float* x, int64_t n);
   // The largest |x_i|.
@@ -50,7 +48,15 @@ struct RankedNumber {
 // index. With NaN among them it is n others, never fewer.
 class Ranking {
  public:
-  explicit Ranking(int64_t n) : n_(static_cast<size_t>(n)) { kept_.reserve(n_); }
+  explicit Ranking(int64_t n) { begin(n); }
+
+  // Forgets all numbers.
+  void begin(int64_t n) {
+    n_ = static_cast<size_t>(n);
+    floor_ = -std::numeric_limits<float>::infinity();
+    kept_.clear();
+    kept_.reserve(n_);
+  }
 
   // Most numbers are too small, which is seen at once.
   void offer(float value, int64_t index) {
@@ -65,8 +71,8 @@ class Ranking {
  private:
   void insert(const RankedNumber& number);
 
-  size_t n_;
-  float floor_ = -std::numeric_limits<float>::infinity();
+  size_t n_ = 0;
+  float floor_ = 0;
   std::vector<RankedNumber> kept_;
 };
 

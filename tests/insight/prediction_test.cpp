@@ -66,7 +66,10 @@ TEST(LogitReader, HasTheBitsOfAllAtOnceInWhateverParts) {
   const std::vector<float> logits = some_logits();
   const std::vector<int32_t> wanted = {0, -1, kVocabulary - 1};
   for (const int64_t width : {kPartColumns, 2 * kPartColumns, 6 * kPartColumns}) {
-    LogitReader reader(kRows, kVocabulary, 9, wanted);
+    LogitReader reader(kVocabulary);
+    reader.begin(kRows + 2, 4);  // what an earlier text leaves behind
+    reader.see({0, std::min(width, kVocabulary), logits.data(), 0});
+    reader.begin(kRows, 9, wanted);
     ThreadPool pool(3);
     const int64_t n_parts = (kVocabulary + width - 1) / width;
     pool.for_ranges(n_parts, 1, [&](int64_t from, int64_t to, int /*thread*/) {

@@ -58,14 +58,13 @@ TEST(RowKernels, SumsOfExponentials) {
   }
 }
 
-TEST(RowKernels, MaximaAndBounds) {
+TEST(RowKernels, BoundsThatNumbersReach) {
   for (const int64_t n : kLengths) {
     std::vector<float> x = some_logits(n);
     std::vector<float> sorted = x;
     std::ranges::sort(sorted, std::ranges::greater());
     for (const std::string_view isa : available_isas()) {
       const RowKernels& kernels = row_kernels(std::string(isa).c_str());
-      EXPECT_EQ(kernels.maximum(x.data(), n), sorted[0]) << isa;
       for (const int64_t k : {1, 5, 16, 17}) {
         const float bound = kernels.reached_by(x.data(), n, k);
         EXPECT_EQ(bound, row_kernels("scalar").reached_by(x.data(), n, k)) << isa;

@@ -146,8 +146,11 @@ void CpuExecutor::read(const Activation& x, std::span<float> out) {
 Activation CpuExecutor::write(std::span<const float> values, int64_t rows, int64_t cols) {
   LIMPID_CHECK(ShapeError, static_cast<int64_t>(values.size()) == rows * cols,
                "[write] {} elements for [{}, {}]", values.size(), rows, cols);
+  constexpr int64_t kCopiedAtOnce = 1 << 14;
   Activation x = allocate(rows, cols);
-  std::ranges::copy(values, data(x));
+  pool_.for_ranges(rows * cols, kCopiedAtOnce, [&](int64_t begin, int64_t end, int /*thread*/) {
+    std::copy(values.begin() + begin, values.begin() + end, data(x) + begin);
+  });
   return x;
 }
 

@@ -57,26 +57,40 @@ float reached_by(const float* x, int64_t n, int64_t k) {
   if (k > kLanes) return -__builtin_inff();
   F32x16 even = least;
   F32x16 odd = least;
-  for (int64_t i = 0; i < n; i += 2 * kLanes) {
-    even = max(load_or_least(x, i, n), even);
-    if (i + kLanes < n) odd = max(load_or_least(x, i + kLanes, n), odd);
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    even = max(load(x + i), even);
+    odd = max(load(x + i + kLanes), odd);
   }
+  for (; i < n; i += kLanes) even = max(load_or_least(x, i, n), even);
   F32x16 lanes = max(even, odd);
   float bound = reduce_max(lanes);
-  for (int64_t i = 1; i < k; ++i) {  // equal ones go together, which makes the bound lower
+  for (int64_t nth = 1; nth < k; ++nth) {  // equal ones go together, which makes the bound lower
     lanes = select_less(lanes, broadcast(bound), lanes, least);
     bound = reduce_max(lanes);
   }
   return bound;
 }
 
+// Few numbers reach the bound, so 64 are compared before one branch passes them over.
 int64_t not_below(const float* x, int64_t n, float bound, int32_t* indices) {
+  constexpr int kTogether = 4;
+  const F32x16 least = broadcast(bound);
   int64_t n_found = 0;
-  for (int64_t i = 0; i < n; i += kLanes) {
-    uint32_t bits = not_less(load_or_least(x, i, n), broadcast(bound));
-    if (i + kLanes > n) bits &= (1U << (n - i)) - 1;
+  const auto add_indices = [&](int64_t i, uint64_t bits) {
     for (; bits != 0; bits &= bits - 1)
-      indices[n_found++] = static_cast<int32_t>(i) + __builtin_ctz(bits);
+      indices[n_found++] = static_cast<int32_t>(i) + __builtin_ctzll(bits);
+  };
+  int64_t i = 0;
+  for (; i + kTogether * kLanes <= n; i += kTogether * kLanes) {
+    uint64_t bits = 0;
+    for (int j = 0; j < kTogether; ++j)
+      bits |= uint64_t{not_less(load(x + i + j * kLanes), least)} << (j * kLanes);
+    add_indices(i, bits);
+  }
+  for (; i < n; i += kLanes) {
+    const uint32_t bits = not_less(load_or_least(x, i, n), least);
+    add_indices(i, i + kLanes > n ? bits & ((1U << (n - i)) - 1) : bits);
   }
   return n_found;
 }
@@ -98,19 +112,35 @@ LIMPID_INLINE F32x16 power_of_two(F32x16 y) {
   return times_power_of_two(p, n);
 }
 
-// x is read for its largest number first; the exponentials then find it in the nearest cache.
-ExponentialSums exponential_sums(const float* x, int64_t n) {
-  const float largest = maximum(x, n);
+// Of up to 16 numbers: the sum of 2^y, and the sum of 2^y y, for y the differences in bits.
+struct SumsInBits {
   F32x16 sum = zero();
-  F32x16 weighted = zero();  // by y, the difference in bits
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const F32x16 bits = mul(below(x, i, n, largest), broadcast(std::numbers::log2e_v<float>));
+  F32x16 weighted = zero();
+
+  LIMPID_INLINE void add_below(F32x16 differences) {
+    const F32x16 bits = mul(differences, broadcast(std::numbers::log2e_v<float>));
     const F32x16 y = max(broadcast(-125.0F), bits);  // NaN stays: it is the second operand
     const F32x16 e = power_of_two(y);
     sum = add(sum, e);
     weighted = fma(e, y, weighted);
   }
-  return {largest, reduce_add(sum), reduce_add(weighted) * std::numbers::ln2};
+};
+
+// x is read for its largest number first; the exponentials then find it in the nearest cache. Two
+// chains of additions, so that one need not wait for the other.
+ExponentialSums exponential_sums(const float* x, int64_t n) {
+  const float largest = maximum(x, n);
+  const F32x16 top = broadcast(largest);
+  SumsInBits even;
+  SumsInBits odd;
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    even.add_below(sub(load(x + i), top));
+    odd.add_below(sub(load(x + i + kLanes), top));
+  }
+  for (; i < n; i += kLanes) even.add_below(below(x, i, n, largest));
+  return {largest, reduce_add(add(even.sum, odd.sum)),
+          reduce_add(add(even.weighted, odd.weighted)) * std::numbers::ln2};
 }
 
 // The sums of a part relative to another largest number M: with f = exp(largest - M),
@@ -122,12 +152,19 @@ ExponentialSums join_sums(const ExponentialSums* parts, int64_t n, int64_t strid
     all.largest = largest > all.largest ? largest : all.largest;
   }
   all.sum = all.weighted = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto& [largest, sum, weighted] = parts[i * stride];
-    const float difference = largest - all.largest;
-    const auto factor = static_cast<double>(reduce_max(exp(broadcast(difference))));
-    all.sum += factor * sum;
-    all.weighted += factor * (weighted + sum * static_cast<double>(difference));
+  for (int64_t begin = 0; begin < n; begin += kLanes) {
+    const int64_t end = begin + kLanes < n ? begin + kLanes : n;
+    float differences[kLanes] = {};
+    float factors[kLanes];
+    for (int64_t i = begin; i < end; ++i)
+      differences[i - begin] = parts[i * stride].largest - all.largest;
+    store(exp(load(differences)), factors);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto& [largest, sum, weighted] = parts[i * stride];
+      const auto factor = static_cast<double>(factors[i - begin]);
+      all.sum += factor * sum;
+      all.weighted += factor * (weighted + sum * static_cast<double>(differences[i - begin]));
+    }
   }
   return all;
 }
@@ -160,7 +197,7 @@ void raise(const float* x, int64_t n, float* largest) {
 }  // namespace
 
 extern const RowKernels kRowKernels;
-const RowKernels kRowKernels = {exponential_sums, join_sums, reached_by,   not_below,
-                                maximum,          squares,   largest_size, raise};
+const RowKernels kRowKernels = {exponential_sums, join_sums,    reached_by, not_below,
+                                squares,          largest_size, raise};
 
 }  // namespace limpid::LIMPID_ISA
