@@ -1,8 +1,8 @@
 // Who answers in a conversation: a model in this process, or a server that speaks OpenAI's API.
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,33 +12,20 @@
 
 namespace limpid::cli {
 
-// An answer while it is generated. When it ends, or when the stream is dropped, the part that was
-// read becomes a message of the conversation.
-class AnswerStream {
- public:
-  AnswerStream() = default;
-  AnswerStream(const AnswerStream&) = delete;
-  AnswerStream& operator=(const AnswerStream&) = delete;
-  virtual ~AnswerStream() = default;
+// Called with each piece of an answer, as soon as it is there.
+using ShowPiece = std::function<void(std::string_view piece)>;
 
-  // The next piece of text, valid until the next call; nothing at the end, and after the cancel
-  // token was set. Throws as Chat's streams do, and ResourceError when the connection to a server
-  // fails.
-  virtual std::optional<std::string_view> next() = 0;
-  virtual const GenerationResult& so_far() const = 0;
-};
-
-// Methods with the name of a method of limpid::Chat do the same.
+// Methods with the name of a method of limpid::Chat do the same. ask() and reply() return when the
+// answer is complete or the cancel token was set; what was shown is then a message of the
+// conversation. They throw as Chat does, and ResourceError when the connection to a server fails.
+// An exception before the first piece leaves the messages as they were; after a later one, the part
+// that was shown stays as a message.
 class ChatPartner {
  public:
-  ChatPartner() = default;
-  ChatPartner(const ChatPartner&) = delete;
-  ChatPartner& operator=(const ChatPartner&) = delete;
   virtual ~ChatPartner() = default;
 
-  // After an exception the messages are as they were before.
-  virtual std::unique_ptr<AnswerStream> ask(const std::string& question) = 0;
-  virtual std::unique_ptr<AnswerStream> reply() = 0;
+  virtual GenerationResult ask(const std::string& question, const ShowPiece& show) = 0;
+  virtual GenerationResult reply(const ShowPiece& show) = 0;
   virtual const std::vector<Message>& messages() const = 0;
   virtual void assign(std::vector<Message> messages) = 0;
 

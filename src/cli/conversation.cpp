@@ -96,7 +96,7 @@ void Conversation::take(const Turn& turn) {
   if (turn.text.empty()) return;
   try {
     if (!turn.is_block && obey(turn.text)) return;
-    answer(partner_->ask(turn.text));
+    answer([&](const ShowPiece& show) { return partner_->ask(turn.text, show); });
   } catch (const Error& error) {
     // After an error a person can go on. A script ends with the error, since its next turns would
     // depend on the failed one.
@@ -105,25 +105,21 @@ void Conversation::take(const Turn& turn) {
   }
 }
 
-void Conversation::answer(std::unique_ptr<AnswerStream> stream) {
-  while (const auto piece = stream->next()) {
-    if (options_.json) continue;
-    write_out(*piece);
+void Conversation::answer(const std::function<GenerationResult(const ShowPiece&)>& ask) {
+  const GenerationResult result = ask([this](std::string_view piece) {
+    if (options_.json) return;
+    write_out(piece);
     flush_out();
-  }
-  const GenerationResult& result = stream->so_far();
+  });
   write_out(options_.json ? dump_json(partner_->to_json(result)) + "\n" : "\n");
   flush_out();
   if (options_.timings) print_timings({&result, 1});
   tell_how_it_ended(result);
-  stream.reset();
   if (!interrupt_.interrupted()) return;
   interrupt_.clear();
   if (reader_->is_person() && !options_.single_turn) return;
   is_over_ = was_interrupted_ = true;
 }
-
-void Conversation::reply() { answer(partner_->reply()); }
 
 // Explains to the person why an answer ended, unless the model ended it.
 void Conversation::tell_how_it_ended(const GenerationResult& result) {

@@ -2,6 +2,7 @@
 // that begin with '/'.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,8 +47,8 @@ class Conversation {
   // Runs the turn as a command. Returns false if it is not a command. Throws ArgumentError for an
   // unknown command.
   bool obey(const std::string& text);
-  void answer(std::unique_ptr<AnswerStream> stream);
-  void reply();  // answers the messages as they are
+  // Shows the answer that `ask` gets from the partner, piece by piece.
+  void answer(const std::function<GenerationResult(const ShowPiece&)>& ask);
   void tell_how_it_ended(const GenerationResult& result);
 
   void help(const std::string& argument);

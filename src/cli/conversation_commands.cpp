@@ -1,5 +1,4 @@
 // The commands of a conversation: /help, /save, /undo and the others.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -98,10 +97,6 @@ void write_conversation(const std::string& path, const std::vector<Message>& mes
   write_text(path, dump_json(json, 1) + "\n");
 }
 
-std::string count(size_t n, std::string_view noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
-}
-
 }  // namespace
 
 // "/word" with only letters is a command; a turn such as "/usr/bin is what?" is text.
@@ -159,7 +154,7 @@ void Conversation::regenerate(const std::string& /*argument*/) {
   }
   if (sampler.seed >= 0) ++sampler.seed;
   partner_->assign(std::move(messages));
-  reply();
+  answer([this](const ShowPiece& show) { return partner_->reply(show); });
 }
 
 // Only the first line of the question is shown again: a file may have been a part of it.

@@ -10,27 +10,20 @@
 namespace limpid::cli {
 namespace {
 
-class LocalAnswer final : public AnswerStream {
- public:
-  explicit LocalAnswer(TextStream stream) : stream_(std::move(stream)) {}
-  std::optional<std::string_view> next() override { return stream_.next(); }
-  const GenerationResult& so_far() const override { return stream_.so_far(); }
-
- private:
-  TextStream stream_;
-};
+GenerationResult read(TextStream stream, const ShowPiece& show) {
+  while (const auto piece = stream.next()) show(*piece);
+  return stream.so_far();
+}
 
 class LocalPartner final : public ChatPartner {
  public:
   LocalPartner(LanguageModel model, const ChatOptions& options)
       : model_(std::move(model)), chat_(model_, options) {}
 
-  std::unique_ptr<AnswerStream> ask(const std::string& question) override {
-    return std::make_unique<LocalAnswer>(chat_.ask(question));
+  GenerationResult ask(const std::string& question, const ShowPiece& show) override {
+    return read(chat_.ask(question), show);
   }
-  std::unique_ptr<AnswerStream> reply() override {
-    return std::make_unique<LocalAnswer>(chat_.reply());
-  }
+  GenerationResult reply(const ShowPiece& show) override { return read(chat_.reply(), show); }
   const std::vector<Message>& messages() const override { return chat_.messages(); }
   void assign(std::vector<Message> messages) override { chat_.assign(std::move(messages)); }
   SamplerOptions& sampler() override { return chat_.generation().sampler; }

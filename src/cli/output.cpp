@@ -4,17 +4,13 @@
 #include "cli/output.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -28,6 +24,7 @@ namespace limpid::cli {
 namespace {
 
 std::atomic<bool> bar_is_drawn = false;  // of a ProgressBar
+std::atomic<bool> log_is_json = false;
 
 // Holds Ctrl-C back from this thread for a moment: a write that it interrupts fails, and what stdio
 // had kept is lost.
@@ -46,6 +43,21 @@ class HoldInterrupts {
  private:
   sigset_t before_;
 };
+
+// UTC, to a millisecond.
+std::string time_of_log() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const auto time = fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", time, milliseconds % 1000);
+}
+
+// One write for a line, so that the lines of several threads do not mix.
+void print_json_log(std::string_view message, const Json& members) {
+  Json json = {{"time", time_of_log()}, {"message", message}};
+  json.update(members);
+  fmt::print(stderr, "{}\n", dump_json(json));
+}
 
 }  // namespace
 
@@ -100,27 +112,6 @@ void print_error_in_handler(std::string_view path, std::string_view problem) noe
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, n);
 }
 
-namespace {
-
-std::atomic<bool> log_is_json = false;
-
-// UTC, to a millisecond.
-std::string time_of_log() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  const auto time = fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000));
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", time, milliseconds % 1000);
-}
-
-// One write for a line, so that the lines of several threads do not mix.
-void print_json_log(std::string_view message, const Json& members) {
-  Json json = {{"time", time_of_log()}, {"message", message}};
-  json.update(members);
-  fmt::print(stderr, "{}\n", dump_json(json));
-}
-
-}  // namespace
-
 void set_json_log() { log_is_json = true; }
 
 void print_event(std::string_view line, std::string_view name, const Json& members) {
@@ -147,6 +138,10 @@ void print_note(std::string_view text) { print_log(text, TerminalStyle(STDERR_FI
 bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
+
+std::string count(uint64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
 
 // 98362432 -> "98.4 MB"
 std::string format_bytes(uint64_t n_bytes) {
@@ -219,12 +214,12 @@ ProgressBar::~ProgressBar() { wipe(); }
 
 // "\r" goes back to the beginning of the line, and "\x1b[K" erases what is left of an older, longer
 // one.
-void ProgressBar::show(uint64_t done, uint64_t total, std::string_view note) {
+void ProgressBar::draw(double done, double total, std::string_view note) {
   if (!live_ || total == 0) return;
   if (drawn_ && since_drawn_.seconds() < 0.1) return;
   since_drawn_ = {};
   bar_is_drawn = drawn_ = true;
-  const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const double share = std::min(1.0, done / total);
   const std::string line = progress_line(title_, share, note, terminal_columns(STDERR_FILENO));
   fmt::print(stderr, "\r{}\x1b[K", for_terminal(line));
   std::fflush(stderr);

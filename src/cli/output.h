@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -70,6 +71,9 @@ bool stderr_is_terminal();
 // How many characters fit in a line of the terminal at `descriptor`; 80 where there is none.
 size_t terminal_columns(int descriptor);
 
+// "1 file", "2 files".
+std::string count(uint64_t n, std::string_view noun);
+
 // "1.2 GB", decimal as disks and bandwidths are counted.
 std::string format_bytes(uint64_t n_bytes);
 
@@ -106,13 +110,18 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   // `note` follows the bar. Draws at most ten times a second.
-  void show(uint64_t done, uint64_t total, std::string_view note = {});
+  template <std::integral N>
+  void show(N done, N total, std::string_view note = {}) {
+    draw(static_cast<double>(done), static_cast<double>(total), note);
+  }
   // A callback of progress for the library, which shows "1.2 GB of 3.4 GB" and never cancels. The
   // bar must outlive it.
   std::function<bool(uint64_t done, uint64_t total)> of_bytes();
   void wipe();
 
  private:
+  void draw(double done, double total, std::string_view note);
+
   std::string title_;
   bool live_;
   bool drawn_ = false;

@@ -9,11 +9,8 @@
 //   data: [DONE]
 #include "cli/remote_partner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/check.h"
@@ -79,32 +76,28 @@ Json json_or_null(const std::string& text) {
   throw ResourceError(fmt::format("{}: HTTP status {}: {}", server.url, status, problem));
 }
 
-class RemotePartner;
-
-// The exchange is read line by line. The answer becomes a message of `partner` at its end.
-class RemoteAnswer final : public AnswerStream {
+// An answer that arrives, read line by line.
+class RemoteAnswer {
  public:
-  RemoteAnswer(RemotePartner& partner, const Json& body, CancelToken cancel);
-  ~RemoteAnswer() override { finish(); }
+  // Sends the request and waits for the header of the answer.
+  RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel);
 
-  std::optional<std::string_view> next() override;
-  const GenerationResult& so_far() const override { return result_; }
+  // Reads to the end of the stream, or until the cancel token is set.
+  void read(const ShowPiece& show);
+  const GenerationResult& so_far() const { return result_; }
 
  private:
   // The payload of the next event; nothing at the end of the stream.
   std::optional<std::string> next_event();
-  void take_event(const Json& event);
-  void finish();
+  // Returns the text of the event.
+  std::string take_event(const Json& event);
 
-  RemotePartner& partner_;
+  const RemoteServer& server_;
   CancelToken cancel_;
   HttpExchange exchange_;
   Stopwatch watch_;
   GenerationResult result_;
   std::string input_;  // bytes of lines that have not ended
-  std::string piece_;  // the last one that was given out
-  bool has_begun_ = false;
-  bool is_finished_ = false;
 };
 
 class RemotePartner final : public ChatPartner {
@@ -113,17 +106,20 @@ class RemotePartner final : public ChatPartner {
     if (!options_.system.empty()) messages_.push_back({"system", options_.system});
   }
 
-  std::unique_ptr<AnswerStream> ask(const std::string& question) override {
+  GenerationResult ask(const std::string& question, const ShowPiece& show) override {
     messages_.push_back({"user", question});
+    std::optional<RemoteAnswer> answer;
     try {
-      return reply();
+      answer.emplace(options_.server, body(), options_.generation.cancel);
     } catch (...) {
       messages_.pop_back();
       throw;
     }
+    return read(*answer, show);
   }
-  std::unique_ptr<AnswerStream> reply() override {
-    return std::make_unique<RemoteAnswer>(*this, body(), options_.generation.cancel);
+  GenerationResult reply(const ShowPiece& show) override {
+    RemoteAnswer answer(options_.server, body(), options_.generation.cancel);
+    return read(answer, show);
   }
   const std::vector<Message>& messages() const override { return messages_; }
   void assign(std::vector<Message> messages) override { messages_ = std::move(messages); }
@@ -157,11 +153,9 @@ class RemotePartner final : public ChatPartner {
     return is_ours ? "" : "(ended: the server's limit, or the context, is reached)";
   }
 
-  const RemoteServer& server() const { return options_.server; }
-  void add_answer(const std::string& text) { messages_.push_back({"assistant", text}); }
-
  private:
   Json body() const;
+  GenerationResult read(RemoteAnswer& answer, const ShowPiece& show);
 
   RemoteOptions options_;
   std::vector<Message> messages_;
@@ -189,23 +183,34 @@ Json RemotePartner::body() const {
   return body;
 }
 
-RemoteAnswer::RemoteAnswer(RemotePartner& partner, const Json& body, CancelToken cancel)
-    : partner_(partner),
+GenerationResult RemotePartner::read(RemoteAnswer& answer, const ShowPiece& show) {
+  const auto keep = [&] { messages_.push_back({"assistant", answer.so_far().text}); };
+  try {
+    answer.read(show);
+  } catch (...) {
+    keep();
+    throw;
+  }
+  keep();
+  return answer.so_far();
+}
+
+RemoteAnswer::RemoteAnswer(const RemoteServer& server, const Json& body, CancelToken cancel)
+    : server_(server),
       cancel_(cancel),
-      exchange_({partner.server().url + kChatPath, partner.server().key, dump_json(body)},
+      exchange_({server.url + kChatPath, server.key, dump_json(body)},
                 [cancel = std::move(cancel)] { return !cancel.cancelled(); }) {
   const int64_t status = exchange_.status();
   if (status == 0) return;  // cancelled
   if (status != 200) {
     std::string message = message_in(json_or_null(exchange_.read_all(kMostBytes)));
     if (status == 404 && !message.empty()) message += " (leave -m out to see what it has)";
-    fail(partner.server(), kChatPath, status, message);
+    fail(server, kChatPath, status, message);
   }
-  is_finished_ = exchange_.content_type() != "text/event-stream";
   LIMPID_CHECK(
-      ResourceError, !is_finished_,
+      ResourceError, exchange_.content_type() == "text/event-stream",
       "{}: the answer is '{}' and no stream of events; is this a server with OpenAI's API?",
-      partner.server().url, exchange_.content_type());
+      server.url, exchange_.content_type());
 }
 
 std::optional<std::string> RemoteAnswer::next_event() {
@@ -214,7 +219,7 @@ std::optional<std::string> RemoteAnswer::next_event() {
     const size_t end = input_.find('\n');
     if (end == std::string::npos) {
       LIMPID_CHECK(ResourceError, input_.size() <= kMostBytes,
-                   "{}: an event has more than {} bytes", partner_.server().url, kMostBytes);
+                   "{}: an event has more than {} bytes", server_.url, kMostBytes);
       const std::optional<std::string> more = exchange_.read();
       if (!more) return std::nullopt;
       input_ += *more;
@@ -231,9 +236,8 @@ std::optional<std::string> RemoteAnswer::next_event() {
 
 // Gives no text for events without any: the role at the beginning, the reason at the end, the usage
 // after it.
-void RemoteAnswer::take_event(const Json& event) {
-  LIMPID_CHECK(ResourceError, !event.contains("error"), "{}: {}", partner_.server().url,
-               message_in(event));
+std::string RemoteAnswer::take_event(const Json& event) {
+  LIMPID_CHECK(ResourceError, !event.contains("error"), "{}: {}", server_.url, message_in(event));
   if (const Json usage = member(event, "usage"); usage.is_object()) {
     GenerationTimings& timings = result_.timings;
     timings.n_generated = count_or_zero(member(usage, "completion_tokens"));
@@ -243,41 +247,30 @@ void RemoteAnswer::take_event(const Json& event) {
         std::max<int64_t>(0, count_or_zero(member(usage, "prompt_tokens")) - timings.n_reused);
   }
   const Json choices = member(event, "choices");
-  if (!choices.is_array() || choices.empty()) return;
-  piece_ = text_or_empty(member(member(choices[0], "delta"), "content"));
+  if (!choices.is_array() || choices.empty()) return "";
   const std::string reason = text_or_empty(member(choices[0], "finish_reason"));
   if (reason == "stop") result_.stop_reason = StopReason::kEndOfText;
   if (reason == "length") result_.stop_reason = StopReason::kLength;
+  return text_or_empty(member(member(choices[0], "delta"), "content"));
 }
 
-std::optional<std::string_view> RemoteAnswer::next() {
-  while (!is_finished_) {
-    const std::optional<std::string> text = next_event();
-    if (!text || *text == "[DONE]") {
-      LIMPID_CHECK(ResourceError,
-                   text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
-                   "{}: the answer breaks off", partner_.server().url);
-      finish();
-      break;
-    }
-    piece_.clear();
+void RemoteAnswer::read(const ShowPiece& show) {
+  std::optional<std::string> text;
+  while ((text = next_event()) && *text != "[DONE]") {
     const Json event = json_or_null(*text);
     LIMPID_CHECK(ResourceError, event.is_object(), "{}: an event of the answer is not JSON",
-                 partner_.server().url);
-    take_event(event);
-    if (piece_.empty()) continue;
-    if (!std::exchange(has_begun_, true)) result_.timings.prompt_seconds = watch_.seconds();
+                 server_.url);
+    const std::string piece = take_event(event);
+    if (piece.empty()) continue;
+    if (result_.text.empty()) result_.timings.prompt_seconds = watch_.seconds();
     result_.timings.generation_seconds = watch_.seconds() - result_.timings.prompt_seconds;
-    result_.text += piece_;
-    return piece_;
+    result_.text += piece;
+    show(piece);
   }
-  return std::nullopt;
-}
-
-void RemoteAnswer::finish() {
-  if (std::exchange(is_finished_, true)) return;
+  LIMPID_CHECK(ResourceError,
+               text || cancel_.cancelled() || result_.stop_reason != StopReason::kNone,
+               "{}: the answer breaks off", server_.url);
   if (cancel_.cancelled()) result_.stop_reason = StopReason::kCancelled;
-  partner_.add_answer(result_.text);
 }
 
 }  // namespace
