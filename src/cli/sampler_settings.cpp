@@ -2,7 +2,7 @@
 // 0.9), the list that /set shows, and the settings that `pull` knows for a model.
 #include "cli/sampler_settings.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -74,28 +74,26 @@ std::string read(const Setting& setting, const std::string& text, SamplerOptions
                     setting.member);
 }
 
+// Calls act(setting, pointer to its member) for each setting.
+template <typename Act>
+void for_each(Act act) {
+  for (const Setting& setting : kSettings)
+    std::visit([&](auto member) { act(setting, member); }, setting.member);
+}
+
+bool contains(const std::vector<std::string>& names, const Setting& setting) {
+  return std::ranges::find(names, setting.name()) != names.end();
+}
+
 // "name value" of every setting that `wanted` accepts, with commas between.
 template <typename Predicate>
 std::string listed(const SamplerOptions& sampler, Predicate wanted) {
-  std::string list;
-  for (const Setting& setting : kSettings) {
-    std::visit(
-        [&](auto member) {
-          if (!wanted(member)) return;
-          list += fmt::format("{}{} {}", list.empty() ? "" : ", ", setting.name(), sampler.*member);
-        },
-        setting.member);
-  }
-  return list;
-}
-
-// `act` gets the setting and the pointer to its member.
-template <typename Act>
-void for_each_named(const std::vector<std::string>& names, Act act) {
-  for (const Setting& setting : kSettings) {
-    if (std::ranges::find(names, setting.name()) == names.end()) continue;
-    std::visit([&](auto member) { act(setting, member); }, setting.member);
-  }
+  std::vector<std::string> list;
+  for_each([&](const Setting& setting, auto member) {
+    if (wanted(setting, member))
+      list.push_back(fmt::format("{} {}", setting.name(), sampler.*member));
+  });
+  return fmt::format("{}", fmt::join(list, ", "));
 }
 
 }  // namespace
@@ -134,26 +132,22 @@ void set_samplers(std::string_view list, SamplerOptions& sampler) {
 }
 
 std::string differing_settings(const SamplerOptions& sampler, const SamplerOptions& other) {
-  return listed(sampler, [&](auto member) { return sampler.*member != other.*member; });
+  return listed(sampler, [&](auto&, auto member) { return sampler.*member != other.*member; });
 }
 
 std::string list_settings(const std::vector<std::string>& names, const SamplerOptions& sampler) {
-  std::string list;
-  for_each_named(names, [&](const Setting& setting, auto member) {
-    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", setting.name(), sampler.*member);
-  });
-  return list;
+  return listed(sampler, [&](const Setting& setting, auto) { return contains(names, setting); });
 }
 
 void add_settings(const std::vector<std::string>& names, const SamplerOptions& sampler,
                   nlohmann::ordered_json& request) {
-  for_each_named(names, [&](const Setting& setting, auto member) {
-    request[setting.name_in_requests()] = sampler.*member;
+  for_each([&](const Setting& setting, auto member) {
+    if (contains(names, setting)) request[setting.name_in_requests()] = sampler.*member;
   });
 }
 
 std::string all_settings(const SamplerOptions& sampler) {
-  return listed(sampler, [](auto) { return true; });
+  return listed(sampler, [](auto&, auto) { return true; });
 }
 
 // The order of precedence is: options of the user, recommendations for the model, defaults of
@@ -161,10 +155,9 @@ std::string all_settings(const SamplerOptions& sampler) {
 std::string apply_recommended(const std::vector<std::string>& given,
                               const SamplerOptions& recommended, SamplerOptions& sampler) {
   const SamplerOptions before = sampler;
-  for (const Setting& setting : kSettings) {
-    if (std::ranges::find(given, setting.name()) != given.end()) continue;
-    std::visit([&](auto member) { sampler.*member = recommended.*member; }, setting.member);
-  }
+  for_each([&](const Setting& setting, auto member) {
+    if (!contains(given, setting)) sampler.*member = recommended.*member;
+  });
   return differing_settings(sampler, before);
 }
 
