@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/sha256.h"
 #include "cli/http_file.h"
@@ -42,70 +41,53 @@ bool is_here(const HubFile& file, const fs::path& target) {
   return !file.sha256.empty() && found == mark_text(file);
 }
 
-// Fetches the files of one model, each into NAME.part, which is renamed when its digest is right.
-class Puller {
- public:
-  Puller(const RepositoryPull& pull, const Hub& hub, const Hub::Listing& listing, fs::path folder)
-      : pull_(pull), hub_(hub), listing_(listing), folder_(std::move(folder)) {
-    interrupt_.take_sigterm_too();
-  }
+// Throws, and removes the file, when its SHA-256 is not the one that the hub names.
+void verify(const HubFile& file, const fs::path& part) {
+  if (file.sha256.empty()) return;
+  const std::string found = sha256_of_file(part);
+  if (found == file.sha256) return;
+  fs::remove(part);
+  throw ResourceError(
+      fmt::format("{} arrived damaged: sha256 {}, expected {}; it was deleted, run the same again",
+                  file.name, found, file.sha256));
+}
 
-  void run(const std::vector<HubFile>& files) {
-    for (const HubFile& file : files) total_ += file.n_bytes;
-    for (const HubFile& file : files) {
-      if (!is_here(file, folder_ / file.name)) fetch(file);
-      done_ += file.n_bytes;
+// Fetches the files that are not here, each into NAME.part, which is renamed when its digest is
+// right. Returns the number of bytes of these files.
+uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Listing& listing,
+                       const std::vector<HubFile>& files, const fs::path& folder) {
+  InterruptGuard interrupt;
+  interrupt.take_sigterm_too();
+  ProgressBar bar("downloading");
+  uint64_t n_total = 0;
+  uint64_t n_before = 0;  // in the files before this one
+  uint64_t n_fetched = 0;
+  for (const HubFile& file : files) n_total += file.n_bytes;
+  for (const HubFile& file : files) {
+    const fs::path target = folder / file.name;
+    if (!is_here(file, target)) {
+      const fs::path part = target.string() + kPartialEnding;
+      if (file.sha256.empty()) fs::remove(part);
+      const HttpRequest request{hub.url_of(pull.repository, listing.revision, file.name),
+                                hub.token()};
+      const bool complete = http_fetch(request, part, file.n_bytes, [&](uint64_t n) {
+        bar.show(n_before + n, n_total,
+                 fmt::format("{}: {} of {}", file.name, format_bytes(n_before + n),
+                             format_bytes(n_total)));
+        return !interrupt.interrupted();
+      });
+      LIMPID_CHECK(
+          Interrupted, complete, "stopped; what came is kept, {} goes on",
+          pull.type ? "the same command" : fmt::format("`limpid pull {}`", pull.repository));
+      verify(file, part);
+      fs::rename(part, target);
+      write_text(mark_of(target), mark_text(file));  // replaces a link, does not follow it
+      n_fetched += file.n_bytes;
     }
-    bar_.wipe();
+    n_before += file.n_bytes;
   }
-
-  uint64_t n_fetched() const { return n_fetched_; }
-
- private:
-  void fetch(const HubFile& file) {
-    const fs::path target = folder_ / file.name;
-    const fs::path part = target.string() + kPartialEnding;
-    const uint64_t kept = size_of_file(part);
-    if (kept > 0 && file.sha256.empty()) fs::remove(part);
-    const HttpRequest request{hub_.url_of(pull_.repository, listing_.revision, file.name),
-                              hub_.token()};
-    const bool complete = http_fetch(request, part, file.n_bytes, [&](uint64_t n) {
-      bar_.show(
-          done_ + n, total_,
-          fmt::format("{}: {} of {}", file.name, format_bytes(done_ + n), format_bytes(total_)));
-      return !interrupt_.interrupted();
-    });
-    LIMPID_CHECK(
-        Interrupted, complete, "stopped; what came is kept, {} goes on",
-        pull_.type ? "the same command" : fmt::format("`limpid pull {}`", pull_.repository));
-    verify(file, part);
-    fs::rename(part, target);
-    AtomicFile mark(mark_of(target));  // replaces a link instead of writing where it leads
-    mark.write(mark_text(file));
-    mark.commit();
-    n_fetched_ += file.n_bytes;
-  }
-
-  static void verify(const HubFile& file, const fs::path& part) {
-    if (file.sha256.empty()) return;
-    const std::string found = sha256_of_file(part);
-    if (found == file.sha256) return;
-    fs::remove(part);
-    throw ResourceError(fmt::format(
-        "{} arrived damaged: sha256 {}, expected {}; it was deleted, run the same again", file.name,
-        found, file.sha256));
-  }
-
-  const RepositoryPull& pull_;
-  const Hub& hub_;
-  const Hub::Listing& listing_;
-  fs::path folder_;
-  InterruptGuard interrupt_;
-  ProgressBar bar_{"downloading"};
-  uint64_t total_ = 0;
-  uint64_t done_ = 0;
-  uint64_t n_fetched_ = 0;
-};
+  return n_fetched;
+}
 
 // The files of a model that `pull` asks for.
 std::vector<HubFile> wanted_files(const RepositoryPull& pull, const Hub::Listing& listing) {
@@ -150,10 +132,9 @@ std::string pull_repository(const RepositoryPull& pull) {
   const std::vector<HubFile> files = wanted_files(pull, listing);
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
   fs::create_directories(folder);
-  Puller puller(pull, hub, listing, folder);
-  puller.run(files);
+  const uint64_t n_fetched = fetch_missing(pull, hub, listing, files, folder);
   print_log(fmt::format("{} at {}: {} files, {} fetched", pull.repository, listing.revision,
-                        files.size(), format_bytes(puller.n_fetched())));
+                        files.size(), format_bytes(n_fetched)));
   return files.size() == 1 ? (folder / files.front().name).string() : folder.string();
 }
 

@@ -1,10 +1,7 @@
 #include "cli/watch_server.h"
 
-#include <fmt/format.h>
-
-#include <charconv>
-
 #include "base/check.h"
+#include "cli/flags.h"
 
 namespace limpid::cli {
 namespace {
@@ -23,48 +20,28 @@ constexpr const char* kText = "text/plain; charset=utf-8";
 
 int64_t version_of(const HttpRequest& request) {
   const std::string text = query_value(request.query, "after");
-  if (text.empty()) return -1;
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  LIMPID_CHECK(ArgumentError, error == std::errc() && end == text.data() + text.size(),
+  int64_t version = -1;
+  LIMPID_CHECK(ArgumentError, text.empty() || read_value(text, {}, version).empty(),
                "after: must be a number");
   return version;
 }
 
-class Handler {
- public:
-  Handler(LiveRun& run, std::function<std::string()> page, bool takes_commands)
-      : run_(run), page_(std::move(page)), takes_commands_(takes_commands) {}
-
-  void operator()(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) const {
-    try {
-      handle(request, reply);
-    } catch (const ArgumentError& error) {
-      reply->send(answer_of(400, kText, error.what()));
-    }
+void handle(LiveRun& run, const std::function<std::string()>& page, bool takes_commands,
+            const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+  const bool gets = request.method == "GET" || request.method == "HEAD";
+  if (gets && request.path == "/") {
+    reply->send(answer_of(200, "text/html; charset=utf-8", page()));
+  } else if (gets && request.path == "/state") {
+    run.ask(version_of(request), [reply](const std::string& json) {
+      reply->send(answer_of(200, "application/json", json));
+    });
+  } else if (request.method == "POST" && request.path == "/command" && takes_commands) {
+    run.command(request.body);
+    reply->send(answer_of(204, kText, {}));
+  } else {
+    reply->send(answer_of(404, kText, "not found\n"));
   }
-
- private:
-  void handle(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) const {
-    const bool gets = request.method == "GET" || request.method == "HEAD";
-    if (gets && request.path == "/") {
-      reply->send(answer_of(200, "text/html; charset=utf-8", page_()));
-    } else if (gets && request.path == "/state") {
-      run_.ask(version_of(request), [reply](const std::string& json) {
-        reply->send(answer_of(200, "application/json", json));
-      });
-    } else if (request.method == "POST" && request.path == "/command" && takes_commands_) {
-      run_.command(request.body);
-      reply->send(answer_of(204, kText, {}));
-    } else {
-      reply->send(answer_of(404, kText, "not found\n"));
-    }
-  }
-
-  LiveRun& run_;
-  std::function<std::string()> page_;
-  bool takes_commands_;
-};
+}
 
 HttpOptions options_of(int64_t port) {
   HttpOptions options;
@@ -77,7 +54,15 @@ HttpOptions options_of(int64_t port) {
 
 WatchServer::WatchServer(LiveRun& run, std::function<std::string()> page, int64_t port,
                          bool takes_commands)
-    : server_(options_of(port), Handler(run, std::move(page), takes_commands)) {}
+    : server_(options_of(port),
+              [&run, page = std::move(page), takes_commands](
+                  const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+                try {
+                  handle(run, page, takes_commands, request, reply);
+                } catch (const ArgumentError& error) {
+                  reply->send(answer_of(400, kText, error.what()));
+                }
+              }) {}
 
 std::string WatchServer::address() const {
   return fmt::format("http://127.0.0.1:{}/", server_.port());
