@@ -1,9 +1,7 @@
-#include <fmt/format.h>
-
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "cli/inspect.h"
+#include "cli/json_format.h"
 #include "model/registry.h"
 
 namespace limpid::cli {
@@ -78,40 +76,38 @@ Json inspect_configuration(const Checkpoint& checkpoint) {
 }
 
 std::string configuration_text(const Json& report) {
-  const auto number = [&](const char* key) { return report.at(key).get<int64_t>(); };
   const auto grouped = [](const Json& n) { return fmt::group_digits(n.get<uint64_t>()); };
-  std::string text = fmt::format("{} ({})\n  {}, context {}\n\nparameters {:>19}\n",
-                                 report.at("name").get<std::string>(),
-                                 report.at("architecture").get<std::string>(), sizes_text(report),
-                                 number("n_ctx_train"), grouped(report.at("parameters")));
-  for (const auto& [part, n] : report.at("parameters_of").items()) {
-    const bool is_tied = part == "output" && report.at("tied_embeddings").get<bool>();
+  std::string text = fmt::format("{} ({})\n  {}, context {}\n\nparameters {:>19}\n", report["name"],
+                                 report["architecture"], sizes_text(report), report["n_ctx_train"],
+                                 grouped(report["parameters"]));
+  for (const auto& [part, n] : report["parameters_of"].items()) {
+    const bool is_tied = part == "output" && report["tied_embeddings"] == true;
     text += fmt::format("  {:14} {:>13}\n", part == "feed_forward" ? "feed-forward" : part,
                         is_tied ? "tied" : fmt::format("{}", grouped(n)));
   }
   text += fmt::format("\n{:8} {:>12}   {}\n", "memory", "weights",
                       "with gradients, and Adam's moments in f32");
-  for (const auto& [type, memory] : report.at("memory").items()) {
-    text += fmt::format("  {:6} {:>12}", type, format_bytes(memory.at("weights")));
-    const Json& training = memory.at("training");
+  for (const auto& [type, memory] : report["memory"].items()) {
+    text += fmt::format("  {:6} {:>12}", type, format_bytes(memory["weights"]));
+    const Json& training = memory["training"];
     text += (training.is_null() ? "" : "   " + format_bytes(training)) + "\n";
   }
   // 1.5 times as many: "1.50 x"
   const auto times = [&](const Json& more, const Json& less) {
     return fmt::format("{:.2f} x", more.get<double>() / less.get<double>());
   };
-  const Json& attention = report.at("parameters_of").at("attention");
-  const Json& attention_full = report.at("attention_parameters_full");
-  const Json& kv = report.at("kv_bytes_per_token");
-  const Json& kv_full = report.at("kv_bytes_per_token_full");
+  const Json& attention = report["parameters_of"]["attention"];
+  const Json& attention_full = report["attention_parameters_full"];
+  const Json& kv = report["kv_bytes_per_token"];
+  const Json& kv_full = report["kv_bytes_per_token_full"];
   return text + fmt::format(
                     "\nbeside full multi-head attention ({} key-value heads)\n"
                     "  attention parameters {}, full {} ({})\n"
                     "  KV cache in f16: {} bytes a token, full {} ({}); at {} tokens {}, full {}\n",
-                    number("n_heads"), grouped(attention), grouped(attention_full),
+                    report["n_heads"], grouped(attention), grouped(attention_full),
                     times(attention_full, attention), grouped(kv), grouped(kv_full),
-                    times(kv_full, kv), number("n_ctx_train"), format_bytes(report.at("kv_bytes")),
-                    format_bytes(report.at("kv_bytes_full")));
+                    times(kv_full, kv), report["n_ctx_train"], format_bytes(report["kv_bytes"]),
+                    format_bytes(report["kv_bytes_full"]));
 }
 
 }  // namespace limpid::cli

@@ -1,11 +1,7 @@
 // `limpid inspect --plan`: where a model would lie, and how fast memory lets it be.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
-#include "base/thread_pool.h"
 #include "cli/error_words.h"
 #include "cli/inspect.h"
+#include "cli/json_format.h"
 #include "cli/machine.h"
 #include "executor/gpu/gpu_devices.h"
 #include "generate/memory_plan.h"
@@ -16,9 +12,7 @@ namespace {
 
 // Bytes a second; 0 for a device that is not bound by memory (reference).
 double measure_rate(const std::string& device, const OpenOptions& options) {
-  if (device == "cpu")
-    return measure_read_limit(options.n_threads > 0 ? options.n_threads : usable_cores());
-  return measure_gpu_copy(device);
+  return device == "cpu" ? measure_read_limit(options.n_threads) : measure_gpu_copy(device);
 }
 
 Json part_to_json(const DevicePlan& part, double rate) {
@@ -69,19 +63,18 @@ std::string plan_report_text(const Json& report) {
   std::string text = fmt::format(
       "{}\ncontext {}{}; sizes in bytes\n\n  {:10} {:10} {:>10} {:>10} {:>10} {:>11} {:>10} {:>10} "
       "{:>12} {:>12}\n",
-      report["path"].get<std::string>(), report["n_ctx"].get<int64_t>(),
-      report["n_ctx_reduced"].get<bool>() ? " (reduced to fit; -c N sets it)" : "", "layers",
-      "device", "weights", "in file", "KV cache", "activations", "allocated", "available",
-      "a token reads", "rate");
+      report["path"], report["n_ctx"],
+      report["n_ctx_reduced"] == true ? " (reduced to fit; -c N sets it)" : "", "layers", "device",
+      "weights", "in file", "KV cache", "activations", "allocated", "available", "a token reads",
+      "rate");
   for (const Json& part : report["devices"]) {
-    const auto size = [&](const char* key) { return format_bytes(part[key].get<uint64_t>()); };
+    const auto size = [&](const char* key) { return format_bytes(part[key]); };
     const Json& rate = part["bytes_per_second"];
     text += fmt::format(
         "  {:10} {:10} {:>10} {:>10} {:>10} {:>11} {:>10} {:>10} {:>13} {:>12}\n",
-        fmt::format("{} to {}", part["first_layer"].get<int64_t>(),
-                    part["end_layer"].get<int64_t>() - 1),
-        part["device"].get<std::string>(), size("weights"), size("weights_in_file"),
-        size("kv_cache"), size("activations"), size("allocated"),
+        fmt::format("{} to {}", part["first_layer"], part["end_layer"].get<int64_t>() - 1),
+        part["device"], size("weights"), size("weights_in_file"), size("kv_cache"),
+        size("activations"), size("allocated"),
         part["available"] == 0 ? "unknown" : size("available"), size("bytes_per_token"),
         rate.is_null() ? "unknown" : fmt::format("{:.1f} GB/s", rate.get<double>() / 1e9));
   }
@@ -91,9 +84,8 @@ std::string plan_report_text(const Json& report) {
               : fmt::format(
                     "\nat most {:.1f} tokens a second, by the rates that were measured now: "
                     "each token reads all matrices once\n",
-                    speed.get<double>());
-  if (!report["problem"].is_null())
-    text += fmt::format("\ndoes not fit: {}\n", report["problem"].get<std::string>());
+                    speed);
+  if (!report["problem"].is_null()) text += fmt::format("\ndoes not fit: {}\n", report["problem"]);
   return text;
 }
 

@@ -8,7 +8,6 @@
 //    "left": [], "model": {"n_layers": 2, …, "rope": {…}}, "memory_plan": {"n_ctx": …, …}}
 //
 // Numbers that were f32 in the file are written as the shortest decimal that names that f32.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -18,11 +17,11 @@
 #include <cstdio>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "base/check.h"
 #include "cli/inspect.h"
+#include "cli/json_format.h"
 #include "generate/memory_plan.h"
 #include "model/registry.h"
 
@@ -205,31 +204,26 @@ double bits_per_weight(const Json& n_bytes, const Json& n_weights) {
   return n_weights == 0 ? 0 : 8 * n_bytes.get<double>() / n_weights.get<double>();
 }
 
-// A JSON value in a text: strings without quotes.
-std::string plain(const Json& json) {
-  return json.is_string() ? json.get<std::string>() : dump_json(json);
-}
-
 std::string text_of_tensors(const Json& report) {
   std::string text = "\ntensors\n";
   size_t width = 0;
   for (const Json& tensor : report["tensors"])
-    width = std::max(width, plain(tensor["name_in_file"]).size());
+    width = std::max(width, tensor["name_in_file"].get_ref<const std::string&>().size());
   for (const Json& tensor : report["tensors"]) {
     const bool renamed = tensor["name"] != tensor["name_in_file"];
-    text +=
-        fmt::format("  {:{}} {:7} {:18} {:>10}{}{}\n", plain(tensor["name_in_file"]), width,
-                    plain(tensor["type"]), short_text(tensor["shape"]),
-                    format_bytes(tensor["bytes"]), renamed ? "  as " + plain(tensor["name"]) : "",
-                    tensor["made"].is_null() ? "" : "  made: " + plain(tensor["made"]));
+    text += fmt::format("  {:{}} {:7} {:18} {:>10}{}{}\n",
+                        tensor["name_in_file"].get<std::string>(), width, tensor["type"],
+                        short_text(tensor["shape"]), format_bytes(tensor["bytes"]),
+                        renamed ? fmt::format("  as {}", tensor["name"]) : "",
+                        tensor["made"].is_null() ? "" : fmt::format("  made: {}", tensor["made"]));
   }
   if (!report["left"].empty()) text += "\ntensors that the model does not use\n";
-  for (const Json& name : report["left"]) text += fmt::format("  {}\n", plain(name));
+  for (const Json& name : report["left"]) text += fmt::format("  {}\n", name);
   text += "\nmemory per type\n";
   const auto line = [&](const std::string& name, const Json& n_tensors, const Json& n_weights,
                         const Json& n_bytes) {
     text += fmt::format("  {:8} {:>5} tensors {:>15} weights {:>10}  {:.2f} bits each\n", name,
-                        plain(n_tensors), plain(n_weights), format_bytes(n_bytes),
+                        n_tensors, n_weights, format_bytes(n_bytes),
                         bits_per_weight(n_bytes, n_weights));
   };
   for (const auto& [name, total] : report["types"].items())
@@ -241,21 +235,19 @@ std::string text_of_tensors(const Json& report) {
 // Of the rotary table only the first, the middle and the last pairs: pair i of a head turns by
 // position * frequency[i], so it repeats every 2 pi / frequency[i] tokens, its wavelength.
 std::string text_of_model(const Json& model) {
-  const bool tied = model["tied_embeddings"].get<bool>();
+  const bool tied = model["tied_embeddings"] == true;
   std::string text = fmt::format(
       "\nmodel\n  {}\n  {} norm (eps {:g}), {} positions, {} feed-forward, trained for {} tokens\n"
       "  embeddings {}\n",
-      sizes_text(model), plain(model["norm"]), model["norm_eps"].get<double>(),
-      plain(model["position"]), plain(model["mlp"]), plain(model["n_ctx_train"]),
-      tied ? "tied: token_embd.weight is the output matrix too" : "untied");
+      sizes_text(model), model["norm"], model["norm_eps"], model["position"], model["mlp"],
+      model["n_ctx_train"], tied ? "tied: token_embd.weight is the output matrix too" : "untied");
   const Json& rope = model["rope"];
   if (rope.is_null() || rope["inverse_frequencies"].empty()) return text;
   text += fmt::format(
       "\nrotary table\n  {} of {} elements of a head, base {:g}, scaling {} (factor {:g}), rows of "
       "Q and K {}\n  {:>5} {:>14} {:>16}\n",
-      plain(rope["n_rot"]), plain(model["head_dim"]), rope["base"].get<double>(),
-      plain(rope["scaling"]), rope["scaling_factor"].get<double>(),
-      rope["interleaved_rows"].get<bool>() ? "interleaved" : "half-split", "pair", "frequency",
+      rope["n_rot"], model["head_dim"], rope["base"], rope["scaling"], rope["scaling_factor"],
+      rope["interleaved_rows"] == true ? "interleaved" : "half-split", "pair", "frequency",
       "wavelength");
   const auto frequencies = rope["inverse_frequencies"].get<std::vector<double>>();
   const size_t n = frequencies.size();
@@ -281,8 +273,8 @@ std::string text_of_plan(const Json& plan) {
                              {"activations", "activations", ""},
                              {"allocated", "allocated", "packed weights, cache, activations"},
                              {"available now", "available", ""}};
-  const bool reduced = plan["n_ctx_reduced"].get<bool>();
-  std::string text = fmt::format("\nmemory to run it, context {}{}\n", plain(plan["n_ctx"]),
+  const bool reduced = plan["n_ctx_reduced"] == true;
+  std::string text = fmt::format("\nmemory to run it, context {}{}\n", plan["n_ctx"],
                                  reduced ? " (reduced to fit; -c N sets it)" : "");
   for (const auto& [label, key, note] : kLines) {
     const bool unknown = std::string_view(key) == "available" && plan[key] == 0;
@@ -308,9 +300,8 @@ Json sizes_to_json(const DecoderSpec& spec) {
 std::string sizes_text(const Json& sizes) {
   return fmt::format(
       "{} layers, width {}, {} heads, {} key-value heads of {}, feed-forward {}, vocabulary {}",
-      plain(sizes["n_layers"]), plain(sizes["d_model"]), plain(sizes["n_heads"]),
-      plain(sizes["n_kv_heads"]), plain(sizes["head_dim"]), plain(sizes["d_ff"]),
-      plain(sizes["vocab_size"]));
+      sizes["n_layers"], sizes["d_model"], sizes["n_heads"], sizes["n_kv_heads"], sizes["head_dim"],
+      sizes["d_ff"], sizes["vocab_size"]);
 }
 
 Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options) {
@@ -354,19 +345,17 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
 
 std::string checkpoint_text(const Json& report) {
   std::string text = fmt::format(
-      "{}\n  {}, {} in {} file{}, {} parameters, {:.2f} bits each\n\nmetadata\n",
-      plain(report["path"]), plain(report["format"]), format_bytes(report["file_bytes"]),
-      plain(report["files"]), report["files"] == 1 ? "" : "s", plain(report["parameters"]),
-      report["bits_per_weight"].get<double>());
+      "{}\n  {}, {} in {} file{}, {} parameters, {:.2f} bits each\n\nmetadata\n", report["path"],
+      report["format"], format_bytes(report["file_bytes"]), report["files"],
+      report["files"] == 1 ? "" : "s", report["parameters"], report["bits_per_weight"]);
   for (const auto& [key, entry] : report["metadata"].items())
-    text += fmt::format("  {} ({}) = {}\n", key, plain(entry["type"]), short_text(entry["value"]));
+    text += fmt::format("  {} ({}) = {}\n", key, entry["type"], short_text(entry["value"]));
   if (!report["tensors"].empty()) text += text_of_tensors(report);
   if (!report["model"].is_null()) text += text_of_model(report["model"]);
   if (!report["chat_template"].is_null())
-    text += fmt::format("\nchat template\n{}\n", plain(report["chat_template"]));
+    text += fmt::format("\nchat template\n{}\n", report["chat_template"]);
   if (!report["memory_plan"].is_null()) text += text_of_plan(report["memory_plan"]);
-  if (!report["problem"].is_null())
-    text += fmt::format("\nnot runnable: {}\n", plain(report["problem"]));
+  if (!report["problem"].is_null()) text += fmt::format("\nnot runnable: {}\n", report["problem"]);
   return text;
 }
 

@@ -5,10 +5,9 @@
 //   rank blk.0.attn_q.weight  f32  [576, 576]  0.071     1.13  ▁▁▁▂▃▅▇█▇▅▃▂▁▁▁  12.3 8.1 6.0   41
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "base/check.h"
 #include "cli/inspect.h"
+#include "cli/json_format.h"
 #include "insight/weight_statistics.h"
 #include "tensor/codec.h"
 
@@ -84,18 +83,14 @@ std::string weights_text(const Json& report) {
                                  "largest singular values", "rank", compares ? "  difference" : "");
   for (const Json& each : report["tensors"]) {
     std::string values;
-    for (const Json& value : each["singular_values"])
-      values += fmt::format("{:.3g} ", value.get<double>());
-    text += fmt::format(
-        "{:<{}}  {:>6} {:>15} {:>9.3g} {:>9.3g}  {}  {:<24} {:>8}", each["name"].get<std::string>(),
-        width, each["type"].get<std::string>(), dump_json(each["shape"]), each["rms"].get<double>(),
-        each["largest"].get<double>(), bars(each["histogram"]), values,
-        values.empty() ? "" : fmt::format("{:.1f}", each["stable_rank"].get<double>()));
-    if (compares) {
-      text += each["difference"].is_null()
-                  ? "  not there"
-                  : fmt::format("  {:>10.3g}", each["difference"].get<double>());
-    }
+    for (const Json& value : each["singular_values"]) values += fmt::format("{:.3g} ", value);
+    text += fmt::format("{:<{}}  {:>6} {:>15} {:>9.3g} {:>9.3g}  {}  {:<24} {:>8}",
+                        each["name"].get<std::string>(), width, each["type"], each["shape"],
+                        each["rms"], each["largest"], bars(each["histogram"]), values,
+                        values.empty() ? "" : fmt::format("{:.1f}", each["stable_rank"]));
+    if (compares)
+      text += each["difference"].is_null() ? "  not there"
+                                           : fmt::format("  {:>10.3g}", each["difference"]);
     text += '\n';
   }
   return text;

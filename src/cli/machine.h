@@ -38,7 +38,8 @@ struct MachineLimits {
   double int8_flops_per_second = 0;
 };
 
-// Measures them in about a second. Throws ResourceError without memory for the array.
+// Measures them in about a second. `n_threads` below 1 means as many as cores this process may use;
+// so it does in the two functions that follow. Throws ResourceError without memory for the array.
 MachineLimits measure_limits(int n_threads);
 // MachineLimits::read_bytes_per_second alone, in half a second.
 double measure_read_limit(int n_threads);

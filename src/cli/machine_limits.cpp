@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/thread_pool.h"
 #include "cli/machine.h"
 #include "cli/output.h"
 #include "executor/cpu/isa.h"
@@ -25,6 +26,8 @@ constexpr uint64_t kReadBytes = uint64_t{512} << 20;  // beyond any cache of tod
 constexpr int kReadPasses = 4;
 constexpr int kPeakPasses = 6;
 constexpr double kPeakSeconds = 0.01;  // of one pass, at least
+
+int threads_or_cores(int n_threads) { return n_threads > 0 ? n_threads : usable_cores(); }
 
 // Runs body(thread) on n threads that start together. Returns the seconds until the last one is
 // done.
@@ -89,16 +92,17 @@ double measure_peak(int64_t (*peak)(int64_t rounds), int n_threads) {
 }  // namespace
 
 double measure_read_limit(int n_threads) {
-  return measure_read(*choose_isa("").kernels, n_threads);
+  return measure_read(*choose_isa("").kernels, threads_or_cores(n_threads));
 }
 
 double measure_f32_limit(int n_threads) {
-  return measure_peak(choose_isa("").kernels->fma_peak, n_threads);
+  return measure_peak(choose_isa("").kernels->fma_peak, threads_or_cores(n_threads));
 }
 
 // Weights of four bits are unpacked before the product, weights of eight bits are not. The limit
 // for int8 is the faster of the two kernels.
 MachineLimits measure_limits(int n_threads) {
+  n_threads = threads_or_cores(n_threads);
   const Kernels& kernels = *choose_isa("").kernels;
   return {.n_threads = n_threads,
           .read_bytes_per_second = measure_read_limit(n_threads),

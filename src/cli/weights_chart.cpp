@@ -1,13 +1,11 @@
 // A picture of all tensors of a checkpoint: a line for each, with the distribution of its weights
 // (heights are square roots, so that tails show) and its largest singular values (logarithmic).
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/svg_plot.h"
 #include "cli/inspect.h"
+#include "cli/json_format.h"
 
 namespace limpid::cli {
 namespace {
@@ -101,12 +99,10 @@ std::string weights_chart(const Json& report) {
     const double y = kTop + static_cast<double>(row) * kRow;
     svg.line({16, y}, {kWidth - 16, y}, Svg::kGridInk);
     svg.text({16, y + 24}, one["name"].get<std::string>(), SvgAnchor::kStart, kName - 32);
-    svg.text({16, y + 42},
-             fmt::format("{} {}, rms {:.3g}", one["type"].get<std::string>(),
-                         dump_json(one["shape"]), one["rms"].get<double>()),
+    svg.text({16, y + 42}, fmt::format("{} {}, rms {:.3g}", one["type"], one["shape"], one["rms"]),
              SvgAnchor::kStart, kName - 32);
     if (one.contains("difference") && one["difference"].is_number())
-      svg.text({16, y + 60}, fmt::format("difference {:.3g}", one["difference"].get<double>()));
+      svg.text({16, y + 60}, fmt::format("difference {:.3g}", one["difference"]));
     draw_histogram(svg, place_of(row, 0, height), one, other);
     draw_spectrum(svg, place_of(row, 1, height), one, other);
   }
