@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "cli/output.h"
 #include "limpid/generation.hpp"

@@ -103,7 +103,7 @@ class Benchmark {
         step(tokens.subspan(static_cast<size_t>(t), 1), StepItem::Outputs::kLast);
       const double seconds = watch.seconds();
       if (i > 0) result.seconds.push_back(seconds);
-      bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n_repetitions + 1));
+      bar.show(i + 1, n_repetitions + 1);
     }
     if (timer_ != nullptr) result.ops = timer_->take();
   }
@@ -164,7 +164,7 @@ std::vector<int64_t> parse_lengths(const std::string& text, const char* flag) {
   return lengths;
 }
 
-int run(const BenchFlags& values) {
+void run(const BenchFlags& values) {
   LIMPID_CHECK(ArgumentError,
                values.output == "md" || values.output == "csv" || values.output == "json",
                "-o {}: choose md, csv or json", values.output);
@@ -175,15 +175,8 @@ int run(const BenchFlags& values) {
   const auto depths = parse_lengths(values.depth, "-d");
 
   TimingExecutor* timer = nullptr;
-  WrapExecutor wrap;
-  if (values.ops) {
-    wrap = [&timer](std::unique_ptr<Executor> inner) {
-      auto owned = std::make_unique<TimingExecutor>(std::move(inner));
-      timer = owned.get();
-      return owned;
-    };
-  }
-  const auto model = load_weights_only(values.model, open_header(values.model), wrap);
+  const auto model = load_weights_only(values.model, open_header(values.model),
+                                       values.ops ? wrap_in(timer) : WrapExecutor());
   BenchReport report = describe(*model, values.model);
   Benchmark benchmark(*model, values.model, timer);
   for (const int64_t depth : depths) {
@@ -197,15 +190,12 @@ int run(const BenchFlags& values) {
   write_out(values.output == "md"    ? to_markdown(report)
             : values.output == "csv" ? to_csv(report)
                                      : to_json_text(report));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command bench_command() {
-  return {"bench",
-          "tokens per second, beside the limits of this machine",
-          "bench -m FILE [options]",
+  return {"tokens per second, beside the limits of this machine", "bench -m FILE [options]",
           "Tokens per second of prompts (pp) and of generation (tg), with the bytes read and the "
           "operations done\nper second, and their share of what this machine can do, which it "
           "measures. Random tokens.",

@@ -122,35 +122,6 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
                             rest / total * 100);
 }
 
-}  // namespace
-
-// A table as llama-bench prints it, with a column for each limit beside the rate that it bounds.
-std::string to_markdown(const BenchReport& report) {
-  std::string text = fmt::format(
-      "{}, {} cores; device {}, {}, {} threads\n"
-      "{}\n\n"
-      "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
-      "of compute limit |\n"
-      "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
-      report.machine.cpu, report.machine.n_cores, report.device, report.machine.isa,
-      report.limits.n_threads, limits_text(report.limits));
-  for (const BenchResult& result : report.results) {
-    const Rates rates = rates_of(result, report.limits);
-    text += fmt::format(
-        "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {} | {:.1f} | {} |\n", report.model,
-        format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6, result.test,
-        result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
-        percent(rates.share_of_read), rates.flops_per_second / 1e9,
-        percent(rates.share_of_compute));
-  }
-  for (const BenchResult& result : report.results) {
-    if (!result.ops.empty()) text += ops_to_markdown(result, report.limits);
-  }
-  return text;
-}
-
-namespace {
-
 // Names as in llama-bench, so that scripts written for it read this too.
 Json to_json(const BenchReport& report, const BenchResult& result) {
   const Rates rates = rates_of(result, report.limits);
@@ -177,6 +148,31 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
 }
 
 }  // namespace
+
+// A table as llama-bench prints it, with a column for each limit beside the rate that it bounds.
+std::string to_markdown(const BenchReport& report) {
+  std::string text = fmt::format(
+      "{}, {} cores; device {}, {}, {} threads\n"
+      "{}\n\n"
+      "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
+      "of compute limit |\n"
+      "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
+      report.machine.cpu, report.machine.n_cores, report.device, report.machine.isa,
+      report.limits.n_threads, limits_text(report.limits));
+  for (const BenchResult& result : report.results) {
+    const Rates rates = rates_of(result, report.limits);
+    text += fmt::format(
+        "| {} | {} | {:.2f} M | {} | {:.2f} ± {:.2f} | {:.2f} | {} | {:.1f} | {} |\n", report.model,
+        format_bytes(report.n_bytes), static_cast<double>(report.n_parameters) / 1e6, result.test,
+        result.tokens_per_second(), result.deviation(), rates.bytes_per_second / 1e9,
+        percent(rates.share_of_read), rates.flops_per_second / 1e9,
+        percent(rates.share_of_compute));
+  }
+  for (const BenchResult& result : report.results) {
+    if (!result.ops.empty()) text += ops_to_markdown(result, report.limits);
+  }
+  return text;
+}
 
 // One header line and one line per test, from the keys and values of the JSON.
 std::string to_csv(const BenchReport& report) {

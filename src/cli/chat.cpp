@@ -145,12 +145,11 @@ std::string banner(const std::string& path, const NamedModel* named, const Langu
 }
 
 ConversationOptions conversation_options(const ChatFlags& values) {
-  ConversationOptions options;
-  options.system_is_chosen = values.system || values.system_file;
-  options.single_turn = values.single_turn;
-  options.json = values.json;
-  options.timings = values.timings || values.model.verbose;
-  return options;
+  return {.banner = {},
+          .system_is_chosen = values.system || values.system_file,
+          .single_turn = values.single_turn,
+          .json = values.json,
+          .timings = values.timings || values.model.verbose};
 }
 
 int run_local(const ChatFlags& values) {
@@ -222,9 +221,7 @@ int run(const ChatFlags& values) {
 }  // namespace
 
 Command chat_command() {
-  return {"chat",
-          "talk with a model",
-          "chat -m FILE [options]",
+  return {"talk with a model", "chat -m FILE [options]",
           "A conversation in the model's own chat format. /help lists the commands; Ctrl-C "
           "stops an answer,\ntwice leaves. Without a terminal each line of standard input is a "
           "turn.\nSampling settings come from the flags, else from Limpid for a model that "

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
@@ -28,21 +29,30 @@ inline constexpr int kExitInterrupted = 130;  // as a shell reports SIGINT
 using Run = std::function<int()>;
 
 struct Command {
-  std::string name;
   std::string summary;      // in the list of all commands
-  std::string usage;        // what follows "limpid"
+  std::string usage;        // what follows "limpid"; its first word is the name
   std::string description;  // of several sentences
   std::string examples;     // whole command lines, one a line
   Run (*declare)(CLI::App& app);
+
+  [[nodiscard]] std::string name() const { return usage.substr(0, usage.find(' ')); }
 };
 
 // Makes a command's Command::declare of its three parts: a struct of values, a function
-// declare(app, values) for the options that set them, and a function run(values).
+// declare(app, values) for the options that set them, and a function run(values), which returns an
+// exit code, or nothing where success has only one.
 template <typename Values, auto declare, auto run>
 Run bind(CLI::App& app) {
   const auto values = std::make_shared<Values>();
   declare(app, *values);
-  return [values] { return run(*values); };
+  return [values] {
+    if constexpr (std::is_void_v<decltype(run(*values))>) {
+      run(*values);
+      return kExitOk;
+    } else {
+      return run(*values);
+    }
+  };
 }
 
 Command bench_command();

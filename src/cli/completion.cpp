@@ -102,7 +102,7 @@ Run declare_completion(CLI::App& app) {
 void print_suggestions(const Arguments& words) {
   const std::string current = words.empty() ? "" : words.back();
   if (words.size() <= 1 || (words.size() == 2 && words[0] == "help")) {
-    for (const Command& command : commands()) offer(current, command.name, command.summary);
+    for (const Command& command : commands()) offer(current, command.name(), command.summary);
     for (const char* word : {"help", "--help", "--version"}) offer(current, word);
     return;
   }
@@ -129,9 +129,7 @@ void print_suggestions(const Arguments& words) {
 }
 
 Command completion_command() {
-  return {"completion",
-          "words after TAB, for bash, zsh or fish",
-          "completion SHELL",
+  return {"words after TAB, for bash, zsh or fish", "completion SHELL",
           "Prints a script with which bash, zsh or fish completes commands, options and file "
           "names. `cmake --install` puts it where the shell looks.",
           "limpid completion bash > limpid.bash && source limpid.bash\n"

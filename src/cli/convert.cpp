@@ -100,15 +100,16 @@ void check_out(const std::string& out, Layout layout, const Checkpoint& checkpoi
 // blocks of 32 instead, and the user is told: a line for each pair of types, since a small model
 // may have hundreds of such tensors. --dry-run lists them all.
 void report_fallbacks(const TensorPlan& plan) {
-  std::map<std::tuple<DType, DType, int64_t>, int> counts;  // by type wanted, type used, row length
+  std::map<std::tuple<DType, DType, int64_t>, uint64_t>
+      counts;  // by type wanted, type used, row length
   for (const PlannedTensor& tensor : plan.tensors) {
     if (tensor.wanted != tensor.to) ++counts[{tensor.wanted, tensor.to, tensor.shape.cols()}];
   }
   for (const auto& [fallback, n] : counts) {
     const auto& [wanted, used, n_cols] = fallback;
-    print_log(fmt::format(
-        "{} {}: rows of {} are not a multiple of the block size of {}: {} instead", n,
-        n == 1 ? "tensor" : "tensors", n_cols, dtype_info(wanted).name, dtype_info(used).name));
+    print_log(fmt::format("{}: rows of {} are not a multiple of the block size of {}: {} instead",
+                          count(n, "tensor"), n_cols, dtype_info(wanted).name,
+                          dtype_info(used).name));
   }
 }
 
@@ -120,7 +121,7 @@ double bits_per_weight(const TensorPlan& plan) {
 }
 
 // Writes the model, with progress on a terminal. Afterwards the remarks, and a line with the sizes.
-int write(const ConvertFlags& values, ExportOptions options, const char* doing) {
+void write(const ConvertFlags& values, ExportOptions options, const char* doing) {
   if (!values.type.empty()) options.file_type = &file_type_from_name(values.type);
   if (!values.importance.empty()) options.importance = Importance::open(values.importance);
   options.allow_requantize = values.allow_requantize;
@@ -149,7 +150,7 @@ int write(const ConvertFlags& values, ExportOptions options, const char* doing) 
   const NewFolder folder(values.out);
   const Stopwatch watch;
   const ExportResult result = export_model(values.out, *checkpoint, options);
-  if (values.dry_run) return kExitOk;
+  if (values.dry_run) return;
   calibration.wipe();
   bar.wipe();
   for (const std::string& remark : result.remarks) print_log(remark);
@@ -157,28 +158,25 @@ int write(const ConvertFlags& values, ExportOptions options, const char* doing) 
   print_log(fmt::format("{}: {}, {:.2f} bits a weight, from {} in {:.1f} s", values.out,
                         format_bytes(plan.bytes_after), bits_per_weight(plan),
                         format_bytes(plan.bytes_before), watch.seconds()));
-  return kExitOk;
 }
 
-int convert(const ConvertFlags& values) {
+void convert(const ConvertFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.model.model.empty() && !values.out.empty(),
                "give the model and where to write it: limpid convert IN OUT");
-  return write(values, {.layout = layout_of(values)}, "converting");
+  write(values, {.layout = layout_of(values)}, "converting");
 }
 
-int quantize(const ConvertFlags& values) {
+void quantize(const ConvertFlags& values) {
   LIMPID_CHECK(ArgumentError,
                !values.model.model.empty() && !values.out.empty() && !values.type.empty(),
                "give the model, the file to write and a type: limpid quantize IN OUT TYPE");
-  return write(values, {.layout = Layout::kGguf}, "quantising");
+  write(values, {.layout = Layout::kGguf}, "quantising");
 }
 
 }  // namespace
 
 Command convert_command() {
-  return {"convert",
-          "a model in another layout",
-          "convert IN OUT [options]",
+  return {"a model in another layout", "convert IN OUT [options]",
           "Writes the model IN in another layout. OUT ends with .gguf: a GGUF file; else a folder, "
           "as --to says. One piece of one tensor is in memory at a time.",
           "limpid convert SmolLM2-135M/ smollm2.gguf --dtype q8_0\n"
@@ -188,9 +186,7 @@ Command convert_command() {
 }
 
 Command quantize_command() {
-  return {"quantize",
-          "a model in fewer bits",
-          "quantize IN OUT TYPE [options]",
+  return {"a model in fewer bits", "quantize IN OUT TYPE [options]",
           "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
           "follows llama.cpp's mixtures; scales are searched for. Below eight bits, the model "
           "reads a short text first, so that errors of rounding do not fall along what its "

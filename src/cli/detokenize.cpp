@@ -1,7 +1,6 @@
 // `limpid detokenize`: token ids to text.
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/command.h"
 
@@ -29,7 +28,7 @@ void declare(CLI::App& app, DetokenizeFlags& values) {
   declare_overrides(app, values.model);
 }
 
-int run(const DetokenizeFlags& values) {
+void run(const DetokenizeFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.ids || !values.file, "give one of --ids and -f");
   LIMPID_CHECK(ArgumentError, !values.jsonl || (!values.ids && values.file.value_or("-") == "-"),
                "--jsonl reads standard input");
@@ -41,20 +40,17 @@ int run(const DetokenizeFlags& values) {
       write_json(tokenizer->decode(tokens, values.special));
       flush_out();
     }
-    return kExitOk;
+    return;
   }
   const std::string source = values.ids ? *values.ids : read_text(values.file.value_or("-"));
   write_out(tokenizer->decode(parse_token_ids(source, "ids"), values.special));
   if (stdout_is_terminal()) write_out("\n");
-  return kExitOk;
 }
 
 }  // namespace
 
 Command detokenize_command() {
-  return {"detokenize",
-          "token ids to text",
-          "detokenize -m FILE [--ids LIST | -f FILE | -] [options]",
+  return {"token ids to text", "detokenize -m FILE [--ids LIST | -f FILE | -] [options]",
           "Token ids to text, byte for byte. Reads standard input unless --ids or -f is given.",
           "limpid detokenize -m smollm2 --ids 19556,905\n"
           "limpid tokenize -m smollm2 -p 'Hello world' | limpid detokenize -m smollm2",

@@ -2,13 +2,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/machine.h"
+#include "cli/output_path.h"
 #include "executor/gpu/kernel_sources.h"
 
 namespace limpid::cli {
-
 namespace {
 
 struct DevicesFlags {
@@ -29,34 +28,25 @@ void write_kernels(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   for (const gpu::ProgramSource& source : gpu::all_programs()) {
-    AtomicFile file((std::filesystem::path(folder) / (source.name + ".cl")).string());
-    file.write(source.text);
-    file.commit();
+    write_text(std::filesystem::path(folder) / (source.name + ".cl"), source.text);
   }
 }
 
-int run(const DevicesFlags& values) {
-  if (!values.kernels.empty()) {
-    write_kernels(values.kernels);
-    return kExitOk;
-  }
+void run(const DevicesFlags& values) {
+  if (!values.kernels.empty()) return write_kernels(values.kernels);
   Machine machine = look_at_machine();
   machine.gpus = gpu_apis();
   const MachineLimits limits = values.measure ? measure_limits(machine.n_cores) : MachineLimits{};
   write_out(values.json ? machine_json(machine, limits).dump(2) + "\n"
                         : machine_text(machine, limits));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command devices_command() {
-  return {"devices",
-          "what this machine can run on",
-          "devices [options]",
+  return {"what this machine can run on", "devices [options]",
           "What this machine can run on: CPU, memory, GPUs under the names that --device takes.",
-          "limpid devices\nlimpid devices --measure --json",
-          bind<DevicesFlags, declare, run>};
+          "limpid devices\nlimpid devices --measure --json", bind<DevicesFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

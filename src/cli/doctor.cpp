@@ -34,9 +34,8 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
                       cache.problem.empty() ? "writable" : "not writable",
                       format_bytes(cache.free_bytes));
   for (const CacheState::Entry& entry : cache.entries) {
-    const auto [n_files, n_bytes] = entry.size;
-    text += fmt::format("          {:18} {:>10}, {} {}\n", entry.name, format_bytes(n_bytes),
-                        n_files, n_files == 1 ? "file" : "files");
+    text += fmt::format("          {:18} {:>10}, {}\n", entry.name,
+                        format_bytes(entry.size.n_bytes), count(entry.size.n_files, "file"));
   }
   const FirstModel& model = checkup.model;
   text += model.state == "absent"
@@ -44,11 +43,9 @@ std::string to_text(const Checkup& checkup, const std::vector<Finding>& findings
               : fmt::format("model     {}, {}: {}\n\n", model.name, model.state, model.path);
   for (const Finding& finding : findings)
     text += fmt::format("{}: {}\n", finding.is_problem ? "problem" : "note", finding.text);
-  const auto n_problems = std::ranges::count_if(findings, &Finding::is_problem);
-  text += n_problems == 0   ? "healthy\n"
-          : n_problems == 1 ? "1 problem\n"
-                            : fmt::format("{} problems\n", n_problems);
-  return text;
+  const auto n_problems =
+      static_cast<uint64_t>(std::ranges::count_if(findings, &Finding::is_problem));
+  return text + (n_problems == 0 ? "healthy" : count(n_problems, "problem")) + "\n";
 }
 
 // Scripts may rely on the names healthy, findings, build, machine, cache and model.
@@ -102,14 +99,11 @@ int run(const DoctorFlags& values) {
 }  // namespace
 
 Command doctor_command() {
-  return {"doctor",
-          "whether all is well on this machine, and what to do if not",
-          "doctor [options]",
+  return {"whether all is well on this machine, and what to do if not", "doctor [options]",
           "Whether Limpid can work here: CPU and kernels, limits as measured, memory, the cache "
           "and the first model.\nSays what is wrong and what to do; exit code 1 when something "
           "does not work.",
-          "limpid doctor\nlimpid doctor --no-measure --json",
-          bind<DoctorFlags, declare, run>};
+          "limpid doctor\nlimpid doctor --no-measure --json", bind<DoctorFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -37,11 +37,6 @@ struct ExplainFlags {
   bool measure = true;
 };
 
-// The model's tokenizer, or null: then -p cannot be used, and tokens are shown as numbers.
-std::shared_ptr<const Tokenizer> tokenizer_or_null(const Checkpoint& checkpoint) {
-  return has_tokenizer(checkpoint) ? tokenizer_from(checkpoint) : nullptr;
-}
-
 // The ids of a text. With --ids, which needs no tokenizer, the other texts are ids as well.
 std::vector<TokenId> encode(const ExplainFlags& values, const Tokenizer* tokenizer,
                             std::string_view text) {
@@ -72,13 +67,10 @@ struct Probed {
 
 Probed open_probed(const ModelFlags& flags, std::shared_ptr<const Checkpoint> checkpoint) {
   Probed probed;
-  probed.model = load_weights_only(flags, std::move(checkpoint), [&](std::unique_ptr<Executor> in) {
-    auto timing = std::make_unique<TimingExecutor>(std::move(in));
-    probed.timer = timing.get();
-    auto owned = std::make_unique<ProbeExecutor>(std::move(timing));
-    probed.probe = owned.get();
-    return owned;
-  });
+  probed.model =
+      load_weights_only(flags, std::move(checkpoint), [&](std::unique_ptr<Executor> inner) {
+        return wrap_in(probed.probe)(wrap_in(probed.timer)(std::move(inner)));
+      });
   return probed;
 }
 
@@ -96,7 +88,7 @@ void add_answer(Model& model, const Tokenizer* tokenizer, int64_t n, std::vector
     if (tokenizer != nullptr && tokenizer->is_stop(best)) return;
     next = {best};
     ids.push_back(best);
-    bar.show(static_cast<uint64_t>(i + 1), static_cast<uint64_t>(n));
+    bar.show(i + 1, n);
   }
 }
 
@@ -154,9 +146,7 @@ SecondRuns second_runs(const ExplainFlags& values, const Probed& probed,
     runs.what_if = {describe_edits(values.what_if), contrast(plain, changed, ids)};
   }
   if (!values.beside.empty()) {
-    ModelFlags flags = values.model;
-    flags.model = values.beside;
-    flags.repository.clear();
+    const ModelFlags flags = values.model.with_model(values.beside);
     const auto checkpoint = open_header(flags);
     const Probed other = open_probed(flags, checkpoint);
     runs.beside = {"beside " + name_of(checkpoint->path),
@@ -204,7 +194,7 @@ void declare(CLI::App& app, ExplainFlags& values) {
   declare_model(app, values.model);
 }
 
-int run(const ExplainFlags& values) {
+void run(const ExplainFlags& values) {
   LIMPID_CHECK(ArgumentError,
                (values.picture != "distance" && values.picture != "divergence") ||
                    !values.beside.empty() || !describe_edits(values.what_if).empty(),
@@ -213,7 +203,8 @@ int run(const ExplainFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.json || values.picture.empty(),
                "give one of --json and --svg");
   const auto checkpoint = open_header(values.model);
-  const auto tokenizer = tokenizer_or_null(*checkpoint);
+  // Without a tokenizer -p cannot be used, and tokens are shown as numbers.
+  const auto tokenizer = has_tokenizer(*checkpoint) ? tokenizer_from(*checkpoint) : nullptr;
   std::vector<TokenId> ids = read_ids(values, tokenizer.get());
   if (!values.output.empty() && values.output != "-") check_writable(values.output);
   const Probed probed = open_probed(values.model, checkpoint);
@@ -222,7 +213,7 @@ int run(const ExplainFlags& values) {
   add_answer(*probed.model, tokenizer.get(), values.n_predict, ids);
   ProgressBar bar("explaining");
   options.progress = [&](int64_t done, int64_t total) {
-    bar.show(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    bar.show(done, total);
     return true;
   };
   probed.timer->take();  // those of the answer
@@ -232,11 +223,10 @@ int run(const ExplainFlags& values) {
   std::vector<OpTime> times = probed.timer->take();
   bar.wipe();
   const bool shows_times = values.json || (!values.output.empty() && values.picture.empty());
-  const int n_threads = values.model.options.n_threads > 0 ? values.model.options.n_threads
-                                                           : look_at_machine().n_cores;
   const PageFacts facts =
       facts_of(*probed.model, std::ssize(ids), std::move(times),
-               shows_times && values.measure ? measure_limits(n_threads) : MachineLimits{});
+               shows_times && values.measure ? measure_limits(values.model.options.n_threads)
+                                             : MachineLimits{});
   const SecondRuns runs = second_runs(values, probed, ids, tokenizer.get());
   std::string text;
   if (values.json) {
@@ -253,14 +243,12 @@ int run(const ExplainFlags& values) {
                                 ? ""
                                 : fmt::format(": {}, {}", values.output, format_bytes(text.size()));
   print_log(fmt::format("{} tokens explained in {:.1f} s{}", ids.size(), seconds, where));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command explain_command() {
   return {
-      "explain",
       "why a model says what it says, as a page to look at",
       "explain -m FILE (-p TEXT | -f FILE | --ids LIST) [-o PAGE] [options]",
       "Evaluates a text and shows what happened inside the model: how much each token surprised "

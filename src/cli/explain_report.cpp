@@ -1,6 +1,6 @@
 #include "cli/explain_report.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,24 +18,28 @@ constexpr double kClearHabit = 0.05;
 // In quotes, on one line.
 std::string quoted(const Tokenizer* tokenizer, int32_t id) {
   std::string text = "\"";
-  for (const char c : token_text(tokenizer, id)) {
-    if (c == '\n') {
-      text += "\\n";
-    } else {
-      text += c;
-    }
-  }
+  for (const char c : token_text(tokenizer, id)) text += c == '\n' ? "\\n" : std::string(1, c);
   return text + '"';
 }
 
+// At most `n` of the items, from the first on.
+template <typename T>
+std::span<const T> first(const std::vector<T>& items, size_t n) {
+  return std::span(items).first(std::min(n, items.size()));
+}
+
+// "L3.H5" for the `i`-th head, counted through all layers.
+std::string head_name(const Explanation& explanation, size_t i) {
+  const auto n_heads = static_cast<size_t>(explanation.n_heads);
+  return fmt::format("L{}.H{}", i / n_heads, i % n_heads);
+}
+
 std::string likeliest_text(const Prediction& prediction, const Tokenizer* tokenizer) {
-  std::string text;
-  for (const TokenChance& chance :
-       std::span(prediction.likeliest).first(std::min<size_t>(3, prediction.likeliest.size()))) {
-    text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", quoted(tokenizer, chance.id),
-                        100 * chance.probability);
-  }
-  return text;
+  std::vector<std::string> texts;
+  for (const TokenChance& chance : first(prediction.likeliest, 3))
+    texts.push_back(
+        fmt::format("{} {:.0f} %", quoted(tokenizer, chance.id), 100 * chance.probability));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::string tokens_text(const Explanation& explanation, const Tokenizer* tokenizer) {
@@ -68,8 +72,7 @@ std::string heads_text(const Explanation& explanation) {
     std::string line;
     for (const auto& [share, i] : heads) {
       if (share < kClearHabit) continue;
-      const auto n_heads = static_cast<size_t>(explanation.n_heads);
-      line += fmt::format("  L{}.H{} {:.2f}", i / n_heads, i % n_heads, share);
+      line += fmt::format("  {} {:.2f}", head_name(explanation, i), share);
     }
     text += fmt::format("  {:<42}{}\n", name, line.empty() ? "  none" : line);
   }
@@ -80,9 +83,8 @@ std::string parts_text(const Explanation& explanation, const Tokenizer* tokenize
   if (explanation.parts.empty()) return {};
   const Attribution& last = explanation.parts.back();
   std::vector<std::pair<std::string, double>> parts = {{"embedding", last.embedding}};
-  const auto n_heads = static_cast<size_t>(explanation.n_heads);
   for (size_t i = 0; i < last.heads.size(); ++i)
-    parts.emplace_back(fmt::format("L{}.H{}", i / n_heads, i % n_heads), last.heads[i]);
+    parts.emplace_back(head_name(explanation, i), last.heads[i]);
   for (size_t i = 0; i < last.mlps.size(); ++i)
     parts.emplace_back(fmt::format("L{}.mlp", i), last.mlps[i]);
   std::ranges::stable_sort(parts, std::ranges::greater(),
@@ -105,16 +107,13 @@ std::string contrast_text(const ShownContrast& shown, int64_t n_layers,
                                 : fmt::format("the runs part in layer {}", first);
     text += "; ";
   }
-  text += fmt::format("mean surprise {:.3f} -> {:.3f} bits a token\n  after the last token:",
-                      contrast.mean_surprise(0), contrast.mean_surprise(1));
-  for (const Contrast::Change& change :
-       std::span(contrast.changes).first(std::min<size_t>(5, contrast.changes.size()))) {
-    text +=
-        fmt::format(" {} {:.1f} -> {:.1f} %{}", quoted(tokenizer, change.id), 100 * change.before,
-                    100 * change.after, &change == &contrast.changes.back() ? "" : ",");
-  }
-  if (text.ends_with(',')) text.pop_back();
-  return text + "\n";
+  std::vector<std::string> changes;
+  for (const Contrast::Change& change : first(contrast.changes, 5))
+    changes.push_back(fmt::format(" {} {:.1f} -> {:.1f} %", quoted(tokenizer, change.id),
+                                  100 * change.before, 100 * change.after));
+  return text +
+         fmt::format("mean surprise {:.3f} -> {:.3f} bits a token\n  after the last token:{}\n",
+                     contrast.mean_surprise(0), contrast.mean_surprise(1), fmt::join(changes, ","));
 }
 
 }  // namespace

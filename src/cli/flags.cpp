@@ -8,7 +8,6 @@
 // errors must name the option as the user wrote it: "--predict 'ten': is not a whole number".
 #include "cli/flags.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -19,9 +18,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
-#include <optional>
 
-#include "base/check.h"
 #include "cli/help.h"
 
 namespace limpid::cli {
@@ -37,11 +34,10 @@ constexpr std::string_view kAlwaysSo[] = {
 
 // Why Limpid lacks an option that users of llama.cpp type out of habit, or "".
 std::string_view why_not_here(std::string_view option) {
-  const auto is_option = [option](std::string_view each) { return each == option; };
-  if (std::ranges::any_of(kOfGpus, is_option))
+  if (std::ranges::count(kOfGpus, option) > 0)
     return "a model lies on the device of --device and on that of --split: share its layers out "
            "with --gpu-layers, and leave this out";
-  if (std::ranges::any_of(kAlwaysSo, is_option))
+  if (std::ranges::count(kAlwaysSo, option) > 0)
     return "there is nothing to switch here; leave it out";
   return "";
 }
@@ -77,13 +73,6 @@ struct Declaration {
       names += (names.empty() ? "" : ",") + name_for_parser(name);
   }
 };
-
-// CLI11 has its own words for "true"; the environment of llama.cpp also says "enabled".
-std::string as_switch(const std::string& word) {
-  if (word == "enabled") return "true";
-  if (word == "disabled") return "false";
-  return word;
-}
 
 // How many letters must be inserted, removed or replaced, or swapped with their neighbour, to turn
 // `a` into `b` (Damerau 1964): 1 for "tmep" and "temp". Row i of the table has the distances from
@@ -238,10 +227,12 @@ CLI::Option* take_all_left(CLI::Option* option) {
 
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
                         std::string_view env) {
-  const auto to_switch = [](std::string& word) { return word = as_switch(word), ""; };
+  // CLI11 has its own words for "true"; the environment of llama.cpp also says "enabled".
+  using Words = std::map<std::string, std::string>;
+  const CLI::Transformer words(Words{{"enabled", "true"}, {"disabled", "false"}});
   return app.add_flag(Declaration(declaration).names, value, std::move(help))
       ->type_name("")
-      ->transform(CLI::Validator(to_switch, ""))
+      ->transform(words.description(""))
       ->envname(std::string(env));
 }
 

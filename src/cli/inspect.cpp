@@ -57,14 +57,13 @@ Checkpoint configuration_of(const std::string& config) {
   return named_configuration(config);
 }
 
-int run(const InspectFlags& values) {
+void run(const InspectFlags& values) {
   for (const auto& [name, value] : {std::pair("--beside", &values.beside), {"--svg", &values.svg}})
     LIMPID_CHECK(ArgumentError, value->empty() || values.weights,
                  "{} belongs to --weights: give both", name);
   const ModelFlags& model = values.model;
   const auto print = [&](const Json& report, const auto& to_text) {
     write_out(values.json ? dump_json(report, 2) + "\n" : to_text(report));
-    return kExitOk;
   };
   if (model.model.empty() && model.repository.empty() && !model.options.config.empty())
     return print(inspect_configuration(configuration_of(model.options.config)), configuration_text);
@@ -73,12 +72,7 @@ int run(const InspectFlags& values) {
     return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);
   if (values.weights) {
     std::shared_ptr<const Checkpoint> other;
-    if (!values.beside.empty()) {
-      ModelFlags second = model;
-      second.model = values.beside;
-      second.repository.clear();
-      other = open_header(second);
-    }
+    if (!values.beside.empty()) other = open_header(model.with_model(values.beside));
     const bool draws = !values.svg.empty();
     const Json report =
         inspect_weights(*checkpoint, other.get(), draws ? kDrawnSingularValues : kSingularValues,
@@ -86,7 +80,7 @@ int run(const InspectFlags& values) {
     if (!draws) return print(report, weights_text);
     write_text(values.svg, weights_chart(report));
     if (values.svg != "-") print_log("drawn: " + values.svg);
-    return kExitOk;
+    return;
   }
   const auto report = inspect_checkpoint(*checkpoint, to_open_options(model));
   if (!values.rope_svg.empty()) {
@@ -101,8 +95,7 @@ int run(const InspectFlags& values) {
 }  // namespace
 
 Command inspect_command() {
-  return {"inspect",
-          "what is in a model file, and the memory it needs",
+  return {"what is in a model file, and the memory it needs",
           "inspect -m FILE | --config NAME|PATH [options]",
           "Metadata, tensors, rotary table, chat template, and the memory that running it takes. "
           "Loads no weights, but for --weights, which looks at them. --config alone: parameters "

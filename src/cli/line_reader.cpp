@@ -1,7 +1,6 @@
 #include "cli/line_reader.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <histedit.h>
 #include <poll.h>
 #include <sys/ioctl.h>

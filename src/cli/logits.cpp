@@ -90,7 +90,7 @@ int64_t evaluate(Model& model, KvCache& cache, std::span<const TokenId> ids, int
           row, logits.subspan(static_cast<size_t>(position - first) * vocab_size, vocab_size));
       rows = rows.subspan(1);
     }
-    bar.show(static_cast<uint64_t>(end), static_cast<uint64_t>(n_needed));
+    bar.show(end, n_needed);
   }
   return n_needed;
 }
@@ -107,7 +107,7 @@ void declare(CLI::App& app, LogitsFlags& values) {
   declare_model(app, values.model);
 }
 
-int run(const LogitsFlags& values) {
+void run(const LogitsFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.output.empty(), "where to? give -o FILE");
 
   const auto checkpoint = open_header(values.model);
@@ -131,14 +131,12 @@ int run(const LogitsFlags& values) {
   print_log(fmt::format("{} rows of {} tokens in {:.2f} s ({:.1f} tokens/s): {}", rows.size(),
                         n_tokens, seconds, static_cast<double>(n_evaluated) / seconds,
                         values.output));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command logits_command() {
-  return {"logits",
-          "the model's raw outputs, as a .npy file",
+  return {"the model's raw outputs, as a .npy file",
           "logits -m FILE (--ids LIST | --ids-file FILE | -p TEXT) -o FILE [options]",
           "Writes the logits after each token as a .npy file: f32 [positions, vocab].\n"
           "With ids it needs no tokenizer. The KV cache is f32 unless -ctk, -ctv say otherwise.",

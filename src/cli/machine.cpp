@@ -1,6 +1,5 @@
 #include "cli/machine.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 
 #include "base/system_memory.h"
 #include "base/thread_pool.h"
-#include "cli/output.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"
 

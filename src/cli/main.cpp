@@ -12,7 +12,6 @@
 #include <exception>
 #include <filesystem>
 
-#include "cli/command.h"
 #include "cli/error_words.h"
 #include "cli/help.h"
 #include "cli/signals.h"
@@ -26,7 +25,7 @@ namespace {
 void print_overview() {
   write_out("usage: limpid COMMAND [options]\n\n");
   for (const Command& command : commands()) {
-    write_out(fmt::format("  {:12} {}\n", command.name,
+    write_out(fmt::format("  {:12} {}\n", command.name(),
                           wrapped(command.summary, 15, 15, terminal_columns(STDOUT_FILENO))));
   }
   write_out(
@@ -42,7 +41,7 @@ int run(const Command& command, const Arguments& arguments) {
     write_out(help_text(declared, terminal_columns(STDOUT_FILENO)));
     return kExitOk;
   }
-  parse(*declared.app, command.name, arguments);
+  parse(*declared.app, command.name(), arguments);
   return declared.run();
 }
 
@@ -64,8 +63,8 @@ int dispatch(const Arguments& arguments) {
     return print_suggestions({arguments.begin() + 1, arguments.end()}), kExitOk;
   std::vector<std::string> names;
   for (const Command& command : commands()) {
-    if (command.name == word) return run(command, {arguments.begin() + 1, arguments.end()});
-    names.push_back(command.name);
+    if (command.name() == word) return run(command, {arguments.begin() + 1, arguments.end()});
+    names.push_back(command.name());
   }
   std::error_code absent;
   LIMPID_CHECK(ArgumentError, !std::filesystem::exists(word, absent),

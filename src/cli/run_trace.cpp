@@ -8,13 +8,11 @@
 // predicted; a break prints whole tensors.
 #include "cli/run_trace.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "base/check.h"
 #include "cli/open_model.h"
@@ -275,12 +273,7 @@ void run_trace(const ModelFlags& model_flags, const TraceFlags& values, const st
   const std::vector<TokenId> ids = tokenizer->encode(prompt);
   LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: there is nothing to trace");
   StepTracer* tracer = nullptr;
-  const auto model =
-      load_weights_only(model_flags, checkpoint, [&](std::unique_ptr<Executor> inner) {
-        auto owned = std::make_unique<StepTracer>(std::move(inner));
-        tracer = owned.get();
-        return owned;
-      });
+  const auto model = load_weights_only(model_flags, checkpoint, wrap_in(tracer));
   TraceView view(values, model->spec(), json);
   const auto cache = model->make_cache(std::ssize(ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), ids, StepItem::Outputs::kLast};

@@ -1,10 +1,8 @@
 // `limpid serve`: a model over HTTP.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <future>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -92,24 +90,19 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   ModelFlags flags = offered.flags;
   std::vector<ServedAdapter> adapters = take_scales(flags.options.lora, values.adapters_off);
   ProbeExecutor* probe = nullptr;  // which costs nothing until an answer is explained
-  LanguageModel model = open_language_model(
-      flags, chat_template_source(values), [&](std::unique_ptr<Executor> inner) {
-        auto owned = std::make_unique<ProbeExecutor>(std::move(inner));
-        probe = owned.get();
-        return owned;
-      });
+  LanguageModel model = open_language_model(flags, chat_template_source(values), wrap_in(probe));
   GenerationOptions defaults = values.generation.options;
   const std::string changed = apply_recommended(values.generation.given_settings,
                                                 model.recommended_sampler(), defaults.sampler);
   if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
   if (model.chat_template().empty())
     print_log("the model carries no chat template: ChatML is used");
-  ServiceOptions service;
-  service.n_parallel = n_parallel(values);
-  service.n_ctx = n_ctx_of_an_answer(values);
-  service.n_queued = values.n_queue;
-  service.n_positions = cache_positions(values, model.memory_plan(), n_models);
-  service.most_slowdown = values.most_slowdown;
+  const ServiceOptions service{
+      .n_parallel = n_parallel(values),
+      .n_queued = values.n_queue,
+      .n_ctx = n_ctx_of_an_answer(values),
+      .n_positions = cache_positions(values, model.memory_plan(), n_models),
+      .most_slowdown = values.most_slowdown};
   auto served = make_served_model(std::move(model), offered.name, std::move(defaults), service,
                                   std::move(adapters),
                                   values.chat_template.empty() && values.template_file.empty());
@@ -222,24 +215,23 @@ void log_prompt(const std::string& model, const std::string& prompt) {
               {{"model", model}, {"prompt", prompt}});
 }
 
-int run(const ServeFlags& values) {
+void run(const ServeFlags& values) {
   if (values.log_is_json) set_json_log();
   LIMPID_CHECK(ArgumentError,
                values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",
                "--reasoning {}: give on, off or auto", values.reasoning);
   n_ctx_of_an_answer(values);                                 // throws
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
-  ApiOptions options;
-  options.keys = read_keys(values);
-  options.offers_slots = values.slots;
-  options.offers_metrics = values.metrics;
-  options.slot_folder = values.slot_folder;
-  options.offers_page = values.page;
-  options.loads_models = values.offer.autoload || models.size() == 1;
-  options.n_parallel = n_parallel(values);
-  options.verbose = values.model.verbose;
+  ApiOptions options{.keys = read_keys(values),
+                     .offers_slots = values.slots,
+                     .offers_metrics = values.metrics,
+                     .offers_page = values.page,
+                     .loads_models = values.offer.autoload || models.size() == 1,
+                     .verbose = values.model.verbose,
+                     .slot_folder = values.slot_folder,
+                     .n_parallel = n_parallel(values),
+                     .version = LIMPID_VERSION};
   if (values.logs_prompts) options.log_prompt = log_prompt;
-  options.version = LIMPID_VERSION;
   const std::vector<std::string> hosts = split_list(values.http.host);
   const bool is_open =
       options.keys.empty() && !std::ranges::all_of(hosts, [](const std::string& host) {
@@ -273,15 +265,12 @@ int run(const ServeFlags& values) {
   api.drain();
   print_log("finishing what runs");
   serving.stop(std::chrono::seconds(values.drain_time));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command serve_command() {
-  return {"serve",
-          "answer over HTTP, as OpenAI's API and others",
-          "serve -m FILE [options]",
+  return {"answer over HTTP, as OpenAI's API and others", "serve -m FILE [options]",
           "Serves a model to many clients at once: the APIs of OpenAI, Anthropic, Ollama and "
           "llama-server.\nThe first line of standard output is the server's URL; log lines go to "
           "standard error.\nSIGTERM or Ctrl-C finishes what runs, and exits with 0.",

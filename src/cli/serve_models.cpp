@@ -7,8 +7,6 @@
 //   models/c/c-Q4_K_M.gguf              model c-Q4_K_M
 #include "cli/serve_models.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -77,11 +75,8 @@ std::vector<std::string> models_in(const fs::path& folder) {
 
 std::vector<std::string> model_paths(const OfferFlags& offer, const ModelFlags& flags) {
   std::vector<std::string> paths;
-  ModelFlags one = flags;
-  one.repository.clear();
   for (const std::string& model : offer.models) {
-    one.model = model;
-    std::string path = model_path(one);
+    std::string path = model_path(flags.with_model(model));
     if (is_folder(path) && !is_model_folder(path)) {
       std::ranges::move(models_in(path), std::back_inserter(paths));
     } else {
@@ -123,11 +118,9 @@ std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFla
                "--alias has {} names, and there are {} models", names.size(), paths.size());
   std::vector<OfferedModel> models;
   for (size_t i = 0; i < paths.size(); ++i) {
-    OfferedModel model{names.empty() ? name_of(paths[i]) : names[i], {}, tags, flags};
-    if (paths.size() == 1) model.aliases = names;
-    model.flags.model = paths[i];
-    model.flags.repository.clear();
-    models.push_back(std::move(model));
+    models.push_back({names.empty() ? name_of(paths[i]) : names[i],
+                      paths.size() == 1 ? names : std::vector<std::string>(), tags,
+                      flags.with_model(paths[i])});
   }
   return models;
 }
@@ -140,32 +133,28 @@ ModelCard read_card(const OfferedModel& offered) {
       limpid::open_header(offered.flags.model, options);
   const DecoderSpec spec = read_spec(*checkpoint);
   const MemoryPlan plan = make_memory_plan(*checkpoint, spec, options);
-  ModelCard card;
-  card.name = offered.name;
-  card.aliases = offered.aliases;
-  card.tags = offered.tags;
-  card.path = offered.flags.model;
-  card.format = checkpoint->format;
-  card.architecture = spec.architecture;
-  card.vocab_size = spec.vocab_size;
-  card.d_model = spec.d_model;
-  card.n_ctx_train = plan.n_ctx_train;
-  card.n_file_bytes = plan.weights_in_file;
-  card.n_bytes =
-      std::max(plan.weights_in_file, plan.weights_packed) + plan.kv_cache + plan.activations;
-  return card;
+  return {.name = offered.name,
+          .aliases = offered.aliases,
+          .tags = offered.tags,
+          .path = offered.flags.model,
+          .format = checkpoint->format,
+          .architecture = spec.architecture,
+          .vocab_size = spec.vocab_size,
+          .d_model = spec.d_model,
+          .n_ctx_train = plan.n_ctx_train,
+          .n_file_bytes = plan.weights_in_file,
+          .n_bytes = std::max(plan.weights_in_file, plan.weights_packed) + plan.kv_cache +
+                     plan.activations};
 }
 
 ShelfLimits shelf_limits(const OfferFlags& offer, int64_t n_queued, int64_t sleep_idle_seconds) {
-  ShelfLimits limits;
-  limits.n_most = offer.n_most;
-  limits.n_waiting = n_queued;
-  limits.most_bytes =
-      offer.memory_gb > 0 ? static_cast<uint64_t>(offer.memory_gb * 1e9) : available_memory();
   LIMPID_CHECK(ArgumentError, sleep_idle_seconds != 0,
                "--sleep-idle-seconds 0: give 1 or more, or -1 for never");
-  limits.idle_time = std::chrono::seconds(std::max<int64_t>(0, sleep_idle_seconds));
-  return limits;
+  return {.n_most = offer.n_most,
+          .most_bytes = offer.memory_gb > 0 ? static_cast<uint64_t>(offer.memory_gb * 1e9)
+                                            : available_memory(),
+          .n_waiting = n_queued,
+          .idle_time = std::chrono::seconds(std::max<int64_t>(0, sleep_idle_seconds))};
 }
 
 }  // namespace limpid::cli

@@ -41,6 +41,14 @@ struct sigaction termination_before {};
 // A handler may interrupt any instruction, malloc() and printf() included, so it may call only
 // functions that POSIX lists as async-signal-safe (write, unlink, tcsetattr, _exit, …) and read
 // only atomic variables. That holds for all functions from here to install().
+// termios has what stty shows: echo, whole lines or single keys. What was set by escape sequences
+// (bracketed paste) it does not know; that is the farewell's part.
+void restore_terminal() {
+  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
+  [[maybe_unused]] ssize_t written = 0;
+  if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
+}
+
 bool clean_up() {
   while (is_leaving.test_and_set()) pause();  // another thread ends the program already
   const bool had_files = remove_temporary_files();
@@ -136,14 +144,6 @@ NewFolder::NewFolder(std::string path) : path_(std::move(path)) {
 NewFolder::~NewFolder() {
   new_folder = nullptr;
   if (!path_.empty()) rmdir(path_.c_str());
-}
-
-// termios has what stty shows: echo, whole lines or single keys. What was set by escape sequences
-// (bracketed paste) it does not know; that is the farewell's part.
-void restore_terminal() noexcept {
-  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
-  [[maybe_unused]] ssize_t written = 0;
-  if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
 void set_interrupt_pipe(int descriptor) { interrupt_pipe = descriptor; }

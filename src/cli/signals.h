@@ -56,16 +56,12 @@ class NewFolder {
   std::string path_;  // "" for a folder that was there
 };
 
-// Restores the terminal to its state when the last InterruptGuard began, and writes the farewell.
-// Async-signal-safe.
-void restore_terminal() noexcept;
-
 // Each Ctrl-C under an InterruptGuard writes the byte 'i' to this descriptor, so that a poll()
 // ends; -1: to none.
 void set_interrupt_pipe(int descriptor);
 
-// The escape sequences that undo what was set on the terminal beyond termios. restore_terminal
-// writes them to stderr. A literal, or null.
+// The escape sequences that undo what was set on the terminal beyond termios. They go to stderr
+// when the terminal is restored. A literal, or null.
 void set_farewell(const char* escape_sequences);
 
 }  // namespace limpid::cli

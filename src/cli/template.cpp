@@ -4,7 +4,6 @@
 // answer is odd, or to test a template. The inputs are those that transformers passes to a
 // template: messages, tools, add_generation_prompt, bos_token, eos_token, strftime_now, and any
 // others by name.
-#include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
 #include "cli/command.h"
@@ -69,7 +68,7 @@ void declare(CLI::App& app, TemplateFlags& values) {
 }
 
 // A model is needed only for its template and for the text of its BOS and EOS.
-int run(const TemplateFlags& values) {
+void run(const TemplateFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.messages.empty(), "which messages? give --messages FILE");
 
   std::string source;
@@ -94,14 +93,12 @@ int run(const TemplateFlags& values) {
   inputs.add_generation_prompt = !values.no_generation_prompt;
   inputs.now = values.now;
   write_out(ChatTemplate(source).render(inputs));
-  return kExitOk;
 }
 
 }  // namespace
 
 Command template_command() {
-  return {"template",
-          "render a chat template",
+  return {"render a chat template",
           "template (-m FILE | --chat-template-file FILE) --messages FILE [options]",
           "Prints exactly what the chat template makes of the messages.",
           "echo '[{\"role\": \"user\", \"content\": \"Hello\"}]' | limpid template -m smollm2 "

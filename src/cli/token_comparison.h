@@ -1,7 +1,6 @@
 // One text's tokens by two tokenizers, side by side.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

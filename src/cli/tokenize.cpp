@@ -11,7 +11,6 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
 #include "cli/command.h"
@@ -144,10 +143,7 @@ void print_throughput(const Tokenizer& tokenizer, std::string_view text,
 // The same text by another model's tokenizer, beside this one's.
 void print_comparison(const Tokenizer& tokenizer, std::string_view text,
                       const EncodeOptions& options, const TokenizeFlags& values) {
-  ModelFlags other_flags = values.model;
-  other_flags.model = values.compare;
-  other_flags.repository.clear();
-  const auto other = open_tokenizer(other_flags, values.encoding);
+  const auto other = open_tokenizer(values.model.with_model(values.compare), values.encoding);
   EncodeOptions other_options = options;
   other_options.special = allowed_tokens(values, *other);
   const TokenizedText left{values.model.model, &tokenizer, tokenizer.encode(text, options),
@@ -205,7 +201,7 @@ void check_flags(const TokenizeFlags& values, bool from_stdin) {
                "--compare has an output of its own");
 }
 
-int run(const TokenizeFlags& values) {
+void run(const TokenizeFlags& values) {
   const bool from_stdin = !values.prompt && values.file.value_or("-") == "-";
   check_flags(values, from_stdin);
 
@@ -217,7 +213,7 @@ int run(const TokenizeFlags& values) {
   if (values.jsonl) {
     tokenize_lines(encoder, options);
     encoder.print_disagreement();
-    return kExitOk;
+    return;
   }
   const std::string text = values.prompt ? *values.prompt : read_text(values.file.value_or("-"));
   if (values.compare.empty()) {
@@ -227,15 +223,12 @@ int run(const TokenizeFlags& values) {
     print_comparison(*tokenizer, text, options, values);
   }
   if (values.throughput) print_throughput(*tokenizer, text, options);
-  return kExitOk;
 }
 
 }  // namespace
 
 Command tokenize_command() {
-  return {"tokenize",
-          "text to token ids",
-          "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
+  return {"text to token ids", "tokenize -m FILE [-p TEXT | -f FILE | -] [options]",
           "Text to token ids. Reads standard input unless -p or -f is given. The model may be its "
           "tokenizer alone: tokenizer.json, tokenizer.model, *.tiktoken, vocab.json with "
           "merges.txt, a folder with one of them, a GGUF without weights.",

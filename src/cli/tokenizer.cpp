@@ -1,13 +1,10 @@
 // `limpid tokenizer train`: a tokenizer learned from text.
-#include <fmt/format.h>
 
-#include <array>
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
-#include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/output_path.h"
 #include "tokenizer/tokenizer_json_writer.h"
@@ -27,20 +24,16 @@ struct TokenizerFlags {
   bool json = false;
 };
 
-struct NamedPreTokenizer {
-  const char* name;
-  PreTokenizer pre_tokenizer;
-};
-constexpr std::array kPreTokenizers = {
-    NamedPreTokenizer{"gpt2", PreTokenizer::kGpt2},
-    NamedPreTokenizer{"llama3", PreTokenizer::kLlama3},
-    NamedPreTokenizer{"qwen2", PreTokenizer::kQwen2},
-    NamedPreTokenizer{"none", PreTokenizer::kNone},
+constexpr std::pair<const char*, PreTokenizer> kPreTokenizers[] = {
+    {"gpt2", PreTokenizer::kGpt2},
+    {"llama3", PreTokenizer::kLlama3},
+    {"qwen2", PreTokenizer::kQwen2},
+    {"none", PreTokenizer::kNone},
 };
 
 std::vector<std::string> pre_tokenizer_choices() {
   std::vector<std::string> names;
-  for (const NamedPreTokenizer& each : kPreTokenizers) names.emplace_back(each.name);
+  for (const auto& [name, pre_tokenizer] : kPreTokenizers) names.emplace_back(name);
   return names;
 }
 
@@ -65,8 +58,8 @@ void declare(CLI::App& app, TokenizerFlags& values) {
 }
 
 PreTokenizer pre_tokenizer_named(const std::string& name) {
-  for (const NamedPreTokenizer& each : kPreTokenizers) {
-    if (each.name == name) return each.pre_tokenizer;
+  for (const auto& [each, pre_tokenizer] : kPreTokenizers) {
+    if (each == name) return pre_tokenizer;
   }
   throw ArgumentError(fmt::format("--pre-tokenizer: '{}' is none of gpt2, llama3, qwen2 and none{}",
                                   name, did_you_mean(name, pre_tokenizer_choices())));
@@ -124,20 +117,19 @@ void open_text(const std::string& path, OpenTexts& opened) {
   }
 }
 
-std::string json_report(const TrainedBpe& trained, const TokenizerFlags& values, double seconds) {
-  nlohmann::ordered_json json;
-  json["output"] = values.out;
-  json["vocab_size"] = trained.pieces.size();
-  json["n_merges"] = trained.merges.size();
-  json["special_tokens"] = nlohmann::ordered_json::object();
-  for (size_t id = 0; id < trained.n_special; ++id) json["special_tokens"][trained.pieces[id]] = id;
-  json["pre_tokenizer"] = values.pre_tokenizer;
-  json["n_bytes"] = trained.n_bytes;
-  json["n_words"] = trained.n_words;
-  json["n_different_words"] = trained.n_different_words;
-  json["last_count"] = trained.last_count;
-  json["seconds"] = seconds;
-  return dump_json(json) + "\n";
+Json to_json(const TrainedBpe& trained, const TokenizerFlags& values, double seconds) {
+  Json special = Json::object();
+  for (size_t id = 0; id < trained.n_special; ++id) special[trained.pieces[id]] = id;
+  return {{"output", values.out},
+          {"vocab_size", trained.pieces.size()},
+          {"n_merges", trained.merges.size()},
+          {"special_tokens", std::move(special)},
+          {"pre_tokenizer", values.pre_tokenizer},
+          {"n_bytes", trained.n_bytes},
+          {"n_words", trained.n_words},
+          {"n_different_words", trained.n_different_words},
+          {"last_count", trained.last_count},
+          {"seconds", seconds}};
 }
 
 void print_summary(const TrainedBpe& trained, const TokenizerFlags& values, double seconds) {
@@ -155,7 +147,7 @@ void print_summary(const TrainedBpe& trained, const TokenizerFlags& values, doub
                   trained.n_words, trained.n_different_words, seconds));
 }
 
-int run(const TokenizerFlags& values) {
+void run(const TokenizerFlags& values) {
   check_flags(values);
   BpeTrainingOptions options = values.options;
   options.pre_tokenizer = pre_tokenizer_named(values.pre_tokenizer);
@@ -180,17 +172,14 @@ int run(const TokenizerFlags& values) {
   write_text(values.out, write_tokenizer_json(tokenizer_spec(trained)));
   merging.wipe();
   print_summary(trained, values, seconds);
-  if (values.json) write_out(json_report(trained, values, seconds));
-  return kExitOk;
+  if (values.json) write_json(to_json(trained, values, seconds));
 }
 
 }  // namespace
 
 Command tokenizer_command() {
   return {
-      "tokenizer",
-      "train a tokenizer",
-      "tokenizer train FILE... -o OUT [options]",
+      "train a tokenizer", "tokenizer train FILE... -o OUT [options]",
       "Learns a byte-level BPE tokenizer from texts and writes it as tokenizer.json, for Limpid "
       "and for Hugging Face's\ntokenizers, whose BpeTrainer learns the same from the same words. "
       "Each file is one text, unless --lines is\ngiven.",

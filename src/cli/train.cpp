@@ -1,19 +1,16 @@
 // `limpid train`: a model learns from text.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "base/cache_folder.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
-#include "cli/flags.h"
 #include "cli/machine.h"
 #include "cli/model_path.h"
 #include "cli/signals.h"
@@ -193,7 +190,7 @@ class Display {
     live_.step([this] { return to_json_line(newest_); }, [] { return false; });
     constexpr size_t kBarAndPercent = 24;
     const size_t columns = terminal_columns(STDERR_FILENO);
-    bar_.show(static_cast<uint64_t>(report.step.step), static_cast<uint64_t>(pace.n_steps),
+    bar_.show(report.step.step, pace.n_steps,
               step_note(report, pace, val_loss_, columns - std::min(columns, kBarAndPercent)));
   }
 
@@ -264,8 +261,7 @@ int run(const TrainFlags& values) {
   options.token_cache = token_cache();
   if (options.ranks->rank() > 0) return follow(values, options);
   const double f32_limit =  // of all ranks together
-      measure_f32_limit(options.n_threads > 0 ? options.n_threads : usable_cores()) *
-      options.ranks->size();
+      measure_f32_limit(options.n_threads) * options.ranks->size();
   ProgressBar tokenizing("tokenizing");
   options.progress = tokenizing.of_bytes();
   if (values.plan) return print_plan(values, options, f32_limit, tokenizing);
@@ -302,9 +298,7 @@ int run(const TrainFlags& values) {
 }  // namespace
 
 Command train_command() {
-  return {"train",
-          "a model that learns from text",
-          "train [options]",
+  return {"a model that learns from text", "train [options]",
           "Trains a new model, or goes on with one, on text files. The run's folder holds its "
           "settings, log.jsonl, and checkpoints: folders that `limpid run` and `transformers` "
           "open.\nCtrl-C finishes the step, saves and ends; --resume goes on from there.",

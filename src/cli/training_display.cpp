@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "cli/terminal_text.h"
 
@@ -30,6 +29,61 @@ std::string duration(double seconds) {
          : s >= 60      ? fmt::format("{} min", s / 60)
                         : fmt::format("{} s", s);
 }
+
+// A field of points in characters: 2 x 4 of braille, or 1 x 1.
+class Field {
+ public:
+  Field(size_t n_columns, size_t n_rows, bool braille)
+      : n_columns_(n_columns),
+        wide_(braille ? 2 : 1),
+        high_(braille ? 4 : 1),
+        dots_(n_columns * n_rows, 0),
+        marks_(n_columns * n_rows, 0) {}
+
+  // x and y in [0, 1], y upwards.
+  void dot(double x, double y) {
+    const auto [column, row] = place(x, y);
+    // Braille numbers its dots 1 2 3 7 in the left column and 4 5 6 8 in the right one.
+    constexpr uint8_t kDots[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
+    dots_[row / high_ * n_columns_ + column / wide_] |= kDots[column % wide_][row % high_];
+  }
+  void mark(double x, double y) {
+    const auto [column, row] = place(x, y);
+    marks_[row / high_ * n_columns_ + column / wide_] = 1;
+  }
+
+  std::string row(size_t r) const {
+    std::string text;
+    for (size_t c = 0; c < n_columns_; ++c) {
+      const uint8_t dots = dots_[r * n_columns_ + c];
+      if (marks_[r * n_columns_ + c] != 0) {
+        text += 'o';
+      } else if (dots == 0) {
+        text += ' ';
+      } else if (high_ == 1) {
+        text += '.';
+      } else {  // U+2800 + dots in UTF-8
+        text +=
+            {'\xE2', static_cast<char>(0xA0 | dots >> 6U), static_cast<char>(0x80 | (dots & 63U))};
+      }
+    }
+    return text;
+  }
+
+ private:
+  std::pair<size_t, size_t> place(double x, double y) const {
+    const auto at = [](double share, size_t n) {
+      return std::min(n - 1, static_cast<size_t>(share * static_cast<double>(n)));
+    };
+    return {at(x, n_columns_ * wide_), at(1 - y, dots_.size() / n_columns_ * high_)};
+  }
+
+  size_t n_columns_;
+  size_t wide_;  // points in a character
+  size_t high_;
+  std::vector<uint8_t> dots_;
+  std::vector<uint8_t> marks_;
+};
 
 }  // namespace
 
@@ -110,65 +164,6 @@ std::string step_note(const RunReport& report, const TrainingPace& pace, double 
 }
 
 // ---- after -------------------------------------------------------------------------------------
-
-namespace {
-
-// A field of points in characters: 2 x 4 of braille, or 1 x 1.
-class Field {
- public:
-  Field(size_t n_columns, size_t n_rows, bool braille)
-      : n_columns_(n_columns),
-        wide_(braille ? 2 : 1),
-        high_(braille ? 4 : 1),
-        dots_(n_columns * n_rows, 0),
-        marks_(n_columns * n_rows, 0) {}
-
-  // x and y in [0, 1], y upwards.
-  void dot(double x, double y) {
-    const auto [column, row] = place(x, y);
-    // Braille numbers its dots 1 2 3 7 in the left column and 4 5 6 8 in the right one.
-    constexpr uint8_t kDots[2][4] = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}};
-    dots_[row / high_ * n_columns_ + column / wide_] |= kDots[column % wide_][row % high_];
-  }
-  void mark(double x, double y) {
-    const auto [column, row] = place(x, y);
-    marks_[row / high_ * n_columns_ + column / wide_] = 1;
-  }
-
-  std::string row(size_t r) const {
-    std::string text;
-    for (size_t c = 0; c < n_columns_; ++c) {
-      const uint8_t dots = dots_[r * n_columns_ + c];
-      if (marks_[r * n_columns_ + c] != 0) {
-        text += 'o';
-      } else if (dots == 0) {
-        text += ' ';
-      } else if (high_ == 1) {
-        text += '.';
-      } else {  // U+2800 + dots in UTF-8
-        text +=
-            {'\xE2', static_cast<char>(0xA0 | dots >> 6U), static_cast<char>(0x80 | (dots & 63U))};
-      }
-    }
-    return text;
-  }
-
- private:
-  std::pair<size_t, size_t> place(double x, double y) const {
-    const auto at = [](double share, size_t n) {
-      return std::min(n - 1, static_cast<size_t>(share * static_cast<double>(n)));
-    };
-    return {at(x, n_columns_ * wide_), at(1 - y, dots_.size() / n_columns_ * high_)};
-  }
-
-  size_t n_columns_;
-  size_t wide_;  // points in a character
-  size_t high_;
-  std::vector<uint8_t> dots_;
-  std::vector<uint8_t> marks_;
-};
-
-}  // namespace
 
 // 4.21 |o
 //      |.

@@ -107,9 +107,6 @@ Trace trace_of(const ModelFlags& flags, const CheckpointPointer& checkpoint,
   return trace_model(checkpoint, make_executor(options, *checkpoint), ids, load);
 }
 
-// Embedding, final norm and logits belong to no layer.
-std::string layer_text(int64_t layer) { return layer < 0 ? "-" : std::to_string(layer); }
-
 // A NaN or an infinity on one side only.
 std::string error_text(double error) {
   return std::isfinite(error) ? fmt::format("{:.3g}", error) : "not finite";
@@ -124,7 +121,9 @@ std::string to_text(const Comparison& comparison, double tolerance, size_t n_tok
       fmt::format("{} tokens, tolerance {:g}\n\n{:>5}  {:<14} {:>14} {:>12}  {}\n", n_tokens,
                   tolerance, "layer", "activation", "shape", "error", "at");
   for (const ActivationError& each : comparison.activations) {
-    text += fmt::format("{:>5}  {:<14} {:>14} {:>12}", layer_text(each.layer), each.what,
+    // Embedding, final norm and logits belong to no layer.
+    text += fmt::format("{:>5}  {:<14} {:>14} {:>12}",
+                        each.layer < 0 ? "-" : std::to_string(each.layer), each.what,
                         fmt::format("[{}, {}]", each.n_rows, each.n_cols), error_text(each.error));
     if (each.error > 0) text += fmt::format("  token {}, element {}", each.token, each.element);
     text += '\n';
@@ -191,9 +190,7 @@ int run(const VerifyFlags& values) {
         values.trace.empty() ? trace_beside(model_path(values.model)) : values.trace;
     reference = read_trace(open_checkpoint(path));
   } else {
-    ModelFlags other = values.model;
-    other.model = values.against;
-    other.repository.clear();
+    ModelFlags other = values.model.with_model(values.against);
     other.options.config.clear();  // it and the scaling belong to the first model
     other.options.rope_scaling.clear();
     const CheckpointPointer second = open_header(other);
@@ -214,8 +211,7 @@ int run(const VerifyFlags& values) {
 }  // namespace
 
 Command verify_command() {
-  return {"verify",
-          "whether a model computes what a reference computes, layer by layer",
+  return {"whether a model computes what a reference computes, layer by layer",
           "verify -m MODEL [--trace FILE | --against MODEL2] [options]",
           "Checks whether a model computes the same numbers as a reference, layer by layer. The "
           "reference is a trace, a file with the activations that another engine computed for the "

@@ -1,6 +1,5 @@
 #include "cli/what_if.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

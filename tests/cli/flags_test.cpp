@@ -222,7 +222,7 @@ TEST(Help, ReadsWhatWasDeclared) {
 
 TEST(HelpText, FitsTheTerminal) {
   const DeclaredCommand command(
-      Command{"say", "", "say -m FILE [options] [more options]",
+      Command{"", "say -m FILE [options] [more options]",
               "Says a good deal about what it does, in more words than one line has room for.", "",
               [](CLI::App& app) -> cli::Run {
                 static std::string model;
