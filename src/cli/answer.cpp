@@ -1,3 +1,4 @@
+// A rate is 0 where no time was measured: JSON has no number for infinity.
 #include "cli/answer.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,13 @@
 // `limpid bench`: tokens per second of prompts and of generation, beside the limits of the machine.
+//
+// Why two numbers and not one: in a step, every weight is read once and serves all tokens of the
+// step. A prompt brings hundreds of tokens to a step, so it is bound by arithmetic. Generation
+// brings one, so it is bound by memory: a model of 98 MB at 28 GB/s cannot generate more than 286
+// tokens a second, whatever the kernels do. A report therefore shows both limits beside each rate.
+//
+// Tokens are random, because no kernel is faster or slower for certain tokens, and the same in each
+// run. The first repetition is not counted: it reads the weights from the disk, and threads and
+// caches start cold.
 #include "cli/bench.h"
 
 #include <filesystem>

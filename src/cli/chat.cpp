@@ -1,4 +1,8 @@
 // `limpid chat`: a conversation in the model's own format.
+//
+// The model is in this process or behind a server (--connect). Both are a ChatPartner, so that the
+// conversation itself (conversation.h) is written once. What only an engine in this process can do
+// is refused for a server, instead of being ignored.
 #include "limpid/chat.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// check_up() looks, and judge() draws conclusions. They are apart so that a test can make up a
+// machine that it does not have (a container with half a core, a full disk) and read what judge()
+// says about it.
+//
+// A finding is a problem if the first chat would fail. All else is a note: "it works, and this
+// would make it faster". Each ends with what to do.
 #include "cli/checkup.h"
 
 #include <fmt/format.h>

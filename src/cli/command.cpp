@@ -1,3 +1,6 @@
+// The list is in the order in which a new user meets the commands: chat and run first, tools for
+// building on Limpid last. `limpid --help`, the manual page and completion all show it in this
+// order.
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>

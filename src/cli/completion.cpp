@@ -5,6 +5,9 @@
 // with the words up to the cursor, and gets the possible completions of the last one: a line
 // "smollm2<TAB>help" for each word, and a line ":files" if it may be the name of a file. So the
 // three shells share one mechanism, and a script never has to be updated for a new option.
+//
+// For a TAB, the program declares the options of the one command on the line and parses nothing. So
+// it answers in some milliseconds, and a half-typed line is never an error.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 

@@ -1,4 +1,11 @@
 // The commands of a conversation: /help, /save, /undo and the others.
+//
+// A table holds name, argument and help of each command. /help prints the table, and a turn is
+// looked up in it, so that a command cannot exist without its help.
+//
+// Commands that change the past (/undo, /regen, /system, /load) all do the same: they take the
+// messages, change the list, and assign it to the partner. The KV cache keeps the common prefix
+// with the old list, so only what changed is evaluated again.
 
 #include <algorithm>
 #include <filesystem>

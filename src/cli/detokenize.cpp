@@ -1,4 +1,7 @@
 // `limpid detokenize`: token ids to text.
+//
+// A token may end in the middle of a character: an emoji of four bytes is often two tokens. So the
+// ids of one text are decoded together. Ids one by one would give pieces that are not UTF-8.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

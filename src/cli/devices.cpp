@@ -1,4 +1,8 @@
 // `limpid devices`: what this machine can run on.
+//
+// --kernels writes the GPU programs as text. The program puts them together from parts when it runs
+// (for a type of weights, for a number of rows), so no source file has the text that a compiler
+// gets. Whoever profiles or debugs a kernel needs it.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

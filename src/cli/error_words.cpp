@@ -1,5 +1,8 @@
 // "use a smaller context (OpenOptions::n_ctx)" becomes "use a smaller context (-c)": the library
 // does not know what a program calls its options.
+//
+// The library throws one message for all programs that use it. Only this file knows both names, so
+// an option that is renamed is changed in one place.
 #include "cli/error_words.h"
 
 #include <fmt/format.h>

@@ -3,6 +3,14 @@
 // The answer is made first, without looking; then the whole text is evaluated once more with a
 // probe in the executor. A text is evaluated much faster than it is generated, and the executor
 // computes the same numbers either way.
+//
+// The executors lie around each other like this, outermost first:
+//
+//   ProbeExecutor    keeps, or changes, the values that the analysis asks for
+//   TimingExecutor   measures each op
+//   the executor     of --device, which computes
+//
+// The timer is inside, so that its times do not contain the work of the probe.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>

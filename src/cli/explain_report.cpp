@@ -1,3 +1,14 @@
+// Surprise is -log2 of the probability that the model gave to the token that came: 0 bits for what
+// it knew, 10 bits for a token that it gave one chance in 1,024. A report may look like this:
+//
+//   place  surprise  token            expected in its place
+//       0            "The"
+//       1      8.21  " capital"       " first" 4 %, " world" 2 %, " best" 2 %
+//       …
+//       5            (next)           " Paris" 62 %, " the" 11 %, " a" 3 %
+//
+// A head's habit is the share of its attention that goes to one kind of place, as a mean over the
+// tokens. Shares below 5 % are not listed: nearly every head has some attention for every place.
 #include "cli/explain_report.h"
 
 #include <fmt/ranges.h>

@@ -8,6 +8,9 @@
 //     -p, --prompt TEXT               the text
 //     --special [LIST]                parse control tokens in the text: all, or
 //                                     the names in LIST
+//
+// CLI11 can print help too. This file does it because CLI11 lists short names before long ones,
+// does not know single-dash names of several letters, and does not ask how wide the terminal is.
 #include "cli/help.h"
 
 #include <fmt/ranges.h>

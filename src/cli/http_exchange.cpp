@@ -1,5 +1,9 @@
 // libcurl's multi interface: curl_multi_perform() does what can be done without waiting, and
 // curl_multi_poll() waits for the network, a tenth of a second at most, so that Ctrl-C counts soon.
+//
+// libcurl pushes: it calls a function when bytes arrive. A conversation wants to pull: "give me the
+// next event". So on_body() only appends to `received`, and read() drives the transfer until
+// something is there. One thread does everything, and nothing needs a lock.
 #include "cli/http_exchange.h"
 
 #include <curl/curl.h>
@@ -18,6 +22,8 @@ constexpr long kConnectSeconds = 20;
 constexpr long kSlowSeconds = 30;  // of a download, without a byte
 constexpr int kPollMilliseconds = 100;
 
+// Faults that another try may not meet. A host that is unknown, or a certificate that is not
+// trusted, will be so the next time too.
 bool may_pass(CURLcode code) {
   return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
          code == CURLE_OPERATION_TIMEDOUT || code == CURLE_COULDNT_CONNECT ||

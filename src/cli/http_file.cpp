@@ -5,6 +5,10 @@
 //
 // A server that knows no ranges answers 200 with all 5,000 bytes, and one that has fewer than 1,000
 // answers 416. Both mean: start from the beginning.
+//
+// Tries are counted in a row. A download of hours over a bad line may break a hundred times, and
+// each time some bytes came; only `n_tries` tries without a byte end it. A server without ranges is
+// counted apart: there each try begins at zero, so it could go on for ever.
 #include "cli/http_file.h"
 
 #include <fcntl.h>

@@ -3,6 +3,10 @@
 //   ENDPOINT/ORGANISATION/MODEL/resolve/COMMIT/model.safetensors       a file
 // The list names the commit that `main` is now. Files are fetched from that commit, so a change of
 // the repository in between cannot mix two versions.
+//
+// All names in a listing come from the network and become file names here. So a name must be plain
+// (is_plain_name): "../../.bashrc" and "a/b" are not fetched, and a name cannot contain an escape
+// sequence.
 #include "cli/hub.h"
 
 #include <fmt/ranges.h>

@@ -1,5 +1,9 @@
 // `limpid inspect`: what is in a model file. Reads the header, loads no weights, needs no
 // tokenizer.
+//
+// Each view of a model is a function that makes a report as JSON, and one that makes text from the
+// report (inspect.h). Which view is shown depends on the options alone: --plan, --weights, --config
+// without a model, or all of the header.
 #include "cli/inspect.h"
 
 #include <fmt/ranges.h>

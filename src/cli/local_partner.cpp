@@ -1,4 +1,7 @@
 // A conversation with a model in this process.
+//
+// limpid::Chat does the work. This file adds what only the program needs: settings by name, and a
+// note that says why an answer ended.
 #include <utility>
 
 #include "cli/answer.h"
@@ -10,6 +13,7 @@
 namespace limpid::cli {
 namespace {
 
+// The stream ends here, and with it the answer becomes a message: a Chat waits for that.
 GenerationResult read(TextStream stream, const ShowPiece& show) {
   while (const auto piece = stream.next()) show(*piece);
   return stream.so_far();

@@ -1,3 +1,7 @@
+// What Linux says about the machine, most of it in text files: /proc/cpuinfo for the CPU, the
+// control group for the memory. A program in a container sees the whole machine in /proc but may
+// use only a part of it. The numbers here are those of the part: two cores where the affinity mask
+// allows two of 64.
 #include "cli/machine.h"
 
 #include <fmt/ranges.h>

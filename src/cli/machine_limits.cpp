@@ -5,6 +5,11 @@
 // CPU. One stream of lines per thread keeps some hardware prefetchers busy, others want several;
 // software prefetching helps the first CPU and slows the second. So a kernel that reaches 100 %
 // cannot become faster. A kernel above 100 % reads in a way that is missing here.
+//
+// A peak is measured in passes of at least 10 ms: the number of rounds doubles until a pass takes
+// that long, because threads need some microseconds to start together. The best of several passes
+// counts. Whatever else the machine does can only make a pass slower, so the fastest one is nearest
+// to the limit.
 #include <fmt/format.h>
 
 #include <algorithm>

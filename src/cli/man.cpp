@@ -1,4 +1,8 @@
 // `limpid man`: the manual page, in the language of groff (man(7), man-pages(7)).
+//
+// The page is made from the declarations of the options, as --help is, so that the two cannot
+// differ. An option that means the same in several commands (-m, -t, --temp) stands once, under
+// SHARED OPTIONS: the page would otherwise explain -m a dozen times.
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,10 @@
 // `limpid microgpt`: trains the smallest complete language model, and lets it speak.
+//
+// Numbers of the configuration have three sources, the preset, the saved model and the options, and
+// the options may come before --preset on the command line. So an option does not set a number. It
+// adds a Change, a function that sets it, and all changes are applied when the preset is known. The
+// list of changes also tells which options were given, for those that a saved model or a lesson
+// refuses.
 #include <algorithm>
 #include <array>
 #include <cctype>

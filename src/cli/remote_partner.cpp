@@ -7,6 +7,11 @@
 //   data: {"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 9}}
 //
 //   data: [DONE]
+//
+// Servers differ in what they add to this form, so everything in an answer is optional here:
+// member() gives null for what is absent or of another kind, and null counts as no text, no reason
+// and zero tokens. What ends an answer is a stream that breaks off, an event that is not JSON, or
+// an error that the server names.
 #include "cli/remote_partner.h"
 
 #include <algorithm>

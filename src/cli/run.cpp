@@ -1,4 +1,8 @@
 // `limpid run`: plain continuation of a text, or of several in one batch.
+//
+// One text streams to the terminal as it is generated. Several share each step of the model: a step
+// reads the weights once for all of them, so eight answers take little longer than one. They are
+// printed when all are done, since their pieces would mix.
 #include <nlohmann/json.hpp>
 
 #include "cli/answer.h"

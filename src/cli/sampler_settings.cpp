@@ -1,5 +1,8 @@
 // One table for the options of the command line (--top-p 0.9), the commands of a chat (/set top-p
 // 0.9), the list that /set shows, and the settings that `pull` knows for a model.
+//
+// A setting has one row: its option, the member of SamplerOptions that it sets, its range and its
+// help. A new sampler with one number is a row more, and nothing else in this room changes.
 #include "cli/sampler_settings.h"
 
 #include <fmt/ranges.h>

@@ -1,4 +1,15 @@
 // `limpid serve`: a model over HTTP.
+//
+// The order of a start. A problem of any step is told in one line:
+//
+//   read the headers    a wrong name or a damaged file shows at once
+//   listen              a port that is taken shows before minutes are spent on loading
+//   print the address   a script can wait for the first line
+//   load the model      if there is only one; of several, each is loaded when it is asked for
+//   ready
+//
+// The order of an end: SIGTERM or Ctrl-C makes the API refuse new requests, running answers get
+// --drain-time to finish, then connections are closed.
 #include <unistd.h>
 
 #include <array>

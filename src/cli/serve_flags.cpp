@@ -1,3 +1,6 @@
+// Names are llama-server's where both have the option, so that its command lines work here. Options
+// of llama-server that switch something that Limpid always does, or never needs, are accepted and
+// ignored; their help says why.
 #include "cli/serve_flags.h"
 
 #include "server/built_in_templates.h"

@@ -1,3 +1,6 @@
+// Text is taken apart into characters here, by the decoder of the tokenizer: UTF-8 is checked in
+// one place of the project. A byte that does not begin a valid character is a character of its own,
+// so that the loop always goes on and nothing is lost.
 #include "cli/terminal_text.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,14 @@
 // `limpid tokenizer train`: a tokenizer learned from text.
+//
+// Byte pair encoding begins with the 256 bytes as tokens, and again and again makes the most
+// frequent pair of neighbours a new token. From "low low lower", with words cut at blanks:
+//
+//   l o w   l o w   l o w e r     the pair l, o occurs 3 times and becomes the token "lo"
+//   lo w    lo w    lo w e r      the pair lo, w occurs 3 times and becomes "low"
+//   low     low     low e r
+//
+// Words are counted first, and each different word is kept once with its count. So the time depends
+// on the different words of a text, not on its length.
 
 #include <deque>
 #include <filesystem>

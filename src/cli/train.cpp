@@ -1,4 +1,12 @@
 // `limpid train`: a model learns from text.
+//
+// With `mpirun -n 4 limpid train …` four processes, the ranks, take every step together, each with
+// a quarter of the batch, and add up their gradients. All run this file; rank 0 alone makes the
+// folder, writes checkpoints and prints. The others get the folder's name from it and follow.
+//
+// Settings are declared from RunSettings itself (RunSettings::for_each), which also reads and
+// writes settings.json. A new setting is therefore an option, a line of help and a member of the
+// file at once.
 #include <fmt/ranges.h>
 #include <unistd.h>
 

@@ -1,3 +1,8 @@
+// Three displays of one training: the plan before it starts, a line for each step while it runs,
+// and the curve of the loss after it.
+//
+// "time … or more" is a lower bound: the operations of all steps over what the CPU can do with f32.
+// A run that takes twice as long reaches half of the limit, shown as "50% of f32".
 #include "cli/training_display.h"
 
 #include <fmt/format.h>
@@ -22,6 +27,7 @@ double epochs(const TrainingPlan& plan) {
          static_cast<double>(plan.n_tokens);
 }
 
+// Only as exact as a forecast can be: seconds below a minute, minutes below two days, then days.
 std::string duration(double seconds) {
   const auto s = static_cast<int64_t>(std::ceil(seconds));
   return s >= 48 * 3600 ? fmt::format("{} days", s / 86400)

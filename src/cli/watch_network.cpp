@@ -1,3 +1,9 @@
+// While somebody looks, a network takes 20 steps a second, which a person can follow; alone it
+// would take thousands. The page can pause it, let it take single steps, and change its speed and
+// learning rate. Each of these is a command to LiveRun, which the training asks between the loss of
+// a step and its update.
+//
+// --film keeps snapshots instead of serving them, in one HTML file that plays without the program.
 #include "cli/watch_network.h"
 
 #include <fmt/format.h>

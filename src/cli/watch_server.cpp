@@ -1,3 +1,6 @@
+// The page asks for /state?after=N, where N is the state that it has. The answer waits until there
+// is a newer state ("long polling"). So the page shows a step as soon as it is done, and does not
+// ask more often than there are steps.
 #include "cli/watch_server.h"
 
 #include "base/check.h"

@@ -1,3 +1,13 @@
+// Three ways to ask which part of a model does what. Each changes the values of a part (a head, an
+// MLP, the residual stream after a layer), runs the model again, and compares:
+//
+//   ablate   sets them to zero: is the part needed at all?
+//   patch    takes them from a run over another text. If "The capital of Italy is" goes on with
+//            Paris when one head gets its values from "The capital of France is", then that head
+//            carries the country.
+//   steer    adds a direction at every token: the values for one text minus those for its
+//            opposite, as in "I love it" minus "I hate it". The text then goes on more like the
+//            first one.
 #include "cli/what_if.h"
 
 #include <fmt/ranges.h>
