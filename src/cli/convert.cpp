@@ -43,14 +43,14 @@ void declare_rest(CLI::App& app, ConvertFlags& values) {
   add_switch(app, "--allow-requantize", values.allow_requantize,
              "quantise also what is quantised already");
   add_switch(app, "--no-calibrate", values.no_calibrate,
-             "do not run the model over a short text first to learn what its matrices meet");
+             "do not run the model over a short text first to see what its matrices get");
   declare_threads(app, values.model);
 }
 
 void declare_convert(CLI::App& app, ConvertFlags& values) {
   declare_files(app, values, "the file or folder to write");
   suggest(add_option(app, "--to LAYOUT", values.layout,
-                     "gguf, safetensors (a folder for transformers) or pth (a folder as Meta's)"),
+                     "gguf, safetensors (a folder for transformers) or pth (a folder like Meta's)"),
           {"gguf", "safetensors", "pth"});
   suggest(add_option(app, "--dtype TYPE", values.type,
                      "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
@@ -189,8 +189,8 @@ Command quantize_command() {
   return {"a model in fewer bits", "quantize IN OUT TYPE [options]",
           "Writes the model IN in fewer bits to OUT, a GGUF file. Which tensor gets which type "
           "follows llama.cpp's mixtures; scales are searched for. Below eight bits, the model "
-          "reads a short text first, so that errors of rounding do not fall along what its "
-          "matrices meet. TYPE is one of " +
+          "reads a short text first, so that rounding errors are small for the inputs that its "
+          "matrices get. TYPE is one of " +
               file_type_names() + ".",
           "limpid quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
           "limpid quantize model-f16.gguf out.gguf q2_k --imatrix imatrix.gguf",

@@ -24,7 +24,7 @@ struct DetokenizeFlags {
 void declare(CLI::App& app, DetokenizeFlags& values) {
   add_option(app, "--ids LIST", values.ids, "ids between commas or blanks");
   add_option(app, "-f,--file FILE", values.file, "a file with ids; - is standard input");
-  add_switch(app, "--special", values.special, "control tokens as their names");
+  add_switch(app, "--special", values.special, "write control tokens by name");
   add_switch(app, "--jsonl", values.jsonl,
              "each line in is an array of ids, each line out a JSON string");
   declare_model_path(app, values.model);

@@ -193,7 +193,7 @@ void declare(CLI::App& app, ExplainFlags& values) {
   add_option(app, "--parts N", values.options.n_attributed, Range{.least = 0},
              "attribute the logits at the last N positions only (all, as memory allows)");
   add_switch(app, "--measure,!--no-measure", values.measure,
-             "for a page and --json: measure the limits of the machine and hold each op against "
+             "for a page and --json: measure the limits of the machine and compare each op with "
              "them, which takes a second (on)");
   declare_what_if(app, values.what_if);
   add_option(app, "--beside MODEL2", values.beside,

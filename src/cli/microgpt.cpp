@@ -107,7 +107,7 @@ void declare(CLI::App& app, MicrogptFlags& values) {
              "low: careful, high: wild [0.5]");
   declare_watch(app, values.watch);
   group(app, "output");
-  add_option(app, "--graph FILE", values.graph, "draw a small graph of Values (SVG), and no more");
+  add_option(app, "--graph FILE", values.graph, "only draw a small graph of Values (SVG)");
   add_switch(app, "--json", values.json,
              "an object a step (step, loss) and a sample, for machines");
 }

@@ -108,7 +108,7 @@ LanguageModel open_language_model(const ModelFlags& flags, const std::string& ch
   const MemoryPlan& plan = model.memory_plan();
   if (model.n_ctx() > plan.n_ctx_train && flags.options.rope_scaling.empty()) {
     print_log(fmt::format(
-        "-c {}: the model learned {} tokens of context; what lies beyond makes little sense to it",
+        "-c {}: the model learned {} tokens of context; beyond that its text makes little sense",
         model.n_ctx(), plan.n_ctx_train));
   }
   if (plan.n_ctx_reduced) {

@@ -224,7 +224,7 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
   group(app, "sampling");
   declare_settings(app, sampler, values.given_settings);
   add_option(app, "--rng NAME", sampler.random_numbers,
-             "what the seed begins: philox, or mt19937, with which llama.cpp draws (philox)");
+             "what the seed starts: philox, or mt19937 as in llama.cpp (philox)");
   add_option(app, "-l,--logit-bias ID+BIAS", sampler.logit_bias,
              "add to a token's logit; ID-inf bans it; may be given several times");
   add_list(

@@ -46,7 +46,7 @@ int64_t count_or_zero(const Json& json) {
 }
 
 // The message in a server's error: {"error": {"message": …}}, {"error": "…"}, {"message": …} or
-// {"detail": …}. "" for a body that is none of them.
+// {"detail": …}. "" for any other body.
 std::string message_in(const Json& body) {
   const Json error = member(body, "error");
   for (const Json& json :
@@ -214,7 +214,7 @@ RemoteAnswer::RemoteAnswer(const RemoteServer& server, const Json& body, CancelT
   }
   LIMPID_CHECK(
       ResourceError, exchange_.content_type() == "text/event-stream",
-      "{}: the answer is '{}' and no stream of events; is this a server with OpenAI's API?",
+      "{}: the answer is '{}', not a stream of events; is this a server with OpenAI's API?",
       server.url, exchange_.content_type());
 }
 

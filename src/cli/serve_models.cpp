@@ -2,7 +2,7 @@
 //
 //   models/a.gguf                       model a
 //   models/b-00001-of-00002.gguf        model b; its other parts are not models of their own
-//   models/mmproj-a.gguf                no model: an image projector of another program
+//   models/mmproj-a.gguf                not a model: an image projector of another program
 //   models/Qwen3-0.6B/config.json       model Qwen3-0.6B
 //   models/c/c-Q4_K_M.gguf              model c-Q4_K_M
 #include "cli/serve_models.h"

@@ -182,11 +182,11 @@ void declare(CLI::App& app, TokenizeFlags& values) {
   add_switch(app, "--refuse-special", values.refuse_special,
              "a control token's name in the text that --special does not allow is an error");
   add_option(app, "--compare MODEL", values.compare,
-             "the same text by another model's tokenizer beside");
+             "show the tokens of another model's tokenizer beside these");
   add_switch(app, "--throughput", values.throughput, "how fast, on stderr");
   add_option(
       app, "--encoding NAME", values.encoding,
-      "what cuts for a file of tiktoken ranks that is not known: cl100k_base, o200k_base, …");
+      "what cuts the text, for an unknown file of tiktoken ranks: cl100k_base, o200k_base, …");
   declare_model_path(app, values.model);
   declare_overrides(app, values.model);
 }

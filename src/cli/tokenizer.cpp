@@ -71,8 +71,9 @@ PreTokenizer pre_tokenizer_named(const std::string& name) {
   for (const auto& [each, pre_tokenizer] : kPreTokenizers) {
     if (each == name) return pre_tokenizer;
   }
-  throw ArgumentError(fmt::format("--pre-tokenizer: '{}' is none of gpt2, llama3, qwen2 and none{}",
-                                  name, did_you_mean(name, pre_tokenizer_choices())));
+  throw ArgumentError(
+      fmt::format("--pre-tokenizer: '{}' is not one of gpt2, llama3, qwen2 and none{}", name,
+                  did_you_mean(name, pre_tokenizer_choices())));
 }
 
 // The names between the commas of all lists.

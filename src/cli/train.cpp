@@ -62,7 +62,8 @@ void declare(CLI::App& app, TrainFlags& values) {
   add_option(app, "--out DIR", values.out, "the run's folder [runs/NAME]");
   add_option(app, "--resume DIR", values.resume, "go on with the run in this folder");
   add_option(app, "-t,--threads N", values.n_threads, Range{0, 1024}, "0: as many as cores [0]");
-  add_switch(app, "--plan", values.plan, "memory, steps and time of the run, and no training");
+  add_switch(app, "--plan", values.plan,
+             "show memory, steps and time of the run, and do not train");
   add_switch(app, "--json", values.json, "the lines of log.jsonl, or the plan, for machines");
   add_switch(app, "--watch", values.watches, "show the run's report on a local page, as it grows");
   add_option(app, "--port N", values.port, Range{0, 65535},

@@ -9,7 +9,7 @@
 namespace limpid::cli {
 namespace {
 
-// No cache keeps what changes with each step, and no other page frames it.
+// A cache must not keep what changes with each step, and another page must not frame it.
 HttpAnswer answer_of(int status, const char* content_type, std::string body) {
   return {status,
           content_type,
