@@ -88,7 +88,7 @@ void offer_values(std::string_view begun, const Option& option) {
 
 Run declare_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  suggest(add_option(app, "shell SHELL", *shell, "bash, zsh or fish"), {"bash", "zsh", "fish"});
+  add_choice(app, "shell SHELL", *shell, {"bash", "zsh", "fish"}, "bash, zsh or fish");
   return [shell] {
     if (*shell == "bash") return write_out(kBash), kExitOk;
     if (*shell == "zsh") return write_out(kZsh), kExitOk;

@@ -49,19 +49,17 @@ void declare_rest(CLI::App& app, ConvertFlags& values) {
 
 void declare_convert(CLI::App& app, ConvertFlags& values) {
   declare_files(app, values, "the file or folder to write");
-  suggest(add_option(app, "--to LAYOUT", values.layout,
-                     "gguf, safetensors (a folder for transformers) or pth (a folder like Meta's)"),
-          {"gguf", "safetensors", "pth"});
-  suggest(add_option(app, "--dtype TYPE", values.type,
-                     "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
-                     "quantize (default: what they are)"),
-          file_type_list());
+  add_choice(app, "--to LAYOUT", values.layout, {"gguf", "safetensors", "pth"},
+             "gguf, safetensors (a folder for transformers) or pth (a folder like Meta's)");
+  add_choice(app, "--dtype TYPE", values.type, file_type_list(),
+             "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
+             "quantize (default: what they are)");
   declare_rest(app, values);
 }
 
 void declare_quantize(CLI::App& app, ConvertFlags& values) {
   declare_files(app, values, "the file to write");
-  suggest(add_option(app, "type TYPE", values.type, "what to write"), file_type_list());
+  add_choice(app, "type TYPE", values.type, file_type_list(), "what to write");
   add_option(app, "--imatrix FILE", values.importance,
              "an importance matrix as llama.cpp's imatrix writes (.gguf or .dat)");
   add_switch(app, "--dry-run", values.dry_run, "say what every tensor would become, write nothing");

@@ -183,11 +183,11 @@ void declare(CLI::App& app, ExplainFlags& values) {
   add_option(app, "-o,--output FILE", values.output,
              "write one HTML page (or what --json or --svg gives); - is standard output");
   add_switch(app, "--json", values.json, "the numbers as JSON");
-  suggest(
-      add_option(app, "--svg WHAT", values.picture,
-                 "one picture as SVG: surprise, lens, parts, part-heads, sizes, heads, a head as "
-                 "L3.H5, or of a second run distance or divergence"),
-      {"surprise", "lens", "parts", "part-heads", "sizes", "heads", "distance", "divergence"});
+  add_choice(
+      app, "--svg WHAT", values.picture,
+      {"surprise", "lens", "parts", "part-heads", "sizes", "heads", "distance", "divergence"},
+      "one picture as SVG: surprise, lens, parts, part-heads, sizes, heads, a head as "
+      "L3.H5, or of a second run distance or divergence");
   add_option(app, "--lens-every N", values.options.lens_every, Range{.least = 1},
              "logit lens at every Nth layer only (1)");
   add_option(app, "--parts N", values.options.n_attributed, Range{.least = 0},
@@ -220,10 +220,7 @@ void run(const ExplainFlags& values) {
   options.n_prompt = std::ssize(ids);
   add_answer(*probed.model, tokenizer.get(), values.n_predict, ids);
   ProgressBar bar("explaining");
-  options.progress = [&](int64_t done, int64_t total) {
-    bar.show(done, total);
-    return true;
-  };
+  options.progress = [&](int64_t done, int64_t total) { return bar.show(done, total), true; };
   probed.timer->take();  // those of the answer
   const Stopwatch watch;
   const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);

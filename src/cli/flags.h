@@ -77,8 +77,15 @@ CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value
 // A switch with an optional value, after '=' or as the next word if that is not an option.
 CLI::Option* add_optional_text(CLI::App& app, std::string_view declaration, bool& given,
                                std::string& value, std::string help);
-// Likely values, for completion.
+// Likely values, for completion. The option takes others too.
 void suggest(CLI::Option* option, const std::vector<std::string>& values);
+// An option with likely values.
+template <typename T>
+void add_choice(CLI::App& app, std::string_view declaration, T& value,
+                const std::vector<std::string>& likely, std::string help,
+                std::string_view env = {}) {
+  suggest(add_option(app, declaration, value, std::move(help), env), likely);
+}
 
 // The option of that name ("-c", "--ctx-size"), or null.
 CLI::Option* find_option(const CLI::App& app, std::string_view name);

@@ -96,11 +96,9 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
-  suggest(
-      add_option(app, "-dev,--device NAME", options.device,
-                 "what computes: cpu, opencl, cuda (opencl:1 for the second one; limpid devices "
-                 "lists them), or reference, which is slow and defines every op (cpu)"),
-      {"cpu", "opencl", "cuda", "reference"});
+  add_choice(app, "-dev,--device NAME", options.device, {"cpu", "opencl", "cuda", "reference"},
+             "what computes: cpu, opencl, cuda (opencl:1 for the second one; limpid devices "
+             "lists them), or reference, which is slow and defines every op (cpu)");
   suggest(add_list(
               app, "-ngl,--gpu-layers,--n-gpu-layers N",
               [&](const std::string& text) { return read_gpu_layers(text, options.gpu_layers); },
@@ -108,24 +106,18 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
               "is as many as fit; without --device, on the first GPU (auto)",
               "LLAMA_ARG_N_GPU_LAYERS"),
           {"auto", "all", "0"});
-  suggest(add_option(app, "--split DEVICE", options.split,
-                     "where the layers lie that --gpu-layers leaves: cpu, or another GPU (cpu)"),
-          {"cpu", "opencl:1", "cuda:1"});
-  suggest(
-      add_option(app, "--gpu-products TYPE", options.gpu_products,
-                 "what a GPU multiplies: f32, or f16 on the tensor cores of CUDA, which is less "
-                 "exact (f32)"),
-      {"f32", "f16"});
-  suggest(add_option(app, "-ctk,--cache-type-k TYPE", options.cache_type_k,
-                     "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K"),
-          {"f16", "f32"});
-  suggest(add_option(app, "-ctv,--cache-type-v TYPE", options.cache_type_v,
-                     "its values: f16 or f32", "LLAMA_ARG_CACHE_TYPE_V"),
-          {"f16", "f32"});
-  suggest(add_option(app, "--quantize TYPE", options.quantize,
-                     "quantise while opening (q8_0, q4_0, q4_k_m, …) and keep the result in a "
-                     "cache"),
-          file_type_list());
+  add_choice(app, "--split DEVICE", options.split, {"cpu", "opencl:1", "cuda:1"},
+             "where the layers lie that --gpu-layers leaves: cpu, or another GPU (cpu)");
+  add_choice(app, "--gpu-products TYPE", options.gpu_products, {"f32", "f16"},
+             "what a GPU multiplies: f32, or f16 on the tensor cores of CUDA, which is less "
+             "exact (f32)");
+  add_choice(app, "-ctk,--cache-type-k TYPE", options.cache_type_k, {"f16", "f32"},
+             "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K");
+  add_choice(app, "-ctv,--cache-type-v TYPE", options.cache_type_v, {"f16", "f32"},
+             "its values: f16 or f32", "LLAMA_ARG_CACHE_TYPE_V");
+  add_choice(app, "--quantize TYPE", options.quantize, file_type_list(),
+             "quantise while opening (q8_0, q4_0, q4_k_m, …) and keep the result in a "
+             "cache");
   add_switch(app, "-v,--verbose", values.verbose, "say on stderr what is being done");
 }
 
@@ -133,9 +125,8 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
 
 void declare_model_path(CLI::App& app, ModelFlags& values) {
   group(app, "model");
-  suggest(add_option(app, "-m,--model,model FILE", values.model,
-                     "model file, or a name that pull knows", "LLAMA_ARG_MODEL"),
-          short_names());
+  add_choice(app, "-m,--model,model FILE", values.model, short_names(),
+             "model file, or a name that pull knows", "LLAMA_ARG_MODEL");
   declare_sources(app, values);
 }
 
@@ -165,11 +156,10 @@ void declare_model(CLI::App& app, ModelFlags& values, std::string_view n_ctx_def
 
 void declare_models(CLI::App& app, ModelFlags& values, std::vector<std::string>& models) {
   group(app, "model");
-  suggest(add_option(app, "-m,--model,model FILE", models,
-                     "model file, a name that pull knows, or a folder of models; may be given "
-                     "several times",
-                     "LLAMA_ARG_MODEL"),
-          short_names());
+  add_choice(app, "-m,--model,model FILE", models, short_names(),
+             "model file, a name that pull knows, or a folder of models; may be given "
+             "several times",
+             "LLAMA_ARG_MODEL");
   declare_sources(app, values);
   declare_opening(app, values, "the model's own, or what memory allows of it");
 }

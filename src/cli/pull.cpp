@@ -193,9 +193,8 @@ struct PullFlags {
 };
 
 void declare(CLI::App& app, PullFlags& values) {
-  suggest(add_option(app, "name", values.name,
-                     "a short name, or ORGANISATION/MODEL of the Hugging Face hub"),
-          short_names());
+  add_choice(app, "name", values.name, short_names(),
+             "a short name, or ORGANISATION/MODEL of the Hugging Face hub");
   add_option(app, "--file NAME", values.repository.file, "the .gguf of a repository to take");
   add_option(app, "--revision REV", values.repository.revision, "its branch, tag or commit (main)");
   add_option(app, "--endpoint URL", values.repository.endpoint, "a mirror of the hub",

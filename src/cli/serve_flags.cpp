@@ -70,21 +70,20 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "on, off or auto: what templates are told as enable_thinking; auto is on, and a "
              "request may say otherwise (auto)",
              "LLAMA_ARG_REASONING");
-  add_switch(app, "--jinja,!--no-jinja", values.ignored,
-             "accepted because llama-server has it: templates are always Jinja", "LLAMA_ARG_JINJA");
+  const auto ignore = [&](std::string_view names, const std::string& why, std::string_view env) {
+    add_switch(app, names, values.ignored, "accepted because llama-server has it: " + why, env);
+  };
+  ignore("--jinja,!--no-jinja", "templates are always Jinja", "LLAMA_ARG_JINJA");
   add_option(
       app, "-cram,--cache-ram N", values.cache_ram, Range{-1, 1e9},
       "accepted because llama-server has it: prompts stay in the KV cache, see --cache-tokens",
       "LLAMA_ARG_CACHE_RAM");
-  add_switch(app, "--cache-idle-slots,!--no-cache-idle-slots", values.ignored,
-             "accepted because llama-server has it: see --cache-tokens",
-             "LLAMA_ARG_CACHE_IDLE_SLOTS");
-  add_switch(app, "-bs,--backend-sampling", values.ignored,
-             "accepted because llama-server has it: tokens are always chosen on the CPU",
-             "LLAMA_ARG_BACKEND_SAMPLING");
-  add_switch(app, "-cb,--cont-batching,!--no-cont-batching", values.ignored,
-             "accepted because llama-server has it: batching is always continuous",
-             "LLAMA_ARG_CONT_BATCHING");
+  ignore("--cache-idle-slots,!--no-cache-idle-slots", "see --cache-tokens",
+         "LLAMA_ARG_CACHE_IDLE_SLOTS");
+  ignore("-bs,--backend-sampling", "tokens are always chosen on the CPU",
+         "LLAMA_ARG_BACKEND_SAMPLING");
+  ignore("-cb,--cont-batching,!--no-cont-batching", "batching is always continuous",
+         "LLAMA_ARG_CONT_BATCHING");
   add_switch(app, "--slots,!--no-slots", values.slots, "answer /slots (on)",
              "LLAMA_ARG_ENDPOINT_SLOTS");
   add_option(app, "--slot-save-path FOLDER", values.slot_folder,

@@ -48,15 +48,14 @@ std::vector<std::string> pre_tokenizer_choices() {
 }
 
 void declare(CLI::App& app, TokenizerFlags& values) {
-  suggest(add_option(app, "action ACTION", values.action, "train"), {"train"});
+  add_choice(app, "action ACTION", values.action, {"train"}, "train");
   add_option(app, "files FILE", values.files, "texts to learn from; - is standard input");
   add_option(app, "-o,--output OUT", values.out,
              "the tokenizer.json to write; - is standard output");
   add_option(app, "--vocab-size N", values.options.vocab_size, Range{1},
              "tokens, with the 256 bytes and the special tokens [32000]");
-  suggest(add_option(app, "--pre-tokenizer NAME", values.pre_tokenizer,
-                     "what cuts a text into words: gpt2, llama3, qwen2, or none [gpt2]"),
-          pre_tokenizer_choices());
+  add_choice(app, "--pre-tokenizer NAME", values.pre_tokenizer, pre_tokenizer_choices(),
+             "what cuts a text into words: gpt2, llama3, qwen2, or none [gpt2]");
   add_option(app, "--special LIST", values.special,
              "special tokens, between commas; they get the first ids");
   add_option(app, "--min-frequency N", values.options.min_frequency, Range{0},
