@@ -74,8 +74,7 @@ double look_at_quota() {
 
 // The folder, or the nearest parent of it that exists.
 fs::path existing_part(fs::path folder) {
-  std::error_code error;
-  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  while (!is_there(folder) && folder.has_relative_path()) folder = folder.parent_path();
   return folder;
 }
 
@@ -103,18 +102,16 @@ CacheState look_at_cache() {
   cache.problem = why_not_writable(existing);
   std::error_code error;
   CacheState::Entry loose{"files beside them", {}};
-  for (fs::directory_iterator it(cache.path, error), end; !error && it != end;
-       it.increment(error)) {
-    std::error_code gone;
-    if (it->is_directory(gone)) {
-      const FolderSize size = it->is_symlink(gone) ? FolderSize{} : size_of_folder(it->path());
-      cache.entries.push_back({it->path().filename().string(), size});
+  for (const fs::path& path : entries_of(cache.path)) {
+    if (is_folder(path)) {
+      const bool is_link = fs::is_symlink(path, error);
+      cache.entries.push_back(
+          {path.filename().string(), is_link ? FolderSize{} : size_of_folder(path)});
     } else {
       ++loose.size.n_files;
-      loose.size.n_bytes += size_of_file(it->path());
+      loose.size.n_bytes += size_of_file(path);
     }
   }
-  std::ranges::sort(cache.entries, {}, &CacheState::Entry::name);
   if (loose.size.n_files > 0) cache.entries.push_back(loose);
   const fs::space_info space = fs::space(existing, error);
   if (!error) cache.free_bytes = space.available;
@@ -129,8 +126,7 @@ FirstModel look_at_model(const CacheState& cache) {
   model.name = named.name;
   if (cache.path.empty()) return model;
   model.path = (fs::path(models_directory()) / named.file_name()).string();
-  std::error_code absent;
-  if (!fs::exists(model.path, absent)) return model;
+  if (!is_there(model.path)) return model;
   model.state = "damaged";
   try {
     if (sha256_of_file(model.path) == named.sha256) model.state = "verified";
@@ -215,9 +211,7 @@ Checkup check_up(bool measure) {
   checkup.machine.gpus = gpu_apis();
   checkup.governor = first_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   checkup.cpu_quota = look_at_quota();
-  std::error_code absent;
-  checkup.has_nvidia =
-      fs::exists("/proc/driver/nvidia/version", absent) || fs::exists("/dev/nvidia0", absent);
+  checkup.has_nvidia = is_there("/proc/driver/nvidia/version") || is_there("/dev/nvidia0");
   const uint64_t available = checkup.machine.available_bytes;
   if (measure && (available == 0 || available > kEnoughToMeasure))
     checkup.limits = measure_limits(checkup.machine.n_cores);

@@ -8,7 +8,6 @@
 // with the old list, so only what changed is evaluated again.
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -89,7 +88,7 @@ std::vector<Message> read_conversation(const std::string& path) {
 
 // A slip such as "/save model.gguf" must not destroy the file, so only a conversation is replaced.
 void write_conversation(const std::string& path, const std::vector<Message>& messages) {
-  if (std::filesystem::exists(path)) {
+  if (is_there(path)) {
     try {
       read_conversation(path);
     } catch (const FormatError&) {

@@ -88,8 +88,7 @@ void check_out(const std::string& out, Layout layout, const Checkpoint& checkpoi
   if (layout == Layout::kGguf) return;
   const auto found =
       std::filesystem::path(out) / (layout == Layout::kHuggingFace ? "config.json" : "params.json");
-  std::error_code absent;
-  LIMPID_CHECK(ArgumentError, !std::filesystem::exists(found, absent),
+  LIMPID_CHECK(ArgumentError, !is_there(found),
                "{} is there already and would be overwritten: name another folder, or remove it",
                found.string());
 }

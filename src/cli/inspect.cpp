@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -52,7 +51,7 @@ void declare(CLI::App& app, InspectFlags& values) {
 
 // What --config names: a configuration that is built in, or what lies at a path.
 Checkpoint configuration_of(const std::string& config) {
-  if (std::filesystem::exists(config)) return configuration_of_files(config);
+  if (is_there(config)) return configuration_of_files(config);
   const auto built_in = configuration_names();
   const std::vector<std::string> names(built_in.begin(), built_in.end());
   LIMPID_CHECK(ArgumentError, std::ranges::find(names, config) != names.end(),

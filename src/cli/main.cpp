@@ -10,10 +10,10 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 
 #include "cli/error_words.h"
 #include "cli/help.h"
+#include "cli/output_path.h"
 #include "cli/signals.h"
 #include "limpid/error.hpp"
 
@@ -66,8 +66,7 @@ int dispatch(const Arguments& arguments) {
     if (command.name() == word) return run(command, {arguments.begin() + 1, arguments.end()});
     names.push_back(command.name());
   }
-  std::error_code absent;
-  LIMPID_CHECK(ArgumentError, !std::filesystem::exists(word, absent),
+  LIMPID_CHECK(ArgumentError, !is_there(word),
                "a command comes first: limpid chat -m {} (limpid --help lists them)", word);
   names.insert(names.end(), {"--help", "--version"});
   const std::string suggestion = did_you_mean(word, names);

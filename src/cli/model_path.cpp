@@ -60,8 +60,7 @@ namespace {
 // Where a pulled repository lies: its folder, or the only .gguf in it. "" when it was not pulled.
 std::string find_pulled(const std::string& repository) {
   const fs::path folder = repository_folder(repository);
-  std::error_code absent;
-  if (fs::exists(folder / "config.json", absent)) return folder;
+  if (is_there(folder / "config.json")) return folder;
   std::string found;
   for (const fs::path& path : entries_of(folder)) {
     if (path.extension() != ".gguf") continue;
@@ -94,12 +93,11 @@ std::string near(const std::string& model) {
 std::string resolve_model(const std::string& model) {
   LIMPID_CHECK(ArgumentError, !model.empty(),
                "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");
-  std::error_code error;
   if (const std::string trained = newest_checkpoint(model); !trained.empty()) return trained;
-  if (fs::exists(fs::status(model, error))) return model;
+  if (is_there(model)) return model;
   if (const NamedModel* named = find_named_model(model)) {
     const fs::path path = fs::path(models_directory()) / named->file_name();
-    LIMPID_CHECK(ArgumentError, fs::exists(path),
+    LIMPID_CHECK(ArgumentError, is_there(path),
                  "{} is not on this machine yet; run: limpid pull {}", model, model);
     return path.string();
   }

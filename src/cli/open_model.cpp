@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/output_path.h"
 #include "cli/pull_repository.h"
 #include "generate/devices.h"
 #include "generate/engine.h"
@@ -51,9 +52,7 @@ std::string model_path(const ModelFlags& flags) {
                                ? resolve_model(flags.model)
                                : path_of_repository(flags.repository, flags.repository_file);
   const std::string name = std::filesystem::path(path).filename().string();
-  std::error_code absent;
-  LIMPID_CHECK(ArgumentError,
-               !is_tokenizer_file(name) || std::filesystem::is_directory(path, absent),
+  LIMPID_CHECK(ArgumentError, !is_tokenizer_file(name) || is_folder(path),
                "{} belongs to a tokenizer and holds no weights: name the model's folder or its "
                "weights (limpid tokenize needs no more than the tokenizer)",
                path);

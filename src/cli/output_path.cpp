@@ -47,6 +47,16 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return paths;
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code unseen;
+  return fs::exists(path, unseen);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code unseen;
+  return fs::is_directory(path, unseen);
+}
+
 uint64_t size_of_file(const fs::path& path) {
   std::error_code absent;
   const uint64_t size = fs::file_size(path, absent);
@@ -60,9 +70,9 @@ void check_not_the_input(const std::string& path, const Checkpoint& checkpoint) 
   for (const auto& file : checkpoint.files) {
     const fs::path input(file->path());
     std::error_code absent;  // then they are not the same
-    const bool same = fs::equivalent(path, input, absent) ||
-                      (fs::is_directory(path, absent) &&
-                       fs::equivalent(path, fs::absolute(input).parent_path(), absent));
+    const bool same =
+        fs::equivalent(path, input, absent) ||
+        (is_folder(path) && fs::equivalent(path, fs::absolute(input).parent_path(), absent));
     LIMPID_CHECK(ArgumentError, !same,
                  "{} is where the model is read from; write to another place, so that it stays",
                  path);

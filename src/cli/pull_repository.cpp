@@ -34,7 +34,7 @@ std::string mark_text(const HubFile& file) {
 
 // Uses the mark, so that gigabytes need not be read to compute the digest again.
 bool is_here(const HubFile& file, const fs::path& target) {
-  if (size_of_file(target) != file.n_bytes || !fs::exists(target)) return false;
+  if (size_of_file(target) != file.n_bytes || !is_there(target)) return false;
   std::ifstream mark(mark_of(target));
   const std::string found((std::istreambuf_iterator<char>(mark)), {});
   // A small file without a checksum is fetched again: it may have changed without its size.
@@ -116,11 +116,10 @@ std::string path_of_repository(const std::string& repository, const std::string&
                "-hf {}: give ORGANISATION/MODEL, or ORGANISATION/MODEL:TYPE", repository);
   const fs::path folder = repository_folder(pull.repository);
   std::vector<std::string> names;
-  std::error_code absent;
   for (const fs::path& path : entries_of(folder)) names.push_back(path.filename().string());
   const std::string gguf = file.empty() ? gguf_of_type(names, type) : file;
-  if (!gguf.empty() && fs::exists(folder / gguf, absent)) return folder / gguf;
-  if (file.empty() && type.empty() && fs::exists(folder / "config.json", absent)) return folder;
+  if (!gguf.empty() && is_there(folder / gguf)) return folder / gguf;
+  if (file.empty() && type.empty() && is_there(folder / "config.json")) return folder;
   pull.file = file;
   pull.type = type;
   return pull_repository(pull);

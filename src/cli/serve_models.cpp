@@ -26,11 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_folder(const fs::path& path) {
-  std::error_code absent;
-  return fs::is_directory(path, absent);
-}
-
 bool is_model_folder(const fs::path& path) {
   return is_folder(path) &&
          (looks_like_hugging_face(path.string()) || looks_like_meta(path.string()));
