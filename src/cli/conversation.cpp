@@ -91,7 +91,8 @@ std::optional<std::string> Conversation::read_block(std::string text) {
   return text;
 }
 
-// An empty line is not a turn.
+// An empty line is not a turn. A block ("""…""") is never a command, so that a text which begins
+// with a slash can be sent.
 void Conversation::take(const Turn& turn) {
   if (turn.text.empty()) return;
   try {

@@ -76,7 +76,7 @@ struct Declaration {
 
 // How many letters must be inserted, removed or replaced, or swapped with their neighbour, to turn
 // `a` into `b` (Damerau 1964): 1 for "tmep" and "temp". Row i of the table has the distances from
-// the first i letters of `a` to each beginning of `b`; a row depends on the two before it only.
+// the first i letters of `a` to each beginning of `b`; a row depends only on the two before it.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before;  // rows i - 1, i and i + 1 of the table
   std::vector<size_t> row;

@@ -34,8 +34,8 @@ constexpr double kPeakSeconds = 0.01;  // of one pass, at least
 
 int threads_or_cores(int n_threads) { return n_threads > 0 ? n_threads : usable_cores(); }
 
-// Runs body(thread) on n threads that start together. Returns the seconds until the last one is
-// done.
+// Runs body(thread) on n threads that start together; otherwise the time would contain their
+// creation. Returns the seconds until the last one is done.
 template <typename Body>
 double timed_together(int n_threads, Body body) {
   std::atomic<int> n_ready{0};

@@ -29,7 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is removed, with everything in it, when the object is destroyed.
+// A folder that is removed, with everything in it, when the object is destroyed. It lies beside the
+// models, since a download of gigabytes may not fit in /tmp.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const fs::path& parent) : name_((parent / ".fetch-XXXXXX").string()) {

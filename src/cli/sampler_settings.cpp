@@ -154,7 +154,7 @@ std::string all_settings(const SamplerOptions& sampler) {
 }
 
 // The order of precedence is: options of the user, recommendations for the model, defaults of
-// Limpid.
+// Limpid. An option counts as given even when its value is the default.
 std::string apply_recommended(const std::vector<std::string>& given,
                               const SamplerOptions& recommended, SamplerOptions& sampler) {
   const SamplerOptions before = sampler;

@@ -138,7 +138,7 @@ bool terminal_is_utf8() {
   return false;
 }
 
-// Tokenized data are kept in the cache, where there is one.
+// Tokenized data are kept in the cache, where there is one: a text of gigabytes is tokenized once.
 std::string token_cache() {
   try {
     return cache_folder("tokens");
