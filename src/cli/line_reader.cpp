@@ -53,9 +53,8 @@ constexpr std::wstring_view kPasteEnd = L"\x1b[201~";
 // Around what libedit must not count when it computes columns.
 constexpr wchar_t kUncounted = L'\1';
 
-// Signals that arrive while the editor waits for a key are passed to it as bytes of this pipe: 'i'
-// for Ctrl-C, 'w' for a new window size, 'c' for continuing after Ctrl-Z. A flag would not be
-// enough: a signal just before poll() would not end the wait.
+// Signals that arrive while the editor waits for a key are passed to it as bytes of an
+// InterruptPipe: 'i' for Ctrl-C, 'w' for a new window size, 'c' for continuing after Ctrl-Z.
 std::atomic<int> signal_pipe = -1;
 
 // Saves errno: the handler may run between a failed call and the look at its reason.
@@ -66,13 +65,11 @@ void on_signal(int signal) {
   errno = error;
 }
 
-// Installs the handlers and owns the pipe that they write to.
-class SignalPipe {
+// The pipe, and the handlers of the two signals that only an editor wants.
+class SignalPipe : public InterruptPipe {
  public:
-  SignalPipe() {
-    LIMPID_CHECK(ResourceError, pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0, "cannot make a pipe");
-    signal_pipe = ends_[1];
-    set_interrupt_pipe(ends_[1]);
+  SignalPipe() : InterruptPipe(O_NONBLOCK) {
+    signal_pipe = write_end();
     struct sigaction action {};
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
@@ -84,19 +81,12 @@ class SignalPipe {
   ~SignalPipe() {
     std::signal(SIGWINCH, SIG_DFL);
     std::signal(SIGCONT, SIG_DFL);
-    set_interrupt_pipe(-1);
-    close(ends_[0]);
-    close(ends_[1]);
   }
-  [[nodiscard]] int read_end() const { return ends_[0]; }
   // The next signal, or 0.
   [[nodiscard]] char next() const {
     char byte = 0;
-    return read(ends_[0], &byte, 1) == 1 ? byte : '\0';
+    return read(read_end(), &byte, 1) == 1 ? byte : '\0';
   }
-
- private:
-  int ends_[2] = {-1, -1};
 };
 
 // Lines that a person edits with libedit, which gets its characters from read_key().

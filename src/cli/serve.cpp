@@ -12,7 +12,6 @@
 // --drain-time to finish, then connections are closed.
 #include <unistd.h>
 
-#include <array>
 #include <future>
 #include <nlohmann/json.hpp>
 
@@ -195,32 +194,6 @@ HttpOptions http_options(const ServeFlags& values) {
   return options;
 }
 
-// SIGTERM and Ctrl-C, from its construction on.
-class EndSignal {
- public:
-  EndSignal() {
-    LIMPID_CHECK(ResourceError, pipe(ends_.data()) == 0, "cannot make a pipe");
-    set_interrupt_pipe(ends_[1]);
-    guard_.take_sigterm_too();
-  }
-  ~EndSignal() {
-    set_interrupt_pipe(-1);
-    for (const int end : ends_) close(end);
-  }
-  EndSignal(const EndSignal&) = delete;
-  EndSignal& operator=(const EndSignal&) = delete;
-
-  void wait() {
-    char byte = 0;
-    while (read(ends_[0], &byte, 1) < 0) {  // another signal came
-    }
-  }
-
- private:
-  std::array<int, 2> ends_{};
-  InterruptGuard guard_;
-};
-
 void log_prompt(const std::string& model, const std::string& prompt) {
   print_event(fmt::format("prompt for {}: {}", model, dump_json(prompt)), "prompt",
               {{"model", model}, {"prompt", prompt}});
@@ -267,12 +240,16 @@ void run(const ServeFlags& values) {
   flush_out();
   if (is_open) print_log("anyone who reaches this machine may use the model: set --api-key-file");
   const std::string first = models.size() == 1 ? load_first(api.shelf()) : "";
-  EndSignal end;  // until now, a signal has ended the program at once
+  const InterruptPipe interrupts;
+  InterruptGuard guard;  // until now, a signal has ended the program at once
+  guard.take_sigterm_too();
   api.set_ready();
   if (models.size() > 1)
     print_log(fmt::format("a model is loaded when it is asked for: {}", names));
   print_log(fmt::format("{} is ready", first.empty() ? "the server" : first));
-  end.wait();
+  char byte = 0;
+  while (read(interrupts.read_end(), &byte, 1) < 0) {  // another signal came
+  }
   api.drain();
   print_log("finishing what runs");
   serving.stop(std::chrono::seconds(values.drain_time));

@@ -7,6 +7,7 @@
 // one line, and exit.
 #include "cli/signals.h"
 
+#include <fcntl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ namespace {
 // Atomic, because any thread of the process may run a handler.
 std::atomic<int> n_interrupts = 0;
 std::atomic<const CancelToken*> token_to_cancel = nullptr;  // of the InterruptGuard that lives
-std::atomic<int> interrupt_pipe = -1;
+std::atomic<int> interrupt_pipe = -1;                       // of the InterruptPipe that lives
 std::atomic<const char*> farewell = nullptr;
 std::atomic<const char*> new_folder = nullptr;  // of the NewFolder that lives
 static_assert(std::atomic<int>::is_always_lock_free &&
@@ -146,7 +147,16 @@ NewFolder::~NewFolder() {
   if (!path_.empty()) rmdir(path_.c_str());
 }
 
-void set_interrupt_pipe(int descriptor) { interrupt_pipe = descriptor; }
+InterruptPipe::InterruptPipe(int flags) {
+  LIMPID_CHECK(ResourceError, pipe2(ends_, flags | O_CLOEXEC) == 0, "cannot make a pipe");
+  interrupt_pipe = ends_[1];
+}
+
+InterruptPipe::~InterruptPipe() {
+  interrupt_pipe = -1;
+  for (const int end : ends_) close(end);
+}
+
 void set_farewell(const char* escape_sequences) { farewell = escape_sequences; }
 
 }  // namespace limpid::cli

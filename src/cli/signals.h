@@ -56,9 +56,23 @@ class NewFolder {
   std::string path_;  // "" for a folder that was there
 };
 
-// Each Ctrl-C under an InterruptGuard writes the byte 'i' to this descriptor, so that a poll()
-// ends; -1: to none.
-void set_interrupt_pipe(int descriptor);
+// While one lives (one at a time), each Ctrl-C under an InterruptGuard writes the byte 'i' to it,
+// so that a thread which waits for several things at once can wait for Ctrl-C too. A flag would not
+// do: a signal that comes just before poll() sets it too late to be seen and does not end the wait.
+class InterruptPipe {
+ public:
+  // `flags` of pipe2(). Throws ResourceError.
+  explicit InterruptPipe(int flags = 0);
+  ~InterruptPipe();
+  InterruptPipe(const InterruptPipe&) = delete;
+  InterruptPipe& operator=(const InterruptPipe&) = delete;
+
+  [[nodiscard]] int read_end() const { return ends_[0]; }
+  [[nodiscard]] int write_end() const { return ends_[1]; }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
 
 // The escape sequences that undo what was set on the terminal beyond termios. They go to stderr
 // when the terminal is restored. A literal, or null.
