@@ -18,8 +18,8 @@ using ShowPiece = std::function<void(std::string_view piece)>;
 // Methods with the name of a method of limpid::Chat do the same. ask() and reply() return when the
 // answer is complete or the cancel token was set; what was shown is then a message of the
 // conversation. They throw as Chat does, and ResourceError when the connection to a server fails.
-// An exception before the first piece leaves the messages as they were; after a later one, the part
-// that was shown stays as a message.
+// After an exception the messages are as they were before, unless the answer had begun: then the
+// part that came is kept.
 class ChatPartner {
  public:
   virtual ~ChatPartner() = default;

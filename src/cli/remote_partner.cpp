@@ -140,7 +140,7 @@ class RemotePartner final : public ChatPartner {
     options_.given_settings.emplace_back(name);
   }
 
-  // The server tells neither ids nor a seed that it chose.
+  // The server does not tell ids, or a seed that it chose.
   Json to_json(const GenerationResult& result) const override {
     const GenerationTimings& timings = result.timings;
     return {{"text", result.text},
