@@ -9,11 +9,14 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "cli/command.h"
 #include "cli/conversation.h"
+#include "cli/help.h"
 #include "cli/model_path.h"
 #include "cli/remote_partner.h"
 #include "cli/sampler_settings.h"
@@ -42,27 +45,9 @@ struct ChatFlags {
   bool timings = false;
 };
 
-// What a model in this process needs, or what only its answers can do.
-constexpr const char* kOfTheEngine[] = {"-hf",
-                                        "-hff",
-                                        "--tokenizer",
-                                        "--config",
-                                        "--rope-scaling",
-                                        "--lora",
-                                        "-c",
-                                        "-b",
-                                        "-ub",
-                                        "-t",
-                                        "-tb",
-                                        "--device",
-                                        "-ctk",
-                                        "-ctv",
-                                        "--quantize",
-                                        "--keep",
-                                        "--special",
-                                        "--chat-template-file",
-                                        "--context-shift",
-                                        "--samplers"};
+// What only the answers of a model in this process can do.
+constexpr std::array<std::string_view, 5> kOfItsAnswers = {
+    "--keep", "--special", "--chat-template-file", "--context-shift", "--samplers"};
 
 void declare(CLI::App& app, ChatFlags& values) {
   values.app = &app;
@@ -190,18 +175,29 @@ RemoteServer remote_server(const ChatFlags& values) {
 
 // The server's only model, unless -m names one.
 std::string remote_model(const ChatFlags& values, const RemoteServer& server) {
-  if (is_given(*values.app, "-m")) return values.model.model;
+  if (is_given(*find_option(*values.app, "-m"))) return values.model.model;
   const std::vector<std::string> names = models_of(server);
   LIMPID_CHECK(ArgumentError, names.size() == 1, "{} has {} models; name one with -m{}{}",
                server.url, names.size(), names.empty() ? "" : ": ", fmt::join(names, ", "));
   return names.front();
 }
 
-int run_remote(const ChatFlags& values) {
-  for (const char* option : kOfTheEngine) {
-    LIMPID_CHECK(ArgumentError, !is_given(*values.app, option),
-                 "{}: is for a model in this process; with --connect the server decides", option);
+// Of the options that open a model, only its name and -v mean something for a server.
+void check_remote_options(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string> names = spellings(*option);
+    if (names.empty()) continue;
+    const std::string& name = names.front();
+    const bool is_refused = option->get_group() == "model"
+                                ? name != "-m" && name != "-v"
+                                : std::ranges::find(kOfItsAnswers, name) != kOfItsAnswers.end();
+    LIMPID_CHECK(ArgumentError, !is_refused || !is_given(*option),
+                 "{}: is for a model in this process; with --connect the server decides", name);
   }
+}
+
+int run_remote(const ChatFlags& values) {
+  check_remote_options(*values.app);
   ConversationOptions options = conversation_options(values);
   RemoteOptions remote;
   remote.system = system_message(values).value_or(kDefaultSystemPrompt);

@@ -255,10 +255,9 @@ CLI::Option* find_option(const CLI::App& app, std::string_view name) {
   return const_cast<CLI::App&>(app).get_option_no_throw(name_for_parser(name));
 }
 
-bool is_given(const CLI::App& app, std::string_view name) {
-  const CLI::Option* option = find_option(app, name);
-  return option->count() > 0 &&
-         (option->get_envname().empty() || environment(option->get_envname().c_str()).empty());
+bool is_given(const CLI::Option& option) {
+  return option.count() > 0 &&
+         (option.get_envname().empty() || environment(option.get_envname().c_str()).empty());
 }
 
 std::string environment(const char* name) {

@@ -91,7 +91,7 @@ void add_choice(CLI::App& app, std::string_view declaration, T& value,
 CLI::Option* find_option(const CLI::App& app, std::string_view name);
 
 // Whether the option is on the command line, and its value not only in the environment.
-bool is_given(const CLI::App& app, std::string_view name);
+bool is_given(const CLI::Option& option);
 
 // The value of an environment variable; "" where it is not set.
 std::string environment(const char* name);

@@ -105,7 +105,7 @@ class WithLimpid(unittest.TestCase):
         self.assertIn("top_p", err)
 
     def test_refuses_options_of_a_model_here(self):
-        for option in (["-c", 100], ["--special"], ["--lora", "x"]):
+        for option in (["-c", 100], ["-ngl", 1], ["--special"], ["--lora", "x"]):
             code, _, err = chat("--connect", self.server.url, *option, "-st", "-p", "hello")
             self.assertEqual(code, 1)
             self.assertIn(f"{option[0]}: is for a model in this process", err)
