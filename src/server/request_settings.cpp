@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
+#include <span>
 #include <variant>
 
 #include "server/sampling_fields.h"
@@ -21,9 +23,11 @@ constexpr unsigned kFree = kLocal | kOllamaOptionsApi;
 constexpr int64_t kMostChoices = 64;
 constexpr int64_t kMostTopLogprobs = 20;
 
-// One table for all APIs. A field that is in no row for an API is an error there: so a typing error
-// never goes unnoticed, and nobody takes an answer for one that a field has shaped when it has not.
-//
+// The tables below name every field of every API. A field that no row has for an API is an error
+// there. So a typing error never goes unnoticed, and nobody believes that a field has shaped an
+// answer when it has not. Example: "top_k" is a field of Anthropic's API, and unknown in OpenAI's
+// Responses.
+
 // A number of SamplerOptions.
 struct NumberField {
   std::string_view name;
@@ -69,11 +73,14 @@ void read_sampler(const NumberField& number, const JsonField& field, SamplerOpti
       number.member);
 }
 
-void read_max_tokens(const JsonField& field, FieldTarget target) {
-  target.settings.generation.n_predict = field.integer(0, kMostTokensOfField);
-}
+// llama-server and Ollama also take -1 (no limit) and -2 (until the context is full).
+template <int64_t kLeast>
 void read_n_predict(const JsonField& field, FieldTarget target) {
-  target.settings.generation.n_predict = field.integer(-2, kMostTokensOfField);
+  target.settings.generation.n_predict = field.integer(kLeast, kMostTokensOfField);
+}
+template <bool RequestSettings::*kFlag>
+void read_flag(const JsonField& field, FieldTarget target) {
+  target.settings.*kFlag = field.boolean();
 }
 void read_ignore_eos(const JsonField& field, FieldTarget target) {
   target.settings.generation.sampler.ignore_eos = field.boolean();
@@ -106,15 +113,6 @@ void read_n_probs(const JsonField& field, FieldTarget target) {
 void read_n(const JsonField& field, FieldTarget target) {
   target.settings.n_choices = field.integer(1, kMostChoices);
 }
-void read_stream(const JsonField& field, FieldTarget target) {
-  target.settings.stream = field.boolean();
-}
-void read_echo(const JsonField& field, FieldTarget target) {
-  target.settings.echo = field.boolean();
-}
-void read_return_tokens(const JsonField& field, FieldTarget target) {
-  target.settings.return_tokens = field.boolean();
-}
 void read_response_fields(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements())
     target.settings.response_fields.push_back(entry.string());
@@ -124,24 +122,12 @@ void read_lora(const JsonField& field, FieldTarget target) {
   std::vector<AdapterScale> scales = read_adapter_scales(field);
   if (!scales.empty()) target.settings.adapter_scales = std::move(scales);
 }
-void read_verbose(const JsonField& field, FieldTarget target) {
-  target.settings.verbose = field.boolean();
-}
-void read_return_progress(const JsonField& field, FieldTarget target) {
-  target.settings.return_progress = field.boolean();
-}
 void read_after_sampling(const JsonField& field, FieldTarget target) {
   target.settings.generation.logprobs_after_sampling = field.boolean();
 }
 void read_variables(const JsonField& field, FieldTarget target) {
   field.members();  // an object
   target.settings.template_variables = field.json();
-}
-void read_generation_prompt(const JsonField& field, FieldTarget target) {
-  target.settings.add_generation_prompt = field.boolean();
-}
-void read_continue(const JsonField& field, FieldTarget target) {
-  target.settings.continues_last = field.boolean();
 }
 void read_one(const JsonField& field, FieldTarget) {
   if (field.integer(0, kMostChoices) > 1) field.fail("can only be 1");
@@ -173,14 +159,6 @@ void read_choice_of_tool(const JsonField& field, FieldTarget target) {
   if (field.json().is_object()) return read_plain_type(field, target);
   if (field.string() != "none" && field.string() != "auto") field.fail("is not supported yet");
 }
-// The caller's: messages, prompt, …
-void leave(const JsonField&, FieldTarget) {}
-// Has no effect on the text of the answer.
-void ignore(const JsonField&, FieldTarget) {}
-// Would change the answer, and is not there. Its empty value is what happens anyway.
-void refuse(const JsonField& field, FieldTarget) {
-  if (!field.is_empty()) field.fail("is not supported yet");
-}
 
 struct OtherField {
   std::string_view name;
@@ -189,23 +167,15 @@ struct OtherField {
 };
 
 constexpr OtherField kOthers[] = {
-    {"messages", kChatApi | kMessagesApi | kOllamaApi, leave},
-    {"prompt", kCompletionsApi | kLlamaApi | kOllamaApi, leave},
-    {"system", kMessagesApi | kOllamaApi, leave},
-    {"input", kResponsesApi, leave},
-    {"instructions", kResponsesApi, leave},
-    {"options", kOllamaApi, leave},
-    {"raw", kOllamaApi, leave},
-
-    {"stream", kBodies, read_stream},
+    {"stream", kBodies, read_flag<&RequestSettings::stream>},
     {"stream_options", kOpenAi | kResponsesApi, read_stream_options},
     {"n", kOpenAi, read_n},
     {"best_of", kCompletionsApi, read_one},
-    {"max_tokens", kLocal | kMessagesApi, read_max_tokens},
-    {"max_completion_tokens", kChatApi, read_max_tokens},
-    {"max_output_tokens", kResponsesApi, read_max_tokens},
-    {"n_predict", kLocal, read_n_predict},
-    {"num_predict", kOllamaOptionsApi, read_n_predict},
+    {"max_tokens", kLocal | kMessagesApi, read_n_predict<0>},
+    {"max_completion_tokens", kChatApi, read_n_predict<0>},
+    {"max_output_tokens", kResponsesApi, read_n_predict<0>},
+    {"n_predict", kLocal, read_n_predict<-2>},
+    {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},
     {"stop", kFree, read_stop},
     {"stop_sequences", kMessagesApi, read_stop},
     {"logit_bias", kLocal, read_logit_bias},
@@ -215,16 +185,17 @@ constexpr OtherField kOthers[] = {
     {"logprobs", kOpenAi | kOllamaApi, read_logprobs},
     {"top_logprobs", kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
     {"n_probs", kLocal, read_n_probs},
-    {"echo", kCompletionsApi, read_echo},
+    {"echo", kCompletionsApi, read_flag<&RequestSettings::echo>},
     {"lora", kLocal, read_lora},
-    {"return_tokens", kLlamaApi, read_return_tokens},
+    {"return_tokens", kLlamaApi, read_flag<&RequestSettings::return_tokens>},
     {"response_fields", kLlamaApi, read_response_fields},
-    {"verbose", kChatApi, read_verbose},
-    {"return_progress", kChatApi | kLlamaApi | kResponsesApi, read_return_progress},
+    {"verbose", kChatApi, read_flag<&RequestSettings::verbose>},
+    {"return_progress", kChatApi | kLlamaApi | kResponsesApi,
+     read_flag<&RequestSettings::return_progress>},
     {"post_sampling_probs", kLlamaApi, read_after_sampling},
     {"chat_template_kwargs", kChatApi, read_variables},
-    {"add_generation_prompt", kChatApi, read_generation_prompt},
-    {"continue_final_message", kChatApi, read_continue},
+    {"add_generation_prompt", kChatApi, read_flag<&RequestSettings::add_generation_prompt>},
+    {"continue_final_message", kChatApi, read_flag<&RequestSettings::continues_last>},
     {"modalities", kChatApi, read_text_only},
     {"response_format", kLocal, read_response_format},
     {"json_schema", kLocal, read_schema},
@@ -232,105 +203,95 @@ constexpr OtherField kOthers[] = {
     {"text", kResponsesApi, read_text_format},
     {"truncation", kResponsesApi, read_truncation},
     {"tool_choice", kChatApi | kMessagesApi | kResponsesApi, read_choice_of_tool},
-
-    {"model", kBodies, ignore},
-    {"user", kOpenAi | kResponsesApi, ignore},
-    {"metadata", kChatApi | kMessagesApi | kResponsesApi, ignore},
-    {"store", kChatApi | kResponsesApi, ignore},
-    {"service_tier", kChatApi | kMessagesApi | kResponsesApi, ignore},
-    {"safety_identifier", kChatApi | kResponsesApi, ignore},
-    {"prompt_cache_key", kChatApi | kResponsesApi, ignore},
-    {"prompt_cache_retention", kChatApi | kResponsesApi, ignore},
-    {"prompt_cache_options", kChatApi | kResponsesApi, ignore},
-    {"cache_control", kMessagesApi, ignore},
-    {"inference_geo", kMessagesApi, ignore},
-    {"speed", kMessagesApi, ignore},
-    {"diagnostics", kMessagesApi, ignore},
-    {"user_profile_id", kMessagesApi, ignore},
-    {"workspace_id", kMessagesApi, ignore},
-    {"parallel_tool_calls", kChatApi | kResponsesApi, ignore},  // tools are refused
-    {"cache_prompt", kLocal, ignore},  // what is reused never changes the answer
-    {"id_slot", kLocal, ignore},
-    {"backend_sampling", kLocal, ignore},
-    {"return_progress", kCompletionsApi, ignore},
-    {"timings_per_token", kLocal | kResponsesApi, ignore},
-    {"dry_base", kLocal, ignore},  // the next four matter only where dry_multiplier is not 0
-    {"dry_allowed_length", kLocal, ignore},
-    {"dry_penalty_last_n", kLocal, ignore},
-    {"dry_sequence_breakers", kLocal, ignore},
-    {"mirostat_tau", kFree, ignore},  // where mirostat is not 0
-    {"mirostat_eta", kFree, ignore},
-    {"dynatemp_exponent", kLocal, ignore},  // where dynatemp_range is not 0
-    {"reasoning_format", kChatApi, ignore},
-    {"keep_alive", kOllamaApi, ignore},
-    {"num_ctx", kOllamaOptionsApi, ignore},  // the context is the server's
-    {"num_batch", kOllamaOptionsApi, ignore},
-    {"num_thread", kOllamaOptionsApi, ignore},
-    {"num_gpu", kOllamaOptionsApi, ignore},
-    {"main_gpu", kOllamaOptionsApi, ignore},
-    {"use_mmap", kOllamaOptionsApi, ignore},
-    {"numa", kOllamaOptionsApi, ignore},
-
-    {"tools", kChatApi | kMessagesApi | kResponsesApi | kOllamaApi, refuse},
-    {"functions", kChatApi, refuse},
-    {"function_call", kChatApi, refuse},
-    {"audio", kChatApi, refuse},
-    {"prediction", kChatApi, refuse},
-    {"web_search_options", kChatApi, refuse},
-    {"reasoning_effort", kChatApi, refuse},
-    {"verbosity", kChatApi, refuse},
-    {"reasoning", kResponsesApi, refuse},
-    {"include", kResponsesApi, refuse},
-    {"previous_response_id", kResponsesApi, refuse},
-    {"conversation", kResponsesApi, refuse},
-    {"prompt", kResponsesApi, refuse},
-    {"background", kResponsesApi, refuse},
-    {"max_tool_calls", kResponsesApi, refuse},
-    {"container", kMessagesApi, refuse},
-    {"mcp_servers", kMessagesApi, refuse},
-    {"context_management", kMessagesApi | kResponsesApi, refuse},
-    {"output_config", kMessagesApi, refuse},
-    {"output_format", kMessagesApi, refuse},
-    {"moderation", kChatApi | kResponsesApi, refuse},
-    {"suffix", kCompletionsApi | kOllamaApi, refuse},
-    {"template", kOllamaApi, refuse},
-    {"context", kOllamaApi, refuse},
-    {"images", kOllamaApi, refuse},
-    {"format", kOllamaApi, refuse},
-    {"think", kOllamaApi, refuse},
-    {"grammar_lazy", kLocal, refuse},
-    {"dry_multiplier", kLocal, refuse},
-    {"mirostat", kFree, refuse},
-    {"dynatemp_range", kLocal, refuse},
-    {"post_sampling_probs", kOpenAi, refuse},
-    {"t_max_predict_ms", kLocal, refuse},
-    {"n_indent", kLlamaApi, refuse},
-    {"image_data", kLlamaApi, refuse},
 };
+
+struct NamedFields {
+  unsigned apis;
+  std::initializer_list<std::string_view> names;
+};
+
+// These need no reader.
+const NamedFields kPassedOver[] = {
+    // The content of a request, which the endpoint reads.
+    {kChatApi | kMessagesApi | kOllamaApi, {"messages"}},
+    {kCompletionsApi | kLlamaApi | kOllamaApi, {"prompt"}},
+    {kMessagesApi | kOllamaApi, {"system"}},
+    {kResponsesApi, {"input", "instructions"}},
+    {kOllamaApi, {"options", "raw"}},
+    // What has no effect on the text of the answer.
+    {kBodies, {"model"}},
+    {kOpenAi | kResponsesApi, {"user"}},
+    {kChatApi | kMessagesApi | kResponsesApi, {"metadata", "service_tier"}},
+    {kChatApi | kResponsesApi,
+     {"store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+      "prompt_cache_options"}},
+    {kChatApi, {"reasoning_format"}},
+    {kCompletionsApi, {"return_progress"}},
+    {kMessagesApi,
+     {"cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id", "workspace_id"}},
+    {kOllamaApi, {"keep_alive"}},
+    {kOllamaOptionsApi, {"num_batch", "num_thread", "num_gpu", "main_gpu", "use_mmap", "numa"}},
+    {kLocal, {"id_slot", "backend_sampling"}},
+    {kLocal | kResponsesApi, {"timings_per_token"}},
+    {kLocal, {"cache_prompt"}},                           // what is reused changes no answer
+    {kOllamaOptionsApi, {"num_ctx"}},                     // the context is the server's
+    {kChatApi | kResponsesApi, {"parallel_tool_calls"}},  // tools are refused
+    // What matters only beside a field that is refused: dry_multiplier, mirostat, dynatemp_range.
+    {kLocal, {"dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"}},
+    {kFree, {"mirostat_tau", "mirostat_eta"}},
+    {kLocal, {"dynatemp_exponent"}},
+};
+
+// What would change the answer, and is not supported. An empty value asks for what happens anyway.
+const NamedFields kRefused[] = {
+    {kChatApi | kMessagesApi | kResponsesApi | kOllamaApi, {"tools"}},
+    {kChatApi,
+     {"functions", "function_call", "audio", "prediction", "web_search_options", "reasoning_effort",
+      "verbosity"}},
+    {kChatApi | kResponsesApi, {"moderation"}},
+    {kResponsesApi,
+     {"reasoning", "include", "previous_response_id", "conversation", "prompt", "background",
+      "max_tool_calls"}},
+    {kMessagesApi | kResponsesApi, {"context_management"}},
+    {kMessagesApi, {"container", "mcp_servers", "output_config", "output_format"}},
+    {kCompletionsApi | kOllamaApi, {"suffix"}},
+    {kOllamaApi, {"template", "context", "images", "format", "think"}},
+    {kOpenAi, {"post_sampling_probs"}},
+    {kLocal, {"grammar_lazy", "dry_multiplier", "dynatemp_range", "t_max_predict_ms"}},
+    {kFree, {"mirostat"}},
+    {kLlamaApi, {"n_indent", "image_data"}},
+};
+
+bool lists(std::span<const NamedFields> table, unsigned api, std::string_view name) {
+  return std::ranges::any_of(table, [&](const NamedFields& row) {
+    return (row.apis & api) != 0 && std::ranges::find(row.names, name) != row.names.end();
+  });
+}
+
+void read_field(const JsonField& field, unsigned api, FieldTarget target) {
+  const auto is_it = [&](const auto& entry) {
+    return (entry.apis & api) != 0 && entry.name == field.key();
+  };
+  const auto* const number = std::ranges::find_if(kNumbers, is_it);
+  const auto* const other = std::ranges::find_if(kOthers, is_it);
+  if (number != std::end(kNumbers)) {
+    read_sampler(*number, field, target.settings.generation.sampler);
+  } else if (other != std::end(kOthers)) {
+    other->read(field, target);
+  } else if (lists(kRefused, api, field.key())) {
+    if (!field.is_empty()) field.fail("is not supported yet");
+  } else if (!lists(kPassedOver, api, field.key())) {
+    field.fail("is not a known field");
+  }
+}
 
 }  // namespace
 
-// A name may stand twice in the table, for different APIs.
+// A name may stand in several tables, for different APIs.
 void read_settings(const JsonField& object, ApiName api, const Tokenizer* tokenizer,
                    RequestSettings& settings) {
-  const auto belongs = [&](const auto& entry, const JsonField& field) {
-    return (entry.apis & api) != 0 && entry.name == field.key();
-  };
   for (const JsonField& field : object.members()) {
-    if (field.json().is_null()) continue;
-    const auto* const number =
-        std::find_if(std::begin(kNumbers), std::end(kNumbers),
-                     [&](const auto& entry) { return belongs(entry, field); });
-    const auto* const other =
-        std::find_if(std::begin(kOthers), std::end(kOthers),
-                     [&](const auto& entry) { return belongs(entry, field); });
-    if (number != std::end(kNumbers)) {
-      read_sampler(*number, field, settings.generation.sampler);
-    } else if (other != std::end(kOthers)) {
-      other->read(field, {settings, tokenizer});
-    } else {
-      field.fail("is not a known field");
-    }
+    if (!field.json().is_null()) read_field(field, api, {settings, tokenizer});
   }
   if (api == kChatApi && settings.n_top_logprobs > 0 && !settings.wants_logprobs)
     throw ApiError(400, "top_logprobs needs logprobs to be true", "top_logprobs");
