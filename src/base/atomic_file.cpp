@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -101,6 +103,18 @@ void AtomicFile::commit() {
   if (::fsync(fd_) != 0) fail("write");
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename the finished file to");
   ::close(std::exchange(fd_, -1));
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
 }
 
 bool remove_temporary_files() noexcept {

@@ -40,6 +40,12 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
+// Writes a whole file as an AtomicFile. Throws ResourceError.
+void write_file(const std::string& path, std::string_view content);
+
+// Makes a folder and the folders above it, as far as they are missing. Throws ResourceError.
+void make_folder(const std::string& path);
+
 // Removes the temporary file of every AtomicFile that exists, for a signal handler that ends the
 // process. Returns whether there was one. Async-signal-safe.
 bool remove_temporary_files() noexcept;

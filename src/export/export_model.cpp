@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
@@ -23,18 +22,6 @@
 
 namespace limpid {
 namespace {
-
-void write_file(const std::string& path, std::string_view content) {
-  AtomicFile file(path);
-  file.write(content);
-  file.commit();
-}
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
-}
 
 // Returns the tokenizer of the checkpoint. If there is none that Limpid supports, adds a remark and
 // returns nothing.
@@ -61,10 +48,8 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
                      ExportResult& result) {
   const auto& files = checkpoint.attachments;
   for (const auto& [name, file] : files) {
-    const std::string_view content(reinterpret_cast<const char*>(file->bytes().data()),
-                                   file->size());
     if (is_tokenizer_file(name) || name == "chat_template.json")
-      write_file((folder / name).string(), content);
+      write_file((folder / name).string(), text_of(*file));
   }
   const bool is_copied =
       has_tokenizer(files) && (!for_transformers || !files.contains("tokenizer.model"));

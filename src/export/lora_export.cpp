@@ -43,14 +43,10 @@ void export_lora_adapter(const std::string& path, const Checkpoint& canonical, i
       {"fan_in_fan_out", model_class_of(canonical.metadata).stores_in_out},
       {"use_rslora", false},
       {"inference_mode", true}};
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
+  make_folder(path);
   const std::filesystem::path folder(path);
   write_safetensors((folder / "adapter_model.safetensors").string(), {{"format", "pt"}}, tensors);
-  AtomicFile file((folder / "adapter_config.json").string());
-  file.write(config.dump(2) + "\n");
-  file.commit();
+  write_file((folder / "adapter_config.json").string(), config.dump(2) + "\n");
 }
 
 }  // namespace limpid

@@ -31,12 +31,6 @@ constexpr std::array kRecordFiles = {"log.jsonl", "samples.jsonl", "histograms.j
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 
-void write_file(const fs::path& path, std::string_view content) {
-  AtomicFile file(path.string());
-  file.write(content);
-  file.commit();
-}
-
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -126,9 +120,7 @@ RunFolder::~RunFolder() {
 RunFolder RunFolder::create(const std::string& path, const RunSettings& settings) {
   LIMPID_CHECK(ArgumentError, !fs::exists(fs::path(path) / kSettings),
                "{} holds a run already; resume it, or name another folder", path);
-  std::error_code error;
-  fs::create_directories(path, error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", path, error.message());
+  make_folder(path);
   RunFolder folder(path, settings, lock_folder(path));
   folder.is_new_ = true;
   remove_unfinished(path);

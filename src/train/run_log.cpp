@@ -18,7 +18,7 @@ void for_each_line(const std::string& folder, RunRecord record, Read&& read) {
   std::error_code absent;
   if (!fs::exists(path, absent) || fs::file_size(path, absent) == 0) return;
   const auto file = MappedFile::open(path.string());
-  std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->size());
+  std::string_view text = text_of(*file);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     try {

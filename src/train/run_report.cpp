@@ -280,9 +280,7 @@ std::string run_report(const std::string& folder, bool is_live) {
 
 void write_run_report(const std::string& folder) {
   if (read_log(folder).empty()) return;
-  AtomicFile file((fs::path(folder) / "report.html").string());
-  file.write(run_report(folder, false));
-  file.commit();
+  write_file((fs::path(folder) / "report.html").string(), run_report(folder, false));
 }
 
 }  // namespace limpid

@@ -165,9 +165,7 @@ std::optional<DocumentView> read_token_cache(const std::string& path, std::strin
 
 void write_token_cache(const std::string& path, std::string_view key,
                        const TokenDocuments& documents, ThreadPool& pool) {
-  std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder of {}: {}", path, error.message());
+  make_folder(fs::path(path).parent_path().string());
   const auto& [ids, begins, learned] = documents;
   Header header{};
   const auto set = [](std::span<char> field, std::string_view text) {

@@ -41,7 +41,7 @@ DataFile open_data(const std::string& path) {
     return data;
   }
   data.file = MappedFile::open(path);
-  data.text = {reinterpret_cast<const char*>(data.file->bytes().data()), data.file->size()};
+  data.text = text_of(*data.file);
   LIMPID_CHECK(ArgumentError, !data.text.empty(), "{} is empty", path);
   const size_t zero = data.text.find('\0');
   LIMPID_CHECK(ArgumentError, zero == std::string_view::npos,

@@ -31,12 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_file(const std::string& path, std::string_view content) {
-  AtomicFile file(path);
-  file.write(content);
-  file.commit();
-}
-
 // The tokenizer's files. A tokenizer that is made here is written to the run's folder.
 TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& folder) {
   const std::string& wanted = settings.tokenizer;
