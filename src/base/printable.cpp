@@ -1,7 +1,8 @@
 #include "base/printable.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
+
+#include "base/utf8.h"
 
 namespace limpid {
 
@@ -29,8 +30,7 @@ std::string printable(std::string_view text) {
 }
 
 bool is_clean_utf8(std::string_view text) {
-  return text.find('\0') == std::string_view::npos &&
-         simdjson::validate_utf8(text.data(), text.size());
+  return text.find('\0') == std::string_view::npos && unicode::is_valid(text);
 }
 
 }  // namespace limpid

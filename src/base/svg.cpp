@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/utf8.h"
+
 namespace limpid {
 namespace {
 
@@ -19,8 +21,6 @@ std::string stroke(const SvgInk& ink) {
   if (*ink.dashes != 0) attributes += fmt::format(" stroke-dasharray='{}'", ink.dashes);
   return attributes;
 }
-
-bool begins_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0U) != 0x80; }
 
 }  // namespace
 
@@ -63,7 +63,7 @@ std::string fit_text(std::string_view text, double most_width) {
   size_t n_characters = 0;
   size_t end = 0;  // of the characters that fit beside an ellipsis
   for (size_t i = 0; i < text.size(); ++i) {
-    if (!begins_character(text[i])) continue;
+    if (!unicode::begins_character(text[i])) continue;
     if (++n_characters == room) end = i;
   }
   if (n_characters <= room) return std::string(text);

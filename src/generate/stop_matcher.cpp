@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace limpid {
 namespace {
@@ -21,7 +22,7 @@ size_t overlap(std::string_view text, std::string_view stop) {
 StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {
   for (const std::string& stop : stops_) {
     LIMPID_CHECK(ArgumentError, !stop.empty(), "[generate] a stop string is empty");
-    LIMPID_CHECK(ArgumentError, (static_cast<unsigned char>(stop[0]) & 0xC0U) != 0x80U,
+    LIMPID_CHECK(ArgumentError, unicode::begins_character(stop[0]),
                  "[generate] a stop string is not UTF-8: it begins inside a character");
   }
   // When several occurrences end together, the longest begins first.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "jinja/letter_case_tables.h"
 
 namespace limpid::jinja {
@@ -69,20 +70,16 @@ TracedText map_each(TracedView text, Choose choose) {
 
 // Overlong forms, surrogates and cut sequences are not UTF-8: their first byte counts alone.
 char32_t next_code_point(std::string_view text, size_t& at) {
-  const auto* begin = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;
-  if (*begin < 0x80) return ++at, *begin;
-  utf8proc_int32_t value = 0;
-  const auto size =
-      utf8proc_iterate(begin, static_cast<utf8proc_ssize_t>(text.size() - at), &value);
-  at += size > 0 ? static_cast<size_t>(size) : 1;
-  return size > 0 ? static_cast<char32_t>(value) : 0xFFFD;
+  const unicode::CodePoint c = unicode::decode(text.data() + at, text.data() + text.size());
+  at += c.size;
+  return c.value < unicode::kInvalidByte ? c.value : 0xFFFD;
 }
 
 // Goes back over continuation bytes and reads forward again: only if that ends at `at` do the bytes
 // make one character.
 size_t previous_code_point(std::string_view text, size_t at) {
   size_t start = at - 1;
-  while (start > 0 && at - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) {
+  while (start > 0 && at - start < 4 && !unicode::begins_character(text[start])) {
     --start;
   }
   size_t end = start;

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "tokenizer/unicode.h"
+#include "base/utf8.h"
 
 namespace limpid::byte_alphabet {
 namespace {
@@ -35,6 +35,13 @@ constexpr Alphabet kAlphabet = make_alphabet();
 }  // namespace
 
 char32_t code_point_of(uint8_t byte) { return kAlphabet.code_points[byte]; }
+
+std::string spelling_of(std::string_view bytes) {
+  std::string spelling;
+  for (const char byte : bytes)
+    unicode::append_utf8(code_point_of(static_cast<uint8_t>(byte)), spelling);
+  return spelling;
+}
 
 bool to_bytes(std::string_view spelling, std::string& out) {
   out.clear();

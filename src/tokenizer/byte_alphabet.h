@@ -14,6 +14,9 @@ namespace limpid::byte_alphabet {
 // the" is spelled "Ġthe".
 char32_t code_point_of(uint8_t byte);
 
+// Returns the spelling of several bytes.
+std::string spelling_of(std::string_view bytes);
+
 // Turns a spelling back into bytes. Returns false, with `out` unspecified, if the spelling contains
 // a character outside the alphabet.
 bool to_bytes(std::string_view spelling, std::string& out);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "tokenizer/name_automaton.h"
-#include "tokenizer/unicode.h"
 
 namespace limpid {
 namespace {
@@ -53,10 +53,9 @@ class NormalPieces {
       if (name != NameAutomaton::kNone && size_of(name) == piece.size() - at) ends[at] = name;
     }
     std::vector<bool> is_cut(piece.size());  // between characters
-    const char* const begin = piece.data();
-    const char* const end = begin + piece.size();
-    for (const char* p = begin; p < end; p += unicode::decode(p, end).size)
-      is_cut[static_cast<size_t>(p - begin)] = true;
+    unicode::for_each_character(piece, [&](std::string_view character) {
+      is_cut[static_cast<size_t>(character.data() - piece.data())] = true;
+    });
     int32_t start = automaton_.shorter(static_cast<int32_t>(names_.at(piece)));
     for (; start != NameAutomaton::kNone; start = automaton_.shorter(start)) {
       const size_t at = size_of(start);

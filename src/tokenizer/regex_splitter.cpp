@@ -13,20 +13,10 @@ namespace {
 
 using Op = RegexInstruction::Op;
 
-// Returns the first byte from p on that is not part of a UTF-8 sequence.
-const char* valid_end(const char* p, const char* end) {
-  while (p < end) {
-    const unicode::CodePoint c = unicode::decode(p, end);
-    if (c.value >= unicode::kInvalidByte) break;
-    p += c.size;
-  }
-  return p;
-}
-
 const char* previous_character(const char* p) {
   do {
     --p;
-  } while ((static_cast<uint8_t>(*p) & 0xC0) == 0x80);
+  } while (!unicode::begins_character(*p));
   return p;
 }
 
@@ -254,7 +244,7 @@ void RegexSplitter::split_from(size_t step_index, std::string_view text, Budget&
     gap = to;
   };
   for (const char* p = text.data(); p < end;) {
-    const char* const stop = valid_end(p, end);
+    const char* const stop = unicode::valid_end(p, end);
     Matcher(step, budget, std::string_view(p, stop)).for_each_match(on_match);
     p = stop;
     while (p < end && unicode::decode(p, end).value >= unicode::kInvalidByte) ++p;

@@ -180,7 +180,7 @@ bool SpecialMatcher::apply_rule(std::string_view text, size_t from, Run& spaces,
     // The next match may begin within this match's white space and take the rest of it. A byte that
     // continues a character does not begin white space, wherever the run is.
     const bool is_known =
-        end >= spaces.begin && end < spaces.end && (static_cast<uint8_t>(text[end]) & 0xC0) != 0x80;
+        end >= spaces.begin && end < spaces.end && unicode::begins_character(text[end]);
     if (!is_known) {
       spaces = {end, end};
       while (spaces.end < text.size()) {

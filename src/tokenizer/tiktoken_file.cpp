@@ -12,7 +12,6 @@
 #include "base/check.h"
 #include "base/sha256.h"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/unicode.h"
 #include "tokenizer/vocab_merges.h"
 
 namespace limpid {
@@ -172,14 +171,6 @@ std::vector<std::string> llama3_specials(bool first_version) {
   return names;
 }
 
-// Writes bytes in GPT-2's alphabet, the form of the pieces in a TokenizerSpec.
-std::string spell(std::string_view bytes) {
-  std::string piece;
-  for (const char c : bytes)
-    unicode::append_utf8(byte_alphabet::code_point_of(static_cast<uint8_t>(c)), piece);
-  return piece;
-}
-
 // Adds a control token with the given id; unused ids before it are filled with unused tokens.
 void add_special(const RankFile& file, TokenizerSpec& spec, std::string_view name, TokenId id) {
   const auto index = static_cast<size_t>(id);
@@ -256,7 +247,7 @@ TokenizerSpec read_tiktoken(const std::string& path, std::string_view bytes,
   spec.merge_order = MergeOrder::kRanks;
   spec.ignore_merges = true;
   for (const std::string& token : file.tokens) {
-    spec.pieces.push_back(spell(token));
+    spec.pieces.push_back(byte_alphabet::spelling_of(token));
     spec.types.push_back(token.empty() ? TokenType::kUnused : TokenType::kNormal);
   }
   const auto known = std::find_if(encodings().begin(), encodings().end(),

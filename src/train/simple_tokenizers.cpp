@@ -5,29 +5,17 @@
 
 #include "base/check.h"
 #include "base/printable.h"
+#include "base/utf8.h"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/unicode.h"
 
 namespace limpid {
 namespace {
 
-// The bytes as vocabulary files write them.
-std::string spelling_of(std::string_view bytes) {
-  std::string spelling;
-  for (const char byte : bytes)
-    unicode::append_utf8(byte_alphabet::code_point_of(static_cast<uint8_t>(byte)), spelling);
-  return spelling;
-}
+using byte_alphabet::spelling_of;
 
 void add_piece(TokenizerSpec& spec, std::string piece, TokenType type = TokenType::kNormal) {
   spec.pieces.push_back(std::move(piece));
   spec.types.push_back(type);
-}
-
-// The length in bytes of the character that begins with `first`.
-size_t length_of(char first) {
-  const auto byte = static_cast<uint8_t>(first);
-  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
 }  // namespace
@@ -45,8 +33,8 @@ TokenizerSpec byte_tokenizer() {
 TokenizerSpec character_tokenizer(std::string_view text) {
   LIMPID_CHECK(ArgumentError, is_clean_utf8(text), "the text is not UTF-8");
   std::set<std::string_view> characters;  // UTF-8 sorts as code points do
-  for (size_t i = 0; i < text.size(); i += length_of(text[i]))
-    characters.insert(text.substr(i, length_of(text[i])));
+  unicode::for_each_character(text,
+                              [&](std::string_view character) { characters.insert(character); });
   // Beginnings of characters of several bytes, and the bytes that follow: what merges need.
   std::set<std::string_view> parts;
   std::vector<std::string> merges[3];  // of 2, 3 and 4 bytes, in this order

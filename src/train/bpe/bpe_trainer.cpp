@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/printable.h"
 #include "tokenizer/byte_alphabet.h"
-#include "tokenizer/unicode.h"
 #include "train/bpe/merge_learner.h"
 
 namespace limpid {
@@ -56,11 +55,8 @@ std::array<uint32_t, 256> add_bytes(Vocabulary& vocabulary) {
     return byte_alphabet::code_point_of(a) < byte_alphabet::code_point_of(b);
   });
   std::array<uint32_t, 256> ids{};
-  for (const uint8_t byte : order) {
-    std::string spelling;
-    unicode::append_utf8(byte_alphabet::code_point_of(byte), spelling);
-    ids[byte] = vocabulary.add(std::move(spelling));
-  }
+  for (const uint8_t byte : order)
+    ids[byte] = vocabulary.add(byte_alphabet::spelling_of(std::string(1, static_cast<char>(byte))));
   return ids;
 }
 

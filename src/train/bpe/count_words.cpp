@@ -1,7 +1,5 @@
 #include "train/bpe/count_words.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -43,7 +41,7 @@ bool ends_pieces_after_letters(PreTokenizer pre_tokenizer) {
 // inside white space, and no expression looks further ahead than the character after a piece.
 const char* end_of_word(const char* p, const char* end) {
   using namespace unicode;
-  while (p < end && (static_cast<uint8_t>(*p) & 0xC0) == 0x80) ++p;  // to the start of a character
+  while (p < end && !unicode::begins_character(*p)) ++p;  // to the start of a character
   if (p == end) return end;
   Character c = character_at(p, end);
   while (p + c.size < end) {
@@ -78,18 +76,10 @@ uint64_t count_part(std::string_view part, const CountOptions& options, WordCoun
   return n_words;
 }
 
-bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
-
 [[noreturn]] void fail_utf8(const TrainingText& text) {
   const char* const begin = text.bytes.data();
   const char* const end = begin + text.bytes.size();
-  const char* p = begin;
-  for (; p < end; ++p) {
-    if (static_cast<uint8_t>(*p) < 0x80) continue;
-    const unicode::CodePoint c = unicode::decode(p, end);
-    if (c.value >= unicode::kInvalidByte) break;
-    p += c.size - 1;
-  }
+  const char* const p = unicode::valid_end(begin, end);
   throw FormatError(text.name, static_cast<uint64_t>(p - begin), "text",
                     fmt::format("the byte 0x{:02x} is not part of valid UTF-8",
                                 p < end ? static_cast<uint8_t>(*p) : 0));
@@ -118,7 +108,7 @@ class Counter {
   void work(CountedWords& counted) {
     for (size_t i = 0; (i = next_++) < parts_.size() && !stopped_;) {
       const Part& part = parts_[i];
-      if (is_utf8(part.bytes)) {
+      if (unicode::is_valid(part.bytes)) {
         counted.n_words += count_part(part.bytes, options_, counted.counts);
         report(part.bytes.size());
       } else {
