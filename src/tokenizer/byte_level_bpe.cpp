@@ -12,9 +12,7 @@ namespace {
 
 // Returns the number of bytes that a spelling represents: one per character.
 uint32_t n_bytes_of(std::string_view spelling) {
-  return static_cast<uint32_t>(std::count_if(spelling.begin(), spelling.end(), [](char c) {
-    return (static_cast<uint8_t>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<uint32_t>(unicode::n_characters(spelling));
 }
 
 }  // namespace
@@ -103,14 +101,15 @@ void ByteLevelBpe::build_rank_merges() {
   for (TokenId id = 0; id < vocab_size(); ++id) {
     if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal) tokens.insert(bytes_of(id), id);
   }
-  std::vector<LinearBpe::Token> ranked;
+  std::vector<LinearBpe::Merge> merges;
   for (TokenId id = 0; id < vocab_size(); ++id) {
     // When two tokens have the same bytes, the first one is used.
-    if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal &&
-        tokens.find(bytes_of(id)) == id)
-      ranked.push_back({bytes_of(id), id});
+    const std::string_view bytes = bytes_of(id);
+    if (spec_.types[static_cast<size_t>(id)] == TokenType::kNormal && tokens.find(bytes) == id)
+      merges.push_back(
+          {-1, -1, static_cast<uint32_t>(id), id, static_cast<uint32_t>(bytes.size()), bytes});
   }
-  bpe_ = LinearBpe(byte_ids_, std::move(ranked));
+  bpe_ = LinearBpe(byte_ids_, std::move(merges));
 }
 
 // Cuts the text into pieces and encodes them in batches. While one batch is being cut, the memory

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <optional>
+#include <tuple>
 
 #include "base/check.h"
 
 namespace limpid {
 
 namespace {
+
+constexpr std::pair<TokenId, TokenId> kNoHalves{-1, -1};
 
 uint64_t hash_of(TokenId left, TokenId right) {
   const uint64_t key =
@@ -45,16 +47,15 @@ class LinearBpe::Builder {
     }
   }
 
-  // Returns the two tokens that the bytes merge into, if there are exactly two.
-  std::optional<std::pair<TokenId, TokenId>> halves_of(std::string_view bytes) {
+  // Returns the two tokens that the bytes merge into, or kNoHalves if there are not exactly two.
+  Halves halves_of(std::string_view bytes) {
     symbols_.clear();
     for (const char c : bytes) {
       symbols_.push_back(bpe_.byte_ids_[static_cast<uint8_t>(c)]);
-      if (symbols_.back() < 0) return std::nullopt;
+      if (symbols_.back() < 0) return kNoHalves;
     }
     merger_.merge(bpe_, symbols_);
-    if (symbols_.size() != 2) return std::nullopt;
-    return std::pair(symbols_[0], symbols_[1]);
+    return symbols_.size() == 2 ? Halves(symbols_[0], symbols_[1]) : kNoHalves;
   }
   std::string_view bytes_of(TokenId id) const {
     return std::string_view(bytes_).substr(begins_[static_cast<size_t>(id)], bpe_.size_of(id));
@@ -94,53 +95,33 @@ class LinearBpe::Builder {
 };
 
 // A token can be formed by several merges of the list; only one of them happens when the token's
-// bytes are merged. `halves` finds it by merging the bytes once per token, with the shorter tokens
-// only (kHalves), or finds that the bytes do not end as two tokens (kOther).
+// bytes are merged. Merging the bytes once per token, with the shorter tokens only, finds its two
+// halves and so this merge, or finds that the bytes do not end as two tokens.
 LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges) {
-  TokenId last = *std::max_element(byte_ids.begin(), byte_ids.end());
+  TokenId last = std::max(*std::max_element(byte_ids.begin(), byte_ids.end()), 0);
   for (const Merge& merge : merges) last = std::max({last, merge.left, merge.right, merge.merged});
-  Builder builder(*this, byte_ids, std::max(last, 0), merges.size());
+  Builder builder(*this, byte_ids, last, merges.size());
   // Both parts of a token are shorter than the token, so their origins are known before its own.
   std::stable_sort(merges.begin(), merges.end(),
                    [](const Merge& a, const Merge& b) { return a.size < b.size; });
-  enum class State : uint8_t { kNew, kOther, kHalves };
-  std::vector<State> states(origins_.size());
-  std::vector<std::pair<TokenId, TokenId>> halves(origins_.size());
+  constexpr Halves kUnknown{-2, -2};
+  std::vector<Halves> halves(origins_.size(), kUnknown);  // by id
   std::string bytes;
-  for (const Merge& merge : merges) {
-    if (!stands_alone(merge.left) || !stands_alone(merge.right) || stands_alone(merge.merged))
-      continue;
-    const auto id = static_cast<size_t>(merge.merged);
-    const auto join = [&] {
+  for (Merge& merge : merges) {
+    if (stands_alone(merge.merged)) continue;
+    const Halves wanted(merge.left, merge.right);
+    const bool is_listed = wanted != kNoHalves;
+    if (is_listed) {
+      if (!stands_alone(merge.left) || !stands_alone(merge.right)) continue;
       bytes.assign(builder.bytes_of(merge.left)).append(builder.bytes_of(merge.right));
-    };
-    if (states[id] == State::kNew) {
-      join();
-      const auto found = builder.halves_of(bytes);
-      states[id] = found ? State::kHalves : State::kOther;
-      if (found) halves[id] = *found;
+    } else {
+      bytes = merge.bytes;
     }
-    if (states[id] != State::kHalves || halves[id] != std::pair(merge.left, merge.right)) continue;
-    join();
+    Halves& found = halves[static_cast<size_t>(merge.merged)];
+    if (found == kUnknown) found = builder.halves_of(bytes);
+    if (found == kNoHalves || (is_listed && found != wanted)) continue;
+    std::tie(merge.left, merge.right) = found;
     builder.add(merge, bytes);
-  }
-  builder.build_trie();
-}
-
-LinearBpe::LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Token> tokens) {
-  TokenId last = *std::max_element(byte_ids.begin(), byte_ids.end());
-  for (const Token& token : tokens) last = std::max(last, token.id);
-  Builder builder(*this, byte_ids, std::max(last, 0), tokens.size());
-  std::stable_sort(tokens.begin(), tokens.end(),
-                   [](const Token& a, const Token& b) { return a.bytes.size() < b.bytes.size(); });
-  for (const Token& token : tokens) {
-    if (token.bytes.size() < 2) continue;
-    const auto halves = builder.halves_of(token.bytes);
-    if (!halves) continue;
-    const auto [left, right] = *halves;
-    builder.add({left, right, static_cast<uint32_t>(token.id), token.id,
-                 static_cast<uint32_t>(token.bytes.size())},
-                token.bytes);
   }
   builder.build_trie();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tokenizer/byte_trie.h"
@@ -44,14 +45,11 @@ namespace limpid {
 class LinearBpe {
  public:
   struct Merge {
-    TokenId left, right;
+    TokenId left, right;  // -1: any two tokens that give `bytes`
     uint32_t rank;
     TokenId merged;
-    uint32_t size;  // of the merged token, in bytes
-  };
-  struct Token {
-    std::string_view bytes;
-    TokenId id;
+    uint32_t size;                // of the merged token, in bytes
+    std::string_view bytes = {};  // of the merged token; only where left and right are -1
   };
   // The working memory of the search: one per thread, used with one LinearBpe only.
   class Work {
@@ -70,13 +68,12 @@ class LinearBpe {
   };
 
   LinearBpe() = default;
-  // `merges` may be in any order but must not contain a pair twice. `byte_ids` are -1 for bytes
-  // without a token. Takes O(n log n) time for n bytes of all tokens together. Throws
-  // UnsupportedError for 2^23 ids or more.
+  // `merges` may be in any order. They come from a merge list, which must not contain a pair twice;
+  // or, for a vocabulary without a list, there is one for each token, without left and right: two
+  // tokens merge if their joined bytes are a token. No two tokens may then have the same bytes.
+  // `byte_ids` are -1 for bytes without a token. Takes O(n log n) time for n bytes of all tokens
+  // together. Throws UnsupportedError for 2^23 ids or more.
   LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Merge> merges);
-  // For vocabularies without a merge list: two tokens merge if their joined bytes are a token, and
-  // the rank is that token's id. No two `tokens` may have the same bytes.
-  LinearBpe(const std::array<TokenId, 256>& byte_ids, std::vector<Token> tokens);
 
   // Returns whether the bytes of the token merge into the token.
   bool stands_alone(TokenId id) const {
@@ -112,6 +109,7 @@ class LinearBpe {
   bool fit(TokenId left, TokenId right, Work& work) const;
   bool split_once(Pair& pair) const;
   bool merges(const Pair& pair) const;
+  using Halves = std::pair<TokenId, TokenId>;
   class Builder;
   friend class Merger;
   // Same contract as MergeTable::find.
