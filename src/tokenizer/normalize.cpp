@@ -112,10 +112,23 @@ bool normalize_nfc(std::string_view text, std::string& out, std::vector<int32_t>
 
 namespace limpid {
 
+bool puts_space(SpacePrefix prefix, bool has_space, bool at_start) {
+  switch (prefix) {
+    case SpacePrefix::kNone:
+      return false;
+    case SpacePrefix::kEveryPart:
+      return true;
+    case SpacePrefix::kEveryPartOnce:
+      return !has_space;
+    case SpacePrefix::kFirstPartOnce:
+      return !has_space && at_start;
+  }
+  return false;
+}
+
 // NFC applies to byte-level BPE; the rest to SentencePiece BPE.
 std::string_view normalize_text(const TokenizerSpec& spec, std::string_view text,
                                 std::string& buffer) {
-  constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
   if (spec.kind == TokenizerKind::kByteLevelBpe) {
     if (spec.normalize_nfc && unicode::normalize_nfc(text, buffer)) return buffer;
     return text;

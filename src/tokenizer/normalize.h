@@ -24,6 +24,10 @@ bool normalize_nfc(std::string_view text, std::string& out, std::vector<int32_t>
 
 namespace limpid {
 
+// Returns whether SentencePiece puts a space before a stretch of text. `has_space`: the stretch
+// begins with one; `at_start`: the stretch is where the whole text begins.
+bool puts_space(SpacePrefix prefix, bool has_space, bool at_start);
+
 // Returns `text` normalized as `spec` says: NFC, or spaces as U+2581 with one put before the text.
 // The result is `text` itself or a view of `buffer`. Changes by the pre-tokenizer (Metaspace) are
 // not applied here.

@@ -40,16 +40,12 @@ struct DeepSeekWords {
   static constexpr bool kCoversAll = false;
   static constexpr Properties kWord = kLetter | kMark;
   static constexpr Properties kSign = kPunctuation | kSymbol;
-  static bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
   static const char* match(const char* p, const char* end) {
     const Character c = character_at(p, end);
     const char* const next = p + c.size;
-    if (c.value < 0x80 && c.is(kSign) && next < end && is_ascii_letter(*next)) {
-      const char* q = next;
-      while (q < end && is_ascii_letter(*q)) ++q;
-      return q;
-    }
+    if (c.value < 0x80 && c.is(kSign) && next < end && ascii::is_letter(*next))
+      return ascii::run_end<ascii::Letters>(next, end);
     if (c.is(kWord)) return skip<kWord>(next, end);
     Character d{};
     if (next < end) d = character_at(next, end);
@@ -60,9 +56,7 @@ struct DeepSeekWords {
     return c.is(kSpace) ? match_space<true>(p, end) : p;
   }
   static const char* signs(const char* p, const char* end) {
-    p = skip<kSign>(p, end);
-    while (p < end && (*p == '\r' || *p == '\n')) ++p;
-    return p;
+    return skip_line_ends(skip<kSign>(p, end), end);
   }
 };
 

@@ -52,6 +52,11 @@ const char* skip_at_most(const char* p, const char* end) {
   return p;
 }
 
+inline const char* skip_line_ends(const char* p, const char* end) {
+  while (p < end && (*p == '\r' || *p == '\n')) ++p;
+  return p;
+}
+
 // Returns the first white space, word or number character from p on. `kWord` contains the letters
 // and perhaps more.
 template <Properties kWord>

@@ -4,12 +4,11 @@
 #include <functional>
 
 #include "base/check.h"
-#include "tokenizer/unicode.h"
+#include "base/utf8.h"
+#include "tokenizer/normalize.h"
 
 namespace limpid {
 namespace {
-
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581 LOWER ONE EIGHTH BLOCK
 
 // Replaces each run of spaces by one space, and removes spaces at both ends (SentencePiece's
 // remove_extra_whitespaces).
@@ -78,21 +77,19 @@ SentencePieceBpe::SentencePieceBpe(TokenizerSpec given)
 // Gives every character of a piece a symbol, even if the character itself is not a piece.
 void SentencePieceBpe::build_symbols() {
   auto next_symbol = static_cast<TokenId>(spec_.pieces.size());
-  std::string_view before;
   for (size_t id = 0; id < spec_.pieces.size(); ++id) {
     if (!is_plain(spec_.types[id])) continue;
     const std::string_view piece = spec_.pieces[id];
-    const char* const end = piece.data() + piece.size();
-    for (const char* p = piece.data(); p < end;) {
-      const std::string_view character(p, unicode::decode(p, end).size);
+    TokenId before = -1;
+    unicode::for_each_character(piece, [&](std::string_view character) {
       if (symbols_.insert(character, next_symbol)) {
         virtual_characters_.emplace_back(character);
         ++next_symbol;
       }
-      if (p != piece.data()) joined_.insert(symbols_.find(before), symbols_.find(character), 0, 0);
-      before = character;
-      p += character.size();
-    }
+      const TokenId symbol = symbols_.find(character);
+      if (before >= 0) joined_.insert(before, symbol, 0, 0);
+      before = symbol;
+    });
   }
   unknown_symbol_ = next_symbol;
   space_symbol_ = symbol_of(kSpaceMark);
@@ -124,13 +121,9 @@ void SentencePieceBpe::build_score_merges() {
   std::vector<TokenId> symbols;
   for (const TokenId id : ids) {
     const std::string_view piece = spec_.pieces[static_cast<size_t>(id)];
-    const char* const end = piece.data() + piece.size();
     symbols.clear();
-    for (const char* p = piece.data(); p < end;) {
-      const std::string_view character(p, unicode::decode(p, end).size);
-      symbols.push_back(symbols_.find(character));
-      p += character.size();
-    }
+    unicode::for_each_character(
+        piece, [&](std::string_view character) { symbols.push_back(symbols_.find(character)); });
     merger.merge(merges_, symbols);
     if (symbols.size() != 2) continue;
     const float score = spec_.scores[static_cast<size_t>(id)];
@@ -165,21 +158,6 @@ TokenId SentencePieceBpe::symbol_of(std::string_view character) const {
   return symbol >= 0 ? symbol : unknown_symbol_;
 }
 
-bool SentencePieceBpe::puts_space(std::string_view text, const Stretch& stretch) const {
-  const bool has_space = text.front() == ' ' || text.substr(0, kSpaceMark.size()) == kSpaceMark;
-  switch (spec_.space_prefix) {
-    case SpacePrefix::kNone:
-      return false;
-    case SpacePrefix::kEveryPart:
-      return !stretch.normalized;
-    case SpacePrefix::kEveryPartOnce:
-      return !has_space;
-    case SpacePrefix::kFirstPartOnce:
-      return !has_space && stretch.at_start;
-  }
-  return false;
-}
-
 // In the words here a space is still written as a space; it has the symbol of U+2581.
 void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch,
                                    EncodeScratch& scratch, std::vector<TokenId>& out) const {
@@ -190,7 +168,10 @@ void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch
   }
   const char* p = text.data();
   const char* const end = p + text.size();
-  if (puts_space(text, stretch)) {
+  const bool has_space = text.front() == ' ' || text.starts_with(kSpaceMark);
+  // Normalizing has put the space of kEveryPart there already.
+  const bool has_prefix = stretch.normalized && spec_.space_prefix == SpacePrefix::kEveryPart;
+  if (!has_prefix && puts_space(spec_.space_prefix, has_space, stretch.at_start)) {
     const char* q = find_word_end(p, end, space_symbol_);
     scratch.word.assign(1, ' ').append(p, q);
     encode_word(scratch.word, scratch, out);

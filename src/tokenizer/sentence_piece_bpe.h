@@ -32,7 +32,6 @@ class SentencePieceBpe final : public Tokenizer {
   void build_symbols();
   void build_score_merges();
   void build_list_merges();
-  bool puts_space(std::string_view text, const Stretch& stretch) const;
   TokenId symbol_of(std::string_view character) const;
   void encode_text(std::string_view text, const Stretch& stretch, EncodeScratch& scratch,
                    std::vector<TokenId>& out) const override;

@@ -6,25 +6,6 @@
 #include "tokenizer/normalize.h"
 
 namespace limpid {
-namespace {
-
-// Whether SentencePiece's rule adds a space before this stretch.
-bool puts_space(SpacePrefix prefix, std::string_view text, bool at_start) {
-  switch (prefix) {
-    case SpacePrefix::kNone:
-      return false;
-    case SpacePrefix::kEveryPart:
-      return true;
-    case SpacePrefix::kEveryPartOnce:
-      return text.front() != ' ';
-    case SpacePrefix::kFirstPartOnce:
-      return at_start && text.front() != ' ';
-  }
-  return false;
-}
-
-}  // namespace
-
 TokenTree::TokenTree(std::shared_ptr<const Tokenizer> tokenizer)
     : tokenizer_(std::move(tokenizer)), specials_(tokenizer_->spec(), SpecialMatcher::Names::kAll) {
   // The tokens that text can become. Whole pieces come before single bytes with the same spelling.
@@ -66,7 +47,8 @@ void TokenTree::encode_stretch(std::string_view text, bool at_start,
   const TokenizerSpec& spec = tokenizer_->spec();
   std::string changed;
   if (spec.kind == TokenizerKind::kSentencePieceBpe) {
-    if (puts_space(spec.space_prefix, text, at_start)) text = changed = " " + std::string(text);
+    if (puts_space(spec.space_prefix, text.front() == ' ', at_start))
+      text = changed = " " + std::string(text);
   } else if (spec.normalize_nfc && unicode::normalize_nfc(text, changed)) {
     text = changed;
   }

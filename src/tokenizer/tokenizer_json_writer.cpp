@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 Json byte_level(bool add_prefix_space, bool trim_offsets, bool use_regex) {
   return {{"type", "ByteLevel"},
           {"add_prefix_space", add_prefix_space},

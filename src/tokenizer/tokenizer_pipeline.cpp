@@ -10,8 +10,6 @@
 namespace limpid {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-
 std::string_view type_of(const JsonPlace& component) { return component["type"].string(); }
 
 // Returns the parts of a "Sequence", the component itself, or nothing.

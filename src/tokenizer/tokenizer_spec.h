@@ -14,6 +14,9 @@ namespace limpid {
 
 using TokenId = int32_t;
 
+// U+2581 LOWER ONE EIGHTH BLOCK (▁), which SentencePiece writes for a space.
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+
 // ggml's token types.
 enum class TokenType : uint8_t {
   kNormal = 1,

@@ -58,10 +58,7 @@ struct Cl100k {
   }
   static const char* punctuation(const char* p, const char* end) {
     p = skip_signs<kWord>(p, end);
-    if (kJoinLines) {
-      while (p < end && (*p == '\r' || *p == '\n')) ++p;
-    }
-    return p;
+    return kJoinLines ? skip_line_ends(p, end) : p;
   }
 };
 
@@ -141,12 +138,7 @@ struct O200k {
 struct OpenAiCl100k {
   static constexpr bool kCoversAll = true;
   static const char* match(const char* p, const char* end) {
-    const char* q = p;
-    for (; q < end;) {
-      const Character c = character_at(q, end);
-      if (!c.is(kSpace)) break;
-      q += c.size;
-    }
+    const char* const q = skip<kSpace>(p, end);
     return q == end ? q : Cl100k<3, false, true>::match(p, end);
   }
 };
