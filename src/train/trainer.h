@@ -69,7 +69,6 @@ class Trainer {
 
   TrainingModel& model() { return model_; }
   const TrainingOptions& options() const { return options_; }
-  const BatchSampler& sampler() const { return sampler_; }
 
   // Everything that a step depends on, besides the weights and the data: `save_state` writes one
   // file, `load_state` reads it. Throws FormatError when it belongs to another model.

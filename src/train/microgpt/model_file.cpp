@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "base/mapped_file.h"
@@ -19,73 +22,71 @@ constexpr std::string_view kFormat = "limpid.microgpt";
 
 using FileMetadata = std::map<std::string, std::string>;
 
-// The file that is being read, for messages.
-struct Source {
-  const std::string& path;
+// The sizes of a shape, which the metadata hold as decimal numbers.
+constexpr std::pair<const char*, int64_t Shape::*> kSizes[] = {{"n_embd", &Shape::n_embd},
+                                                               {"n_layer", &Shape::n_layer},
+                                                               {"n_head", &Shape::n_head},
+                                                               {"block_size", &Shape::block_size}};
 
-  [[noreturn]] void fail(const std::string& field, const std::string& problem) const {
-    throw FormatError(path, FormatError::kNoOffset, field, problem);
-  }
-};
+// A file that is being read.
+class ModelReader {
+ public:
+  ModelReader(const std::string& path, std::span<const std::byte> bytes)
+      : path_(path), file_(parse_safetensors(path, bytes)) {}
 
-const std::string& metadata_text(const Source& source, const FileMetadata& metadata,
-                                 const std::string& key) {
-  const auto entry = metadata.find(key);
-  if (entry == metadata.end()) {
-    source.fail("__metadata__." + key, "missing; only a file that microgpt saved can be read");
-  }
-  return entry->second;
-}
-
-int64_t metadata_number(const Source& source, const FileMetadata& metadata,
-                        const std::string& key) {
-  const std::string text = metadata_text(source, metadata, key);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    source.fail("__metadata__." + key, fmt::format("'{}' is not a whole number", text));
-  }
-  return value;
-}
-
-SavedModel read_metadata(const Source& source, const FileMetadata& metadata) {
-  if (metadata_text(source, metadata, "format") != kFormat) {
-    source.fail("__metadata__.format", fmt::format("is not {}", kFormat));
-  }
-  SavedModel model;
-  const std::u32string characters =
-      from_utf8(metadata_text(source, metadata, "characters"), source.path);
-  for (size_t i = 1; i < characters.size(); ++i) {
-    if (characters[i - 1] >= characters[i]) {
-      source.fail("__metadata__.characters", "are not in ascending order");
+  // Returns the model without its weights.
+  SavedModel read_metadata() const {
+    if (text("format") != kFormat) fail("__metadata__.format", fmt::format("is not {}", kFormat));
+    SavedModel model;
+    const std::u32string characters = from_utf8(text("characters"), path_);
+    if (std::ranges::adjacent_find(characters, std::ranges::greater_equal()) != characters.end())
+      fail("__metadata__.characters", "are not in ascending order");
+    model.alphabet = Alphabet(characters);
+    model.shape.vocab_size = model.alphabet.vocab_size();
+    for (const auto& [key, size] : kSizes) model.shape.*size = number(key);
+    try {
+      validate(model.shape);
+    } catch (const ArgumentError& error) {
+      fail("__metadata__", error.what());
     }
+    return model;
   }
-  model.alphabet = Alphabet(characters);
-  model.shape.vocab_size = model.alphabet.vocab_size();
-  model.shape.n_embd = metadata_number(source, metadata, "n_embd");
-  model.shape.n_layer = metadata_number(source, metadata, "n_layer");
-  model.shape.n_head = metadata_number(source, metadata, "n_head");
-  model.shape.block_size = metadata_number(source, metadata, "block_size");
-  try {
-    validate(model.shape);
-  } catch (const ArgumentError& error) {
-    source.fail("__metadata__", error.what());
-  }
-  return model;
-}
 
-// Returns the tensor with this name, after checking its dtype and shape.
-const TensorView& find_tensor(const Source& source, const SafetensorsFile& file,
-                              const Matrices::Named& named) {
-  const auto tensor = std::ranges::find(file.tensors, named.name, &SafetensorsTensor::name);
-  if (tensor == file.tensors.end()) source.fail(named.name, "missing");
-  if (tensor->view.dtype != DType::kF32 && tensor->view.dtype != DType::kF64)
-    source.fail(named.name + ".dtype", "is not F32 or F64");
-  const limpid::Shape expected{named.matrix.rows, named.matrix.cols};
-  if (tensor->view.shape != expected)
-    source.fail(named.name + ".shape", "is not " + expected.to_string());
-  return tensor->view;
-}
+  // Returns the tensor with this name, after checking its dtype and shape.
+  const TensorView& find(const Matrices::Named& named) const {
+    const auto tensor = std::ranges::find(file_.tensors, named.name, &SafetensorsTensor::name);
+    if (tensor == file_.tensors.end()) fail(named.name, "missing");
+    if (tensor->view.dtype != DType::kF32 && tensor->view.dtype != DType::kF64)
+      fail(named.name + ".dtype", "is not F32 or F64");
+    const limpid::Shape expected{named.matrix.rows, named.matrix.cols};
+    if (tensor->view.shape != expected)
+      fail(named.name + ".shape", "is not " + expected.to_string());
+    return tensor->view;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& field, const std::string& problem) const {
+    throw FormatError(path_, FormatError::kNoOffset, field, problem);
+  }
+  const std::string& text(const std::string& key) const {
+    const auto entry = file_.metadata.find(key);
+    if (entry == file_.metadata.end())
+      fail("__metadata__." + key, "missing; only a file that microgpt saved can be read");
+    return entry->second;
+  }
+  int64_t number(const std::string& key) const {
+    const std::string& digits = text(key);
+    const char* const last = digits.data() + digits.size();
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), last, value);
+    if (error != std::errc() || end != last)
+      fail("__metadata__." + key, fmt::format("'{}' is not a whole number", digits));
+    return value;
+  }
+
+  const std::string& path_;
+  SafetensorsFile file_;
+};
 
 // The elements may be at any address, aligned or not.
 template <typename T>
@@ -98,12 +99,10 @@ void append_numbers(const TensorView& tensor, std::vector<double>& numbers) {
 }
 
 FileMetadata metadata_of(const SavedModel& model) {
-  return {{"format", std::string(kFormat)},
-          {"n_embd", fmt::format("{}", model.shape.n_embd)},
-          {"n_layer", fmt::format("{}", model.shape.n_layer)},
-          {"n_head", fmt::format("{}", model.shape.n_head)},
-          {"block_size", fmt::format("{}", model.shape.block_size)},
-          {"characters", to_utf8(model.alphabet.characters())}};
+  FileMetadata metadata = {{"format", std::string(kFormat)},
+                           {"characters", to_utf8(model.alphabet.characters())}};
+  for (const auto& [key, size] : kSizes) metadata[key] = std::to_string(model.shape.*size);
+  return metadata;
 }
 
 template <typename T>
@@ -134,11 +133,10 @@ void save_model(const std::string& path, const SavedModel& model, SavedType type
 
 SavedModel load_model(const std::string& path) {
   const auto file = MappedFile::open(path);
-  const Source source{path};
-  const SafetensorsFile tensors = parse_safetensors(path, file->bytes());
-  SavedModel model = read_metadata(source, tensors.metadata);
+  const ModelReader reader(path, file->bytes());
+  SavedModel model = reader.read_metadata();
   for (const Matrices::Named& named : Matrices(model.shape).named()) {
-    const TensorView& tensor = find_tensor(source, tensors, named);
+    const TensorView& tensor = reader.find(named);
     if (tensor.dtype == DType::kF64) {
       append_numbers<double>(tensor, model.weights);
     } else {
