@@ -95,12 +95,7 @@ void HttpConnection::on_read(ErrorCode error, size_t n_bytes) {
 // byte is written: the answer then ends as others do.
 void HttpConnection::take_end() {
   has_peer_closed_ = true;
-  bool is_complete = false;
-  {
-    const std::lock_guard lock(output_mutex_);
-    is_complete = after_output_ != After::kMore;
-  }
-  if (state_ != State::kAnswer || !is_complete) close();
+  if (state_ != State::kAnswer || after_output() == After::kMore) close();
 }
 
 void HttpConnection::take_input() {
@@ -118,10 +113,7 @@ void HttpConnection::take_input() {
 // for a part of another request. Once the answer is complete, the next request may come, even
 // though this side has not yet heard that the last byte is written.
 void HttpConnection::take_early_bytes() {
-  {
-    const std::lock_guard lock(output_mutex_);
-    if (after_output_ == After::kNextRequest && !closes_after_) return;
-  }
+  if (after_output() == After::kNextRequest && !closes_after_) return;
   closes_after_ = true;
   n_early_bytes_ += input_.size();
   input_.clear();
@@ -311,12 +303,7 @@ void HttpConnection::finish_answer() {
   if (state_ != State::kAnswer) return;
   log(status_);
   if (std::exchange(is_counted_, false)) --shared_->n_answers;
-  bool closes = closes_after_;
-  {
-    const std::lock_guard lock(output_mutex_);
-    closes = closes || after_output_ == After::kClose;
-  }
-  if (closes || has_peer_closed_) return linger();
+  if (closes_after_ || after_output() == After::kClose || has_peer_closed_) return linger();
   next_request();
 }
 

@@ -94,6 +94,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void expire();
   void close();
   void log(int status);
+  After after_output() {
+    const std::lock_guard lock(output_mutex_);
+    return after_output_;
+  }
   const HttpLimits& limits() const { return shared_->options.limits; }
 
   const std::shared_ptr<HttpShared> shared_;  // first: the socket needs its io_context

@@ -13,12 +13,6 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // "localhost:8080" -> "localhost", "[::1]:8080" -> "::1"
 std::string_view without_port(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
@@ -116,15 +110,6 @@ bool is_origin_allowed(std::string_view origin, std::string_view host,
   const size_t scheme = origin.find("://");
   if (scheme != std::string_view::npos && same_name(origin.substr(scheme + 3), host)) return true;
   return std::find(allowed.begin(), allowed.end(), origin) != allowed.end();
-}
-
-bool has_token(std::string_view list, std::string_view token) {
-  while (!list.empty()) {
-    const std::string_view entry = list.substr(0, list.find(','));
-    list.remove_prefix(std::min(list.size(), entry.size() + 1));
-    if (same_name(trimmed(entry), token)) return true;
-  }
-  return false;
 }
 
 std::string_view reason_of(int status) {

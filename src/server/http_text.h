@@ -29,9 +29,6 @@ bool is_host_allowed(std::string_view host, std::string_view listens_on,
 bool is_origin_allowed(std::string_view origin, std::string_view host,
                        const std::vector<std::string>& allowed);
 
-// Whether the comma-separated list of a header field has `token`, as "close" in "TE, Close".
-bool has_token(std::string_view list, std::string_view token);
-
 // "Not Found"
 std::string_view reason_of(int status);
 // "Mon, 23 Nov 2026 14:30:32 GMT" (RFC 9110, section 5.6.7)

@@ -16,7 +16,5 @@ std::string sse_event(const Json& data);
 std::string sse_event(std::string_view name, const Json& data);
 // What OpenAI's streams end with.
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
-// A comment, which clients ignore: it shows proxies and clients that the server is at work.
-inline constexpr std::string_view kSsePing = ":\n\n";
 
 }  // namespace limpid

@@ -37,7 +37,6 @@ inline bool reads_lines(std::string_view header) {
     HttpRequest request;
     if (read_target(line, request) && !request.path.starts_with('/')) return false;
     query_value(line, "action");
-    has_token(line, "close");
     is_host_allowed(line, "127.0.0.1", allowed);
     is_origin_allowed(line, "127.0.0.1:8080", allowed);
   }
