@@ -66,17 +66,27 @@ class SchemaWriter {
     }
     if (const auto reference = schema.find("$ref")) return referred(*reference);
     if (schema.json().contains("const")) return literal_of(schema.json()["const"]);
-    if (const auto values = schema.find("enum")) return one_of_values(*values);
+    if (const auto values = schema.find("enum"))
+      return one_of(*values, "value",
+                    [](const JsonField& each) { return literal_of(each.json()); });
     for (const char* choice : {"anyOf", "oneOf"}) {
-      if (const auto schemas = schema.find(choice)) return one_of(*schemas);
+      if (const auto schemas = schema.find(choice))
+        return one_of(*schemas, "schema",
+                      [this](const JsonField& each) { return expression(each); });
     }
     const auto type = schema.find("type");
     if (!type) return schema.find("properties") ? object(schema) : "value";
     if (!type->json().is_array()) return of_type(schema, *type);
+    return one_of(*type, "type", [&](const JsonField& each) { return of_type(schema, each); });
+  }
+
+  // "(a | b)", of what `write` makes of each element of `list`.
+  template <typename Write>
+  static std::string one_of(const JsonField& list, const char* what, Write write) {
     std::string alternatives;
-    for (const JsonField& each : type->elements())
-      alternatives += (alternatives.empty() ? "(" : " | ") + of_type(schema, each);
-    if (alternatives.empty()) type->fail("has no type");
+    for (const JsonField& each : list.elements())
+      alternatives += (alternatives.empty() ? "(" : " | ") + write(each);
+    if (alternatives.empty()) list.fail(fmt::format("has no {}", what));
     return alternatives + ")";
   }
 
@@ -90,22 +100,6 @@ class SchemaWriter {
   }
 
   static std::string literal_of(const Json& value) { return literal(value.dump()) + " space"; }
-
-  static std::string one_of_values(const JsonField& values) {
-    std::string alternatives;
-    for (const JsonField& value : values.elements())
-      alternatives += (alternatives.empty() ? "(" : " | ") + literal_of(value.json());
-    if (alternatives.empty()) values.fail("has no value");
-    return alternatives + ")";
-  }
-
-  std::string one_of(const JsonField& schemas) {
-    std::string alternatives;
-    for (const JsonField& schema : schemas.elements())
-      alternatives += (alternatives.empty() ? "(" : " | ") + expression(schema);
-    if (alternatives.empty()) schemas.fail("has no schema");
-    return alternatives + ")";
-  }
 
   // "#/$defs/node" is a rule of its own, which may contain itself.
   std::string referred(const JsonField& reference) {

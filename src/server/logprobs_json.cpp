@@ -6,25 +6,17 @@ namespace limpid {
 
 double finite_logprob(double logprob) { return std::isfinite(logprob) ? logprob : kLeastLogprob; }
 
-Json token_to_json(const TokenLogprob& token) {
-  return {{"token", token.piece},
-          {"id", token.id},
-          {"logprob", finite_logprob(token.logprob)},
-          {"bytes", std::vector<uint8_t>(token.piece.begin(), token.piece.end())}};
-}
-
 namespace {
 
-Json probability_to_json(const TokenLogprob& token) {
-  return {{"token", token.piece},
-          {"id", token.id},
-          {"prob", std::exp(token.logprob)},
-          {"bytes", std::vector<uint8_t>(token.piece.begin(), token.piece.end())}};
-}
-
-// `tell` makes the object of one token, `best` is the name of the list of the others.
-template <typename Tell>
-Json listed(std::span<const TokenLogprobs> logprobs, const char* best, Tell tell) {
+// `name` is the key of a token's number(logprob), `best` that of the list of the other tokens.
+Json listed(std::span<const TokenLogprobs> logprobs, const char* name, const char* best,
+            double (*number)(double logprob)) {
+  const auto tell = [&](const TokenLogprob& token) -> Json {
+    return {{"token", token.piece},
+            {"id", token.id},
+            {name, number(token.logprob)},
+            {"bytes", std::vector<uint8_t>(token.piece.begin(), token.piece.end())}};
+  };
   auto content = Json::array();
   for (const TokenLogprobs& token : logprobs) {
     Json entry = tell(token.chosen);
@@ -38,11 +30,11 @@ Json listed(std::span<const TokenLogprobs> logprobs, const char* best, Tell tell
 }  // namespace
 
 Json logprobs_to_json(std::span<const TokenLogprobs> logprobs) {
-  return listed(logprobs, "top_logprobs", token_to_json);
+  return listed(logprobs, "logprob", "top_logprobs", finite_logprob);
 }
 
 Json probabilities_to_json(std::span<const TokenLogprobs> logprobs) {
-  return listed(logprobs, "top_probs", probability_to_json);
+  return listed(logprobs, "prob", "top_probs", [](double logprob) { return std::exp(logprob); });
 }
 
 }  // namespace limpid

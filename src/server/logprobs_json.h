@@ -12,11 +12,8 @@ namespace limpid {
 inline constexpr double kLeastLogprob = -9999;
 double finite_logprob(double logprob);
 
-// {"token": " a", "id": 253, "logprob": …, "bytes": [32, 97]}. A token may be a part of a
-// character, so its bytes stand beside it.
-Json token_to_json(const TokenLogprob& token);
-
-// [{"token": " a", …, "top_logprobs": [{"token": " a", …}, …]}, …]
+// [{"token": " a", "id": 253, "logprob": …, "bytes": [32, 97], "top_logprobs": [{"token": " a", …},
+// …]}, …]. A token may be a part of a character, so its bytes stand beside it.
 Json logprobs_to_json(std::span<const TokenLogprobs> logprobs);
 
 // The same with probabilities, as llama-server tells those after sampling: "prob" in the place of
