@@ -170,9 +170,6 @@ void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& se
       served, std::move(shape), reply, settings.stream, prompts.size(), prompts.size() * n_each);
   for (const auto& prompt : prompts) progress->count_prompt(prompt.size());
   std::vector<GenerationService::Id> ids;
-  const auto cancel = [served](const auto& submitted) {
-    for (const GenerationService::Id id : submitted) served->service->cancel(id);
-  };
   for (size_t i = 0; i < prompts.size(); ++i) {
     const size_t first = i * n_each;
     GenerationRequest request;
@@ -205,8 +202,8 @@ void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& se
       break;
     }
   }
-  if (std::size(ids) < prompts.size()) return cancel(ids);
-  reply->on_gone([cancel, ids] { cancel(ids); });
+  if (std::size(ids) < prompts.size()) return served->service->cancel(ids);
+  reply->on_gone([served, ids] { served->service->cancel(ids); });
 }
 
 }  // namespace limpid

@@ -102,19 +102,15 @@ std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body) {
 }  // namespace
 
 void anthropic_messages(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings = call.served.settings();
-  read_settings(body, kMessagesApi, call.served.tokenizer_or_null(), settings);
+  const JsonBody body(call.request.body);
+  const RequestSettings settings = call.read_settings(body, kMessagesApi);
   body.required("max_tokens");
   call.answer_with(settings, {prompt_of(call, body)}, std::make_unique<MessagesShape>(call));
 }
 
 void anthropic_count_tokens(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings;
-  read_settings(body, kMessagesApi, call.served.tokenizer_or_null(), settings);
+  const JsonBody body(call.request.body);
+  call.read_settings(body, kMessagesApi);  // throws
   call.send({{"input_tokens", prompt_of(call, body).size()}});
 }
 

@@ -92,9 +92,7 @@ std::string asked_model(const Api& api, const HttpRequest& request) {
   const size_t begin = std::min(request.body.find_first_not_of(" \t\r\n"), request.body.size());
   const bool has_object = request.method == "POST" && request.body.substr(begin, 1) == "{";
   if (!name.empty() || !has_object) return name;
-  const Json json = parse_body(request.body);
-  const auto field = JsonField(json, "").find("model");
-  return field ? field->string() : "";
+  return JsonBody(request.body).string_or_empty("model");
 }
 
 // The model may have to be loaded first. The request then waits, in a copy, and the thread of the

@@ -73,6 +73,12 @@ struct ApiCall : ServerCall {
   ApiCall(const ServerCall& call, const ModelShelf::Loan& loan)
       : ServerCall(call), loan(loan), served(*loan) {}
 
+  // What a request in the names of `api` asks for, beside what the server does by default.
+  RequestSettings read_settings(const JsonField& body, ApiName api) const {
+    RequestSettings settings = served.settings();
+    limpid::read_settings(body, api, served.tokenizer_or_null(), settings);
+    return settings;
+  }
   void answer_with(const RequestSettings& settings, std::vector<std::vector<TokenId>> prompts,
                    std::unique_ptr<AnswerShape> shape) const {
     if (api.options().log_prompt) {

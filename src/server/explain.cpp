@@ -51,8 +51,7 @@ class Explaining {
 // a request of /v1/chat/completions. The answer's tokens are those of its text, which may differ
 // from the ones that were sampled where a text has several spellings in tokens.
 void explain_answer(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   const std::string answer = body.required("answer").string();
   if (answer.empty()) body.required("answer").fail("is empty: there is nothing to explain");
   if (call.served.probe == nullptr) throw ApiError(501, "this server does not explain answers");

@@ -228,9 +228,11 @@ GenerationService::Id GenerationService::submit(EmbeddingRequest request) {
 }
 
 // Sets a flag that the scheduler looks at before each step: the place is free one step later.
-void GenerationService::cancel(Id id) {
+void GenerationService::cancel(std::span<const Id> ids) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = cancels_.find(id); found != cancels_.end()) found->second();
+  for (const Id id : ids) {
+    if (const auto found = cancels_.find(id); found != cancels_.end()) found->second();
+  }
 }
 
 Scheduler::Usage GenerationService::usage() const { return engine_of(model_)->scheduler().usage(); }

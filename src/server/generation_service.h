@@ -94,7 +94,7 @@ class GenerationService {
   // QueueFullError when there is much of it already.
   void submit(std::function<bool()> advance);
   // What has not ended ends with StopReason::kCancelled.
-  void cancel(Id id);
+  void cancel(std::span<const Id> ids);
 
   Scheduler::Usage usage() const;
   // The most tokens that the prompt and the answer of a request may have.

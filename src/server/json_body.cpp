@@ -84,6 +84,16 @@ JsonField JsonField::required(std::string_view key) const {
   throw ApiError(400, name + " is missing", name);
 }
 
+bool JsonField::boolean(std::string_view key, bool otherwise) const {
+  const auto field = find(key);
+  return field ? field->boolean() : otherwise;
+}
+
+std::string JsonField::string_or_empty(std::string_view key) const {
+  const auto field = find(key);
+  return field ? field->string() : "";
+}
+
 Json parse_body(std::string_view body) {
   Json json;
   try {

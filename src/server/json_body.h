@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ class JsonField {
   std::optional<JsonField> find(std::string_view key) const;
   // The same, for a member that must be there.
   JsonField required(std::string_view key) const;
+  // The value of the member `key`; `otherwise` or "" when it is absent or null.
+  bool boolean(std::string_view key, bool otherwise) const;
+  std::string string_or_empty(std::string_view key) const;
   // The last part of the name: "role" of "messages[0].role".
   std::string_view key() const { return std::string_view(name_).substr(key_at_); }
 
@@ -50,5 +54,19 @@ class JsonField {
 // The body as a JSON object. Throws ApiError for anything else, for text that is nested too deeply
 // and for bytes that are not UTF-8.
 Json parse_body(std::string_view body);
+
+// The body of a request as one field, which owns the document.
+class JsonBody : public JsonField {
+ public:
+  // Throws as parse_body does.
+  explicit JsonBody(std::string_view text)
+      : JsonBody(std::make_unique<const Json>(parse_body(text))) {}
+
+ private:
+  explicit JsonBody(std::unique_ptr<const Json> document)
+      : JsonField(*document, ""), document_(std::move(document)) {}
+
+  std::unique_ptr<const Json> document_;
+};
 
 }  // namespace limpid

@@ -13,8 +13,7 @@ void lora_adapters(const ApiCall& call) {
 // The body is an array, which parse_body does not take. It is put into an object here, so that
 // errors name its parts.
 void set_lora_adapters(const ApiCall& call) {
-  const Json json = parse_body("{\"adapters\":" + call.request.body + "}");
-  const JsonField body(json, "");
+  const JsonBody body("{\"adapters\":" + call.request.body + "}");
   for (const JsonField& member : body.members()) {
     if (member.key() != "adapters") member.fail("is not a known field");
   }

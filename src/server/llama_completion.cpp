@@ -143,10 +143,8 @@ class LlamaShape final : public AnswerShape {
 }  // namespace
 
 void llama_completion(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings = call.served.settings();
-  read_settings(body, kLlamaApi, call.served.tokenizer_or_null(), settings);
+  const JsonBody body(call.request.body);
+  const RequestSettings settings = call.read_settings(body, kLlamaApi);
   const JsonField field = body.required("prompt");
   std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
   auto shape = std::make_unique<LlamaShape>(call, settings, prompts);

@@ -19,11 +19,6 @@ Json piece_json(std::string_view piece) {
   }
 }
 
-bool flag(const JsonField& body, std::string_view name, bool otherwise) {
-  const auto field = body.find(name);
-  return field ? field->boolean() : otherwise;
-}
-
 // Throws ApiError for a member that is none of these.
 void allow_only(const JsonField& body, std::initializer_list<std::string_view> names) {
   for (const JsonField& member : body.members()) {
@@ -36,15 +31,13 @@ void allow_only(const JsonField& body, std::initializer_list<std::string_view> n
 
 // Control tokens are recognised only where the caller asks for it: see docs/server.md.
 void tokenize(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   allow_only(body, {"content", "add_special", "parse_special", "with_pieces", "model"});
-  const auto content = body.find("content");
   const std::vector<TokenId> ids =
-      call.served.model.encode(content ? content->string() : "", flag(body, "add_special", false),
-                               flag(body, "parse_special", false));
+      call.served.model.encode(body.string_or_empty("content"), body.boolean("add_special", false),
+                               body.boolean("parse_special", false));
   Json tokens = ids;
-  if (flag(body, "with_pieces", false)) {
+  if (body.boolean("with_pieces", false)) {
     tokens = Json::array();
     for (const TokenId id : ids) {
       const std::string_view piece = call.served.tokenizer().bytes_of(id, true);
@@ -55,8 +48,7 @@ void tokenize(const ApiCall& call) {
 }
 
 void detokenize(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   allow_only(body, {"tokens", "model"});
   std::vector<TokenId> ids;
   if (const auto tokens = body.find("tokens")) {
@@ -73,10 +65,8 @@ void apply_template(const ApiCall& call) {
   json.erase("tools");
   const JsonField body(json, "");
   if (!tools.is_null()) JsonField(tools, "tools").elements();  // throws
-  RequestSettings settings;
-  read_settings(body, kChatApi, call.served.tokenizer_or_null(), settings);
-  const JsonField messages = body.required("messages");
-  call.send({{"prompt", render_messages(call.served, messages, settings, tools)}});
+  const RequestSettings settings = call.read_settings(body, kChatApi);
+  call.send({{"prompt", render_messages(call.served, body.required("messages"), settings, tools)}});
 }
 
 namespace {

@@ -16,8 +16,7 @@ namespace {
 
 // A name without a folder, so that clients reach no other files.
 std::string file_of(const ApiCall& call, const std::string& folder) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   const JsonField field = body.required("filename");
   const std::string& name = field.string();
   const bool is_plain = !name.empty() && name.front() != '.' && name.size() < 256 &&
@@ -67,26 +66,18 @@ void slot_action(const ApiCall& call) {
   GenerationService& service = *call.served.service;
   Json answer = {{"id_slot", slot}};
   const auto start = std::chrono::steady_clock::now();
-  const auto milliseconds = [&] {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-        .count();
-  };
-  if (action == "save") {
+  if (action == "save" || action == "restore") {
+    const bool saves = action == "save";
     const std::string path = file_of(call, folder);
-    const int64_t n_saved = service.save_slot(slot, path);
-    answer.update({{"filename", std::filesystem::path(path).filename()},
-                   {"n_saved", n_saved},
-                   {"n_written", size_of(path)},
-                   {"timings", {{"save_ms", milliseconds()}}}});
-  } else if (action == "restore") {
-    const std::string path = file_of(call, folder);
-    if (!std::filesystem::exists(path))
+    if (!saves && !std::filesystem::exists(path))
       throw ApiError(404, "the folder has no file of this name", "filename");
-    const int64_t n_restored = service.restore_slot(slot, path);
+    const int64_t n_tokens =
+        saves ? service.save_slot(slot, path) : service.restore_slot(slot, path);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     answer.update({{"filename", std::filesystem::path(path).filename()},
-                   {"n_restored", n_restored},
-                   {"n_read", size_of(path)},
-                   {"timings", {{"restore_ms", milliseconds()}}}});
+                   {saves ? "n_saved" : "n_restored", n_tokens},
+                   {saves ? "n_written" : "n_read", size_of(path)},
+                   {"timings", {{saves ? "save_ms" : "restore_ms", time.count()}}}});
   } else if (action == "erase") {
     answer.update({{"n_erased", service.erase_slot(slot)}});
   } else {

@@ -5,23 +5,10 @@
 namespace limpid {
 namespace {
 
-const char* state_name(ShelfState state) {
-  switch (state) {
-    case ShelfState::kUnloaded:
-      return "unloaded";
-    case ShelfState::kLoading:
-      return "loading";
-    case ShelfState::kLoaded:
-      return "loaded";
-    case ShelfState::kAsleep:
-      return "sleeping";
-  }
-  return "";
-}
+constexpr const char* kStateNames[] = {"unloaded", "loading", "loaded", "sleeping"};  // by state
 
 std::string model_of(const ServerCall& call) {
-  const Json json = parse_body(call.request.body);
-  return JsonField(json, "").required("model").string();
+  return JsonBody(call.request.body).required("model").string();
 }
 
 }  // namespace
@@ -30,7 +17,7 @@ std::string model_of(const ServerCall& call) {
 void list_models(const ServerCall& call) {
   auto list = Json::array();
   for (const ModelShelf::Entry& entry : call.api.shelf().list()) {
-    Json status = {{"value", state_name(entry.state)}};
+    Json status = {{"value", kStateNames[static_cast<size_t>(entry.state)]}};
     if (entry.has_failed) status["failed"] = true;
     list.push_back({{"id", entry.card.name},
                     {"object", "model"},

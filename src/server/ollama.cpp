@@ -88,30 +88,24 @@ RequestSettings ollama_settings(const ApiCall& call, const JsonField& body) {
 
 // The prompt is a user's message unless "raw" is true.
 std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& body) {
-  const auto prompt = body.find("prompt");
-  const auto raw = body.find("raw");
-  const std::string text = prompt ? prompt->string() : "";
-  if (raw && raw->boolean()) return encode_text(call.served, text);
-  const auto system = body.find("system");
+  const std::string text = body.string_or_empty("prompt");
+  if (body.boolean("raw", false)) return encode_text(call.served, text);
   const Json messages = Json::array({{{"role", "user"}, {"content", text}}});
   return encode_messages(call.served, JsonField(messages, "prompt"), RequestSettings(),
-                         system ? system->string() : "");
+                         body.string_or_empty("system"));
 }
 
 }  // namespace
 
 void ollama_chat(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   const RequestSettings settings = ollama_settings(call, body);
-  const JsonField messages = body.required("messages");
-  call.answer_with(settings, {encode_messages(call.served, messages, settings)},
+  call.answer_with(settings, {encode_messages(call.served, body.required("messages"), settings)},
                    std::make_unique<OllamaShape>(call, true));
 }
 
 void ollama_generate(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   const RequestSettings settings = ollama_settings(call, body);
   call.answer_with(settings, {prompt_of_generate(call, body)},
                    std::make_unique<OllamaShape>(call, false));

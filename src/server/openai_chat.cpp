@@ -84,19 +84,12 @@ struct ChatRequest {
 };
 
 ChatRequest read_chat(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  ChatRequest chat{call.served.settings(), {}};
-  read_settings(body, kChatApi, call.served.tokenizer_or_null(), chat.settings);
-  const auto is_true = [&](const char* key) {
-    const auto field = body.find(key);
-    return field && field->boolean();
-  };
-  if (is_true("add_generation_prompt") && is_true("continue_final_message"))
+  const JsonBody body(call.request.body);
+  ChatRequest chat{call.read_settings(body, kChatApi), {}};
+  if (body.boolean("add_generation_prompt", false) && body.boolean("continue_final_message", false))
     throw ApiError(400, "add_generation_prompt and continue_final_message cannot both be true",
                    "continue_final_message");
-  const JsonField messages = body.required("messages");
-  chat.prompt = encode_messages(call.served, messages, chat.settings);
+  chat.prompt = encode_messages(call.served, body.required("messages"), chat.settings);
   return chat;
 }
 

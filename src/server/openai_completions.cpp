@@ -1,16 +1,14 @@
 // /v1/completions: the older API of OpenAI, and the only one that tells how likely a prompt is.
 #include <cmath>
 
+#include "base/utf8.h"
 #include "server/openai_shapes.h"
 
 namespace limpid {
 namespace {
 
-// The number of characters of UTF-8.
 int64_t n_characters(std::string_view text) {
-  int64_t n = 0;
-  for (const char c : text) n += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
-  return n;
+  return static_cast<int64_t>(unicode::n_characters(text));
 }
 
 class CompletionShape final : public OpenAiShape {
@@ -124,10 +122,8 @@ class CompletionShape final : public OpenAiShape {
 }  // namespace
 
 void completions(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings = call.served.settings();
-  read_settings(body, kCompletionsApi, call.served.tokenizer_or_null(), settings);
+  const JsonBody body(call.request.body);
+  const RequestSettings settings = call.read_settings(body, kCompletionsApi);
   const JsonField field = body.required("prompt");
   std::vector<std::vector<TokenId>> prompts = read_prompts(call.served, field);
   std::vector<std::string> echoes;

@@ -122,17 +122,13 @@ class EmbeddingsInProgress {
 };
 
 void answer_embeddings(const ApiCall& call, ApiStyle style) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   const JsonField input = body.required("input");
   const EmbeddingSettings settings = read_embedding_settings(body, style, call.served);
   auto texts = read_prompts(call.served, input);
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
   for (const auto& text : texts) progress->count_tokens(text.size());
   std::vector<GenerationService::Id> ids;
-  const auto cancel = [served = call.loan](const auto& submitted) {
-    for (const GenerationService::Id id : submitted) served->service->cancel(id);
-  };
   try {
     for (size_t i = 0; i < texts.size(); ++i) {
       ids.push_back(call.served.service->submit(EmbeddingRequest{
@@ -142,10 +138,10 @@ void answer_embeddings(const ApiCall& call, ApiStyle style) {
           }}));
     }
   } catch (...) {
-    cancel(ids);
+    call.served.service->cancel(ids);
     throw;
   }
-  call.reply->on_gone([cancel, ids] { cancel(ids); });
+  call.reply->on_gone([served = call.loan, ids] { served->service->cancel(ids); });
 }
 
 }  // namespace

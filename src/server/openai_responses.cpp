@@ -130,30 +130,25 @@ class ResponsesShape final : public AnswerShape {
 std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body,
                                const RequestSettings& settings) {
   const JsonField input = body.required("input");
-  const auto instructions = body.find("instructions");
   const Json messages = input.json().is_string()
                             ? Json::array({{{"role", "user"}, {"content", input.json()}}})
                             : input.json();
   return encode_messages(call.served, JsonField(messages, "input"), settings,
-                         instructions ? instructions->string() : "");
+                         body.string_or_empty("instructions"));
 }
 
 }  // namespace
 
 void responses(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings = call.served.settings();
-  read_settings(body, kResponsesApi, call.served.tokenizer_or_null(), settings);
+  const JsonBody body(call.request.body);
+  const RequestSettings settings = call.read_settings(body, kResponsesApi);
   call.answer_with(settings, {prompt_of(call, body, settings)},
                    std::make_unique<ResponsesShape>(call, settings, body));
 }
 
 void responses_input_tokens(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
-  RequestSettings settings;
-  read_settings(body, kResponsesApi, call.served.tokenizer_or_null(), settings);
+  const JsonBody body(call.request.body);
+  const RequestSettings settings = call.read_settings(body, kResponsesApi);
   call.send({{"object", "response.input_tokens"},
              {"input_tokens", prompt_of(call, body, settings).size()}});
 }

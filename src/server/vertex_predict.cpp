@@ -110,8 +110,7 @@ void predict(const ApiCall& call, const JsonField& instance,
 }  // namespace
 
 void vertex_predict(const ApiCall& call) {
-  const Json json = parse_body(call.request.body);
-  const JsonField body(json, "");
+  const JsonBody body(call.request.body);
   for (const JsonField& member : body.members()) {
     if (member.key() != "instances" && member.key() != "parameters")
       member.fail("is not a known field");
