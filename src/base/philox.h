@@ -35,6 +35,14 @@ namespace limpid {
   }
 }
 
+// The four words for number `i` of the stream of numbers that `stream` and `key` choose.
+inline std::array<uint32_t, 4> philox4x32(uint64_t i, uint64_t stream, uint64_t key) {
+  uint32_t words[4] = {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32U),
+                       static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32U)};
+  philox4x32(words, key);
+  return {words[0], words[1], words[2], words[3]};
+}
+
 inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
                                           std::array<uint32_t, 2> key) {
   uint32_t words[4] = {counter[0], counter[1], counter[2], counter[3]};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/json_text.h"
@@ -82,6 +83,12 @@ JsonField JsonField::required(std::string_view key) const {
   if (auto field = find(key)) return *field;
   const std::string name = (name_.empty() ? "" : name_ + ".") + std::string(key);
   throw ApiError(400, name + " is missing", name);
+}
+
+void JsonField::allow_only(std::initializer_list<std::string_view> names) const {
+  for (const JsonField& field : members()) {
+    if (std::ranges::find(names, field.key()) == names.end()) field.fail("is not a known field");
+  }
 }
 
 bool JsonField::boolean(std::string_view key, bool otherwise) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ class JsonField {
   std::optional<JsonField> find(std::string_view key) const;
   // The same, for a member that must be there.
   JsonField required(std::string_view key) const;
+  // Throws for a member that has none of these names.
+  void allow_only(std::initializer_list<std::string_view> names) const;
   // The value of the member `key`; `otherwise` or "" when it is absent or null.
   bool boolean(std::string_view key, bool otherwise) const;
   std::string string_or_empty(std::string_view key) const;

@@ -14,9 +14,7 @@ void lora_adapters(const ApiCall& call) {
 // errors name its parts.
 void set_lora_adapters(const ApiCall& call) {
   const JsonBody body("{\"adapters\":" + call.request.body + "}");
-  for (const JsonField& member : body.members()) {
-    if (member.key() != "adapters") member.fail("is not a known field");
-  }
+  body.allow_only({"adapters"});
   call.served.adapters->set_scales(read_adapter_scales(body.required("adapters")));
   call.send({{"success", true}});
 }

@@ -19,20 +19,12 @@ Json piece_json(std::string_view piece) {
   }
 }
 
-// Throws ApiError for a member that is none of these.
-void allow_only(const JsonField& body, std::initializer_list<std::string_view> names) {
-  for (const JsonField& member : body.members()) {
-    if (std::find(names.begin(), names.end(), member.key()) == names.end())
-      member.fail("is not a known field");
-  }
-}
-
 }  // namespace
 
 // Control tokens are recognised only where the caller asks for it: see docs/server.md.
 void tokenize(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  allow_only(body, {"content", "add_special", "parse_special", "with_pieces", "model"});
+  body.allow_only({"content", "add_special", "parse_special", "with_pieces", "model"});
   const std::vector<TokenId> ids =
       call.served.model.encode(body.string_or_empty("content"), body.boolean("add_special", false),
                                body.boolean("parse_special", false));
@@ -49,7 +41,7 @@ void tokenize(const ApiCall& call) {
 
 void detokenize(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  allow_only(body, {"tokens", "model"});
+  body.allow_only({"tokens", "model"});
   std::vector<TokenId> ids;
   if (const auto tokens = body.find("tokens")) {
     for (const JsonField& token : tokens->elements())

@@ -53,9 +53,7 @@ class ChatShape final : public OpenAiShape {
                          {"logprobs", logprobs(result.logprobs)},
                          {"finish_reason", finish_reason(result.stop_reason)}});
     }
-    Json answer = object(std::move(choices), false);
-    answer["usage"] = usage_json(results);
-    answer["timings"] = timings_json(results);
+    Json answer = object_of_all(std::move(choices), false, results);
     if (!verbose_.is_null()) answer["__verbose"] = verbose_;
     return answer;
   }

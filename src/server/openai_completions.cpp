@@ -54,10 +54,7 @@ class CompletionShape final : public OpenAiShape {
       append(whole, rest);
       choices.push_back(std::move(whole));
     }
-    Json answer = object(std::move(choices), false);
-    answer["usage"] = usage_json(results);
-    answer["timings"] = timings_json(results);
-    return answer;
+    return object_of_all(std::move(choices), false, results);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <bit>
 #include <mutex>
+#include <set>
 
 #include "base/base64.h"
 #include "server/openai_shapes.h"
@@ -25,46 +26,36 @@ Pooling read_pooling(const JsonField& field) {
   field.fail("is '" + name + "', must be mean, last or cls");
 }
 
-// False for a name that OpenAI's API, with the additions of other servers, does not have.
-bool read_openai_field(const JsonField& field, EmbeddingSettings& settings) {
-  const std::string_view key = field.key();
-  if (key == "pooling") {
-    settings.pooling = read_pooling(field);
-  } else if (key == "normalize") {
-    settings.normalize = field.boolean();
-  } else if (key == "encoding_format") {
-    settings.as_base64 = field.string() == "base64";
-    if (!settings.as_base64 && field.string() != "float") field.fail("must be float or base64");
-  } else {
-    return key == "user";
-  }
-  return true;
-}
-
-// A text that does not fit is an error, whatever "truncate" says: to cut it would change the
-// answer. Options are those of an answer, so they must be right, but none changes a vector.
-bool read_ollama_field(const JsonField& field, const ServedModel& served) {
-  if (field.key() == "options") {
-    RequestSettings unused;
-    read_settings(field, kOllamaOptionsApi, served.tokenizer_or_null(), unused);
-  }
-  return field.key() == "options" || field.key() == "truncate" || field.key() == "keep_alive";
-}
-
+// Ollama's "options" are those of an answer, so they must be right, but none changes a vector. A
+// text that does not fit is an error, whatever its "truncate" says: to cut the text would change
+// the answer.
 EmbeddingSettings read_embedding_settings(const JsonField& body, ApiStyle style,
                                           const ServedModel& served) {
-  EmbeddingSettings settings{style};
-  const int64_t d_model = served.engine().model().spec().d_model;
+  static const std::set<std::string_view> kOpenAi = {
+      "input", "model", "dimensions", "pooling", "normalize", "encoding_format", "user"};
+  static const std::set<std::string_view> kOllama = {"input",   "model",    "dimensions",
+                                                     "options", "truncate", "keep_alive"};
+  const bool is_ollama = style == ApiStyle::kOllama;
   for (const JsonField& field : body.members()) {
-    const std::string_view key = field.key();
-    if (field.json().is_null() || key == "input" || key == "model") continue;
-    if (key == "dimensions") {
-      if (field.integer(1, INT32_MAX) != d_model)
-        field.fail("is not supported: the model's embeddings have " + std::to_string(d_model));
-    } else if (!(style == ApiStyle::kOllama ? read_ollama_field(field, served)
-                                            : read_openai_field(field, settings))) {
-      field.fail("is not a known field");
-    }
+    const bool is_known = (is_ollama ? kOllama : kOpenAi).contains(field.key());
+    if (!is_known && !field.json().is_null()) field.fail("is not a known field");
+  }
+  const int64_t d_model = served.engine().model().spec().d_model;
+  const auto dimensions = body.find("dimensions");
+  if (dimensions && dimensions->integer(1, INT32_MAX) != d_model)
+    dimensions->fail("is not supported: the model's embeddings have " + std::to_string(d_model));
+  EmbeddingSettings settings{style};
+  if (is_ollama) {
+    RequestSettings unused;
+    if (const auto options = body.find("options"))
+      read_settings(*options, kOllamaOptionsApi, served.tokenizer_or_null(), unused);
+    return settings;
+  }
+  if (const auto pooling = body.find("pooling")) settings.pooling = read_pooling(*pooling);
+  settings.normalize = body.boolean("normalize", true);
+  if (const auto format = body.find("encoding_format")) {
+    settings.as_base64 = format->string() == "base64";
+    if (!settings.as_base64 && format->string() != "float") format->fail("must be float or base64");
   }
   return settings;
 }

@@ -98,6 +98,13 @@ Json OpenAiShape::object(Json choices, bool is_chunk) const {
           {"choices", std::move(choices)}};
 }
 
+Json OpenAiShape::object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const {
+  Json all = object(std::move(choices), is_chunk);
+  all["usage"] = usage_json(results);
+  all["timings"] = timings_json(results);
+  return all;
+}
+
 // Once for each token of each client, so what does not change is not written by the JSON library
 // again.
 std::string OpenAiShape::chunk(const Json& choice) const {
@@ -106,12 +113,7 @@ std::string OpenAiShape::chunk(const Json& choice) const {
 
 std::string OpenAiShape::end(const AnswerResults& results) {
   std::string text;
-  if (include_usage_) {
-    Json last = object(Json::array(), true);
-    last["usage"] = usage_json(results);
-    last["timings"] = timings_json(results);
-    text = sse_event(last);
-  }
+  if (include_usage_) text = sse_event(object_of_all(Json::array(), true, results));
   return text.append(kSseDone);
 }
 

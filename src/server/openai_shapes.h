@@ -41,8 +41,9 @@ class OpenAiShape : public AnswerShape {
   std::string end(const AnswerResults& results) override;
 
  protected:
-  // An object with these choices.
+  // An object with these choices; and with the tokens and the times of the whole answer.
   Json object(Json choices, bool is_chunk) const;
+  Json object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const;
   // An event of a stream with one choice.
   std::string chunk(const Json& choice) const;
 

@@ -111,11 +111,9 @@ void predict(const ApiCall& call, const JsonField& instance,
 
 void vertex_predict(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  for (const JsonField& member : body.members()) {
-    if (member.key() != "instances" && member.key() != "parameters")
-      member.fail("is not a known field");
-    if (member.key() == "parameters" && !member.is_empty()) member.fail("is not supported");
-  }
+  body.allow_only({"instances", "parameters"});
+  const auto parameters = body.find("parameters");
+  if (parameters && !parameters->is_empty()) parameters->fail("is not supported");
   const JsonField field = body.required("instances");
   const std::vector<JsonField> instances = field.elements();
   if (instances.empty() || instances.size() > kMostInstances)

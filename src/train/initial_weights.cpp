@@ -31,16 +31,9 @@ std::array<double, 2> normal_pair(const std::array<uint32_t, 4>& words) {
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
-// Four random words for element block `i` of the tensor `name`.
-std::array<uint32_t, 4> words_of(uint64_t i, uint64_t seed, uint64_t stream) {
-  return philox4x32({static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32U),
-                     static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32U)},
-                    {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32U)});
-}
-
 void fill_normal(std::span<float> values, double deviation, uint64_t seed, uint64_t stream) {
   for (size_t i = 0; i < values.size(); i += 2) {
-    const auto normal = normal_pair(words_of(i / 2, seed, stream));
+    const auto normal = normal_pair(philox4x32(i / 2, stream, seed));
     for (size_t j = i; j < std::min(i + 2, values.size()); ++j)
       values[j] = static_cast<float>(normal[j - i] * deviation);
   }
@@ -54,7 +47,7 @@ bool adds_to_residual(std::string_view name) {
 
 void fill_uniform(std::span<float> values, double bound, uint64_t seed, std::string_view name) {
   for (size_t i = 0; i < values.size(); ++i) {
-    const uint32_t word = words_of(i / 4, seed, hash_of(name))[i % 4];
+    const uint32_t word = philox4x32(i / 4, hash_of(name), seed)[i % 4];
     values[i] = static_cast<float>((static_cast<double>(word) * 0x1p-31 - 1.0) * bound);
   }
 }

@@ -71,12 +71,10 @@ BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t see
 // window is dropped when it would then pass the end.
 void BatchSampler::shuffle(int64_t epoch) {
   epoch_ = epoch;
+  constexpr uint64_t kShuffles = 0x7368'7566;  // apart from the streams of weights and dropout
+  const uint64_t stream = kShuffles << 32U | static_cast<uint32_t>(epoch);
   auto random = [&, i = uint64_t{0}](uint64_t bound) mutable {
-    const auto words =
-        philox4x32({static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32U),
-                    static_cast<uint32_t>(epoch), 0x7368'7566U},
-                   {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32U)});
-    ++i;
+    const auto words = philox4x32(i++, stream, seed_);
     return ((uint64_t{words[0]} << 32U) ^ words[1]) % bound;
   };
   const int64_t room = documents_.n_tokens() - 1 - n_windows_ * seq_len_;

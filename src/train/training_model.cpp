@@ -61,10 +61,7 @@ void TrainingModel::refresh() { tape_.refresh(); }
 // The key depends on the seed and on the batch's place in the run: a run that goes on, and another
 // number of processes, draw the same masks.
 Dropout TrainingModel::dropout_of(const Batch& batch) const {
-  const auto number = static_cast<uint64_t>(batch.first_window);
-  const auto words = philox4x32(
-      {static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32U), 0, 0},
-      {static_cast<uint32_t>(options_.seed), static_cast<uint32_t>(options_.seed >> 32U)});
+  const auto words = philox4x32(static_cast<uint64_t>(batch.first_window), 0, options_.seed);
   return {static_cast<float>(options_.dropout), uint64_t{words[1]} << 32U | words[0]};
 }
 
