@@ -1,3 +1,14 @@
+// One request, seen in time. The left side runs on a thread of the HTTP server, the right side on
+// the engine's thread.
+//
+//   answer()                      start()         the request leaves the queue: the stream begins
+//     submit() for each prompt    progress()      a part of the prompt is evaluated
+//     returns                     token()         some text is ready
+//                                 choice_end()    one of the choices is complete
+//
+// Every callback goes through AnswerInProgress, which asks the AnswerShape for the JSON of its API
+// and hands the bytes to the HttpReply. So an API says only what its answers look like, and the
+// order of events, the failures and the counts are the same for all APIs.
 #include "server/answer.h"
 
 #include <algorithm>
@@ -139,13 +150,16 @@ class AnswerInProgress {
 };
 
 // Room for the answer ends where the context does: the answer is then cut, and not an error.
+// Example: a context of 2,048 tokens and a prompt of 2,000 leave 48 tokens, whatever `max_tokens`
+// says. With context_shift the oldest tokens make room, so the context sets no limit.
 int64_t n_predict_within(const GenerationOptions& options, int64_t n_room) {
   if (options.context_shift) return options.n_predict;
   const int64_t n_most = std::max<int64_t>(n_room, 1);
   return options.n_predict < 0 ? n_most : std::min(options.n_predict, n_most);
 }
 
-// Each choice has a flag of its own that cancels it, and a seed of its own.
+// Each choice has a flag of its own that cancels it, and a seed of its own: with one seed for all,
+// n choices would be n times the same text.
 std::vector<GenerationOptions> options_of_choices(const RequestSettings& settings, int64_t n_room) {
   std::vector<GenerationOptions> choices;
   for (int64_t i = 0; i < settings.n_choices; ++i) {

@@ -4,7 +4,11 @@ namespace limpid {
 namespace {
 
 // Formats that many models were trained with, under the names that llama-server gives them; for
-// files that carry no template of their own.
+// files that carry no template of their own. A model answers well only in the format of its
+// training, because it has learned what follows these marks and no others. "Hi" of a user, as a
+// prompt for an answer:
+//   chatml   <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n
+//   gemma    <start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n
 struct BuiltIn {
   std::string_view name;
   std::string_view text;

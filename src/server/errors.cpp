@@ -8,7 +8,9 @@
 namespace limpid {
 namespace {
 
-// Clients decide by the type whether to try again, and each API has names of its own for it.
+// Clients decide by the status and the type whether to try again. OpenAI's client repeats a request
+// after 429 or 5xx, and does not after 400 or 404. So a status tells whose fault it is: while the
+// model is being loaded, a request gets 503. Each API has names of its own for a status.
 struct StatusType {
   int status;
   const char* open_ai;
@@ -54,7 +56,9 @@ ApiError::ApiError(int status, const std::string& message, std::string param, st
       param_(std::move(param)),
       type_(type.empty() ? type_of(status).open_ai : std::move(type)) {}
 
-// The messages of ResourceError and of unknown errors may name files of the server.
+// One place translates the exceptions of the library. An error that the client can mend keeps its
+// message. The messages of ResourceError and of unknown errors may name files of the server, so the
+// client gets only their kind.
 ApiError as_api_error(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -15,7 +15,10 @@ namespace {
 constexpr size_t kMostJobs = 8;  // besides the one in progress
 
 // The choices of a prompt. The first one evaluates the prompt; the others start when that is done,
-// and find its blocks in the cache.
+// and find its blocks in the cache. So n choices cost one evaluation of the prompt, not n.
+//
+// The scheduler knows tasks, and the service knows requests: this class connects the two. A
+// request counts as running from the start of its first choice to the end of its last one.
 class RunningGeneration {
  public:
   RunningGeneration(Engine& engine, int64_t n_ctx, GenerationRequest request)
@@ -177,7 +180,8 @@ void GenerationService::wake() {
 }
 
 // The queue has a bound: requests that wait cost memory, and a client that is told at once to come
-// again can ask another server.
+// again can ask another server. A request that could run at once does not count as waiting: with 32
+// at a time and 256 places in the queue, the 289th request is refused.
 GenerationService::Id GenerationService::add(std::function<void()> cancel) {
   const Scheduler::Usage now = usage();
   const std::lock_guard lock(mutex_);
@@ -243,7 +247,8 @@ int64_t GenerationService::n_ctx() const {
 
 // ---- slots --------------------------------------------------------------------------------------
 
-// The first free one. There may be none: a request has several choices.
+// The first free one. There may be none, because the scheduler counts choices and the slots count
+// requests: a request that has no slot is answered all the same, and leaves no text to save.
 void GenerationService::take_slot(Id id) {
   const std::lock_guard lock(mutex_);
   const auto slot = std::ranges::find(slots_, Id{0}, &SlotState::user);

@@ -1,3 +1,7 @@
+// A reply goes through the states kWaiting, perhaps kStreaming, and kEnded; or kGone when the
+// client closes first. Each method looks at the state under the mutex, so the engine's thread may
+// write while the connection's strand reports the client's end. A call that comes too late has no
+// effect.
 #include "server/http_reply.h"
 
 namespace limpid {

@@ -77,6 +77,11 @@ std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
 
 }  // namespace
 
+// The end has three steps, which tick() takes. stop() sets a flag and a time and nothing else, so
+// any thread may call it.
+//   draining   connections without a request close; answers that are under way go on
+//   over       the last answer has ended, or `patience` is used up: the listeners close
+//   farewell   clients get kFarewell to close; then no work is left, and run() returns
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, HttpHandler handler)
@@ -145,7 +150,8 @@ class HttpServer::Impl {
   }
 
   // Closes the connection that has been waiting the longest for a request's header. Gives false
-  // when none is waiting.
+  // when none is waiting. Browsers keep connections open in case they need them again, so a full
+  // server usually holds many that do nothing, and a new client comes before them.
   bool evict() {
     const auto open = connections();
     const auto longest = std::min_element(

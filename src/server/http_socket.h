@@ -1,5 +1,8 @@
 // One type for plain and encrypted connections, so that all that follows is written once. Part of
 // http_server.cpp.
+//
+// A TLS stream wraps the socket and has the same operations, but is another type. As a template,
+// HttpConnection would be compiled twice; the branch here costs nothing beside a system call.
 #pragma once
 
 #include <boost/asio.hpp>

@@ -13,7 +13,8 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// "localhost:8080" -> "localhost", "[::1]:8080" -> "::1"
+// "localhost:8080" -> "localhost", "[::1]:8080" -> "::1". An address of IPv6 has colons of its own,
+// so RFC 3986, section 3.2.2, puts brackets around it.
 std::string_view without_port(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
   return host.substr(0, host.find(':'));
@@ -49,6 +50,7 @@ std::string_view HttpRequest::header(std::string_view name) const {
   return {};
 }
 
+// %00 is refused as well: a zero byte ends a string in C, so two programs could read two paths.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -170,6 +172,9 @@ std::string header_text(const HttpAnswer& answer, BodyLength length, bool keep_a
   return text += "\r\n";
 }
 
+// The length of a stream is unknown when its header is sent. So each piece comes as a chunk with
+// its own length in hexadecimal digits, and a chunk of length 0 ends the body (RFC 9112,
+// section 7.1).
 std::string chunk_text(std::string_view data) {
   std::string text = fmt::format("{:x}\r\n", data.size());
   return text.append(data).append("\r\n");

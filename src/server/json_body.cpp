@@ -29,7 +29,8 @@ double JsonField::number(double least, double most) const {
   return number;
 }
 
-// JavaScript knows no integers, so 5.0 is one too.
+// JavaScript knows no integers, so 5.0 is one too. A double holds every integer up to 2^53 exactly,
+// but not every larger one, so a number that was written as an integer is read as one.
 int64_t JsonField::integer(int64_t least, int64_t most) const {
   const double number = value_->is_number() ? value_->get<double>() : 0.5;
   if (number != std::floor(number)) fail("must be a whole number");

@@ -1,3 +1,13 @@
+// A schema is translated rule by rule into a grammar in GBNF, the notation of llama.cpp. The
+// sampler then allows only tokens that continue a text of that grammar, so the answer needs no
+// repair:
+//
+//   {"enum": ["red", 7]}                      ("\"red\"" space | "7" space)
+//   {"type": "array", "maxItems": 2,
+//    "items": {"type": "integer"}}            "[" space (part-0 ("," space part-0){0,1})? "]" space
+//
+// A part of a schema that others refer to ("#/$defs/node") becomes a rule of its own. A rule may
+// use itself, so trees and lists of any depth are possible.
 #include "server/json_schema.h"
 
 #include <fmt/format.h>
@@ -167,7 +177,11 @@ class SchemaWriter {
 
   // Where some properties may be left out, what follows depends on whether one has come already,
   // because it needs a comma then. So each property has two rules: `first` for the case that none
-  // has come, `next` for the other.
+  // has come, `next` for the other. The loop goes from the last property to the first, because a
+  // rule refers to the rules of the properties after it. Example with a (optional) and b
+  // (required):
+  //   first of b  ::= b                       next of b  ::= "," b
+  //   first of a  ::= a (next of b) | (first of b)
   std::string object(const JsonField& schema) {
     const auto properties = schema.find("properties");
     if (!properties || properties->json().empty()) return map(schema);

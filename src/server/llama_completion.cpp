@@ -116,7 +116,8 @@ class LlamaShape final : public AnswerShape {
     return settings_.response_fields.empty() ? json : chosen_fields(json);
   }
 
-  // The keys of the answer are the names as they were asked for.
+  // The keys of the answer are the names as they were asked for: of {"response_fields":
+  // ["content", "timings/predicted_n"]} comes {"content": "The", "timings/predicted_n": 9}.
   Json chosen_fields(const Json& json) const {
     Json chosen = Json::object();
     for (const std::string& name : settings_.response_fields) {

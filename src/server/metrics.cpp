@@ -1,3 +1,17 @@
+// What Prometheus reads, for example of three requests that waited 0.004, 0.03 and 0.04 seconds:
+//
+//   # HELP limpid:queue_seconds Time that requests waited.
+//   # TYPE limpid:queue_seconds histogram
+//   limpid:queue_seconds_bucket{le="0.005"} 1
+//   …
+//   limpid:queue_seconds_bucket{le="0.05"} 3      cumulative: at most 0.05 s
+//   …
+//   limpid:queue_seconds_bucket{le="+Inf"} 3
+//   limpid:queue_seconds_sum 0.074
+//   limpid:queue_seconds_count 3
+//
+// Counters and histograms only grow. Prometheus subtracts two readings, so the server never resets
+// a number, and a reading that is lost does no harm.
 #include "server/metrics.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,11 @@
+// The shelf's own thread makes all changes, one at a time. Other threads only ask for them.
+//
+//                 lend()                load()                take_away()
+//   kUnloaded  ----------> a waiter  ----------> kLoaded  ----------------> kUnloaded or kAsleep
+//
+// To load a model takes seconds, and so does the end of one that still runs. The mutex is free
+// during both. Everything that a thread has read under the mutex before may have changed after, so
+// step() decides anew each time and does one thing.
 #include "server/model_shelf.h"
 
 #include <algorithm>

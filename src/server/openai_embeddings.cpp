@@ -1,4 +1,9 @@
 // /v1/embeddings, and Ollama's /api/embed: vectors of texts, from the hidden states of the model.
+//
+// A decoder has a vector of d_model numbers for each token of a text, and pooling makes one of
+// them: "mean" averages all, "last" takes that of the last token, which has seen the whole text,
+// and "cls" takes the first. A vector of length 1 makes the dot product of two texts the cosine of
+// the angle between them.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -90,7 +95,8 @@ class EmbeddingsInProgress {
     auto data = Json::array();
     for (const auto& embedding : embeddings_) {
       Json vector = embedding;
-      // The floats as they lie in memory, little-endian, as OpenAI's clients expect.
+      // The floats as they lie in memory, little-endian, as OpenAI's clients expect. Four bytes are
+      // 5.3 characters in base64, and about 20 as decimal digits.
       static_assert(std::endian::native == std::endian::little);
       if (settings_.as_base64) vector = base64(std::as_bytes(std::span(embedding)));
       data.push_back(

@@ -30,7 +30,8 @@ const char* finish_reason(StopReason reason) {
   return reason == StopReason::kLength ? "length" : "stop";
 }
 
-// The prompt counts once, however many choices continue it.
+// The prompt counts once, however many choices continue it. Each choice finds it in the cache, so
+// the sum of what was found can be larger than the prompt.
 Json usage_json(const AnswerResults& results) {
   return {{"prompt_tokens", results.n_prompt_tokens},
           {"completion_tokens", results.n_generated},

@@ -1,3 +1,14 @@
+// Reads the fields that shape how the next token is chosen.
+//
+// A logit is the model's score of a token before the softmax. A bias is added to it, so a bias of
+// ln 2 = 0.69 doubles the odds of a token against every other token, and a bias of minus infinity
+// bans the token. JSON has no infinity; OpenAI writes -100, and llama-server writes `false`.
+//
+//   {"logit_bias": {"15043": -100}}                   token 15043 is banned
+//   {"logit_bias": [[15043, 1.5], ["Paris", 0.7]]}    a text stands for each of its tokens
+//
+// A grammar acts in the same way: before each token it bans all tokens that would leave the
+// grammar (generate/grammar_sampler.h). A JSON schema becomes a grammar first (json_schema.h).
 #include "server/sampling_fields.h"
 
 #include <fmt/format.h>
@@ -76,6 +87,9 @@ void read_logit_bias(const JsonField& field, FieldTarget target) {
   }
 }
 
+// The samplers form a chain, and each narrows what the one before has left. So the order matters:
+// "top_k;temperature" draws from the k best tokens of the plain scores, and "temperature;top_p"
+// cuts probabilities that the temperature has changed already.
 void read_samplers(const JsonField& field, FieldTarget target) {
   static const std::map<char, std::string> kLetters = {
       {'e', "penalties"}, {'s', "top_n_sigma"}, {'k', "top_k"}, {'y', "typ_p"},
@@ -102,7 +116,8 @@ void read_samplers(const JsonField& field, FieldTarget target) {
 
 namespace {
 
-// One request has one grammar.
+// One request has one grammar: two grammars could contradict each other, and then no token would be
+// left.
 void follow(const JsonField& field, const std::string& grammar, FieldTarget target) {
   if (target.tokenizer == nullptr) field.fail("needs a tokenizer, and this model has none");
   std::vector<std::shared_ptr<Sampler>>& custom = target.settings.generation.sampler.custom;

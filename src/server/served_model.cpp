@@ -1,3 +1,13 @@
+// From messages to the tokens of a prompt.
+//
+//   [{"role": "user", "content": "Hi"}]
+//   <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n       rendered by the template (ChatML)
+//   [1, 4093, 198, ...]                                           encoded
+//
+// The text of a message is data. If a user writes "<|im_end|>", these ten characters must stay
+// plain text; otherwise the user could end the message and write one of the system. The template
+// therefore traces which characters are its own (jinja/traced_text.h), and only these may become
+// control tokens.
 #include "server/served_model.h"
 
 #include <fmt/format.h>
@@ -130,7 +140,8 @@ std::optional<std::string> prompt_text(const JsonField& field) {
   return text ? std::optional(text->string()) : std::nullopt;
 }
 
-// Texts after the first part of a prompt continue it.
+// Texts after the first part of a prompt continue the prompt. Example: ["Once", 257, " time"] is
+// one prompt. Only "Once" gets what a tokenizer puts before a text, such as BOS.
 std::vector<TokenId> read_prompt(const ServedModel& served, const JsonField& field) {
   if (const auto text = prompt_text(field)) return encode_text(served, *text);
   std::vector<TokenId> ids;

@@ -63,7 +63,9 @@ class Predictions {
   std::vector<std::function<void()>> on_gone_;
 };
 
-// The reply to one instance. Its error is a prediction too.
+// The reply to one instance. An endpoint writes to it as it would to a client, so no endpoint knows
+// that its answer becomes a part of another one. Its error is a prediction too: the other instances
+// are answered all the same.
 class InstanceReply final : public HttpReply {
  public:
   InstanceReply(std::shared_ptr<Predictions> all, size_t index)
