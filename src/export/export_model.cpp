@@ -76,7 +76,8 @@ std::string torch_name(DType dtype) {
   return dtype == DType::kBF16 ? "bfloat16" : "float32";
 }
 
-// Returns the type of most elements.
+// Returns the type of most elements. config.json has one type for the whole model, although norms
+// are often f32 between matrices of bf16; the matrices decide.
 DType main_type(const TensorPlan& plan) {
   int64_t count[3] = {};
   for (const PlannedTensor& tensor : plan.tensors) {

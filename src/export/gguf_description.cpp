@@ -63,6 +63,9 @@ void set_vocabulary(Metadata& metadata, const TokenizerSpec& spec) {
 }
 
 // Converts llama3's scaling to the form that llama.cpp reads: a tensor of divisors instead of keys.
+// The rule leaves fast rotations as they are (divisor 1), divides slow ones by the factor (8 in
+// Llama 3.1), and interpolates between the two. Divisors express any such rule, so a reader needs
+// only one kind of scaling.
 void make_rope_factors(Checkpoint& checkpoint) {
   const std::string prefix =
       std::string(checkpoint.metadata.string("general.architecture").value_or("")) +

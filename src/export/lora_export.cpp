@@ -30,6 +30,8 @@ void export_lora_adapter(const std::string& path, const Checkpoint& canonical, i
     tensors.push_back({module + ".lora_B.weight", canonical.read(names.b, storage[n_read++])});
   }
   LIMPID_CHECK(ArgumentError, !tensors.empty(), "{} has no adapter {}", canonical.path, number);
+  // `fan_in_fan_out` tells PEFT that the matrices of GPT-2 are stored as [inputs, outputs]. PEFT
+  // computes the scale as lora_alpha / r, so lora_alpha is the scale times the rank.
   const double scale = canonical.metadata.number(lora_scale_key(number)).value_or(1.0);
   const nlohmann::ordered_json config{
       {"peft_type", "LORA"},

@@ -39,6 +39,8 @@ void fill_normal(std::span<float> values, double deviation, uint64_t seed, uint6
   }
 }
 
+// Every block adds two updates to the residual stream, so its variance would grow with the number
+// of layers. Smaller weights in these matrices, by 1 / sqrt(2 n_layers), keep it about constant.
 bool adds_to_residual(std::string_view name) {
   return name.ends_with("attn_output.weight") || name.ends_with("ffn_down.weight");
 }

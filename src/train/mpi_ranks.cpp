@@ -48,6 +48,15 @@ void check(int code, const char* what) {
   throw ResourceError(fmt::format("{} failed between the processes of MPI: {}", what, text));
 }
 
+// The sum of the gradients of 2 ranks, for a tensor of 4 elements. Each rank owns one half of it:
+//
+//   rank 0 has a0 a1 a2 a3     start_scatter -> a0 a1, b0 b1     adds: s0 s1
+//   rank 1 has b0 b1 b2 b3     start_scatter -> a2 a3, b2 b3     adds: s2 s3
+//   start_gather               both have s0 s1 s2 s3
+//
+// MPI's own sum (MPI_Allreduce) sends about as much, but chooses the order of addition itself. Here
+// the owner adds in order of the ranks, so the bits do not depend on the number of processes.
+//
 // A communicator for each kind of exchange: MPI matches collective calls of one communicator by
 // their order, and a rank may start its gathers sooner or later than others do between its
 // scatters.

@@ -71,6 +71,9 @@ void Optimizer::skip_step() {
   ++n_skipped_;
 }
 
+// Clipping shortens the gradient and keeps its direction (Pascanu et al. 2013, arXiv:1211.5063):
+// with a norm of 4 and a limit of 1, every element counts a quarter. So one unusual batch cannot
+// move the weights far.
 void Optimizer::step(double learning_rate, double norm, ThreadPool& pool, double gradient_factor) {
   ++n_steps_;
   const bool clipped = options_.clip > 0 && norm > options_.clip;
@@ -117,6 +120,7 @@ void Optimizer::update(Slot& slot, double learning_rate, float gradient_scale, i
                   static_cast<float>(learning_rate), decay});
     return;
   }
+  // The running means know nothing of skipped steps, so these do not count for their bias either.
   const auto t = static_cast<double>(n_steps_ - n_skipped_);
   AdamwStep step;
   step.gradient_scale = gradient_scale;

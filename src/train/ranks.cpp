@@ -9,6 +9,8 @@ bool Ranks::any(bool here) {
   return std::ranges::count(gather({&value, 1}), 1.0) > 0;
 }
 
+// Seven items on three ranks: rank 0 computes 0, 3, 6, rank 1 computes 1, 4, rank 2 computes 2, 5.
+// The gathered lists are all of length 3, and item i is at place i / 3 of rank i % 3.
 std::vector<double> Ranks::compute(int64_t n_items,
                                    const std::function<double(int64_t i)>& compute) {
   const int64_t n_each = (n_items + size() - 1) / size();

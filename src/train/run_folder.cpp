@@ -160,6 +160,8 @@ std::optional<RunFolder::SavedStep> RunFolder::newest() const {
   return SavedStep{steps.rbegin()->second, steps.rbegin()->first};
 }
 
+// The order makes a crash harmless: everything is on the disk before the rename, the rename is one
+// operation of the file system, and the old checkpoints go last.
 void RunFolder::save(Trainer& trainer) {
   is_new_ = false;
   const std::string name = fmt::format("{}{:06}", kStepPrefix, trainer.n_updates());
@@ -198,6 +200,8 @@ void RunFolder::append(RunRecord record, std::string_view json_line) {
   LIMPID_CHECK(ResourceError, out.good(), "cannot write {}: is the disk full?", file);
 }
 
+// A run that was killed at step 130 goes on from its checkpoint of step 100, and measures steps 100
+// to 129 once more, with the same numbers. Without this, the records would have them twice.
 void RunFolder::rewind(int64_t n_updates) {
   for (const char* name : kRecordFiles) {
     const fs::path file = fs::path(path_) / name;

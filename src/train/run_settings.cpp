@@ -46,6 +46,8 @@ auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
 
 }  // namespace
 
+// A setting is named once, in for_each(): the options of the command line, the file of a run and
+// the table of its report all follow from that list.
 std::string RunSettings::to_json() const {
   nlohmann::ordered_json json;
   for_each(*this, [&](const char* name, const auto& value, auto&&...) { json[name] = value; });

@@ -6,6 +6,8 @@
 
 namespace limpid {
 
+// Warm-up avoids long steps while the optimizer's means rest on few gradients. With n_warmup = 4
+// the first rates are 1/5, 2/5, 3/5 and 4/5 of `largest`: never 0, which would waste a step.
 double Schedule::at(int64_t step) const {
   if (step < n_warmup)
     return largest * static_cast<double>(step + 1) / static_cast<double>(n_warmup + 1);

@@ -35,7 +35,9 @@ TokenizerSpec character_tokenizer(std::string_view text) {
   std::set<std::string_view> characters;  // UTF-8 sorts as code points do
   unicode::for_each_character(text,
                               [&](std::string_view character) { characters.insert(character); });
-  // Beginnings of characters of several bytes, and the bytes that follow: what merges need.
+  // Beginnings of characters of several bytes, and the bytes that follow: what merges need. The
+  // sign € is E2 82 AC: the pieces E2, 82, E2 82 and AC, and the merges "E2 82" and "E2 82" "AC".
+  // Shorter merges come first, because a longer one needs their result.
   std::set<std::string_view> parts;
   std::vector<std::string> merges[3];  // of 2, 3 and 4 bytes, in this order
   std::set<std::string_view> merged;

@@ -60,6 +60,9 @@ void Tape::begin_step() {
 
 // ---- values and their gradients -----------------------------------------------------------------
 
+// The decoder drops a handle when it does not need the value any more. What the backward pass reads
+// stays; of a Llama that is about a dozen values a layer, [n_tokens, d_model] or wider, and most of
+// the memory of training. With `recompute` only the residual stream stays.
 void Tape::release(int32_t id) noexcept {
   if (static_cast<size_t>(id) >= nodes_.size()) return;  // forgotten by `backward`
   Node& node = nodes_[static_cast<size_t>(id)];
@@ -71,6 +74,8 @@ void Tape::release(int32_t id) noexcept {
   }
 }
 
+// Values are rounded when they are computed (`keep`), so to store them in 16 bits loses nothing. It
+// waits until the next op, because release() must not fail and cannot allocate.
 void Tape::store_narrow() {
   for (const int32_t id : to_narrow_) {
     Node& node = nodes_[static_cast<size_t>(id)];
@@ -127,6 +132,9 @@ const Activation& Tape::value(int32_t id) {
   return node.value;
 }
 
+// The residual stream x is read by a norm and by the addition after the block, so its gradient is a
+// sum of two: the derivative of a sum is the sum of the derivatives. A shared pointer saves the
+// copy where both operands of an addition get the same gradient.
 void Tape::add_gradient(int32_t id, Gradient gradient) {
   Node& node = nodes_[static_cast<size_t>(id)];
   if (!node.needs_gradient) return;
@@ -230,7 +238,9 @@ Activation Tape::layer_norm(const Activation& x, const Weight& weight, const Wei
 }
 
 // All projections of one input go back together, when the gradient of the last one is known: the
-// record of the first one, which comes last on the way back, does the work.
+// record of the first one, which comes last on the way back, does the work. For q, k and v,
+//   dx = dq Wq + dk Wk + dv Wv
+// is then one op, which adds in one order and needs no memory for the three terms.
 void Tape::linear(const Activation& x, std::span<Projection> projections) {
   if (projections.size() == 1 &&
       is_head(weights_[static_cast<size_t>(projections[0].weight.id)].use)) {

@@ -17,6 +17,16 @@
 //   tape.backward();
 //   tape.end_step();
 //
+// How the list of records becomes gradients, for y = rms_norm(x) and z = y W^T:
+//
+//   forward    record_[0]  x -> y          backward   z has its gradient dz, from the loss
+//              record_[1]  y -> z                     record_[1]  dy = dz W, dW += dz^T y
+//                                                     record_[0]  dx by the formula of rms_norm
+//
+// An op can only read values that exist, so every op that reads y has a later record than the op
+// that made y. On the way from the end of the list to its start, all of these have therefore added
+// their part to dy when record_[0] asks for dy. The tape searches no graph and sorts nothing.
+//
 // The residual stream is the embedding and what is added to it. The tape keeps it in f32. Every
 // other value is inside of a block, and the options say what the tape does with those:
 //  - dtype: they are rounded to 16 bits as soon as they are computed, and wait in 16 bits for the

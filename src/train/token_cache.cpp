@@ -51,7 +51,8 @@ std::string digest_of(Bytes bytes, ThreadPool& pool) {
   return all.hex();
 }
 
-// Adds values to a digest, each so that its end is known.
+// Adds values to a digest, each so that its end is known: the texts "ab", "c" and "a", "bc" have
+// the same bytes, and must not have the same digest.
 class Fields {
  public:
   template <typename Number>

@@ -67,6 +67,10 @@ BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t see
                seq_len, seq_len + 1);
 }
 
+// Example: 10 tokens and seq_len 4. A window reads 4 tokens and the one after them, its last
+// target, so two windows fit: at 0 and 4, or at 1 and 5. The offset is drawn anew in each epoch, so
+// that a token does not always stand at the same place of a window.
+//
 // Fisher & Yates. The windows of an epoch begin at an offset of their own below seq_len; the last
 // window is dropped when it would then pass the end.
 void BatchSampler::shuffle(int64_t epoch) {
@@ -104,6 +108,10 @@ Batch BatchSampler::next(int64_t n_windows) {
   return batch;
 }
 
+// Documents "a b" and "c d e" in one window of 4 tokens:
+//   token_ids a b c d     targets b - d e     lengths 2 2
+// The last token of a document predicts nothing: what follows is the beginning of another text. The
+// second sequence does not attend to the first one.
 bool BatchSampler::append(int64_t begin, Batch& batch) const {
   bool has_target = false;
   const std::span<const int64_t> begins = documents_.begins;

@@ -58,7 +58,8 @@ std::vector<double> Trainer::losses_of(const std::vector<Batch>& batches, float 
 }
 
 // The gradients of micro-batches are divided by the number of targets in all of them: the mean over
-// the step's targets, whatever their number in each.
+// the step's targets, whatever their number in each. With 10 and 30 targets each one counts 1/40. A
+// mean of the two means would give each of the first ten three times the weight of the others.
 StepReport Trainer::step() {
   std::vector<Batch> batches;
   int64_t n_targets = 0;
@@ -121,6 +122,7 @@ double Trainer::held_out_loss() {
 
 // ---- state --------------------------------------------------------------------------------------
 
+// The scale of the loss is a power of two, so its exponent says it exactly.
 void Trainer::save_state(const std::string& path) {
   std::vector<NamedTensor> tensors;
   for (const StateTensor& state : optimizer_.state())

@@ -81,7 +81,8 @@ struct Piece {
 
 constexpr size_t kPieceBytes = 1 << 20;
 
-// Whether a text may be divided at ends of words, because no token crosses such a place.
+// Whether a text may be divided at ends of words, because no token crosses such a place. NFC and
+// user-defined tokens may look across an end of a word, and SentencePiece has no words.
 bool can_divide(const TokenizerSpec& spec) {
   return spec.kind == TokenizerKind::kByteLevelBpe && spec.splits.empty() && !spec.normalize_nfc &&
          !spec.meta_slices &&
@@ -116,6 +117,13 @@ size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
 
 // An answer is what follows the prompt of the messages before it, up to where the rendered dialogue
 // goes on differently than it would if the answer were its end.
+//
+//   [user "Hi", assistant "Yes?"] renders as      <u>Hi</u><a>Yes?</a>
+//   [user "Hi"] and a generation prompt:          <u>Hi</u><a>             the answer begins here
+//   both, as if nothing followed:                 <u>Hi</u><a>Yes?</a>     and ends here
+//
+// So the model learns "Yes?</a>": the answer, and to end it. The comparison of tokens works for
+// every template, and needs no knowledge of its marks.
 void append_dialogue(TokenDocuments& documents, const Json& messages, const Tokenizer& tokenizer,
                      const ChatTemplate& chat_template) {
   TemplateInputs inputs;

@@ -87,6 +87,9 @@ void TrainingModel::check(const Batch& batch) const {
   }
 }
 
+// Sequences of 3 and 2 tokens become one list without padding:
+//   token_ids a b c d e     positions 0 1 2 0 1     sequences 0 0 0 1 1
+// Only rows with a target are outputs, so the head computes no logits that the loss does not read.
 void TrainingModel::set_inputs(const Batch& batch) {
   StepInputs& inputs = tape_.inputs();
   inputs.clear();
@@ -145,6 +148,9 @@ std::vector<float> TrainingModel::next_logits(std::span<const int32_t> token_ids
   return logits;
 }
 
+// A NaN spreads: after one op it is in all of its row, and after attention in all later rows. So
+// the first place in the order of the computation is the cause, and the others are its effects.
+// Weights come before activations and these before gradients.
 std::string TrainingModel::find_non_finite(const Batch& batch) {
   const auto has_one = [](std::span<const float> values) {
     return !std::ranges::all_of(values, [](float v) { return std::isfinite(v); });

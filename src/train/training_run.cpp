@@ -113,7 +113,8 @@ DocumentView read_held_out(const RunSettings& settings, DocumentView& documents,
   return split_off(documents, share);
 }
 
-// What a run needs before it takes memory for its model.
+// What a run needs before it takes memory for its model. `plan` decides whether there is enough: a
+// run that the system kills after an hour, when the first long batch comes, has wasted the hour.
 struct Inputs {
   std::optional<RunFolder::SavedStep> saved;
   std::shared_ptr<const Checkpoint> checkpoint;
@@ -196,6 +197,9 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
   if (ranks_->rank() == 0) folder_.rewind(trainer_->n_updates());
 }
 
+// A step measures first and changes the weights last. Held-out loss, sample, checkpoint and the
+// loss in the log are all of the same weights, those after n_updates() updates. So line 0 of the
+// log is the untrained model, whose loss should be near ln(vocab_size): 4.17 for 65 characters.
 RunReport TrainingRun::step() {
   const RunSettings& settings = folder_.settings();
   const auto due = [&](int64_t every) {

@@ -10,7 +10,8 @@
 namespace limpid::microgpt {
 namespace {
 
-// Python's str.strip().
+// Python's str.strip(). What counts as white space decides the documents and so the whole run,
+// which must repeat the one of the Python program.
 std::u32string_view strip(std::u32string_view text) {
   while (!text.empty() && jinja::is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && jinja::is_space(text.back())) text.remove_suffix(1);

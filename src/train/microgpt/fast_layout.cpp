@@ -56,7 +56,9 @@ int64_t FastLayout<T>::probabilities_per_document() const {
                                : model_.n_head * positions * positions;
 }
 
-// Also pads the rows of a matrix that is going to be transposed.
+// Also pads the rows of a matrix that is going to be transposed. wq, wk and wv share panels of
+// 3 width rows, so that q, k and v come from one product: in a panel the rows of wk follow those of
+// wq, `width` rows further.
 template <typename T>
 void FastLayout<T>::place_matrices(const Shape& shape, int64_t lanes) {
   const auto place = [&](const Matrix& matrix, int64_t panel_rows) {

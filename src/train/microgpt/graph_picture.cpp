@@ -19,6 +19,8 @@ struct Line {
   double slope;
 };
 
+// Only nodes of one or two operands have lines: the lines of a sum or a dot product of many would
+// cover the picture.
 std::vector<Line> lines_into(const Graph& graph, Value value) {
   const Node& node = graph.node(value);
   if (node.operation == Operation::kUnary) return {{node.left, node.slope_left}};

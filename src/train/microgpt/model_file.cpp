@@ -28,7 +28,9 @@ constexpr std::pair<const char*, int64_t Shape::*> kSizes[] = {{"n_embd", &Shape
                                                                {"n_head", &Shape::n_head},
                                                                {"block_size", &Shape::block_size}};
 
-// A file that is being read.
+// A file that is being read. Files come from anywhere, so each value is checked before it decides
+// about a size: the metadata give the shape of the model, and the shape says which tensors there
+// must be.
 class ModelReader {
  public:
   ModelReader(const std::string& path, std::span<const std::byte> bytes)

@@ -60,6 +60,8 @@ void Trainer::encode_documents() {
   }
 }
 
+// Batches go through the shuffled documents in order and begin again at the end: with 5 documents
+// and a batch of 2, the batches are 0 1, 2 3, 4 0, 1 2, …
 double Trainer::look() {
   LIMPID_CHECK(ArgumentError, !encoded_.empty(), "no data to learn from");
   batch_.resize(static_cast<size_t>(config_.batch_size));

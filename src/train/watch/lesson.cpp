@@ -19,7 +19,9 @@ namespace {
 constexpr size_t kPoints = 240;
 constexpr size_t kBatch = 32;
 
-// log(1 + exp(m)), without the overflow of exp: max(m, 0) + log(1 + exp(-|m|)).
+// log(1 + exp(m)), without the overflow of exp: max(m, 0) + log(1 + exp(-|m|)). It is the loss of a
+// choice between two kinds: with the probability p = 1 / (1 + exp(-z)) of the right kind,
+// -log p = log(1 + exp(-z)).
 Value softplus(Value m) {
   const Value positive = m.relu();
   const Value size = positive + (-m).relu();
@@ -38,6 +40,10 @@ Lesson::Lesson(std::string_view task, const microgpt::Config& config)
   place_weights();
 }
 
+// Three tasks that no straight line solves, so a network without a hidden layer fails at each:
+//   circle   one kind lies in a disc, the other in a ring around it
+//   xor      the kinds lie in opposite quadrants: where x y > 0, and where x y < 0
+//   spiral   each kind is an arm of a spiral, and the two arms interleave
 void Lesson::place_points(std::string_view task) {
   for (size_t i = 0; i < kPoints; ++i) {
     Point point;
