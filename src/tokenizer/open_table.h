@@ -1,4 +1,4 @@
-// A hash table with open addressing, for tables of merges and of pieces.
+// A hash table with open addressing, for tables of merges, of pieces, of words and of pairs.
 #pragma once
 
 #include <algorithm>
@@ -28,14 +28,35 @@ class OpenTable {
   const Slot& find(uint64_t hash, Matches&& matches) const {
     return slots_[index_of(hash, matches)];
   }
+  template <class Matches>
+  Slot& find(uint64_t hash, Matches&& matches) {
+    return slots_[index_of(hash, matches)];
+  }
+  // Returns the entry that matches, or adds `added`. Tells whether the entry is new. The pointer is
+  // valid until the next entry is added.
+  template <class Matches>
+  std::pair<Slot*, bool> find_or_add(const Slot& added, Matches&& matches) {
+    Slot* slot = &find(added.hash(), matches);
+    if (!slot->is_empty()) return {slot, false};
+    if (++count_ * 2 > slots_.size()) {
+      grow();
+      slot = &find(added.hash(), matches);
+    }
+    *slot = added;
+    return {slot, true};
+  }
   // Returns false and changes nothing if an entry matches.
   template <class Matches>
   bool insert(const Slot& added, Matches&& matches) {
-    Slot& slot = slots_[index_of(added.hash(), matches)];
-    if (!slot.is_empty()) return false;
-    slot = added;
-    if (++count_ * 2 > slots_.size()) grow();
-    return true;
+    return find_or_add(added, matches).second;
+  }
+  size_t size() const { return count_; }
+  // Calls visit(const Slot&) for each entry, in no particular order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (!slot.is_empty()) visit(slot);
+    }
   }
 
  private:
@@ -47,10 +68,9 @@ class OpenTable {
   }
   void grow() {
     OpenTable larger(slots_.size());
-    for (const Slot& slot : slots_) {
-      if (slot.is_empty()) continue;
-      larger.slots_[larger.index_of(slot.hash(), [](const Slot&) { return false; })] = slot;
-    }
+    for_each([&](const Slot& slot) {
+      larger.find(slot.hash(), [](const Slot&) { return false; }) = slot;
+    });
     larger.count_ = count_;
     *this = std::move(larger);
   }

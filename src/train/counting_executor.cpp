@@ -1,12 +1,11 @@
-// To plan memory by a formula would be to describe the model a second time, and the formula would
-// be wrong after the next change. Here the real decoder and the real tape run, on values without
-// numbers. Two quantities are counted:
+// A formula for the memory would describe the model a second time, and would be wrong after the
+// next change of the model. Here the real decoder and the real tape run, on values without numbers.
+// Two quantities are counted:
 //
 //   memory      allocate() adds rows * cols * 4 bytes, and the end of a handle subtracts them. The
 //               largest sum so far is what a step needs at one time.
-//   operations  y = x W^T with x [n, k] and W [m, k] takes n m k multiplications and as many
-//   additions.
-//               The backward pass has two such products: dx = dy W and dW = dy^T x.
+//   operations  y = x W^T with x [n, k] and W [m, k] takes n m k multiplications and n m k
+//               additions. The backward pass has two such products: dx = dy W and dW = dy^T x.
 //
 // Most results have the shape of their input, so most ops below are one line.
 #include "train/counting_executor.h"

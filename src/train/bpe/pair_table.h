@@ -1,9 +1,9 @@
 // What is known of each pair of adjacent tokens, by pair.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "tokenizer/open_table.h"
 
 namespace limpid::bpe {
 
@@ -14,7 +14,7 @@ struct TokenPair {
   friend auto operator<=>(const TokenPair&, const TokenPair&) = default;
 };
 
-// A hash table with linear probing. Pairs are added and never removed.
+// Pairs are added and never removed.
 class PairTable {
  public:
   struct Entry {
@@ -22,53 +22,32 @@ class PairTable {
     int64_t count = 0;   // in the text
     uint64_t first = 0;  // places[first .. first + size) of the owner: where the pair may be
     uint32_t size = 0;
+
+    bool is_empty() const { return pair == kNoPair; }
+    // The high bits of a product depend on all bits of the factors.
+    uint64_t hash() const { return (uint64_t{pair.left} << 32 | pair.right) * 0x9E3779B97F4A7C15; }
   };
 
   // Returns the entry, or nullptr. Valid until the next add.
   Entry* find(TokenPair pair) {
-    Entry& entry = place_of(pair);
-    return entry.pair == pair ? &entry : nullptr;
+    Entry& entry = entries_.find(Entry{pair}.hash(), Is{pair});
+    return entry.is_empty() ? nullptr : &entry;
   }
   // Returns the entry of the pair, which is added if it is not there yet.
-  Entry& add(TokenPair pair) {
-    Entry* entry = &place_of(pair);
-    if (entry->pair == pair) return *entry;
-    if (++n_pairs_ * 2 > entries_.size()) {
-      grow();
-      entry = &place_of(pair);
-    }
-    entry->pair = pair;
-    return *entry;
-  }
+  Entry& add(TokenPair pair) { return *entries_.find_or_add({pair}, Is{pair}).first; }
   template <typename Visit>
-  void for_each(Visit&& visit) {
-    for (Entry& entry : entries_) {
-      if (entry.pair != kNoPair) visit(entry);
-    }
+  void for_each(Visit&& visit) const {
+    entries_.for_each(visit);
   }
 
  private:
   static constexpr TokenPair kNoPair{UINT32_MAX, UINT32_MAX};
+  struct Is {
+    TokenPair pair;
+    bool operator()(const Entry& entry) const { return entry.pair == pair; }
+  };
 
-  Entry& place_of(TokenPair pair) {
-    const uint64_t key = uint64_t{pair.left} << 32 | pair.right;
-    const size_t mask = entries_.size() - 1;
-    // The high bits of a product depend on all bits of the key.
-    for (size_t i = (key * 0x9E3779B97F4A7C15) >> 32 & mask;; i = (i + 1) & mask) {
-      Entry& entry = entries_[i];
-      if (entry.pair == pair || entry.pair == kNoPair) return entry;
-    }
-  }
-  void grow() {
-    std::vector<Entry> old(entries_.size() * 2);
-    old.swap(entries_);
-    for (const Entry& entry : old) {
-      if (entry.pair != kNoPair) place_of(entry.pair) = entry;
-    }
-  }
-
-  std::vector<Entry> entries_ = std::vector<Entry>(1024);  // a power of two, at most half full
-  size_t n_pairs_ = 0;
+  OpenTable<Entry> entries_{512};
 };
 
 }  // namespace limpid::bpe

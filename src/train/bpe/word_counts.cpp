@@ -1,7 +1,6 @@
 #include "train/bpe/word_counts.h"
 
 #include <cstring>
-#include <utility>
 
 namespace limpid::bpe {
 namespace {
@@ -39,42 +38,20 @@ uint64_t WordCounts::hash_of(std::string_view word) {
   return mix(mix(hash, rest), n);
 }
 
-// Returns the word's entry, or the free entry where it belongs.
-WordCounts::Entry& WordCounts::place_of(std::string_view word, uint64_t hash) {
-  const size_t mask = entries_.size() - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    Entry& entry = entries_[i];
-    if (entry.count == 0) return entry;
-    if (entry.hash == hash && word_of(entry) == word) return entry;
-  }
-}
-
 void WordCounts::add(std::string_view word, uint64_t hash, uint64_t times) {
-  Entry& entry = place_of(word, hash);
-  if (entry.count == 0) {
-    entry = {hash, times, bytes_.size(), word.size()};
+  const auto [entry, is_new] = entries_.find_or_add(
+      {hash, times, bytes_.size(), word.size()},
+      [&](const Entry& known) { return known.full_hash == hash && word_of(known) == word; });
+  if (is_new) {
     bytes_.insert(bytes_.end(), word.begin(), word.end());
-    if (++n_words_ * 2 > entries_.size()) grow();
-    return;
+  } else {
+    entry->count += times;
   }
-  entry.count += times;
 }
 
 void WordCounts::add_all(const WordCounts& other) {
-  for (const Entry& entry : other.entries_) {
-    if (entry.count != 0) add(other.word_of(entry), entry.hash, entry.count);
-  }
-}
-
-void WordCounts::grow() {
-  const std::vector<Entry> old = std::exchange(entries_, std::vector<Entry>(entries_.size() * 2));
-  const size_t mask = entries_.size() - 1;
-  for (const Entry& entry : old) {
-    if (entry.count == 0) continue;
-    size_t i = entry.hash & mask;
-    while (entries_[i].count != 0) i = (i + 1) & mask;
-    entries_[i] = entry;
-  }
+  other.entries_.for_each(
+      [&](const Entry& entry) { add(other.word_of(entry), entry.full_hash, entry.count); });
 }
 
 }  // namespace limpid::bpe

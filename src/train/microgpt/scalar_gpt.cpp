@@ -8,23 +8,15 @@ namespace {
 constexpr double kNormEpsilon = 1e-5;
 
 Row add(const Row& a, const Row& b) {
-  const size_t begin = a.graph().size();
-  for (size_t i = 0; i < a.size(); ++i) a[i] + b[i];
-  return a.graph().since(begin);
+  return a.graph().collect(a.size(), [&](size_t i) { a[i] + b[i]; });
 }
 
-// Expressions such as x[i].relu() append a node to the graph; since(begin) returns the new nodes as
-// a row.
 Row relu(const Row& x) {
-  const size_t begin = x.graph().size();
-  for (size_t i = 0; i < x.size(); ++i) x[i].relu();
-  return x.graph().since(begin);
+  return x.graph().collect(x.size(), [&](size_t i) { x[i].relu(); });
 }
 
 Row scale(const Row& x, Value factor) {
-  const size_t begin = x.graph().size();
-  for (size_t i = 0; i < x.size(); ++i) x[i] * factor;
-  return x.graph().since(begin);
+  return x.graph().collect(x.size(), [&](size_t i) { x[i] * factor; });
 }
 
 // RMSNorm (Zhang & Sennrich 2019, arXiv:1910.07467) without weights.
@@ -39,12 +31,8 @@ Row softmax(const Row& x) {
   Graph& graph = x.graph();
   const auto data = x.data();
   const double largest = *std::max_element(data.begin(), data.end());
-  size_t begin = graph.size();
-  for (size_t i = 0; i < x.size(); ++i) x[i] - largest;  // exp cannot overflow
-  const Row below = graph.since(begin);
-  begin = graph.size();
-  for (size_t i = 0; i < x.size(); ++i) below[i].exp();
-  const Row powers = graph.since(begin);
+  const Row below = graph.collect(x.size(), [&](size_t i) { x[i] - largest; });
+  const Row powers = graph.collect(x.size(), [&](size_t i) { below[i].exp(); });  // at most 1
   return scale(powers, graph.sum(powers).pow(-1.0));
 }
 
@@ -79,20 +67,17 @@ Row ScalarGpt::attention(const Row& q, const std::vector<Row>& keys,
   const double root = std::sqrt(static_cast<double>(head_dim));
   const size_t first_head = head_weights_.size();
   for (size_t at = 0; at < q.size(); at += head_dim) {
-    const size_t dots_begin = graph_.size();
-    for (const Row& key : keys) graph_.dot(q.slice(at, head_dim), key.slice(at, head_dim));
-    const Row dots = graph_.since(dots_begin);
-    const size_t scores_begin = graph_.size();
-    for (size_t t = 0; t < dots.size(); ++t) dots[t] / root;
-    head_weights_.push_back(softmax(graph_.since(scores_begin)));
+    const Row dots = graph_.collect(keys.size(), [&](size_t t) {
+      graph_.dot(q.slice(at, head_dim), keys[t].slice(at, head_dim));
+    });
+    head_weights_.push_back(
+        softmax(graph_.collect(dots.size(), [&](size_t t) { dots[t] / root; })));
   }
-  const size_t begin = graph_.size();
-  for (size_t j = 0; j < q.size(); ++j) {
+  return graph_.collect(q.size(), [&](size_t j) {
     column_.clear();
     for (const Row& value : values) column_.push_back(value[j]);
     graph_.dot(head_weights_[first_head + j / head_dim], column_);
-  }
-  return graph_.since(begin);
+  });
 }
 
 // One position of the model. The keys and values of earlier positions are kept in keys_ and

@@ -89,6 +89,15 @@ class Graph {
 
   // Returns the nodes after the first `begin` ones as a row.
   Row since(size_t begin) { return {this, static_cast<NodeId>(begin), size() - begin}; }
+  // Returns the nodes that append(0), …, append(n - 1) add, one each, as a row. Example, for a row
+  // x:
+  //   graph.collect(x.size(), [&](size_t i) { x[i].relu(); })
+  template <typename Append>
+  Row collect(size_t n, const Append& append) {
+    const size_t begin = size();
+    for (size_t i = 0; i < n; ++i) append(i);
+    return since(begin);
+  }
   Row row(NodeId first, size_t count) { return {this, first, count}; }
   size_t size() const { return size_; }
   const Node& node(Value value) const { return nodes_[value.id()]; }

@@ -103,13 +103,10 @@ std::vector<Row> Lesson::forward(double x, double y) {
     const auto n = static_cast<size_t>(weights.rows);
     const Row dots = graph_.dots(static_cast<microgpt::NodeId>(weights.offset), n, rows.back());
     const Row bias = graph_.row(static_cast<microgpt::NodeId>(biases.offset), n);
-    const size_t sums = graph_.size();
-    for (size_t j = 0; j < n; ++j) dots[j] + bias[j];
-    Row out = graph_.since(sums);
+    Row out = graph_.collect(n, [&](size_t j) { dots[j] + bias[j]; });
     if (i + 1 < kLayers) {
-      const size_t first = graph_.size();
-      for (size_t j = 0; j < n; ++j) out[j].relu();
-      out = graph_.since(first);
+      const Row sums = out;
+      out = graph_.collect(n, [&](size_t j) { sums[j].relu(); });
     }
     rows.push_back(out);
   }
