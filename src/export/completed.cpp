@@ -43,19 +43,6 @@ void settle_rope(Checkpoint& checkpoint) {
   erase_tensor(checkpoint, kRopeFactors);
 }
 
-// Replaces the table of factors by the rule of a released Llama with exactly these factors.
-void name_rope_scaling(Checkpoint& checkpoint) {
-  const TensorView* factors = checkpoint.find(kRopeFactors);
-  if (factors == nullptr) return;
-  const DecoderSpec spec = read_spec(checkpoint);
-  Tensor storage;
-  const auto scaling = find_rope_scaling(decode(checkpoint.read(kRopeFactors, storage)),
-                                         rope_frequencies(spec.rope.base, spec.rope.n_rot));
-  if (!scaling || checkpoint.metadata.contains(spec.architecture + ".rope.scaling.type")) return;
-  erase_tensor(checkpoint, kRopeFactors);
-  set_rope_scaling_keys(checkpoint.metadata, spec.architecture, *scaling);
-}
-
 // Replaces Q, K and V by one matrix, attn_qkv: the rows of Q, then those of K, then those of V.
 void join_rows(const std::shared_ptr<const Checkpoint>& source, const std::string& at,
                const std::string& part, Checkpoint& result) {
@@ -120,7 +107,15 @@ Checkpoint completed(Checkpoint canonical) {
 }
 
 Checkpoint with_named_scaling(Checkpoint canonical) {
-  name_rope_scaling(canonical);
+  if (canonical.find(kRopeFactors) == nullptr) return canonical;
+  const DecoderSpec spec = read_spec(canonical);
+  Tensor storage;
+  const auto scaling = find_rope_scaling(decode(canonical.read(kRopeFactors, storage)),
+                                         rope_frequencies(spec.rope.base, spec.rope.n_rot));
+  if (!scaling || canonical.metadata.contains(spec.architecture + ".rope.scaling.type"))
+    return canonical;
+  erase_tensor(canonical, kRopeFactors);
+  set_rope_scaling_keys(canonical.metadata, spec.architecture, *scaling);
   return canonical;
 }
 

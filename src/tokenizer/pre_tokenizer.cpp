@@ -2,62 +2,57 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <span>
 
 namespace limpid {
 namespace {
 
 using enum PreTokenizer;
 
-constexpr PreTokenizerRule kRules[] = {
-    {.name = "gpt-2", .pre_tokenizer = kGpt2},
-    {.name = "phi-2", .pre_tokenizer = kGpt2},
-    {.name = "smollm", .pre_tokenizer = kDigitsGpt2},
-    {.name = "starcoder", .pre_tokenizer = kDigitsGpt2},
-    {.name = "refact", .pre_tokenizer = kDigitsGpt2},
-    {.name = "codeshell", .pre_tokenizer = kDigitsGpt2},
-    {.name = "llama-bpe", .pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
-    {.name = "llama3", .pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
-    {.name = "llama-v3", .pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
-    {.name = "dbrx", .pre_tokenizer = kLlama3},
-    {.name = "chatglm-bpe", .pre_tokenizer = kLlama3},
-    {.name = "glm4", .pre_tokenizer = kLlama3},
-    {.name = "qwen2", .pre_tokenizer = kQwen2, .normalize_nfc = true},
-    {.name = "deepseek-r1-qwen", .pre_tokenizer = kQwen2},
-    {.name = "stablelm2", .pre_tokenizer = kQwen2},
-    {.name = "hunyuan", .pre_tokenizer = kQwen2},
-    {.name = "grok-2", .pre_tokenizer = kQwen2},
-    {.name = "solar-open", .pre_tokenizer = kQwen2},
-    {.name = "bailingmoe", .pre_tokenizer = kQwen2},
-    {.name = "bailingmoe2", .pre_tokenizer = kQwen2},
-    {.name = "llada-moe", .pre_tokenizer = kQwen2},
-    {.name = "qwen35", .pre_tokenizer = kQwen35, .normalize_nfc = true},
-    {.name = "seed-coder", .pre_tokenizer = kSeedCoder},
-    {.name = "gpt-4o", .pre_tokenizer = kGpt4o},
-    {.name = "llama4", .pre_tokenizer = kGpt4o},
-    {.name = "tekken", .pre_tokenizer = kTekken, .ignore_merges = true, .add_bos = true},
-    {.name = "deepseek-v3", .pre_tokenizer = kDeepSeekV3},
-    {.name = "hunyuan-dense", .pre_tokenizer = kDeepSeekV3},
-    {.name = "joyai-llm", .pre_tokenizer = kDeepSeekV3},
-    {.name = "deepseek-coder", .pre_tokenizer = kDeepSeekCoder},
-    {.name = "bloom", .pre_tokenizer = kBloom},
-    {.name = "poro-chat", .pre_tokenizer = kBloom},
-    {.name = "gpt3-finnish", .pre_tokenizer = kBloom},
-    {.name = "viking", .pre_tokenizer = kViking},
+// A rule, and the names that files give it. llama.cpp has a name for each family of models, so
+// several names can mean the same.
+struct NamedRule {
+  PreTokenizerRule rule;
+  std::initializer_list<std::string_view> names;
 };
+
+std::span<const NamedRule> rules() {
+  static const NamedRule kRules[] = {
+      {{.pre_tokenizer = kGpt2}, {"gpt-2", "phi-2"}},
+      {{.pre_tokenizer = kDigitsGpt2}, {"smollm", "starcoder", "refact", "codeshell"}},
+      {{.pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
+       {"llama-bpe", "llama3", "llama-v3"}},
+      {{.pre_tokenizer = kLlama3}, {"dbrx", "chatglm-bpe", "glm4"}},
+      {{.pre_tokenizer = kQwen2, .normalize_nfc = true}, {"qwen2"}},
+      {{.pre_tokenizer = kQwen2},
+       {"deepseek-r1-qwen", "stablelm2", "hunyuan", "grok-2", "solar-open", "bailingmoe",
+        "bailingmoe2", "llada-moe"}},
+      {{.pre_tokenizer = kQwen35, .normalize_nfc = true}, {"qwen35"}},
+      {{.pre_tokenizer = kSeedCoder}, {"seed-coder"}},
+      {{.pre_tokenizer = kGpt4o}, {"gpt-4o", "llama4"}},
+      {{.pre_tokenizer = kTekken, .ignore_merges = true, .add_bos = true}, {"tekken"}},
+      {{.pre_tokenizer = kDeepSeekV3}, {"deepseek-v3", "hunyuan-dense", "joyai-llm"}},
+      {{.pre_tokenizer = kDeepSeekCoder}, {"deepseek-coder"}},
+      {{.pre_tokenizer = kBloom}, {"bloom", "poro-chat", "gpt3-finnish"}},
+      {{.pre_tokenizer = kViking}, {"viking"}},
+  };
+  return kRules;
+}
 
 }  // namespace
 
 const PreTokenizerRule* find_pre_tokenizer(std::string_view name) {
-  for (const PreTokenizerRule& rule : kRules) {
-    if (rule.name == name) return &rule;
+  for (const auto& [rule, names] : rules()) {
+    if (std::ranges::find(names, name) != names.end()) return &rule;
   }
   return nullptr;
 }
 
 std::vector<std::string_view> pre_tokenizer_names() {
-  std::vector<std::string_view> names;
-  for (const PreTokenizerRule& rule : kRules) names.push_back(rule.name);
-  return names;
+  std::vector<std::string_view> all;
+  for (const auto& [rule, names] : rules()) all.insert(all.end(), names.begin(), names.end());
+  return all;
 }
 
 #define LIMPID_CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"

@@ -44,7 +44,6 @@ struct SplitStep {
 
 // The meaning of a `tokenizer.ggml.pre` name.
 struct PreTokenizerRule {
-  std::string_view name;
   PreTokenizer pre_tokenizer;
   bool ignore_merges = false;  // a piece that is a token as a whole needs no merges
   bool normalize_nfc = false;  // the text is normalized to NFC first

@@ -1,6 +1,7 @@
 // The tokens of one step of training.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -15,11 +16,7 @@ struct Batch {
 
   static constexpr int32_t kNoTarget = -1;
   int64_t n_tokens() const { return static_cast<int64_t>(token_ids.size()); }
-  int64_t n_targets() const {
-    int64_t n = 0;
-    for (const int32_t target : targets) n += target == kNoTarget ? 0 : 1;
-    return n;
-  }
+  int64_t n_targets() const { return n_tokens() - std::ranges::count(targets, kNoTarget); }
 };
 
 }  // namespace limpid
