@@ -5,10 +5,10 @@
 // the tokens of the last request that had it. To save it is to write the blocks of these tokens,
 // and a restored slot serves any request that begins with them, whatever its number.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 
+#include "base/parse_number.h"
 #include "server/api.h"
 
 namespace limpid {
@@ -30,11 +30,9 @@ std::string file_of(const ApiCall& call, const std::string& folder) {
 size_t slot_of(const ApiCall& call) {
   const std::string_view number =
       std::string_view(call.request.path).substr(std::string_view("/slots/").size());
-  size_t slot = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), slot);
-  if (error != std::errc() || end != number.data() + number.size())
-    throw ApiError(400, "a slot is a number", "id_slot");
-  return slot;
+  const auto slot = parse_number<size_t>(number);
+  if (!slot) throw ApiError(400, "a slot is a number", "id_slot");
+  return *slot;
 }
 
 uint64_t size_of(const std::string& path) {

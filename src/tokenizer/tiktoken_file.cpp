@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "base/sha256.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/vocab_merges.h"
@@ -102,11 +102,7 @@ std::optional<size_t> parse_line(std::string_view line, std::string& token) {
   const size_t space = line.find(' ');
   if (space == std::string_view::npos || !decode_base64(line.substr(0, space), token))
     return std::nullopt;
-  const std::string_view number = line.substr(space + 1);
-  size_t rank = 0;
-  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), rank);
-  if (error != std::errc() || stop != number.data() + number.size()) return std::nullopt;
-  return rank;
+  return parse_number<size_t>(line.substr(space + 1));
 }
 
 // Reads all lines and checks that ranks and tokens are unique and that every byte is a token, so

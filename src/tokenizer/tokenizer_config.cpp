@@ -1,10 +1,10 @@
 #include "tokenizer/tokenizer_config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 
 namespace limpid {
 namespace {
@@ -27,14 +27,12 @@ std::optional<bool> read_flag(const JsonPlace& root, std::string_view key) {
 // An entry of "added_tokens_decoder": the key is the id, the value has the name and flags.
 TokenizerConfig::Token read_added_token(const JsonPlace& place, std::string_view key) {
   TokenizerConfig::Token token;
-  int32_t id = -1;
-  const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-  if (error != std::errc() || stop != key.data() + key.size() || id < 0)
-    place.fail("has a key that is not a token id");
+  const auto id = parse_number<int32_t>(key);
+  if (!id || *id < 0) place.fail("has a key that is not a token id");
   token.content = place["content"].string();
   if (token.content.empty()) place.fail("has no content");
   token.special = place.boolean("special", false);
-  token.rule = read_added_rule(place, id, !token.special);
+  token.rule = read_added_rule(place, *id, !token.special);
   return token;
 }
 

@@ -2,13 +2,13 @@
 #include "train/mpi_ranks.h"
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 
 #ifdef LIMPID_WITH_MPI
 #define MPICH_SKIP_MPICXX 1  // the interface in C
@@ -20,10 +20,8 @@ namespace limpid {
 
 int n_launched_processes() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* text = std::getenv(name);
-    int n = 0;
-    if (text != nullptr && std::from_chars(text, text + std::strlen(text), n).ec == std::errc())
-      return n;
+    const char* const text = std::getenv(name);
+    if (const auto n = parse_number<int>(text == nullptr ? "" : text)) return *n;
   }
   return 1;
 }

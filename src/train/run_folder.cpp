@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +17,7 @@
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "export/export_model.h"
 #include "export/lora_export.h"
 
@@ -65,10 +65,8 @@ std::map<int64_t, std::string> saved_steps(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kStepPrefix)) continue;
-    int64_t n = -1;
-    const char* digits = name.data() + kStepPrefix.size();
-    const char* end = name.data() + name.size();
-    if (std::from_chars(digits, end, n).ptr == end && n >= 0) steps[n] = entry.path().string();
+    const auto n = parse_number<int64_t>(std::string_view(name).substr(kStepPrefix.size()));
+    if (n && *n >= 0) steps[*n] = entry.path().string();
   }
   return steps;
 }

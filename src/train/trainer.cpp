@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/parse_number.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_writer.h"
 
@@ -146,12 +146,10 @@ void Trainer::load_state(const std::string& path) {
   };
   const auto number = [&](const char* name, int64_t least, int64_t most) {
     const auto found = saved.metadata.find(name);
-    int64_t value = least - 1;
-    if (found != saved.metadata.end())
-      std::from_chars(found->second.data(), found->second.data() + found->second.size(), value);
-    if (value < least || value > most)
+    const auto value = parse_number<int64_t>(found == saved.metadata.end() ? "" : found->second);
+    if (!value || *value < least || *value > most)
       fail(name, "is missing or out of range; the file is not a training state");
-    return value;
+    return *value;
   };
   const auto count = [&](const char* name) {
     return number(name, 0, std::numeric_limits<int64_t>::max());

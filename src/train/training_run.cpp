@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
 #include "model/configuration.h"
@@ -103,14 +103,11 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
 DocumentView read_held_out(const RunSettings& settings, DocumentView& documents,
                            const Tokenizer& tokenizer, const ChatTemplate* chat_template,
                            const DataOptions& options) {
-  double share = 0;
-  const char* end = settings.val.data() + settings.val.size();
-  const auto parsed = std::from_chars(settings.val.data(), end, share);
-  if (parsed.ec != std::errc() || parsed.ptr != end)
-    return read_documents({&settings.val, 1}, tokenizer, chat_template, options);
-  LIMPID_CHECK(ArgumentError, share >= 0 && share < 1,
-               "the share of held-out data is {}; it must be in [0, 1)", share);
-  return split_off(documents, share);
+  const auto share = parse_number<double>(settings.val);
+  if (!share) return read_documents({&settings.val, 1}, tokenizer, chat_template, options);
+  LIMPID_CHECK(ArgumentError, *share >= 0 && *share < 1,
+               "the share of held-out data is {}; it must be in [0, 1)", *share);
+  return split_off(documents, *share);
 }
 
 // What a run needs before it takes memory for its model. `plan` decides whether there is enough: a

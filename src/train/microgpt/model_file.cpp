@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/parse_number.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_writer.h"
 
@@ -78,12 +78,9 @@ class ModelReader {
   }
   int64_t number(const std::string& key) const {
     const std::string& digits = text(key);
-    const char* const last = digits.data() + digits.size();
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), last, value);
-    if (error != std::errc() || end != last)
-      fail("__metadata__." + key, fmt::format("'{}' is not a whole number", digits));
-    return value;
+    const auto value = parse_number<int64_t>(digits);
+    if (!value) fail("__metadata__." + key, fmt::format("'{}' is not a whole number", digits));
+    return *value;
   }
 
   const std::string& path_;

@@ -1,0 +1,22 @@
+// Numbers in text: names of files, metadata, environment variables.
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace limpid {
+
+// The number that `text` is as a whole, in decimal digits: "12" but not "12a", " 12" or "". Nothing
+// for other text, and for a number that does not fit `Number`. The locale has no effect.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc() || end != last) return std::nullopt;
+  return number;
+}
+
+}  // namespace limpid
