@@ -40,6 +40,7 @@ class Sleep(unittest.TestCase):
     def test_a_model_sleeps_and_wakes(self):
         self.serve()
         first = self.server.post("/completion", ASKED)[1]
+        self.server.wait_until_idle()  # the answer is there before the request's place is free
         awake = self.server.get("/props")[1]
         counted = self.server.get("/metrics")[1]
         self.wait_for_sleep()
