@@ -30,15 +30,14 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, jinja::TracedVi
   SpecialTokens all;
   all.allow = SpecialTokens::Allow::kAll;
   SpecialMatcher::Work work;
-  SpecialMatcher(tokenizer.spec(), SpecialMatcher::Names::kAll)
-      .for_each_match(
-          text, all, [&](size_t place) { return by_template[place]; }, work,
-          [&](TokenId id, size_t begin, size_t end) {
-            if (!tokenizer.is_control(id)) return;  // encode() finds user-defined tokens itself
-            encode_until(begin);
-            ids.push_back(id);
-            from = end;
-          });
+  tokenizer.special_tokens().for_each_match(
+      text, all, [&](size_t place) { return by_template[place]; }, work,
+      [&](TokenId id, size_t begin, size_t end) {
+        if (!tokenizer.is_control(id)) return;  // encode() finds user-defined tokens itself
+        encode_until(begin);
+        ids.push_back(id);
+        from = end;
+      });
   encode_until(text.size());
   return ids;
 }

@@ -7,7 +7,7 @@
 
 namespace limpid {
 TokenTree::TokenTree(std::shared_ptr<const Tokenizer> tokenizer)
-    : tokenizer_(std::move(tokenizer)), specials_(tokenizer_->spec(), SpecialMatcher::Names::kAll) {
+    : tokenizer_(std::move(tokenizer)) {
   // The tokens that text can become. Whole pieces come before single bytes with the same spelling.
   std::unordered_set<std::string_view> seen;
   std::vector<std::string> names;
@@ -30,7 +30,7 @@ std::vector<TokenId> TokenTree::encode(std::string_view text, const EncodeOption
   ids.reserve(text.size() / 4 + 2);
   if (options.add_special && spec.add_bos) ids.push_back(*spec.bos);
   SpecialMatcher::Work work;
-  specials_.partition(
+  tokenizer_->special_tokens().partition(
       text, options.special, [](size_t) { return true; }, work,
       [&](std::string_view part) {
         encode_stretch(part, options.at_start && part.data() == text.data(), ids);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tokenizer/name_automaton.h"
-#include "tokenizer/special_matcher.h"
 #include "tokenizer/tokenizer.h"
 
 namespace limpid {
@@ -32,7 +31,6 @@ class TokenTree {
   std::shared_ptr<const Tokenizer> tokenizer_;
   NameAutomaton automaton_;
   std::vector<TokenId> ids_;  // by name
-  SpecialMatcher specials_;
 };
 
 // The differences between two tokenizations of a text.

@@ -97,6 +97,7 @@ Tokenizer::Tokenizer(TokenizerSpec spec)
       ids_(spec_.pieces.size()),
       specials_(spec_, SpecialMatcher::Names::kPlain),
       normalized_specials_(spec_, SpecialMatcher::Names::kNormalized),
+      all_specials_(spec_, SpecialMatcher::Names::kAll),
       scratch_(std::make_unique<ScratchPool>()) {
   for (size_t i = 0; i < spec_.pieces.size(); ++i)
     ids_.insert(spec_.pieces[i], static_cast<TokenId>(i));

@@ -72,6 +72,9 @@ class Tokenizer {
   std::string decode(std::span<const TokenId> ids, bool show_special = false) const;
 
   const TokenizerSpec& spec() const { return spec_; }
+  // Finds all control and user-defined tokens by name, also those that encode() only finds in
+  // normalized text.
+  const SpecialMatcher& special_tokens() const { return all_specials_; }
   int64_t vocab_size() const { return static_cast<int64_t>(spec_.pieces.size()); }
   bool is_stop(TokenId id) const;
   bool is_control(TokenId id) const;  // or the unknown token; never text
@@ -113,9 +116,10 @@ class Tokenizer {
 
   PieceTable ids_;  // by spelling; views into spec_.pieces
   std::string bytes_;
-  std::vector<size_t> byte_ends_;         // of each token in bytes_
-  SpecialMatcher specials_;               // in the text as it is
-  SpecialMatcher normalized_specials_;    // in the normalized text
+  std::vector<size_t> byte_ends_;       // of each token in bytes_
+  SpecialMatcher specials_;             // in the text as it is
+  SpecialMatcher normalized_specials_;  // in the normalized text
+  SpecialMatcher all_specials_;
   std::unique_ptr<ScratchPool> scratch_;  // its own lock
 };
 
