@@ -149,7 +149,13 @@ Prepared prepare(const CLI::App& app, std::string_view command, const Arguments&
       split_at(2, 2);  // -n32
     }
     const CLI::Option* option = find_option(app, name);
-    if (option == nullptr) fail_unknown(app, command, name);
+    if (option == nullptr) {  // --ctx_size means --ctx-size, as in llama.cpp
+      std::string with_dashes = name;
+      std::ranges::replace(with_dashes, '_', '-');
+      option = find_option(app, with_dashes);
+      if (option == nullptr) fail_unknown(app, command, name);
+      name = with_dashes;
+    }
     prepared.given_as[option] = name;
     const bool wants_value = option->get_expected_min() > 0;
     if (wants_value && !value) {

@@ -48,9 +48,10 @@ std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
 }  // namespace
 
 std::string model_path(const ModelFlags& flags) {
-  const std::string path = flags.repository.empty()
-                               ? resolve_model(flags.model)
-                               : path_of_repository(flags.repository, flags.repository_file);
+  const std::string path =
+      flags.repository.empty()
+          ? resolve_model(flags.model)
+          : path_of_repository(flags.repository, flags.repository_file, flags.is_offline);
   const std::string name = std::filesystem::path(path).filename().string();
   LIMPID_CHECK(ArgumentError, !is_tokenizer_file(name) || is_folder(path),
                "{} belongs to a tokenizer and holds no weights: name the model's folder or its "

@@ -80,6 +80,8 @@ void declare_sources(CLI::App& app, ModelFlags& values) {
              "LLAMA_ARG_HF_REPO");
   add_option(app, "-hff,--hf-file NAME", values.repository_file, "with -hf: the .gguf to take",
              "LLAMA_ARG_HF_FILE");
+  add_switch(app, "--offline", values.is_offline,
+             "with -hf: use what was fetched before, and no network", "LLAMA_ARG_OFFLINE");
   add_option(app, "--tokenizer FILE", values.options.tokenizer_path,
              "another tokenizer than the model's: tokenizer.json, tokenizer.model, a folder, …");
 }

@@ -17,6 +17,7 @@ struct ModelFlags {
   std::string model;
   std::string repository;       // "ORGANISATION/MODEL[:TYPE]" of the hub, instead of `model`
   std::string repository_file;  // the .gguf of it
+  bool is_offline = false;      // the repository is not fetched
   OpenOptions options{.n_batch = 2048};
   int64_t n_ubatch = 0;  // 0: 512, or 2,048 on a GPU, which a step of fewer tokens does not fill
   int64_t n_threads_batch = 0;

@@ -107,7 +107,8 @@ std::string repository_folder(const std::string& repository) {
 }
 
 // Looks at the files that are here first, so a model that was fetched opens without a network.
-std::string path_of_repository(const std::string& repository, const std::string& file) {
+std::string path_of_repository(const std::string& repository, const std::string& file,
+                               bool is_offline) {
   RepositoryPull pull;
   const size_t colon = std::min(repository.find(':'), repository.size());
   pull.repository = repository.substr(0, colon);
@@ -120,6 +121,10 @@ std::string path_of_repository(const std::string& repository, const std::string&
   const std::string gguf = file.empty() ? gguf_of_type(names, type) : file;
   if (!gguf.empty() && is_there(folder / gguf)) return folder / gguf;
   if (file.empty() && type.empty() && is_there(folder / "config.json")) return folder;
+  LIMPID_CHECK(ResourceError, !is_offline,
+               "{}: {} has no such model, and --offline forbids to fetch it; leave --offline out "
+               "once, or give a file with -m",
+               repository, folder.string());
   pull.file = file;
   pull.type = type;
   return pull_repository(pull);

@@ -23,9 +23,11 @@ struct RepositoryPull {
 // Where a repository's files are kept: models_directory() + "/ORGANISATION/MODEL".
 std::string repository_folder(const std::string& repository);
 
-// The path of the repository "ORGANISATION/MODEL[:TYPE]", for -m. It is fetched if it is not here.
-// `file` is a .gguf of it, "": gguf_of_type's. Throws as pull_repository does.
-std::string path_of_repository(const std::string& repository, const std::string& file);
+// The path of the repository "ORGANISATION/MODEL[:TYPE]", for -m. It is fetched if it is not here,
+// unless `is_offline`: then ResourceError. `file` is a .gguf of it, "": gguf_of_type's. Throws as
+// pull_repository does.
+std::string path_of_repository(const std::string& repository, const std::string& file,
+                               bool is_offline);
 
 // Fetches the files that are not here yet. Returns the path for -m. Throws Interrupted when Ctrl-C
 // ended it; the bytes that came are kept for the next time. Throws ArgumentError, ResourceError,

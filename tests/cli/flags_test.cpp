@@ -98,6 +98,14 @@ TEST(Flags, EveryWayToAttachAValue) {
   EXPECT_EQ(other.cache_type, "f32");
 }
 
+TEST(Flags, UnderscoresMayStandForDashes) {
+  Values values;
+  EXPECT_EQ(parse(values, {"--cache_type_k", "f16", "--single_turn", "--cache-type_k=q8_0"}), "");
+  EXPECT_EQ(values.cache_type, "q8_0");
+  EXPECT_TRUE(values.single_turn);
+  EXPECT_NE(parse(values, {"--cache_typ"}).find("--cache_typ"), std::string::npos);
+}
+
 TEST(Flags, ALoneDashIsStandardInput) {
   Values values;
   EXPECT_EQ(parse(values, {"-m", "a.gguf", "-"}), "");

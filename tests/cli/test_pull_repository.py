@@ -253,8 +253,11 @@ class Pull(unittest.TestCase):
         self.hub.files = {"tiny-Q8_0.gguf": TINY.read_bytes(), "tiny-F16.gguf": b"GGUF"}
         self.hub.large = set(self.hub.files)
         options = ["-p", "the", "-n", "3", "--temp", "0", "--json"]
-        for _ in range(2):
-            code, out, err = self.program("run", "-hf", "org/model:q8_0", *options)
+        code, _, err = self.program("run", "-hf", "org/model:q8_0", "--offline", *options)
+        self.assertEqual(code, 1)
+        self.assertIn("--offline forbids", err)
+        for offline in ([], ["--offline"]):
+            code, out, err = self.program("run", "-hf", "org/model:q8_0", *offline, *options)
             self.assertEqual(code, 0, err)
             self.assertEqual(json.loads(out)["timings"]["n_generated"], 3)
         self.assertEqual(len(self.fetched("tiny-Q8_0.gguf")), 1)
