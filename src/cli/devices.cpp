@@ -2,10 +2,11 @@
 //
 // --kernels writes the GPU programs as text. The program puts them together from parts when it runs
 // (for a type of weights, for a number of rows), so no source file has the text that a compiler
-// gets. Whoever profiles or debugs a kernel needs it.
+// gets. A person who profiles or debugs a kernel needs this text.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/machine.h"
 #include "cli/output_path.h"
@@ -29,8 +30,7 @@ void declare(CLI::App& app, DevicesFlags& values) {
 
 // Writes a file NAME.cl for each program. CUDA compiles the same sources.
 void write_kernels(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  make_folder(folder);
   for (const gpu::ProgramSource& source : gpu::all_programs()) {
     write_text(std::filesystem::path(folder) / (source.name + ".cl"), source.text);
   }

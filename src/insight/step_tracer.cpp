@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "insight/contrast.h"
 #include "insight/timing_executor.h"
 
@@ -107,8 +107,9 @@ std::optional<NamedTensor> observed_tensor(std::string_view name, const DecoderS
   if (name.starts_with(kBlock) || name.starts_with('L')) {
     const size_t begin = name.starts_with('L') ? 1 : kBlock.size();
     const size_t dot = std::min(name.find('.', begin), name.size());
-    const auto [end, error] = std::from_chars(name.data() + begin, name.data() + dot, tensor.layer);
-    if (error != std::errc() || end != name.data() + dot || dot == name.size()) return std::nullopt;
+    const auto layer = parse_number<int64_t>(name.substr(begin, dot - begin));
+    if (!layer || dot == name.size()) return std::nullopt;
+    tensor.layer = *layer;
     place = name.substr(dot + 1);
   }
   const auto found = place_from_name(place);

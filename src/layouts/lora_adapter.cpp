@@ -1,13 +1,13 @@
 #include "layouts/lora_adapter.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
 
 #include "base/check.h"
 #include "base/model_folder.h"
+#include "base/parse_number.h"
 #include "base/printable.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/safetensors.h"
@@ -162,11 +162,9 @@ void add_lora_adapter(Checkpoint& canonical, const std::string& path, double sca
 LoraSource read_lora_source(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos) return {text};
-  double scale = 1;
-  const char* end = text.data() + text.size();
-  const auto read = std::from_chars(text.data() + equals + 1, end, scale);
-  const bool is_scale = read.ec == std::errc() && read.ptr == end && std::isfinite(scale);
-  return is_scale ? LoraSource{text.substr(0, equals), scale} : LoraSource{text};
+  const auto scale = parse_number<double>(std::string_view(text).substr(equals + 1));
+  return scale && std::isfinite(*scale) ? LoraSource{text.substr(0, equals), *scale}
+                                        : LoraSource{text};
 }
 
 void add_lora_adapters(Checkpoint& canonical, std::span<const std::string> adapters) {

@@ -1,12 +1,12 @@
 #include "layouts/name_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <vector>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "tensor/codec.h"
 
 namespace limpid {
@@ -165,10 +165,8 @@ std::optional<int64_t> match_name(std::string_view pattern, std::string_view nam
   const std::string_view digits =
       name.substr(before.size(), name.size() - before.size() - after.size());
   if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
-  int64_t block = 0;
-  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), block);
-  if (error != std::errc() || end != digits.end() || block < 0) return std::nullopt;
-  return block;
+  const auto block = parse_number<int64_t>(digits);
+  return block && *block >= 0 ? block : std::nullopt;
 }
 
 // The first rule for our name is the one used for writing.

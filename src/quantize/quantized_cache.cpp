@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/cache_folder.h"
 #include "base/check.h"
 #include "checkpoint/gguf.h"
@@ -227,9 +228,7 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
   plan.file_type = &file_type;
   plan.row_order = source.row_order;
   const TensorPlan tensors = plan_tensors(source, plan);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  LIMPID_CHECK(ResourceError, !error, "cannot make the folder {}: {}", folder, error.message());
+  make_folder(folder);
   Checkpoint described = source;
   described.metadata = Metadata{};
   described.metadata.set(kIdentityKey, {identity, "string"});

@@ -73,7 +73,7 @@ struct ApiCall : ServerCall {
   ApiCall(const ServerCall& call, const ModelShelf::Loan& loan)
       : ServerCall(call), loan(loan), served(*loan) {}
 
-  // What a request in the names of `api` asks for, beside what the server does by default.
+  // What a request in the names of `api` asks for; the rest is the server's default.
   RequestSettings read_settings(const JsonField& body, ApiName api) const {
     RequestSettings settings = served.settings();
     limpid::read_settings(body, api, served.tokenizer_or_null(), settings);

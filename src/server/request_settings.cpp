@@ -287,7 +287,7 @@ void read_field(const JsonField& field, unsigned api, FieldTarget target) {
 
 }  // namespace
 
-// A name may stand in several tables, for different APIs.
+// A name may be in several tables, for different APIs.
 void read_settings(const JsonField& object, ApiName api, const Tokenizer* tokenizer,
                    RequestSettings& settings) {
   for (const JsonField& field : object.members()) {

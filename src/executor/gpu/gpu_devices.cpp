@@ -1,11 +1,11 @@
 #include "executor/gpu/gpu_devices.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
 #include "base/check.h"
+#include "base/parse_number.h"
 #include "executor/gpu/cuda_api.h"
 #include "executor/gpu/gpu_executor.h"
 #include "executor/gpu/opencl_api.h"
@@ -23,14 +23,11 @@ std::unique_ptr<gpu::Device> open_device(std::string_view name) {
   const size_t colon = std::min(name.find(':'), name.size());
   const std::string_view api = name.substr(0, colon);
   if (api != "opencl" && api != "cuda") return nullptr;
-  int index = 0;
-  if (colon < name.size()) {
-    const std::string_view number = name.substr(colon + 1);
-    const auto [end, error] = std::from_chars(number.begin(), number.end(), index);
-    LIMPID_CHECK(ArgumentError, error == std::errc() && end == number.end(),
-                 "'{}' names no device: write {}, or {}:1 for its second device", name, api, api);
-  }
-  return api == "cuda" ? gpu::open_cuda_device(index) : gpu::open_opencl_device(index);
+  const auto index = colon < name.size() ? parse_number<int>(name.substr(colon + 1)) : 0;
+  LIMPID_CHECK(ArgumentError, index.has_value(),
+               "'{}' does not name a device: write {}, or {}:1 for its second device", name, api,
+               api);
+  return api == "cuda" ? gpu::open_cuda_device(*index) : gpu::open_opencl_device(*index);
 }
 
 }  // namespace

@@ -43,11 +43,8 @@ std::unique_ptr<Program> cached_program(Device& device, const ProgramSource& sou
   }
   auto program = device.compile(source);
   try {
-    std::filesystem::create_directories(path.parent_path());
-    AtomicFile file(path.string());
-    file.write(program->binary());
-    file.commit();
-  } catch (const std::filesystem::filesystem_error&) {
+    make_folder(path.parent_path().string());
+    write_file(path.string(), program->binary());
   } catch (const ResourceError&) {  // a full disk, a folder of somebody else's
   }
   return program;
