@@ -93,7 +93,7 @@ std::string near(const std::string& model) {
 std::string resolve_model(const std::string& model) {
   LIMPID_CHECK(ArgumentError, !model.empty(),
                "which model? give -m FILE, or `limpid pull smollm2` once and then -m smollm2");
-  if (const std::string trained = newest_checkpoint(model); !trained.empty()) return trained;
+  if (std::string trained = newest_checkpoint(model); !trained.empty()) return trained;
   if (is_there(model)) return model;
   if (const NamedModel* named = find_named_model(model)) {
     const fs::path path = fs::path(models_directory()) / named->file_name();

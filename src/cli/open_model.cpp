@@ -48,7 +48,7 @@ std::function<void(const MemoryPlan&)> log_plan(const ModelFlags& flags) {
 }  // namespace
 
 std::string model_path(const ModelFlags& flags) {
-  const std::string path =
+  std::string path =
       flags.repository.empty()
           ? resolve_model(flags.model)
           : path_of_repository(flags.repository, flags.repository_file, flags.is_offline);

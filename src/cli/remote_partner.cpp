@@ -51,7 +51,7 @@ std::string message_in(const Json& body) {
   const Json error = member(body, "error");
   for (const Json& json :
        {member(error, "message"), error, member(body, "message"), member(body, "detail")}) {
-    if (const std::string text = text_or_empty(json); !text.empty()) return text;
+    if (std::string text = text_or_empty(json); !text.empty()) return text;
   }
   return "";
 }

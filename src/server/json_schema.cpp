@@ -117,7 +117,7 @@ class SchemaWriter {
     const auto known = referred_.find(path);
     if (known != referred_.end()) return known->second;
     if (!path.starts_with('#')) reference.fail("must begin with #");
-    const std::string name = referred_[path] = new_name();
+    std::string name = referred_[path] = new_name();
     const Json* target = nullptr;
     try {
       target = &root_.json().at(Json::json_pointer(path.substr(1)));

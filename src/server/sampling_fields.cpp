@@ -91,12 +91,12 @@ void read_logit_bias(const JsonField& field, FieldTarget target) {
 // "top_k;temperature" draws from the k best tokens of the plain scores, and "temperature;top_p"
 // cuts probabilities that the temperature has changed already.
 void read_samplers(const JsonField& field, FieldTarget target) {
-  static const std::map<char, std::string> kLetters = {
+  static const std::map<char, std::string> by_letter = {
       {'e', "penalties"}, {'s', "top_n_sigma"}, {'k', "top_k"}, {'y', "typ_p"},
       {'p', "top_p"},     {'m', "min_p"},       {'x', "xtc"},   {'t', "temperature"}};
   std::string order;
   const auto add = [&](const std::string& name) {
-    const bool is_known = std::any_of(kLetters.begin(), kLetters.end(),
+    const bool is_known = std::any_of(by_letter.begin(), by_letter.end(),
                                       [&](const auto& letter) { return letter.second == name; });
     if (name == "dry") return;  // off, as its multiplier must be 0
     if (!is_known) field.fail(fmt::format("has an unknown sampler '{}'", name));
@@ -104,8 +104,8 @@ void read_samplers(const JsonField& field, FieldTarget target) {
   };
   if (field.json().is_string()) {
     for (const char letter : field.string()) {
-      const auto found = kLetters.find(letter);
-      if (letter != 'd') add(found == kLetters.end() ? std::string(1, letter) : found->second);
+      const auto found = by_letter.find(letter);
+      if (letter != 'd') add(found == by_letter.end() ? std::string(1, letter) : found->second);
     }
   } else {
     for (const JsonField& entry : field.elements())

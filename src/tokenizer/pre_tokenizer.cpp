@@ -18,7 +18,7 @@ struct NamedRule {
 };
 
 std::span<const NamedRule> rules() {
-  static const NamedRule kRules[] = {
+  static const NamedRule all[] = {
       {{.pre_tokenizer = kGpt2}, {"gpt-2", "phi-2"}},
       {{.pre_tokenizer = kDigitsGpt2}, {"smollm", "starcoder", "refact", "codeshell"}},
       {{.pre_tokenizer = kLlama3, .ignore_merges = true, .add_bos = true},
@@ -37,7 +37,7 @@ std::span<const NamedRule> rules() {
       {{.pre_tokenizer = kBloom}, {"bloom", "poro-chat", "gpt3-finnish"}},
       {{.pre_tokenizer = kViking}, {"viking"}},
   };
-  return kRules;
+  return all;
 }
 
 }  // namespace
