@@ -162,9 +162,9 @@ std::string step_note(const RunReport& report, const TrainingPace& pace, double 
   facts.push_back(fmt::format("{:.0f}% of f32", 100 * pace.share_of_limit));
   std::string note;
   for (const std::string& fact : facts) {
-    const std::string longer = note.empty() ? fact : note + ", " + fact;
-    if (longer.size() > n_columns) break;
-    note = longer;
+    const std::string_view comma = note.empty() ? "" : ", ";
+    if (note.size() + comma.size() + fact.size() > n_columns) break;
+    note.append(comma).append(fact);
   }
   return note;
 }

@@ -2,6 +2,7 @@
 // models, or two quantisations of one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -65,8 +66,9 @@ struct Contrast {
   std::vector<double> token_distance;  // [n_tokens], after the last block
   // KL(a || b) of the next token's distribution after each token, in bits (Kullback & Leibler
   // 1951).
-  std::vector<double> divergence;   // [n_tokens]
-  std::vector<double> surprise[2];  // of each run [n_tokens] in bits, NaN for the first token
+  std::vector<double> divergence;  // [n_tokens]
+  // Of each run [n_tokens], in bits; NaN for the first token.
+  std::array<std::vector<double>, 2> surprise;
   struct Change {
     int32_t id = 0;
     double before = 0;  // probabilities after the last token

@@ -174,7 +174,7 @@ std::vector<GenerationOptions> options_of_choices(const RequestSettings& setting
 
 }  // namespace
 
-void answer(std::shared_ptr<const ServedModel> served, const RequestSettings& settings,
+void answer(const std::shared_ptr<const ServedModel>& served, const RequestSettings& settings,
             std::vector<std::vector<TokenId>> prompts, std::unique_ptr<AnswerShape> shape,
             const std::shared_ptr<HttpReply>& reply) {
   served->metrics->n_requests.add(1);

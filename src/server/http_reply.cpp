@@ -71,7 +71,10 @@ void ConnectionReply::end() {
 void ConnectionReply::on_gone(std::function<void()> callback) {
   {
     const std::lock_guard lock(mutex_);
-    if (state_ == State::kWaiting || state_ == State::kStreaming) on_gone_ = std::move(callback);
+    if (state_ == State::kWaiting || state_ == State::kStreaming) {
+      on_gone_ = std::move(callback);
+      return;
+    }
     if (state_ != State::kGone) return;
   }
   callback();

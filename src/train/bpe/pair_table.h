@@ -11,6 +11,7 @@ namespace limpid::bpe {
 struct TokenPair {
   uint32_t left = 0;
   uint32_t right = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees the 0 that the compiler writes
   friend auto operator<=>(const TokenPair&, const TokenPair&) = default;
 };
 
