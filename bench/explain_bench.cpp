@@ -1,6 +1,6 @@
 // What it costs to look into a model:
 //
-//   explain_bench MODEL.gguf THREADS [TOKENS [ROUNDS]]
+//   explain_bench MODEL.gguf THREADS [TOKENS [ROUNDS [TEXT]]]
 //
 //   run       all logits of TOKENS tokens (512), in steps of 64
 //   heads     the output head once for each layer, for each token: what the logit lens needs
@@ -14,7 +14,8 @@
 // speed drifts is then as fast for one as for the other. Prints the medians over the rounds, and of
 // each round's ratios: explain as a multiple of run after the heads or the lens are taken off, and
 // probe / bare.
-// The tokens are random, and no vocabulary is needed.
+// The tokens are the first ones of the file TEXT. Without it they are random, no vocabulary is
+// needed, and hardly a token comes twice, which a text's tokens do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,9 +23,12 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/check.h"
+#include "base/mapped_file.h"
 #include "checkpoint/gguf.h"
 #include "executor/executors.h"
 #include "insight/explanation.h"
+#include "model/tokenizer_from_metadata.h"
 
 namespace limpid {
 namespace {
@@ -79,7 +83,7 @@ struct Round {
 
 class Bench {
  public:
-  Bench(const std::string& path, int n_threads, int64_t n_tokens) {
+  Bench(const std::string& path, int n_threads, int64_t n_tokens, const std::string& text) {
     const auto checkpoint = std::make_shared<const Checkpoint>(open_gguf(path));
     ExecutorOptions options;
     options.n_threads = n_threads;
@@ -90,8 +94,15 @@ class Bench {
     probed_ = Model::load(checkpoint, std::move(owned));
     const DecoderSpec& spec = bare_->spec();
     std::mt19937 random{20'240'101};
-    std::uniform_int_distribution<int32_t> any_id(0, static_cast<int32_t>(spec.vocab_size) - 1);
-    for (int64_t i = 0; i < n_tokens; ++i) ids_.push_back(any_id(random));
+    if (text.empty()) {
+      std::uniform_int_distribution<int32_t> any_id(0, static_cast<int32_t>(spec.vocab_size) - 1);
+      for (int64_t i = 0; i < n_tokens; ++i) ids_.push_back(any_id(random));
+    } else {
+      ids_ = tokenizer_from(*checkpoint)->encode(text_of(*MappedFile::open(text)));
+      LIMPID_CHECK(ArgumentError, std::ssize(ids_) >= n_tokens, "{} has {} tokens, not {}", text,
+                   ids_.size(), n_tokens);
+      ids_.resize(static_cast<size_t>(n_tokens));
+    }
     std::normal_distribution<float> normal;
     stream_.resize(static_cast<size_t>(kStep * spec.d_model));
     for (float& value : stream_) value = normal(random);
@@ -139,8 +150,9 @@ class Bench {
   std::vector<float> stream_;
 };
 
-void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rounds) {
-  Bench bench(path, n_threads, n_tokens);
+void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rounds,
+             const std::string& text) {
+  Bench bench(path, n_threads, n_tokens, text);
   bench.round();  // warms up
   std::vector<Round> rounds;
   for (int i = 0; i < n_rounds; ++i) rounds.push_back(bench.round());
@@ -168,11 +180,11 @@ void measure(const std::string& path, int n_threads, int64_t n_tokens, int n_rou
 
 int main(int argc, char** argv) try {
   if (argc < 3) {
-    fmt::print(stderr, "usage: {} MODEL.gguf THREADS [TOKENS [ROUNDS]]\n", argv[0]);
+    fmt::print(stderr, "usage: {} MODEL.gguf THREADS [TOKENS [ROUNDS [TEXT]]]\n", argv[0]);
     return 1;
   }
   limpid::measure(argv[1], std::atoi(argv[2]), argc > 3 ? std::atoi(argv[3]) : 512,
-                  argc > 4 ? std::atoi(argv[4]) : 5);
+                  argc > 4 ? std::atoi(argv[4]) : 5, argc > 5 ? argv[5] : "");
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

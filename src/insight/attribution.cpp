@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "executor/cpu/isa.h"
@@ -24,123 +25,56 @@ std::vector<float> decoded_row(const WeightSource& source, const StoredRows& row
   return values;
 }
 
-// The final norm and the output matrix as directions in the residual stream.
-class Readout {
+}  // namespace
+
+// The final norm and the output matrix as directions in the residual stream. What a direction owes
+// to the token, g * w_v, is kept apart from the scale s, which it owes to the stream: a text says
+// many tokens more than once, and their logits share one direction.
+class Attributor::Readout {
  public:
   Readout(const Model& model, const ProbeExecutor& probe)
-      : spec_(model.spec()), head_(probe.source(model.weights().output)), head_rows_(head_) {
+      : spec_(model.spec()),
+        is_centred_(spec_.norm == NormKind::kLayer),
+        head_(probe.source(model.weights().output)),
+        head_rows_(head_) {
     const DecoderWeights& weights = model.weights();
     if (weights.output_norm) gain_ = decode_vector(probe.source(weights.output_norm));
     if (weights.output_norm_bias) bias_ = decode_vector(probe.source(weights.output_norm_bias));
   }
 
-  // u of the logit of `token` where the final norm reads `stream` [d_model]; and b . w_v.
-  std::vector<float> direction(int32_t token, std::span<const float> stream,
-                               double& norm_bias) const {
+  // u / s for the logit of `token`; and b . w_v.
+  std::vector<float> direction(int32_t token, double& norm_bias) const {
     std::vector<float> u = decoded_row(head_, head_rows_, token);  // w_v
     norm_bias = bias_.empty() ? 0 : dot_f64(u, bias_);
     if (gain_.empty()) return u;  // the model has no final norm
     const auto n = static_cast<double>(u.size());
-    const bool centred = spec_.norm == NormKind::kLayer;
-    const double mean = centred ? std::accumulate(stream.begin(), stream.end(), 0.0) / n : 0;
-    double squares = 0;
-    for (const float x : stream) squares += (x - mean) * (x - mean);
-    const double scale = 1 / std::sqrt(squares / n + static_cast<double>(spec_.norm_eps));
     std::vector<double> weighted(u.size());  // g * w_v
     for (size_t i = 0; i < u.size(); ++i) weighted[i] = static_cast<double>(gain_[i]) * u[i];
     // (c - mean(c)) . a = c . (a - mean(a))
-    const double offset = centred ? std::accumulate(weighted.begin(), weighted.end(), 0.0) / n : 0;
-    for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<float>(scale * (weighted[i] - offset));
+    const double offset =
+        is_centred_ ? std::accumulate(weighted.begin(), weighted.end(), 0.0) / n : 0;
+    for (size_t i = 0; i < u.size(); ++i) u[i] = static_cast<float>(weighted[i] - offset);
     return u;
+  }
+
+  // s, where the final norm reads `stream` [d_model].
+  double scale(std::span<const float> stream) const {
+    if (gain_.empty()) return 1;
+    const auto n = static_cast<double>(stream.size());
+    const double mean = is_centred_ ? std::accumulate(stream.begin(), stream.end(), 0.0) / n : 0;
+    double squares = 0;
+    for (const float x : stream) squares += (x - mean) * (x - mean);
+    return 1 / std::sqrt(squares / n + static_cast<double>(spec_.norm_eps));
   }
 
  private:
   const DecoderSpec& spec_;
+  const bool is_centred_;
   const WeightSource& head_;
   StoredRows head_rows_;
   std::vector<float> gain_;
   std::vector<float> bias_;
 };
-
-// The part of head h is z^h . (W_O^h)^T u, a product of head_dim numbers, once u is turned into the
-// head's own space. That costs d_model * n_heads * head_dim products for each logit, as much as the
-// output projection itself, and not n_heads times as much. All directions are turned together, by
-// one product of matrices: [n, d_model] [d_model, n_heads * head_dim].
-class LayerParts {
- public:
-  LayerParts(const Model& model, const ProbeExecutor& probe, ThreadPool& pool)
-      : model_(model),
-        probe_(probe),
-        spec_(model.spec()),
-        pool_(pool),
-        width_(spec_.n_heads * spec_.head_dim),
-        wo_(static_cast<size_t>(spec_.d_model * width_)),
-        scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
-
-  // One layer's parts of each logit; `directions` is [attributions.size(), d_model].
-  void add(int64_t layer, const StreamParts& parts, std::span<const float> directions,
-           std::span<Attribution> attributions) {
-    decode(layer);
-    in_heads_.resize(attributions.size() * static_cast<size_t>(width_));
-    MatrixProduct product;
-    product.right = wo_.data();
-    product.right_stride = product.cols = width_;
-    product.y = in_heads_.data();
-    multiply(*choose_isa("").kernels, pool_,
-             {directions.data(), spec_.d_model, std::ssize(attributions), spec_.d_model},
-             {&product, 1}, scratch_.data());
-    pool_.for_ranges(std::ssize(attributions), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
-      for (int64_t i = begin; i < end; ++i)
-        add(static_cast<size_t>(layer), parts, i, row_of(directions, i, spec_.d_model),
-            row_of(in_heads_, i, width_), attributions[static_cast<size_t>(i)]);
-    });
-  }
-
- private:
-  // The output projection of the layer as f32 [d_model, width], whatever its type. Its column j
-  // says where element j of the heads goes in the residual stream.
-  void decode(int64_t layer) {
-    const WeightSource& source =
-        probe_.source(model_.weights().blocks[static_cast<size_t>(layer)].wo);
-    const StoredRows rows(source);
-    pool_.for_ranges(spec_.d_model, 16, [&](int64_t begin, int64_t end, int /*thread*/) {
-      for (int64_t i = begin; i < end; ++i)
-        decode_row(
-            source.tensor.dtype, rows.row(i),
-            std::span(wo_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_)));
-    });
-  }
-
-  // What attention added to the stream is known, and so is its product with u. What the heads do
-  // not explain of it is the rest: biases, low-rank updates, rounding.
-  void add(size_t layer, const StreamParts& parts, int64_t row, std::span<const float> u,
-           std::span<const float> in_heads, Attribution& attribution) const {
-    const auto z = row_of(parts.heads[layer], row, width_);
-    double of_heads = 0;
-    for (int64_t head = 0; head < spec_.n_heads; ++head) {
-      const double part =
-          dot_f64(row_of(z, head, spec_.head_dim), row_of(in_heads, head, spec_.head_dim));
-      attribution.heads[layer * static_cast<size_t>(spec_.n_heads) + static_cast<size_t>(head)] =
-          static_cast<float>(part);
-      of_heads += part;
-    }
-    const double attended = dot_f64(row_of(parts.attention[layer], row, spec_.d_model), u);
-    attribution.attention_rest[layer] = static_cast<float>(attended - of_heads);
-    attribution.mlps[layer] =
-        static_cast<float>(dot_f64(row_of(parts.mlps[layer], row, spec_.d_model), u));
-  }
-
-  const Model& model_;
-  const ProbeExecutor& probe_;
-  const DecoderSpec& spec_;
-  ThreadPool& pool_;
-  int64_t width_;
-  std::vector<float> wo_;        // [d_model, width], of the layer in progress
-  std::vector<float> in_heads_;  // [n, width]
-  std::vector<float> scratch_;
-};
-
-}  // namespace
 
 double Attribution::sum() const {
   double sum = embedding + norm_bias + rounding;
@@ -173,47 +107,161 @@ void LayerRows::append(size_t layer, std::span<const float> rows, ThreadPool& po
   sizes_[layer] += rows.size();
 }
 
-StreamParts::StreamParts(const DecoderSpec& spec, int64_t most_rows, ThreadPool& pool)
-    : embedding(1, most_rows * spec.d_model, pool),
-      heads(spec.n_layers, most_rows * spec.n_heads * spec.head_dim, pool),
-      attention(spec.n_layers, most_rows * spec.d_model, pool),
-      mlps(spec.n_layers, most_rows * spec.d_model, pool),
-      stream(1, most_rows * spec.d_model, pool) {}
+Attributor::Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool)
+    : model_(model),
+      probe_(probe),
+      spec_(model.spec()),
+      pool_(pool),
+      width_(spec_.n_heads * spec_.head_dim),
+      readout_(std::make_unique<Readout>(model, probe)),
+      wo_(static_cast<size_t>(spec_.d_model * width_)),
+      scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
+Attributor::~Attributor() = default;
 
-void StreamParts::clear() {
-  for (LayerRows* rows : {&embedding, &heads, &attention, &mlps, &stream}) rows->clear();
+void Attributor::for_rows(const std::function<void(int64_t row)>& work) {
+  constexpr int64_t kAtOnce = 16;
+  pool_.for_ranges(std::ssize(attributions_), kAtOnce, [&](int64_t begin, int64_t end, int) {
+    for (int64_t row = begin; row < end; ++row) work(row);
+  });
 }
 
-std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
-                                   const StreamParts& parts, std::span<const WantedLogit> wanted,
-                                   ThreadPool& pool) {
-  const DecoderSpec& spec = model.spec();
-  const auto layers = static_cast<size_t>(spec.n_layers);
-  const Readout readout(model, probe);
-  std::vector<Attribution> attributions(wanted.size());
-  std::vector<float> directions(wanted.size() * static_cast<size_t>(spec.d_model));
-  const auto begin_one = [&](int64_t i) {
-    const WantedLogit& want = wanted[static_cast<size_t>(i)];
-    Attribution& attribution = attributions[static_cast<size_t>(i)];
-    attribution.position = want.position;
-    attribution.token = want.token;
-    attribution.logit = want.logit;
-    attribution.heads.resize(layers * static_cast<size_t>(spec.n_heads));
-    attribution.attention_rest.resize(layers);
-    attribution.mlps.resize(layers);
-    const auto stream = row_of(parts.stream[0], i, spec.d_model);
-    const std::vector<float> u = readout.direction(want.token, stream, attribution.norm_bias);
-    attribution.rounding = want.logit - (dot_f64(stream, u) + attribution.norm_bias);
-    attribution.embedding = dot_f64(row_of(parts.embedding[0], i, spec.d_model), u);
-    std::ranges::copy(u, directions.begin() + i * spec.d_model);
-  };
-  pool.for_ranges(std::ssize(wanted), 16, [&](int64_t begin, int64_t end, int /*thread*/) {
-    for (int64_t i = begin; i < end; ++i) begin_one(i);
+std::span<const float> Attributor::direction(int64_t row) const {
+  return row_of(directions_, direction_of_[static_cast<size_t>(row)], spec_.d_model);
+}
+
+void Attributor::begin(std::span<const int32_t> tokens) {
+  n_rows_ = std::ssize(tokens);
+  last_is_open_ = !tokens.empty() && tokens.back() < 0;
+  last_rows_.clear();
+  if (last_is_open_) tokens = tokens.first(tokens.size() - 1);
+  attributions_.assign(tokens.size(), {});
+  direction_of_.clear();
+  std::vector<int32_t> different;
+  std::unordered_map<int32_t, int64_t> found;
+  for (const int32_t token : tokens) {
+    const auto [at, is_new] = found.try_emplace(token, std::ssize(different));
+    if (is_new) different.push_back(token);
+    direction_of_.push_back(at->second);
+  }
+  directions_.resize(different.size() * static_cast<size_t>(spec_.d_model));
+  std::vector<double> norm_biases(different.size());
+  pool_.for_ranges(std::ssize(different), 1, [&](int64_t begin, int64_t end, int /*thread*/) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto at = static_cast<size_t>(i);
+      std::ranges::copy(readout_->direction(different[at], norm_biases[at]),
+                        directions_.begin() + i * spec_.d_model);
+    }
   });
-  LayerParts of_layer(model, probe, pool);
-  for (int64_t layer = 0; layer < spec.n_layers; ++layer)
-    of_layer.add(layer, parts, directions, attributions);
-  return attributions;
+  const auto n_layers = static_cast<size_t>(spec_.n_layers);
+  for_rows([&](int64_t row) {
+    Attribution& attribution = attributions_[static_cast<size_t>(row)];
+    attribution.token = tokens[static_cast<size_t>(row)];
+    attribution.norm_bias =
+        norm_biases[static_cast<size_t>(direction_of_[static_cast<size_t>(row)])];
+    attribution.heads.resize(n_layers * static_cast<size_t>(spec_.n_heads));
+    attribution.attention_rest.resize(n_layers);
+    attribution.mlps.resize(n_layers);
+  });
+}
+
+// What attention added to the stream is known, and so is its product with u. What the heads do not
+// explain of it is the rest: biases, low-rank updates, rounding.
+void Attributor::see(Place place, int64_t layer, std::span<const float> values) {
+  if (n_rows_ == 0) return;
+  const int64_t n_cols = std::ssize(values) / n_rows_;
+  if (last_is_open_) {
+    const auto last = values.last(static_cast<size_t>(n_cols));
+    last_rows_.push_back({place, layer, {last.begin(), last.end()}});
+  }
+  if (attributions_.empty()) return;
+  if (place == Place::kAttnHeads) return add_heads(layer, values);
+  const auto at = static_cast<size_t>(std::max<int64_t>(layer, 0));
+  for_rows([&](int64_t row) {
+    const double part = dot_f64(row_of(values, row, n_cols), direction(row));
+    Attribution& attribution = attributions_[static_cast<size_t>(row)];
+    if (place == Place::kEmbedding) attribution.embedding = part;
+    if (place == Place::kAttnOutput)
+      attribution.attention_rest[at] =
+          static_cast<float>(part - of_heads_[static_cast<size_t>(row)]);
+    if (place == Place::kFfnOutput) attribution.mlps[at] = static_cast<float>(part);
+  });
+}
+
+// The part of head h is z^h . (W_O^h)^T u, a product of head_dim numbers, once u is turned into the
+// head's own space. That costs d_model * n_heads * head_dim products for each logit, as much as the
+// output projection itself, and not n_heads times as much. All directions are turned together, by
+// one product of matrices: [n, d_model] [d_model, n_heads * head_dim], n different tokens.
+void Attributor::add_heads(int64_t layer, std::span<const float> heads) {
+  decode_output_projection(layer);
+  const int64_t n_directions = std::ssize(directions_) / spec_.d_model;
+  in_heads_.resize(static_cast<size_t>(n_directions * width_));
+  of_heads_.resize(attributions_.size());
+  MatrixProduct product;
+  product.right = wo_.data();
+  product.right_stride = product.cols = width_;
+  product.y = in_heads_.data();
+  multiply(*choose_isa("").kernels, pool_,
+           {directions_.data(), spec_.d_model, n_directions, spec_.d_model}, {&product, 1},
+           scratch_.data());
+  for_rows([&](int64_t row) {
+    const auto z = row_of(heads, row, width_);
+    const auto u = row_of(in_heads_, direction_of_[static_cast<size_t>(row)], width_);
+    float* parts = attributions_[static_cast<size_t>(row)].heads.data() + layer * spec_.n_heads;
+    double sum = 0;
+    for (int64_t head = 0; head < spec_.n_heads; ++head) {
+      const double part = dot_f64(row_of(z, head, spec_.head_dim), row_of(u, head, spec_.head_dim));
+      parts[head] = static_cast<float>(part);
+      sum += part;
+    }
+    of_heads_[static_cast<size_t>(row)] = sum;
+  });
+}
+
+// The output projection of the layer as f32 [d_model, width], whatever its type. Its column j says
+// where element j of the heads goes in the residual stream.
+void Attributor::decode_output_projection(int64_t layer) {
+  const WeightSource& source =
+      probe_.source(model_.weights().blocks[static_cast<size_t>(layer)].wo);
+  const StoredRows rows(source);
+  pool_.for_ranges(spec_.d_model, 16, [&](int64_t begin, int64_t end, int /*thread*/) {
+    for (int64_t i = begin; i < end; ++i)
+      decode_row(
+          source.tensor.dtype, rows.row(i),
+          std::span(wo_).subspan(static_cast<size_t>(i * width_), static_cast<size_t>(width_)));
+  });
+}
+
+// The parts so far are of u / s.
+void Attributor::finish(std::span<const float> streams, std::span<const WantedLogit> wanted) {
+  for_rows([&](int64_t row) {
+    const WantedLogit& want = wanted[static_cast<size_t>(row)];
+    const auto stream = row_of(streams, row, spec_.d_model);
+    const double scale = readout_->scale(stream);
+    Attribution& attribution = attributions_[static_cast<size_t>(row)];
+    attribution.position = want.position;
+    attribution.logit = want.logit;
+    attribution.rounding =
+        want.logit - attribution.norm_bias - scale * dot_f64(stream, direction(row));
+    attribution.embedding *= scale;
+    for (auto* parts : {&attribution.heads, &attribution.attention_rest, &attribution.mlps}) {
+      for (float& part : *parts) part = static_cast<float>(scale * part);
+    }
+  });
+}
+
+std::vector<Attribution> Attributor::end(std::span<const float> streams,
+                                         std::span<const WantedLogit> wanted) {
+  finish(streams, wanted);
+  std::vector<Attribution> all = std::move(attributions_);
+  if (last_is_open_) {
+    const std::vector<SeenRow> rows = std::move(last_rows_);
+    begin({&wanted.back().token, 1});
+    for (const auto& [place, layer, values] : rows) see(place, layer, values);
+    finish(streams.last(static_cast<size_t>(spec_.d_model)), wanted.last(1));
+    all.push_back(std::move(attributions_.front()));
+  }
+  begin({});
+  return all;
 }
 
 }  // namespace limpid

@@ -21,6 +21,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -72,19 +74,6 @@ class LayerRows {
   std::vector<size_t> sizes_;
 };
 
-// The components of the residual stream for some rows (tokens).
-struct StreamParts {
-  StreamParts() = default;
-  StreamParts(const DecoderSpec& spec, int64_t most_rows, ThreadPool& pool);
-  void clear();
-
-  LayerRows embedding;  // one layer: [n, d_model]
-  LayerRows heads;      // [n, n_heads * head_dim] of each layer
-  LayerRows attention;  // [n, d_model] of each layer
-  LayerRows mlps;       // [n, d_model] of each layer
-  LayerRows stream;     // one layer: [n, d_model], their sum, which the final norm reads
-};
-
 // Which logit of a row.
 struct WantedLogit {
   int64_t position = 0;
@@ -92,10 +81,59 @@ struct WantedLogit {
   double logit = 0;
 };
 
-// The parts of the wanted logits, one of each row. The output projections are decoded layer by
-// layer and multiplied with the directions: n * n_layers * d_model * n_heads * head_dim products.
-std::vector<Attribution> attribute(const Model& model, const ProbeExecutor& probe,
-                                   const StreamParts& parts, std::span<const WantedLogit> wanted,
-                                   ThreadPool& pool);
+// Attributes the logits of the tokens of a step, while the step runs. A logit's direction is known
+// but for its scale before the step, because the token that follows is, so each activation gives
+// its parts when it is observed, and no copy of it is kept. Only the token after the last one may
+// be unknown until the step is done: that row's activations are copied.
+//
+// For each layer its output projection is decoded and multiplied with the directions of n different
+// tokens: n * d_model * n_heads * head_dim products.
+class Attributor {
+ public:
+  // The pool's threads compute; all three must live as long as this object.
+  Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool);
+  ~Attributor();
+
+  // The activations that follow have a row for each of these tokens, whose logits are attributed.
+  // The last one may be -1: not known yet. No tokens: activations are ignored.
+  void begin(std::span<const int32_t> tokens);
+  // kEmbedding, kAttnHeads, kAttnOutput or kFfnOutput: [n tokens, columns].
+  void see(Place place, int64_t layer, std::span<const float> values);
+  // The parts of the wanted logits, one of each token. `streams` [n tokens, d_model] is what the
+  // final norm read.
+  std::vector<Attribution> end(std::span<const float> streams, std::span<const WantedLogit> wanted);
+
+ private:
+  class Readout;
+  struct SeenRow {
+    Place place;
+    int64_t layer;
+    std::vector<float> values;
+  };
+
+  void for_rows(const std::function<void(int64_t row)>& work);
+  std::span<const float> direction(int64_t row) const;
+  void add_heads(int64_t layer, std::span<const float> heads);
+  void decode_output_projection(int64_t layer);
+  void finish(std::span<const float> streams, std::span<const WantedLogit> wanted);
+
+  const Model& model_;
+  const ProbeExecutor& probe_;
+  const DecoderSpec& spec_;
+  ThreadPool& pool_;
+  const int64_t width_;  // of all heads
+  const std::unique_ptr<Readout> readout_;
+
+  int64_t n_rows_ = 0;                     // of each activation
+  bool last_is_open_ = false;              // the last row's token is not known
+  std::vector<SeenRow> last_rows_;         // of it
+  std::vector<Attribution> attributions_;  // of the other rows
+  std::vector<int64_t> direction_of_;      // of each of them: its row of directions_
+  std::vector<float> directions_;          // u / s of each different token [n, d_model]
+  std::vector<double> of_heads_;           // of each row: the sum over the heads of a layer
+  std::vector<float> wo_;                  // [d_model, width], of the layer in progress
+  std::vector<float> in_heads_;            // (W_O)^T u / s [n, width], of that layer
+  std::vector<float> scratch_;
+};
 
 }  // namespace limpid

@@ -2,8 +2,7 @@
 // are looked at as they come; what the step's end needs is kept for that long:
 //
 //   query, key of a layer    -> attention weights of the chunk's rows, kept as AttentionMap
-//   outputs, residual stream -> norms, at once
-//                            -> parts of the logits, when the step is done (attribution.h)
+//   outputs, residual stream -> norms and parts of the logits, at once (attribution.h)
 //   residual stream          -> the logits and the logit lens, when the step is done: no memory
 //                               holds the logits of a chunk (Model::read_out, LogitReader)
 //   hidden layer of the MLP  -> the largest value of each neuron
@@ -23,10 +22,6 @@ namespace limpid {
 namespace {
 
 constexpr float kQuiet = 0.01F;
-// Logits are attributed so many at a time, if their parts take no more memory than this: each time
-// all output projections are decoded.
-constexpr int64_t kAttributedTogether = 256;
-constexpr int64_t kMostPartBytes = 64 << 20;
 constexpr int64_t kRowsPerThread = 16;
 constexpr int64_t kNeuronsAtOnce = 256;
 // Rows of a head whose weights are computed together. More would compute more scores above the
@@ -70,9 +65,6 @@ class Explainer::Work {
     const int64_t n_parts = 2 + spec_.n_layers * (spec_.n_heads + 2);
     const int64_t most = std::max<int64_t>(1, options.most_parts / n_parts);
     first_attributed_ = n_tokens_ - std::min({n_tokens_, options.n_attributed, most});
-    const int64_t part_bytes =
-        spec_.n_layers * (spec_.n_heads * spec_.head_dim + 2 * spec_.d_model) * int64_t{4};
-    n_together_ = std::min(kAttributedTogether, kMostPartBytes / part_bytes);
     make_room();
     neurons_.resize(size_of(spec_.n_layers));
     attention_room_.resize(size_of(pool_.size()));
@@ -88,6 +80,7 @@ class Explainer::Work {
     end_ = std::min(begin_ + options_.n_batch, n_tokens_);
     const StepItem item{sequence_, ids_.subspan(size_of(begin_), size_of(end_ - begin_)),
                         StepItem::Outputs::kNone};
+    begin_attribution();
     const Watch watch(*this);
     model_.step(*cache_, {&item, 1});
     add_predictions();
@@ -108,7 +101,6 @@ class Explainer::Work {
     query_ = LayerRows(1, n_batch * spec_.n_heads * spec_.head_dim, pool_);
     keys_ = LayerRows(spec_.n_layers, n_tokens_ * spec_.n_kv_heads * spec_.head_dim, pool_);
     streams_ = LayerRows(spec_.n_layers + 1, n_batch * spec_.d_model, pool_);
-    parts_ = StreamParts(spec_, std::min(std::max(n_together_, n_batch), n_tokens_), pool_);
   }
 
   // Observes from here to the end of the chunk, also when a step throws.
@@ -138,7 +130,7 @@ class Explainer::Work {
     };
     switch (place) {
       case Place::kEmbedding:
-        add_rows(parts_.embedding, 0, values);
+        attributor_.see(place, layer, attributed(values));
         keep(streams_, 0);
         return add_stream(result_.norms[0], values);
       case Place::kQuery:
@@ -147,14 +139,14 @@ class Explainer::Work {
         keys_.append(i, values, pool_);
         return add_attention(layer);
       case Place::kAttnHeads:
-        return add_rows(parts_.heads, i, values);
+        return attributor_.see(place, layer, attributed(values));
       case Place::kAttnOutput:
-        add_rows(parts_.attention, i, values);
+        attributor_.see(place, layer, attributed(values));
         return add_norms(result_.norms[i + 1].attention, values);
       case Place::kFfnHidden:
         return add_neurons(neurons_[i], values);
       case Place::kFfnOutput:
-        add_rows(parts_.mlps, i, values);
+        attributor_.see(place, layer, attributed(values));
         return add_norms(result_.norms[i + 1].mlp, values);
       case Place::kFfnResidual:
         keep(streams_, i + 1);
@@ -168,11 +160,19 @@ class Explainer::Work {
     return values.subspan(size_of(i * n_cols), size_of(n_cols));
   }
 
-  // Adds those rows of the chunk whose logits are attributed.
-  void add_rows(LayerRows& rows, size_t layer, std::span<const float> values) {
+  // Of an activation of the chunk: the rows whose logits are attributed.
+  std::span<const float> attributed(std::span<const float> values) const {
     const int64_t n = end_ - begin_;
     const int64_t n_skipped = std::clamp<int64_t>(first_attributed_ - begin_, 0, n);
-    rows.append(layer, values.subspan(size_of(std::ssize(values) / n * n_skipped)), pool_);
+    return values.subspan(size_of(std::ssize(values) / n * n_skipped));
+  }
+
+  // Logits after token t predict token t + 1; what follows the last token is known after the step.
+  void begin_attribution() {
+    std::vector<int32_t> following;
+    for (int64_t t = std::max(begin_, first_attributed_); t < end_; ++t)
+      following.push_back(t + 1 < n_tokens_ ? ids_[size_of(t + 1)] : -1);
+    attributor_.begin(following);
   }
 
   // The executor computes attention block by block and keeps no weights, so they are computed once
@@ -288,7 +288,7 @@ class Explainer::Work {
                                    ids_.begin() + std::min(end_ + 1, n_tokens_));
     following.resize(size_of(end_ - begin_), -1);
     read_out(spec_.n_layers - 1, options_.n_best, following, result_.next);
-    add_rows(parts_.stream, 0, streams_[size_of(spec_.n_layers)]);
+    std::vector<WantedLogit> wanted;
     for (int64_t t = begin_; t < end_; ++t) {
       const int64_t i = t - begin_;
       const Prediction& next = result_.next[size_of(t)];
@@ -296,20 +296,10 @@ class Explainer::Work {
       const double logit = goes_on ? reader_.wanted_logit(i) : reader_.largest_logit(i);
       if (goes_on) result_.surprise.push_back(surprise(logit - next.log_sum_exp));
       if (t >= first_attributed_)
-        wanted_.push_back({t, goes_on ? following[size_of(i)] : next.likeliest.front().id, logit});
+        wanted.push_back({t, goes_on ? following[size_of(i)] : next.likeliest.front().id, logit});
     }
-    add_parts();
-  }
-
-  // The decoding of the output projections is the same for many logits and for few, so they wait
-  // until they are many.
-  void add_parts() {
-    if (wanted_.empty()) return;
-    if (end_ < n_tokens_ && std::ssize(wanted_) + options_.n_batch <= n_together_) return;
-    std::ranges::move(attribute(model_, probe_, parts_, wanted_, pool_),
+    std::ranges::move(attributor_.end(attributed(streams_[size_of(spec_.n_layers)]), wanted),
                       std::back_inserter(result_.parts));
-    wanted_.clear();
-    parts_.clear();
   }
 
   // The last layer says what the model says.
@@ -351,9 +341,7 @@ class Explainer::Work {
   LayerRows keys_;                             // of all tokens so far
   LayerRows streams_;                          // of the chunk: the embedding, and after each block
   std::vector<Neurons> neurons_;               // of each layer
-  StreamParts parts_;                          // of the rows of wanted_
-  std::vector<WantedLogit> wanted_;            // not attributed yet
-  int64_t n_together_ = 1;
+  Attributor attributor_{model_, probe_, pool_};
 };
 
 Explainer::Explainer(Model& model, ProbeExecutor& probe, std::vector<int32_t> token_ids,

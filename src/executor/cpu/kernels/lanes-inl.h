@@ -215,6 +215,9 @@ LIMPID_INLINE F32x16 to_float(I32x16 a) {
 LIMPID_INLINE F32x16 float_of_bits(I32x16 a) {
   return lanewise([](auto x) { return NativeF32(x); }, a);
 }
+LIMPID_INLINE I32x16 bits_of_float(F32x16 a) {
+  return lanewise([](auto x) { return NativeI32(x); }, a);
+}
 
 // Adds, or what `op` does, the upper half to the lower half until one lane is left.
 template <class V, class Op>
