@@ -86,6 +86,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void take_early_bytes();
   void refuse(int status, std::string_view message);
   void begin_answer();
+  void send_now();
   void flush();
   void write_some();
   void finish_answer();
@@ -120,11 +121,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool is_counted_ = false;    // in HttpShared::n_answers
   bool closes_after_ = false;  // the answer that is under way is the last
   std::atomic<int> status_ = 0;
-  uint64_t n_answer_bytes_ = 0;
+  std::atomic<uint64_t> n_answer_bytes_ = 0;
 
   Deadline read_deadline_ = kNever, write_deadline_ = kNever, waits_since_ = kNever;
 
-  std::mutex output_mutex_;  // guards the next five
+  std::mutex output_mutex_;  // guards the next six
+  Clock::time_point last_queued_;
   std::string queued_;
   size_t n_unsent_ = 0;        // of queued_ and writing_
   bool flush_is_due_ = false;  // flush() will run, or write_some() is under way
