@@ -247,7 +247,7 @@ void run(const ExplainFlags& values) {
   const std::string where = values.output.empty()
                                 ? ""
                                 : fmt::format(": {}, {}", values.output, format_bytes(text.size()));
-  print_log(fmt::format("{} tokens explained in {:.1f} s{}", ids.size(), seconds, where));
+  print_log(fmt::format("{} tokens explained in {:.2f} s{}", ids.size(), seconds, where));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// One token may read a matrix of floats in two ways (isa.h: prefetches_for_one_token). Both give
-// the same bits, on every instruction set, whichever of them this CPU prefers.
+// One token may read a matrix of floats in three ways (isa.h: weight_reading). All give the same
+// bits, on every instruction set, whichever of them this CPU prefers.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ class LinearFloat : public testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Isa, LinearFloat, testing::ValuesIn(available_isas()),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(LinearFloat, GivesTheSameBitsWithoutPrefetching) {
+TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
   const Kernels& kernels = *choose_isa(GetParam()).kernels;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     const auto linear = dtype == DType::kF16    ? kernels.linear_f16
@@ -27,24 +27,29 @@ TEST_P(LinearFloat, GivesTheSameBitsWithoutPrefetching) {
       const Tensor weight = random_tensor(dtype, kRows, cols, 1);
       const std::vector<float> x = random_values(cols, 2), bias = random_values(kRows, 3);
       std::vector<float> scratch(kLinearScratch);
-      std::vector<float> y[2];
-      for (const bool prefetch : {false, true}) {
-        y[prefetch].resize(kRows);
+      const auto read = [&](WeightReading reading) {
+        std::vector<float> y(kRows);
         FloatLinearTask task;
         task.weight = weight.view().data;
         task.cols = cols;
-        task.row_end = kRows;
         task.interleaved_head_dim = 2;
         task.x = x.data();
         task.n_tokens = 1;
-        task.y = y[prefetch].data();
+        task.y = y.data();
         task.y_stride = kRows;
         task.bias = bias.data();
         task.scratch = scratch.data();
-        task.prefetch = prefetch;
-        linear(task);
-      }
-      EXPECT_EQ(y[0], y[1]) << dtype_info(dtype).name << ", " << cols << " columns";
+        task.reading = reading;
+        for (const int64_t begin : {0, 9}) {  // two ranges of odd lengths
+          task.row_begin = begin;
+          task.row_end = begin == 0 ? 9 : kRows;
+          linear(task);
+        }
+        return y;
+      };
+      const std::vector<float> prefetched = read(WeightReading::kPrefetched);
+      for (const WeightReading other : {WeightReading::kRowByRow, WeightReading::kTwoStreams})
+        EXPECT_EQ(read(other), prefetched) << dtype_info(dtype).name << ", " << cols << " columns";
     }
   }
 }

@@ -121,7 +121,7 @@ class CpuExecutor final : public Executor {
 
   const Isa& isa_;
   const Kernels& kernels_;
-  const bool prefetches_for_one_token_ = prefetches_for_one_token();
+  const WeightReading weight_reading_ = weight_reading();
   ThreadPool pool_;
   StepInputs inputs_;
   ActivationArena arena_;

@@ -13,9 +13,8 @@ struct Isa {
   const Kernels* kernels;
 };
 
-// Whether the kernels should prefetch weights by software for one token and for two. The bits of
-// the result are the same. For more tokens they always prefetch.
-bool prefetches_for_one_token();
+// The fastest way on this CPU, as far as it is known.
+WeightReading weight_reading();
 
 // By name; "" means LIMPID_ISA of the environment, and without it the best that this CPU has.
 // Throws ArgumentError, listing what there is, for a name that is unknown or that this CPU lacks.

@@ -141,7 +141,6 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   const LoadedWeight& weight = weights_[static_cast<size_t>(projection.weight.id)];
   const float* bias =
       projection.bias ? weights_[static_cast<size_t>(projection.bias.id)].vector.data() : nullptr;
-  const bool prefetch = prefetches_for_one_token_ || n_tokens > 2;
   if (weight.packed.rows() > 0) {
     LinearTask task = weight.packed.task(groups.first_row / kGroupRows);
     task.x = reinterpret_cast<const std::byte*>(x);
@@ -151,7 +150,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
     task.group_begin = groups.begin - groups.first_row / kGroupRows;
     task.group_end = groups.end - groups.first_row / kGroupRows;
-    task.prefetch = prefetch;
+    task.prefetch = weight_reading_ != WeightReading::kRowByRow || n_tokens > 2;
     kernels_.linear_quantized(task);
     return;
   }
@@ -164,7 +163,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   task.y_stride = groups.y_stride;
   task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
   task.scratch = linear_scratch(thread);
-  task.prefetch = prefetch;
+  task.reading = weight_reading_;
   const auto linear = weight.tensor.dtype == DType::kF16    ? kernels_.linear_f16
                       : weight.tensor.dtype == DType::kBF16 ? kernels_.linear_bf16
                                                             : kernels_.linear_f32;

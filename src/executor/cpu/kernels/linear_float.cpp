@@ -4,9 +4,8 @@
 // 16, … by fused multiply-add in order of k (lanes beyond the last column add 0 * 0), then the
 // lanes are added in a fixed tree, then the bias is added. So the three paths below differ in the
 // order of their loads, and never in a bit of the result:
-//  - one token: straight from the file's map, and memory is the limit. A few rows at a time, with
-//    prefetching, or one row after another without it (task.prefetch): CPUs differ in what they
-//    read faster.
+//  - one token: straight from the file's map, and memory is the limit. task.reading says how: a few
+//    rows at a time with prefetching, one row after another without it, or two rows far apart.
 //  - up to kPanelTokens tokens: tiles of kRows rows x kTokens tokens, whose sums stay in registers.
 //    A row is loaded once for kTokens tokens.
 //  - more tokens: a panel of rows is copied into half a MiB of scratch, in the order in which tiles
@@ -55,15 +54,16 @@ LIMPID_INLINE int64_t output_row(const FloatLinearTask& task, int64_t row) {
   return head_dim == 0 ? row : half_split_row(row, head_dim, head_dim);
 }
 
+// Row r of the sums is row + r * step of the weight.
 template <int kR, int kT>
 LIMPID_INLINE void write_outputs(const FloatLinearTask& task, const F32x16 (&sums)[kR][kT],
-                                 int64_t row, int64_t n_rows, int64_t token) {
+                                 int64_t row, int64_t n_rows, int64_t token, int64_t step = 1) {
   float folded[kR][kT];
   reduce_add_all<kR * kT>(&sums[0][0], &folded[0][0]);
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     if (r >= n_rows) break;
-    const int64_t out = output_row(task, row + r);
+    const int64_t out = output_row(task, row + r * step);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
       float sum = folded[r][t];
@@ -80,10 +80,11 @@ LIMPID_INLINE F32x16 load_last(const float* x, int64_t n) {
   return kT == 1 ? load_partial(x, n) : load(x);
 }
 
-// The products of kR rows of the file and kT tokens.
+// The products of kR rows of the file, which lie `step` rows apart, and kT tokens.
 template <class W, int kR, int kT, bool kPrefetch = true>
-void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
+void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token, int64_t step = 1) {
   const int64_t cols = task.cols;
+  const int64_t stride = step * cols;
   const auto* w = reinterpret_cast<const typename W::Element*>(task.weight) + row * cols;
   const float* x = task.x + token * padded_cols(cols);
   F32x16 sums[kR][kT];
@@ -98,7 +99,7 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
     if constexpr (kPrefetch) prefetch_lines<kR * kLanes * sizeof(typename W::Element)>(next);
     F32x16 rows[kR];
 #pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) rows[r] = W::load(w + r * cols + k);
+    for (int r = 0; r < kR; ++r) rows[r] = W::load(w + r * stride + k);
 #pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) {
       const F32x16 xs = load(x + k * kT + t * kLanes);
@@ -109,13 +110,13 @@ void direct_tile(const FloatLinearTask& task, int64_t row, int64_t token) {
   if (k < cols) {
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
-      const F32x16 ws = W::load_partial(w + r * cols + k, cols - k);
+      const F32x16 ws = W::load_partial(w + r * stride + k, cols - k);
 #pragma GCC unroll 8
       for (int t = 0; t < kT; ++t)
         sums[r][t] = fma(ws, load_last<kT>(x + k * kT + t * kLanes, cols - k), sums[r][t]);
     }
   }
-  write_outputs(task, sums, row, kR, token);
+  write_outputs(task, sums, row, kR, token, step);
 }
 
 // The products of kR rows and tokens [token, end), at most kT tokens at a time.
@@ -130,8 +131,12 @@ LIMPID_INLINE void direct_tokens(const FloatLinearTask& task, int64_t row, int64
 template <class W>
 void linear_direct(const FloatLinearTask& task) {
   int64_t row = task.row_begin;
-  if (task.n_tokens == 1 && !task.prefetch) {
+  if (task.n_tokens == 1 && task.reading == WeightReading::kRowByRow) {
     for (; row < task.row_end; ++row) direct_tile<W, 1, 1, false>(task, row, 0);
+  } else if (task.n_tokens == 1 && task.reading == WeightReading::kTwoStreams) {
+    const int64_t half = (task.row_end - task.row_begin) / 2;
+    for (; row < task.row_begin + half; ++row) direct_tile<W, 2, 1, false>(task, row, 0, half);
+    row += half;
   } else if (task.n_tokens == 1) {
     for (; row + kRowsOfOneToken <= task.row_end; row += kRowsOfOneToken) {
       direct_tile<W, kRowsOfOneToken, 1>(task, row, 0);
