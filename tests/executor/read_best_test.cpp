@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "executor/cpu/isa.h"
 #include "executor/executors.h"
 #include "executor/gpu_devices.h"
 #include "limpid/error.hpp"
@@ -87,6 +88,31 @@ TEST_P(ReadBest, PutsWhatIsNotFiniteFirst) {
   EXPECT_EQ(best.columns, (std::vector<int32_t>{4300, 4350, 4400, 10, 0, 1}));
   EXPECT_TRUE(std::isnan(best.values[0]));
   EXPECT_EQ(best.values[3], std::numeric_limits<float>::max());
+}
+
+// The kernel of the CPU executor, on every instruction set.
+TEST(BlockLargest, IsThatOfEachBlock) {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(-5, 2);
+  for (const int64_t n : {1, 15, 16, 63, 64, 65, 130, 200}) {
+    std::vector<float> x(static_cast<size_t>(n));
+    for (float& each : x) each = normal(random);
+    std::vector<float> expected;
+    for (int64_t begin = 0; begin < n; begin += kBestBlock)
+      expected.push_back(
+          *std::max_element(x.begin() + begin, x.begin() + std::min(begin + kBestBlock, n)));
+    for (const std::string_view isa : available_isas()) {
+      const Kernels& kernels = *choose_isa(isa).kernels;
+      std::vector<float> largest(expected.size());
+      kernels.block_largest(x.data(), n, largest.data());
+      EXPECT_EQ(largest, expected) << isa << ", " << n;
+      std::vector<float> damaged = x;
+      damaged.back() = n % 2 == 0 ? -std::numeric_limits<float>::infinity()
+                                  : std::numeric_limits<float>::quiet_NaN();
+      kernels.block_largest(damaged.data(), n, largest.data());
+      EXPECT_EQ(largest.back(), std::numeric_limits<float>::infinity()) << isa << ", " << n;
+    }
+  }
 }
 
 TEST_P(ReadBest, RefusesOtherSizes) {

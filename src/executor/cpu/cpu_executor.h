@@ -48,6 +48,9 @@ class CpuExecutor final : public Executor {
   ThreadPool* threads() override { return &pool_; }
   GradientOps* gradient_ops() override { return gradients_.get(); }
   void read(const Activation& x, std::span<float> out) override;
+  void read_best(const Activation& x, int64_t k, std::span<int32_t> columns,
+                 std::span<float> values) override;
+  int64_t most_best() const override { return 1024; }
   std::span<const float> view(const Activation& x) const override {
     return {address(x), static_cast<size_t>(x.rows() * x.cols())};
   }

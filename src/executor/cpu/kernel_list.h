@@ -69,6 +69,10 @@ LIMPID_KERNEL(void, scale_elements, (const float* x, float factor, int64_t n, fl
 LIMPID_KERNEL(void, unary, (UnaryKind kind, const float* x, int64_t n, float* y))
 LIMPID_KERNEL(void, swiglu, (const float* gate, const float* up, int64_t n, float* y))
 
+// largest[i] of each kBestBlock elements of x [n]; infinity for a block with an element that is not
+// finite.
+LIMPID_KERNEL(void, block_largest, (const float* x, int64_t n, float* largest))
+
 // ---- gradients ----------------------------------------------------------------------------------
 
 // A matrix as multiply_packed reads its left operand: tiles of as many rows as a register tile

@@ -51,6 +51,9 @@ constexpr int64_t packed_tokens_floats(int64_t n_tokens, int64_t cols) {
   return n_tokens * ((cols + 15) / 16 * 16);
 }
 
+// Elements of a block of block_largest.
+inline constexpr int64_t kBestBlock = 64;
+
 // Keys and values of one head in one block of 64 positions: K transposed [head_dim, 64], V [64,
 // v_stride] with v_stride = head_dim rounded up to 16.
 struct KvBlockView {
