@@ -160,19 +160,20 @@ class Explainer::Work {
     return values.subspan(size_of(i * n_cols), size_of(n_cols));
   }
 
+  int64_t n_not_attributed() const {
+    return std::clamp<int64_t>(first_attributed_ - begin_, 0, end_ - begin_);
+  }
+
   // Of an activation of the chunk: the rows whose logits are attributed.
   std::span<const float> attributed(std::span<const float> values) const {
-    const int64_t n = end_ - begin_;
-    const int64_t n_skipped = std::clamp<int64_t>(first_attributed_ - begin_, 0, n);
-    return values.subspan(size_of(std::ssize(values) / n * n_skipped));
+    return values.subspan(size_of(std::ssize(values) / (end_ - begin_) * n_not_attributed()));
   }
 
   // Logits after token t predict token t + 1; what follows the last token is known after the step.
   void begin_attribution() {
-    std::vector<int32_t> following;
-    for (int64_t t = std::max(begin_, first_attributed_); t < end_; ++t)
-      following.push_back(t + 1 < n_tokens_ ? ids_[size_of(t + 1)] : -1);
-    attributor_.begin(following);
+    following_.assign(ids_.begin() + begin_ + 1, ids_.begin() + std::min(end_ + 1, n_tokens_));
+    following_.resize(size_of(end_ - begin_), -1);
+    attributor_.begin(std::span(following_).subspan(size_of(n_not_attributed())));
   }
 
   // The executor computes attention block by block and keeps no weights, so they are computed once
@@ -284,10 +285,7 @@ class Explainer::Work {
   // -log p = log sum e^l - l of that token. After the last token, the likeliest one takes its
   // place.
   void add_predictions() {
-    std::vector<int32_t> following(ids_.begin() + begin_ + 1,
-                                   ids_.begin() + std::min(end_ + 1, n_tokens_));
-    following.resize(size_of(end_ - begin_), -1);
-    read_out(spec_.n_layers - 1, options_.n_best, following, result_.next);
+    read_out(spec_.n_layers - 1, options_.n_best, following_, result_.next);
     std::vector<WantedLogit> wanted;
     for (int64_t t = begin_; t < end_; ++t) {
       const int64_t i = t - begin_;
@@ -296,7 +294,7 @@ class Explainer::Work {
       const double logit = goes_on ? reader_.wanted_logit(i) : reader_.largest_logit(i);
       if (goes_on) result_.surprise.push_back(surprise(logit - next.log_sum_exp));
       if (t >= first_attributed_)
-        wanted.push_back({t, goes_on ? following[size_of(i)] : next.likeliest.front().id, logit});
+        wanted.push_back({t, goes_on ? following_[size_of(i)] : next.likeliest.front().id, logit});
     }
     std::ranges::move(attributor_.end(attributed(streams_[size_of(spec_.n_layers)]), wanted),
                       std::back_inserter(result_.parts));
@@ -341,6 +339,7 @@ class Explainer::Work {
   LayerRows keys_;                             // of all tokens so far
   LayerRows streams_;                          // of the chunk: the embedding, and after each block
   std::vector<Neurons> neurons_;               // of each layer
+  std::vector<int32_t> following_;             // the token after each of the chunk, or -1
   Attributor attributor_{model_, probe_, pool_};
 };
 
