@@ -59,7 +59,8 @@ class Session {
   int64_t shift(int64_t n_keep);
 
   // The logits after the last of tokens(): [vocab_size], natural log-odds up to a constant. Throws
-  // ArgumentError when there are none. Valid until the session changes.
+  // ArgumentError when there are none. Valid until the session changes. Greedy and top-k answers
+  // read only the best logits, so the first call after one evaluates the last token again.
   std::span<const float> logits() const;
 
   // Continues after tokens() and after the text of an earlier stream: two answers of 5 tokens are

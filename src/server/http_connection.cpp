@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::chrono::seconds kLingerTime{2};
 constexpr size_t kMostEarlyBytes = 64 << 10;        // of a next request, while an answer is sent
-constexpr std::chrono::microseconds kQuickTokens{300};
 constexpr size_t kMostChunkHeaderBytes = 16 << 10;  // of one chunk, its extensions included
+constexpr std::chrono::microseconds kQuickTokens{300};  // between two: they do not come alone
 
 std::string address_of(const Tcp::socket& socket) {
   ErrorCode error;

@@ -81,19 +81,19 @@ const std::vector<Isa>& detected() {
 // with it: on one thread 1.07 (Q8_0), 1.15 (Q4_0), 1.29 (Q4_K_M); on two threads, where memory is
 // the limit, 1.01, 1.14, 1.07 and 1.13 (F16). With 8 tokens it is 0.83 (Q8_0) and 0.77 (Q4_K_M).
 //
-// On AMD Zen 5 (EPYC, model 2), two threads, the F16 shape in turns: two streams are 1.11 to 1.14
-// times as fast as prefetching while the host's memory gives 75 GB/s, and as fast while it gives
-// 40.
+// On AMD Zen 5 (EPYC, model 2; other models were not measured), two threads, the F16 shape in
+// turns: two streams are 1.11 to 1.14 times as fast as prefetching while the host's memory gives 75
+// GB/s, and as fast while it gives 40.
 WeightReading weight_reading() {
 #if defined(__x86_64__)
   struct Models {
     unsigned family, first, last;
     WeightReading reading;
   };
-  constexpr Models kKnown[] = {{25, 0x10, 0x1F, WeightReading::kRowByRow},
-                               {25, 0x60, 0x7F, WeightReading::kRowByRow},
-                               {25, 0xA0, 0xAF, WeightReading::kRowByRow},
-                               {26, 0x00, 0xFF, WeightReading::kTwoStreams}};
+  constexpr Models kKnown[] = {
+      {25, 0x10, 0x1F, WeightReading::kRowByRow},   {25, 0x60, 0x7F, WeightReading::kRowByRow},
+      {25, 0xA0, 0xAF, WeightReading::kRowByRow},   {26, 0x00, 0x2F, WeightReading::kTwoStreams},
+      {26, 0x40, 0x4F, WeightReading::kTwoStreams}, {26, 0x60, 0x77, WeightReading::kTwoStreams}};
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx ||
       __get_cpuid(1, &a, &b, &c, &d) == 0) {

@@ -11,16 +11,13 @@ void block_largest(const float* x, int64_t n, float* largest) {
   for (int64_t begin = 0; begin < n; begin += kBestBlock, ++largest) {
     const int64_t end = begin + kBestBlock < n ? begin + kBestBlock : n;
     F32x16 most = broadcast(std::numeric_limits<float>::lowest());
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      const F32x16 each = load(x + i);
+    for (int64_t i = begin; i < end; i += kLanes) {
+      float last[kLanes];  // fewer than 16: the block's first element takes the place of the others
+      if (i + kLanes > end) {
+        for (int64_t j = 0; j < kLanes; ++j) last[j] = x[i + j < end ? i + j : begin];
+      }
+      const F32x16 each = load(i + kLanes > end ? last : x + i);
       most = max(most, select_less(abs(each), infinity, each, infinity));  // NaN is not less
-    }
-    if (i < end) {
-      float rest[kLanes];
-      for (int64_t j = 0; j < kLanes; ++j) rest[j] = x[i + j < end ? i + j : begin];
-      const F32x16 each = load(rest);
-      most = max(most, select_less(abs(each), infinity, each, infinity));
     }
     *largest = reduce_max(most);
   }
