@@ -39,7 +39,7 @@ class OpenTable {
     Slot* slot = &find(added.hash(), matches);
     if (!slot->is_empty()) return {slot, false};
     if (++count_ * 2 > slots_.size()) {
-      grow();
+      reserve(slots_.size());
       slot = &find(added.hash(), matches);
     }
     *slot = added;
@@ -51,7 +51,19 @@ class OpenTable {
     return find_or_add(added, matches).second;
   }
   size_t size() const { return count_; }
-  // Calls visit(const Slot&) for each entry, in no particular order.
+  // Makes room for `count` entries, so that the table does not grow before it has more.
+  void reserve(size_t count) {
+    if (count * 2 <= slots_.size()) return;
+    OpenTable larger(count);
+    for_each([&](const Slot& slot) {
+      larger.find(slot.hash(), [](const Slot&) { return false; }) = slot;
+    });
+    larger.count_ = count_;
+    *this = std::move(larger);
+  }
+  // Calls visit(const Slot&) for each entry, about in the order of their hashes. So a table that is
+  // filled from another one needs its room beforehand: in a small table that grows on the way, all
+  // entries so far belong in the first few slots, and look-ups go through one long run of them.
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (const Slot& slot : slots_) {
@@ -65,14 +77,6 @@ class OpenTable {
     size_t i = hash >> shift_;
     while (!slots_[i].is_empty() && !matches(slots_[i])) i = (i + 1) & mask_;
     return i;
-  }
-  void grow() {
-    OpenTable larger(slots_.size());
-    for_each([&](const Slot& slot) {
-      larger.find(slot.hash(), [](const Slot&) { return false; }) = slot;
-    });
-    larger.count_ = count_;
-    *this = std::move(larger);
   }
 
   std::vector<Slot> slots_;

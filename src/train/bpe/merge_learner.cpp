@@ -76,7 +76,10 @@ void MergeLearner::count_pairs() {
   });
   // The counts of pairs fall about like 1 / rank. The last merge then has about this count.
   if (threshold_ == 0) threshold_ = std::max(most / n_merges_, least_count_);
+  size_t n_kept = 0;
+  counted.for_each([&](const PairTable::Entry& entry) { n_kept += entry.count >= threshold_; });
   pairs_ = PairTable();
+  pairs_.reserve(n_kept);
   heap_.clear();
   uint64_t n_places = 0;
   counted.for_each([&](const PairTable::Entry& entry) {

@@ -29,6 +29,7 @@ class PairTable {
     uint64_t hash() const { return (uint64_t{pair.left} << 32 | pair.right) * 0x9E3779B97F4A7C15; }
   };
 
+  void reserve(size_t count) { entries_.reserve(count); }
   // Returns the entry, or nullptr. Valid until the next add.
   Entry* find(TokenPair pair) {
     Entry& entry = entries_.find(Entry{pair}.hash(), Is{pair});
@@ -36,6 +37,7 @@ class PairTable {
   }
   // Returns the entry of the pair, which is added if it is not there yet.
   Entry& add(TokenPair pair) { return *entries_.find_or_add({pair}, Is{pair}).first; }
+  // Calls visit(const Entry&) for each pair, about in the order of their hashes.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     entries_.for_each(visit);

@@ -50,6 +50,7 @@ void WordCounts::add(std::string_view word, uint64_t hash, uint64_t times) {
 }
 
 void WordCounts::add_all(const WordCounts& other) {
+  entries_.reserve(other.size());
   other.entries_.for_each(
       [&](const Entry& entry) { add(other.word_of(entry), entry.full_hash, entry.count); });
 }
