@@ -1,4 +1,4 @@
-// One token may read a matrix of floats in three ways (isa.h: weight_reading). All give the same
+// One token may read a matrix of floats in several ways (isa.h: weight_reading). All give the same
 // bits, on every instruction set, whichever of them this CPU prefers.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
       const Tensor weight = random_tensor(dtype, kRows, cols, 1);
       const std::vector<float> x = random_values(cols, 2), bias = random_values(kRows, 3);
       std::vector<float> scratch(kLinearScratch);
-      const auto read = [&](WeightReading reading) {
+      const auto read = [&](int n_streams) {
         std::vector<float> y(kRows);
         FloatLinearTask task;
         task.weight = weight.view().data;
@@ -39,7 +39,7 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
         task.y_stride = kRows;
         task.bias = bias.data();
         task.scratch = scratch.data();
-        task.reading = reading;
+        task.n_streams = n_streams;
         for (const int64_t begin : {0, 9}) {  // two ranges of odd lengths
           task.row_begin = begin;
           task.row_end = begin == 0 ? 9 : kRows;
@@ -47,9 +47,11 @@ TEST_P(LinearFloat, GivesTheSameBitsHoweverWeightsAreRead) {
         }
         return y;
       };
-      const std::vector<float> prefetched = read(WeightReading::kPrefetched);
-      for (const WeightReading other : {WeightReading::kRowByRow, WeightReading::kTwoStreams})
-        EXPECT_EQ(read(other), prefetched) << dtype_info(dtype).name << ", " << cols << " columns";
+      const std::vector<float> prefetched = read(0);
+      for (const int n_streams : {2, 4}) {
+        EXPECT_EQ(read(n_streams), prefetched)
+            << dtype_info(dtype).name << ", " << cols << " columns, " << n_streams << " streams";
+      }
     }
   }
 }

@@ -13,6 +13,11 @@ struct Isa {
   const Kernels* kernels;
 };
 
+// How weights are read. The bits of the result are the same; CPUs differ in what they read fastest.
+struct WeightReading {
+  int float_streams = 0;        // of one token: FloatLinearTask::n_streams
+  bool prefetch_packed = true;  // of one token and of two: LinearTask::prefetch
+};
 // The fastest way on this CPU, as far as it is known.
 WeightReading weight_reading();
 

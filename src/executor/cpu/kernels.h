@@ -12,16 +12,6 @@
 
 namespace limpid {
 
-// How weights are read for one token and for two. The bits of the result are the same; CPUs differ
-// in what they read fastest (isa.h: weight_reading).
-enum class WeightReading {
-  kPrefetched,  // by software; of a matrix of floats, a few rows at a time
-  kRowByRow,    // without prefetching: the hardware reads ahead in one stream
-  // Of a matrix of floats: one row of each half of a range, without prefetching, so two streams.
-  // Packed weights are prefetched.
-  kTwoStreams,
-};
-
 // y[t, out(r)] = sum_k w[r, k] * x[t, k] + bias[out(r)] for rows [row_begin, row_end). Sixteen
 // lanes along k: lane l sums k = l, l + 16, … in order, then the lanes are added in a fixed tree,
 // then the bias.
@@ -37,9 +27,12 @@ struct FloatLinearTask {
   int64_t n_tokens = 0;
   float* y = nullptr;  // [n_tokens, y_stride]
   int64_t y_stride = 0;
-  const float* bias = nullptr;                         // or null
-  float* scratch = nullptr;                            // of this thread, kLinearScratch floats
-  WeightReading reading = WeightReading::kPrefetched;  // of one token
+  const float* bias = nullptr;  // or null
+  float* scratch = nullptr;     // of this thread, kLinearScratch floats
+  // Of one token: into how many parts (2 or 4) a range is cut, whose rows are read side by side,
+  // each part in a stream of its own, without prefetching by software. 0: neighbouring rows are
+  // read together, and prefetched.
+  int n_streams = 0;
 };
 // Floats, half a MiB: a panel of rows that stays in the L2 cache.
 inline constexpr int64_t kLinearScratch = 128 * 1024;

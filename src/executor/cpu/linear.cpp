@@ -150,7 +150,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
     task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
     task.group_begin = groups.begin - groups.first_row / kGroupRows;
     task.group_end = groups.end - groups.first_row / kGroupRows;
-    task.prefetch = weight_reading_ != WeightReading::kRowByRow || n_tokens > 2;
+    task.prefetch = weight_reading_.prefetch_packed || n_tokens > 2;
     kernels_.linear_quantized(task);
     return;
   }
@@ -163,7 +163,7 @@ void CpuExecutor::linear_groups(const float* x, int64_t n_tokens, const Projecti
   task.y_stride = groups.y_stride;
   task.bias = bias == nullptr ? nullptr : bias + groups.first_row;
   task.scratch = linear_scratch(thread);
-  task.reading = weight_reading_;
+  task.n_streams = weight_reading_.float_streams;
   const auto linear = weight.tensor.dtype == DType::kF16    ? kernels_.linear_f16
                       : weight.tensor.dtype == DType::kBF16 ? kernels_.linear_bf16
                                                             : kernels_.linear_f32;

@@ -128,15 +128,21 @@ LIMPID_INLINE void direct_tokens(const FloatLinearTask& task, int64_t row, int64
   }
 }
 
+// One token and row i of each of kStreams equal parts of the range, for all i. Returns the first
+// row after the parts.
+template <class W, int kStreams>
+int64_t direct_streams(const FloatLinearTask& task) {
+  const int64_t part = (task.row_end - task.row_begin) / kStreams;
+  for (int64_t row = task.row_begin; row < task.row_begin + part; ++row)
+    direct_tile<W, kStreams, 1, false>(task, row, 0, part);
+  return task.row_begin + kStreams * part;
+}
+
 template <class W>
 void linear_direct(const FloatLinearTask& task) {
   int64_t row = task.row_begin;
-  if (task.n_tokens == 1 && task.reading == WeightReading::kRowByRow) {
-    for (; row < task.row_end; ++row) direct_tile<W, 1, 1, false>(task, row, 0);
-  } else if (task.n_tokens == 1 && task.reading == WeightReading::kTwoStreams) {
-    const int64_t half = (task.row_end - task.row_begin) / 2;
-    for (; row < task.row_begin + half; ++row) direct_tile<W, 2, 1, false>(task, row, 0, half);
-    row += half;
+  if (task.n_tokens == 1 && task.n_streams > 0) {
+    row = task.n_streams == 4 ? direct_streams<W, 4>(task) : direct_streams<W, 2>(task);
   } else if (task.n_tokens == 1) {
     for (; row + kRowsOfOneToken <= task.row_end; row += kRowsOfOneToken) {
       direct_tile<W, kRowsOfOneToken, 1>(task, row, 0);
