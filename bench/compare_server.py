@@ -8,9 +8,10 @@
 
 The clients are bench/server_load.cpp. Each asks for one answer of a chat after another: a prompt of its own of -p
 words, then -n tokens, greedy, streamed, with the end token banned. Both servers stay open, and take turns of -s
-seconds. A row has tokens generated per second of both, and the median of the turns' ratios (above 1 Limpid is faster);
-beside them what Limpid's scheduler reaches with the same prompts without a server (bench/scheduler_load.cpp), and the
-server's share of it. Then, for Limpid:
+seconds, of which those from the end of the first answer to the end of the last one count. A row has tokens generated
+per second of both, and the median of the turns' ratios (above 1 Limpid is faster); beside them what Limpid's scheduler
+reaches with the same prompts without a server (bench/scheduler_load.cpp), and the server's share of it. Then, for
+Limpid:
 
 - what one request costs beyond the engine's own time, and each streamed token;
 - 16 new tokens after a cached prompt, beside `limpid bench` of 16 tokens at the same depth;
@@ -133,9 +134,9 @@ def scheduler_speed(n_clients: int, prompts: pathlib.Path, arguments: argparse.N
 
 
 def not_nothing(name: str, speed: float, arguments: argparse.Namespace) -> float:
-    """Where all prompts of a turn take longer than the turn, it has no speed to compare."""
+    """Where no two answers end in a turn, it has no speed to compare."""
     if speed == 0:
-        raise SystemExit(f"{name} gave no token in {arguments.s:g} s: give a longer -s")
+        raise SystemExit(f"{name} ended no two answers in {arguments.s:g} s: give a longer -s")
     return speed
 
 

@@ -3,7 +3,8 @@
 //   scheduler_load MODEL THREADS PROMPTS CLIENTS TOKENS SECONDS
 //
 // Each client has one task in the scheduler, and the next one when that has ended, with the next
-// line of the file as the message of a user. Prints the tokens generated per second.
+// line of the file as the message of a user. Prints the tokens generated per second, from the end
+// of the first task to the end of the last one, as server_load counts them.
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -34,32 +35,29 @@ class Load {
     for (int64_t i = 0; i < n_clients; ++i) ask();
   }
 
-  // The first seconds are not counted.
   double run(double seconds) {
-    constexpr double kWarmth = 1.5;
-    tick_for(kWarmth);
-    const int64_t n_before = n_generated_;
-    const double taken = tick_for(seconds);
-    return static_cast<double>(n_generated_ - n_before) / taken;
+    const auto start = Clock::now();
+    while (seconds_between(start, Clock::now()) < seconds) {
+      if (!engine_of(model_)->scheduler().tick()) throw std::runtime_error("too few prompts");
+    }
+    if (ends_.size() < 2) return 0;
+    const auto n_tokens = static_cast<double>(ends_.back().n_generated - ends_[0].n_generated);
+    return n_tokens / seconds_between(ends_[0].time, ends_.back().time);
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct End {  // of a task
+    Clock::time_point time;
+    int64_t n_generated;  // by all until then
+  };
+  static double seconds_between(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
   static OpenOptions options(int n_threads) {
     OpenOptions options;
     options.n_threads = n_threads;
     return options;
-  }
-
-  // Gives the seconds that it took.
-  double tick_for(double seconds) {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    double passed = 0;
-    while (passed < seconds) {
-      if (!engine_of(model_)->scheduler().tick()) throw std::runtime_error("too few prompts");
-      passed = std::chrono::duration<double>(Clock::now() - start).count();
-    }
-    return passed;
   }
 
   void ask() {
@@ -73,6 +71,7 @@ class Load {
     listener.on_token = [this](std::string_view, const GenerationResult&) { ++n_generated_; };
     listener.on_end = [this](const GenerationResult&, const std::exception_ptr& error) {
       if (error) std::rethrow_exception(error);
+      ends_.push_back({Clock::now(), n_generated_});
       ask();
     };
     engine.scheduler().submit(std::make_shared<GenerationTask>(
@@ -84,6 +83,7 @@ class Load {
   std::ifstream prompts_;
   GenerationOptions generation_;
   int64_t n_generated_ = 0;
+  std::vector<End> ends_;
 };
 
 }  // namespace

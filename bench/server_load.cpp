@@ -8,8 +8,11 @@
 // prompt. With --beside the clients' answers run, then one more request with that file's first line
 // comes in, and the clients stop when it is answered with one token.
 //
-// Prints one JSON object. Times are of this process: milliseconds, as p50, p95 and max. It uses
-// nothing of the engine, and little of the processor, which it shares with the server.
+// Prints one JSON object. Tokens per second are counted from the end of the first answer to the end
+// of the last one: clients whose answers end together are counted for whole rounds of prompts and
+// answers, and not for a part of one that depends on where the time is up. Times are of this
+// process: milliseconds, as p50, p95 and max. It uses nothing of the engine, and little of the
+// processor, which it shares with the server.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -239,6 +242,7 @@ class Load {
       return;
     }
     answers_.push_back(*answer);
+    n_events_at_end_.push_back(seen_.n_events);
     const bool goes_on =
         settings_.seconds > 0 || n_asked_ < settings_.n_clients * settings_.n_requests;
     if (!goes_on) return;
@@ -264,7 +268,7 @@ class Load {
   Json report() const {
     const double seconds = milliseconds(Clock::now() - start_) / 1000;
     std::vector<double> first, whole, beyond, between;
-    double n_tokens = 0, n_events = 0;
+    double n_tokens = 0, n_events = 0, tokens_per_second = 0;
     for (const Answer& answer : answers_) {
       if (answer.n_events > 0) first.push_back(milliseconds(answer.first - answer.asked));
       whole.push_back(milliseconds(answer.ended - answer.asked));
@@ -273,8 +277,12 @@ class Load {
       n_events += static_cast<double>(answer.n_events);
     }
     for (const Seen::Gap& gap : seen_.gaps) between.push_back(milliseconds(gap.to - gap.from));
-    n_tokens = n_events > 0 ? n_tokens * seen_.n_events / n_events : seen_.n_events;
-    Json json = {{"tokens_per_second", n_tokens / seconds},
+    if (answers_.size() > 1 && n_events > 0) {
+      const double n_seen = n_events_at_end_.back() - n_events_at_end_.front();
+      tokens_per_second = 1000 * n_seen * n_tokens / n_events /
+                          milliseconds(answers_.back().ended - answers_.front().ended);
+    }
+    Json json = {{"tokens_per_second", tokens_per_second},
                  {"n_answers", answers_.size()},
                  {"first_token_ms", summary(first)},
                  {"between_tokens_ms", summary(between)},
@@ -306,6 +314,7 @@ class Load {
   size_t n_asked_ = 0;
   Clock::time_point start_;
   std::vector<Answer> answers_;
+  std::vector<double> n_events_at_end_;  // of each answer: the events of all until then
   std::optional<Answer> long_answer_;
   Seen seen_;
 };

@@ -276,12 +276,6 @@ size_t GpuExecutor::n_taken() const {
       std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.is_free; }));
 }
 
-uint64_t GpuExecutor::buffer_bytes() const {
-  uint64_t n_bytes = 0;
-  for (const Slot& slot : slots_) n_bytes += slot.buffer ? slot.buffer->n_bytes() : 0;
-  return n_bytes;
-}
-
 void GpuExecutor::read(const Activation& x, std::span<float> out) {
   LIMPID_CHECK(ShapeError, static_cast<int64_t>(out.size()) == x.rows() * x.cols(),
                "[read] {} elements for [{}, {}]", out.size(), x.rows(), x.cols());

@@ -65,7 +65,6 @@ class GpuExecutor final : public Executor {
   // For tests of the contract: buffers of activations made so far, and how many are in use.
   size_t n_buffers() const { return slots_.size(); }
   size_t n_taken() const;
-  uint64_t buffer_bytes() const;
   uint64_t parts_bytes() const { return parts_ ? parts_->n_bytes() : 0; }
 
  private:
