@@ -190,6 +190,7 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
     request.choices = options_of_choices(settings, served->n_ctx() - std::ssize(prompts[i]));
     request.prompt = std::move(prompts[i]);
     request.mix = mix;
+    request.slot = settings.slot;
     request.on_start = [progress] { progress->start(); };
     if (settings.wants_prompt_logprobs()) {
       request.on_prompt_token = [progress, i](const TokenLogprobs& token) {

@@ -193,6 +193,7 @@ GenerationService::Id GenerationService::add(std::function<void()> cancel) {
 
 GenerationService::Id GenerationService::submit(GenerationRequest request) {
   const bool has_mix = request.mix != nullptr;
+  const int64_t slot = request.slot;
   const auto running =
       std::make_shared<RunningGeneration>(*engine_of(model_), n_ctx(), std::move(request));
   const Id id = add([running] { running->cancel(); });
@@ -204,7 +205,7 @@ GenerationService::Id GenerationService::submit(GenerationRequest request) {
     throw;
   }
   running->begin(
-      [this, id] { take_slot(id); },
+      [this, id, slot] { take_slot(id, slot); },
       [this, id, has_mix](std::vector<TokenId> tokens) { end(id, std::move(tokens), has_mix); });
   wake();
   return id;
@@ -247,11 +248,14 @@ int64_t GenerationService::n_ctx() const {
 
 // ---- slots --------------------------------------------------------------------------------------
 
-// The first free one. There may be none, because the scheduler counts choices and the slots count
-// requests: a request that has no slot is answered all the same, and leaves no text to save.
-void GenerationService::take_slot(Id id) {
+// The wanted one, or else the first that is free. There may be none, because the scheduler counts
+// choices and the slots count requests: a request that has no slot is answered all the same, and
+// leaves no text to save.
+void GenerationService::take_slot(Id id, int64_t wanted) {
   const std::lock_guard lock(mutex_);
-  const auto slot = std::ranges::find(slots_, Id{0}, &SlotState::user);
+  auto slot = std::ranges::find(slots_, Id{0}, &SlotState::user);
+  if (wanted >= 0 && wanted < std::ssize(slots_) && slots_[static_cast<size_t>(wanted)].user == 0)
+    slot = slots_.begin() + wanted;
   if (slot != slots_.end()) slot->user = id;
 }
 

@@ -38,6 +38,7 @@ struct GenerationRequest {
   std::vector<TokenId> prompt;
   std::vector<GenerationOptions> choices;
   std::shared_ptr<const AdapterMix> mix{};  // of the model's adapters; null: as it was opened
+  int64_t slot = -1;                        // the slot to take if it is free; -1: any
   std::function<void()> on_start;           // it has left the queue
   // For each token of the prompt, in order, before on_token: GenerationTask::Listener has the same.
   std::function<void(const TokenLogprobs& token)> on_prompt_token{};
@@ -126,7 +127,7 @@ class GenerationService {
   // Throws QueueFullError.
   Id add(std::function<void()> cancel);
   void wake();
-  void take_slot(Id id);
+  void take_slot(Id id, int64_t wanted);
   void end(Id id, std::vector<TokenId> tokens, bool has_mix);
   // The tokens of a slot that nobody uses.
   std::vector<TokenId> idle_tokens(size_t slot) const;

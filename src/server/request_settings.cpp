@@ -113,6 +113,9 @@ void read_n_probs(const JsonField& field, FieldTarget target) {
 void read_n(const JsonField& field, FieldTarget target) {
   target.settings.n_choices = field.integer(1, kMostChoices);
 }
+void read_slot(const JsonField& field, FieldTarget target) {
+  target.settings.slot = field.integer(-1, INT32_MAX);
+}
 void read_response_fields(const JsonField& field, FieldTarget target) {
   for (const JsonField& entry : field.elements())
     target.settings.response_fields.push_back(entry.string());
@@ -187,6 +190,7 @@ constexpr OtherField kOthers[] = {
     {"n_probs", kLocal, read_n_probs},
     {"echo", kCompletionsApi, read_flag<&RequestSettings::echo>},
     {"lora", kLocal, read_lora},
+    {"id_slot", kLocal, read_slot},
     {"return_tokens", kLlamaApi, read_flag<&RequestSettings::return_tokens>},
     {"response_fields", kLlamaApi, read_response_fields},
     {"verbose", kChatApi, read_flag<&RequestSettings::verbose>},
@@ -231,7 +235,7 @@ const NamedFields kPassedOver[] = {
      {"cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id", "workspace_id"}},
     {kOllamaApi, {"keep_alive"}},
     {kOllamaOptionsApi, {"num_batch", "num_thread", "num_gpu", "main_gpu", "use_mmap", "numa"}},
-    {kLocal, {"id_slot", "backend_sampling"}},
+    {kLocal, {"backend_sampling"}},
     {kLocal | kResponsesApi, {"timings_per_token"}},
     {kLocal, {"cache_prompt"}},                           // what is reused changes no answer
     {kOllamaOptionsApi, {"num_ctx"}},                     // the context is the server's

@@ -31,6 +31,7 @@ struct RequestSettings {
   bool echo = false;             // the text begins with the prompt
   bool return_tokens = false;    // llama-server's: ids beside the text
   bool verbose = false;          // llama-server's: the prompt's text with the answer
+  int64_t slot = -1;             // llama-server's id_slot: GenerationRequest::slot
   bool return_progress = false;  // llama-server's: a stream tells how far the prompt is
   // llama-server's: of the answer, only these; "a/b" is the member b of a.
   std::vector<std::string> response_fields;
