@@ -126,18 +126,20 @@ class Slots(unittest.TestCase):
 
     def test_a_request_chooses_its_slot(self):
         body = {"prompt": LONG, "n_predict": 5, "ignore_eos": True}
-        with tempfile.TemporaryDirectory() as folder:
-            with Server("--slot-save-path", folder, "-np", 3) as server:
-                server.post("/completion", {**body, "id_slot": 2})
-                self.assertGreater(server.get("/slots")[1][2]["n_tokens"], 0)
-                file = {"filename": "a.kv"}
-                self.assertEqual(server.post("/slots/0?action=save", file)[0], 400)
-                self.assertEqual(server.post("/slots/2?action=save", file)[0], 200)
-                server.post("/completion", {**body, "id_slot": -1})
-                self.assertGreater(server.get("/slots")[1][0]["n_tokens"], 0)
-                status, answer = server.post("/completion", {**body, "id_slot": "a"})
-                self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
-                self.assertEqual(server.post("/completion", {**body, "id_slot": 3})[0], 200)
+        file = {"filename": "a.kv"}
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Server("--slot-save-path", folder, "-np", 3) as server,
+        ):
+            server.post("/completion", {**body, "id_slot": 2})
+            self.assertGreater(server.get("/slots")[1][2]["n_tokens"], 0)
+            self.assertEqual(server.post("/slots/0?action=save", file)[0], 400)
+            self.assertEqual(server.post("/slots/2?action=save", file)[0], 200)
+            server.post("/completion", {**body, "id_slot": -1})
+            self.assertGreater(server.get("/slots")[1][0]["n_tokens"], 0)
+            status, answer = server.post("/completion", {**body, "id_slot": "a"})
+            self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
+            self.assertEqual(server.post("/completion", {**body, "id_slot": 3})[0], 200)
 
     def test_refuses_other_folders_and_unknown_slots(self):
         with tempfile.TemporaryDirectory() as folder, Server("--slot-save-path", folder) as server:
