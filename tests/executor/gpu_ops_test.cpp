@@ -185,6 +185,110 @@ TEST_P(GpuExecutorTest, WhatIsMaskedIsNotRead) {
   EXPECT_EQ(step(0, good_table), std::vector<float>(16, 1.0F));
 }
 
+// ---- ops that share a launch --------------------------------------------------------------------
+
+// One token through a block of a transformer, and a few ops more; `after` is called with each new
+// result. Returns those that are alive in the end.
+std::vector<float> run_block(GpuExecutor& gpu, const std::function<void(Activation&)>& after) {
+  constexpr int64_t kModel = 96;
+  constexpr int64_t kHidden = 160;
+  constexpr int64_t kHeadDim = 16;
+  std::vector<Tensor> tensors;
+  tensors.reserve(8);
+  const auto load = [&](DType dtype, int64_t rows, int64_t cols, WeightUse use) {
+    tensors.push_back(random_tensor(dtype, rows, cols, static_cast<uint64_t>(tensors.size())));
+    return gpu.load_weight({"w", tensors.back(), use});
+  };
+  const Weight q = load(DType::kBF16, kModel, kModel, WeightUse::kProjection);
+  const Weight k = load(DType::kBF16, kModel / 2, kModel, WeightUse::kProjection);
+  const Weight v = load(DType::kF16, kModel / 2, kModel, WeightUse::kProjection);
+  const Weight o = load(DType::kF32, kModel, kModel, WeightUse::kProjection);
+  const Weight gate = load(DType::kF16, kHidden, kModel, WeightUse::kProjection);
+  const Weight up = load(DType::kF16, kHidden, kModel, WeightUse::kProjection);
+  const Weight down = load(DType::kBF16, kModel, kHidden, WeightUse::kProjection);
+  const Tensor factors = Tensor::of({kModel}, random_floats(kModel, 3));
+  const Weight norm = gpu.load_weight({"n", factors, WeightUse::kVector});
+  const RopeTable angles = gpu.load_rope(std::vector<double>(kHeadDim / 2, 0.3), 8, 1.0);
+  const auto kv = gpu.allocate_kv({1, 3, kHeadDim, 1, DType::kF16, DType::kF32});
+  StepInputs& inputs = gpu.inputs();
+  inputs.clear();
+  inputs.token_ids = inputs.sequences = inputs.output_rows = inputs.block_table = {0};
+  inputs.positions = {0};
+  inputs.block_table_begin = {0, 1};
+  gpu.begin_step();
+  const auto shown = [&](Activation x) {
+    after(x);
+    return x;
+  };
+  const auto project = [&](const Activation& x, const Weight& weight) {
+    Projection p[] = {{weight, {}, {}}};
+    gpu.linear(x, p);
+    return shown(std::move(p[0].y));
+  };
+  const Activation x = gpu.write(random_floats(kModel, 7), 1, kModel);
+  const Activation h = [&] {
+    const Activation n = shown(gpu.rms_norm(x, norm, 1e-5F));
+    Projection p[] = {{q, {}, {}}, {k, {}, {}}, {v, {}, {}}};
+    gpu.linear(n, p);
+    for (Projection& each : p) after(each.y);
+    Activation of_q = std::move(p[0].y);
+    Activation of_k = std::move(p[1].y);
+    of_q = shown(gpu.rope(of_q, angles, kHeadDim));
+    of_k = shown(gpu.rope(of_k, angles, kHeadDim));
+    const Activation heads =
+        shown(gpu.attention(of_q, of_k, p[2].y, *kv, 0, {6, 3, kHeadDim, 0.25F}));
+    return shown(gpu.add(x, project(heads, o)));
+  }();
+  const Activation m = shown(gpu.rms_norm(h, norm, 1e-5F));
+  Projection p[] = {{gate, {}, {}}, {up, {}, {}}};
+  gpu.linear(m, p);
+  for (Projection& each : p) after(each.y);
+  const Activation hidden = shown(gpu.swiglu(p[0].y, p[1].y));
+  const Activation y = shown(gpu.add(h, project(hidden, down)));
+  // An addition of what it waits for, and one of a norm that its product waits with.
+  const Activation n = shown(gpu.rms_norm(y, norm, 1e-5F));
+  const Activation twice = [&] {
+    Projection again[] = {{o, {}, {}}};
+    gpu.linear(n, again);
+    return shown(gpu.add(again[0].y, again[0].y));
+  }();
+  const Activation last = shown(gpu.add(n, project(n, q)));
+  const Activation turned = shown(gpu.add(last, gpu.rope(project(last, o), angles, kHeadDim)));
+  const Activation all = gpu.add(turned, gpu.add(twice, y));
+  gpu.end_step();
+  std::vector<float> results;
+  for (const Activation* each : {&m, &std::as_const(p[0].y), &std::as_const(p[1].y), &hidden, &y,
+                                 &n, &twice, &last, &turned, &all}) {
+    std::vector<float> out(static_cast<size_t>(each->cols()));
+    gpu.read(*each, out);
+    results.insert(results.end(), out.begin(), out.end());
+  }
+  return results;
+}
+
+// Reading a result launches it by itself, so nothing shares a launch with what comes next. The
+// results have the same bits, those that other ops share a launch with included.
+TEST_P(GpuExecutorTest, OpsThatShareALaunchGiveTheSameBits) {
+  const auto gpu = make_gpu();
+  std::vector<std::vector<float>> alone;
+  const std::vector<float> expected = run_block(*gpu, [&](Activation& x) {
+    alone.emplace_back(static_cast<size_t>(x.cols()));
+    gpu->read(x, alone.back());
+  });
+  EXPECT_EQ(run_block(*gpu, [](Activation&) {}), expected);
+  EXPECT_EQ(gpu->n_taken(), 0U);
+  // Each run reads one result when it is new, so what waited for it is launched without it.
+  for (size_t n = 0; n < alone.size(); ++n) {
+    size_t i = 0;
+    run_block(*gpu, [&](Activation& x) {
+      if (i++ != n) return;
+      std::vector<float> out(static_cast<size_t>(x.cols()));
+      gpu->read(x, out);
+      EXPECT_EQ(out, alone[n]) << n;
+    });
+  }
+}
+
 // ---- the cache ----------------------------------------------------------------------------------
 
 TEST_P(GpuExecutorTest, TheCacheKeepsItsContentWhenItGrowsAndGivesBlocksBack) {

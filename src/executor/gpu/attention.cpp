@@ -86,6 +86,37 @@ void GpuExecutor::reserve_parts() {
   parts_ = device_->allocate(n_bytes, "parts of attention");
 }
 
+// Puts keys and values into the cache. When q and k wait for their rotation, by the same angles,
+// the launch does that too.
+void GpuExecutor::append(const AttentionKernels& kernels, const Activation& q, const Activation& k,
+                         const Activation& v, const GpuKvStorage& storage, int32_t layer,
+                         const AttentionShape& shape) {
+  const KvLayout& layout = storage.layout();
+  const std::vector<Rotation>& all = waiting_.rotations;
+  const bool rotates = all.size() == 2 && all[0].y == &buffer(q) && all[1].y == &buffer(k) &&
+                       all[0].table == all[1].table && all[0].head_dim == shape.head_dim &&
+                       all[1].head_dim == shape.head_dim;
+  Rotation of_q{&buffer(q), &buffer(q), 0, 0, 0, 0};
+  Rotation of_k{&buffer(k), &buffer(k), 0, 0, 0, 0};
+  const gpu::Buffer* angles = of_q.x;  // any buffer
+  int64_t n_rot = 0;
+  if (rotates) {
+    of_q = all[0];
+    of_k = all[1];
+    const Angles& table = rope_tables_[static_cast<size_t>(of_q.table)];
+    angles = table.device.get();
+    n_rot = table.n_rot;
+    waiting_.rotations.clear();
+  }
+  const int64_t n_heads = rotates ? shape.n_heads : 0;  // of q
+  const int64_t n_items = k.rows() * (2 * shape.n_kv_heads + n_heads) * shape.head_dim;
+  launch(*kernels.append, gpu::cover(n_items, kItems), *of_k.x, buffer(v), storage.buffer(), *step_,
+         lists_.positions, lists_.sequences, lists_.table, lists_.table_begin,
+         static_cast<int32_t>(k.rows()), layer, static_cast<int32_t>(layout.n_layers),
+         static_cast<int32_t>(shape.n_kv_heads), static_cast<int32_t>(shape.head_dim), *of_q.x,
+         static_cast<int32_t>(n_heads), *angles, static_cast<int32_t>(n_rot), *of_q.y, *of_k.y);
+}
+
 Activation GpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
                                   KvStorage& kv, int64_t layer, const AttentionShape& shape) {
   const auto& storage = static_cast<const GpuKvStorage&>(kv);
@@ -97,9 +128,7 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   const auto n_layers = static_cast<int32_t>(layout.n_layers);
   const auto n_kv_heads = static_cast<int32_t>(shape.n_kv_heads);
   const auto head_dim = static_cast<int32_t>(shape.head_dim);
-  launch(*kernels.append, gpu::cover(k.rows() * k.cols(), kItems), buffer(k), buffer(v),
-         storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
-         lists_.table_begin, n_tokens, layer_number, n_layers, n_kv_heads, head_dim);
+  append(kernels, q, k, v, storage, layer_number, shape);
   Activation out = allocate(q.rows(), q.cols());
   const auto group = static_cast<int32_t>(shape.n_heads / shape.n_kv_heads);
   const auto n_sequences = static_cast<int64_t>(inputs_.block_table_begin.size()) - 1;

@@ -74,6 +74,7 @@ Weight GpuExecutor::load_weight(const WeightSource& source) {
   LoadedWeight loaded{source.name, is_known ? source.tensor.dtype : DType::kF32, nullptr};
   matrix_kernels(loaded.dtype);  // now, because a step compiles nothing
   loaded.data = upload_rows(source, loaded.dtype);
+  loaded.is_head = is_head(source.use);
   weights_.push_back(std::move(loaded));
   widest_ = std::max(widest_, shape.cols());
   if (source.use == WeightUse::kProjection) widest_ = std::max(widest_, shape.rows());
@@ -151,6 +152,7 @@ uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
 // A slot for each activation that may be alive, and one more for the logits: `allocate` takes it
 // last, so it is free when they come. Slots that have become too small are given back.
 void GpuExecutor::reserve(int64_t max_tokens, int64_t max_outputs) {
+  settle();
   const uint64_t most =
       std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{max_tokens, widest_}), 1);
   const uint64_t head = std::max(most, tensor_bytes(DType::kF32, Shape{max_outputs, widest_head_}));
@@ -187,6 +189,7 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   kernels.embed = kernels.program->kernel("embed");
   kernels.linear_one = kernels.program->kernel("linear_one");
   kernels.linear_one_of_many = kernels.program->kernel("linear_one_of_many");
+  kernels.linear_one_gated = kernels.program->kernel("linear_one_gated");
   kernels.linear_few = kernels.program->kernel("linear_few");
   kernels.linear_many = kernels.program->kernel("linear_many");
   if (products_ == Products::kF16) {
@@ -217,6 +220,7 @@ const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtyp
 
 // One copy to the device for all lists of a step, and the angles of positions not met before.
 void GpuExecutor::begin_step() {
+  settle();
   packed_inputs_.clear();
   const auto add = [&](const std::vector<int32_t>& list) {
     const auto begin = static_cast<int32_t>(packed_inputs_.size());
@@ -261,6 +265,7 @@ Activation GpuExecutor::allocate(int64_t n_rows, int64_t n_cols) {
   Slot* best = nullptr;
   for (Slot& slot : slots_) {
     if (!slot.is_free || !slot.buffer || slot.buffer->n_bytes() < n_bytes) continue;
+    if (waiting_.has(slot.buffer.get())) continue;
     if (best == nullptr || slot.buffer->n_bytes() < best->buffer->n_bytes()) best = &slot;
   }
   if (best == nullptr) {
@@ -279,6 +284,7 @@ size_t GpuExecutor::n_taken() const {
 void GpuExecutor::read(const Activation& x, std::span<float> out) {
   LIMPID_CHECK(ShapeError, static_cast<int64_t>(out.size()) == x.rows() * x.cols(),
                "[read] {} elements for [{}, {}]", out.size(), x.rows(), x.cols());
+  settle();
   device_->read(buffer(x), 0, std::as_writable_bytes(out));
 }
 

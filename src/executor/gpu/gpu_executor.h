@@ -8,11 +8,16 @@
 // no kernel reads. Rows of interleaved pairs are put into half-split order while they are copied,
 // so kernels know one order only.
 //
+// A launch costs a few microseconds, as much as reading megabytes of weights. So some ops wait for
+// the next one, which may be done by the same launch: see Waiting.
+//
 // The host reads device memory only in `read` and KvStorage::read_block.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +26,8 @@
 #include "executor/rope_table.h"
 
 namespace limpid {
+
+class GpuKvStorage;
 
 class GpuExecutor final : public Executor {
  public:
@@ -62,6 +69,9 @@ class GpuExecutor final : public Executor {
   int64_t most_best() const override { return 128; }
   Activation write(std::span<const float> values, int64_t rows, int64_t cols) override;
 
+  // Launches the ops that wait (see Waiting).
+  void settle();
+
   // For tests of the contract: buffers of activations made so far, and how many are in use.
   size_t n_buffers() const { return slots_.size(); }
   size_t n_taken() const;
@@ -72,6 +82,7 @@ class GpuExecutor final : public Executor {
     std::string name;
     DType dtype;  // as it lies on the device
     std::unique_ptr<gpu::Buffer> data;
+    bool is_head = false;
   };
   struct OpKernels {
     std::unique_ptr<gpu::Program> program;
@@ -82,7 +93,8 @@ class GpuExecutor final : public Executor {
   struct MatrixKernels {
     std::unique_ptr<gpu::Program> program;
     std::unique_ptr<gpu::Kernel> pack;  // of quantised types
-    std::unique_ptr<gpu::Kernel> embed, linear_one, linear_one_of_many, linear_few, linear_many;
+    std::unique_ptr<gpu::Kernel> embed, linear_one, linear_one_of_many, linear_one_gated,
+        linear_few, linear_many;
     // With Products::kF16.
     std::unique_ptr<gpu::Program> tensor_program;
     std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, tensor_many;
@@ -112,6 +124,55 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<gpu::Buffer> buffer;
     bool is_free;
   };
+  struct Norm {
+    const gpu::Buffer* x;
+    const gpu::Buffer* weight;
+    const gpu::Buffer* y;
+    int64_t n_runs;
+    int32_t cols;  // of a run
+    float eps;
+  };
+  // The matrices of one launch of `linear`, all of one type.
+  struct Product {
+    struct Matrix {
+      const gpu::Buffer* weight;
+      const gpu::Buffer* bias;
+      const gpu::Buffer* y;
+      int32_t rows = 0;  // 0: there is none
+    };
+    const MatrixKernels* kernels;
+    const gpu::Buffer* x;  // an activation or its halves
+    int64_t n_tokens;
+    int32_t cols;
+    std::array<Matrix, 3> matrices{};
+    size_t n_matrices = 0;
+    int64_t n_rows = 0;
+    int32_t biases = 0;                       // bit i: matrix i has one
+    std::optional<Norm> norm = std::nullopt;  // that makes x, in the same launch
+  };
+  // What else a launch of one token does with its results.
+  struct After {
+    const gpu::Buffer* addend = nullptr;  // null: nothing is added
+    const gpu::Buffer* result = nullptr;  // addend + y, or that of swiglu
+  };
+  struct Rotation {
+    const gpu::Buffer* x;
+    const gpu::Buffer* y;
+    int32_t table;  // of rope_tables_
+    int64_t n_tokens;
+    int32_t cols;
+    int32_t head_dim;
+  };
+  // Ops that were called, but not launched: a norm waits for a linear layer, that for an addition
+  // or a swiglu, rotations for attention. Any other launch, and whoever reads, settles them first,
+  // in this order. Their buffers are not given to other activations meanwhile. A launch that does
+  // several ops stores the results of all, so nobody who holds an activation has to know.
+  struct Waiting {
+    std::optional<Norm> norm;
+    std::optional<Product> product;
+    std::vector<Rotation> rotations;  // at most two
+    bool has(const gpu::Buffer* buffer) const;
+  };
   // The step's lists of ints, one after the other in step_; where each begins.
   struct StepLists {
     int32_t token_ids, positions, sequences, output_rows, table_begin, table;
@@ -130,11 +191,26 @@ class GpuExecutor final : public Executor {
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);
   const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype);
+  void append(const AttentionKernels& kernels, const Activation& q, const Activation& k,
+              const Activation& v, const GpuKvStorage& storage, int32_t layer,
+              const AttentionShape& shape);
   int64_t attention_parts() const;
   static uint64_t most_parts_bytes(const StepSize& size);
   void reserve_parts();
+  // Whether the kernels of a step of this size can do several ops.
+  bool fuses(int64_t n_tokens) const { return n_tokens == 1 && products_ == Products::kF32; }
+  void launch_norm(const Norm& norm);
+  void launch_product(const Product& product);
+  void launch_one(const gpu::Kernel& kernel, int64_t n_groups, const Product& product,
+                  const After& after);
+  // The product that waits, if these are its results.
+  std::optional<Product> take_product(std::initializer_list<const gpu::Buffer*> results);
+  void launch_sum(const Product& product, const gpu::Buffer& addend, const gpu::Buffer& sum);
+  void launch_gated(const Product& product, const gpu::Buffer& result);
+  void launch_rotation(const Rotation& rotation);
   template <class... Arguments>
   void launch(const gpu::Kernel& kernel, const gpu::Grid& grid, const Arguments&... arguments) {
+    settle();
     const gpu::Argument list[] = {arguments...};
     device_->launch(kernel, grid, list);
   }
@@ -142,8 +218,8 @@ class GpuExecutor final : public Executor {
                      std::string_view op);
   LinearKernel linear_kernel(const MatrixKernels& kernels, int64_t n_tokens, int64_t n_rows) const;
   Activation halve(const Activation& x, const MatrixKernels& kernels);
-  void multiply(const Activation& x, const MatrixKernels& kernels,
-                std::span<Projection> projections);
+  Product product_of(const Activation& x, const MatrixKernels& kernels,
+                     std::span<const Projection> projections) const;
 
   std::shared_ptr<gpu::Device> device_;
   Products products_;
@@ -153,6 +229,7 @@ class GpuExecutor final : public Executor {
   std::vector<LoadedWeight> weights_;
   std::vector<Angles> rope_tables_;
   std::vector<Slot> slots_;
+  Waiting waiting_;
   StepInputs inputs_;
   StepLists lists_{};
   std::vector<int32_t> packed_inputs_;  // the lists, on the host

@@ -11,6 +11,7 @@ namespace limpid::gpu {
 std::string_view attention_text();
 std::string_view dialect_text();
 std::string_view embed_text();
+std::string_view formulas_text();
 std::string_view kv_cache_text();
 std::string_view layer_norm_text();
 std::string_view linear_text();
@@ -30,6 +31,7 @@ ProgramSource assemble(std::string name, std::string definitions,
   ProgramSource source{std::move(name), std::move(definitions)};
   source.text += dialect_text();
   source.text += sums_text();
+  source.text += formulas_text();
   for (const std::string_view text : texts) source.text += text;
   return source;
 }

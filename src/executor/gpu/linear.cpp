@@ -2,7 +2,7 @@
 // are two sets of them: for products of floats and of halves. One launch multiplies with all
 // matrices of one type that have the same input.
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "base/check.h"
 #include "executor/gpu/gpu_executor.h"
@@ -16,6 +16,11 @@ constexpr size_t kMostMatrices = 3;  // of a launch, as in kernels/octets.cl.h
 constexpr int64_t kManyTokens = 17;
 // With so many rows there are groups enough for two rows a row of lanes.
 constexpr int64_t kManyRows = 8192;
+// A group for one token.
+constexpr int kOneItems = 256;
+constexpr int64_t kOneRows = 8;
+constexpr int32_t kNormed = 1;
+constexpr int32_t kAdds = 2;
 
 // As in kernels/tensor.cl.h.
 constexpr int kHalveItems = 128;
@@ -29,6 +34,7 @@ constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size
 }  // namespace
 
 void GpuExecutor::linear(const Activation& x, std::span<Projection> projections) {
+  if (!waiting_.norm || waiting_.norm->y != &buffer(x)) settle();
   Activation halves;  // of x, for all projections
   for (Projection& p : projections) {
     LIMPID_CHECK(ShapeError, p.weight.cols == x.cols(), "[linear] weight [{}, {}], x [{}, {}]",
@@ -44,7 +50,16 @@ void GpuExecutor::linear(const Activation& x, std::span<Projection> projections)
       ++n;
     const MatrixKernels& kernels = matrix_kernels(type_of(projections[0]));
     if (products_ == Products::kF16 && halves.rows() == 0) halves = halve(x, kernels);
-    multiply(products_ == Products::kF16 ? halves : x, kernels, projections.first(n));
+    Product product =
+        product_of(products_ == Products::kF16 ? halves : x, kernels, projections.first(n));
+    product.norm = std::exchange(waiting_.norm, std::nullopt);
+    // A head comes last: nothing that it could wait for would follow within the step.
+    if (fuses(x.rows()) && n == projections.size() && !weight(projections[0].weight).is_head) {
+      settle();
+      waiting_.product = product;
+    } else {
+      launch_product(product);
+    }
     projections = projections.subspan(n);
   }
 }
@@ -66,44 +81,82 @@ GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernel
     if (n_tokens <= kTensorSome) return {*kernels.tensor_some, 256, 16, kTensorSome};
     return {*kernels.tensor_many, 256, 128, 128, true};
   }
-  if (n_tokens == 1 && n_rows < kManyRows) return {*kernels.linear_one, 256, 8, 1};
-  if (n_tokens == 1) return {*kernels.linear_one_of_many, 256, 16, 1};
+  if (n_tokens == 1 && n_rows < kManyRows) return {*kernels.linear_one, kOneItems, kOneRows, 1};
+  if (n_tokens == 1) return {*kernels.linear_one_of_many, kOneItems, 2 * kOneRows, 1};
   if (n_tokens < kManyTokens) return {*kernels.linear_few, 128, 16, 8};
   return {*kernels.linear_many, 256, 64, 64};
 }
 
-// x is an activation or its halves.
-void GpuExecutor::multiply(const Activation& x, const MatrixKernels& kernels,
-                           std::span<Projection> projections) {
-  const int64_t n_tokens = x.rows();
-  int64_t n_rows = 0;
-  for (const Projection& p : projections) n_rows += p.weight.rows;
-  const LinearKernel kernel = linear_kernel(kernels, n_tokens, n_rows);
-  struct Matrix {
-    const gpu::Buffer* weight;
-    const gpu::Buffer* bias;
-    const gpu::Buffer* y;
-    int32_t rows = 0;
-  };
-  std::array<Matrix, kMostMatrices> all{};
-  int64_t of_rows = 0;
-  int32_t biases = 0;
-  for (size_t i = 0; i < kMostMatrices; ++i) {
-    const Projection& p = projections[std::min(i, projections.size() - 1)];
+GpuExecutor::Product GpuExecutor::product_of(const Activation& x, const MatrixKernels& kernels,
+                                             std::span<const Projection> projections) const {
+  Product product{&kernels, &buffer(x), x.rows(), static_cast<int32_t>(projections[0].weight.cols)};
+  product.n_matrices = projections.size();
+  for (size_t i = 0; i < projections.size(); ++i) {
+    const Projection& p = projections[i];
     const gpu::Buffer* data = weight(p.weight).data.get();
-    all[i] = {data, p.bias ? weight(p.bias).data.get() : data, &buffer(p.y)};
-    if (i >= projections.size()) continue;  // a matrix without rows
-    all[i].rows = static_cast<int32_t>(p.weight.rows);
-    of_rows += groups(p.weight.rows, kernel.rows);
-    if (p.bias) biases |= 1 << i;
+    product.matrices[i] = {data, p.bias ? weight(p.bias).data.get() : data, &buffer(p.y),
+                           static_cast<int32_t>(p.weight.rows)};
+    product.n_rows += p.weight.rows;
+    if (p.bias) product.biases |= 1 << i;
   }
-  const int64_t of_tokens = groups(n_tokens, kernel.tokens);
+  // Matrices without rows, whose pointers are those of any buffer.
+  for (size_t i = projections.size(); i < kMostMatrices; ++i) {
+    product.matrices[i] = product.matrices[0];
+    product.matrices[i].rows = 0;
+  }
+  return product;
+}
+
+void GpuExecutor::launch_product(const Product& product) {
+  const LinearKernel kernel = linear_kernel(*product.kernels, product.n_tokens, product.n_rows);
+  int64_t of_rows = 0;
+  for (const Product::Matrix& m : product.matrices) of_rows += groups(m.rows, kernel.rows);
+  if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product, {});
+  const int64_t of_tokens = groups(product.n_tokens, kernel.tokens);
   const gpu::Grid grid = kernel.tokens_first ? gpu::Grid{of_tokens, of_rows, kernel.items}
                                              : gpu::Grid{of_rows, of_tokens, kernel.items};
-  launch(kernel.kernel, grid, *all[0].weight, *all[0].bias, *all[0].y, all[0].rows, *all[1].weight,
-         *all[1].bias, *all[1].y, all[1].rows, *all[2].weight, *all[2].bias, *all[2].y, all[2].rows,
-         biases, buffer(x), static_cast<int32_t>(projections[0].weight.cols),
-         static_cast<int32_t>(n_tokens));
+  const auto& m = product.matrices;
+  launch(kernel.kernel, grid, *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight,
+         *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows,
+         product.biases, *product.x, product.cols, static_cast<int32_t>(product.n_tokens));
+}
+
+// ---- one token, with what comes before and after ------------------------------------------------
+
+void GpuExecutor::launch_one(const gpu::Kernel& kernel, int64_t n_groups, const Product& product,
+                             const After& after) {
+  const auto& m = product.matrices;
+  const gpu::Buffer& any = *product.x;
+  const gpu::Buffer& x = product.norm ? *product.norm->x : any;
+  const int32_t fused = (product.norm ? kNormed : 0) | (after.addend != nullptr ? kAdds : 0);
+  launch(kernel, {n_groups, 1, kOneItems}, *m[0].weight, *m[0].bias, *m[0].y, m[0].rows,
+         *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows,
+         product.biases, x, product.cols, product.norm ? *product.norm->weight : any,
+         product.norm ? *product.norm->y : any, product.norm ? product.norm->eps : 0.0F,
+         after.addend != nullptr ? *after.addend : any,
+         after.result != nullptr ? *after.result : any, fused);
+}
+
+std::optional<GpuExecutor::Product> GpuExecutor::take_product(
+    std::initializer_list<const gpu::Buffer*> results) {
+  const std::optional<Product>& product = waiting_.product;
+  if (!product || product->n_matrices != results.size() || !waiting_.rotations.empty())
+    return std::nullopt;
+  if (!std::ranges::equal(results, std::span(product->matrices).first(results.size()), {}, {},
+                          &Product::Matrix::y))
+    return std::nullopt;
+  return std::exchange(waiting_.product, std::nullopt);
+}
+
+void GpuExecutor::launch_sum(const Product& product, const gpu::Buffer& addend,
+                             const gpu::Buffer& sum) {
+  const LinearKernel kernel = linear_kernel(*product.kernels, 1, product.n_rows);
+  launch_one(kernel.kernel, groups(product.n_rows, kernel.rows), product, {&addend, &sum});
+}
+
+void GpuExecutor::launch_gated(const Product& product, const gpu::Buffer& result) {
+  launch_one(*product.kernels->linear_one_gated, groups(product.matrices[0].rows, kOneRows),
+             product, {nullptr, &result});
 }
 
 }  // namespace limpid

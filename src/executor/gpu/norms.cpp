@@ -4,18 +4,36 @@
 namespace limpid {
 namespace {
 
-constexpr int kItems = 128;  // of a group, as in kernels/rms_norm.cl.h and layer_norm.cl.h
+constexpr int kItems = 128;     // of a group, as in kernels/layer_norm.cl.h
+constexpr int kRmsItems = 256;  // and in kernels/formulas.cl.h
+// Columns of a row that a group of a linear layer can norm: a segment of kernels/linear.cl.h.
+constexpr int64_t kMostNormed = 4096;
 
 }  // namespace
 
 Activation GpuExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
   LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
                "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());
+  const gpu::Buffer& factors = *vector_weight(weight, weight.cols, "rms_norm").data;
+  settle();
   Activation y = allocate(x.rows(), x.cols());
-  const gpu::Grid grid{x.rows() * (x.cols() / weight.cols), 1, kItems};
-  launch(*ops_.rms_norm, grid, buffer(x), *vector_weight(weight, weight.cols, "rms_norm").data,
-         buffer(y), static_cast<int32_t>(weight.cols), eps);
+  const Norm norm{&buffer(x),
+                  &factors,
+                  &buffer(y),
+                  x.rows() * (x.cols() / weight.cols),
+                  static_cast<int32_t>(weight.cols),
+                  eps};
+  if (fuses(x.rows()) && norm.n_runs == 1 && weight.cols <= kMostNormed) {
+    waiting_.norm = norm;
+  } else {
+    launch_norm(norm);
+  }
   return y;
+}
+
+void GpuExecutor::launch_norm(const Norm& norm) {
+  launch(*ops_.rms_norm, {norm.n_runs, 1, kRmsItems}, *norm.x, *norm.weight, *norm.y, norm.cols,
+         norm.eps);
 }
 
 Activation GpuExecutor::layer_norm(const Activation& x, const Weight& weight, const Weight& bias,

@@ -13,6 +13,11 @@ Activation GpuExecutor::add(const Activation& a, const Activation& b) {
   LIMPID_CHECK(ShapeError, a.rows() == b.rows() && a.cols() == b.cols(),
                "[add] [{}, {}] and [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols());
   Activation y = allocate(a.rows(), a.cols());
+  const bool a_waits = waiting_.has(&buffer(a));
+  if (const auto product = a_waits ? std::nullopt : take_product({&buffer(b)}); product) {
+    launch_sum(*product, buffer(a), buffer(y));
+    return y;
+  }
   const int64_t n = a.rows() * a.cols();
   launch(*ops_.add, gpu::cover(n, kItems), buffer(a), buffer(b), buffer(y), n);
   return y;
@@ -36,6 +41,10 @@ Activation GpuExecutor::swiglu(const Activation& gate, const Activation& up) {
   LIMPID_CHECK(ShapeError, gate.rows() == up.rows() && gate.cols() == up.cols(),
                "[swiglu] [{}, {}] and [{}, {}]", gate.rows(), gate.cols(), up.rows(), up.cols());
   Activation y = allocate(gate.rows(), gate.cols());
+  if (const auto product = take_product({&buffer(gate), &buffer(up)}); product) {
+    launch_gated(*product, buffer(y));
+    return y;
+  }
   const int64_t n = gate.rows() * gate.cols();
   launch(*ops_.swiglu, gpu::cover(n, kItems), buffer(gate), buffer(up), buffer(y), n);
   return y;

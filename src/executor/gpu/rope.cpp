@@ -5,8 +5,8 @@
 
 namespace limpid {
 
+// Waits for attention, which puts the keys into the cache and can rotate them on the way.
 Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_t head_dim) {
-  constexpr int kItems = 128;  // of a group, as in kernels/rope.cl.h
   const Angles& angles = rope_tables_[static_cast<size_t>(table.id)];
   LIMPID_CHECK(ShapeError, head_dim > 0 && x.cols() % head_dim == 0 && table.n_rot <= head_dim,
                "[rope] {} columns, heads of {}, {} rotated", x.cols(), head_dim, table.n_rot);
@@ -16,12 +16,20 @@ Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_
                "[rope] a position is outside the {} of the table", angles.host.n_positions());
   LIMPID_CHECK(ShapeError, x.rows() == inputs_.n_tokens(), "[rope] {} rows for {} tokens", x.rows(),
                inputs_.n_tokens());
+  if (waiting_.rotations.size() == 2) settle();
   Activation y = allocate(x.rows(), x.cols());
-  launch(*ops_.rope, gpu::cover(x.rows() * x.cols(), kItems), buffer(x), *angles.device, *step_,
-         lists_.positions, buffer(y), static_cast<int32_t>(x.rows()),
-         static_cast<int32_t>(x.cols()), static_cast<int32_t>(head_dim),
-         static_cast<int32_t>(table.n_rot));
+  waiting_.rotations.push_back({&buffer(x), &buffer(y), table.id, x.rows(),
+                                static_cast<int32_t>(x.cols()), static_cast<int32_t>(head_dim)});
   return y;
+}
+
+void GpuExecutor::launch_rotation(const Rotation& rotation) {
+  constexpr int kItems = 128;  // of a group, as in kernels/rope.cl.h
+  const Angles& angles = rope_tables_[static_cast<size_t>(rotation.table)];
+  launch(*ops_.rope, gpu::cover(rotation.n_tokens * rotation.cols, kItems), *rotation.x,
+         *angles.device, *step_, lists_.positions, *rotation.y,
+         static_cast<int32_t>(rotation.n_tokens), rotation.cols, rotation.head_dim,
+         static_cast<int32_t>(angles.n_rot));
 }
 
 }  // namespace limpid

@@ -60,6 +60,7 @@ class Counts {
 
   // Prints the row of the launches since the last call, which are one op.
   void print(const Row& row) {
+    gpu_->settle();
     std::string kernels;
     uint64_t moved = 0;
     uint64_t of_groups = 0;

@@ -134,6 +134,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 #define MIN(a, b) std::min<int>(a, b)
 #define FLOAT_OF_BITS(x) std::bit_cast<float>(static_cast<uint>(x))
 #define BITS_OF_FLOAT(x) std::bit_cast<int>(static_cast<float>(x))
+#define FLOAT_OVER_BYTE(word, i) FLOAT_OF_BITS((word) >> 8 * (i)&255u | 0x4b000000u)
 #define SHUFFLE_XOR(x, lane) number_of_item(x, now().item ^ (lane))
 #define LOAD_HALF(p, i) load_half(p, i)
 #define STORE_HALF(x, p, i) (p)[i] = f32_to_f16(x)

@@ -62,23 +62,39 @@ FUNCTION int block_of(GLOBAL const int* inputs, int table, int table_begin, int 
   return inputs[table + inputs[table_begin + sequence] + position / BLOCK];
 }
 
-// Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each element.
+// Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each element. When
+// n_rot is not 0, k and q [n_tokens, n_heads * head_dim] are rotated first (formulas.cl.h), and the
+// results go to rotated_k and rotated_q too; otherwise n_heads is 0.
 KERNEL(128)
 append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL const int* inputs,
        int positions, int sequences, int table, int table_begin, int n_tokens, int layer,
-       int n_layers, int n_kv_heads, int head_dim) {
+       int n_layers, int n_kv_heads, int head_dim, GLOBAL const float* q, int n_heads,
+       GLOBAL const float* angles, int n_rot, GLOBAL float* rotated_q, GLOBAL float* rotated_k) {
   AWAIT();
   const wide item = ITEM();
-  const int cols = n_kv_heads * head_dim;
-  if (item >= (wide)n_tokens * cols) return;
-  const int token = (int)(item / cols);
-  const int head = (int)(item % cols) / head_dim;
-  const int d = (int)(item % cols) % head_dim;
+  const int heads = 2 * n_kv_heads + n_heads;  // of k, then of v, then of q
+  if (item >= (wide)n_tokens * heads * head_dim) return;
+  const int token = (int)(item / (heads * head_dim));
+  const int head = (int)(item % (heads * head_dim)) / head_dim;
+  const int d = (int)(item % head_dim);
   const int position = inputs[positions + token];
+  GLOBAL const float* turn = angles + (wide)position * n_rot;
+  if (head >= 2 * n_kv_heads) {
+    const wide at = ((wide)token * n_heads + head - 2 * n_kv_heads) * head_dim;
+    rotated_q[at + d] = rotated(q + at, d, turn, n_rot);
+    return;
+  }
+  const int kv_head = head % n_kv_heads;
+  const wide at = ((wide)token * n_kv_heads + kv_head) * head_dim;
   const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
-  GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, head, n_kv_heads, head_dim);
+  GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, kv_head, n_kv_heads, head_dim);
   GLOBAL uchar* values = keys + (wide)BLOCK * head_dim * K_BYTES;
   const int slot = position % BLOCK;
-  STORE_K(k[item], keys, key_index(d, slot, chunk_of_keys(head_dim)));
-  STORE_V(v[item], values, slot * head_dim + d);
+  if (head < n_kv_heads) {
+    const float key = rotated(k + at, d, turn, n_rot);
+    STORE_K(key, keys, key_index(d, slot, chunk_of_keys(head_dim)));
+    if (n_rot > 0) rotated_k[at + d] = key;
+  } else {
+    STORE_V(v[at + d], values, slot * head_dim + d);
+  }
 }

@@ -18,16 +18,6 @@
 #define FEW_TOKENS 8  // of linear_few, in one pass over the weights
 #define MOST_ROWS 4   // that a row of lanes computes together, so that x is loaded once for them
 
-// Columns [column, column + 8) of a row of x; those beyond the last are given as 0.
-FUNCTION void load_x(GLOBAL const float* row, int column, int cols, float* x) {
-  if (cols % 4 == 0 && column + OCTET <= cols) {
-    load_4_floats(row + column, x);
-    load_4_floats(row + column + 4, x + 4);
-  } else {
-    UNROLL for (int i = 0; i < OCTET; ++i) x[i] = column + i < cols ? row[column + i] : 0.0f;
-  }
-}
-
 // What a row of lanes works on: n_rows rows from `row` on, and a tile of tokens from `first` on.
 // Beyond the last row, and the last token, those are computed once more, and not stored.
 
@@ -55,52 +45,80 @@ FUNCTION void add_octet(const Matrix* m, const int n_rows, const int tile, GLOBA
   }
 }
 
-// Adds the lanes of all outputs of the group, and stores them. shared [tile * lane_rows * n_rows,
-// LANES + 1]; the one more lets the columns of `shared` fall into different memory banks.
-FUNCTION void add_lanes(const Matrix* m, const int lane_rows, const int n_rows, const int tile,
-                        const float* sums, int n_tokens, int first, LOCAL float* shared) {
-  const int item = ITEM_OF_GROUP();
-  const int rows_of_group = lane_rows * n_rows;
-  UNROLL for (int t = 0; t < tile; ++t) {
-    UNROLL for (int i = 0; i < n_rows; ++i) {
-      const int out = t * rows_of_group + item / LANES * n_rows + i;
-      shared[out * (LANES + 1) + item % LANES] = sums[t * n_rows + i];
-    }
-  }
-  BARRIER();
-  // Now an item is one output.
-  const int token = first + item / rows_of_group;
-  const int out = m->group * rows_of_group + item % rows_of_group;
-  if (item < tile * rows_of_group && token < n_tokens && out < m->rows) {
-    float total = 0;
-    UNROLL for (int i = 0; i < LANES; ++i) total += shared[item * (LANES + 1) + i];
-    store_output(m, token, out, total);
-  }
+// Puts a lane's sum of an output of the group where the item that adds the lanes finds it. shared
+// [outputs, LANES + 1]; the one more lets the columns fall into different memory banks.
+FUNCTION void share_lane(LOCAL float* shared, int output, float sum) {
+  shared[output * (LANES + 1) + ITEM_OF_GROUP() % LANES] = sum;
+}
+FUNCTION float add_lanes(LOCAL const float* shared, int output) {
+  float total = 0;
+  UNROLL for (int i = 0; i < LANES; ++i) total += shared[output * (LANES + 1) + i];
+  return total;
 }
 
 // ---- one token ----------------------------------------------------------------------------------
 
-#define ONE_ITEMS 256
+// While a token is generated, a launch that does little costs as much as reading megabytes of
+// weights. So these kernels can also do what comes before and after the product:
+//
+//   NORMED  x is normed first, and `normed` receives the result
+//   ADDS    sum = addend + y
+#define NORMED 1
+#define ADDS 2
+#define FUSED                                                                                   \
+  GLOBAL const float *norm_weight, GLOBAL float *normed, float eps, GLOBAL const float *addend, \
+      GLOBAL float *sum, int fused
+
+#define ONE_ITEMS NORM_ITEMS               // of a group
 #define ONE_LANE_ROWS (ONE_ITEMS / LANES)  // rows of lanes of a group
 #define SEGMENT 512                        // octets of x that lie in local memory
 #define MOST_OF_BATCH 8                    // octets of a lane
 
-// Puts a segment of x into local memory, from octet `begin` on: the first halves of the octets,
-// then the second ones, so that lanes read neighbouring float4.
+// Puts octet i of a segment into local memory: the first halves of the octets lie there, then the
+// second ones, so that lanes read neighbouring float4.
+FUNCTION void stage_octet(const float* v, int i, LOCAL float4* of_x) {
+  const float4 low = {v[0], v[1], v[2], v[3]};
+  const float4 high = {v[4], v[5], v[6], v[7]};
+  of_x[i] = low;
+  of_x[SEGMENT + i] = high;
+}
+
+// Puts a segment of x into local memory, from octet `begin` on.
 FUNCTION void stage_x(GLOBAL const float* x, int cols, int begin, LOCAL float4* of_x) {
   const int n = MIN((cols + OCTET - 1) / OCTET - begin, SEGMENT);
   BARRIER();
   for (int i = ITEM_OF_GROUP(); i < n; i += ONE_ITEMS) {
     float v[OCTET];
     load_x(x, (begin + i) * OCTET, cols, v);
-    const float4 low = {v[0], v[1], v[2], v[3]};
-    const float4 high = {v[4], v[5], v[6], v[7]};
-    of_x[i] = low;
-    of_x[SEGMENT + i] = high;
+    stage_octet(v, i, of_x);
   }
   BARRIER();
 }
 
+// Norms x, which is no longer than a segment, and puts it into local memory.
+FUNCTION void stage_normed(GLOBAL const float* x, int cols, GLOBAL const float* norm_weight,
+                           GLOBAL float* normed, float eps, LOCAL float4* of_x,
+                           LOCAL float* shared) {
+  float v[SEGMENT / ONE_ITEMS][OCTET];
+  float w[SEGMENT / ONE_ITEMS][OCTET];
+  float squares = 0;
+  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j) {
+    const int column = (ITEM_OF_GROUP() + j * ONE_ITEMS) * OCTET;
+    load_x(x, column, cols, v[j]);
+    load_x(norm_weight, column, cols, w[j]);
+  }
+  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j) squares = add_squares(v[j], squares);
+  const float factor = norm_factor(squares, cols, eps, shared);
+  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j) {
+    const int o = ITEM_OF_GROUP() + j * ONE_ITEMS;
+    norm_octet(v[j], factor, w[j]);
+    stage_octet(v[j], o, of_x);
+    if (GROUP_X() == 0) store_x(v[j], normed, o * OCTET, cols);
+  }
+  BARRIER();
+}
+
+// Adds the products of octet i of the segment. w [n_rows]
 FUNCTION void add_staged(const int n_rows, LOCAL const float4* of_x, int i, float (*w)[OCTET],
                          float* sums) {
   const float4 low = of_x[i];
@@ -111,68 +129,135 @@ FUNCTION void add_staged(const int n_rows, LOCAL const float4* of_x, int i, floa
   }
 }
 
-// A batch: octets o, o + 32, o + 64, … of each row, all of which are there. w [batch, n_rows]
-FUNCTION void decode_batch(const Matrix* m, const int n_rows, const int batch, int n_octets,
-                           int row, int o, float (*w)[OCTET]) {
-  UNROLL for (int b = 0; b < batch; ++b)
-      decode_rows(m, n_rows, n_octets, row, o + b * LANES, w + b * n_rows);
+// A batch: octets o, o + 32, o + 64, … of each row, all of which are there. to [batch, n_rows]
+FUNCTION void load_batch(const Row* rows, const int n_rows, const int batch, int o, Loaded* to) {
+  UNROLL for (int b = 0; b < batch; ++b) {
+    UNROLL for (int r = 0; r < n_rows; ++r) to[b * n_rows + r] = load_octet(rows + r, o, b);
+  }
 }
 
-// A row of lanes computes n_rows rows, a batch of octets at a time, so that many loads are on their
-// way. The first batch comes while the launches before still run.
-FUNCTION void multiply_one(const Matrix* m, const int n_rows, const int batch,
-                           GLOBAL const float* x, int cols, LOCAL float4* of_x,
-                           LOCAL float* shared) {
-  const int row = (m->group * ONE_LANE_ROWS + ITEM_OF_GROUP() / LANES) * n_rows;
+// A row of lanes computes n_rows rows, a batch of octets at a time, and the next batch is on its
+// way meanwhile. The first one comes while the launches before still run. sums [n_rows]
+FUNCTION void multiply_one(const Row* rows, const int n_rows, const int batch,
+                           GLOBAL const float* x, int cols, GLOBAL const float* norm_weight,
+                           GLOBAL float* normed, float eps, int fused, LOCAL float4* of_x,
+                           LOCAL float* shared, float* sums) {
   const int n_octets = (cols + OCTET - 1) / OCTET;
   const int n_of_batches = n_octets / (batch * LANES) * (batch * LANES);
   int o = ITEM_OF_GROUP() % LANES;
-  float w[MOST_OF_BATCH][OCTET];
-  float sums[MOST_ROWS];
-  UNROLL for (int i = 0; i < n_rows; ++i) sums[i] = 0;
-  if (o < n_of_batches) decode_batch(m, n_rows, batch, n_octets, row, o, w);
+  Loaded next[MOST_OF_BATCH];
+  float w[MOST_ROWS][OCTET];
+  UNROLL for (int r = 0; r < n_rows; ++r) sums[r] = 0;
+  if (o < n_of_batches) load_batch(rows, n_rows, batch, o, next);
   AWAIT();
   for (int begin = 0; begin < n_octets; begin += SEGMENT) {
-    stage_x(x, cols, begin, of_x);
+    if (fused & NORMED) {
+      stage_normed(x, cols, norm_weight, normed, eps, of_x, shared);
+    } else {
+      stage_x(x, cols, begin, of_x);
+    }
     const int end = MIN(begin + SEGMENT, n_octets);
     while (o < MIN(end, n_of_batches)) {
-      UNROLL for (int b = 0; b < batch; ++b)
-          add_staged(n_rows, of_x, o + b * LANES - begin, w + b * n_rows, sums);
+      Loaded now[MOST_OF_BATCH];
+      UNROLL for (int i = 0; i < batch * n_rows; ++i) now[i] = next[i];
+      const int at = o - begin;
       o += batch * LANES;
-      if (o < n_of_batches) decode_batch(m, n_rows, batch, n_octets, row, o, w);
+      if (o < n_of_batches) load_batch(rows, n_rows, batch, o, next);
+      UNROLL for (int b = 0; b < batch; ++b) {
+        UNROLL for (int r = 0; r < n_rows; ++r) decode(now + b * n_rows + r, w[r]);
+        add_staged(n_rows, of_x, at + b * LANES, w, sums);
+      }
     }
     UNROLL_BY(4) for (; o < end; o += LANES) {
-      decode_rows(m, n_rows, n_octets, row, o, w);
+      UNROLL for (int r = 0; r < n_rows; ++r) {
+        const Loaded octet = load_octet(rows + r, o, 0);
+        decode(&octet, w[r]);
+      }
       add_staged(n_rows, of_x, o - begin, w, sums);
     }
   }
-  add_lanes(m, ONE_LANE_ROWS, n_rows, 1, sums, 1, 0, shared);
 }
 
-#define BATCH_ONE MOST_OF_BATCH
+// The first of the rows that the item's row of lanes computes; the last one if there is none.
+FUNCTION int row_of_lanes(const Matrix* m, const int n_rows) {
+  return m->group * ONE_LANE_ROWS * n_rows + ITEM_OF_GROUP() / LANES * n_rows;
+}
+FUNCTION Row row_of_matrix(const Matrix* m, int row, int cols) {
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  return row_of(m->weight, (wide)m->rows * n_octets, (wide)MIN(row, m->rows - 1) * n_octets);
+}
+
+// Adds the lanes and stores n_rows outputs for each row of lanes.
+FUNCTION void store_rows(const Matrix* m, const int n_rows, const float* sums,
+                         GLOBAL const float* addend, GLOBAL float* sum, int fused,
+                         LOCAL float* shared) {
+  const int item = ITEM_OF_GROUP();
+  BARRIER();  // norms used `shared`
+  UNROLL for (int r = 0; r < n_rows; ++r) share_lane(shared, item / LANES * n_rows + r, sums[r]);
+  BARRIER();
+  const int out = m->group * ONE_LANE_ROWS * n_rows + item;
+  if (item >= ONE_LANE_ROWS * n_rows || out >= m->rows) return;
+  const float y = with_bias(m, out, add_lanes(shared, item));
+  m->y[out] = y;
+  if (fused & ADDS) sum[out] = addend[out] + y;
+}
+
 #if defined(WEIGHT_f32)
-#define BATCH_MANY 2  // a lane's registers hold no more
+#define BATCH_ONE (MOST_OF_BATCH / 2)  // a lane's registers hold no more
 #else
-#define BATCH_MANY (MOST_OF_BATCH / 2)
+#define BATCH_ONE MOST_OF_BATCH
 #endif
+#define BATCH_MANY (BATCH_ONE / 2)
 
 // Grid: rows / 8.
 KERNEL_OF_GROUPS(256, 2)
-linear_one(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+linear_one(MATRICES, GLOBAL const float* x, int cols, FUSED) {
   LOCAL_ARRAY float4 of_x[2 * SEGMENT];
   LOCAL_ARRAY float shared[ONE_LANE_ROWS * (LANES + 1)];
   const Matrix m = MATRIX_OF(GROUP_X(), ONE_LANE_ROWS);
-  multiply_one(&m, 1, BATCH_ONE, x, cols, of_x, shared);
+  const Row rows[1] = {row_of_matrix(&m, row_of_lanes(&m, 1), cols)};
+  float sums[1];
+  multiply_one(rows, 1, BATCH_ONE, x, cols, norm_weight, normed, eps, fused, of_x, shared, sums);
+  store_rows(&m, 1, sums, addend, sum, fused, shared);
 }
 
 // The same for so many rows that there are groups enough: x is read once for two of them. Grid:
 // rows / 16.
 KERNEL_OF_GROUPS(256, 2)
-linear_one_of_many(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+linear_one_of_many(MATRICES, GLOBAL const float* x, int cols, FUSED) {
   LOCAL_ARRAY float4 of_x[2 * SEGMENT];
   LOCAL_ARRAY float shared[ONE_LANE_ROWS * 2 * (LANES + 1)];
   const Matrix m = MATRIX_OF(GROUP_X(), ONE_LANE_ROWS * 2);
-  multiply_one(&m, 2, BATCH_MANY, x, cols, of_x, shared);
+  const int row = row_of_lanes(&m, 2);
+  const Row rows[2] = {row_of_matrix(&m, row, cols), row_of_matrix(&m, row + 1, cols)};
+  float sums[2];
+  multiply_one(rows, 2, BATCH_MANY, x, cols, norm_weight, normed, eps, fused, of_x, shared, sums);
+  store_rows(&m, 2, sums, addend, sum, fused, shared);
+}
+
+// Two matrices of one shape, gate and up, and then sum = silu(gate) * up: a row of lanes computes
+// the same row of both. Grid: rows / 8.
+KERNEL_OF_GROUPS(256, 2)
+linear_one_gated(MATRICES, GLOBAL const float* x, int cols, FUSED) {
+  LOCAL_ARRAY float4 of_x[2 * SEGMENT];
+  LOCAL_ARRAY float shared[ONE_LANE_ROWS * 2 * (LANES + 1)];
+  const Matrix gate = {weight_0, bias_0, y_0, rows_0, biases & 1, GROUP_X()};
+  const Matrix up = {weight_1, bias_1, y_1, rows_1, biases & 2, GROUP_X()};
+  const int item = ITEM_OF_GROUP();
+  const int row = row_of_lanes(&gate, 1);
+  const Row rows[2] = {row_of_matrix(&gate, row, cols), row_of_matrix(&up, row, cols)};
+  float sums[2];
+  multiply_one(rows, 2, BATCH_MANY, x, cols, norm_weight, normed, eps, fused, of_x, shared, sums);
+  BARRIER();
+  UNROLL for (int r = 0; r < 2; ++r) share_lane(shared, item / LANES * 2 + r, sums[r]);
+  BARRIER();
+  const int out = GROUP_X() * ONE_LANE_ROWS + item;
+  if (item >= ONE_LANE_ROWS || out >= gate.rows) return;
+  const float g = with_bias(&gate, out, add_lanes(shared, 2 * item));
+  const float u = with_bias(&up, out, add_lanes(shared, 2 * item + 1));
+  gate.y[out] = g;
+  up.y[out] = u;
+  sum[out] = silu(g) * u;
 }
 
 // ---- few tokens ---------------------------------------------------------------------------------
@@ -192,7 +277,17 @@ linear_few(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
   UNROLL_BY(1)
   for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
     add_octet(&m, ROWS_FEW, FEW_TOKENS, x, cols, n_tokens, row, first, o, sums);
-  add_lanes(&m, LANE_ROWS, ROWS_FEW, FEW_TOKENS, sums, n_tokens, first, shared);
+  const int rows_of_group = LANE_ROWS * ROWS_FEW;
+  UNROLL for (int t = 0; t < FEW_TOKENS; ++t) {
+    UNROLL for (int i = 0; i < ROWS_FEW; ++i)
+        share_lane(shared, t * rows_of_group + item / LANES * ROWS_FEW + i, sums[t * ROWS_FEW + i]);
+  }
+  BARRIER();
+  // Now an item is one output.
+  const int token = first + item / rows_of_group;
+  const int out = m.group * rows_of_group + item % rows_of_group;
+  if (item < FEW_TOKENS * rows_of_group && token < n_tokens && out < m.rows)
+    store_output(&m, token, out, add_lanes(shared, item));
 }
 
 // Prompts: a group computes a tile of 64 rows by 64 tokens, an item 4 by 4 of it. 32 columns of

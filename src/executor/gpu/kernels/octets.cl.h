@@ -1,5 +1,5 @@
-// Weights as they lie on the device, and decode_octet, which gives 8 neighbouring columns of a row
-// as floats. The program of a type is compiled with one of the WEIGHT_… below defined.
+// Weights as they lie on the device, and how 8 neighbouring columns of a row become floats. The
+// program of a type is compiled with one of the WEIGHT_… below defined.
 //
 // A matrix is a list of octets: o = row * octets_of_row + column / 8. A type's parts lie in planes,
 // one after the other, each with an entry for every octet or for every few, in order. So items
@@ -23,166 +23,308 @@
 // tensor/blocks.h describe the formats of files, pack.cl.h brings them here, and packed_bytes of
 // packed_matrix.h counts the bytes. The floats have the bits of tensor/codec.h.
 
-#define OCTET 8
+// Byte i of a word, minus `middle`, as a float.
+#define BYTE_FLOAT(word, i, middle) (FLOAT_OVER_BYTE(word, i) - (8388608.0f + (middle)))
+// Columns of 4 bits, as bytes: columns 0, 2, 4 and 6 of an octet, and columns 1, 3, 5 and 7. All
+// types below 8 bits are brought to such a pair of words, a few instructions for 4 columns at once.
+#define EVEN(q) ((q)&0x0f0f0f0fu)
+#define ODD(q) ((q) >> 4 & 0x0f0f0f0fu)
 
-// q - middle as a float, for q and middle below 2^22: without the conversion instruction, of which
-// GPUs do a quarter as many as of others. 0x4b000000 is 2^23, whose last bit counts 1.
-#define SMALL_FLOAT(q, middle) (FLOAT_OF_BITS(0x4b000000u | (q)) - (8388608.0f + (middle)))
+// 8 fields of 2 bits, two to a byte: those of columns 2 j and 2 j + 1 in bits 0 and 2 of byte j.
+FUNCTION uint spread_pairs(uint x) {
+  x = (x | x << 8) & 0x00ff00ffu;
+  return (x | x << 4) & 0x0f0f0f0fu;
+}
+// 8 bits, two to a byte.
+FUNCTION uint spread_bits(uint x) {
+  x = (x | x << 12) & 0x000f000fu;
+  return (x | x << 6) & 0x03030303u;
+}
 
-FUNCTION float half_of(GLOBAL const uchar* plane, wide i) {
-  return LOAD_HALF((GLOBAL const half_bits*)plane, i);
+FUNCTION float signed_of(uint byte) { return (float)(signed char)byte; }
+FUNCTION float half_of(uint bits) {
+  float pair[2];
+  floats_of_pair(bits, pair);
+  return pair[0];
 }
-FUNCTION uint byte_of(GLOBAL const uchar* plane, wide i) { return plane[i]; }
-FUNCTION uint short_of(GLOBAL const uchar* plane, wide i) {
-  return ((GLOBAL const half_bits*)plane)[i];
-}
-FUNCTION uint word_of(GLOBAL const uchar* plane, wide i) { return ((GLOBAL const uint*)plane)[i]; }
-FUNCTION float signed_of(GLOBAL const uchar* plane, wide i) {
-  return (float)((GLOBAL const signed char*)plane)[i];
-}
+
+// An octet becomes floats in three steps, so that the loads of many octets can be on their way
+// before the first is decoded, and so that addresses are computed once for all octets of a lane:
+// row_of gives the places of a row in the planes, load_octet what they hold of octet o + 32 step,
+// and decode the 8 columns. A matrix has n octets; `first` is the row's first one.
+typedef struct {
+  GLOBAL const uchar* q;
+  GLOBAL const uchar* d;
+  GLOBAL const uchar* scale;
+  GLOBAL const uchar* high;
+} Row;
+// The entry of octet o + 32 step in a plane that has one for every `n` octets.
+#define ENTRY(o, step, n) ((int)((uint)(o) / (n)) + 32 / (n) * (step))
 
 #if defined(WEIGHT_f32)
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  GLOBAL const float* values = (GLOBAL const float*)weight + OCTET * o;
-  load_4_floats(values, w);
-  load_4_floats(values + 4, w + 4);
+typedef struct {
+  float4 low, high;
+} Loaded;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
+  const Row row = {weight + 32 * first, weight, weight, weight};
+  return row;
+}
+FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
+  GLOBAL const float4* values = (GLOBAL const float4*)row->q + 2 * ENTRY(o, step, 1);
+  const Loaded octet = {values[0], values[1]};
+  return octet;
+}
+FUNCTION void decode(const Loaded* octet, float* w) {
+  w[0] = octet->low.x;
+  w[1] = octet->low.y;
+  w[2] = octet->low.z;
+  w[3] = octet->low.w;
+  w[4] = octet->high.x;
+  w[5] = octet->high.y;
+  w[6] = octet->high.z;
+  w[7] = octet->high.w;
 }
 
-#elif defined(WEIGHT_f16)
+#elif defined(WEIGHT_f16) || defined(WEIGHT_bf16)
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  load_8_halves((GLOBAL const half_bits*)weight + OCTET * o, w);
-}
-
-#elif defined(WEIGHT_bf16)
-
+#if defined(WEIGHT_f16)
+#define FLOATS_OF_PAIR(pair, w) floats_of_pair(pair, w)
+#else
+#define FLOATS_OF_PAIR(pair, w) floats_of_bf16(pair, w)
 // The upper half of a float.
 FUNCTION void floats_of_bf16(uint pair, float* w) {
   w[0] = FLOAT_OF_BITS(pair << 16);
   w[1] = FLOAT_OF_BITS(pair & 0xffff0000u);
 }
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint4 pairs = ((GLOBAL const uint4*)weight)[o];
-  floats_of_bf16(pairs.x, w);
-  floats_of_bf16(pairs.y, w + 2);
-  floats_of_bf16(pairs.z, w + 4);
-  floats_of_bf16(pairs.w, w + 6);
+#endif
+typedef struct {
+  uint4 pairs;
+} Loaded;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
+  const Row row = {weight + 16 * first, weight, weight, weight};
+  return row;
+}
+FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
+  const Loaded octet = {((GLOBAL const uint4*)row->q)[ENTRY(o, step, 1)]};
+  return octet;
+}
+FUNCTION void decode(const Loaded* octet, float* w) {
+  FLOATS_OF_PAIR(octet->pairs.x, w);
+  FLOATS_OF_PAIR(octet->pairs.y, w + 2);
+  FLOATS_OF_PAIR(octet->pairs.z, w + 4);
+  FLOATS_OF_PAIR(octet->pairs.w, w + 6);
 }
 
 #elif defined(WEIGHT_q8_0)
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint2 q = ((GLOBAL const uint2*)weight)[o];
-  const float d = half_of(weight + 8 * n, o / 4);
+typedef struct {
+  uint2 q;
+  uint d;
+} Loaded;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
+  const Row row = {weight + 8 * first, weight + 8 * n + first / 4 * 2, weight, weight};
+  return row;
+}
+FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
+  const Loaded octet = {((GLOBAL const uint2*)row->q)[ENTRY(o, step, 1)],
+                        ((GLOBAL const half_bits*)row->d)[ENTRY(o, step, 4)]};
+  return octet;
+}
+FUNCTION void decode(const Loaded* octet, float* w) {
+  const float d = half_of(octet->d);
   UNROLL for (int i = 0; i < 4; ++i) {
-    w[i] = d * SMALL_FLOAT((q.x >> (8 * i)) & 255u, 128.0f);
-    w[4 + i] = d * SMALL_FLOAT((q.y >> (8 * i)) & 255u, 128.0f);
+    w[i] = d * BYTE_FLOAT(octet->q.x, i, 128.0f);
+    w[4 + i] = d * BYTE_FLOAT(octet->q.y, i, 128.0f);
   }
 }
 
-#elif defined(WEIGHT_q4_0) || defined(WEIGHT_q5_0)
+#else
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint q = word_of(weight, o);
-  const float d = half_of(weight + 4 * n, o / 4);
+// The planes: bytes of an entry (0: there is no such plane), octets that share it, and where the
+// plane begins in a matrix of n octets. Each octet has a q and a high of its own.
+#if defined(WEIGHT_q4_0) || defined(WEIGHT_q5_0) || defined(WEIGHT_iq4_nl)
+#define Q_BYTES 4
+#define D_BYTES 2
+#define D_OCTETS 4
+#define D_AT(n) (4 * (n))
 #if defined(WEIGHT_q5_0)
-  const uint fifth = byte_of(weight + 4 * n + n / 2, o);
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] =
-      d * SMALL_FLOAT(((q >> (4 * i)) & 15u) | ((fifth >> i) & 1u) << 4, 16.0f);
-#else
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] = d * SMALL_FLOAT((q >> (4 * i)) & 15u, 8.0f);
+#define HIGH_BYTES 1
+#define HIGH_AT(n) (4 * (n) + (n) / 2)
 #endif
-}
-
 #elif defined(WEIGHT_q4_1) || defined(WEIGHT_q5_1)
-
-// d q is exact, so FMA rounds as d q + m does.
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint q = word_of(weight, o);
-  float d_m[2];
-  load_2_halves((GLOBAL const half_bits*)(weight + 4 * n) + o / 4 * 2, d_m);
+#define Q_BYTES 4
+#define D_BYTES 4
+#define D_OCTETS 4
+#define D_AT(n) (4 * (n))
 #if defined(WEIGHT_q5_1)
-  const uint fifth = byte_of(weight + 5 * n, o);
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] =
-      FMA(d_m[0], SMALL_FLOAT(((q >> (4 * i)) & 15u) | ((fifth >> i) & 1u) << 4, 0.0f), d_m[1]);
-#else
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] =
-      FMA(d_m[0], SMALL_FLOAT((q >> (4 * i)) & 15u, 0.0f), d_m[1]);
+#define HIGH_BYTES 1
+#define HIGH_AT(n) (5 * (n))
 #endif
-}
-
 #elif defined(WEIGHT_q4_K) || defined(WEIGHT_q5_K)
-
-// d scale has 17 bits and q 5, so their product is exact.
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint q = word_of(weight, o);
-  float d_min[2];
-  load_2_halves((GLOBAL const half_bits*)(weight + 4 * n) + o / 32 * 2, d_min);
-  const uint packed = short_of(weight + 4 * n + n / 8, o / 4);
-  const float d = d_min[0] * SMALL_FLOAT(packed & 255u, 0.0f);
-  const float m = d_min[1] * SMALL_FLOAT(packed >> 8, 0.0f);
+#define Q_BYTES 4
+#define D_BYTES 4
+#define D_OCTETS 32
+#define D_AT(n) (4 * (n))
+#define SCALE_BYTES 2
+#define SCALE_OCTETS 4
+#define SCALE_AT(n) (4 * (n) + (n) / 8)
 #if defined(WEIGHT_q5_K)
-  const uint fifth = byte_of(weight + 4 * n + n / 8 + n / 2, o);
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] =
-      FMA(d, SMALL_FLOAT(((q >> (4 * i)) & 15u) | ((fifth >> i) & 1u) << 4, 0.0f), -m);
-#else
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] = FMA(d, SMALL_FLOAT((q >> (4 * i)) & 15u, 0.0f), -m);
+#define HIGH_BYTES 1
+#define HIGH_AT(n) (4 * (n) + (n) / 8 + (n) / 2)
 #endif
-}
-
 #elif defined(WEIGHT_q2_K)
-
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint q = short_of(weight, o);
-  float d_min[2];
-  load_2_halves((GLOBAL const half_bits*)(weight + 2 * n) + o / 32 * 2, d_min);
-  const uint packed = byte_of(weight + 2 * n + n / 8, o / 2);
-  const float d = d_min[0] * SMALL_FLOAT(packed & 15u, 0.0f);
-  const float m = d_min[1] * SMALL_FLOAT(packed >> 4, 0.0f);
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] = FMA(d, SMALL_FLOAT((q >> (2 * i)) & 3u, 0.0f), -m);
-}
-
+#define Q_BYTES 2
+#define D_BYTES 4
+#define D_OCTETS 32
+#define D_AT(n) (2 * (n))
+#define SCALE_BYTES 1
+#define SCALE_OCTETS 2
+#define SCALE_AT(n) (2 * (n) + (n) / 8)
 #elif defined(WEIGHT_q3_K)
-
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint low = short_of(weight, o);
-  const uint third = byte_of(weight + 2 * n, o);
-  const float scale = signed_of(weight + 3 * n, o / 2);
-  const float d = half_of(weight + 3 * n + n / 2, o / 32) * scale;
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] =
-      d * SMALL_FLOAT(((low >> (2 * i)) & 3u) | ((third >> i) & 1u) << 2, 4.0f);
-}
-
+#define Q_BYTES 2
+#define D_BYTES 2
+#define D_OCTETS 32
+#define D_AT(n) (3 * (n) + (n) / 2)
+#define SCALE_BYTES 1
+#define SCALE_OCTETS 2
+#define SCALE_AT(n) (3 * (n))
+#define HIGH_BYTES 1
+#define HIGH_AT(n) (2 * (n))
 #elif defined(WEIGHT_q6_K)
+#define Q_BYTES 4
+#define D_BYTES 2
+#define D_OCTETS 32
+#define D_AT(n) (6 * (n) + (n) / 2)
+#define SCALE_BYTES 1
+#define SCALE_OCTETS 2
+#define SCALE_AT(n) (6 * (n))
+#define HIGH_BYTES 2
+#define HIGH_AT(n) (4 * (n))
+#elif defined(WEIGHT_iq4_xs)
+#define Q_BYTES 4
+#define D_BYTES 2
+#define D_OCTETS 32
+#define D_AT(n) (4 * (n) + (n) / 4)
+#define SCALE_BYTES 1
+#define SCALE_OCTETS 4
+#define SCALE_AT(n) (4 * (n))
+#endif
+#ifndef SCALE_BYTES
+#define SCALE_BYTES 0
+#define SCALE_OCTETS 1
+#define SCALE_AT(n) 0
+#endif
+#ifndef HIGH_BYTES
+#define HIGH_BYTES 0
+#define HIGH_AT(n) 0
+#endif
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint low = word_of(weight, o);
-  const uint high = short_of(weight + 4 * n, o);
-  const float scale = signed_of(weight + 6 * n, o / 2);
-  const float d = half_of(weight + 6 * n + n / 2, o / 32) * scale;
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] =
-      d * SMALL_FLOAT(((low >> (4 * i)) & 15u) | ((high >> (2 * i)) & 3u) << 4, 32.0f);
+typedef struct {
+  uint q, d, scale, high;
+} Loaded;
+
+FUNCTION uint entry_of(GLOBAL const uchar* plane, const int bytes, int i) {
+  if (bytes == 4) return ((GLOBAL const uint*)plane)[i];
+  if (bytes == 2) return ((GLOBAL const half_bits*)plane)[i];
+  return bytes == 1 ? plane[i] : 0;
+}
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
+  const Row row = {weight + Q_BYTES * first, weight + D_AT(n) + first / D_OCTETS * D_BYTES,
+                   weight + SCALE_AT(n) + first / SCALE_OCTETS * SCALE_BYTES,
+                   weight + HIGH_AT(n) + first * HIGH_BYTES};
+  return row;
+}
+FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
+  const Loaded octet = {entry_of(row->q, Q_BYTES, ENTRY(o, step, 1)),
+                        entry_of(row->d, D_BYTES, ENTRY(o, step, D_OCTETS)),
+                        entry_of(row->scale, SCALE_BYTES, ENTRY(o, step, SCALE_OCTETS)),
+                        entry_of(row->high, HIGH_BYTES, ENTRY(o, step, 1))};
+  return octet;
 }
 
-#elif defined(WEIGHT_iq4_nl) || defined(WEIGHT_iq4_xs)
+#if defined(WEIGHT_iq4_nl) || defined(WEIGHT_iq4_xs)
 
 // Sixteen uneven levels.
 TABLE signed char kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                  1,    13,   25,  38,  53,  69,  89,  113};
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const uint q = word_of(weight, o);
-#if defined(WEIGHT_iq4_nl)
-  const float d = half_of(weight + 4 * n, o / 4);
-#else
-  const float scale = signed_of(weight + 4 * n, o / 4);
-  const float d = half_of(weight + 4 * n + n / 4, o / 32) * scale;
+FUNCTION void decode(const Loaded* octet, float* w) {
+  float d = half_of(octet->d);
+#if defined(WEIGHT_iq4_xs)
+  d *= signed_of(octet->scale);
 #endif
-  UNROLL for (int i = 0; i < OCTET; ++i) w[i] = d * (float)kLevels[(q >> (4 * i)) & 15u];
+  UNROLL for (int i = 0; i < OCTET; ++i) w[i] = d * (float)kLevels[octet->q >> (4 * i) & 15u];
+}
+
+#else
+
+FUNCTION void decode(const Loaded* octet, float* w) {
+  uint even = EVEN(octet->q);
+  uint odd = ODD(octet->q);
+#if defined(WEIGHT_q5_0) || defined(WEIGHT_q5_1) || defined(WEIGHT_q5_K)
+  const uint fifth = spread_bits(octet->high);
+  even |= fifth << 4 & 0x10101010u;
+  odd |= fifth << 3 & 0x10101010u;
+#elif defined(WEIGHT_q6_K)
+  const uint high = spread_pairs(octet->high);
+  even |= high << 4 & 0x30303030u;
+  odd |= high << 2 & 0x30303030u;
+#elif defined(WEIGHT_q2_K) || defined(WEIGHT_q3_K)
+  const uint low = spread_pairs(octet->q);
+  even = low & 0x03030303u;
+  odd = low >> 2 & 0x03030303u;
+#if defined(WEIGHT_q3_K)
+  const uint third = spread_bits(octet->high);
+  even |= third << 2 & 0x04040404u;
+  odd |= third << 1 & 0x04040404u;
+#endif
+#endif
+
+#if defined(WEIGHT_q4_0) || defined(WEIGHT_q5_0) || defined(WEIGHT_q3_K) || defined(WEIGHT_q6_K)
+  float d = half_of(octet->d);
+#if defined(WEIGHT_q4_0)
+  const float middle = 8.0f;
+#elif defined(WEIGHT_q5_0)
+  const float middle = 16.0f;
+#elif defined(WEIGHT_q3_K)
+  const float middle = 4.0f;
+  d *= signed_of(octet->scale);
+#else
+  const float middle = 32.0f;
+  d *= signed_of(octet->scale);
+#endif
+  UNROLL for (int j = 0; j < OCTET / 2; ++j) {
+    w[2 * j] = d * BYTE_FLOAT(even, j, middle);
+    w[2 * j + 1] = d * BYTE_FLOAT(odd, j, middle);
+  }
+#else
+  // d q is exact, so FMA rounds as d q + m does: d has at most 11 bits, or 17 with its scale, and q
+  // at most 5.
+  float d_m[2];
+  floats_of_pair(octet->d, d_m);
+#if defined(WEIGHT_q4_K) || defined(WEIGHT_q5_K)
+  d_m[0] *= BYTE_FLOAT(octet->scale, 0, 0.0f);
+  d_m[1] *= -BYTE_FLOAT(octet->scale, 1, 0.0f);
+#elif defined(WEIGHT_q2_K)
+  d_m[0] *= BYTE_FLOAT(octet->scale & 15u, 0, 0.0f);
+  d_m[1] *= -BYTE_FLOAT(octet->scale >> 4, 0, 0.0f);
+#endif
+  UNROLL for (int j = 0; j < OCTET / 2; ++j) {
+    w[2 * j] = FMA(d_m[0], BYTE_FLOAT(even, j, 0.0f), d_m[1]);
+    w[2 * j + 1] = FMA(d_m[0], BYTE_FLOAT(odd, j, 0.0f), d_m[1]);
+  }
+#endif
 }
 
 #endif
+#endif
+
+FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
+  const Row row = row_of(weight, n, o);
+  const Loaded octet = load_octet(&row, 0, 0);
+  decode(&octet, w);
+}
 
 // ---- matrices of a launch -----------------------------------------------------------------------
 
@@ -222,6 +364,9 @@ FUNCTION Matrix matrix_of(int group, int rows_of_group, MATRICES) {
   return m;
 }
 
+FUNCTION float with_bias(const Matrix* m, int row, float y) {
+  return m->has_bias ? y + m->bias[row] : y;
+}
 FUNCTION void store_output(const Matrix* m, int token, int row, float y) {
-  m->y[(wide)token * m->rows + row] = m->has_bias ? y + m->bias[row] : y;
+  m->y[(wide)token * m->rows + row] = with_bias(m, row, y);
 }

@@ -12,8 +12,6 @@ KERNEL(128) scale(GLOBAL const float* x, float factor, GLOBAL float* y, wide n) 
   if (i < n) y[i] = x[i] * factor;
 }
 
-FUNCTION float silu(float x) { return x / (1.0f + EXP(-x)); }
-
 // x/2 (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), as x / (1 + e^-2u): the same function
 // without the cancellation of 1 + tanh(u) where u is far below 0.
 FUNCTION float gelu_tanh(float x) {
