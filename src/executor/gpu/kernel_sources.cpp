@@ -12,6 +12,7 @@ std::string_view attention_text();
 std::string_view dialect_text();
 std::string_view embed_text();
 std::string_view formulas_text();
+std::string_view fragments_text();
 std::string_view kv_cache_text();
 std::string_view layer_norm_text();
 std::string_view linear_text();
@@ -53,7 +54,7 @@ ProgramSource matrix_program(DType dtype) {
 ProgramSource tensor_program(DType dtype) {
   const std::string_view type = dtype_info(dtype).name;
   return assemble(fmt::format("tensor_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
-                  {octets_text(), tensor_text()});
+                  {octets_text(), fragments_text(), tensor_text()});
 }
 
 bool has_matrix_program(DType dtype) {

@@ -26,9 +26,9 @@
 namespace cuda_double {
 namespace {
 
-// The parameters that MATRICES of octets.cl.h stands for.
-std::string matrices_of(const std::string& text) {
-  const std::regex definition("#define MATRICES((?:.*\\\\\n)*.*)\n");
+// The parameters that a macro stands for: MATRICES of octets.cl.h, FUSED of linear.cl.h.
+std::string parameters_of(const std::string& text, const std::string& macro) {
+  const std::regex definition("#define " + macro + "((?:.*\\\\\n)*.*)\n");
   std::smatch found;
   if (!std::regex_search(text, found, definition)) return "";
   return std::regex_replace(found[1].str(), std::regex("[\\\\\n]"), " ");
@@ -42,8 +42,9 @@ std::unique_ptr<Function> find_function(Module& module, const std::string& name)
   if (!std::regex_search(module.text, found, declaration)) return nullptr;
   auto function = std::make_unique<Function>();
   function->n_items = static_cast<unsigned>(std::stoul(found[1]));
-  const std::string list =
-      std::regex_replace(found[2].str(), std::regex("MATRICES"), matrices_of(module.text));
+  std::string list = found[2];
+  for (const char* macro : {"MATRICES", "FUSED"})
+    list = std::regex_replace(list, std::regex(macro), parameters_of(module.text, macro));
   for (size_t at = 0; at < list.size();) {
     const size_t comma = std::min(list.find(',', at), list.size());
     const std::string parameter = list.substr(at, comma - at);

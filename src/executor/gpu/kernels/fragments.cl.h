@@ -1,0 +1,72 @@
+// Fragments of tensor cores, which multiply halves and add in f32.
+//
+// A warp, 32 items, multiplies a fragment of W [16 rows, 16 columns] by a fragment of x [16
+// columns, 8 tokens]. Each item holds a part of the fragments, in words of two halves. With g =
+// item / 4 % 8 and t = item % 4, the places are those of mma.m16n8k16 in NVIDIA's PTX manual:
+//
+//   a[0] row g, columns 2t, 2t + 1      b[0] columns 2t, 2t + 1      c[0] row g, token 2t
+//   a[1] row g + 8, the same columns    b[1] columns 2t + 8, 2t + 9  c[1] row g, token 2t + 1
+//   a[2] row g, columns 2t + 8, 2t + 9       both of token g         c[2] row g + 8, token 2t
+//   a[3] row g + 8, columns 2t + 8, …                                c[3] row g + 8, token 2t + 1
+//
+// On other devices than CUDA's the warp meets in local memory and adds the 16 products one after
+// the other. That proves the places above and the kernels, not the hardware's order.
+
+#define FRAGMENT_ROWS 16
+#define FRAGMENT_COLUMNS 16
+#define FRAGMENT_TOKENS 8
+#define WARPS 8  // of a group
+
+#if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ < 800
+#error "products of halves need a GPU of compute capability 8.0 or later: use f32"
+#endif
+#define MEETING(name)
+#define MEETING_OF(name) 0
+#define UNROLL_FRAGMENTS UNROLL
+#define UNROLL_SPAN UNROLL_BY(SPAN_CHUNKS)
+#define LOADS_FIRST(warp) ((warp) < WARPS / 2)  // each scheduler has one of each half
+
+// c += a b, for a warp.
+FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#else
+// Floats of a warp: both fragments.
+#define MEETING_FLOATS ((FRAGMENT_ROWS + FRAGMENT_TOKENS) * FRAGMENT_COLUMNS)
+#define MEETING(name) LOCAL_ARRAY float name[WARPS * MEETING_FLOATS]
+#define MEETING_OF(name) name
+#define UNROLL_FRAGMENTS  // barriers are not repeated
+#define UNROLL_SPAN
+#define LOADS_FIRST(warp) true  // all warps meet in the same places
+
+FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
+  const int g = ITEM_OF_GROUP() / 4 % 8;
+  const int t = ITEM_OF_GROUP() % 4;
+  LOCAL float* of_w = meeting + ITEM_OF_GROUP() / LANES * MEETING_FLOATS;  // [row, column]
+  LOCAL float* of_x = of_w + FRAGMENT_ROWS * FRAGMENT_COLUMNS;             // [token, column]
+  float pair[2];
+  BARRIER();
+  for (int i = 0; i < 4; ++i) {
+    floats_of_pair(a[i], pair);
+    LOCAL float* to = of_w + (g + i % 2 * 8) * FRAGMENT_COLUMNS + 2 * t + i / 2 * 8;
+    to[0] = pair[0];
+    to[1] = pair[1];
+  }
+  for (int i = 0; i < 2; ++i) {
+    floats_of_pair(b[i], pair);
+    LOCAL float* to = of_x + g * FRAGMENT_COLUMNS + 2 * t + 8 * i;
+    to[0] = pair[0];
+    to[1] = pair[1];
+  }
+  BARRIER();
+  for (int i = 0; i < 4; ++i) {
+    LOCAL const float* row = of_w + (g + i / 2 * 8) * FRAGMENT_COLUMNS;
+    LOCAL const float* token = of_x + (2 * t + i % 2) * FRAGMENT_COLUMNS;
+    for (int k = 0; k < FRAGMENT_COLUMNS; ++k) c[i] = FMA(row[k], token[k], c[i]);
+  }
+}
+#endif
