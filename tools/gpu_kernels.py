@@ -26,7 +26,11 @@ ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_100")
 OF_DECODE = {
     "embed",
     "linear_one",
+    "linear_one_of_many",
+    "linear_one_gated",
     "linear_few",
+    "linear_some",
+    "linear_many",
     "append",
     "attend",
     "combine",
@@ -36,7 +40,7 @@ OF_DECODE = {
 }
 OF_DECODE |= {"add", "scale", "unary", "swiglu", "select_rows", "top_k"}
 # Products of halves, of prompts too: a spill there costs more than it saves.
-OF_DECODE |= {"halve", "tensor_few", "tensor_some", "tensor_many"}
+OF_DECODE |= {"halve", "tensor_few", "tensor_some", "halve_tiles", "tensor_many"}
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")

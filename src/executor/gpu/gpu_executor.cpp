@@ -140,13 +140,15 @@ std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   return storage;
 }
 
-// As `reserve` makes the slots, and `reserve_parts` what groups of attention share.
+// As `reserve` makes the slots, `reserve_parts` what groups of attention share, and
+// `reserve_halves` room for weights.
 uint64_t GpuExecutor::step_bytes(const StepSize& size) const {
   const uint64_t most =
       std::max<uint64_t>(tensor_bytes(DType::kF32, Shape{size.n_tokens, size.widest}), 1);
   const uint64_t head =
       std::max(most, tensor_bytes(DType::kF32, Shape{size.n_outputs, size.widest_head}));
-  return head + kMostActivations * most + most_parts_bytes(size);
+  return head + kMostActivations * most + most_parts_bytes(size) +
+         halves_bytes(size.n_tokens, size.widest);
 }
 
 // A slot for each activation that may be alive, and one more for the logits: `allocate` takes it
@@ -191,12 +193,14 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   kernels.linear_one_of_many = kernels.program->kernel("linear_one_of_many");
   kernels.linear_one_gated = kernels.program->kernel("linear_one_gated");
   kernels.linear_few = kernels.program->kernel("linear_few");
+  kernels.linear_some = kernels.program->kernel("linear_some");
   kernels.linear_many = kernels.program->kernel("linear_many");
   if (products_ == Products::kF16) {
     kernels.tensor_program = gpu::cached_program(*device_, gpu::tensor_program(dtype));
     kernels.halve = kernels.tensor_program->kernel("halve");
     kernels.tensor_few = kernels.tensor_program->kernel("tensor_few");
     kernels.tensor_some = kernels.tensor_program->kernel("tensor_some");
+    kernels.halve_tiles = kernels.tensor_program->kernel("halve_tiles");
     kernels.tensor_many = kernels.tensor_program->kernel("tensor_many");
   }
   return matrices_[dtype] = std::move(kernels);
@@ -238,6 +242,7 @@ void GpuExecutor::begin_step() {
     step_ = device_->allocate(std::max<size_t>(2 * bytes.size(), 1024), "the inputs of a step");
   device_->write(*step_, 0, bytes);
   reserve_parts();
+  reserve_halves();
   const int64_t last = inputs_.positions.empty() ? -1 : std::ranges::max(inputs_.positions);
   for (Angles& angles : rope_tables_)  // `rope` refuses what lies beyond
     upload_angles(angles, std::min(last, angles.host.n_positions() - 1));

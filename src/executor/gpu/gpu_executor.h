@@ -94,10 +94,10 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<gpu::Program> program;
     std::unique_ptr<gpu::Kernel> pack;  // of quantised types
     std::unique_ptr<gpu::Kernel> embed, linear_one, linear_one_of_many, linear_one_gated,
-        linear_few, linear_many;
+        linear_few, linear_some, linear_many;
     // With Products::kF16.
     std::unique_ptr<gpu::Program> tensor_program;
-    std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, tensor_many;
+    std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, halve_tiles, tensor_many;
   };
   // One of them, and how much a group of it computes.
   struct LinearKernel {
@@ -105,7 +105,6 @@ class GpuExecutor final : public Executor {
     int items;  // of a group
     int64_t rows;
     int64_t tokens;
-    bool tokens_first = false;  // in the grid
   };
   // Of one type of keys and of values, with `attend` for each of kAttendRows.
   struct AttentionKernels {
@@ -197,11 +196,14 @@ class GpuExecutor final : public Executor {
   int64_t attention_parts() const;
   static uint64_t most_parts_bytes(const StepSize& size);
   void reserve_parts();
+  uint64_t halves_bytes(int64_t n_tokens, int64_t widest) const;
+  void reserve_halves();
   // Whether the kernels of a step of this size can do several ops.
   bool fuses(int64_t n_tokens) const { return n_tokens == 1 && products_ == Products::kF32; }
   void launch_norm(const Norm& norm);
   void launch_product(const Product& product);
-  void launch_one(const gpu::Kernel& kernel, int64_t n_groups, const Product& product,
+  void launch_tiles(const Product& product);
+  void launch_one(const gpu::Kernel& kernel, int64_t n_tiles, const Product& product,
                   const After& after);
   // The product that waits, if these are its results.
   std::optional<Product> take_product(std::initializer_list<const gpu::Buffer*> results);
@@ -232,13 +234,14 @@ class GpuExecutor final : public Executor {
   Waiting waiting_;
   StepInputs inputs_;
   StepLists lists_{};
-  std::vector<int32_t> packed_inputs_;  // the lists, on the host
-  std::unique_ptr<gpu::Buffer> step_;   // and on the device
-  std::unique_ptr<gpu::Buffer> parts_;  // of attention, where groups share a context out
-  int64_t least_head_dim_ = 0;          // of the KV caches; 0 without one
-  std::unique_ptr<gpu::Buffer> best_;   // of read_best
-  int64_t widest_ = 1;                  // columns of an activation, results of heads aside
-  int64_t widest_head_ = 1;             // and of those
+  std::vector<int32_t> packed_inputs_;   // the lists, on the host
+  std::unique_ptr<gpu::Buffer> step_;    // and on the device
+  std::unique_ptr<gpu::Buffer> parts_;   // of attention, where groups share a context out
+  int64_t least_head_dim_ = 0;           // of the KV caches; 0 without one
+  std::unique_ptr<gpu::Buffer> halves_;  // tiles of weights for many tokens, with kF16
+  std::unique_ptr<gpu::Buffer> best_;    // of read_best
+  int64_t widest_ = 1;                   // columns of an activation, results of heads aside
+  int64_t widest_head_ = 1;              // and of those
 };
 
 namespace gpu {

@@ -26,8 +26,14 @@ constexpr int32_t kAdds = 2;
 constexpr int kHalveItems = 128;
 constexpr int64_t kTensorFew = 8;  // tokens of a group
 constexpr int64_t kTensorSome = 64;
+constexpr int64_t kTensorTile = 128;  // rows and tokens of a group of tensor_many
+constexpr int64_t kOctetsOfChunk = 4;
 constexpr int64_t kChunk = 32;          // columns: rows of halves have whole chunks
 constexpr int64_t kFloatsOfChunk = 16;  // that take as much memory
+constexpr uint64_t kChunkBytes = 64;
+// Weights that are halves at the same time, for many tokens: few enough to stay in a GPU's cache
+// until they are multiplied.
+constexpr uint64_t kHalvesBytes = uint64_t{32} << 20;
 
 constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
@@ -78,13 +84,15 @@ GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernel
                                                      int64_t n_rows) const {
   if (products_ == Products::kF16) {
     if (n_tokens <= kTensorFew) return {*kernels.tensor_few, 256, 16, kTensorFew};
-    if (n_tokens <= kTensorSome) return {*kernels.tensor_some, 256, 16, kTensorSome};
-    return {*kernels.tensor_many, 256, 128, 128, true};
+    return {*kernels.tensor_some, 256, 16, kTensorSome};
   }
   if (n_tokens == 1 && n_rows < kManyRows) return {*kernels.linear_one, kOneItems, kOneRows, 1};
   if (n_tokens == 1) return {*kernels.linear_one_of_many, kOneItems, 2 * kOneRows, 1};
   if (n_tokens < kManyTokens) return {*kernels.linear_few, 128, 16, 8};
-  return {*kernels.linear_many, 256, 64, 64};
+  // Smaller tiles where half of the units would have none of the large ones.
+  if (groups(n_rows, 128) * groups(n_tokens, 64) * 2 <= device_->info().n_units)
+    return {*kernels.linear_some, 256, 64, 64};
+  return {*kernels.linear_many, 256, 128, 64};
 }
 
 GpuExecutor::Product GpuExecutor::product_of(const Activation& x, const MatrixKernels& kernels,
@@ -108,30 +116,67 @@ GpuExecutor::Product GpuExecutor::product_of(const Activation& x, const MatrixKe
 }
 
 void GpuExecutor::launch_product(const Product& product) {
+  if (products_ == Products::kF16 && product.n_tokens > kTensorSome) return launch_tiles(product);
   const LinearKernel kernel = linear_kernel(*product.kernels, product.n_tokens, product.n_rows);
   int64_t of_rows = 0;
   for (const Product::Matrix& m : product.matrices) of_rows += groups(m.rows, kernel.rows);
   if (fuses(product.n_tokens)) return launch_one(kernel.kernel, of_rows, product, {});
   const int64_t of_tokens = groups(product.n_tokens, kernel.tokens);
-  const gpu::Grid grid = kernel.tokens_first ? gpu::Grid{of_tokens, of_rows, kernel.items}
-                                             : gpu::Grid{of_rows, of_tokens, kernel.items};
   const auto& m = product.matrices;
-  launch(kernel.kernel, grid, *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight,
-         *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows,
-         product.biases, *product.x, product.cols, static_cast<int32_t>(product.n_tokens));
+  launch(kernel.kernel, {of_rows, of_tokens, kernel.items}, *m[0].weight, *m[0].bias, *m[0].y,
+         m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y,
+         m[2].rows, product.biases, *product.x, product.cols,
+         static_cast<int32_t>(product.n_tokens));
+}
+
+uint64_t GpuExecutor::halves_bytes(int64_t n_tokens, int64_t widest) const {
+  if (products_ != Products::kF16 || n_tokens <= kTensorSome) return 0;
+  const auto of_tile = static_cast<uint64_t>(kTensorTile * groups(widest, kChunk)) * kChunkBytes;
+  return std::max(kHalvesBytes, of_tile);
+}
+
+// Before a step begins.
+void GpuExecutor::reserve_halves() {
+  const uint64_t n_bytes = halves_bytes(inputs_.n_tokens(), widest_);
+  if (n_bytes == 0 || (halves_ && halves_->n_bytes() >= n_bytes)) return;
+  halves_.reset();
+  halves_ = device_->allocate(n_bytes, "weights as halves");
+}
+
+// Many tokens on tensor cores: as many tiles of rows at a time as there is memory for their halves.
+void GpuExecutor::launch_tiles(const Product& product) {
+  const auto& m = product.matrices;
+  int64_t n_tiles = 0;
+  for (const Product::Matrix& matrix : m) n_tiles += groups(matrix.rows, kTensorTile);
+  const int64_t n_chunks = kTensorTile * groups(product.cols, kChunk);  // of a tile
+  const auto most = static_cast<int64_t>(halves_->n_bytes() / kChunkBytes) / n_chunks;
+  for (int64_t first = 0; first < n_tiles; first += most) {
+    const int64_t n = std::min(most, n_tiles - first);
+    launch(*product.kernels->halve_tiles, gpu::cover(n * n_chunks * kOctetsOfChunk, kHalveItems),
+           *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y,
+           m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_,
+           product.cols, static_cast<int32_t>(first), static_cast<int32_t>(n));
+    launch(*product.kernels->tensor_many, {groups(product.n_tokens, kTensorTile), n, 256},
+           *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y,
+           m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_,
+           *product.x, product.cols, static_cast<int32_t>(product.n_tokens),
+           static_cast<int32_t>(first));
+  }
 }
 
 // ---- one token, with what comes before and after ------------------------------------------------
 
-void GpuExecutor::launch_one(const gpu::Kernel& kernel, int64_t n_groups, const Product& product,
+void GpuExecutor::launch_one(const gpu::Kernel& kernel, int64_t n_tiles, const Product& product,
                              const After& after) {
   const auto& m = product.matrices;
   const gpu::Buffer& any = *product.x;
   const gpu::Buffer& x = product.norm ? *product.norm->x : any;
   const int32_t fused = (product.norm ? kNormed : 0) | (after.addend != nullptr ? kAdds : 0);
-  launch(kernel, {n_groups, 1, kOneItems}, *m[0].weight, *m[0].bias, *m[0].y, m[0].rows,
-         *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows,
-         product.biases, x, product.cols, product.norm ? *product.norm->weight : any,
+  // Two groups run on a unit at the same time; each goes through its tiles.
+  const int64_t most = 2 * std::max<int64_t>(device_->info().n_units, 1);
+  launch(kernel, {std::min(n_tiles, most), 1, kOneItems}, *m[0].weight, *m[0].bias, *m[0].y,
+         m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight, *m[2].bias, *m[2].y,
+         m[2].rows, product.biases, x, product.cols, product.norm ? *product.norm->weight : any,
          product.norm ? *product.norm->y : any, product.norm ? product.norm->eps : 0.0F,
          after.addend != nullptr ? *after.addend : any,
          after.result != nullptr ? *after.result : any, fused);

@@ -42,6 +42,7 @@ using opencl::Status;
 
 // Warnings are for the authors of kernels, and some drivers print them.
 constexpr const char* kOptions = "-cl-std=CL1.2 -w";
+constexpr const char* kCpuOptions = "-cl-std=CL1.2 -w -DON_CPU";  // see kernels/dialect.h
 
 // Errors that users meet; others are given by number.
 std::string status_name(Status status) {
@@ -251,6 +252,7 @@ class OpenclDevice final : public Device {
   void flush() noexcept override { cl_.clFlush(queue_); }
 
  private:
+  const char* options() const { return info().is_cpu ? kCpuOptions : kOptions; }
   std::string build_log(Handle program) const {
     return text_of([&](size_t n, void* to, size_t* needed) {
       return cl_.clGetProgramBuildInfo(program, device_, opencl::kProgramBuildLog, n, to, needed);
@@ -301,7 +303,7 @@ std::unique_ptr<Program> OpenclDevice::compile(const ProgramSource& source) {
   const Handle handle = cl_.clCreateProgramWithSource(context_, 1, &text, &size, &status);
   check(status, "clCreateProgramWithSource", source.name);
   auto program = std::make_unique<OpenclProgram>(*this, handle);
-  const Status built = cl_.clBuildProgram(handle, 1, &device_, kOptions, nullptr, nullptr);
+  const Status built = cl_.clBuildProgram(handle, 1, &device_, options(), nullptr, nullptr);
   LIMPID_CHECK(ResourceError, built == 0,
                "[opencl] {}: the kernels of '{}' do not compile: {}; look for a newer driver, or "
                "use another device. The compiler's log:\n{}",
@@ -319,7 +321,7 @@ std::unique_ptr<Program> OpenclDevice::load(std::string_view /*name*/, const std
   if (status != 0) return nullptr;
   auto program = std::make_unique<OpenclProgram>(*this, handle);
   if (status_of_binary != 0 ||
-      cl_.clBuildProgram(handle, 1, &device_, kOptions, nullptr, nullptr) != 0)
+      cl_.clBuildProgram(handle, 1, &device_, options(), nullptr, nullptr) != 0)
     return nullptr;
   return program;
 }

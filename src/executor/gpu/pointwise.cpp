@@ -7,6 +7,9 @@ namespace {
 
 constexpr int kItems = 128;  // of a group, as in kernels/pointwise.cl.h
 
+// Groups whose items compute 4 of n elements each.
+gpu::Grid cover_quads(int64_t n) { return gpu::cover((n + 3) / 4, kItems); }
+
 }  // namespace
 
 Activation GpuExecutor::add(const Activation& a, const Activation& b) {
@@ -19,21 +22,21 @@ Activation GpuExecutor::add(const Activation& a, const Activation& b) {
     return y;
   }
   const int64_t n = a.rows() * a.cols();
-  launch(*ops_.add, gpu::cover(n, kItems), buffer(a), buffer(b), buffer(y), n);
+  launch(*ops_.add, cover_quads(n), buffer(a), buffer(b), buffer(y), n);
   return y;
 }
 
 Activation GpuExecutor::scale(const Activation& x, float factor) {
   Activation y = allocate(x.rows(), x.cols());
   const int64_t n = x.rows() * x.cols();
-  launch(*ops_.scale, gpu::cover(n, kItems), buffer(x), factor, buffer(y), n);
+  launch(*ops_.scale, cover_quads(n), buffer(x), factor, buffer(y), n);
   return y;
 }
 
 Activation GpuExecutor::unary(UnaryKind kind, const Activation& x) {
   Activation y = allocate(x.rows(), x.cols());
   const int64_t n = x.rows() * x.cols();
-  launch(*ops_.unary, gpu::cover(n, kItems), static_cast<int32_t>(kind), buffer(x), buffer(y), n);
+  launch(*ops_.unary, cover_quads(n), static_cast<int32_t>(kind), buffer(x), buffer(y), n);
   return y;
 }
 
@@ -46,7 +49,7 @@ Activation GpuExecutor::swiglu(const Activation& gate, const Activation& up) {
     return y;
   }
   const int64_t n = gate.rows() * gate.cols();
-  launch(*ops_.swiglu, gpu::cover(n, kItems), buffer(gate), buffer(up), buffer(y), n);
+  launch(*ops_.swiglu, cover_quads(n), buffer(gate), buffer(up), buffer(y), n);
   return y;
 }
 

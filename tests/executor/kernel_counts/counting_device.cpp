@@ -121,6 +121,7 @@ gpu::DeviceInfo description() {
   gpu::DeviceInfo info;
   info.api = "counts";
   info.name = "a device that counts";
+  info.n_units = 132;  // as an H100 has
   return info;
 }
 
@@ -174,6 +175,7 @@ void CountingDevice::launch(const gpu::Kernel& kernel, const gpu::Grid& grid,
     if (a.buffer() != nullptr) buffers.insert(&counted(*a.buffer()));
   now().n_fused = now().n_exp = 0;
   now().n_items = grid.items;
+  now().groups_x = static_cast<int>(grid.groups_x);
   for (now().group_y = 0; now().group_y < grid.groups_y; ++now().group_y) {
     for (now().group_x = 0; now().group_x < grid.groups_x; ++now().group_x) {
       now().begin_group();

@@ -48,6 +48,7 @@ class Memory {
 struct Now {
   int group_x = 0;
   int group_y = 0;
+  int groups_x = 0;
   int item = 0;
   int n_items = 0;
   uint64_t group = 0;                // counts all groups of all launches

@@ -125,6 +125,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 #define ITEM_OF_GROUP() now().item
 #define GROUP_X() now().group_x
 #define GROUP_Y() now().group_y
+#define GROUPS_X() now().groups_x
 #define ITEM() (static_cast<wide>(now().group_x) * now().n_items + now().item)
 #define FMA(a, b, c) counted_fma(a, b, c)
 #define EXP(x) counted_exp(x)

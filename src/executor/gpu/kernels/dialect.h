@@ -51,13 +51,19 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define LOCAL_ARRAY local
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define AWAIT()
+#ifdef ON_CPU  // where an unrolled text takes minutes to compile and runs no faster
+#define UNROLL _Pragma("nounroll")
+#define UNROLL_BY(n) _Pragma("nounroll")
+#else
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY(n) PRAGMA(unroll n)
+#endif
 #define PRAGMA(x) _Pragma(#x)
 
 #define ITEM_OF_GROUP() ((int)get_local_id(0))
 #define GROUP_X() ((int)get_group_id(0))
 #define GROUP_Y() ((int)get_group_id(1))
+#define GROUPS_X() ((int)get_num_groups(0))
 #define ITEM() ((wide)get_global_id(0))
 
 #define FMA(a, b, c) fma(a, b, c)
@@ -120,6 +126,7 @@ typedef unsigned short half_bits;
 #define ITEM_OF_GROUP() ((int)threadIdx.x)
 #define GROUP_X() ((int)blockIdx.x)
 #define GROUP_Y() ((int)blockIdx.y)
+#define GROUPS_X() ((int)gridDim.x)
 #define ITEM() ((wide)blockIdx.x * blockDim.x + threadIdx.x)
 
 #define FMA(a, b, c) fmaf(a, b, c)

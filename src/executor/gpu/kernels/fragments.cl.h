@@ -25,7 +25,15 @@
 #define MEETING_OF(name) 0
 #define UNROLL_FRAGMENTS UNROLL
 #define UNROLL_SPAN UNROLL_BY(SPAN_CHUNKS)
-#define LOADS_FIRST(warp) ((warp) < WARPS / 2)  // each scheduler has one of each half
+// Copies to local memory that go on while the item works: those up to END_OF_COPIES are a batch,
+// and AWAIT_COPIES waits until at most n batches of the item are on their way.
+#define COPY_16_BYTES(to, from)                                        \
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(      \
+                   (uint)__cvta_generic_to_shared((const void*)(to))), \
+               "l"(from)                                               \
+               : "memory")
+#define END_OF_COPIES() asm volatile("cp.async.commit_group;" ::: "memory")
+#define AWAIT_COPIES(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 
 // c += a b, for a warp.
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
@@ -41,7 +49,9 @@ FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL f
 #define MEETING_OF(name) name
 #define UNROLL_FRAGMENTS  // barriers are not repeated
 #define UNROLL_SPAN
-#define LOADS_FIRST(warp) true  // all warps meet in the same places
+#define COPY_16_BYTES(to, from) *(to) = *(from)
+#define END_OF_COPIES()
+#define AWAIT_COPIES(n)
 
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
   const int g = ITEM_OF_GROUP() / 4 % 8;

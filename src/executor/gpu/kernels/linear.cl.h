@@ -68,10 +68,12 @@ FUNCTION float add_lanes(LOCAL const float* shared, int output) {
 #define FUSED                                                                                   \
   GLOBAL const float *norm_weight, GLOBAL float *normed, float eps, GLOBAL const float *addend, \
       GLOBAL float *sum, int fused
+#define FUSED_NAMES norm_weight, normed, eps, addend, sum, fused
 
 #define ONE_ITEMS NORM_ITEMS               // of a group
 #define ONE_LANE_ROWS (ONE_ITEMS / LANES)  // rows of lanes of a group
-#define SEGMENT 512                        // octets of x that lie in local memory
+#define SEGMENT 1024                       // octets of x that lie in local memory
+#define NORMED_OCTETS 512                  // of a row that is normed, at most
 #define MOST_OF_BATCH 8                    // octets of a lane
 
 // Puts octet i of a segment into local memory: the first halves of the octets lie there, then the
@@ -83,33 +85,33 @@ FUNCTION void stage_octet(const float* v, int i, LOCAL float4* of_x) {
   of_x[SEGMENT + i] = high;
 }
 
-// Puts a segment of x into local memory, from octet `begin` on.
+// Puts a segment of x into local memory, from octet `begin` on. An item loads all its octets before
+// it stores the first one.
 FUNCTION void stage_x(GLOBAL const float* x, int cols, int begin, LOCAL float4* of_x) {
-  const int n = MIN((cols + OCTET - 1) / OCTET - begin, SEGMENT);
+  float v[SEGMENT / ONE_ITEMS][OCTET];
+  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j)
+      load_x(x, (begin + ITEM_OF_GROUP() + j * ONE_ITEMS) * OCTET, cols, v[j]);
   BARRIER();
-  for (int i = ITEM_OF_GROUP(); i < n; i += ONE_ITEMS) {
-    float v[OCTET];
-    load_x(x, (begin + i) * OCTET, cols, v);
-    stage_octet(v, i, of_x);
-  }
+  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j)
+      stage_octet(v[j], ITEM_OF_GROUP() + j * ONE_ITEMS, of_x);
   BARRIER();
 }
 
-// Norms x, which is no longer than a segment, and puts it into local memory.
+// Norms x and puts it into local memory; the first group stores it too.
 FUNCTION void stage_normed(GLOBAL const float* x, int cols, GLOBAL const float* norm_weight,
                            GLOBAL float* normed, float eps, LOCAL float4* of_x,
                            LOCAL float* shared) {
-  float v[SEGMENT / ONE_ITEMS][OCTET];
-  float w[SEGMENT / ONE_ITEMS][OCTET];
+  float v[NORMED_OCTETS / ONE_ITEMS][OCTET];
+  float w[NORMED_OCTETS / ONE_ITEMS][OCTET];
   float squares = 0;
-  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j) {
+  UNROLL for (int j = 0; j < NORMED_OCTETS / ONE_ITEMS; ++j) {
     const int column = (ITEM_OF_GROUP() + j * ONE_ITEMS) * OCTET;
     load_x(x, column, cols, v[j]);
     load_x(norm_weight, column, cols, w[j]);
   }
-  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j) squares = add_squares(v[j], squares);
+  UNROLL for (int j = 0; j < NORMED_OCTETS / ONE_ITEMS; ++j) squares = add_squares(v[j], squares);
   const float factor = norm_factor(squares, cols, eps, shared);
-  UNROLL for (int j = 0; j < SEGMENT / ONE_ITEMS; ++j) {
+  UNROLL for (int j = 0; j < NORMED_OCTETS / ONE_ITEMS; ++j) {
     const int o = ITEM_OF_GROUP() + j * ONE_ITEMS;
     norm_octet(v[j], factor, w[j]);
     stage_octet(v[j], o, of_x);
@@ -136,70 +138,123 @@ FUNCTION void load_batch(const Row* rows, const int n_rows, const int batch, int
   }
 }
 
-// A row of lanes computes n_rows rows, a batch of octets at a time, and the next batch is on its
-// way meanwhile. The first one comes while the launches before still run. sums [n_rows]
-FUNCTION void multiply_one(const Row* rows, const int n_rows, const int batch,
-                           GLOBAL const float* x, int cols, GLOBAL const float* norm_weight,
-                           GLOBAL float* normed, float eps, int fused, LOCAL float4* of_x,
-                           LOCAL float* shared, float* sums) {
-  const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int n_of_batches = n_octets / (batch * LANES) * (batch * LANES);
-  int o = ITEM_OF_GROUP() % LANES;
-  Loaded next[MOST_OF_BATCH];
-  float w[MOST_ROWS][OCTET];
-  UNROLL for (int r = 0; r < n_rows; ++r) sums[r] = 0;
-  if (o < n_of_batches) load_batch(rows, n_rows, batch, o, next);
-  AWAIT();
-  for (int begin = 0; begin < n_octets; begin += SEGMENT) {
-    if (fused & NORMED) {
-      stage_normed(x, cols, norm_weight, normed, eps, of_x, shared);
-    } else {
-      stage_x(x, cols, begin, of_x);
-    }
-    const int end = MIN(begin + SEGMENT, n_octets);
-    while (o < MIN(end, n_of_batches)) {
-      Loaded now[MOST_OF_BATCH];
-      UNROLL for (int i = 0; i < batch * n_rows; ++i) now[i] = next[i];
-      const int at = o - begin;
-      o += batch * LANES;
-      if (o < n_of_batches) load_batch(rows, n_rows, batch, o, next);
-      UNROLL for (int b = 0; b < batch; ++b) {
-        UNROLL for (int r = 0; r < n_rows; ++r) decode(now + b * n_rows + r, w[r]);
-        add_staged(n_rows, of_x, at + b * LANES, w, sums);
-      }
-    }
-    UNROLL_BY(4) for (; o < end; o += LANES) {
-      UNROLL for (int r = 0; r < n_rows; ++r) {
-        const Loaded octet = load_octet(rows + r, o, 0);
-        decode(&octet, w[r]);
-      }
-      add_staged(n_rows, of_x, o - begin, w, sums);
-    }
-  }
-}
-
-// The first of the rows that the item's row of lanes computes; the last one if there is none.
-FUNCTION int row_of_lanes(const Matrix* m, const int n_rows) {
-  return m->group * ONE_LANE_ROWS * n_rows + ITEM_OF_GROUP() / LANES * n_rows;
+// A tile is what a group computes at a time: n_rows rows for each row of lanes. They are
+// neighbours, or (IS_GATED) the same row of both matrices.
+#define IS_GATED 1
+FUNCTION int tiles_of(int rows, const int n_rows) {
+  return (rows + ONE_LANE_ROWS * n_rows - 1) / (ONE_LANE_ROWS * n_rows);
 }
 FUNCTION Row row_of_matrix(const Matrix* m, int row, int cols) {
   const int n_octets = (cols + OCTET - 1) / OCTET;
   return row_of(m->weight, (wide)m->rows * n_octets, (wide)MIN(row, m->rows - 1) * n_octets);
 }
+FUNCTION void rows_of_tile(int tile, const int n_rows, const int is_gated, int cols, Row* rows,
+                           MATRICES) {
+  const int lane_row = ITEM_OF_GROUP() / LANES;
+  if (is_gated) {
+    const Matrix gate = {weight_0, bias_0, y_0, rows_0, 0, tile};
+    const Matrix up = {weight_1, bias_1, y_1, rows_1, 0, tile};
+    rows[0] = row_of_matrix(&gate, tile * ONE_LANE_ROWS + lane_row, cols);
+    rows[1] = row_of_matrix(&up, tile * ONE_LANE_ROWS + lane_row, cols);
+  } else {
+    const Matrix m = MATRIX_OF(tile, ONE_LANE_ROWS * n_rows);
+    UNROLL for (int r = 0; r < n_rows; ++r) rows[r] =
+        row_of_matrix(&m, (m.group * ONE_LANE_ROWS + lane_row) * n_rows + r, cols);
+  }
+}
 
-// Adds the lanes and stores n_rows outputs for each row of lanes.
-FUNCTION void store_rows(const Matrix* m, const int n_rows, const float* sums,
-                         GLOBAL const float* addend, GLOBAL float* sum, int fused,
-                         LOCAL float* shared) {
+// Adds the lanes of a tile's outputs and stores them. An item is one output, or a pair of them.
+FUNCTION void store_tile(int tile, const int n_rows, const int is_gated, const float* sums,
+                         LOCAL float* shared, MATRICES, FUSED) {
   const int item = ITEM_OF_GROUP();
-  BARRIER();  // norms used `shared`
   UNROLL for (int r = 0; r < n_rows; ++r) share_lane(shared, item / LANES * n_rows + r, sums[r]);
   BARRIER();
-  const int out = m->group * ONE_LANE_ROWS * n_rows + item;
-  if (item >= ONE_LANE_ROWS * n_rows || out >= m->rows) return;
-  const float y = with_bias(m, out, add_lanes(shared, item));
-  m->y[out] = y;
-  if (fused & ADDS) sum[out] = addend[out] + y;
+  if (is_gated) {
+    const Matrix gate = {weight_0, bias_0, y_0, rows_0, biases & 1, tile};
+    const Matrix up = {weight_1, bias_1, y_1, rows_1, biases & 2, tile};
+    const int out = tile * ONE_LANE_ROWS + item;
+    if (item >= ONE_LANE_ROWS || out >= gate.rows) return;
+    const float g = with_bias(&gate, out, add_lanes(shared, 2 * item));
+    const float u = with_bias(&up, out, add_lanes(shared, 2 * item + 1));
+    gate.y[out] = g;
+    up.y[out] = u;
+    sum[out] = silu(g) * u;
+  } else {
+    const Matrix m = MATRIX_OF(tile, ONE_LANE_ROWS * n_rows);
+    const int out = m.group * ONE_LANE_ROWS * n_rows + item;
+    if (item >= ONE_LANE_ROWS * n_rows || out >= m.rows) return;
+    const float y = with_bias(&m, out, add_lanes(shared, item));
+    m.y[out] = y;
+    if (fused & ADDS) sum[out] = addend[out] + y;
+  }
+}
+
+#define SHARED_OF_TILE(n_rows) (ONE_LANE_ROWS * (n_rows) * (LANES + 1))
+
+// A group goes through its tiles, a batch of octets at a time, and the next batch, of this tile or
+// the next one, is on its way meanwhile. The first one comes while the launches before still run.
+// There are as many groups as the device runs at the same time, so x is put into local memory once.
+// shared: for two tiles, because some items still add the lanes of one when others are done with
+// the next.
+FUNCTION void multiply_one(const int n_rows, const int batch, const int is_gated,
+                           GLOBAL const float* x, int cols, LOCAL float4* of_x, LOCAL float* shared,
+                           MATRICES, FUSED) {
+  const int lane = ITEM_OF_GROUP() % LANES;
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int n_of_batches = n_octets / (batch * LANES) * (batch * LANES);
+  const int n_tiles =
+      is_gated ? tiles_of(rows_0, 1)
+               : tiles_of(rows_0, n_rows) + tiles_of(rows_1, n_rows) + tiles_of(rows_2, n_rows);
+  Row rows[MOST_ROWS];
+  Loaded next[MOST_OF_BATCH];
+  rows_of_tile(GROUP_X(), n_rows, is_gated, cols, rows, MATRIX_NAMES);
+  if (n_of_batches > 0) load_batch(rows, n_rows, batch, lane, next);
+  AWAIT();
+  for (int tile = GROUP_X(), turn = 0; tile < n_tiles; tile += GROUPS_X(), turn ^= 1) {
+    float sums[MOST_ROWS];
+    float w[MOST_ROWS][OCTET];
+    int o = lane;
+    UNROLL for (int r = 0; r < n_rows; ++r) sums[r] = 0;
+    for (int begin = 0; begin < n_octets; begin += SEGMENT) {
+      if (tile != GROUP_X() && n_octets <= SEGMENT) {
+        // x is there
+      } else if (fused & NORMED) {
+        stage_normed(x, cols, norm_weight, normed, eps, of_x, shared);
+      } else {
+        stage_x(x, cols, begin, of_x);
+      }
+      const int end = MIN(begin + SEGMENT, n_octets);
+      while (o < MIN(end, n_of_batches)) {
+        Loaded loaded[MOST_OF_BATCH];
+        UNROLL for (int i = 0; i < batch * n_rows; ++i) loaded[i] = next[i];
+        const int at = o - begin;
+        o += batch * LANES;
+        if (o < n_of_batches) {
+          load_batch(rows, n_rows, batch, o, next);
+        } else if (tile + GROUPS_X() < n_tiles) {
+          rows_of_tile(tile + GROUPS_X(), n_rows, is_gated, cols, rows, MATRIX_NAMES);
+          load_batch(rows, n_rows, batch, lane, next);
+        }
+        UNROLL for (int b = 0; b < batch; ++b) {
+          UNROLL for (int r = 0; r < n_rows; ++r) decode(loaded + b * n_rows + r, w[r]);
+          add_staged(n_rows, of_x, at + b * LANES, w, sums);
+        }
+      }
+      if (o < end) {  // what is left when the batches are done
+        Row here[MOST_ROWS];
+        rows_of_tile(tile, n_rows, is_gated, cols, here, MATRIX_NAMES);
+        UNROLL_BY(1) for (; o < end; o += LANES) {
+          UNROLL for (int r = 0; r < n_rows; ++r) {
+            const Loaded octet = load_octet(here + r, o, 0);
+            decode(&octet, w[r]);
+          }
+          add_staged(n_rows, of_x, o - begin, w, sums);
+        }
+      }
+    }
+    store_tile(tile, n_rows, is_gated, sums, shared + turn * SHARED_OF_TILE(n_rows), MATRIX_NAMES,
+               FUSED_NAMES);
+  }
 }
 
 #if defined(WEIGHT_f32)
@@ -207,57 +262,31 @@ FUNCTION void store_rows(const Matrix* m, const int n_rows, const float* sums,
 #else
 #define BATCH_ONE MOST_OF_BATCH
 #endif
-#define BATCH_MANY (BATCH_ONE / 2)
+#define BATCH_TWO (BATCH_ONE / 2)
 
-// Grid: rows / 8.
+// Tiles of 8 rows.
 KERNEL_OF_GROUPS(256, 2)
 linear_one(MATRICES, GLOBAL const float* x, int cols, FUSED) {
   LOCAL_ARRAY float4 of_x[2 * SEGMENT];
-  LOCAL_ARRAY float shared[ONE_LANE_ROWS * (LANES + 1)];
-  const Matrix m = MATRIX_OF(GROUP_X(), ONE_LANE_ROWS);
-  const Row rows[1] = {row_of_matrix(&m, row_of_lanes(&m, 1), cols)};
-  float sums[1];
-  multiply_one(rows, 1, BATCH_ONE, x, cols, norm_weight, normed, eps, fused, of_x, shared, sums);
-  store_rows(&m, 1, sums, addend, sum, fused, shared);
+  LOCAL_ARRAY float shared[2 * SHARED_OF_TILE(1)];
+  multiply_one(1, BATCH_ONE, 0, x, cols, of_x, shared, MATRIX_NAMES, FUSED_NAMES);
 }
 
-// The same for so many rows that there are groups enough: x is read once for two of them. Grid:
-// rows / 16.
+// Tiles of 16 rows, for so many rows that there are tiles enough: x is read from local memory once
+// for two of them.
 KERNEL_OF_GROUPS(256, 2)
 linear_one_of_many(MATRICES, GLOBAL const float* x, int cols, FUSED) {
   LOCAL_ARRAY float4 of_x[2 * SEGMENT];
-  LOCAL_ARRAY float shared[ONE_LANE_ROWS * 2 * (LANES + 1)];
-  const Matrix m = MATRIX_OF(GROUP_X(), ONE_LANE_ROWS * 2);
-  const int row = row_of_lanes(&m, 2);
-  const Row rows[2] = {row_of_matrix(&m, row, cols), row_of_matrix(&m, row + 1, cols)};
-  float sums[2];
-  multiply_one(rows, 2, BATCH_MANY, x, cols, norm_weight, normed, eps, fused, of_x, shared, sums);
-  store_rows(&m, 2, sums, addend, sum, fused, shared);
+  LOCAL_ARRAY float shared[2 * SHARED_OF_TILE(2)];
+  multiply_one(2, BATCH_TWO, 0, x, cols, of_x, shared, MATRIX_NAMES, FUSED_NAMES);
 }
 
-// Two matrices of one shape, gate and up, and then sum = silu(gate) * up: a row of lanes computes
-// the same row of both. Grid: rows / 8.
+// Two matrices of one shape, gate and up, in tiles of 8 rows of both; then sum = silu(gate) * up.
 KERNEL_OF_GROUPS(256, 2)
 linear_one_gated(MATRICES, GLOBAL const float* x, int cols, FUSED) {
   LOCAL_ARRAY float4 of_x[2 * SEGMENT];
-  LOCAL_ARRAY float shared[ONE_LANE_ROWS * 2 * (LANES + 1)];
-  const Matrix gate = {weight_0, bias_0, y_0, rows_0, biases & 1, GROUP_X()};
-  const Matrix up = {weight_1, bias_1, y_1, rows_1, biases & 2, GROUP_X()};
-  const int item = ITEM_OF_GROUP();
-  const int row = row_of_lanes(&gate, 1);
-  const Row rows[2] = {row_of_matrix(&gate, row, cols), row_of_matrix(&up, row, cols)};
-  float sums[2];
-  multiply_one(rows, 2, BATCH_MANY, x, cols, norm_weight, normed, eps, fused, of_x, shared, sums);
-  BARRIER();
-  UNROLL for (int r = 0; r < 2; ++r) share_lane(shared, item / LANES * 2 + r, sums[r]);
-  BARRIER();
-  const int out = GROUP_X() * ONE_LANE_ROWS + item;
-  if (item >= ONE_LANE_ROWS || out >= gate.rows) return;
-  const float g = with_bias(&gate, out, add_lanes(shared, 2 * item));
-  const float u = with_bias(&up, out, add_lanes(shared, 2 * item + 1));
-  gate.y[out] = g;
-  up.y[out] = u;
-  sum[out] = silu(g) * u;
+  LOCAL_ARRAY float shared[2 * SHARED_OF_TILE(2)];
+  multiply_one(2, BATCH_TWO, IS_GATED, x, cols, of_x, shared, MATRIX_NAMES, FUSED_NAMES);
 }
 
 // ---- few tokens ---------------------------------------------------------------------------------
@@ -290,71 +319,135 @@ linear_few(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
     store_output(&m, token, out, add_lanes(shared, item));
 }
 
-// Prompts: a group computes a tile of 64 rows by 64 tokens, an item 4 by 4 of it. 32 columns of
-// both lie in local memory at a time, turned, so that items read neighbouring floats: an item
-// decodes one octet of W's tile [32, 64] and copies one of x's. Grid: (rows / 64, n_tokens / 64).
-#define TILE 64
-#define PER_ITEM 4
+// ---- some and many tokens -----------------------------------------------------------------------
+
+// A group computes a tile of 64 tokens by 64 rows for each of its quads, of which an item computes
+// 4 tokens by 4 rows for each quad. 32 columns of W and x lie in local memory at a time, turned, so
+// that items read neighbouring float4; what comes next is loaded meanwhile. An item brings one
+// octet of x, and one of W for each quad.
+//
+// Octets lie in local memory as [column, row], those of the o-th octet of the 32 columns with bits
+// 3 and 4 of the row flipped by o: 32 neighbouring items store 4 octets of 8 rows, which would fall
+// into 8 of the 32 memory banks otherwise.
+#define TILE_TOKENS 64
 #define TILE_LANES 4  // whose octets are in a tile
 #define TILE_COLS (TILE_LANES * OCTET)
-KERNEL(256)
-linear_many(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
-  AWAIT();
-  LOCAL_ARRAY float w_tile[TILE_COLS][TILE + 1];  // one more, for the memory banks
-  LOCAL_ARRAY float x_tile[TILE_COLS][TILE + 1];
-  const Matrix m = MATRIX_OF(GROUP_X(), TILE);
+#define MOST_QUADS 2
+#define QUAD_ROWS 64
+
+FUNCTION void store_turned(const float* v, LOCAL float* tile, int octet, int row,
+                           const int n_rows) {
+  LOCAL float* to = tile + octet * OCTET * n_rows + (row ^ octet * 8);
+  UNROLL for (int k = 0; k < OCTET; ++k) to[k * n_rows] = v[k];
+}
+FUNCTION void load_turned(LOCAL const float* tile, int column, int row, const int n_rows,
+                          float* v) {
+  const float4 quad = *(LOCAL const float4*)(tile + column * n_rows + (row ^ column / OCTET * 8));
+  v[0] = quad.x;
+  v[1] = quad.y;
+  v[2] = quad.z;
+  v[3] = quad.w;
+}
+
+// The first of the next four octets, which belong to the same lanes or, when these are done, to the
+// next ones. n_octets behind the last.
+FUNCTION int next_octets(int o, int n_octets) {
+  if (o + LANES < n_octets) return o + LANES;
+  const int lane = o % LANES + TILE_LANES;
+  return lane < LANES ? MIN(lane, n_octets) : n_octets;
+}
+
+FUNCTION void multiply_many(const int quads, const Matrix* m, GLOBAL const float* x, int cols,
+                            int n_tokens, LOCAL float* w_tile, LOCAL float* x_tile) {
   const int item = ITEM_OF_GROUP();
-  const int first_row = m.group * TILE;
-  const int first_token = GROUP_Y() * TILE;
-  const int my_row = item % 16;  // of the tile: my_row + 16 i
-  const int my_token = item / 16;
+  const int first_row = m->group * quads * QUAD_ROWS;
+  const int first_token = GROUP_Y() * TILE_TOKENS;
+  const int my_row = item % 16 * 4;  // of a quad
+  const int my_token = item / 16 * 4;
   const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int load_row = MIN(first_row + item / TILE_LANES, m.rows - 1);
-  const int load_token = MIN(first_token + item / TILE_LANES, n_tokens - 1);
-  const int octet = item % TILE_LANES;  // of the tile
-  float total[PER_ITEM][PER_ITEM];
-  UNROLL for (int i = 0; i < PER_ITEM * PER_ITEM; ++i) total[i / PER_ITEM][i % PER_ITEM] = 0;
-  for (int lane = 0; lane < LANES && lane < n_octets; lane += TILE_LANES) {
-    float sum[TILE_LANES][PER_ITEM][PER_ITEM];
-    UNROLL for (int l = 0; l < TILE_LANES; ++l) {
-      UNROLL for (int i = 0; i < PER_ITEM * PER_ITEM; ++i) sum[l][i / PER_ITEM][i % PER_ITEM] = 0;
+  const int octet = item % TILE_LANES;  // that the item brings, of this row and token
+  const int row = item / TILE_LANES;
+  GLOBAL const float* token = x + (wide)MIN(first_token + row, n_tokens - 1) * cols;
+  Row rows[MOST_QUADS];
+  Loaded of_w[MOST_QUADS];
+  float of_x[OCTET];
+  float total[MOST_QUADS * 4][4];
+  float sum[TILE_LANES][MOST_QUADS * 4][4];
+  UNROLL for (int q = 0; q < quads; ++q) {
+    rows[q] = row_of_matrix(m, first_row + q * QUAD_ROWS + row, cols);
+    if (octet < n_octets) of_w[q] = load_octet(rows + q, octet, 0);
+  }
+  UNROLL for (int i = 0; i < quads * 4; ++i) {
+    UNROLL for (int j = 0; j < 4; ++j) {
+      total[i][j] = 0;
+      UNROLL for (int l = 0; l < TILE_LANES; ++l) sum[l][i][j] = 0;
     }
-    for (int begin = lane; begin < n_octets; begin += LANES) {
-      const int o = begin + octet;
+  }
+  AWAIT();
+  load_x(token, octet * OCTET, cols, of_x);
+  for (int begin = 0; begin < n_octets;) {
+    BARRIER();
+    UNROLL for (int q = 0; q < quads; ++q) {
       float w[OCTET];
-      float of_token[OCTET];
-      UNROLL for (int k = 0; k < OCTET; ++k) w[k] = of_token[k] = 0;
-      if (o < n_octets) {
-        decode_octet(m.weight, (wide)m.rows * n_octets, (wide)load_row * n_octets + o, w);
-        load_x(x + (wide)load_token * cols, o * OCTET, cols, of_token);
+      UNROLL for (int k = 0; k < OCTET; ++k) w[k] = 0;
+      if (begin + octet < n_octets) decode(of_w + q, w);
+      store_turned(w, w_tile, octet, q * QUAD_ROWS + row, quads * QUAD_ROWS);
+    }
+    store_turned(of_x, x_tile, octet, row, TILE_TOKENS);
+    BARRIER();
+    const int next = next_octets(begin, n_octets);
+    if (next + octet < n_octets) {
+      UNROLL for (int q = 0; q < quads; ++q) of_w[q] = load_octet(rows + q, next + octet, 0);
+    }
+    load_x(token, (next + octet) * OCTET, cols, of_x);
+    UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+      UNROLL for (int k = l * OCTET; k < (l + 1) * OCTET; ++k) {
+        float w[MOST_QUADS * 4];
+        float v[4];
+        UNROLL for (int q = 0; q < quads; ++q)
+            load_turned(w_tile, k, q * QUAD_ROWS + my_row, quads * QUAD_ROWS, w + 4 * q);
+        load_turned(x_tile, k, my_token, TILE_TOKENS, v);
+        UNROLL for (int i = 0; i < quads * 4; ++i) {
+          UNROLL for (int j = 0; j < 4; ++j) sum[l][i][j] = FMA(w[i], v[j], sum[l][i][j]);
+        }
       }
-      BARRIER();
-      UNROLL for (int k = 0; k < OCTET; ++k) {
-        w_tile[octet * OCTET + k][item / TILE_LANES] = w[k];
-        x_tile[octet * OCTET + k][item / TILE_LANES] = of_token[k];
-      }
-      BARRIER();
-      UNROLL for (int l = 0; l < TILE_LANES; ++l) {
-        for (int k = l * OCTET; k < (l + 1) * OCTET; ++k) {
-          UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-            const float of_row = w_tile[k][my_row + 16 * i];
-            UNROLL for (int j = 0; j < PER_ITEM; ++j) sum[l][i][j] =
-                FMA(of_row, x_tile[k][my_token + 16 * j], sum[l][i][j]);
+    }
+    if (next >= n_octets || next % LANES != begin % LANES) {  // these lanes are done
+      UNROLL for (int i = 0; i < quads * 4; ++i) {
+        UNROLL for (int j = 0; j < 4; ++j) {
+          UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+            total[i][j] += sum[l][i][j];
+            sum[l][i][j] = 0;
           }
         }
       }
     }
-    UNROLL for (int l = 0; l < TILE_LANES; ++l) {
-      UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-        UNROLL for (int j = 0; j < PER_ITEM; ++j) total[i][j] += sum[l][i][j];
-      }
+    begin = next;
+  }
+  UNROLL for (int i = 0; i < quads * 4; ++i) {
+    const int out = first_row + i / 4 * QUAD_ROWS + my_row + i % 4;
+    UNROLL for (int j = 0; j < 4; ++j) {
+      const int t = first_token + my_token + j;
+      if (out < m->rows && t < n_tokens) store_output(m, t, out, total[i][j]);
     }
   }
-  UNROLL for (int i = 0; i < PER_ITEM; ++i) {
-    const int row = first_row + my_row + 16 * i;
-    UNROLL for (int j = 0; j < PER_ITEM; ++j) {
-      const int token = first_token + my_token + 16 * j;
-      if (row < m.rows && token < n_tokens) store_output(&m, token, row, total[i][j]);
-    }
-  }
+}
+
+// Grid: (rows / 64, n_tokens / 64).
+KERNEL_OF_GROUPS(256, 1)
+linear_some(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  LOCAL_ARRAY float4 w_tile[TILE_COLS * QUAD_ROWS / 4];
+  LOCAL_ARRAY float4 x_tile[TILE_COLS * TILE_TOKENS / 4];
+  const Matrix m = MATRIX_OF(GROUP_X(), QUAD_ROWS);
+  multiply_many(1, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
+}
+
+// The same for so many rows and tokens that larger tiles give work to the whole device. Grid: (rows
+// / 128, n_tokens / 64).
+KERNEL_OF_GROUPS(256, 1)
+linear_many(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  LOCAL_ARRAY float4 w_tile[TILE_COLS * 2 * QUAD_ROWS / 4];
+  LOCAL_ARRAY float4 x_tile[TILE_COLS * TILE_TOKENS / 4];
+  const Matrix m = MATRIX_OF(GROUP_X(), 2 * QUAD_ROWS);
+  multiply_many(2, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
 }

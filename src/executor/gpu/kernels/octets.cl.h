@@ -345,10 +345,11 @@ typedef struct {
       GLOBAL const uchar *weight_1, GLOBAL const float *bias_1, GLOBAL float *y_1, int rows_1, \
       GLOBAL const uchar *weight_2, GLOBAL const float *bias_2, GLOBAL float *y_2, int rows_2, \
       int biases
+#define MATRIX_NAMES                                                                           \
+  weight_0, bias_0, y_0, rows_0, weight_1, bias_1, y_1, rows_1, weight_2, bias_2, y_2, rows_2, \
+      biases
 // The one that a group works on.
-#define MATRIX_OF(group, rows_of_group)                                                         \
-  matrix_of(group, rows_of_group, weight_0, bias_0, y_0, rows_0, weight_1, bias_1, y_1, rows_1, \
-            weight_2, bias_2, y_2, rows_2, biases)
+#define MATRIX_OF(group, rows_of_group) matrix_of(group, rows_of_group, MATRIX_NAMES)
 
 FUNCTION Matrix matrix_of(int group, int rows_of_group, MATRICES) {
   Matrix m = {weight_0, bias_0, y_0, rows_0, biases & 1, group};

@@ -185,22 +185,62 @@ tensor_some(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
 
 // ---- prompts ------------------------------------------------------------------------------------
 
-// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it. A span of both lies in
-// local memory, [chunk, row or token, octet], and the next one comes into registers meanwhile.
-#define TENSOR_TILE 128
+// Many tokens need each weight many times, so W is decoded first, a few tiles of 128 rows at a
+// time: uint4 [n_tiles * 128, CHUNK_OCTETS * n_chunks], an item for each. Tiles of several matrices
+// follow each other; these begin with tile `first`.
+#define TENSOR_TILE 128  // rows, and tokens
+KERNEL(128)
+halve_tiles(MATRICES, GLOBAL uint4* halves, int cols, int first, int n_tiles) {
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int n_padded = (cols + CHUNK - 1) / CHUNK * CHUNK_OCTETS;
+  const wide item = ITEM();
+  const int row = (int)(item / n_padded);  // of all tiles
+  const int o = (int)(item % n_padded);
+  AWAIT();
+  if (row >= n_tiles * TENSOR_TILE) return;
+  const Matrix m = MATRIX_OF(first + row / TENSOR_TILE, TENSOR_TILE);
+  halves[item] =
+      halves_of_octet(m.weight, m.rows, n_octets, m.group * TENSOR_TILE + row % TENSOR_TILE, o);
+}
+
+// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it, a chunk at a time.
+// Chunks of both lie in local memory, [row or token, octet]; STAGES of them are there or on their
+// way.
+#define STAGES 3
 #define WARP_ROW_FRAGMENTS 4
 #define WARP_TOKEN_FRAGMENTS 4
 #define WARP_SUMS (4 * WARP_ROW_FRAGMENTS * WARP_TOKEN_FRAGMENTS)  // of an item
 #define TILE_OCTETS (TENSOR_TILE * CHUNK_OCTETS)
-#define SPAN_OCTETS (SPAN_CHUNKS * CHUNK_OCTETS)
-#define CHUNK_PLACE (TILE_OCTETS + CHUNK_OCTETS)  // the second chunk falls into other memory banks
-#define OCTETS_OF_ITEM (SPAN_CHUNKS * TILE_OCTETS / (WARPS * LANES))
+#define STAGE_OCTETS (2 * TILE_OCTETS)  // of W, then of x
 
-// The span after this one: in its lane, or the first one of the next lane; n_spans behind the last.
-FUNCTION int next_span(int span, int n_spans) {
-  if (span + K_LANES < n_spans) return span + K_LANES;
+// The chunk after this one: in its span, in the next span of its lane, or in the next lane;
+// n_chunks behind the last.
+FUNCTION int next_chunk(int chunk, int n_chunks) {
+  if (chunk % SPAN_CHUNKS + 1 < SPAN_CHUNKS && chunk + 1 < n_chunks) return chunk + 1;
+  const int span = chunk / SPAN_CHUNKS;
+  if ((span + K_LANES) * SPAN_CHUNKS < n_chunks) return (span + K_LANES) * SPAN_CHUNKS;
   const int lane = span % K_LANES + 1;
-  return lane < K_LANES ? MIN(lane, n_spans) : n_spans;
+  return lane < K_LANES ? MIN(lane * SPAN_CHUNKS, n_chunks) : n_chunks;
+}
+FUNCTION int lane_of_chunk(int chunk) { return chunk / SPAN_CHUNKS % K_LANES; }
+
+// Where an item finds its octets of chunk 0: two of W and two of x.
+#define OCTETS_OF_ITEM (TILE_OCTETS / (WARPS * LANES))
+typedef struct {
+  GLOBAL const uint4* w[OCTETS_OF_ITEM];
+  GLOBAL const uint4* x[OCTETS_OF_ITEM];
+} Source;
+
+// Lets a chunk of the group's rows and tokens come into a stage.
+FUNCTION void fetch_chunk(const Source* from, int chunk, int n_chunks, LOCAL uint4* stage) {
+  if (chunk < n_chunks) {
+    UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+      LOCAL uint4* to = stage + ITEM_OF_GROUP() + i * WARPS * LANES;
+      COPY_16_BYTES(to, from->w[i] + chunk * CHUNK_OCTETS);
+      COPY_16_BYTES(to + TILE_OCTETS, from->x[i] + chunk * CHUNK_OCTETS);
+    }
+  }
+  END_OF_COPIES();
 }
 
 // The products of a chunk in local memory: of the warp's 64 rows and its 32 tokens.
@@ -234,69 +274,53 @@ FUNCTION void store_tile(const Matrix* m, const float* total, GLOBAL const float
   }
 }
 
-// Grid: (n_tokens / 128, rows / 128): groups that run together read the same rows of W.
+// More than 64 tokens; `halves` has the tiles that begin with `first`. Grid: (n_tokens / 128,
+// tiles): groups that run together read the same rows of W.
 KERNEL_OF_GROUPS(256, 1)
-tensor_many(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
-  AWAIT();
-  LOCAL_ARRAY uint4 w_tile[SPAN_CHUNKS * CHUNK_PLACE];
-  LOCAL_ARRAY uint4 x_tile[SPAN_CHUNKS * CHUNK_PLACE];
+tensor_many(MATRICES, GLOBAL const uint4* halves, GLOBAL const uint4* x, int cols, int n_tokens,
+            int first) {
+  LOCAL_ARRAY uint4 stages[STAGES * STAGE_OCTETS];
   MEETING(meeting);
-  const Matrix m = MATRIX_OF(GROUP_Y(), TENSOR_TILE);
+  const Matrix m = MATRIX_OF(first + GROUP_Y(), TENSOR_TILE);
   const int item = ITEM_OF_GROUP();
   const int first_row = m.group * TENSOR_TILE;
   const int first_token = GROUP_X() * TENSOR_TILE;
   // The warp's, within the tile.
   const int warp_row = item / LANES % 2 * WARP_ROW_FRAGMENTS * FRAGMENT_ROWS;
   const int warp_token = item / LANES / 2 * WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS;
-  const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int n_chunks = (n_octets + CHUNK_OCTETS - 1) / CHUNK_OCTETS;
+  const int n_chunks = (cols + CHUNK - 1) / CHUNK;
+  Source from;
+  UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+    const int at = item / CHUNK_OCTETS + i * (TENSOR_TILE / OCTETS_OF_ITEM);  // row or token
+    const wide row = (wide)GROUP_Y() * TENSOR_TILE + at;
+    const wide token = MIN(first_token + at, n_tokens - 1);
+    from.w[i] = halves + row * n_chunks * CHUNK_OCTETS + item % CHUNK_OCTETS;
+    from.x[i] = x + token * n_chunks * CHUNK_OCTETS + item % CHUNK_OCTETS;
+  }
   float total[WARP_SUMS];
   float c[WARP_SUMS];
   UNROLL for (int i = 0; i < WARP_SUMS; ++i) total[i] = c[i] = 0;
-  uint4 w_next[OCTETS_OF_ITEM];
-  uint4 x_next[OCTETS_OF_ITEM];
-  const int n_spans = (n_chunks + SPAN_CHUNKS - 1) / SPAN_CHUNKS;
-  // An item decodes weights as soon as they come, and waits for that. So half of the warps load
-  // while the other half multiplies, and then they change places. Before the first span, -1, there
-  // is nothing to multiply.
-  for (int span = -1; span < n_spans;) {
-    const int next = span < 0 ? 0 : next_span(span, n_spans);
-    UNROLL_BY(1) for (int phase = 0; phase < 2; ++phase) {
-      if ((phase == 0) == LOADS_FIRST(item / LANES)) {
-        if (next < n_spans) {
-          UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-            const int at = item / SPAN_OCTETS + i * (WARPS * LANES / SPAN_OCTETS);  // row or token
-            const int o = next * SPAN_OCTETS + item % SPAN_OCTETS;
-            const int token = MIN(first_token + at, n_tokens - 1);
-            x_next[i] = octet_of_x(x + (wide)token * n_chunks * CHUNK_OCTETS, n_chunks, o);
-            w_next[i] = halves_of_octet(m.weight, m.rows, n_octets, first_row + at, o);
-          }
-        }
-      } else if (span >= 0) {
-        UNROLL_BY(1)
-        for (int i = 0; i < SPAN_CHUNKS; ++i)
-          multiply_tile(w_tile + i * CHUNK_PLACE, x_tile + i * CHUNK_PLACE, warp_row, warp_token, c,
-                        MEETING_OF(meeting));
-        if (next >= n_spans || next % K_LANES != span % K_LANES) {
-          UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
-            total[i] += c[i];
-            c[i] = 0;
-          }
-        }
+  AWAIT();
+  int fetched = 0;  // the chunk that is fetched next
+  for (int i = 0; i + 1 < STAGES; ++i) {
+    fetch_chunk(&from, fetched, n_chunks, stages + i * STAGE_OCTETS);
+    fetched = next_chunk(fetched, n_chunks);
+  }
+  for (int chunk = 0, i = 0; chunk < n_chunks; ++i) {
+    AWAIT_COPIES(STAGES - 2);
+    BARRIER();  // and all items are done with the chunk before, whose stage is filled again
+    fetch_chunk(&from, fetched, n_chunks, stages + (i + STAGES - 1) % STAGES * STAGE_OCTETS);
+    fetched = next_chunk(fetched, n_chunks);
+    LOCAL const uint4* stage = stages + i % STAGES * STAGE_OCTETS;
+    multiply_tile(stage, stage + TILE_OCTETS, warp_row, warp_token, c, MEETING_OF(meeting));
+    const int next = next_chunk(chunk, n_chunks);
+    if (next >= n_chunks || lane_of_chunk(next) != lane_of_chunk(chunk)) {
+      UNROLL for (int j = 0; j < WARP_SUMS; ++j) {
+        total[j] += c[j];
+        c[j] = 0;
       }
     }
-    BARRIER();
-    if (next < n_spans) {
-      UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-        const int at = item / SPAN_OCTETS + i * (WARPS * LANES / SPAN_OCTETS);
-        const int place = item % SPAN_OCTETS / CHUNK_OCTETS * CHUNK_PLACE + at * CHUNK_OCTETS +
-                          item % CHUNK_OCTETS;
-        w_tile[place] = w_next[i];
-        x_tile[place] = x_next[i];
-      }
-    }
-    BARRIER();
-    span = next;
+    chunk = next;
   }
   store_tile(&m, total, (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS),
              n_tokens, first_row + warp_row, first_token + warp_token);
