@@ -108,11 +108,11 @@ void GpuExecutor::append(const AttentionKernels& kernels, const Activation& q, c
     n_rot = table.n_rot;
     waiting_.rotations.clear();
   }
-  const int64_t n_heads = rotates ? shape.n_heads : 0;  // of q
-  const int64_t n_items = k.rows() * (2 * shape.n_kv_heads + n_heads) * shape.head_dim;
-  launch(*kernels.append, gpu::cover(n_items, kItems), *of_k.x, buffer(v), storage.buffer(), *step_,
-         lists_.positions, lists_.sequences, lists_.table, lists_.table_begin,
-         static_cast<int32_t>(k.rows()), layer, static_cast<int32_t>(layout.n_layers),
+  const int64_t n_heads = rotates ? shape.n_heads : 0;                  // of q
+  const int64_t n = (2 * shape.n_kv_heads + n_heads) * shape.head_dim;  // of a token
+  launch(*kernels.append, gpu::cover_rows(k.rows(), n, kItems), *of_k.x, buffer(v),
+         storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
+         lists_.table_begin, layer, static_cast<int32_t>(layout.n_layers),
          static_cast<int32_t>(shape.n_kv_heads), static_cast<int32_t>(shape.head_dim), *of_q.x,
          static_cast<int32_t>(n_heads), *angles, static_cast<int32_t>(n_rot), *of_q.y, *of_k.y);
 }
@@ -143,9 +143,8 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
          n_tokens, layer_number, n_layers, n_kv_heads, group, head_dim,
          static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale);
   if (n_parts > 1) {
-    launch(*kernels.combine, gpu::cover(q.rows() * q.cols(), kItems), parts, *step_,
-           lists_.positions, buffer(out), n_tokens, static_cast<int32_t>(shape.n_heads), head_dim,
-           n_parts);
+    launch(*kernels.combine, gpu::cover_rows(q.rows(), q.cols(), kItems), parts, *step_,
+           lists_.positions, buffer(out), static_cast<int32_t>(shape.n_heads), head_dim, n_parts);
   }
   return out;
 }

@@ -129,6 +129,8 @@ class CudaKernel final : public Kernel {
       : Kernel(std::move(name)), function_(function) {}
   cuda::Function function() const { return function_; }
 
+  mutable int most_local_bytes = 48 << 10;  // beyond its arrays of fixed size, as allowed so far
+
  private:
   cuda::Function function_;
 };
@@ -247,8 +249,14 @@ class CudaDevice final : public Device {
       std::memcpy(&value, a.value(), a.n_bytes());
       return value;
     });
-    const auto function = static_cast<const CudaKernel&>(kernel).function();
+    const auto& of_cuda = static_cast<const CudaKernel&>(kernel);
+    const cuda::Function function = of_cuda.function();
     if (!records_) make_current();
+    if (grid.local_bytes > of_cuda.most_local_bytes) {
+      check(cu_.set_attribute(function, cuda::kMaxDynamicSharedBytes, grid.local_bytes),
+            "cuFuncSetAttribute", kernel.name());
+      of_cuda.most_local_bytes = grid.local_bytes;
+    }
     recorded_.add(function, kernel, grid, std::span(values).first(arguments.size()));
     if (!records_) launch_recorded();
   }

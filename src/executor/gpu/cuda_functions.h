@@ -26,6 +26,7 @@ inline constexpr int kMultiprocessorCount = 16;
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr int kMaxDynamicSharedBytes = 8;  // of a function
 inline constexpr int kCaptureThreadLocal = 1;  // only this thread's calls can disturb the capture
 
 // CUlaunchAttribute: a number and a union of 64 bytes. The only one that is used lets a kernel
@@ -74,6 +75,7 @@ struct LaunchConfig {
   LIMPID_CUDA(load_module, cuModuleLoadData, Status, (Module*, const void*))                     \
   LIMPID_CUDA(unload_module, cuModuleUnload, Status, (Module))                                   \
   LIMPID_CUDA(get_function, cuModuleGetFunction, Status, (Function*, Module, const char*))       \
+  LIMPID_CUDA(set_attribute, cuFuncSetAttribute, Status, (Function, int, int))                   \
   LIMPID_CUDA(launch, cuLaunchKernelEx, Status, (const LaunchConfig*, Function, void**, void**)) \
   LIMPID_CUDA(begin_capture, cuStreamBeginCapture_v2, Status, (Stream, int))                     \
   LIMPID_CUDA(end_capture, cuStreamEndCapture, Status, (Stream, Graph*))                         \

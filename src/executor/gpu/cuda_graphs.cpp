@@ -11,17 +11,20 @@ namespace {
 
 // Shapes of steps between which a server goes back and forth; each takes kilobytes.
 constexpr size_t kMostGraphs = 16;
-constexpr size_t kHeadWords = 6;  // of a launch, before its arguments
+constexpr size_t kHeadWords = 7;  // of a launch, before its arguments
 
 }  // namespace
 
 void LaunchList::add(Function function, const Kernel& kernel, const Grid& grid,
                      std::span<const uint64_t> arguments) {
   LIMPID_ASSERT(arguments.size() <= kMostArguments);
-  const uint64_t head[kHeadWords] = {
-      std::bit_cast<uint64_t>(function),    std::bit_cast<uint64_t>(&kernel),
-      static_cast<uint64_t>(grid.groups_x), static_cast<uint64_t>(grid.groups_y),
-      static_cast<uint64_t>(grid.items),    arguments.size()};
+  const uint64_t head[kHeadWords] = {std::bit_cast<uint64_t>(function),
+                                     std::bit_cast<uint64_t>(&kernel),
+                                     static_cast<uint64_t>(grid.groups_x),
+                                     static_cast<uint64_t>(grid.groups_y),
+                                     static_cast<uint64_t>(grid.items),
+                                     static_cast<uint64_t>(grid.local_bytes),
+                                     arguments.size()};
   words_.insert(words_.end(), std::begin(head), std::end(head));
   words_.insert(words_.end(), arguments.begin(), arguments.end());
 }
@@ -29,15 +32,15 @@ void LaunchList::add(Function function, const Kernel& kernel, const Grid& grid,
 Status LaunchList::launch(const DriverFunctions& cu, const Queue& queue,
                           const Kernel*& failed) const {
   const LaunchAttribute overlap = {kProgrammaticStreamSerialization, {1}};
-  for (size_t at = 0; at < words_.size(); at += kHeadWords + words_[at + 5]) {
+  for (size_t at = 0; at < words_.size(); at += kHeadWords + words_[at + 6]) {
     const uint64_t* head = &words_[at];
     std::array<void*, kMostArguments> places{};
-    for (size_t i = 0; i < head[5]; ++i)
+    for (size_t i = 0; i < head[6]; ++i)
       places[i] = const_cast<uint64_t*>(head + kHeadWords + i);  // the driver only reads them
     const LaunchConfig config = {
         {static_cast<unsigned>(head[2]), static_cast<unsigned>(head[3]), 1},
         {static_cast<unsigned>(head[4]), 1, 1},
-        0,
+        static_cast<unsigned>(head[5]),
         queue.stream,
         &overlap,
         queue.overlaps ? 1U : 0U};

@@ -23,8 +23,8 @@ Activation GpuExecutor::look_up(const Weight& table, std::span<const int32_t> id
   Activation y = allocate(n, table.cols);
   const LoadedWeight& loaded = weight(table);
   launch(*matrix_kernels(loaded.dtype).embed,
-         gpu::cover(n * gpu::octets_of_row(table.cols), kItems), *loaded.data,
-         static_cast<int32_t>(table.rows), *step_, list, buffer(y), static_cast<int32_t>(n),
+         gpu::cover_rows(n, gpu::octets_of_row(table.cols), kItems), *loaded.data,
+         static_cast<int32_t>(table.rows), *step_, list, buffer(y),
          static_cast<int32_t>(table.cols));
   return y;
 }
@@ -42,9 +42,8 @@ Activation GpuExecutor::select_outputs(const Activation& x) {
   LIMPID_CHECK(ShapeError, all_within(inputs_.output_rows, x.rows()),
                "[select_outputs] an output is outside the {} rows", x.rows());
   Activation y = allocate(inputs_.n_outputs(), x.cols());
-  launch(*ops_.select_rows, gpu::cover(y.rows() * y.cols(), kItems), buffer(x), *step_,
-         lists_.output_rows, buffer(y), static_cast<int32_t>(y.rows()),
-         static_cast<int32_t>(y.cols()));
+  launch(*ops_.select_rows, gpu::cover_rows(y.rows(), y.cols(), kItems), buffer(x), *step_,
+         lists_.output_rows, buffer(y), static_cast<int32_t>(y.cols()));
   return y;
 }
 

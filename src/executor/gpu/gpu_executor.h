@@ -248,6 +248,10 @@ namespace gpu {
 
 // Groups of `items` items that cover n elements.
 constexpr Grid cover(int64_t n, int items) { return {(n + items - 1) / items, 1, items}; }
+// Groups for each of n_rows rows, which cover its n elements.
+constexpr Grid cover_rows(int64_t n_rows, int64_t n, int items) {
+  return {n_rows * ((n + items - 1) / items), 1, items};
+}
 
 }  // namespace gpu
 

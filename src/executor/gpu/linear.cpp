@@ -31,6 +31,8 @@ constexpr int64_t kOctetsOfChunk = 4;
 constexpr int64_t kChunk = 32;          // columns: rows of halves have whole chunks
 constexpr int64_t kFloatsOfChunk = 16;  // that take as much memory
 constexpr uint64_t kChunkBytes = 64;
+// Local memory of tensor_many: three stages of a span of both operands.
+constexpr int kStagesBytes = 3 * 2 * 2 * kTensorTile * static_cast<int>(kChunkBytes);
 // Weights that are halves at the same time, for many tokens: few enough to stay in a GPU's cache
 // until they are multiplied.
 constexpr uint64_t kHalvesBytes = uint64_t{32} << 20;
@@ -152,15 +154,16 @@ void GpuExecutor::launch_tiles(const Product& product) {
   const auto most = static_cast<int64_t>(halves_->n_bytes() / kChunkBytes) / n_chunks;
   for (int64_t first = 0; first < n_tiles; first += most) {
     const int64_t n = std::min(most, n_tiles - first);
-    launch(*product.kernels->halve_tiles, gpu::cover(n * n_chunks * kOctetsOfChunk, kHalveItems),
-           *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y,
-           m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_,
-           product.cols, static_cast<int32_t>(first), static_cast<int32_t>(n));
-    launch(*product.kernels->tensor_many, {groups(product.n_tokens, kTensorTile), n, 256},
-           *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y,
-           m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_,
-           *product.x, product.cols, static_cast<int32_t>(product.n_tokens),
-           static_cast<int32_t>(first));
+    launch(*product.kernels->halve_tiles,
+           gpu::cover(n * n_chunks * kOctetsOfChunk / 2, kHalveItems), *m[0].weight, *m[0].bias,
+           *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight,
+           *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_, product.cols,
+           static_cast<int32_t>(first), static_cast<int32_t>(n));
+    launch(*product.kernels->tensor_many,
+           {groups(product.n_tokens, kTensorTile), n, 256, kStagesBytes}, *m[0].weight, *m[0].bias,
+           *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight,
+           *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_, *product.x, product.cols,
+           static_cast<int32_t>(product.n_tokens), static_cast<int32_t>(first));
   }
 }
 

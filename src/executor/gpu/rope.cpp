@@ -26,9 +26,8 @@ Activation GpuExecutor::rope(const Activation& x, const RopeTable& table, int64_
 void GpuExecutor::launch_rotation(const Rotation& rotation) {
   constexpr int kItems = 128;  // of a group, as in kernels/rope.cl.h
   const Angles& angles = rope_tables_[static_cast<size_t>(rotation.table)];
-  launch(*ops_.rope, gpu::cover(rotation.n_tokens * rotation.cols, kItems), *rotation.x,
-         *angles.device, *step_, lists_.positions, *rotation.y,
-         static_cast<int32_t>(rotation.n_tokens), rotation.cols, rotation.head_dim,
+  launch(*ops_.rope, gpu::cover_rows(rotation.n_tokens, rotation.cols, kItems), *rotation.x,
+         *angles.device, *step_, lists_.positions, *rotation.y, rotation.cols, rotation.head_dim,
          static_cast<int32_t>(angles.n_rot));
 }
 

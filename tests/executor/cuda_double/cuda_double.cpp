@@ -26,6 +26,8 @@
 namespace cuda_double {
 namespace {
 
+constexpr unsigned kMostSharedBytes = 227U << 10;  // of a device of compute capability 9.0
+
 // The parameters that a macro stands for: MATRICES of octets.cl.h, FUSED of linear.cl.h.
 std::string parameters_of(const std::string& text, const std::string& macro) {
   const std::regex definition("#define " + macro + "((?:.*\\\\\n)*.*)\n");
@@ -235,6 +237,20 @@ Status cuModuleGetFunction(void** function, void* module, const char* name) {
   return kInvalidValue;
 }
 
+Status cuFuncSetAttribute(void* handle, int attribute, int value) {
+  for (const auto& module : driver().modules) {
+    for (const auto& [name, each] : module->functions) {
+      if (each.get() != handle) continue;
+      if (attribute != limpid::gpu::cuda::kMaxDynamicSharedBytes || value < 0 ||
+          static_cast<unsigned>(value) > kMostSharedBytes)
+        return kInvalidValue;
+      each->most_shared_bytes = static_cast<unsigned>(value);
+      return kOk;
+    }
+  }
+  return kInvalidValue;
+}
+
 Status cuLaunchKernelEx(const LaunchConfig* config, void* handle, void** parameters, void** extra) {
   if (is_to_fail("cuLaunchKernelEx")) return kLaunchFailed;
   const Function* function = nullptr;
@@ -251,7 +267,7 @@ Status cuLaunchKernelEx(const LaunchConfig* config, void* handle, void** paramet
     return kInvalidValue;
   if (function == nullptr || groups_x == 0 || groups_y == 0 || groups_y > kMostGroupsY ||
       groups_z != 1 || items_x != function->n_items || items_y != 1 || items_z != 1 ||
-      config->shared_bytes != 0 || extra != nullptr)
+      config->shared_bytes > function->most_shared_bytes || extra != nullptr)
     return kInvalidValue;
   LaunchRecord record{function, groups_x, groups_y, {}};
   for (size_t i = 0; i < function->parameters.size(); ++i) {

@@ -39,7 +39,8 @@ inline constexpr unsigned kMostGroupsY = 65535;
 struct Function {
   std::unique_ptr<limpid::gpu::Kernel> kernel;
   unsigned n_items;
-  std::vector<std::string> parameters;  // "pointer", "int", "wide", "float"
+  unsigned most_shared_bytes = 48U << 10;  // as cuFuncSetAttribute allowed
+  std::vector<std::string> parameters;     // "pointer", "int", "wide", "float"
 };
 
 struct Module {

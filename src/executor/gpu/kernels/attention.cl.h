@@ -52,7 +52,8 @@ typedef struct {
   LOCAL float* state;     // a: [ROWS, head_dim]
   LOCAL float* weights;   // of a span: [256, ROWS]
   LOCAL float* sums;      // a_s: [ROWS, COLUMNS]
-  LOCAL float* of_lanes;  // a number for each row of lanes: [4, ROWS]
+  LOCAL float* largest;   // of each row of lanes: [4, ROWS]
+  LOCAL float* of_lanes;  // sums of each row of lanes: [4, ROWS]
   LOCAL float* m;         // [ROWS], and so are the next four
   LOCAL float* l;
   LOCAL float* keep;  // e^(m - m')
@@ -103,29 +104,34 @@ FUNCTION void score_key(const Work* work, const Shared* shared, int position, fl
 }
 
 // Puts a number of each row of lanes where all items see it.
-FUNCTION void share_of_lanes(const Shared* shared, const float* of_row) {
+FUNCTION void share_of_lanes(LOCAL float* to, const float* of_row) {
   const int item = ITEM_OF_GROUP();
-  BARRIER();
   if (item % LANES == 0) {
-    UNROLL for (int r = 0; r < ROWS; ++r) shared->of_lanes[item / LANES * ROWS + r] = of_row[r];
+    UNROLL for (int r = 0; r < ROWS; ++r) to[item / LANES * ROWS + r] = of_row[r];
   }
   BARRIER();
 }
 
+FUNCTION float largest_of_span(const Shared* shared, int r) {
+  LOCAL const float* largest = shared->largest + r;
+  return MAX(MAX(largest[0], largest[ROWS]), MAX(largest[2 * ROWS], largest[3 * ROWS]));
+}
+
 // The rows' new m, l, keep and take: an item is a row. of_lanes has the sums of weights.
-FUNCTION void merge_sums(const Shared* shared, int begin, const float* m_s) {
-  UNROLL for (int r = 0; r < ROWS; ++r) {
-    if (ITEM_OF_GROUP() == r) {
-      LOCAL const float* l_s = shared->of_lanes + r;
-      const bool is_seen = begin < shared->seen[r];
-      const float m = is_seen ? MAX(shared->m[r], m_s[r]) : shared->m[r];
-      shared->keep[r] = is_seen ? EXP(shared->m[r] - m) : 1.0f;
-      shared->take[r] = is_seen ? EXP(m_s[r] - m) : 0.0f;
-      const float sum = ((l_s[0] + l_s[ROWS]) + l_s[2 * ROWS]) + l_s[3 * ROWS];
-      shared->l[r] = FMA(shared->l[r], shared->keep[r], sum * shared->take[r]);
-      shared->m[r] = m;
-    }
-  }
+FUNCTION void merge_sums(const Shared* shared, int begin) {
+  const int r = ITEM_OF_GROUP();
+  if (r >= ROWS) return;
+  LOCAL const float* l_s = shared->of_lanes + r;
+  const float m_s = largest_of_span(shared, r);
+  const bool is_seen = begin < shared->seen[r];
+  const float m = is_seen ? MAX(shared->m[r], m_s) : shared->m[r];
+  const float keep = is_seen ? EXP(shared->m[r] - m) : 1.0f;
+  const float take = is_seen ? EXP(m_s - m) : 0.0f;
+  const float sum = ((l_s[0] + l_s[ROWS]) + l_s[2 * ROWS]) + l_s[3 * ROWS];
+  shared->l[r] = FMA(shared->l[r], keep, sum * take);
+  shared->m[r] = m;
+  shared->keep[r] = keep;
+  shared->take[r] = take;
 }
 
 // Weights e^(score - m_s) of the span that begins at a position.
@@ -133,7 +139,6 @@ FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
   const int item = ITEM_OF_GROUP();
   float score[KEYS_OF_ITEM][ROWS];
   float of_row[ROWS];
-  float m_s[ROWS];
   UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
     const int position = begin + item + ITEMS * i;
     UNROLL for (int r = 0; r < ROWS; ++r) score[i][r] = NEGATIVE_INFINITY;
@@ -141,24 +146,22 @@ FUNCTION void weigh_span(const Work* work, const Shared* shared, int begin) {
   }
   UNROLL for (int r = 0; r < ROWS; ++r) of_row[r] = MAX(score[0][r], score[1][r]);
   max_of_lanes(of_row, ROWS, shared->weights, ITEMS);
-  share_of_lanes(shared, of_row);
+  share_of_lanes(shared->largest, of_row);
   UNROLL for (int r = 0; r < ROWS; ++r) {
-    LOCAL const float* largest = shared->of_lanes + r;
-    m_s[r] = MAX(MAX(largest[0], largest[ROWS]), MAX(largest[2 * ROWS], largest[3 * ROWS]));
+    const float m_s = largest_of_span(shared, r);
     UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
       const bool is_seen = begin + item + ITEMS * i < shared->seen[r];
-      score[i][r] = is_seen ? EXP(score[i][r] - m_s[r]) : 0.0f;
+      score[i][r] = is_seen ? EXP(score[i][r] - m_s) : 0.0f;
     }
     of_row[r] = score[0][r] + score[1][r];
   }
   sum_of_lanes(of_row, ROWS, shared->weights, ITEMS);
-  share_of_lanes(shared, of_row);
   UNROLL for (int i = 0; i < KEYS_OF_ITEM; ++i) {
     LOCAL float* weights = shared->weights + (item + ITEMS * i) * ROWS;
     UNROLL for (int r = 0; r < ROWS; ++r) weights[r] = score[i][r];
   }
-  merge_sums(shared, begin, m_s);
-  BARRIER();
+  share_of_lanes(shared->of_lanes, of_row);
+  merge_sums(shared, begin);
 }
 
 FUNCTION void load_values(GLOBAL const uchar* values, const bool is_even, int column, int head_dim,
@@ -293,14 +296,24 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
   LOCAL_ARRAY float4 weights[SPAN_POSITIONS * ROWS / 4];
   LOCAL_ARRAY float state[MOST_STATE];
   LOCAL_ARRAY float sums[ROWS * COLUMNS];
+  LOCAL_ARRAY float largest[LANE_ROWS * ROWS];
   LOCAL_ARRAY float of_lanes[LANE_ROWS * ROWS];
   LOCAL_ARRAY float m[ROWS];
   LOCAL_ARRAY float l[ROWS];
   LOCAL_ARRAY float keep[ROWS];
   LOCAL_ARRAY float take[ROWS];
   LOCAL_ARRAY int seen[ROWS];
-  const Shared shared = {
-      (LOCAL float*)query, state, (LOCAL float*)weights, sums, of_lanes, m, l, keep, take, seen};
+  const Shared shared = {(LOCAL float*)query,
+                         state,
+                         (LOCAL float*)weights,
+                         sums,
+                         largest,
+                         of_lanes,
+                         m,
+                         l,
+                         keep,
+                         take,
+                         seen};
   const int tiles = (group + ROWS - 1) / ROWS;
   const int kv_head = GROUP_Y() / tiles;
   const int tile = GROUP_Y() % tiles * ROWS;
@@ -338,15 +351,16 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
 // head_dim].
 KERNEL(128)
 combine(GLOBAL const float* parts, GLOBAL const int* inputs, int positions, GLOBAL float* out,
-        int n_tokens, int n_heads, int head_dim, int n_parts) {
+        int n_heads, int head_dim, int n_parts) {
   AWAIT();
-  const wide item = ITEM();
   const int cols = n_heads * head_dim;
-  if (item >= (wide)n_tokens * cols) return;
-  const int token = (int)(item / cols);
-  const int d = (int)(item % head_dim);
+  const int token = row_of_group(cols, 128);
+  const int element = element_of_item(cols, 128);
+  if (element >= cols) return;
+  const int d = element % head_dim;
+  const wide head = (wide)token * n_heads + element / head_dim;
   const int n = inputs[positions + token] / SPAN_POSITIONS + 1;
-  GLOBAL const float* part = parts + item / head_dim * n_parts * (head_dim + 2);
+  GLOBAL const float* part = parts + head * n_parts * (head_dim + 2);
   float m = NEGATIVE_INFINITY;
   float l = 0;
   float a = 0;
@@ -359,5 +373,5 @@ combine(GLOBAL const float* parts, GLOBAL const int* inputs, int positions, GLOB
     l = FMA(l, keep, part[head_dim + 1] * take);
     a = FMA(a, keep, part[d] * take);
   }
-  out[item] = a / l;
+  out[head * head_dim + d] = a / l;
 }

@@ -49,6 +49,7 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define GLOBAL global   // a pointer into the device's memory
 #define LOCAL local     // a pointer into local memory
 #define LOCAL_ARRAY local
+#define LARGE_LOCAL_ARRAY(type, name, n) local type name[n]
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define AWAIT()
 #ifdef ON_CPU  // where an unrolled text takes minutes to compile and runs no faster
@@ -113,6 +114,8 @@ typedef unsigned short half_bits;
 #define GLOBAL
 #define LOCAL
 #define LOCAL_ARRAY __shared__
+// More than 48 KB, or as much as the launch says: the only such array of a kernel.
+#define LARGE_LOCAL_ARRAY(type, name, n) extern __shared__ type name[]
 #define BARRIER() __syncthreads()
 #if __CUDA_ARCH__ >= 900
 #define AWAIT() asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory")

@@ -2,13 +2,12 @@
 // table_rows rows, and the ids begin at inputs[at]; the host has checked them.
 KERNEL(64)
 embed(GLOBAL const uchar* table, int table_rows, GLOBAL const int* inputs, int at, GLOBAL float* y,
-      int n_tokens, int cols) {
+      int cols) {
   AWAIT();
   const int n_octets = (cols + OCTET - 1) / OCTET;
-  const wide item = ITEM();
-  if (item >= (wide)n_tokens * n_octets) return;
-  const int token = (int)(item / n_octets);
-  const int octet = (int)(item % n_octets);
+  const int token = row_of_group(n_octets, 64);
+  const int octet = element_of_item(n_octets, 64);
+  if (octet >= n_octets) return;
   float w[OCTET];
   decode_octet(table, (wide)table_rows * n_octets, (wide)inputs[at + token] * n_octets + octet, w);
   GLOBAL float* to = y + (wide)token * cols + octet * OCTET;

@@ -1,5 +1,15 @@
 // Formulas that several kernels share, so that a number has the same bits whichever computes it.
 
+// A row of `n` elements is divided among groups of n_items, the next row among the next groups: the
+// row that a group works on, and the element of an item, which may lie behind the last one. With
+// 64-bit divisions of a number of all items instead, these would take longer than what follows.
+FUNCTION int row_of_group(int n, const int n_items) {
+  return GROUP_X() / ((n + n_items - 1) / n_items);
+}
+FUNCTION int element_of_item(int n, const int n_items) {
+  return GROUP_X() % ((n + n_items - 1) / n_items) * n_items + ITEM_OF_GROUP();
+}
+
 #define OCTET 8  // neighbouring columns that an item works on
 
 // Columns [column, column + 8) of a row of x; those beyond the last are given as 0.

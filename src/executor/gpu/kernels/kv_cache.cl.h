@@ -67,16 +67,16 @@ FUNCTION int block_of(GLOBAL const int* inputs, int table, int table_begin, int 
 // results go to rotated_k and rotated_q too; otherwise n_heads is 0.
 KERNEL(128)
 append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL const int* inputs,
-       int positions, int sequences, int table, int table_begin, int n_tokens, int layer,
-       int n_layers, int n_kv_heads, int head_dim, GLOBAL const float* q, int n_heads,
-       GLOBAL const float* angles, int n_rot, GLOBAL float* rotated_q, GLOBAL float* rotated_k) {
+       int positions, int sequences, int table, int table_begin, int layer, int n_layers,
+       int n_kv_heads, int head_dim, GLOBAL const float* q, int n_heads, GLOBAL const float* angles,
+       int n_rot, GLOBAL float* rotated_q, GLOBAL float* rotated_k) {
   AWAIT();
-  const wide item = ITEM();
-  const int heads = 2 * n_kv_heads + n_heads;  // of k, then of v, then of q
-  if (item >= (wide)n_tokens * heads * head_dim) return;
-  const int token = (int)(item / (heads * head_dim));
-  const int head = (int)(item % (heads * head_dim)) / head_dim;
-  const int d = (int)(item % head_dim);
+  const int n = (2 * n_kv_heads + n_heads) * head_dim;  // of k, then of v, then of q
+  const int token = row_of_group(n, 128);
+  const int element = element_of_item(n, 128);
+  if (element >= n) return;
+  const int head = element / head_dim;
+  const int d = element % head_dim;
   const int position = inputs[positions + token];
   GLOBAL const float* turn = angles + (wide)position * n_rot;
   if (head >= 2 * n_kv_heads) {

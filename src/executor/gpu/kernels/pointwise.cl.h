@@ -75,11 +75,9 @@ KERNEL(128) swiglu(GLOBAL const float* gate, GLOBAL const float* up, GLOBAL floa
 
 // y[i] = x[rows[i]]: an item for each element of y [n_rows, cols]; `rows` begins at inputs[at].
 KERNEL(128)
-select_rows(GLOBAL const float* x, GLOBAL const int* inputs, int at, GLOBAL float* y, int n_rows,
-            int cols) {
+select_rows(GLOBAL const float* x, GLOBAL const int* inputs, int at, GLOBAL float* y, int cols) {
   AWAIT();
-  const wide i = ITEM();
-  if (i >= (wide)n_rows * cols) return;
-  const int row = inputs[at + (int)(i / cols)];
-  y[i] = x[(wide)row * cols + i % cols];
+  const int row = row_of_group(cols, 128);
+  const int i = element_of_item(cols, 128);
+  if (i < cols) y[(wide)row * cols + i] = x[(wide)inputs[at + row] * cols + i];
 }

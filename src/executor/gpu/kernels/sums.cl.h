@@ -30,6 +30,7 @@ FUNCTION void sum_of_lanes(float* x, const int n, LOCAL float* shared, const int
     BARRIER();
     for (int i = 0; i < n; ++i) x[i] += shared[i * n_items + (item ^ step)];
   }
+  BARRIER();
 }
 FUNCTION void max_of_lanes(float* x, const int n, LOCAL float* shared, const int n_items) {
   const int item = ITEM_OF_GROUP();
@@ -39,6 +40,7 @@ FUNCTION void max_of_lanes(float* x, const int n, LOCAL float* shared, const int
     BARRIER();
     for (int i = 0; i < n; ++i) x[i] = MAX(x[i], shared[i * n_items + (item ^ step)]);
   }
+  BARRIER();
 }
 #endif
 

@@ -186,58 +186,67 @@ tensor_some(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
 // ---- prompts ------------------------------------------------------------------------------------
 
 // Many tokens need each weight many times, so W is decoded first, a few tiles of 128 rows at a
-// time: uint4 [n_tiles * 128, CHUNK_OCTETS * n_chunks], an item for each. Tiles of several matrices
-// follow each other; these begin with tile `first`.
+// time, into whole fragments: for a chunk of 16 rows, an item's parts of two fragments are one
+// uint4 each.
+//
+//   uint4 [n_tiles, n_chunks, TILE_FRAGMENTS, 2, LANES]
+//
+// An item makes two of them, of rows g and g + 8. The tiles of several matrices follow each other;
+// these begin with tile `first`.
 #define TENSOR_TILE 128  // rows, and tokens
+#define TILE_FRAGMENTS (TENSOR_TILE / FRAGMENT_ROWS)
 KERNEL(128)
 halve_tiles(MATRICES, GLOBAL uint4* halves, int cols, int first, int n_tiles) {
-  const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int n_padded = (cols + CHUNK - 1) / CHUNK * CHUNK_OCTETS;
-  const wide item = ITEM();
-  const int row = (int)(item / n_padded);  // of all tiles
-  const int o = (int)(item % n_padded);
   AWAIT();
-  if (row >= n_tiles * TENSOR_TILE) return;
-  const Matrix m = MATRIX_OF(first + row / TENSOR_TILE, TENSOR_TILE);
-  halves[item] =
-      halves_of_octet(m.weight, m.rows, n_octets, m.group * TENSOR_TILE + row % TENSOR_TILE, o);
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  const int n_chunks = (cols + CHUNK - 1) / CHUNK;
+  const int lane = (int)(ITEM() % LANES);
+  const wide at = ITEM() / LANES;  // tile, chunk and fragment
+  const int fragment = (int)(at % TILE_FRAGMENTS);
+  const int chunk = (int)(at / TILE_FRAGMENTS % n_chunks);
+  const int tile = (int)(at / TILE_FRAGMENTS / n_chunks);
+  if (tile >= n_tiles) return;
+  const Matrix m = MATRIX_OF(first + tile, TENSOR_TILE);
+  const int row = m.group * TENSOR_TILE + fragment * FRAGMENT_ROWS + lane / 4;
+  const int o = chunk * CHUNK_OCTETS + lane % 4;
+  const uint4 low = halves_of_octet(m.weight, m.rows, n_octets, row, o);
+  const uint4 high = halves_of_octet(m.weight, m.rows, n_octets, row + 8, o);
+  const uint4 one = {low.x, high.x, low.y, high.y};
+  const uint4 two = {low.z, high.z, low.w, high.w};
+  halves[2 * LANES * at + lane] = one;
+  halves[2 * LANES * at + LANES + lane] = two;
 }
 
-// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it, a chunk at a time.
-// Chunks of both lie in local memory, [row or token, octet]; STAGES of them are there or on their
-// way.
+// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it, a span at a time. Spans
+// of both lie in local memory, [chunk of the span, W's TILE_OCTETS as `halve_tiles` made them, then
+// x's as [token, octet]]. STAGES of them are there or on their way.
 #define STAGES 3
 #define WARP_ROW_FRAGMENTS 4
 #define WARP_TOKEN_FRAGMENTS 4
 #define WARP_SUMS (4 * WARP_ROW_FRAGMENTS * WARP_TOKEN_FRAGMENTS)  // of an item
 #define TILE_OCTETS (TENSOR_TILE * CHUNK_OCTETS)
-#define STAGE_OCTETS (2 * TILE_OCTETS)  // of W, then of x
+#define STAGE_OCTETS (SPAN_CHUNKS * 2 * TILE_OCTETS)
+#define OCTETS_OF_ITEM (TILE_OCTETS / (WARPS * LANES))  // of each chunk
 
-// The chunk after this one: in its span, in the next span of its lane, or in the next lane;
-// n_chunks behind the last.
-FUNCTION int next_chunk(int chunk, int n_chunks) {
-  if (chunk % SPAN_CHUNKS + 1 < SPAN_CHUNKS && chunk + 1 < n_chunks) return chunk + 1;
-  const int span = chunk / SPAN_CHUNKS;
-  if ((span + K_LANES) * SPAN_CHUNKS < n_chunks) return (span + K_LANES) * SPAN_CHUNKS;
+// The span after this one: in its lane, or the first one of the next lane; n_spans behind the last.
+FUNCTION int next_span(int span, int n_spans) {
+  if (span + K_LANES < n_spans) return span + K_LANES;
   const int lane = span % K_LANES + 1;
-  return lane < K_LANES ? MIN(lane * SPAN_CHUNKS, n_chunks) : n_chunks;
+  return lane < K_LANES ? MIN(lane, n_spans) : n_spans;
 }
-FUNCTION int lane_of_chunk(int chunk) { return chunk / SPAN_CHUNKS % K_LANES; }
 
-// Where an item finds its octets of chunk 0: two of W and two of x.
-#define OCTETS_OF_ITEM (TILE_OCTETS / (WARPS * LANES))
-typedef struct {
-  GLOBAL const uint4* w[OCTETS_OF_ITEM];
-  GLOBAL const uint4* x[OCTETS_OF_ITEM];
-} Source;
-
-// Lets a chunk of the group's rows and tokens come into a stage.
-FUNCTION void fetch_chunk(const Source* from, int chunk, int n_chunks, LOCAL uint4* stage) {
-  if (chunk < n_chunks) {
-    UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-      LOCAL uint4* to = stage + ITEM_OF_GROUP() + i * WARPS * LANES;
-      COPY_16_BYTES(to, from->w[i] + chunk * CHUNK_OCTETS);
-      COPY_16_BYTES(to + TILE_OCTETS, from->x[i] + chunk * CHUNK_OCTETS);
+// Lets a span come into a stage. of_x: where the item's octets of x lie in chunk 0.
+FUNCTION void fetch_span(GLOBAL const uint4* w, GLOBAL const uint4* x, const int* of_x, int span,
+                         int n_chunks, LOCAL uint4* stage) {
+  UNROLL for (int c = 0; c < SPAN_CHUNKS; ++c) {
+    const int chunk = span * SPAN_CHUNKS + c;
+    if (chunk < n_chunks) {
+      UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
+        const int at = ITEM_OF_GROUP() + i * WARPS * LANES;
+        LOCAL uint4* to = stage + c * 2 * TILE_OCTETS + at;
+        COPY_16_BYTES(to, w + chunk * TILE_OCTETS + at);
+        COPY_16_BYTES(to + TILE_OCTETS, x + of_x[i] + chunk * CHUNK_OCTETS);
+      }
     }
   }
   END_OF_COPIES();
@@ -246,17 +255,24 @@ FUNCTION void fetch_chunk(const Source* from, int chunk, int n_chunks, LOCAL uin
 // The products of a chunk in local memory: of the warp's 64 rows and its 32 tokens.
 FUNCTION void multiply_tile(LOCAL const uint4* w_tile, LOCAL const uint4* x_tile, int warp_row,
                             int warp_token, float* c, LOCAL float* meeting) {
-  const int g = ITEM_OF_GROUP() / 4 % 8;
-  const int t = ITEM_OF_GROUP() % 4;
+  const int lane = ITEM_OF_GROUP() % LANES;
   uint4 of_token[WARP_TOKEN_FRAGMENTS];
   UNROLL for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) of_token[j] =
-      x_tile[(warp_token + j * FRAGMENT_TOKENS + g) * CHUNK_OCTETS + t];
+      x_tile[(warp_token + j * FRAGMENT_TOKENS) * CHUNK_OCTETS + lane];
   UNROLL_FRAGMENTS for (int i = 0; i < WARP_ROW_FRAGMENTS; ++i) {
-    LOCAL const uint4* of_row = w_tile + (warp_row + i * FRAGMENT_ROWS + g) * CHUNK_OCTETS + t;
-    const uint4 low = of_row[0];
-    const uint4 high = of_row[8 * CHUNK_OCTETS];
-    UNROLL_FRAGMENTS for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j)
-        multiply_chunk(low, high, of_token[j], c + 4 * (i * WARP_TOKEN_FRAGMENTS + j), meeting);
+    LOCAL const uint4* fragments = w_tile + (warp_row / FRAGMENT_ROWS + i) * 2 * LANES + lane;
+    const uint4 one = fragments[0];
+    const uint4 two = fragments[LANES];
+    const uint a_first[4] = {one.x, one.y, one.z, one.w};
+    const uint a_second[4] = {two.x, two.y, two.z, two.w};
+    UNROLL_FRAGMENTS for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) {
+      const uint b[2] = {of_token[j].x, of_token[j].y};
+      multiply_fragments(a_first, b, c + 4 * (i * WARP_TOKEN_FRAGMENTS + j), meeting);
+    }
+    UNROLL_FRAGMENTS for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) {
+      const uint b[2] = {of_token[j].z, of_token[j].w};
+      multiply_fragments(a_second, b, c + 4 * (i * WARP_TOKEN_FRAGMENTS + j), meeting);
+    }
   }
 }
 
@@ -279,7 +295,7 @@ FUNCTION void store_tile(const Matrix* m, const float* total, GLOBAL const float
 KERNEL_OF_GROUPS(256, 1)
 tensor_many(MATRICES, GLOBAL const uint4* halves, GLOBAL const uint4* x, int cols, int n_tokens,
             int first) {
-  LOCAL_ARRAY uint4 stages[STAGES * STAGE_OCTETS];
+  LARGE_LOCAL_ARRAY(uint4, stages, STAGES * STAGE_OCTETS);
   MEETING(meeting);
   const Matrix m = MATRIX_OF(first + GROUP_Y(), TENSOR_TILE);
   const int item = ITEM_OF_GROUP();
@@ -289,38 +305,43 @@ tensor_many(MATRICES, GLOBAL const uint4* halves, GLOBAL const uint4* x, int col
   const int warp_row = item / LANES % 2 * WARP_ROW_FRAGMENTS * FRAGMENT_ROWS;
   const int warp_token = item / LANES / 2 * WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS;
   const int n_chunks = (cols + CHUNK - 1) / CHUNK;
-  Source from;
+  GLOBAL const uint4* w = halves + (wide)GROUP_Y() * n_chunks * TILE_OCTETS;
+  int of_x[OCTETS_OF_ITEM];
   UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-    const int at = item / CHUNK_OCTETS + i * (TENSOR_TILE / OCTETS_OF_ITEM);  // row or token
-    const wide row = (wide)GROUP_Y() * TENSOR_TILE + at;
-    const wide token = MIN(first_token + at, n_tokens - 1);
-    from.w[i] = halves + row * n_chunks * CHUNK_OCTETS + item % CHUNK_OCTETS;
-    from.x[i] = x + token * n_chunks * CHUNK_OCTETS + item % CHUNK_OCTETS;
+    const int at = item / CHUNK_OCTETS + i * (TENSOR_TILE / OCTETS_OF_ITEM);
+    of_x[i] = MIN(first_token + at, n_tokens - 1) * n_chunks * CHUNK_OCTETS + item % CHUNK_OCTETS;
   }
   float total[WARP_SUMS];
   float c[WARP_SUMS];
   UNROLL for (int i = 0; i < WARP_SUMS; ++i) total[i] = c[i] = 0;
   AWAIT();
-  int fetched = 0;  // the chunk that is fetched next
+  const int n_spans = (n_chunks + SPAN_CHUNKS - 1) / SPAN_CHUNKS;
+  int fetched = 0;  // the span that is fetched next
   for (int i = 0; i + 1 < STAGES; ++i) {
-    fetch_chunk(&from, fetched, n_chunks, stages + i * STAGE_OCTETS);
-    fetched = next_chunk(fetched, n_chunks);
+    fetch_span(w, x, of_x, fetched, n_chunks, stages + i * STAGE_OCTETS);
+    fetched = next_span(fetched, n_spans);
   }
-  for (int chunk = 0, i = 0; chunk < n_chunks; ++i) {
+  int stage = 0;
+  for (int span = 0; span < n_spans;) {
     AWAIT_COPIES(STAGES - 2);
-    BARRIER();  // and all items are done with the chunk before, whose stage is filled again
-    fetch_chunk(&from, fetched, n_chunks, stages + (i + STAGES - 1) % STAGES * STAGE_OCTETS);
-    fetched = next_chunk(fetched, n_chunks);
-    LOCAL const uint4* stage = stages + i % STAGES * STAGE_OCTETS;
-    multiply_tile(stage, stage + TILE_OCTETS, warp_row, warp_token, c, MEETING_OF(meeting));
-    const int next = next_chunk(chunk, n_chunks);
-    if (next >= n_chunks || lane_of_chunk(next) != lane_of_chunk(chunk)) {
+    BARRIER();  // and all items are done with the span before, whose stage is filled again
+    fetch_span(w, x, of_x, fetched, n_chunks,
+               stages + (stage == 0 ? STAGES - 1 : stage - 1) * STAGE_OCTETS);
+    fetched = next_span(fetched, n_spans);
+    UNROLL_FRAGMENTS for (int j = 0; j < SPAN_CHUNKS; ++j) {
+      LOCAL const uint4* at = stages + stage * STAGE_OCTETS + j * 2 * TILE_OCTETS;
+      if (span * SPAN_CHUNKS + j < n_chunks)
+        multiply_tile(at, at + TILE_OCTETS, warp_row, warp_token, c, MEETING_OF(meeting));
+    }
+    const int next = next_span(span, n_spans);
+    if (next >= n_spans || next % K_LANES != span % K_LANES) {
       UNROLL for (int j = 0; j < WARP_SUMS; ++j) {
         total[j] += c[j];
         c[j] = 0;
       }
     }
-    chunk = next;
+    span = next;
+    stage = stage == STAGES - 1 ? 0 : stage + 1;
   }
   store_tile(&m, total, (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS),
              n_tokens, first_row + warp_row, first_token + warp_token);
