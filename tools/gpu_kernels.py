@@ -30,7 +30,7 @@ OF_DECODE = {
     "linear_one_gated",
     "linear_few",
     "linear_some",
-    "linear_many",
+    "linear_more",
     "append",
     "attend",
     "combine",

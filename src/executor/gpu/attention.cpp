@@ -17,6 +17,7 @@ constexpr int64_t kMostState = 2048;  // elements of a group's results
 // Up to this many tokens a step is short of groups rather than of memory's speed: a long context is
 // shared out, and each token has groups of its own.
 constexpr int64_t kFewTokens = 16;
+constexpr int64_t kGroupsOfUnit = 2;  // that run at the same time without waiting for each other
 constexpr int64_t kMostParts = 2048;  // of a step's tokens together, which bounds their memory
 
 // How the outputs are dealt to groups; the results do not depend on it.
@@ -29,7 +30,7 @@ struct Tiling {
 
 Tiling choose_tiling(int64_t n_tokens, int64_t n_sequences, int64_t group, int64_t head_dim) {
   constexpr auto& kRows = gpu::kAttendRows;
-  size_t largest = 0;
+  size_t largest = 1;
   while (largest + 1 < std::size(kRows) && kRows[largest + 1] * head_dim <= kMostState) ++largest;
   const int64_t most = kRows[largest];
   const int64_t heads = std::min(group, most);
@@ -38,7 +39,7 @@ Tiling choose_tiling(int64_t n_tokens, int64_t n_sequences, int64_t group, int64
       n_tokens <= kFewTokens
           ? 1
           : std::clamp<int64_t>(of_one_sequence, 1, std::max<int64_t>(most / heads, 1));
-  size_t variant = 0;
+  size_t variant = 1;
   while (kRows[variant] < heads * tokens) ++variant;
   return {variant, kRows[variant], heads, tokens};
 }
@@ -86,35 +87,19 @@ void GpuExecutor::reserve_parts() {
   parts_ = device_->allocate(n_bytes, "parts of attention");
 }
 
-// Puts keys and values into the cache. When q and k wait for their rotation, by the same angles,
-// the launch does that too.
-void GpuExecutor::append(const AttentionKernels& kernels, const Activation& q, const Activation& k,
-                         const Activation& v, const GpuKvStorage& storage, int32_t layer,
-                         const AttentionShape& shape) {
-  const KvLayout& layout = storage.layout();
+// Takes the rotations of q and k when they wait and turn by the same angles: the launch that puts
+// the keys into the cache does that too.
+GpuExecutor::Appended GpuExecutor::take_appended(const Activation& q, const Activation& k,
+                                                 int64_t head_dim) {
   const std::vector<Rotation>& all = waiting_.rotations;
-  const bool rotates = all.size() == 2 && all[0].y == &buffer(q) && all[1].y == &buffer(k) &&
-                       all[0].table == all[1].table && all[0].head_dim == shape.head_dim &&
-                       all[1].head_dim == shape.head_dim;
-  Rotation of_q{&buffer(q), &buffer(q), 0, 0, 0, 0};
-  Rotation of_k{&buffer(k), &buffer(k), 0, 0, 0, 0};
-  const gpu::Buffer* angles = of_q.x;  // any buffer
-  int64_t n_rot = 0;
-  if (rotates) {
-    of_q = all[0];
-    of_k = all[1];
-    const Angles& table = rope_tables_[static_cast<size_t>(of_q.table)];
-    angles = table.device.get();
-    n_rot = table.n_rot;
-    waiting_.rotations.clear();
-  }
-  const int64_t n_heads = rotates ? shape.n_heads : 0;                  // of q
-  const int64_t n = (2 * shape.n_kv_heads + n_heads) * shape.head_dim;  // of a token
-  launch(*kernels.append, gpu::cover_rows(k.rows(), n, kItems), *of_k.x, buffer(v),
-         storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
-         lists_.table_begin, layer, static_cast<int32_t>(layout.n_layers),
-         static_cast<int32_t>(shape.n_kv_heads), static_cast<int32_t>(shape.head_dim), *of_q.x,
-         static_cast<int32_t>(n_heads), *angles, static_cast<int32_t>(n_rot), *of_q.y, *of_k.y);
+  if (all.size() != 2 || all[0].y != &buffer(q) || all[1].y != &buffer(k) ||
+      all[0].table != all[1].table || all[0].head_dim != head_dim || all[1].head_dim != head_dim)
+    return {&buffer(q), &buffer(k), &buffer(q), 0, &buffer(q), &buffer(k)};
+  const Angles& table = rope_tables_[static_cast<size_t>(all[0].table)];
+  const Appended appended{all[0].x, all[1].x, table.device.get(), static_cast<int32_t>(table.n_rot),
+                          all[0].y, all[1].y};
+  waiting_.rotations.clear();
+  return appended;
 }
 
 Activation GpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
@@ -128,20 +113,39 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
   const auto n_layers = static_cast<int32_t>(layout.n_layers);
   const auto n_kv_heads = static_cast<int32_t>(shape.n_kv_heads);
   const auto head_dim = static_cast<int32_t>(shape.head_dim);
-  append(kernels, q, k, v, storage, layer_number, shape);
-  Activation out = allocate(q.rows(), q.cols());
-  const auto group = static_cast<int32_t>(shape.n_heads / shape.n_kv_heads);
   const auto n_sequences = static_cast<int64_t>(inputs_.block_table_begin.size()) - 1;
-  const Tiling tiling = choose_tiling(n_tokens, n_sequences, group, shape.head_dim);
+  // Before the rotations are taken, so that it does not get the memory of what they read.
+  Activation out = allocate(q.rows(), q.cols());
+  Appended appended = take_appended(q, k, shape.head_dim);
+  settle();
+  // With few tokens, one of each sequence, `attend` puts their keys into the cache by itself.
+  if (n_tokens > kFewTokens ||
+      std::ranges::adjacent_find(inputs_.sequences) != inputs_.sequences.end()) {
+    const int64_t n_heads = appended.n_rot > 0 ? shape.n_heads : 0;       // of q
+    const int64_t n = (2 * shape.n_kv_heads + n_heads) * shape.head_dim;  // of a token
+    launch(*kernels.append, gpu::cover_rows(k.rows(), n, kItems), *appended.k, buffer(v),
+           storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
+           lists_.table_begin, layer_number, n_layers, n_kv_heads, head_dim, *appended.q,
+           static_cast<int32_t>(n_heads), *appended.angles, appended.n_rot, *appended.rotated_q,
+           *appended.rotated_k);
+    appended.q = &buffer(q);
+    appended.n_rot = -1;  // done
+  }
+  const auto group = static_cast<int32_t>(shape.n_heads / shape.n_kv_heads);
   const auto n_parts = static_cast<int32_t>(attention_parts());
+  const Tiling tiling =
+      n_tokens * n_parts * shape.n_heads <= kGroupsOfUnit * device_->info().n_units
+          ? Tiling{0, 1, 1, 1}  // all heads at the same time
+          : choose_tiling(n_tokens, n_sequences, group, shape.head_dim);
   const gpu::Buffer& parts = n_parts == 1 ? buffer(out) : *parts_;
   const gpu::Grid grid = {
       (n_tokens + tiling.tokens_of_group - 1) / tiling.tokens_of_group * n_parts,
       n_kv_heads * ((group + tiling.heads - 1) / tiling.heads), kItems};
-  launch(*kernels.attend[tiling.variant], grid, buffer(q), storage.buffer(), *step_,
+  launch(*kernels.attend[tiling.variant], grid, *appended.q, storage.buffer(), *step_,
          lists_.positions, lists_.sequences, lists_.table, lists_.table_begin, buffer(out), parts,
          n_tokens, layer_number, n_layers, n_kv_heads, group, head_dim,
-         static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale);
+         static_cast<int32_t>(tiling.tokens_of_group), n_parts, shape.scale, *appended.k, buffer(v),
+         *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);
   if (n_parts > 1) {
     launch(*kernels.combine, gpu::cover_rows(q.rows(), q.cols(), kItems), parts, *step_,
            lists_.positions, buffer(out), static_cast<int32_t>(shape.n_heads), head_dim, n_parts);

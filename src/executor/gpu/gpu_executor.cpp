@@ -194,6 +194,7 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   kernels.linear_one_gated = kernels.program->kernel("linear_one_gated");
   kernels.linear_few = kernels.program->kernel("linear_few");
   kernels.linear_some = kernels.program->kernel("linear_some");
+  kernels.linear_more = kernels.program->kernel("linear_more");
   kernels.linear_many = kernels.program->kernel("linear_many");
   if (products_ == Products::kF16) {
     kernels.tensor_program = gpu::cached_program(*device_, gpu::tensor_program(dtype));

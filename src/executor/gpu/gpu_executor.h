@@ -27,8 +27,6 @@
 
 namespace limpid {
 
-class GpuKvStorage;
-
 class GpuExecutor final : public Executor {
  public:
   // What `linear` multiplies.
@@ -94,7 +92,7 @@ class GpuExecutor final : public Executor {
     std::unique_ptr<gpu::Program> program;
     std::unique_ptr<gpu::Kernel> pack;  // of quantised types
     std::unique_ptr<gpu::Kernel> embed, linear_one, linear_one_of_many, linear_one_gated,
-        linear_few, linear_some, linear_many;
+        linear_few, linear_some, linear_more, linear_many;
     // With Products::kF16.
     std::unique_ptr<gpu::Program> tensor_program;
     std::unique_ptr<gpu::Kernel> halve, tensor_few, tensor_some, halve_tiles, tensor_many;
@@ -162,6 +160,15 @@ class GpuExecutor final : public Executor {
     int32_t cols;
     int32_t head_dim;
   };
+  // Queries and keys of attention, and their rotation when the same launch does it.
+  struct Appended {
+    const gpu::Buffer* q;
+    const gpu::Buffer* k;
+    const gpu::Buffer* angles;
+    int32_t n_rot;  // 0: they are as they should be
+    const gpu::Buffer* rotated_q;
+    const gpu::Buffer* rotated_k;
+  };
   // Ops that were called, but not launched: a norm waits for a linear layer, that for an addition
   // or a swiglu, rotations for attention. Any other launch, and whoever reads, settles them first,
   // in this order. Their buffers are not given to other activations meanwhile. A launch that does
@@ -190,9 +197,7 @@ class GpuExecutor final : public Executor {
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);
   const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype);
-  void append(const AttentionKernels& kernels, const Activation& q, const Activation& k,
-              const Activation& v, const GpuKvStorage& storage, int32_t layer,
-              const AttentionShape& shape);
+  Appended take_appended(const Activation& q, const Activation& k, int64_t head_dim);
   int64_t attention_parts() const;
   static uint64_t most_parts_bytes(const StepSize& size);
   void reserve_parts();

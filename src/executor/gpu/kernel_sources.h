@@ -22,7 +22,7 @@ ProgramSource tensor_program(DType dtype);
 // Whether matrix_program knows the type; others are decoded before they are loaded.
 bool has_matrix_program(DType dtype);
 // append, attend, combine. kF16 or kF32 each; `rows` outputs of attend share what a group reads.
-inline constexpr int kAttendRows[] = {4, 8, 16};
+inline constexpr int kAttendRows[] = {1, 4, 8, 16};
 ProgramSource attention_program(DType k_dtype, DType v_dtype, int rows);
 
 // Every program that there is.

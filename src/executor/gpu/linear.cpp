@@ -91,10 +91,13 @@ GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernel
   if (n_tokens == 1 && n_rows < kManyRows) return {*kernels.linear_one, kOneItems, kOneRows, 1};
   if (n_tokens == 1) return {*kernels.linear_one_of_many, kOneItems, 2 * kOneRows, 1};
   if (n_tokens < kManyTokens) return {*kernels.linear_few, 128, 16, 8};
-  // Smaller tiles where half of the units would have none of the large ones.
-  if (groups(n_rows, 128) * groups(n_tokens, 64) * 2 <= device_->info().n_units)
-    return {*kernels.linear_some, 256, 64, 64};
-  return {*kernels.linear_many, 256, 128, 64};
+  // Smaller tiles where many of the units would have none of the large ones.
+  const int64_t n_units = device_->info().n_units;
+  if (groups(n_rows, 128) * groups(n_tokens, 128) >= n_units)
+    return {*kernels.linear_many, 256, 128, 128};
+  if (groups(n_rows, 128) * groups(n_tokens, 64) * 2 > n_units)
+    return {*kernels.linear_more, 256, 128, 64};
+  return {*kernels.linear_some, 256, 64, 64};
 }
 
 GpuExecutor::Product GpuExecutor::product_of(const Activation& x, const MatrixKernels& kernels,

@@ -11,7 +11,9 @@
 //   must      bytes of the operands and the result, each once, as a file holds them
 //   moved     what memory delivers and takes: of activations the different bytes that the launch
 //             reads and writes; of weights and the KV cache the sectors of 32 bytes that groups
-//             touch, each group's added up, because what one has read is gone for the next
+//             touch, each group's added up, because what one has read is gone for the next. The
+//             groups of a launch that all run at the same time find it in the cache: the different
+//             bytes
 //   asked     sectors that warps ask L1 for, over the different ones that groups touch
 //   products  that the launch computes, those of decoding weights included, over those of the op
 //
@@ -32,6 +34,7 @@ namespace limpid::counts {
 namespace {
 
 constexpr double kMost = 1.1;
+constexpr int64_t kGroupsAtOnce = 264;  // two on each unit
 constexpr int64_t kModel = 2048;
 constexpr int64_t kHidden = 8192;
 constexpr int64_t kHeads = 32;
@@ -73,7 +76,8 @@ class Counts {
       n_products += launch.n_fused;
       for (const auto& [purpose, traffic] : launch.traffic) {
         const bool is_streamed = purpose == kWeight || purpose == "keys and values";
-        moved += is_streamed ? traffic.of_groups : traffic.bytes;
+        const bool at_once = launch.n_groups <= kGroupsAtOnce;
+        moved += is_streamed && !at_once ? traffic.of_groups : traffic.bytes;
         of_groups += traffic.of_groups;
         asked += traffic.asked;
       }

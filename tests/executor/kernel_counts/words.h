@@ -120,6 +120,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 #define LOCAL_ARRAY static
 #define LARGE_LOCAL_ARRAY(type, name, n) static type name[n]
 #define BARRIER() wait_for_group()
+#define BARRIER_OF_ALL() wait_for_group()
 #define AWAIT()
 #define UNROLL
 #define UNROLL_BY(n)

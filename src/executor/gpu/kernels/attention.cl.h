@@ -32,7 +32,7 @@
 // What a group works on: tokens of one sequence and query heads of one KV head. Row r of its
 // results is head r % heads of token r / heads.
 typedef struct {
-  GLOBAL const uchar* cache;
+  GLOBAL uchar* cache;
   GLOBAL const int* blocks;  // of the sequence
   int heads_of_block;        // n_layers * n_kv_heads
   int head_of_block;         // layer * n_kv_heads + head
@@ -66,7 +66,7 @@ FUNCTION wide place_of(const Work* work, int r) {
   return work->first + (wide)(r / work->heads) * work->n_heads + r % work->heads;
 }
 
-FUNCTION GLOBAL const uchar* keys_of(const Work* work, int position) {
+FUNCTION GLOBAL uchar* keys_of(const Work* work, int position) {
   const wide n_bytes = (wide)BLOCK * work->head_dim * (K_BYTES + V_BYTES);
   const wide block = work->blocks[position / BLOCK];
   return work->cache + (block * work->heads_of_block + work->head_of_block) * n_bytes;
@@ -244,9 +244,34 @@ FUNCTION void add_span(const Work* work, const Shared* shared, int begin) {
   BARRIER();
 }
 
+// What `append` of kv_cache.cl.h does before attention, for steps with one token of each sequence:
+// the group does it for its own token and heads. n_rot below 0: it is done.
+typedef struct {
+  GLOBAL const float* k;
+  GLOBAL const float* v;
+  GLOBAL const float* angles;
+  int n_rot;
+  GLOBAL float* rotated_q;
+  GLOBAL float* rotated_k;
+} Append;
+
+// Puts the key and the value of a token's KV head into the cache. Other groups that look at the
+// same head may do the same, with the same numbers. `at`: where they begin in k and v.
+FUNCTION void append_head(const Work* work, const Append* append, wide at) {
+  const int position = work->most - 1;
+  GLOBAL const float* turn = append->angles + (wide)position * append->n_rot;
+  for (int d = ITEM_OF_GROUP(); d < work->head_dim; d += ITEMS) {
+    const float key = rotated(append->k + at, d, turn, append->n_rot);
+    store_key(key, keys_of(work, position), d, position % BLOCK, work->head_dim);
+    store_value(append->v[at + d], keys_of(work, position), d, position % BLOCK, work->head_dim);
+    if (append->n_rot > 0) append->rotated_k[at + d] = key;
+  }
+  BARRIER_OF_ALL();
+}
+
 // The queries, and rows that have met no position yet.
 FUNCTION void begin_rows(const Work* work, const Shared* shared, GLOBAL const float* q,
-                         GLOBAL const int* positions) {
+                         GLOBAL const int* positions, const Append* append) {
   const int item = ITEM_OF_GROUP();
   const int head_dim = work->head_dim;
   BARRIER();
@@ -257,7 +282,16 @@ FUNCTION void begin_rows(const Work* work, const Shared* shared, GLOBAL const fl
   }
   UNROLL_BY(1) for (int i = item; i < ROWS * head_dim; i += ITEMS) {
     const int r = i / head_dim;
-    shared->query[i] = r < work->n_rows ? q[place_of(work, r) * head_dim + i % head_dim] : 0.0f;
+    if (r >= work->n_rows) {
+      shared->query[i] = 0;
+    } else if (append->n_rot > 0) {
+      const wide begin = place_of(work, r) * head_dim;
+      GLOBAL const float* turn = append->angles + (wide)(work->most - 1) * append->n_rot;
+      shared->query[i] = rotated(q + begin, i % head_dim, turn, append->n_rot);
+      append->rotated_q[begin + i % head_dim] = shared->query[i];
+    } else {
+      shared->query[i] = q[place_of(work, r) * head_dim + i % head_dim];
+    }
     shared->state[i] = 0;
   }
   BARRIER();
@@ -287,10 +321,11 @@ FUNCTION void store_rows(const Work* work, const Shared* shared, GLOBAL float* o
 // out [n_tokens, n_heads * head_dim] when n_parts is 1; else
 // parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
 KERNEL_OF_GROUPS(128, 1)
-attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* inputs, int positions,
+attend(GLOBAL const float* q, GLOBAL uchar* cache, GLOBAL const int* inputs, int positions,
        int sequences, int table, int table_begin, GLOBAL float* out, GLOBAL float* parts,
        int n_tokens, int layer, int n_layers, int n_kv_heads, int group, int head_dim,
-       int tokens_of_group, int n_parts, float scale) {
+       int tokens_of_group, int n_parts, float scale, GLOBAL const float* k, GLOBAL const float* v,
+       GLOBAL const float* angles, int n_rot, GLOBAL float* rotated_q, GLOBAL float* rotated_k) {
   AWAIT();
   LOCAL_ARRAY float4 query[MOST_STATE / 4];
   LOCAL_ARRAY float4 weights[SPAN_POSITIONS * ROWS / 4];
@@ -314,6 +349,7 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
                          keep,
                          take,
                          seen};
+  const Append append = {k, v, angles, n_rot, rotated_q, rotated_k};
   const int tiles = (group + ROWS - 1) / ROWS;
   const int kv_head = GROUP_Y() / tiles;
   const int tile = GROUP_Y() % tiles * ROWS;
@@ -338,7 +374,9 @@ attend(GLOBAL const float* q, GLOBAL const uchar* cache, GLOBAL const int* input
                        heads,
                        (wide)token * n_heads + kv_head * group + tile,
                        n_heads};
-    begin_rows(&work, &shared, q, inputs + positions + token);
+    if (n_rot >= 0 && (work.most - 1) / SPAN_POSITIONS % n_parts == part)
+      append_head(&work, &append, ((wide)token * n_kv_heads + kv_head) * head_dim);
+    begin_rows(&work, &shared, q, inputs + positions + token, &append);
     for (int span = part * SPAN_POSITIONS; span < work.most; span += n_parts * SPAN_POSITIONS) {
       weigh_span(&work, &shared, span);
       add_span(&work, &shared, span);

@@ -51,6 +51,7 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define LOCAL_ARRAY local
 #define LARGE_LOCAL_ARRAY(type, name, n) local type name[n]
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER_OF_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define AWAIT()
 #ifdef ON_CPU  // where an unrolled text takes minutes to compile and runs no faster
 #define UNROLL _Pragma("nounroll")
@@ -117,6 +118,8 @@ typedef unsigned short half_bits;
 // More than 48 KB, or as much as the launch says: the only such array of a kernel.
 #define LARGE_LOCAL_ARRAY(type, name, n) extern __shared__ type name[]
 #define BARRIER() __syncthreads()
+// The same, also for what the group has written to the device's memory.
+#define BARRIER_OF_ALL() __syncthreads()
 #if __CUDA_ARCH__ >= 900
 #define AWAIT() asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory")
 #else

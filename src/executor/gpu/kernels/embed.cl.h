@@ -9,7 +9,7 @@ embed(GLOBAL const uchar* table, int table_rows, GLOBAL const int* inputs, int a
   const int octet = element_of_item(n_octets, 64);
   if (octet >= n_octets) return;
   float w[OCTET];
-  decode_octet(table, (wide)table_rows * n_octets, (wide)inputs[at + token] * n_octets + octet, w);
+  decode_octet(table, table_rows, n_octets, inputs[at + token], octet, w);
   GLOBAL float* to = y + (wide)token * cols + octet * OCTET;
   if (cols % OCTET == 0) {
     store_4_floats(w, to);

@@ -62,6 +62,16 @@ FUNCTION int block_of(GLOBAL const int* inputs, int table, int table_begin, int 
   return inputs[table + inputs[table_begin + sequence] + position / BLOCK];
 }
 
+// Puts element d of a key and a value to a position's slot of its block. keys: where K of the
+// block, layer and head begins.
+FUNCTION void store_key(float key, GLOBAL uchar* keys, int d, int slot, int head_dim) {
+  STORE_K(key, keys, key_index(d, slot, chunk_of_keys(head_dim)));
+}
+FUNCTION void store_value(float value, GLOBAL uchar* keys, int d, int slot, int head_dim) {
+  GLOBAL uchar* values = keys + (wide)BLOCK * head_dim * K_BYTES;
+  STORE_V(value, values, slot * head_dim + d);
+}
+
 // Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each element. When
 // n_rot is not 0, k and q [n_tokens, n_heads * head_dim] are rotated first (formulas.cl.h), and the
 // results go to rotated_k and rotated_q too; otherwise n_heads is 0.
@@ -88,13 +98,11 @@ append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL
   const wide at = ((wide)token * n_kv_heads + kv_head) * head_dim;
   const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
   GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, kv_head, n_kv_heads, head_dim);
-  GLOBAL uchar* values = keys + (wide)BLOCK * head_dim * K_BYTES;
-  const int slot = position % BLOCK;
   if (head < n_kv_heads) {
     const float key = rotated(k + at, d, turn, n_rot);
-    STORE_K(key, keys, key_index(d, slot, chunk_of_keys(head_dim)));
+    store_key(key, keys, d, position % BLOCK, head_dim);
     if (n_rot > 0) rotated_k[at + d] = key;
   } else {
-    STORE_V(v[at + d], values, slot * head_dim + d);
+    store_value(v[at + d], keys, d, position % BLOCK, head_dim);
   }
 }

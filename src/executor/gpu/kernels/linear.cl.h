@@ -21,20 +21,21 @@
 // What a row of lanes works on: n_rows rows from `row` on, and a tile of tokens from `first` on.
 // Beyond the last row, and the last token, those are computed once more, and not stored.
 
-// Octet o of each row. w [n_rows]
-FUNCTION void decode_rows(const Matrix* m, const int n_rows, int n_octets, int row, int o,
-                          float (*w)[OCTET]) {
-  UNROLL for (int i = 0; i < n_rows; ++i) decode_octet(
-      m->weight, (wide)m->rows * n_octets, (wide)MIN(row + i, m->rows - 1) * n_octets + o, w[i]);
+FUNCTION Row row_of_matrix(const Matrix* m, int row, int cols) {
+  const int n_octets = (cols + OCTET - 1) / OCTET;
+  return row_of(m->weight, (wide)m->rows * n_octets, MIN(row, m->rows - 1), n_octets);
 }
 
-// Adds the products of octet o. The weights are decoded once for all of the tokens, and x is loaded
-// once for all of the rows. sums [tile, n_rows]
-FUNCTION void add_octet(const Matrix* m, const int n_rows, const int tile, GLOBAL const float* x,
-                        int cols, int n_tokens, int row, int first, int o, float* sums) {
-  const int n_octets = (cols + OCTET - 1) / OCTET;
+// Adds the products of octet o of n_rows rows with a tile of tokens from `first` on. The weights
+// are decoded once for all of the tokens, and x is loaded once for all of the rows. sums [tile,
+// n_rows]
+FUNCTION void add_octet(const Row* rows, const int n_rows, const int tile, GLOBAL const float* x,
+                        int cols, int n_tokens, int first, int o, float* sums) {
   float w[MOST_ROWS][OCTET];
-  decode_rows(m, n_rows, n_octets, row, o, w);
+  UNROLL for (int i = 0; i < n_rows; ++i) {
+    const Loaded octet = load_octet(rows + i, o, 0);
+    decode(&octet, w[i]);
+  }
   UNROLL for (int t = 0; t < tile; ++t) {
     float of_token[OCTET];
     load_x(x + (wide)MIN(first + t, n_tokens - 1) * cols, o * OCTET, cols, of_token);
@@ -143,10 +144,6 @@ FUNCTION void load_batch(const Row* rows, const int n_rows, const int batch, int
 #define IS_GATED 1
 FUNCTION int tiles_of(int rows, const int n_rows) {
   return (rows + ONE_LANE_ROWS * n_rows - 1) / (ONE_LANE_ROWS * n_rows);
-}
-FUNCTION Row row_of_matrix(const Matrix* m, int row, int cols) {
-  const int n_octets = (cols + OCTET - 1) / OCTET;
-  return row_of(m->weight, (wide)m->rows * n_octets, (wide)MIN(row, m->rows - 1) * n_octets);
 }
 FUNCTION void rows_of_tile(int tile, const int n_rows, const int is_gated, int cols, Row* rows,
                            MATRICES) {
@@ -301,11 +298,13 @@ linear_few(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
   const int item = ITEM_OF_GROUP();
   const int row = (m.group * LANE_ROWS + item / LANES) * ROWS_FEW;
   const int first = GROUP_Y() * FEW_TOKENS;
+  Row rows[ROWS_FEW];
   float sums[FEW_TOKENS * ROWS_FEW];
+  UNROLL for (int i = 0; i < ROWS_FEW; ++i) rows[i] = row_of_matrix(&m, row + i, cols);
   UNROLL for (int i = 0; i < FEW_TOKENS * ROWS_FEW; ++i) sums[i] = 0;
   UNROLL_BY(1)
   for (int o = item % LANES; o < (cols + OCTET - 1) / OCTET; o += LANES)
-    add_octet(&m, ROWS_FEW, FEW_TOKENS, x, cols, n_tokens, row, first, o, sums);
+    add_octet(rows, ROWS_FEW, FEW_TOKENS, x, cols, n_tokens, first, o, sums);
   const int rows_of_group = LANE_ROWS * ROWS_FEW;
   UNROLL for (int t = 0; t < FEW_TOKENS; ++t) {
     UNROLL for (int i = 0; i < ROWS_FEW; ++i)
@@ -321,101 +320,126 @@ linear_few(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
 
 // ---- some and many tokens -----------------------------------------------------------------------
 
-// A group computes a tile of 64 tokens by 64 rows for each of its quads, of which an item computes
-// 4 tokens by 4 rows for each quad. 32 columns of W and x lie in local memory at a time, turned, so
-// that items read neighbouring float4; what comes next is loaded meanwhile. An item brings one
-// octet of x, and one of W for each quad.
+// A group computes a tile of row_quads * 64 rows by token_quads * 64 tokens; an item 4 by 4 of each
+// 64 by 64. The octets of n_lanes lanes of W and x lie in local memory at a time, turned, so that
+// items read neighbouring float4; what comes next is loaded meanwhile. What an item keeps in
+// registers grows with all three numbers; what it reads from local memory for a product shrinks
+// with the first two.
 //
-// Octets lie in local memory as [column, row], those of the o-th octet of the 32 columns with bits
-// 3 and 4 of the row flipped by o: 32 neighbouring items store 4 octets of 8 rows, which would fall
-// into 8 of the 32 memory banks otherwise.
-#define TILE_TOKENS 64
-#define TILE_LANES 4  // whose octets are in a tile
-#define TILE_COLS (TILE_LANES * OCTET)
-#define MOST_QUADS 2
+// Octets lie in local memory as [column, row], and those of the second lane with a bit of the row
+// flipped, and so on: neighbouring items store the octets of neighbouring lanes, and then of the
+// next row, which would fall into the same memory banks otherwise.
+#define TILE_ITEMS 256
 #define QUAD_ROWS 64
+#define MOST_QUADS 2
+#define MOST_TILE_LANES 4
+#define MOST_BROUGHT 2  // octets that an item brings of W, or of x
 
-FUNCTION void store_turned(const float* v, LOCAL float* tile, int octet, int row,
+FUNCTION int turned_row(int row, int lane, const int n_lanes) {
+  return row ^ lane * (32 / n_lanes);
+}
+FUNCTION void store_turned(const float* v, LOCAL float* tile, int lane, int row, const int n_lanes,
                            const int n_rows) {
-  LOCAL float* to = tile + octet * OCTET * n_rows + (row ^ octet * 8);
+  LOCAL float* to = tile + lane * OCTET * n_rows + turned_row(row, lane, n_lanes);
   UNROLL for (int k = 0; k < OCTET; ++k) to[k * n_rows] = v[k];
 }
-FUNCTION void load_turned(LOCAL const float* tile, int column, int row, const int n_rows,
-                          float* v) {
-  const float4 quad = *(LOCAL const float4*)(tile + column * n_rows + (row ^ column / OCTET * 8));
+FUNCTION void load_turned(LOCAL const float* tile, int column, int row, const int n_lanes,
+                          const int n_rows, float* v) {
+  const float4 quad =
+      *(LOCAL const float4*)(tile + column * n_rows + turned_row(row, column / OCTET, n_lanes));
   v[0] = quad.x;
   v[1] = quad.y;
   v[2] = quad.z;
   v[3] = quad.w;
 }
 
-// The first of the next four octets, which belong to the same lanes or, when these are done, to the
-// next ones. n_octets behind the last.
-FUNCTION int next_octets(int o, int n_octets) {
+// The first of the next n_lanes octets, which belong to the same lanes or, when these are done, to
+// the next ones. n_octets behind the last.
+FUNCTION int next_octets(int o, const int n_lanes, int n_octets) {
   if (o + LANES < n_octets) return o + LANES;
-  const int lane = o % LANES + TILE_LANES;
+  const int lane = o % LANES + n_lanes;
   return lane < LANES ? MIN(lane, n_octets) : n_octets;
 }
 
-FUNCTION void multiply_many(const int quads, const Matrix* m, GLOBAL const float* x, int cols,
-                            int n_tokens, LOCAL float* w_tile, LOCAL float* x_tile) {
+FUNCTION void multiply_many(const int row_quads, const int token_quads, const int n_lanes,
+                            const Matrix* m, GLOBAL const float* x, int cols, int n_tokens,
+                            LOCAL float* w_tile, LOCAL float* x_tile) {
+  const int tile_rows = row_quads * QUAD_ROWS;
+  const int tile_tokens = token_quads * QUAD_ROWS;
+  const int rows_at_once = TILE_ITEMS / n_lanes;  // whose octets are brought together
+  const int w_brought = (tile_rows + rows_at_once - 1) / rows_at_once;
+  const int x_brought = (tile_tokens + rows_at_once - 1) / rows_at_once;
   const int item = ITEM_OF_GROUP();
-  const int first_row = m->group * quads * QUAD_ROWS;
-  const int first_token = GROUP_Y() * TILE_TOKENS;
+  const int first_row = m->group * tile_rows;
+  const int first_token = GROUP_Y() * tile_tokens;
   const int my_row = item % 16 * 4;  // of a quad
   const int my_token = item / 16 * 4;
   const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int octet = item % TILE_LANES;  // that the item brings, of this row and token
-  const int row = item / TILE_LANES;
-  GLOBAL const float* token = x + (wide)MIN(first_token + row, n_tokens - 1) * cols;
-  Row rows[MOST_QUADS];
-  Loaded of_w[MOST_QUADS];
-  float of_x[OCTET];
-  float total[MOST_QUADS * 4][4];
-  float sum[TILE_LANES][MOST_QUADS * 4][4];
-  UNROLL for (int q = 0; q < quads; ++q) {
-    rows[q] = row_of_matrix(m, first_row + q * QUAD_ROWS + row, cols);
-    if (octet < n_octets) of_w[q] = load_octet(rows + q, octet, 0);
+  const int lane = item % n_lanes;  // whose octets the item brings
+  const int row = item / n_lanes;   // and of which row and token, the first time
+  Loaded of_w[MOST_BROUGHT];
+  int tokens[MOST_BROUGHT];
+  float of_x[MOST_BROUGHT][OCTET];
+  float total[MOST_QUADS * 4][MOST_QUADS * 4];
+  float sum[MOST_TILE_LANES][MOST_QUADS * 4][MOST_QUADS * 4];
+  UNROLL for (int i = 0; i < w_brought; ++i) {
+    const Row place = row_of_matrix(m, first_row + i * rows_at_once + row, cols);
+    if (lane < n_octets) of_w[i] = load_octet(&place, lane, 0);
   }
-  UNROLL for (int i = 0; i < quads * 4; ++i) {
-    UNROLL for (int j = 0; j < 4; ++j) {
+  UNROLL for (int i = 0; i < row_quads * 4; ++i) {
+    UNROLL for (int j = 0; j < token_quads * 4; ++j) {
       total[i][j] = 0;
-      UNROLL for (int l = 0; l < TILE_LANES; ++l) sum[l][i][j] = 0;
+      UNROLL for (int l = 0; l < n_lanes; ++l) sum[l][i][j] = 0;
     }
   }
   AWAIT();
-  load_x(token, octet * OCTET, cols, of_x);
+  UNROLL for (int i = 0; i < x_brought; ++i) {
+    tokens[i] = MIN(first_token + i * rows_at_once + row, n_tokens - 1);
+    load_x(x + (wide)tokens[i] * cols, lane * OCTET, cols, of_x[i]);
+  }
   for (int begin = 0; begin < n_octets;) {
     BARRIER();
-    UNROLL for (int q = 0; q < quads; ++q) {
+    UNROLL for (int i = 0; i < w_brought; ++i) {
       float w[OCTET];
       UNROLL for (int k = 0; k < OCTET; ++k) w[k] = 0;
-      if (begin + octet < n_octets) decode(of_w + q, w);
-      store_turned(w, w_tile, octet, q * QUAD_ROWS + row, quads * QUAD_ROWS);
+      if (begin + lane < n_octets) decode(of_w + i, w);
+      if (i * rows_at_once + row < tile_rows)
+        store_turned(w, w_tile, lane, i * rows_at_once + row, n_lanes, tile_rows);
     }
-    store_turned(of_x, x_tile, octet, row, TILE_TOKENS);
+    UNROLL for (int i = 0; i < x_brought; ++i) {
+      if (i * rows_at_once + row < tile_tokens)
+        store_turned(of_x[i], x_tile, lane, i * rows_at_once + row, n_lanes, tile_tokens);
+    }
     BARRIER();
-    const int next = next_octets(begin, n_octets);
-    if (next + octet < n_octets) {
-      UNROLL for (int q = 0; q < quads; ++q) of_w[q] = load_octet(rows + q, next + octet, 0);
-    }
-    load_x(token, (next + octet) * OCTET, cols, of_x);
-    UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+    const int next = next_octets(begin, n_lanes, n_octets);
+    UNROLL for (int l = 0; l < n_lanes; ++l) {
+      if (l == n_lanes - 1) {  // late, which takes fewer registers
+        if (next + lane < n_octets) {
+          UNROLL for (int i = 0; i < w_brought; ++i) {
+            const Row place = row_of_matrix(m, first_row + i * rows_at_once + row, cols);
+            of_w[i] = load_octet(&place, next + lane, 0);
+          }
+        }
+        UNROLL for (int i = 0; i < x_brought; ++i)
+            load_x(x + (wide)tokens[i] * cols, (next + lane) * OCTET, cols, of_x[i]);
+      }
       UNROLL for (int k = l * OCTET; k < (l + 1) * OCTET; ++k) {
         float w[MOST_QUADS * 4];
-        float v[4];
-        UNROLL for (int q = 0; q < quads; ++q)
-            load_turned(w_tile, k, q * QUAD_ROWS + my_row, quads * QUAD_ROWS, w + 4 * q);
-        load_turned(x_tile, k, my_token, TILE_TOKENS, v);
-        UNROLL for (int i = 0; i < quads * 4; ++i) {
-          UNROLL for (int j = 0; j < 4; ++j) sum[l][i][j] = FMA(w[i], v[j], sum[l][i][j]);
+        float v[MOST_QUADS * 4];
+        UNROLL for (int q = 0; q < row_quads; ++q)
+            load_turned(w_tile, k, q * QUAD_ROWS + my_row, n_lanes, tile_rows, w + 4 * q);
+        UNROLL for (int q = 0; q < token_quads; ++q)
+            load_turned(x_tile, k, q * QUAD_ROWS + my_token, n_lanes, tile_tokens, v + 4 * q);
+        UNROLL for (int i = 0; i < row_quads * 4; ++i) {
+          UNROLL for (int j = 0; j < token_quads * 4; ++j) sum[l][i][j] =
+              FMA(w[i], v[j], sum[l][i][j]);
         }
       }
     }
     if (next >= n_octets || next % LANES != begin % LANES) {  // these lanes are done
-      UNROLL for (int i = 0; i < quads * 4; ++i) {
-        UNROLL for (int j = 0; j < 4; ++j) {
-          UNROLL for (int l = 0; l < TILE_LANES; ++l) {
+      UNROLL for (int i = 0; i < row_quads * 4; ++i) {
+        UNROLL for (int j = 0; j < token_quads * 4; ++j) {
+          UNROLL for (int l = 0; l < n_lanes; ++l) {
             total[i][j] += sum[l][i][j];
             sum[l][i][j] = 0;
           }
@@ -424,30 +448,43 @@ FUNCTION void multiply_many(const int quads, const Matrix* m, GLOBAL const float
     }
     begin = next;
   }
-  UNROLL for (int i = 0; i < quads * 4; ++i) {
+  UNROLL for (int i = 0; i < row_quads * 4; ++i) {
     const int out = first_row + i / 4 * QUAD_ROWS + my_row + i % 4;
-    UNROLL for (int j = 0; j < 4; ++j) {
-      const int t = first_token + my_token + j;
+    UNROLL for (int j = 0; j < token_quads * 4; ++j) {
+      const int t = first_token + j / 4 * QUAD_ROWS + my_token + j % 4;
       if (out < m->rows && t < n_tokens) store_output(m, t, out, total[i][j]);
     }
   }
 }
 
-// Grid: (rows / 64, n_tokens / 64).
+// Three sizes of tiles: the largest that leaves few units of the device without work.
+//
+//                rows   tokens   lanes
+//   linear_some    64       64       4
+//   linear_more   128       64       4
+//   linear_many   128      128       2
+//
+// Grid: rows and tokens, each in tiles.
 KERNEL_OF_GROUPS(256, 1)
 linear_some(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
-  LOCAL_ARRAY float4 w_tile[TILE_COLS * QUAD_ROWS / 4];
-  LOCAL_ARRAY float4 x_tile[TILE_COLS * TILE_TOKENS / 4];
-  const Matrix m = MATRIX_OF(GROUP_X(), QUAD_ROWS);
-  multiply_many(1, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
+  LOCAL_ARRAY float4 w_tile[4 * OCTET * 1 * QUAD_ROWS / 4];
+  LOCAL_ARRAY float4 x_tile[4 * OCTET * 1 * QUAD_ROWS / 4];
+  const Matrix m = MATRIX_OF(GROUP_X(), 1 * QUAD_ROWS);
+  multiply_many(1, 1, 4, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
 }
 
-// The same for so many rows and tokens that larger tiles give work to the whole device. Grid: (rows
-// / 128, n_tokens / 64).
+KERNEL_OF_GROUPS(256, 1)
+linear_more(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
+  LOCAL_ARRAY float4 w_tile[4 * OCTET * 2 * QUAD_ROWS / 4];
+  LOCAL_ARRAY float4 x_tile[4 * OCTET * 1 * QUAD_ROWS / 4];
+  const Matrix m = MATRIX_OF(GROUP_X(), 2 * QUAD_ROWS);
+  multiply_many(2, 1, 4, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
+}
+
 KERNEL_OF_GROUPS(256, 1)
 linear_many(MATRICES, GLOBAL const float* x, int cols, int n_tokens) {
-  LOCAL_ARRAY float4 w_tile[TILE_COLS * 2 * QUAD_ROWS / 4];
-  LOCAL_ARRAY float4 x_tile[TILE_COLS * TILE_TOKENS / 4];
+  LOCAL_ARRAY float4 w_tile[2 * OCTET * 2 * QUAD_ROWS / 4];
+  LOCAL_ARRAY float4 x_tile[2 * OCTET * 2 * QUAD_ROWS / 4];
   const Matrix m = MATRIX_OF(GROUP_X(), 2 * QUAD_ROWS);
-  multiply_many(2, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
+  multiply_many(2, 2, 2, &m, x, cols, n_tokens, (LOCAL float*)w_tile, (LOCAL float*)x_tile);
 }

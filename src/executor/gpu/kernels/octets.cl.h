@@ -50,8 +50,8 @@ FUNCTION float half_of(uint bits) {
 
 // An octet becomes floats in three steps, so that the loads of many octets can be on their way
 // before the first is decoded, and so that addresses are computed once for all octets of a lane:
-// row_of gives the places of a row in the planes, load_octet what they hold of octet o + 32 step,
-// and decode the 8 columns. A matrix has n octets; `first` is the row's first one.
+// row_of gives the places of a row in the planes of a matrix of n octets, load_octet what they hold
+// of octet o + 32 step of the row, and decode the 8 columns.
 typedef struct {
   GLOBAL const uchar* q;
   GLOBAL const uchar* d;
@@ -66,9 +66,9 @@ typedef struct {
 typedef struct {
   float4 low, high;
 } Loaded;
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
-  const Row row = {weight + 32 * first, weight, weight, weight};
-  return row;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
+  const Row places = {weight + (wide)row * (32 * n_octets), weight, weight, weight};
+  return places;
 }
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   GLOBAL const float4* values = (GLOBAL const float4*)row->q + 2 * ENTRY(o, step, 1);
@@ -101,9 +101,9 @@ FUNCTION void floats_of_bf16(uint pair, float* w) {
 typedef struct {
   uint4 pairs;
 } Loaded;
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
-  const Row row = {weight + 16 * first, weight, weight, weight};
-  return row;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
+  const Row places = {weight + (wide)row * (16 * n_octets), weight, weight, weight};
+  return places;
 }
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   const Loaded octet = {((GLOBAL const uint4*)row->q)[ENTRY(o, step, 1)]};
@@ -122,9 +122,10 @@ typedef struct {
   uint2 q;
   uint d;
 } Loaded;
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
-  const Row row = {weight + 8 * first, weight + 8 * n + first / 4 * 2, weight, weight};
-  return row;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
+  const Row places = {weight + (wide)row * (8 * n_octets),
+                      weight + 8 * n + (wide)row * (n_octets / 4 * 2), weight, weight};
+  return places;
 }
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   const Loaded octet = {((GLOBAL const uint2*)row->q)[ENTRY(o, step, 1)],
@@ -229,11 +230,12 @@ FUNCTION uint entry_of(GLOBAL const uchar* plane, const int bytes, int i) {
   if (bytes == 2) return ((GLOBAL const half_bits*)plane)[i];
   return bytes == 1 ? plane[i] : 0;
 }
-FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, wide first) {
-  const Row row = {weight + Q_BYTES * first, weight + D_AT(n) + first / D_OCTETS * D_BYTES,
-                   weight + SCALE_AT(n) + first / SCALE_OCTETS * SCALE_BYTES,
-                   weight + HIGH_AT(n) + first * HIGH_BYTES};
-  return row;
+FUNCTION Row row_of(GLOBAL const uchar* weight, wide n, int row, int n_octets) {
+  const Row places = {weight + (wide)row * (n_octets * Q_BYTES),
+                      weight + D_AT(n) + (wide)row * (n_octets / D_OCTETS * D_BYTES),
+                      weight + SCALE_AT(n) + (wide)row * (n_octets / SCALE_OCTETS * SCALE_BYTES),
+                      weight + HIGH_AT(n) + (wide)row * (n_octets * HIGH_BYTES)};
+  return places;
 }
 FUNCTION Loaded load_octet(const Row* row, int o, const int step) {
   const Loaded octet = {entry_of(row->q, Q_BYTES, ENTRY(o, step, 1)),
@@ -320,9 +322,10 @@ FUNCTION void decode(const Loaded* octet, float* w) {
 #endif
 #endif
 
-FUNCTION void decode_octet(GLOBAL const uchar* weight, wide n, wide o, float* w) {
-  const Row row = row_of(weight, n, o);
-  const Loaded octet = load_octet(&row, 0, 0);
+FUNCTION void decode_octet(GLOBAL const uchar* weight, int rows, int n_octets, int row, int o,
+                           float* w) {
+  const Row places = row_of(weight, (wide)rows * n_octets, row, n_octets);
+  const Loaded octet = load_octet(&places, o, 0);
   decode(&octet, w);
 }
 

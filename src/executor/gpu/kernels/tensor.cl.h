@@ -66,8 +66,7 @@ KERNEL(128) halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_t
 FUNCTION uint4 halves_of_octet(GLOBAL const uchar* weight, int rows, int n_octets, int row, int o) {
   float w[OCTET];
   UNROLL for (int i = 0; i < OCTET; ++i) w[i] = 0;
-  if (o < n_octets)
-    decode_octet(weight, (wide)rows * n_octets, (wide)MIN(row, rows - 1) * n_octets + o, w);
+  if (o < n_octets) decode_octet(weight, rows, n_octets, MIN(row, rows - 1), o, w);
   uint4 pairs;
   pairs.x = pair_of_floats(w[0], w[1]);
   pairs.y = pair_of_floats(w[2], w[3]);
