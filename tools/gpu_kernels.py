@@ -41,6 +41,7 @@ OF_DECODE = {
 OF_DECODE |= {"add", "scale", "unary", "swiglu", "select_rows", "top_k"}
 # Products of halves, of prompts too: a spill there costs more than it saves.
 OF_DECODE |= {"halve", "tensor_few", "tensor_some", "halve_tiles", "tensor_many"}
+OF_DECODE |= {"tensor_attend_few", "tensor_attend", "tensor_combine"}
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")

@@ -135,7 +135,8 @@ RopeTable GpuExecutor::load_rope(std::span<const double> inverse_frequencies, in
 
 std::unique_ptr<KvStorage> GpuExecutor::allocate_kv(const KvLayout& layout) {
   auto storage = std::make_unique<GpuKvStorage>(device_, layout);
-  attention_kernels(layout.k_dtype, layout.v_dtype);
+  attention_kernels(layout.k_dtype, layout.v_dtype, layout.head_dim);
+  has_tensor_heads_ = has_tensor_heads_ || has_tensor_attention(layout.head_dim);
   if (least_head_dim_ == 0 || layout.head_dim < least_head_dim_) least_head_dim_ = layout.head_dim;
   return storage;
 }
@@ -207,18 +208,35 @@ const GpuExecutor::MatrixKernels& GpuExecutor::matrix_kernels(DType dtype) {
   return matrices_[dtype] = std::move(kernels);
 }
 
-const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtype, DType v_dtype) {
-  const auto found = attentions_.find({k_dtype, v_dtype});
+bool GpuExecutor::has_tensor_attention(int64_t head_dim) const {
+  return products_ == Products::kF16 && gpu::has_tensor_attention(head_dim);
+}
+
+const GpuExecutor::AttentionKernels& GpuExecutor::attention_kernels(DType k_dtype, DType v_dtype,
+                                                                    int64_t head_dim) {
+  const bool on_tensor_cores = has_tensor_attention(head_dim);
+  const std::tuple key(k_dtype, v_dtype, on_tensor_cores ? head_dim : 0);
+  const auto found = attentions_.find(key);
   if (found != attentions_.end()) return found->second;
   AttentionKernels kernels;
-  for (const int rows : gpu::kAttendRows) {
-    kernels.programs.push_back(
-        gpu::cached_program(*device_, gpu::attention_program(k_dtype, v_dtype, rows)));
-    kernels.attend.push_back(kernels.programs.back()->kernel("attend"));
+  const auto load = [&](const gpu::ProgramSource& source) -> gpu::Program& {
+    kernels.programs.push_back(gpu::cached_program(*device_, source));
+    return *kernels.programs.back();
+  };
+  if (on_tensor_cores) {
+    gpu::Program& program = load(gpu::tensor_attention_program(k_dtype, v_dtype, head_dim));
+    kernels.attend.push_back({program.kernel("tensor_attend_few"), 32, 16});
+    kernels.attend.push_back({program.kernel("tensor_attend"), 256, 128});
+    kernels.combine = program.kernel("tensor_combine");
+  } else {
+    for (const int rows : gpu::kAttendRows) {
+      gpu::Program& program = load(gpu::attention_program(k_dtype, v_dtype, rows));
+      kernels.attend.push_back({program.kernel("attend"), 128, rows});
+    }
+    kernels.combine = kernels.programs.front()->kernel("combine");
   }
   kernels.append = kernels.programs.front()->kernel("append");
-  kernels.combine = kernels.programs.front()->kernel("combine");
-  return attentions_[{k_dtype, v_dtype}] = std::move(kernels);
+  return attentions_[key] = std::move(kernels);
 }
 
 // ---- steps --------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "executor/executor.h"
@@ -29,7 +30,7 @@ namespace limpid {
 
 class GpuExecutor final : public Executor {
  public:
-  // What `linear` multiplies.
+  // What `linear` and `attention` multiply.
   enum class Products {
     kF32,  // floats
     kF16,  // weights and activations rounded to halves, on tensor cores
@@ -104,11 +105,16 @@ class GpuExecutor final : public Executor {
     int64_t rows;
     int64_t tokens;
   };
-  // Of one type of keys and of values, with `attend` for each of kAttendRows.
+  // Of one type of keys and of values, in f32 or for heads of one size on tensor cores.
   struct AttentionKernels {
+    struct Attend {
+      std::unique_ptr<gpu::Kernel> kernel;
+      int items;     // of a group
+      int64_t rows;  // outputs of a group at most
+    };
     std::vector<std::unique_ptr<gpu::Program>> programs;
     std::unique_ptr<gpu::Kernel> append, combine;
-    std::vector<std::unique_ptr<gpu::Kernel>> attend;
+    std::vector<Attend> attend;  // by rows
   };
   struct Angles {
     RopeAngles host;
@@ -196,10 +202,12 @@ class GpuExecutor final : public Executor {
   std::unique_ptr<gpu::Buffer> upload_rows(const WeightSource& source, DType dtype);
   void upload_angles(Angles& angles, int64_t last);
   const MatrixKernels& matrix_kernels(DType dtype);
-  const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype);
+  const AttentionKernels& attention_kernels(DType k_dtype, DType v_dtype, int64_t head_dim);
+  // Whether attention to heads of a size runs on tensor cores.
+  bool has_tensor_attention(int64_t head_dim) const;
   Appended take_appended(const Activation& q, const Activation& k, int64_t head_dim);
-  int64_t attention_parts() const;
-  static uint64_t most_parts_bytes(const StepSize& size);
+  int64_t attention_parts(int64_t positions_of_part) const;
+  uint64_t most_parts_bytes(const StepSize& size) const;
   void reserve_parts();
   uint64_t halves_bytes(int64_t n_tokens, int64_t widest) const;
   void reserve_halves();
@@ -232,7 +240,7 @@ class GpuExecutor final : public Executor {
   Products products_;
   OpKernels ops_;
   std::map<DType, MatrixKernels> matrices_;
-  std::map<std::pair<DType, DType>, AttentionKernels> attentions_;
+  std::map<std::tuple<DType, DType, int64_t>, AttentionKernels> attentions_;
   std::vector<LoadedWeight> weights_;
   std::vector<Angles> rope_tables_;
   std::vector<Slot> slots_;
@@ -243,6 +251,7 @@ class GpuExecutor final : public Executor {
   std::unique_ptr<gpu::Buffer> step_;    // and on the device
   std::unique_ptr<gpu::Buffer> parts_;   // of attention, where groups share a context out
   int64_t least_head_dim_ = 0;           // of the KV caches; 0 without one
+  bool has_tensor_heads_ = false;        // has_tensor_attention(one of them)
   std::unique_ptr<gpu::Buffer> halves_;  // tiles of weights for many tokens, with kF16
   std::unique_ptr<gpu::Buffer> best_;    // of read_best
   int64_t widest_ = 1;                   // columns of an activation, results of heads aside

@@ -9,6 +9,7 @@ namespace limpid::gpu {
 
 // Made by the build from kernels/NAME.
 std::string_view attention_text();
+std::string_view attention_work_text();
 std::string_view dialect_text();
 std::string_view embed_text();
 std::string_view formulas_text();
@@ -22,6 +23,7 @@ std::string_view pointwise_text();
 std::string_view rms_norm_text();
 std::string_view rope_text();
 std::string_view sums_text();
+std::string_view tensor_attention_text();
 std::string_view tensor_text();
 std::string_view top_k_text();
 
@@ -67,7 +69,18 @@ ProgramSource attention_program(DType k_dtype, DType v_dtype, int rows) {
   const std::string_view v = dtype_info(v_dtype).name;
   return assemble(fmt::format("attention_{}_{}_{}", k, v, rows),
                   fmt::format("#define K_{} 1\n#define V_{} 1\n#define ROWS {}\n", k, v, rows),
-                  {kv_cache_text(), attention_text()});
+                  {kv_cache_text(), attention_work_text(), attention_text()});
+}
+
+bool has_tensor_attention(int64_t head_dim) { return head_dim % 16 == 0 && head_dim <= 128; }
+
+ProgramSource tensor_attention_program(DType k_dtype, DType v_dtype, int64_t head_dim) {
+  const std::string_view k = dtype_info(k_dtype).name;
+  const std::string_view v = dtype_info(v_dtype).name;
+  return assemble(
+      fmt::format("tensor_attention_{}_{}_{}", k, v, head_dim),
+      fmt::format("#define K_{} 1\n#define V_{} 1\n#define HEAD_DIM {}\n", k, v, head_dim),
+      {kv_cache_text(), fragments_text(), attention_work_text(), tensor_attention_text()});
 }
 
 std::vector<ProgramSource> all_programs() {
@@ -81,6 +94,8 @@ std::vector<ProgramSource> all_programs() {
   for (const DType k : {DType::kF16, DType::kF32}) {
     for (const DType v : {DType::kF16, DType::kF32}) {
       for (const int rows : kAttendRows) programs.push_back(attention_program(k, v, rows));
+      for (const int head_dim : {64, 128})  // of most models; others differ in a number
+        programs.push_back(tensor_attention_program(k, v, head_dim));
     }
   }
   return programs;

@@ -24,8 +24,12 @@ bool has_matrix_program(DType dtype);
 // append, attend, combine. kF16 or kF32 each; `rows` outputs of attend share what a group reads.
 inline constexpr int kAttendRows[] = {1, 4, 8, 16};
 ProgramSource attention_program(DType k_dtype, DType v_dtype, int rows);
+// append, tensor_attend_few, tensor_attend, tensor_combine: attention on tensor cores.
+ProgramSource tensor_attention_program(DType k_dtype, DType v_dtype, int64_t head_dim);
+// Whether there are such kernels for heads of a size: multiples of 16 up to 128.
+bool has_tensor_attention(int64_t head_dim);
 
-// Every program that there is.
+// Every program that there is, with tensor_attention_program for some sizes of heads.
 std::vector<ProgramSource> all_programs();
 
 }  // namespace limpid::gpu

@@ -28,7 +28,8 @@ namespace {
 
 constexpr unsigned kMostSharedBytes = 227U << 10;  // of a device of compute capability 9.0
 
-// The parameters that a macro stands for: MATRICES of octets.cl.h, FUSED of linear.cl.h.
+// The parameters that a macro stands for: MATRICES of octets.cl.h, FUSED of linear.cl.h, ATTENTION
+// of attention_work.cl.h.
 std::string parameters_of(const std::string& text, const std::string& macro) {
   const std::regex definition("#define " + macro + "((?:.*\\\\\n)*.*)\n");
   std::smatch found;
@@ -38,14 +39,14 @@ std::string parameters_of(const std::string& text, const std::string& macro) {
 
 // Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
 std::unique_ptr<Function> find_function(Module& module, const std::string& name) {
-  const std::regex declaration("KERNEL(?:_OF_GROUPS)?\\((\\d+)(?:, \\d+)?\\)\\s+" + name +
+  const std::regex declaration("KERNEL(?:_OF_GROUPS)?\\((\\d+)(?:, \\w+)?\\)\\s+" + name +
                                "\\(([^)]*)\\)");
   std::smatch found;
   if (!std::regex_search(module.text, found, declaration)) return nullptr;
   auto function = std::make_unique<Function>();
   function->n_items = static_cast<unsigned>(std::stoul(found[1]));
   std::string list = found[2];
-  for (const char* macro : {"MATRICES", "FUSED"})
+  for (const char* macro : {"MATRICES", "FUSED", "ATTENTION"})
     list = std::regex_replace(list, std::regex(macro), parameters_of(module.text, macro));
   for (size_t at = 0; at < list.size();) {
     const size_t comma = std::min(list.find(',', at), list.size());

@@ -14,7 +14,7 @@ namespace {
 
 std::string as_cpp(const limpid::gpu::ProgramSource& source) {
   static const std::regex kPointer(R"(GLOBAL (const )?(signed char|\w+) ?\*)");
-  static const std::regex kKernel(R"(\nKERNEL(?:_OF_GROUPS)?\((\d+)(?:, \d+)?\)\s+(\w+)\()");
+  static const std::regex kKernel(R"(\nKERNEL(?:_OF_GROUPS)?\((\d+)(?:, \w+)?\)\s+(\w+)\()");
   std::string table;
   for (std::sregex_iterator i(source.text.begin(), source.text.end(), kKernel), end; i != end; ++i)
     table +=

@@ -90,6 +90,10 @@ inline float counted_exp(float x) {
   ++now().n_exp;
   return std::exp(x);
 }
+inline float counted_exp2(float x) {
+  ++now().n_exp;
+  return std::exp2(x);
+}
 
 inline float load_half(Global<const half_bits> p, int64_t i) { return f16_to_f32(p[i]); }
 inline void floats_of_pair(uint pair, float* to) {
@@ -131,6 +135,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 #define ITEM() (static_cast<wide>(now().group_x) * now().n_items + now().item)
 #define FMA(a, b, c) counted_fma(a, b, c)
 #define EXP(x) counted_exp(x)
+#define EXP2(x) counted_exp2(x)
 #define ERF(x) std::erf(x)
 #define SQRT(x) std::sqrt(x)
 #define MAX(a, b) std::fmax(a, b)

@@ -29,23 +29,6 @@
 #endif
 #define MOST_STATE 2048  // elements of a group's results: ROWS * head_dim
 
-// What a group works on: tokens of one sequence and query heads of one KV head. Row r of its
-// results is head r % heads of token r / heads.
-typedef struct {
-  GLOBAL uchar* cache;
-  GLOBAL const int* blocks;  // of the sequence
-  int heads_of_block;        // n_layers * n_kv_heads
-  int head_of_block;         // layer * n_kv_heads + head
-  int head_dim;
-  int most;   // positions that the last token sees
-  int least;  // positions that the first token sees
-  float scale;
-  int n_rows;
-  int heads;
-  wide first;   // of q and out: row 0's head among those of all tokens
-  int n_heads;  // of a token
-} Work;
-
 // Memory that the items of a group share.
 typedef struct {
   LOCAL float* query;     // [ROWS, head_dim]
@@ -60,17 +43,6 @@ typedef struct {
   LOCAL float* take;  // e^(m_s - m')
   LOCAL int* seen;    // positions that the row's token sees; 0 for a row without a token
 } Shared;
-
-// Where row r lies in q and out, in heads.
-FUNCTION wide place_of(const Work* work, int r) {
-  return work->first + (wide)(r / work->heads) * work->n_heads + r % work->heads;
-}
-
-FUNCTION GLOBAL uchar* keys_of(const Work* work, int position) {
-  const wide n_bytes = (wide)BLOCK * work->head_dim * (K_BYTES + V_BYTES);
-  const wide block = work->blocks[position / BLOCK];
-  return work->cache + (block * work->heads_of_block + work->head_of_block) * n_bytes;
-}
 
 // Scores of all rows for the key of one position: an item is a key.
 FUNCTION void score_key(const Work* work, const Shared* shared, int position, float* score) {
@@ -321,11 +293,7 @@ FUNCTION void store_rows(const Work* work, const Shared* shared, GLOBAL float* o
 // out [n_tokens, n_heads * head_dim] when n_parts is 1; else
 // parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
 KERNEL_OF_GROUPS(128, 1)
-attend(GLOBAL const float* q, GLOBAL uchar* cache, GLOBAL const int* inputs, int positions,
-       int sequences, int table, int table_begin, GLOBAL float* out, GLOBAL float* parts,
-       int n_tokens, int layer, int n_layers, int n_kv_heads, int group, int head_dim,
-       int tokens_of_group, int n_parts, float scale, GLOBAL const float* k, GLOBAL const float* v,
-       GLOBAL const float* angles, int n_rot, GLOBAL float* rotated_q, GLOBAL float* rotated_k) {
+attend(ATTENTION) {
   AWAIT();
   LOCAL_ARRAY float4 query[MOST_STATE / 4];
   LOCAL_ARRAY float4 weights[SPAN_POSITIONS * ROWS / 4];

@@ -70,6 +70,7 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 
 #define FMA(a, b, c) fma(a, b, c)
 #define EXP(x) exp(x)
+#define EXP2(x) exp2(x)
 #define ERF(x) erf(x)
 #define SQRT(x) sqrt(x)
 #define MAX(a, b) fmax(a, b)
@@ -137,6 +138,7 @@ typedef unsigned short half_bits;
 
 #define FMA(a, b, c) fmaf(a, b, c)
 #define EXP(x) expf(x)
+#define EXP2(x) power_of_two(x)
 #define ERF(x) erff(x)
 #define SQRT(x) sqrtf(x)
 #define MAX(a, b) fmaxf(a, b)
@@ -162,6 +164,12 @@ FUNCTION half_bits half_of_float(float x) {
   half_bits h;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
   return h;
+}
+// 2^x within 2^-22 of itself, and 0 for what is below 2^-126.
+FUNCTION float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
 FUNCTION void floats_of_pair(uint pair, float* to) {
   to[0] = float_of_half((half_bits)(pair & 0xffffu));

@@ -25,15 +25,18 @@
 #define MEETING_OF(name) 0
 #define UNROLL_FRAGMENTS UNROLL
 #define UNROLL_SPAN UNROLL_BY(SPAN_CHUNKS)
-// Copies to local memory that go on while the item works: those up to END_OF_COPIES are a batch,
-// and AWAIT_COPIES waits until at most n batches of the item are on their way.
-#define COPY_16_BYTES(to, from)                                        \
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(      \
-                   (uint)__cvta_generic_to_shared((const void*)(to))), \
-               "l"(from)                                               \
-               : "memory")
+// Copies 16 bytes into local memory, or clears them there, while the item works on. The copies up
+// to END_OF_COPIES are a batch, and AWAIT_COPIES waits until at most n of the item's batches are on
+// their way.
+FUNCTION void copy_ahead(uint4* to, const uint4* from, bool is_there) {
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint)__cvta_generic_to_shared(to)),
+      "l"(from), "r"(is_there ? 16 : 0)
+      : "memory");
+}
 #define END_OF_COPIES() asm volatile("cp.async.commit_group;" ::: "memory")
 #define AWAIT_COPIES(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
+#define AWAIT_ALL_COPIES() asm volatile("cp.async.wait_all;" ::: "memory")
 
 // c += a b, for a warp.
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
@@ -49,9 +52,15 @@ FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL f
 #define MEETING_OF(name) name
 #define UNROLL_FRAGMENTS  // barriers are not repeated
 #define UNROLL_SPAN
-#define COPY_16_BYTES(to, from) *(to) = *(from)
+FUNCTION void copy_ahead(LOCAL uint4* to, GLOBAL const uint4* from, bool is_there) {
+  uint4 octet;
+  octet.x = octet.y = octet.z = octet.w = 0;
+  if (is_there) octet = *from;
+  *to = octet;
+}
 #define END_OF_COPIES()
 #define AWAIT_COPIES(n)
+#define AWAIT_ALL_COPIES()
 
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
   const int g = ITEM_OF_GROUP() / 4 % 8;

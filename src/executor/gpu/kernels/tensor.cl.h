@@ -243,8 +243,8 @@ FUNCTION void fetch_span(GLOBAL const uint4* w, GLOBAL const uint4* x, const int
       UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
         const int at = ITEM_OF_GROUP() + i * WARPS * LANES;
         LOCAL uint4* to = stage + c * 2 * TILE_OCTETS + at;
-        COPY_16_BYTES(to, w + chunk * TILE_OCTETS + at);
-        COPY_16_BYTES(to + TILE_OCTETS, x + of_x[i] + chunk * CHUNK_OCTETS);
+        copy_ahead(to, w + chunk * TILE_OCTETS + at, true);
+        copy_ahead(to + TILE_OCTETS, x + of_x[i] + chunk * CHUNK_OCTETS, true);
       }
     }
   }
