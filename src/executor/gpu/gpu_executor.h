@@ -176,7 +176,7 @@ class GpuExecutor final : public Executor {
     const gpu::Buffer* rotated_k;
   };
   // Ops that were called, but not launched: a norm waits for a linear layer, that for an addition
-  // or a swiglu, rotations for attention. Any other launch, and whoever reads, settles them first,
+  // or a swiglu, rotations for attention. `settle` launches them before any other launch or read,
   // in this order. Their buffers are not given to other activations meanwhile. A launch that does
   // several ops stores the results of all, so nobody who holds an activation has to know.
   struct Waiting {

@@ -16,6 +16,8 @@ std::string_view formulas_text();
 std::string_view fragments_text();
 std::string_view kv_cache_text();
 std::string_view layer_norm_text();
+std::string_view linear_many_text();
+std::string_view linear_one_text();
 std::string_view linear_text();
 std::string_view octets_text();
 std::string_view pack_text();
@@ -23,6 +25,7 @@ std::string_view pointwise_text();
 std::string_view rms_norm_text();
 std::string_view rope_text();
 std::string_view sums_text();
+std::string_view tensor_attention_loads_text();
 std::string_view tensor_attention_text();
 std::string_view tensor_text();
 std::string_view top_k_text();
@@ -49,8 +52,9 @@ ProgramSource op_program() {
 ProgramSource matrix_program(DType dtype) {
   const std::string_view type = dtype_info(dtype).name;
   const std::string_view pack = is_quantized(dtype) ? pack_text() : "";
-  return assemble(fmt::format("matrix_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
-                  {octets_text(), pack, embed_text(), linear_text()});
+  return assemble(
+      fmt::format("matrix_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
+      {octets_text(), pack, embed_text(), linear_text(), linear_one_text(), linear_many_text()});
 }
 
 ProgramSource tensor_program(DType dtype) {
@@ -80,7 +84,8 @@ ProgramSource tensor_attention_program(DType k_dtype, DType v_dtype, int64_t hea
   return assemble(
       fmt::format("tensor_attention_{}_{}_{}", k, v, head_dim),
       fmt::format("#define K_{} 1\n#define V_{} 1\n#define HEAD_DIM {}\n", k, v, head_dim),
-      {kv_cache_text(), fragments_text(), attention_work_text(), tensor_attention_text()});
+      {kv_cache_text(), fragments_text(), attention_work_text(), tensor_attention_loads_text(),
+       tensor_attention_text()});
 }
 
 std::vector<ProgramSource> all_programs() {

@@ -89,3 +89,12 @@ FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL f
   }
 }
 #endif
+
+FUNCTION uint4 halves_of_floats(const float* x) {
+  uint4 pairs;
+  pairs.x = pair_of_floats(x[0], x[1]);
+  pairs.y = pair_of_floats(x[2], x[3]);
+  pairs.z = pair_of_floats(x[4], x[5]);
+  pairs.w = pair_of_floats(x[6], x[7]);
+  return pairs;
+}

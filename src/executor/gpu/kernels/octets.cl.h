@@ -142,7 +142,7 @@ FUNCTION void decode(const Loaded* octet, float* w) {
 
 #else
 
-// The planes: bytes of an entry (0: there is no such plane), octets that share it, and where the
+// The planes: bytes of an entry (0: the type lacks the plane), octets that share it, and where the
 // plane begins in a matrix of n octets. Each octet has a q and a high of its own.
 #if defined(WEIGHT_q4_0) || defined(WEIGHT_q5_0) || defined(WEIGHT_iq4_nl)
 #define Q_BYTES 4

@@ -48,12 +48,7 @@ KERNEL(128) halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_t
     float values[OCTET];
     UNROLL for (int i = 0; i < OCTET; ++i) values[i] =
         OCTET * o + i < cols ? row[OCTET * o + i] * factor : 0.0f;
-    uint4 pairs;
-    pairs.x = pair_of_floats(values[0], values[1]);
-    pairs.y = pair_of_floats(values[2], values[3]);
-    pairs.z = pair_of_floats(values[4], values[5]);
-    pairs.w = pair_of_floats(values[6], values[7]);
-    halves[(wide)GROUP_X() * n_octets + o] = pairs;
+    halves[(wide)GROUP_X() * n_octets + o] = halves_of_floats(values);
   }
   GLOBAL float* undo = (GLOBAL float*)(halves + (wide)n_tokens * n_octets);
   if (item == 0) undo[GROUP_X()] = FLOAT_OF_BITS((exponent - 13u) << 23);
@@ -67,12 +62,7 @@ FUNCTION uint4 halves_of_octet(GLOBAL const uchar* weight, int rows, int n_octet
   float w[OCTET];
   UNROLL for (int i = 0; i < OCTET; ++i) w[i] = 0;
   if (o < n_octets) decode_octet(weight, rows, n_octets, MIN(row, rows - 1), o, w);
-  uint4 pairs;
-  pairs.x = pair_of_floats(w[0], w[1]);
-  pairs.y = pair_of_floats(w[2], w[3]);
-  pairs.z = pair_of_floats(w[4], w[5]);
-  pairs.w = pair_of_floats(w[6], w[7]);
-  return pairs;
+  return halves_of_floats(w);
 }
 
 // Octet o of a token's halves. A chunk that is not there counts as 0, also where W's 0 would meet
