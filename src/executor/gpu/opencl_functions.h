@@ -80,6 +80,7 @@ inline constexpr uint32_t kProgramBuildLog = 0x1183;
 
 // As members of these names.
 struct Functions {
+// A type and a name cannot be in parentheses. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define LIMPID_OPENCL(name, result, parameters) result(*name) parameters = nullptr;
   LIMPID_OPENCL_FUNCTIONS
 #undef LIMPID_OPENCL

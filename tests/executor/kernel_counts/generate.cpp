@@ -13,14 +13,14 @@
 namespace {
 
 std::string as_cpp(const limpid::gpu::ProgramSource& source) {
-  static const std::regex kPointer(R"(GLOBAL (const )?(signed char|\w+) ?\*)");
-  static const std::regex kKernel(R"(\nKERNEL(?:_OF_GROUPS)?\((\d+)(?:, \w+)?\)\s+(\w+)\()");
+  static const std::regex pointer(R"(GLOBAL (const )?(signed char|\w+) ?\*)");
+  static const std::regex kernel(R"(\nKERNEL(?:_OF_GROUPS)?\((\d+)(?:, \w+)?\)\s+(\w+)\()");
   std::string table;
-  for (std::sregex_iterator i(source.text.begin(), source.text.end(), kKernel), end; i != end; ++i)
+  for (std::sregex_iterator i(source.text.begin(), source.text.end(), kernel), end; i != end; ++i)
     table +=
         "{\"" + (*i)[2].str() + "\", {" + (*i)[1].str() + ", runner(&" + (*i)[2].str() + ")}},\n";
   return "#include \"executor/kernel_counts/words.h\"\nnamespace limpid::counts {\nnamespace {\n" +
-         std::regex_replace(source.text, kPointer, "Global<$1$2>") + "const Entry kEntry(\"" +
+         std::regex_replace(source.text, pointer, "Global<$1$2>") + "const Entry kEntry(\"" +
          source.name + "\", {\n" + table + "});\n}\n}\n";
 }
 
