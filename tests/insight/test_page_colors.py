@@ -62,6 +62,15 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def mixed(a: str, b: str, share: float) -> str:
+    """What color-mix(in srgb, a share, b) gives."""
+    shades = [
+        round(share * int(a[i : i + 2], 16) + (1 - share) * int(b[i : i + 2], 16))
+        for i in (1, 3, 5)
+    ]
+    return "#" + "".join(f"{shade:02x}" for shade in shades)
+
+
 def themes() -> dict[str, dict[str, str]]:
     blocks = COLORS.read_text().split("@media")
     return {
@@ -86,7 +95,17 @@ class Colors(unittest.TestCase):
         for name, theme in themes().items():
             for ink, ground in itertools.product(("text", "faint"), ("page", "panel")):
                 self.assertGreater(contrast(theme[ink], theme[ground]), 4.5, (name, ink, ground))
-            self.assertGreater(contrast(theme["on-heat"], theme["blue"]), 4.5, name)
+
+    def test_text_on_every_heat_can_be_read(self):
+        """The script colours up to a share of 0.9; the style changes the letters' colour at the limit."""
+        limits = [
+            float(limit) for limit in re.findall(r"--heat-limit: ([0-9.]+)", COLORS.read_text())
+        ]
+        for (name, theme), limit in zip(themes().items(), limits, strict=True):
+            for share in (i / 500 for i in range(501)):
+                ink = theme["on-heat" if share > limit else "on-cool"]
+                ground = mixed(theme["blue"], theme["page"], share)
+                self.assertGreater(contrast(ink, ground), 4.5, (name, share))
 
 
 if __name__ == "__main__":
