@@ -85,7 +85,7 @@ void AttentionMap::add_tiles(std::span<const float> weights) {
   const auto t = std::ssize(weights) - 1;
   const int64_t tile_row = t * n_tiles_ / n_tokens_;
   column_maxima_.resize(weights.size());
-  row_kernels().raise(weights.data(), t + 1, column_maxima_.data());
+  row_kernels().raise(weights.data(), t + 1, 1, column_maxima_.data());
   if (t + 1 < n_tokens_ && (t + 1) * n_tiles_ / n_tokens_ == tile_row) return;
   const auto columns = column_maxima_.begin();
   for (int64_t i = 0, begin = 0; begin <= t; ++i) {  // column s belongs to s * n_tiles / n_tokens

@@ -23,7 +23,7 @@ namespace {
 
 constexpr float kQuiet = 0.01F;
 constexpr int64_t kRowsPerThread = 16;
-constexpr int64_t kNeuronsAtOnce = 256;
+constexpr int64_t kColumnsAtOnce = 256;
 // Rows of a head whose weights are computed together. More would compute more scores above the
 // diagonal.
 constexpr int64_t kAttentionRows = 64;
@@ -67,6 +67,7 @@ class Explainer::Work {
     first_attributed_ = n_tokens_ - std::min({n_tokens_, options.n_attributed, most});
     make_room();
     neurons_.resize(size_of(spec_.n_layers));
+    features_.resize(size_of(spec_.n_layers + 1));
     attention_room_.resize(size_of(pool_.size()));
   }
 
@@ -92,6 +93,10 @@ class Explainer::Work {
 
   Explanation take() {
     for (int64_t layer = 0; layer < spec_.n_layers; ++layer) count_quiet(layer);
+    for (size_t i = 0; i < features_.size(); ++i) {
+      result_.norms[i].n_dead =
+          std::ranges::count_if(features_[i], [](float each) { return each < kQuiet; });
+    }
     return std::move(result_);
   }
 
@@ -220,13 +225,29 @@ class Explainer::Work {
     });
   }
 
+  // Raises the largest |value| of each column by the rows of the chunk, row i times scales[i].
+  void raise_columns(std::span<const float> values, std::span<const float> scales,
+                     std::vector<float>& largest) {
+    const int64_t width = std::ssize(values) / (end_ - begin_);
+    largest.resize(size_of(width));
+    pool_.for_ranges(width, kColumnsAtOnce, [&](int64_t from, int64_t to, int /*thread*/) {
+      for (size_t i = 0; i < scales.size(); ++i)
+        kernels_.raise(row(values, static_cast<int64_t>(i), width).data() + from, to - from,
+                       scales[i], largest.data() + from);
+    });
+  }
+
   void add_stream(LayerNorms& norms, std::span<const float> values) {
     add_norms(norms.stream, values);
     std::vector<float> largest(size_of(end_ - begin_));
+    std::vector<float> scales(largest.size());  // to root mean squares
     for_rows([&](int64_t i) {
       const float* x = row(values, i, spec_.d_model).data();
       largest[size_of(i)] = kernels_.largest_size(x, spec_.d_model);
+      scales[size_of(i)] =
+          static_cast<float>(std::sqrt(spec_.d_model)) / norms.stream[size_of(begin_ + i)];
     });
+    raise_columns(values, scales, features_[size_of(norms.layer + 1)]);
     for (int64_t i = 0; i < end_ - begin_; ++i) {
       const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(spec_.d_model);
       const float most = largest[size_of(i)];
@@ -248,12 +269,7 @@ class Explainer::Work {
   void add_neurons(Neurons& neurons, std::span<const float> values) {
     const int64_t n = end_ - begin_;
     const int64_t width = std::ssize(values) / n;
-    neurons.largest.resize(size_of(width));
-    pool_.for_ranges(width, kNeuronsAtOnce, [&](int64_t from, int64_t to, int /*thread*/) {
-      for (int64_t i = 0; i < n; ++i)
-        kernels_.raise(row(values, i, width).data() + from, to - from,
-                       neurons.largest.data() + from);
-    });
+    raise_columns(values, std::vector<float>(size_of(n), 1), neurons.largest);
     std::vector<double> squares(size_of(n));
     for_rows([&](int64_t i) {
       squares[size_of(i)] = kernels_.squares(row(values, i, width).data(), width);
@@ -266,8 +282,11 @@ class Explainer::Work {
     const auto& [largest, squares] = neurons_[size_of(layer)];
     const auto n = static_cast<double>(std::ssize(largest) * n_tokens_);
     const double limit = kQuiet * std::sqrt(squares / n);
-    result_.norms[size_of(layer + 1)].n_quiet =
-        std::ranges::count_if(largest, [&](float each) { return each < limit; });
+    LayerNorms& norms = result_.norms[size_of(layer + 1)];
+    for (size_t i = 0; i < largest.size(); ++i) {
+      if (!(largest[i] < limit)) continue;
+      if (norms.n_quiet++ < LayerNorms::kMostNamed) norms.quiet.push_back(static_cast<int64_t>(i));
+    }
   }
 
   // What the output matrix says of the streams after a layer, added to `to`.
@@ -339,7 +358,9 @@ class Explainer::Work {
   LayerRows keys_;                             // of all tokens so far
   LayerRows streams_;                          // of the chunk: the embedding, and after each block
   std::vector<Neurons> neurons_;               // of each layer
-  std::vector<int32_t> following_;             // the token after each of the chunk, or -1
+  // Of the embedding and after each block: the largest size of each feature in root mean squares.
+  std::vector<std::vector<float>> features_;
+  std::vector<int32_t> following_;  // the token after each of the chunk, or -1
   Attributor attributor_{model_, probe_, pool_};
 };
 

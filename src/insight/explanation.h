@@ -37,8 +37,12 @@ struct LayerNorms {
   int64_t outlier_feature = 0;
   int64_t outlier_token = 0;
   float outlier = 0;
-  // Neurons of the MLP that never exceed a hundredth of the layer's root mean square in this text.
+  // Features of the residual stream that never exceed a hundredth of their token's root mean square
+  // in this text, and neurons of the MLP that never exceed a hundredth of the layer's.
+  int64_t n_dead = 0;
   int64_t n_quiet = 0;
+  std::vector<int64_t> quiet;  // the first kMostNamed of these neurons
+  static constexpr int64_t kMostNamed = 5;
 };
 
 struct Explanation {

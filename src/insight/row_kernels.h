@@ -29,8 +29,8 @@ struct RowKernels {
   double (*squares)(const float* x, int64_t n);
   // The largest |x_i|.
   float (*largest_size)(const float* x, int64_t n);
-  // largest[i] = max(largest[i], |x_i|)
-  void (*raise)(const float* x, int64_t n, float* largest);
+  // largest[i] = max(largest[i], scale |x_i|)
+  void (*raise)(const float* x, int64_t n, float scale, float* largest);
 };
 inline constexpr int64_t kPartNumbers = 512;
 

@@ -185,6 +185,28 @@ TEST(ExplainSizes, AreNormsOfTheStream) {
   EXPECT_LT(std::abs(layer.outlier), 8);  // sqrt(64) at most
 }
 
+// A feature that no token's embedding has, and a neuron that nothing reaches.
+TEST(ExplainSizes, CountWhatIsDead) {
+  const auto checkpoint = testing::tiny_checkpoint(shape_of("llama"));
+  const auto clear = [&](const std::string& name, auto is_cleared) {
+    const TensorView view = *checkpoint->find(name);
+    std::vector<float> values(view.f32(), view.f32() + view.shape.n_elements());
+    for (int64_t i = 0; i < std::ssize(values); ++i)
+      if (is_cleared(i / 64, i % 64)) values[static_cast<size_t>(i)] = 0;
+    checkpoint->owned.push_back(std::make_shared<Tensor>(Tensor::of(view.shape, values)));
+    checkpoint->tensors[name] = checkpoint->owned.back()->view();
+  };
+  clear("token_embd.weight", [](int64_t, int64_t column) { return column == 3; });
+  clear("blk.1.ffn_up.weight", [](int64_t row, int64_t) { return row % 4 == 1; });
+  ProbedModel probed(checkpoint);
+  const Explanation explanation = explain_in_steps(probed, some_tokens(kTokens, kVocabulary));
+  EXPECT_EQ(explanation.norms[0].n_dead, 1);
+  EXPECT_EQ(explanation.norms[3].n_dead, 0);  // the blocks write into it
+  const LayerNorms& layer = explanation.norms[2];
+  EXPECT_GE(layer.n_quiet, 6);
+  EXPECT_EQ(layer.quiet, (std::vector<int64_t>{1, 5, 9, 13, 17}));
+}
+
 // Also when the logits of one step, or of several, are attributed together.
 TEST_P(Explain, DoesNotDependOnTheTokensOfAStep) {
   constexpr int64_t kLong = 300;
@@ -217,6 +239,8 @@ TEST_P(Explain, DoesNotDependOnTheTokensOfAStep) {
     for (size_t layer = 0; layer < whole.norms.size(); ++layer) {
       EXPECT_EQ(stepwise.norms[layer].stream, whole.norms[layer].stream);
       EXPECT_EQ(stepwise.norms[layer].outlier_token, whole.norms[layer].outlier_token);
+      EXPECT_EQ(stepwise.norms[layer].n_dead, whole.norms[layer].n_dead);
+      EXPECT_EQ(stepwise.norms[layer].quiet, whole.norms[layer].quiet);
     }
   }
 }

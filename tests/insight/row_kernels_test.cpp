@@ -113,8 +113,9 @@ TEST(RowKernels, SquaresAndLargestSizes) {
           std::abs(*std::ranges::max_element(x, {}, [](float each) { return std::abs(each); }));
       EXPECT_EQ(kernels.largest_size(x.data(), n), most) << isa;
       std::vector<float> largest(x.size(), 5);
-      kernels.raise(x.data(), n, largest.data());
-      for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(largest[i], std::max(5.0F, std::abs(x[i])));
+      kernels.raise(x.data(), n, 3, largest.data());
+      for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_EQ(largest[i], std::max(5.0F, 3 * std::abs(x[i])));
     }
   }
 }

@@ -199,9 +199,11 @@ float largest_size(const float* x, int64_t n) {
   return reduce_max(most);
 }
 
-void raise(const float* x, int64_t n, float* largest) {
-  for (int64_t i = 0; i < n; i += kLanes)
-    store_at(max(load_at(largest, i, n), abs(load_at(x, i, n))), largest, i, n);
+void raise(const float* x, int64_t n, float scale, float* largest) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const auto size = mul(broadcast(scale), abs(load_at(x, i, n)));
+    store_at(max(load_at(largest, i, n), size), largest, i, n);
+  }
 }
 
 }  // namespace
