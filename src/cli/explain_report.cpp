@@ -107,6 +107,18 @@ std::string parts_text(const Explanation& explanation, const Tokenizer* tokenize
   return text + fmt::format(" and smaller parts: {:.4f}\n", last.sum());
 }
 
+// The five largest after the last token that can be seen.
+std::string changes_text(const Contrast& contrast, const Tokenizer* tokenizer) {
+  std::vector<std::string> changes;
+  for (const Contrast::Change& change : first(contrast.changes.back(), 5)) {
+    if (std::abs(change.after - change.before) < kLeastShownChange) break;
+    changes.push_back(fmt::format(" {} {:.1f} -> {:.1f} %", quoted(tokenizer, change.id),
+                                  100 * change.before, 100 * change.after));
+  }
+  return changes.empty() ? " no probability changes by 0.05 %"
+                         : fmt::format("{}", fmt::join(changes, ","));
+}
+
 std::string contrast_text(const ShownContrast& shown, int64_t n_layers,
                           const Tokenizer* tokenizer) {
   const Contrast& contrast = shown.contrast;
@@ -118,13 +130,11 @@ std::string contrast_text(const ShownContrast& shown, int64_t n_layers,
                                 : fmt::format("the runs part in layer {}", first);
     text += "; ";
   }
-  std::vector<std::string> changes;
-  for (const Contrast::Change& change : first(contrast.changes, 5))
-    changes.push_back(fmt::format(" {} {:.1f} -> {:.1f} %", quoted(tokenizer, change.id),
-                                  100 * change.before, 100 * change.after));
-  return text +
-         fmt::format("mean surprise {:.3f} -> {:.3f} bits a token\n  after the last token:{}\n",
-                     contrast.mean_surprise(0), contrast.mean_surprise(1), fmt::join(changes, ","));
+  return text + fmt::format(
+                    "mean surprise {:.3f} -> {:.3f} bits a token, mean divergence {:.3f} "
+                    "bits\n  after the last token:{}\n",
+                    contrast.mean_surprise(0), contrast.mean_surprise(1),
+                    contrast.mean_divergence(), changes_text(contrast, tokenizer));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/parse_number.h"
@@ -90,36 +91,41 @@ struct Distance {
   double value() const { return size > 0 ? std::sqrt(difference / size) : 0; }
 };
 
-// KL(a || b) = sum p_a (log p_a - log p_b), in bits. Of logits l with log Z = log sum e^l, log p is
-// l - log Z. For probabilities (1/2, 1/2) and (1/4, 3/4): 1/2 log 2 + 1/2 log 2/3 = 0.21 bits.
-// Rounding may make the divergence of equal distributions slightly negative.
-double divergence(std::span<const float> a, std::span<const float> b) {
-  const double norm_a = log_sum_exp(a);
-  const double norm_b = log_sum_exp(b);
+// The predictions of both runs after one token. Of logits l with log Z = log sum e^l, log p is
+// l - log Z.
+struct TwoPredictions {
+  std::span<const float> a;
+  std::span<const float> b;
+  double norm_a = log_sum_exp(a);
+  double norm_b = log_sum_exp(b);
+
+  double log_a(size_t i) const { return a[i] - norm_a; }
+  double log_b(size_t i) const { return b[i] - norm_b; }
+};
+
+// KL(a || b) = sum p_a (log p_a - log p_b), in bits. For probabilities (1/2, 1/2) and (1/4, 3/4):
+// 1/2 log 2 + 1/2 log 2/3 = 0.21 bits. Rounding may make the divergence of equal distributions
+// slightly negative.
+double divergence(const TwoPredictions& two) {
   double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double log_a = a[i] - norm_a;
-    sum += std::exp(log_a) * (log_a - (b[i] - norm_b));
-  }
+  for (size_t i = 0; i < two.a.size(); ++i)
+    sum += std::exp(two.log_a(i)) * (two.log_a(i) - two.log_b(i));
   return std::max(0.0, sum / std::numbers::ln2);
 }
 
 // The tokens whose probability changes most, in whichever direction. Differences of probabilities
 // and not their ratios: from 1e-9 to 1e-6 is a factor of a thousand that nobody would see.
-std::vector<Contrast::Change> largest_changes(std::span<const float> a, std::span<const float> b,
-                                              int64_t n) {
-  const double norm_a = log_sum_exp(a);
-  const double norm_b = log_sum_exp(b);
-  std::vector<Contrast::Change> changes;
-  for (size_t i = 0; i < a.size(); ++i) {
-    changes.push_back({static_cast<int32_t>(i), std::exp(a[i] - norm_a), std::exp(b[i] - norm_b)});
+std::vector<Contrast::Change> largest_changes(const TwoPredictions& two, int64_t n) {
+  Ranking largest(n);
+  for (size_t i = 0; i < two.a.size(); ++i) {
+    const double change = std::abs(std::exp(two.log_b(i)) - std::exp(two.log_a(i)));
+    if (change > 0) largest.offer(static_cast<float>(change), static_cast<int64_t>(i));
   }
-  const auto end = changes.begin() + std::min<int64_t>(n, std::ssize(changes));
-  std::ranges::partial_sort(changes, end, std::ranges::greater(), [](const auto& change) {
-    const double difference = std::abs(change.after - change.before);
-    return std::isnan(difference) ? -1 : difference;
-  });
-  changes.erase(end, changes.end());
+  std::vector<Contrast::Change> changes;
+  for (const RankedNumber& each : largest.kept()) {
+    const auto i = size_of(each.index);
+    changes.push_back({static_cast<int32_t>(i), std::exp(two.log_a(i)), std::exp(two.log_b(i))});
+  }
   return changes;
 }
 
@@ -237,8 +243,13 @@ double Contrast::mean_surprise(int run, int64_t begin) const {
   return sum / std::max<double>(1, static_cast<double>(std::ssize(surprise[run]) - begin));
 }
 
+double Contrast::mean_divergence() const {
+  return std::accumulate(divergence.begin(), divergence.end(), 0.0) /
+         std::max<double>(1, static_cast<double>(divergence.size()));
+}
+
 Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t> token_ids,
-                  int64_t n_changes) {
+                  const ContrastOptions& options) {
   const DecoderSpec& spec = first.model.spec();
   const DecoderSpec& other = second.model.spec();
   LIMPID_CHECK(ArgumentError, spec.vocab_size == other.vocab_size,
@@ -247,6 +258,8 @@ Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t
                spec.vocab_size, other.vocab_size);
   const bool same_shape = spec.n_layers == other.n_layers && spec.d_model == other.d_model;
   const int64_t n_tokens = std::ssize(token_ids);
+  const int64_t n_each =
+      std::clamp<int64_t>(options.most_changes / std::max<int64_t>(1, n_tokens), 1, options.n_each);
   Runner a(std::move(first), n_tokens);
   Runner b(std::move(second), n_tokens);
   Contrast result;
@@ -262,21 +275,19 @@ Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t
       const auto row = [&](const std::vector<float>& values, int64_t width) {
         return std::span(values).subspan(size_of(t * width), size_of(width));
       };
-      const auto of_a = row(a.logits, spec.vocab_size);
-      const auto of_b = row(b.logits, spec.vocab_size);
-      result.divergence.push_back(divergence(of_a, of_b));
+      const TwoPredictions two{row(a.logits, spec.vocab_size), row(b.logits, spec.vocab_size)};
+      const bool is_last = begin + t + 1 == n_tokens;
+      result.divergence.push_back(divergence(two));
+      result.changes.push_back(largest_changes(two, is_last ? options.n_last : n_each));
       if (same_shape) {
         Distance last;
         last.add(row(a.streams.back(), spec.d_model), row(b.streams.back(), spec.d_model));
         result.token_distance.push_back(last.value());
       }
-      if (begin + t + 1 == n_tokens) {
-        result.changes = largest_changes(of_a, of_b, n_changes);
-        continue;
-      }
+      if (is_last) continue;
       const auto next = size_of(token_ids[size_of(begin + t + 1)]);
-      result.surprise[0].push_back(surprise(of_a[next] - log_sum_exp(of_a)));
-      result.surprise[1].push_back(surprise(of_b[next] - log_sum_exp(of_b)));
+      result.surprise[0].push_back(surprise(two.log_a(next)));
+      result.surprise[1].push_back(surprise(two.log_b(next)));
     }
   }
   for (const Distance& each : distances) result.distance.push_back(each.value());

@@ -71,15 +71,26 @@ struct Contrast {
   std::array<std::vector<double>, 2> surprise;
   struct Change {
     int32_t id = 0;
-    double before = 0;  // probabilities after the last token
+    double before = 0;  // probabilities of this token as the next one
     double after = 0;
   };
-  std::vector<Change> changes;  // the largest, descending
+  // After each token, the largest changes, descending; none where the predictions are equal.
+  std::vector<std::vector<Change>> changes;  // [n_tokens]
 
   // The first layer whose stream differs, -1 for the embedding; n_layers if none does.
   int64_t first_layer() const;
   // The mean surprise of a run over the tokens from `begin` on.
   double mean_surprise(int run, int64_t begin = 1) const;
+  double mean_divergence() const;
+};
+
+// A change of a probability by less is not shown to people, who see tenths of a percent.
+inline constexpr double kLeastShownChange = 0.0005;
+// How many changes are kept.
+struct ContrastOptions {
+  int64_t n_last = 20;            // after the last token
+  int64_t n_each = 10;            // after each other token, fewer in a long text
+  int64_t most_changes = 40'000;  // of all tokens together, but one of each
 };
 
 // One side of a contrast. `edits` are in force while it runs.
@@ -92,6 +103,6 @@ struct ContrastRun {
 // Runs both over the tokens, chunk by chunk, with KV caches in f32. They need vocabularies of one
 // size (ArgumentError), and may be the same model. Throws what Model::step throws.
 Contrast contrast(ContrastRun first, ContrastRun second, std::span<const int32_t> token_ids,
-                  int64_t n_changes = 20);
+                  const ContrastOptions& options = {});
 
 }  // namespace limpid

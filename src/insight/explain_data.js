@@ -26,11 +26,19 @@ function read(text) {
   }
   for (const each of data.parts) lazy(each, "parts", Int16Array);
   for (const each of data.attention) {
-    for (const name of ["first", "tiles", "weights"]) lazy(each, name, Uint8Array);
+    lazy(each, "tiles", Uint8Array);
+    if (!("kept" in each)) continue;
+    for (const name of ["first", "weights"]) lazy(each, name, Uint8Array);
     lazy(each, "columns", Uint16Array);
   }
   for (const each of data.norms) {
     for (const name of ["stream", "attention", "mlp"]) lazy(each, name, Float32Array);
+  }
+  for (const each of data.contrasts) {
+    for (const name of ["token_distance", "divergence", "surprise"]) lazy(each, name, Float32Array);
+    lazy(each, "ends", Uint32Array);
+    lazy(each, "ids", Int32Array);
+    for (const name of ["before", "after"]) lazy(each, name, Uint16Array);
   }
   nTokens = data.ids.length;
   partsAt = new Map(data.parts.map((each) => [each.at, each]));
@@ -83,6 +91,12 @@ function drawn(tag, attributes, text) {
   return element;
 }
 
+// An empty picture. A screen reader reads the label, which says what the picture shows, with the
+// numbers that matter.
+function picture(width, height, label) {
+  return drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
+}
+
 // A token's text with signs for what cannot be seen.
 const signs = {
   " ": "·",
@@ -107,6 +121,7 @@ function tokenNodes(id) {
               /^[·⏎⇥␍�∅]$/.test(part) ? make("span", {className: "mark"}, part) : part);
 }
 const tokenSpan = (id) => make("span", {className: "token"}, ...tokenNodes(id));
+const textOfPlace = (place) => place < nTokens ? visible(data.ids[place]) : "what comes next";
 const nameOfPlace = (place) => place < nTokens ? tokenSpan(data.ids[place]) : "the next token";
 
 const percent = (p) => p >= 0.0995 ? `${(100 * p).toFixed(0)} %` :
@@ -119,8 +134,6 @@ const headName = (layer, head) => `L${layer}.H${head}`;
 function heat(element, share) {
   element.classList.add("heat");
   element.style.setProperty("--heat", share.toFixed(3));
-  element.classList.toggle("warm", share > 0.58);
-  element.classList.toggle("hot", share > 0.78);
 }
 
 // The colours of the style sheet as numbers, for canvases; they change with the theme.
@@ -136,9 +149,9 @@ function readColors() {
 }
 const css = (name) => `rgb(${colors[name].join(" ")})`;
 
-// Fills a canvas of columns x rows cells, `size` pixels wide and high; share(column, row) in [-1,
-// 1], orange below 0 and blue above.
-function fillCells(canvas, columns, rows, size, share) {
+// Fills a canvas of columns x rows cells, `size` pixels wide and `high` pixels high; share(column,
+// row) in [-1, 1], orange below 0 and blue above.
+function fillCells(canvas, columns, rows, size, share, high = size) {
   const image = new ImageData(columns, rows);
   for (let row = 0; row < rows; ++row) {
     for (let column = 0; column < columns; ++column) {
@@ -156,7 +169,7 @@ function fillCells(canvas, columns, rows, size, share) {
   small.height = rows;
   small.getContext("2d").putImageData(image, 0, 0);
   canvas.width = columns * size;
-  canvas.height = rows * size;
+  canvas.height = rows * high;
   const context = canvas.getContext("2d");
   context.imageSmoothingEnabled = false;
   context.drawImage(small, 0, 0, canvas.width, canvas.height);

@@ -14,8 +14,11 @@ function headButton(layer, head) {
   return button;
 }
 
-// The weights that are known of one row, as [column, weight], strongest first.
+// The weights that are known of one row, as [column, weight], strongest first. Of a long text the
+// page has the rows of some heads only, and of the others the small pictures.
+const hasRows = (map) => "kept" in map;
 function weightsOf(map, row) {
+  if (!hasRows(map)) return [];
   const known = [[0, map.first[row] / 255]];
   for (let i = row * map.kept; i < (row + 1) * map.kept; ++i) {
     if (map.weights[i] > 0) known.push([map.columns[i], map.weights[i] / 255]);
@@ -64,10 +67,10 @@ function startAttention() {
   matrix.addEventListener(
       "click", (event) => choose({place: 1 + cellAt(matrix, event, nTokens, nTokens)[1]}));
   matrix.addEventListener("mousemove", (event) => {
+    const map = mapOf(chosen.layer, chosen.head);
     const [column, row] = cellAt(matrix, event, nTokens, nTokens);
-    const weight =
-        weightsOf(mapOf(chosen.layer, chosen.head), row).find(([at]) => at === column)?.[1] ?? 0;
-    matrix.title = column > row ?
+    const weight = weightsOf(map, row).find(([at]) => at === column)?.[1] ?? 0;
+    matrix.title = column > row || !hasRows(map) ?
         "" :
         `${visible(data.ids[row])} looks at ${visible(data.ids[column])}: ${percent(weight)}`;
   });
@@ -76,7 +79,7 @@ function startAttention() {
                         .sort((a, b) => b[0] - a[0])[0][1];
   chosen.layer = Math.floor(strongest / data.n_heads);
   chosen.head = strongest % data.n_heads;
-  views.push(drawHeadsMap, drawHead, drawLines);
+  views.push(drawHeadsMap, nameHead, drawHead, drawLines);
 }
 
 // The small pictures of all heads, painted once; a frame around the chosen one.
@@ -114,15 +117,45 @@ function drawHeadsMap(change) {
       chosen.head * size + 1, (data.n_layers - 1 - chosen.layer) * size + 1, size - 2, size - 2);
 }
 
+function nameHead(change) {
+  if (change && !("layer" in change || "head" in change)) return;
+  const map = mapOf(chosen.layer, chosen.head);
+  const name = headName(chosen.layer, chosen.head);
+  find("choose-layer").value = chosen.layer;
+  find("choose-head").value = chosen.head;
+  find("head-title").textContent = `Head ${name}: rows look at columns`;
+  const [toFirst, previous, same, induction] = map.habits.map(percent);
+  const habits =
+      `${toFirst} of its weight is on the first token, ${previous} on the token before, ${
+          same} on earlier copies of the same token, ${induction} on what followed them`;
+  find("head-detail").textContent = `${name}: on average ${habits}. ` +
+      (hasRows(map) ?
+           "The scale of the colours is a square root, so that small weights show." :
+           "The text is long, so of this head only the small picture is kept: the largest weight of each square.");
+  find("head-matrix").setAttribute("aria-label", `Attention weights of head ${name}: ${habits}`);
+}
+
 function drawHead(change) {
   if (change && !("layer" in change || "head" in change || "place" in change)) return;
   const map = mapOf(chosen.layer, chosen.head);
-  find("choose-layer").value = chosen.layer;
-  find("choose-head").value = chosen.head;
-  find("head-title").textContent =
-      `Head ${headName(chosen.layer, chosen.head)}: rows look at columns`;
+  const most = hasRows(map) ? Math.min(nTokens, 1024) : map.n_tiles;  // cells along a side
+  const cells = hasRows(map) ? cellsOfRows(map, most) :
+                               Float32Array.from(map.tiles, (weight) => weight / 255);
+  const matrix = find("head-matrix");
+  const size = Math.max(1, Math.min(24, Math.floor(380 / most)));
+  const context =
+      fillCells(matrix, most, most, size, (column, row) => Math.sqrt(cells[row * most + column]));
+  if (chosen.place > 0) {
+    context.strokeStyle = css("orange");
+    context.lineWidth = 2;
+    const row = Math.floor((chosen.place - 1) * most / nTokens);
+    context.strokeRect(1, row * size, matrix.width - 2, Math.max(size, 2));
+  }
+}
+
+// The largest weight of each cell of a picture with `most` cells along a side.
+function cellsOfRows(map, most) {
   const hidden = find("hide-sink").checked;
-  const most = Math.min(nTokens, 1024);  // cells along a side
   const cells = new Float32Array(most * most);
   const cell = (position) => Math.floor(position * most / nTokens);
   for (let row = 0; row < nTokens; ++row) {
@@ -132,22 +165,7 @@ function drawHead(change) {
       cells[at] = Math.max(cells[at], weight);
     }
   }
-  const matrix = find("head-matrix");
-  const size = Math.max(1, Math.min(24, Math.floor(380 / most)));
-  const context =
-      fillCells(matrix, most, most, size, (column, row) => Math.sqrt(cells[row * most + column]));
-  matrix.setAttribute(
-      "aria-label", `Attention weights of head ${headName(chosen.layer, chosen.head)}`);
-  if (chosen.place > 0) {
-    context.strokeStyle = css("orange");
-    context.lineWidth = 2;
-    context.strokeRect(1, cell(chosen.place - 1) * size, matrix.width - 2, Math.max(size, 2));
-  }
-  const [toFirst, previous, same, induction] = map.habits.map(percent);
-  find("head-detail").textContent =
-      `On average ${toFirst} of its weight is on the first token, ${
-          previous} on the token before, ${same} on earlier copies of the same token, ` +
-      `${induction} on what followed them. The scale of the colours is a square root, so that small weights show.`;
+  return cells;
 }
 
 // The chosen row of the head as lines from right to left.
@@ -163,15 +181,21 @@ function drawLines(change) {
       .replaceChildren(
           `What ${headName(chosen.layer, chosen.head)} reads at `, tokenSpan(data.ids[row]),
           ", to predict ", nameOfPlace(chosen.place));
+  const map = mapOf(chosen.layer, chosen.head);
+  if (!hasRows(map)) {
+    find("lines").append(make("p", {}, "The rows of this head are not kept in a long text."));
+    return;
+  }
   const shown = 26;
   const begin = Math.max(0, row - shown + 1);
   const step = 22, width = 420, left = 170, right = 250;
-  const weights = weightsOf(mapOf(chosen.layer, chosen.head), row)
-                      .filter(([column]) => !(find("hide-sink").checked && column === 0));
+  const weights =
+      weightsOf(map, row).filter(([column]) => !(find("hide-sink").checked && column === 0));
   const height = (row - begin + 1) * step + 8;
   const y = (column) => (column - begin) * step + 18;
-  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
-  svg.append(drawn("title", {}, "Lines to the tokens that the head reads"));
+  const read = weights.slice(0, 8).map(
+      ([column, weight]) => `${visible(data.ids[column])} at ${column} ${percent(weight)}`);
+  const svg = picture(width, height, `Lines to the tokens that the head reads: ${read.join(", ")}`);
   for (const [column, weight] of weights) {
     if (column < begin) continue;
     svg.append(drawn("line", {
@@ -209,13 +233,18 @@ function startSizes() {
   const table = find("outliers");
   table.append(make(
       "tr", {},
-      ...["layer", "feature", "size", "at token", "quiet neurons"].map(
+      ...["layer", "feature", "size", "at token", "dead features", "quiet neurons"].map(
           (name) => make("th", {scope: "col"}, name))));
-  for (const {layer, outlier: [feature, token, size], quiet} of data.norms) {
+  for (const {layer, outlier: [feature, token, size], dead, quiet, quiet_first: named} of data
+           .norms) {
+    const more = quiet > named.length ? ", …" : "";
     table.append(make(
         "tr", {},
         ...[layerName(layer), feature, size.toFixed(1), `${visible(data.ids[token])} (${token})`,
-            layer < 0 ? "" : quiet]
+            dead,
+            layer < 0 ? "" :
+                quiet ? `${quiet}: ${named.join(", ")}${more}` :
+                        0]
             .map((text) => make("td", {}, String(text)))));
   }
   views.push(drawSizes);
@@ -227,10 +256,23 @@ const lines = [
   ["mlp", "MLP adds", "var(--green)", "2 3"]
 ];
 
+const mean = (list) => list.length ? list.reduce((sum, x) => sum + x, 0) / list.length : 0;
+
+// "Mean norms layer by layer. Residual stream: 5.10 at the embedding, …"
+function describeSizes() {
+  const size = (each, name) => `${mean(each[name]).toPrecision(3)} at ${layerName(each.layer)}`;
+  const sentences = lines.map(([name, text]) => {
+    const known = data.norms.filter((each) => each[name].length);
+    const largest = known.reduce((a, b) => mean(b[name]) > mean(a[name]) ? b : a);
+    return `${text}: ${size(known[0], name)}, ${size(known.at(-1), name)}, at most ${
+        size(largest, name)}`;
+  });
+  return `Mean norms layer by layer. ${sentences.join(". ")}`;
+}
+
 function drawSizes(change) {
   if (change && !("place" in change)) return;
   const width = 560, height = 300, left = 52, top = 34, bottom = 40;
-  const mean = (list) => list.length ? list.reduce((sum, x) => sum + x, 0) / list.length : 0;
   const token = Math.max(0, chosen.place - 1);
   const curves = lines.flatMap(
       ([name, , color, dashes]) => [[true, mean], [false, (list) => list[token] ?? 0]].map(
@@ -246,8 +288,7 @@ function drawSizes(change) {
         high = Math.max(low + 1, Math.ceil(Math.max(...sizes)));
   const x = (layer) => left + (layer + 1) / Math.max(1, data.n_layers) * (width - left - 12);
   const y = (log) => top + (high - log) / (high - low) * (height - top - bottom);
-  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
-  svg.append(drawn("title", {}, "Norms layer by layer"));
+  const svg = picture(width, height, describeSizes());
   for (let power = low; power <= high; ++power) {
     svg.append(
         drawn("line", {x1: left, x2: width, y1: y(power), y2: y(power), class: "grid"}),

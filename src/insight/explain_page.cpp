@@ -29,6 +29,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kMostRowNumbers = 2'000'000;  // of attention, of all heads together
+
 // Numbers as base64 of their little-endian bytes: a quarter of their size as decimal text.
 template <typename Number>
 std::string packed(const std::vector<Number>& numbers) {
@@ -96,29 +98,52 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
 
 // Of 512 tokens, a head that keeps five weights a row has 2,560 columns of 16 bits and as many
 // weights of 8: 10 kB in base64.
-Json pack(const AttentionMap& map) {
+Json pack_rows(const AttentionMap& map) {
   std::vector<uint8_t> first;
-  std::vector<uint8_t> tiles;
   std::vector<uint16_t> columns;
   std::vector<uint8_t> weights;
   for (const float weight : map.first()) first.push_back(as_byte(weight));
-  for (const float weight : map.tiles()) tiles.push_back(as_byte(weight));
   for (int64_t t = 0; t < std::ssize(map.first()); ++t) {
     for (const AttentionMap::Kept& kept : map.row(t)) {
       columns.push_back(static_cast<uint16_t>(std::max(kept.column, 0)));
       weights.push_back(kept.column < 0 ? uint8_t{0} : as_byte(kept.weight));
     }
   }
+  return {{"kept", map.n_kept()},
+          {"first", packed(first)},
+          {"columns", packed(columns)},
+          {"weights", packed(weights)}};
+}
+
+Json pack(const AttentionMap& map) {
+  std::vector<uint8_t> tiles;
+  for (const float weight : map.tiles()) tiles.push_back(as_byte(weight));
   const HeadHabits habits = map.habits();
   return {{"habits",
            {rounded(habits.first), rounded(habits.previous), rounded(habits.same),
             rounded(habits.after_same), rounded(habits.itself)}},
-          {"kept", map.n_kept()},
-          {"first", packed(first)},
           {"n_tiles", map.n_tiles()},
-          {"tiles", packed(tiles)},
-          {"columns", packed(columns)},
-          {"weights", packed(weights)}};
+          {"tiles", packed(tiles)}};
+}
+
+// The heads with the clearest habits have their rows in the page, as many as kMostRowNumbers allow.
+// Of 8,000 tokens, the rows of 1,024 heads would take 43 MB, and those of 125 take 5.
+Json pack(std::span<const AttentionMap> maps) {
+  Json heads = Json::array();
+  std::vector<std::pair<double, size_t>> order;
+  for (const AttentionMap& map : maps) {
+    const HeadHabits habits = map.habits();
+    order.emplace_back(-std::max({habits.previous, habits.same, habits.after_same}), heads.size());
+    heads.push_back(pack(map));
+  }
+  std::ranges::sort(order);
+  int64_t n_left = kMostRowNumbers;
+  for (const auto& [habit, i] : order) {
+    n_left -= std::ssize(maps[i].first()) * (1 + maps[i].n_kept());
+    if (n_left < 0) break;
+    heads[i].update(pack_rows(maps[i]));
+  }
+  return heads;
 }
 
 Json pack(const LayerNorms& norms) {
@@ -127,17 +152,43 @@ Json pack(const LayerNorms& norms) {
           {"attention", packed(norms.attention)},
           {"mlp", packed(norms.mlp)},
           {"outlier", {norms.outlier_feature, norms.outlier_token, rounded(norms.outlier)}},
-          {"quiet", norms.n_quiet}};
+          {"dead", norms.n_dead},
+          {"quiet", norms.n_quiet},
+          {"quiet_first", norms.quiet}};
 }
 
-Json pack(const ShownContrast& shown, const Tokenizer* tokenizer) {
-  Json json = contrast_to_json(shown.contrast, tokenizer);
-  for (const char* name : {"distance", "token_distance", "divergence_bits", "surprise_bits"}) {
-    for (Json& number : json[name])
-      if (number.is_number()) number = std::stod(fmt::format("{:.5g}", number.get<double>()));
+std::string packed_floats(const std::vector<double>& numbers) {
+  return packed(std::vector<float>(numbers.begin(), numbers.end()));
+}
+
+// The changes after token t end at ends[t], where those of the next one begin.
+Json pack(const ShownContrast& shown, std::set<int32_t>& mentioned) {
+  const Contrast& contrast = shown.contrast;
+  std::vector<uint32_t> ends;
+  std::vector<int32_t> ids;
+  std::vector<uint16_t> before;
+  std::vector<uint16_t> after;
+  for (const auto& changes : contrast.changes) {
+    for (const Contrast::Change& change : changes) {
+      ids.push_back(change.id);
+      before.push_back(as_whole<uint16_t>(change.before));
+      after.push_back(as_whole<uint16_t>(change.after));
+      mentioned.insert(change.id);
+    }
+    ends.push_back(static_cast<uint32_t>(ids.size()));
   }
-  json["title"] = shown.title;
-  return json;
+  return {{"title", shown.title},
+          {"first_layer", contrast.first_layer()},
+          {"distance", contrast.distance},
+          {"token_distance", packed_floats(contrast.token_distance)},
+          {"divergence", packed_floats(contrast.divergence)},
+          {"surprise", packed_floats(contrast.surprise[1])},
+          {"mean_divergence", contrast.mean_divergence()},
+          {"mean_surprise", {contrast.mean_surprise(0), contrast.mean_surprise(1)}},
+          {"ends", packed(ends)},
+          {"ids", packed(ids)},
+          {"before", packed(before)},
+          {"after", packed(after)}};
 }
 
 // Tokens are ids throughout. Each text is there once, under "texts", and only for the ids that
@@ -155,7 +206,7 @@ Json page_data(const Explanation& explanation, const PageFacts& facts,
                {"next", pack(explanation.next, mentioned)},
                {"lens", Json::array()},
                {"parts", Json::array()},
-               {"attention", Json::array()},
+               {"attention", pack(explanation.attention)},
                {"norms", Json::array()}};
   for (const double bits : explanation.surprise)
     data["surprise"].push_back(std::isfinite(bits) ? Json(rounded(bits)) : Json());
@@ -165,17 +216,13 @@ Json page_data(const Explanation& explanation, const PageFacts& facts,
   }
   for (const Attribution& parts : explanation.parts)
     data["parts"].push_back(pack(parts, mentioned));
-  for (const AttentionMap& map : explanation.attention) data["attention"].push_back(pack(map));
   for (const LayerNorms& norms : explanation.norms) data["norms"].push_back(pack(norms));
   data["times"] = times_to_json(facts.times, facts.shares_of_limit);
   data["limits"] = facts.limits;
   data["weight_bytes"] = facts.n_weight_bytes;
   data["cache_bytes"] = facts.n_cache_bytes;
   Json& shown = data["contrasts"] = Json::array();
-  for (const ShownContrast& each : contrasts) {
-    shown.push_back(pack(each, tokenizer));
-    for (const Contrast::Change& change : each.contrast.changes) mentioned.insert(change.id);
-  }
+  for (const ShownContrast& each : contrasts) shown.push_back(pack(each, mentioned));
   Json& texts = data["texts"] = Json::object();
   for (const int32_t id : mentioned) texts[std::to_string(id)] = token_text(tokenizer, id);
   return data;

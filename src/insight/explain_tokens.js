@@ -12,22 +12,28 @@ function startTokens() {
       .append(
           "0 bits: certain", make("span", {className: "ramp"}),
           `${kMostBits} bits: one in ${2 ** kMostBits}`, ...answer);
-  const chips = find("chips");
+  startChips(find("chips"), (place) => surpriseShare(data.surprise[place] ?? null), (place) => {
+    const bits = data.surprise[place] ?? null;
+    return bits === null ? "" : `, ${bits.toFixed(1)} bits`;
+  });
+  views.push(drawExpected);
+}
+
+// A list of all places, of which arrow keys choose one; the Tab key stops once. `share` colours a
+// place, and what `label` says of it is read aloud and shown to the mouse.
+function startChips(chips, share, label) {
   for (let place = 0; place <= nTokens; ++place) {
+    const title = textOfPlace(place) + label(place);
     const chip = make(
         "button", {
           role: "option",
           tabIndex: -1,
-          className: place >= data.n_prompt && place < nTokens ? "answer" : ""
+          className: place >= data.n_prompt && place < nTokens ? "answer" : "",
+          title,
+          "aria-label": title
         },
         ...(place < nTokens ? tokenNodes(data.ids[place]) : ["…"]));
-    const bits = place < nTokens ? data.surprise[place] : null;
-    chip.setAttribute(
-        "aria-label",
-        place === nTokens ?
-            "what comes next" :
-            `${visible(data.ids[place])}${bits === null ? "" : `, ${bits.toFixed(1)} bits`}`);
-    heat(chip, surpriseShare(bits));
+    heat(chip, share(place));
     chip.addEventListener("click", () => choose({place}));
     chips.append(chip);
   }
@@ -37,12 +43,11 @@ function startTokens() {
     choose({place: chosen.place + step[0] - step[1]});
     chips.children[chosen.place].focus();
   });
-  views.push(drawExpected);
+  views.push((change) => markChosen(chips, change));
 }
 
-function drawExpected(change) {
+function markChosen(chips, change) {
   if (change && !("place" in change)) return;
-  const chips = find("chips");
   for (const old of chips.querySelectorAll("[aria-selected=true]")) {
     old.setAttribute("aria-selected", "false");
     old.tabIndex = -1;
@@ -50,6 +55,10 @@ function drawExpected(change) {
   const chip = chips.children[chosen.place];
   chip.setAttribute("aria-selected", "true");
   chip.tabIndex = 0;
+}
+
+function drawExpected(change) {
+  if (change && !("place" in change)) return;
   const table = find("expected");
   table.replaceChildren();
   if (chosen.place === 0) {
@@ -87,9 +96,11 @@ function startLens() {
   find("lens-legend")
       .append("sure: 0 bits", make("span", {className: "ramp reversed"}), "12 bits and more");
   const map = find("lens-map");
+  const {each, columns} = lensColumns();
+  if (each > 1) find("lens-legend").append(`; a column is the mean of ${each} tokens`);
   map.addEventListener("click", (event) => {
-    const [column, row] = cellAt(map, event, nTokens, data.lens.length);
-    choose({place: column + 1, lens: data.lens.length - 1 - row});
+    const [column, row] = cellAt(map, event, columns, data.lens.length);
+    choose({place: column * each + 1, lens: data.lens.length - 1 - row});
   });
   find("lens-table").addEventListener("click", (event) => {
     const cell = event.target.closest("td");
@@ -107,19 +118,31 @@ function startLens() {
   views.push(drawLensMap, drawLensTable);
 }
 
+// How many tokens a column of the map stands for, so that the map is not wider than the page.
+function lensColumns() {
+  const each = Math.ceil(nTokens / 500);
+  return {each, columns: Math.ceil(nTokens / each)};
+}
+
 function drawLensMap(change) {
   if (change && !("place" in change)) return;
   const map = find("lens-map");
-  const size =
-      Math.max(3, Math.min(16, Math.floor(1000 / nTokens), Math.floor(520 / data.lens.length)));
+  const {each, columns} = lensColumns();
   const rows = data.lens.length;
+  const width = Math.min(16, Math.floor(1000 / columns));
+  const height = Math.max(3, Math.min(16, Math.floor(520 / rows)));
+  const meanEntropy = (row, column) => {
+    const some = data.lens[rows - 1 - row].entropy.subarray(column * each, (column + 1) * each);
+    return some.reduce((sum, bits) => sum + bits, 0) / some.length;
+  };
   const context = fillCells(
-      map, nTokens, rows, size,
-      (column, row) => 1 - Math.min(1, data.lens[rows - 1 - row].entropy[column] / 12));
+      map, columns, rows, width, (column, row) => 1 - Math.min(1, meanEntropy(row, column) / 12),
+      height);
   context.strokeStyle = css("orange");
-  context.lineWidth = 2;
+  context.lineWidth = Math.min(2, width / 2);
   if (chosen.place > 0)
-    context.strokeRect((chosen.place - 1) * size + 1, 1, size - 2, rows * size - 2);
+    context.strokeRect(
+        Math.floor((chosen.place - 1) / each) * width + 1, 1, width - 2, rows * height - 2);
 }
 
 function drawLensTable(change) {
@@ -252,9 +275,14 @@ function drawHeadParts(parts, layers) {
     for (let head = 0; head < data.n_heads; ++head)
       largest = Math.max(largest, Math.abs(parts.head(layer, head)));
   }
-  const canvas = make("canvas", {role: "img"});
-  canvas.setAttribute(
-      "aria-label", "Part of every head: layers from bottom to top, heads from left to right");
+  const strongest = strongestOf(layers.flatMap(
+      (layer) => Array.from(
+          {length: data.n_heads}, (_, head) => [headName(layer, head), parts.head(layer, head)])));
+  const canvas = make("canvas", {
+    role: "img",
+    "aria-label": `Part of every head: layers from bottom to top, heads from left to right. ` +
+        `Largest: ${strongest}`
+  });
   const size =
       Math.max(6, Math.min(22, Math.floor(360 / data.n_heads), Math.floor(480 / data.n_layers)));
   fillCells(
@@ -274,14 +302,28 @@ function drawHeadParts(parts, layers) {
   find("parts-legend").lastChild.textContent = `+${largest.toFixed(2)}`;
 }
 
+// The largest of [name, value] in words: "L3.H1 +2.10, L2.mlp −0.40".
+function strongestOf(values) {
+  return values.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]))
+      .slice(0, 5)
+      .map(([name, value]) => `${name} ${signed(value)}`)
+      .join(", ");
+}
+
 // Two bars for each layer: attention and MLP (hatched).
 function layerBars(parts, attention, mlps) {
   const width = 520, height = 260, left = 48, bottom = 36, top = 30;
   const values = [parts.embedding, ...attention, ...mlps];
   const high = Math.max(0, ...values), low = Math.min(0, ...values);
   const y = (value) => top + (high - value) / (high - low || 1) * (height - top - bottom);
-  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"});
-  svg.append(drawn("title", {}, "Part of attention and MLP in each layer"));
+  const strongest = strongestOf([
+    ...attention.map((value, layer) => [`attention of layer ${layer}`, value]),
+    ...mlps.map((value, layer) => [`MLP of layer ${layer}`, value])
+  ]);
+  const svg = picture(
+      width, height,
+      `Part of attention and MLP in each layer. Embedding ${signed(parts.embedding)}; largest: ${
+          strongest}`);
   const hatch = drawn("pattern", {
     id: "hatch",
     width: 5,

@@ -73,13 +73,25 @@ Json norms_to_json(const LayerNorms& norms) {
            {{"feature", norms.outlier_feature},
             {"token", norms.outlier_token},
             {"root_mean_squares", norms.outlier}}},
-          {"quiet_neurons", norms.n_quiet}};
+          {"dead_features", norms.n_dead},
+          {"quiet_neurons", norms.n_quiet},
+          {"first_quiet_neurons", norms.quiet}};
 }
 
 // JSON has no NaN, which the first token has: it becomes null.
 Json surprises_to_json(std::span<const double> surprises) {
   Json json = Json::array();
   for (const double bits : surprises) json.push_back(std::isnan(bits) ? Json() : Json(bits));
+  return json;
+}
+
+Json changes_to_json(std::span<const Contrast::Change> changes, const Tokenizer* tokenizer) {
+  Json json = Json::array();
+  for (const Contrast::Change& change : changes) {
+    json.push_back(token_to_json(tokenizer, change.id));
+    json.back()["before"] = change.before;
+    json.back()["after"] = change.after;
+  }
   return json;
 }
 
@@ -139,14 +151,12 @@ Json contrast_to_json(const Contrast& contrast, const Tokenizer* tokenizer) {
                {"distance", contrast.distance},
                {"token_distance", contrast.token_distance},
                {"divergence_bits", contrast.divergence},
+               {"mean_divergence_bits", contrast.mean_divergence()},
                {"surprise_bits", surprises_to_json(contrast.surprise[1])},
                {"mean_surprise_bits", {contrast.mean_surprise(0), contrast.mean_surprise(1)}}};
-  Json& changes = json["changes"] = Json::array();
-  for (const Contrast::Change& change : contrast.changes) {
-    changes.push_back(token_to_json(tokenizer, change.id));
-    changes.back()["before"] = change.before;
-    changes.back()["after"] = change.after;
-  }
+  Json& all = json["token_changes"] = Json::array();
+  for (const auto& changes : contrast.changes) all.push_back(changes_to_json(changes, tokenizer));
+  json["changes"] = all.empty() ? Json::array() : all.back();
   return json;
 }
 

@@ -36,9 +36,10 @@ nlohmann::ordered_json times_to_json(std::span<const OpTime> times,
                                      std::span<const double> shares = {});
 
 // {"first_layer": 2, "distance": [of each layer, the embedding first], "token_distance": […],
-//  "divergence_bits": [of each token], "surprise_bits": [of each token in the second run],
-//  "mean_surprise_bits": [of both runs], "changes": [{"id": 3, "text": "a", "before": 0.1,
-//  "after": 0.4}, …]}
+//  "divergence_bits": [of each token], "mean_divergence_bits": 0.003,
+//  "surprise_bits": [of each token in the second run], "mean_surprise_bits": [of both runs],
+//  "token_changes": [[{"id": 3, "text": "a", "before": 0.1, "after": 0.4}, …], of each token],
+//  "changes": [those after the last token]}
 nlohmann::ordered_json contrast_to_json(const Contrast& contrast, const Tokenizer* tokenizer);
 
 }  // namespace limpid

@@ -30,14 +30,27 @@ class Explain(unittest.TestCase):
     def test_a_part_is_removed(self):
         report = explain("-p", TEXT, "--ablate", "L3.H1,L2.mlp")
         self.assertIn("without L3.H1,L2.mlp: the runs part in layer 2; mean surprise", report)
+        self.assertRegex(report, r"bits a token, mean divergence \d\.\d{3} bits\n")
+        found = json.loads(explain("-p", TEXT, "--ablate", "L3.H1,L2.mlp", "--json"))["what_if"]
+        self.assertEqual(len(found["token_changes"]), len(found["divergence_bits"]))
+        self.assertEqual(found["token_changes"][-1], found["changes"])
+        self.assertAlmostEqual(
+            found["mean_divergence_bits"],
+            sum(found["divergence_bits"]) / len(found["divergence_bits"]),
+        )
 
     def test_another_model_stands_beside(self):
         found = json.loads(explain("-p", TEXT, "--beside", STORIES / "stories260K.bin", "--json"))
         self.assertEqual(max(found["beside"]["divergence_bits"]), 0)
+        self.assertEqual(found["beside"]["changes"], [])
         self.assertEqual(found["beside"]["first_layer"], found["n_layers"])
         self.assertGreater(found["times"][0]["seconds"], 0)
         self.assertGreater(found["memory"]["weight_bytes"], 260_000)
         self.assertGreater(found["memory"]["cache_bytes"], 0)
+
+    def test_an_equal_model_changes_nothing(self):
+        report = explain("-p", TEXT, "--beside", STORIES / "stories260K.bin")
+        self.assertIn("after the last token: no probability changes by 0.05 %", report)
 
     def test_an_answer_is_part_of_the_text(self):
         found = json.loads(explain("-p", TEXT, "-n", 5, "--json"))

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "insight/probed_model.h"
@@ -41,8 +42,14 @@ TEST(Contrast, PartsWhereTheEditIs) {
     EXPECT_EQ(result.divergence.size(), kIds.size());
     EXPECT_GT(result.divergence[50], 0);
     EXPECT_NE(result.surprise[0][60], result.surprise[1][60]);
-    EXPECT_GE(std::abs(result.changes[0].after - result.changes[0].before),
-              std::abs(result.changes[1].after - result.changes[1].before));
+    ASSERT_EQ(result.changes.size(), kIds.size());
+    EXPECT_EQ(result.changes[98].size(), 10U);
+    EXPECT_EQ(result.changes[99].size(), 20U);
+    for (const auto& changes : result.changes) {
+      EXPECT_TRUE(std::ranges::is_sorted(changes, std::ranges::greater(), [](const auto& each) {
+        return std::abs(static_cast<float>(each.after - each.before));
+      }));
+    }
   }
 }
 
@@ -51,6 +58,8 @@ TEST(Contrast, WithoutAnEditNothingDiffers) {
   const Contrast same = contrast_of(probed, {edit_of(probed, "L1", 1)});  // keeps everything
   EXPECT_EQ(same.first_layer(), 3);
   for (const double bits : same.divergence) EXPECT_EQ(bits, 0);
+  EXPECT_EQ(same.mean_divergence(), 0);
+  for (const auto& changes : same.changes) EXPECT_TRUE(changes.empty());
   EXPECT_EQ(same.mean_surprise(0), same.mean_surprise(1));
 }
 
@@ -72,10 +81,53 @@ TEST(Contrast, PatchingPutsTheOtherRunThere) {
   const std::vector<float> logits = testing::run_in_chunks(*probed.model, other, other.size());
   const std::span last = std::span(logits).subspan(99 * 50);
   const Prediction prediction = predict(last, 1);
-  for (const Contrast::Change& change : patched.changes) {
+  for (const Contrast::Change& change : patched.changes.back()) {
     EXPECT_NEAR(change.after,
                 std::exp(last[static_cast<size_t>(change.id)] - prediction.log_sum_exp), 1e-6);
   }
+}
+
+// After each token, what was kept is the largest change of all 50 tokens. Of a long text fewer are
+// kept, but one of each token and those of the last.
+TEST(Contrast, KeepsTheChangesOfEachToken) {
+  const ProbedModel probed(shape_of("llama"));
+  const Edit edit = edit_of(probed, "L0.mlp");
+  const auto changes_with = [&](ContrastOptions options) {
+    return contrast({*probed.model, *probed.probe}, {*probed.model, *probed.probe, {edit}}, kIds,
+                    options)
+        .changes;
+  };
+  const auto logits = [&](std::vector<Edit> edits) {
+    set_edits(*probed.model, *probed.probe, std::move(edits));
+    auto result = testing::run_in_chunks(*probed.model, kIds, kIds.size());
+    set_edits(*probed.model, *probed.probe, {});
+    return result;
+  };
+  const std::vector<float> before = logits({});
+  const std::vector<float> after = logits({edit});
+  const auto kept = changes_with({});
+  for (const size_t t : {0U, 40U, 99U}) {
+    const std::span a = std::span(before).subspan(50 * t, 50);
+    const std::span b = std::span(after).subspan(50 * t, 50);
+    double largest = 0;
+    for (size_t i = 0; i < 50; ++i) {
+      const double change =
+          std::exp(b[i] - predict(b, 1).log_sum_exp) - std::exp(a[i] - predict(a, 1).log_sum_exp);
+      largest = std::max(largest, std::abs(change));
+    }
+    EXPECT_NEAR(std::abs(kept[t][0].after - kept[t][0].before), largest, 1e-6);
+  }
+  const auto bounded = changes_with({.n_last = 7, .most_changes = 300});
+  EXPECT_EQ(bounded[40].size(), 3U);
+  EXPECT_EQ(bounded[99].size(), 7U);
+  EXPECT_EQ(bounded[40][2].id, kept[40][2].id);
+  EXPECT_EQ(changes_with({.most_changes = 0})[40].size(), 1U);
+}
+
+TEST(Contrast, HasAMeanDivergence) {
+  Contrast contrast;
+  contrast.divergence = {0.5, 0, 1};
+  EXPECT_EQ(contrast.mean_divergence(), 0.5);
 }
 
 // At one position only, what comes before it stays as it is.

@@ -16,6 +16,7 @@
 namespace limpid {
 namespace {
 
+using Json = nlohmann::json;
 using testing::ProbedModel;
 
 constexpr const char* kHostile[] = {"</script><script>alert(1)</script>",
@@ -65,6 +66,12 @@ size_t count(const std::string& text, const std::string& what) {
   return n;
 }
 
+Json data_of(const std::string& page) {
+  const std::string begin = "id=\"data\">";
+  const size_t at = page.find(begin) + begin.size();
+  return Json::parse(page.substr(at, page.find("</script>", at) - at));
+}
+
 TEST(ExplainPage, TextOfTheModelIsNoMarkup) {
   const HostilePage hostile;
   EXPECT_EQ(count(hostile.page, "<script"), 2U);  // the numbers and the page's own
@@ -80,10 +87,7 @@ TEST(ExplainPage, TextOfTheModelIsNoMarkup) {
 
 TEST(ExplainPage, HoldsTheTextsAsTheyAre) {
   const HostilePage hostile;
-  const std::string begin = "id=\"data\">";
-  const size_t at = hostile.page.find(begin) + begin.size();
-  const auto data =
-      nlohmann::json::parse(hostile.page.substr(at, hostile.page.find("</script>", at) - at));
+  const Json data = data_of(hostile.page);
   EXPECT_EQ(data["model"], "<b>model</b>.gguf");
   EXPECT_EQ(data["ids"].size(), 12U);
   EXPECT_EQ(data["texts"][std::to_string(hostile.ids[0])], kHostile[0]);
@@ -102,6 +106,36 @@ TEST(ExplainPage, Of32LayersAnd512TokensIsBelowFiveMegabytes) {
   const std::string page = explain_page(explanation, {}, {}, nullptr);
   EXPECT_LT(page.size(), 4'700'000U);  // texts of a large vocabulary need room too
   EXPECT_GT(page.size(), 3'000'000U);  // nor is too little kept
+}
+
+// 300 heads of 4,096 tokens have 2.5 million numbers in their rows. Those without a habit have
+// none.
+TEST(ExplainPage, OfALongTextHasTheRowsOfTheClearestHeads) {
+  constexpr int64_t kTokens = 4096;
+  constexpr size_t kHeads = 300;
+  Explanation explanation;
+  explanation.token_ids.assign(kTokens, 1);
+  explanation.n_layers = 1;
+  explanation.n_heads = kHeads;
+  const std::vector<int32_t> copies(kTokens, -1);
+  const auto reads_the_token_before = [&](float weight) {
+    AttentionMap map(kTokens, 1);
+    for (int64_t t = 0; t < kTokens; ++t) {
+      std::vector<float> weights(static_cast<size_t>(t + 1));
+      weights[static_cast<size_t>(std::max<int64_t>(t - 1, 0))] = weight;
+      map.add_row(weights, copies);
+    }
+    return map;
+  };
+  explanation.attention.assign(kHeads, reads_the_token_before(1));
+  explanation.attention[7] = reads_the_token_before(0);
+  const Json data = data_of(explain_page(explanation, {}, {}, nullptr));
+  size_t n_with_rows = 0;
+  for (const Json& head : data["attention"]) n_with_rows += head.contains("columns");
+  EXPECT_EQ(n_with_rows, 2'000'000 / (2 * kTokens));
+  EXPECT_TRUE(data["attention"][0].contains("columns"));
+  EXPECT_FALSE(data["attention"][7].contains("columns"));
+  EXPECT_TRUE(data["attention"][7].contains("tiles"));
 }
 
 // A conversion that went wrong may leave NaN in a model. What it does to the activations is shown.

@@ -27,6 +27,17 @@ def explain(page: pathlib.Path, *options: object) -> str:
     return page.as_uri()
 
 
+def percent(share: float) -> str:
+    """As the page writes it."""
+    if share >= 0.0995:
+        return f"{100 * share:.0f} %"
+    return f"{100 * share:.1f} %" if share >= 0.001 else "< 0.1 %"
+
+
+def signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{abs(value):.2f}"
+
+
 def hostile_vocabulary(path: pathlib.Path) -> pathlib.Path:
     """stories260K's vocabulary with markup in the place of its last pieces (llama2.c: score, length, bytes)."""
     source = (STORIES / "tok512.bin").read_bytes()
@@ -194,8 +205,127 @@ class ExplainPage(unittest.TestCase):
             self.value("data.lens[2].ids[data.lens[2].n * (arguments[0] - 1)]", place), best
         )
         shown = self.value("document.querySelector('#contrasts p').textContent")
+        what_if = json["what_if"]
         self.assertIn("part in layer 1", shown)
-        self.assertIn(f"{json['what_if']['mean_surprise_bits'][1]:.3f} bits", shown)
+        self.assertIn(f"{what_if['mean_surprise_bits'][1]:.3f} bits", shown)
+        self.assertIn(
+            f"divergence of the predictions is {what_if['mean_divergence_bits']:.3f}", shown
+        )
+        chosen = self.value("document.querySelector('#contrasts .chosen-place p').textContent")
+        self.assertIn(f"differ by {what_if['divergence_bits'][place - 1]:.3f} bits", chosen)
+        self.assertIn(
+            f"streams that made them differ by {percent(what_if['token_distance'][place - 1])}.",
+            chosen,
+        )
+        self.assertIn(f"a surprise of {json['surprise_bits'][place]:.2f} bits", chosen)
+        self.assertIn(f"and of {what_if['surprise_bits'][place]:.2f} bits in the second", chosen)
+        rows = self.value(
+            "[...document.querySelectorAll('#contrasts tr')].slice(1).map("
+            "(row) => [...row.cells].slice(1).map((cell) => cell.textContent))"
+        )
+        changes = what_if["token_changes"][place - 1]
+        self.assertEqual(len(rows), sum(abs(c["after"] - c["before"]) >= 0.0005 for c in changes))
+        for row, change in zip(rows, changes, strict=False):  # the page shows the largest
+            self.assertEqual(row[:2], [percent(change["before"]), percent(change["after"])])
+
+    def test_two_runs_are_read_by_keyboard(self):
+        """Each list of tokens is one stop of the Tab key, and a token says its number."""
+        lists = "document.querySelectorAll('[role=listbox]')"
+        self.assertEqual(self.value(f"{lists}.length"), 2)
+        self.assertEqual(
+            self.value(
+                f"[...{lists}].map((list) => list.querySelectorAll('[tabindex=\"0\"]').length)"
+            ),
+            [1, 1],
+        )
+        self.browser.run("choose({place: 9})")
+        self.browser.run("document.querySelector('#contrasts [aria-selected=true]').focus()")
+        self.browser.press(RIGHT)
+        self.assertEqual(self.value("chosen.place"), 10)
+        self.assertEqual(
+            self.value("document.activeElement.getAttribute('aria-label')"),
+            self.value(
+                "`${visible(data.ids[10])}, ${data.contrasts[0].divergence[9].toFixed(3)} bits of divergence`"
+            ),
+        )
+
+    def test_an_equal_model_changes_nothing(self):
+        self.browser.go(
+            explain(
+                self.folder / "same.html",
+                *self.model,
+                "-p",
+                TEXT,
+                "--beside",
+                STORIES / "stories260K.bin",
+            )
+        )
+        self.assertIn("Their layers do not differ", self.value("find('contrasts').textContent"))
+        self.assertIn("No probability changes", self.value("find('contrasts').textContent"))
+        self.assertEqual(self.value("document.querySelectorAll('#contrasts tr').length"), 0)
+
+    def test_pictures_say_their_numbers(self):
+        """To a screen reader, which reads the labels of pictures."""
+        json = limpid_program.run_json(
+            "explain", *self.model, "-p", TEXT, "-n", 12, "--ablate", "L1.mlp,L2.H3", "--json"
+        )
+        self.browser.run("choose({place: 9, layer: 2, head: 1})")
+
+        def label(what):
+            return self.value(
+                "document.querySelector(arguments[0]).getAttribute('aria-label')", what
+            )
+
+        parts = json["parts"][8]
+        most = max(
+            ((abs(mlp), f"MLP of layer {i} {signed(mlp)}") for i, mlp in enumerate(parts["mlps"]))
+        )[1]
+        self.assertIn(most, label("#parts-layers svg"))
+        _, i, j = max(
+            (abs(part), i, j)
+            for i, heads in enumerate(parts["heads"])
+            for j, part in enumerate(heads)
+        )
+        self.assertIn(f"L{i}.H{j} {signed(parts['heads'][i][j])}", label("#parts-heads canvas"))
+        stream = json["norms"][-1]["stream"]
+        self.assertIn(f"{sum(stream) / len(stream):.3g} at layer 4", label("#sizes-chart svg"))
+        self.assertIn(
+            f"{percent(json['what_if']['distance'][-1])} after layer 4", label("#contrasts svg")
+        )
+        self.assertRegex(label("#lines svg"), r" at \d+ \d+(\.\d)? %")
+        self.assertIn("head L2.H1: ", label("#head-matrix"))
+        # What is said when arrow keys choose a head.
+        self.browser.run("find('heads-map').focus()")
+        self.browser.press(RIGHT)
+        self.assertTrue(
+            self.value("find('head-detail').textContent").startswith("L2.H2: on average")
+        )
+        self.assertEqual(self.value("find('head-detail').getAttribute('aria-live')"), "polite")
+
+    def test_nothing_is_cut_on_paper(self):
+        self.browser.resize(720, 1000)
+        self.browser.devtools("Emulation.setEmulatedMedia", media="print")
+        self.addCleanup(self.browser.devtools, "Emulation.setEmulatedMedia", media="")
+        ids = ",".join(["403", "407", "261"] * 150)
+        self.browser.go(
+            explain(
+                self.folder / "paper.html",
+                *self.model,
+                "--ids",
+                ids,
+                "-c",
+                512,
+                "--ablate",
+                "L1.mlp",
+            )
+        )
+        cut = """const edge = document.querySelector('main').getBoundingClientRect().right + 1;
+            return [...document.querySelectorAll('.chips, .scroll, main *')]
+            .filter((e) => e.getBoundingClientRect().right > edge ||
+                (e.matches('.chips, .scroll') && e.scrollHeight > e.clientHeight + 1))
+            .map((e) => e.id || e.className || e.tagName)"""
+        self.assertGreater(self.value("find('chips').clientHeight"), 500)
+        self.assertEqual(self.browser.run(cut), [])
 
     def test_text_of_a_model_never_runs(self):
         vocabulary = hostile_vocabulary(self.folder / "<img src=x onerror=window.hacked=4>.bin")
@@ -237,6 +367,8 @@ class ExplainPage(unittest.TestCase):
         self.browser.wait("document.querySelector('#sizes-chart svg')")
         self.assertLess(self.browser.cpu_time() - before, 5)
         self.assertEqual(self.value("document.querySelectorAll('#chips button').length"), 8001)
+        self.assertLessEqual(self.value("find('lens-map').width"), 1000)
+        self.assertIn("mean of 16 tokens", self.value("find('lens-legend').textContent"))
         # What is selected has its details, and every next choice is drawn at once.
         for place in (7990, 4000):
             before = self.browser.cpu_time()
