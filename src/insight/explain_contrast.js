@@ -13,14 +13,14 @@ function startContrasts() {
         (place) => place > 0 ? `, ${bitsAt(place).toFixed(3)} bits of divergence` : "");
     const title = make("h3", {}), text = make("p", {}), table = make("table");
     table.className = "numbers";
-    const [before, after] = each.mean_surprise;
+    const [before, after] = each.mean_surprise.map((bits) => bits.toFixed(3));
     find("contrasts")
         .append(make(
             "div", {className: "panel"}, make("h3", {}, `The model, and the model ${each.title}`),
             make(
                 "p", {},
-                `${whereTheyPart(each)} The mean surprise of the text goes from ${
-                    before.toFixed(3)} to ${after.toFixed(3)} bits a token; the mean divergence ` +
+                `${whereTheyPart(each)} The mean surprise of the text goes from ${before} to ${
+                    after} bits a token; the mean divergence ` +
                     `of the predictions is ${each.mean_divergence.toFixed(3)} bits.`),
             make(
                 "div", {className: "columns"},
@@ -56,7 +56,7 @@ function describePlace(contrast, place) {
       distance === 0                    ? "The residual streams that made them are equal. " :
                        `The residual streams that made them differ by ${percent(distance)}. `;
   const came = place < nTokens ?
-      `The token that came was a surprise of ${(data.surprise[place] ?? NaN).toFixed(2)} bits, ` +
+      `The token that came was a surprise of ${data.surprise[place].toFixed(2)} bits, ` +
           `and of ${contrast.surprise[place].toFixed(2)} bits in the second run. ` :
       "";
   const seen = changesAt(contrast, place).length ? "" : "No probability changes by 0.05 %.";
@@ -152,7 +152,7 @@ function startTimes() {
         ...[op, calls, (1000 * seconds).toFixed(1), percent(seconds / total), bar,
             bytes ? (bytes / 1e6).toFixed(1) : "", bytes ? (bytes / seconds / 1e9).toFixed(1) : "",
             flops ? (flops / seconds / 1e9).toFixed(1) : "",
-            ...(data.limits ? [limit === null ? "" : percent(limit)] : [])]
+            ...(data.limits ? [isNaN(limit) ? "" : percent(limit)] : [])]
             .map(
                 (content) => make("td", {}, content instanceof Node ? content : String(content)))));
   }

@@ -18,7 +18,8 @@ function lazy(object, name, Type) {
   Object.defineProperty(object, name, {get: () => (numbers ??= unpack(text, Type))});
 }
 function read(text) {
-  data = JSON.parse(text);
+  // JSON writes null for NaN, which the first token's surprise is, and more in a damaged model.
+  data = JSON.parse(text, (name, value) => value ?? NaN);
   for (const each of [data.next, ...data.lens]) {
     lazy(each, "ids", Int32Array);
     lazy(each, "p", Uint16Array);
@@ -126,7 +127,8 @@ const nameOfPlace = (place) => place < nTokens ? tokenSpan(data.ids[place]) : "t
 
 const percent = (p) => p >= 0.0995 ? `${(100 * p).toFixed(0)} %` :
     p >= 0.001 ? `${(100 * p).toFixed(1)} %` :
-                 "< 0.1 %";
+    isNaN(p) ? "NaN" :
+               "< 0.1 %";
 const signed = (x, digits = 2) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(digits);
 const headName = (layer, head) => `L${layer}.H${head}`;
 

@@ -3,7 +3,7 @@
 // ---- the text, coloured by surprise
 
 const kMostBits = 12;  // of the colour scale
-const surpriseShare = (bits) => bits === null ? 0 : Math.min(1, bits / kMostBits) * 0.9;
+const surpriseShare = (bits) => isNaN(bits) ? 0 : Math.min(1, bits / kMostBits) * 0.9;
 
 function startTokens() {
   const answer =
@@ -12,9 +12,9 @@ function startTokens() {
       .append(
           "0 bits: certain", make("span", {className: "ramp"}),
           `${kMostBits} bits: one in ${2 ** kMostBits}`, ...answer);
-  startChips(find("chips"), (place) => surpriseShare(data.surprise[place] ?? null), (place) => {
-    const bits = data.surprise[place] ?? null;
-    return bits === null ? "" : `, ${bits.toFixed(1)} bits`;
+  startChips(find("chips"), (place) => surpriseShare(data.surprise[place]), (place) => {
+    const bits = data.surprise[place];
+    return isNaN(bits) ? "" : `, ${bits.toFixed(1)} bits`;
   });
   views.push(drawExpected);
 }
@@ -69,9 +69,9 @@ function drawExpected(change) {
   const came = chosen.place < nTokens ? data.ids[chosen.place] : null;
   find("expected-title").replaceChildren("Expected in the place of ", nameOfPlace(chosen.place));
   const entropy = data.next.entropy[chosen.place - 1];
-  const bits = came === null ? null : data.surprise[chosen.place];
+  const bits = data.surprise[chosen.place];
   find("expected-text").textContent =
-      (bits === null ? "" :
+      (came === null ? "" :
                        `It came with a probability of ${percent(2 ** -bits)}, a surprise of ${
                            bits.toFixed(2)} bits. `) +
       `The model hesitated as between ${
@@ -313,7 +313,7 @@ function strongestOf(values) {
 // Two bars for each layer: attention and MLP (hatched).
 function layerBars(parts, attention, mlps) {
   const width = 520, height = 260, left = 48, bottom = 36, top = 30;
-  const values = [parts.embedding, ...attention, ...mlps];
+  const values = [parts.embedding, ...attention, ...mlps].filter(Number.isFinite);
   const high = Math.max(0, ...values), low = Math.min(0, ...values);
   const y = (value) => top + (high - value) / (high - low || 1) * (height - top - bottom);
   const strongest = strongestOf([
@@ -351,7 +351,7 @@ function layerBars(parts, attention, mlps) {
             value === 0 ? "0" : signed(value, 1)));
   }
   const slot = (width - left) / (data.n_layers + 1);
-  const bar = (x, w, value, fill) => svg.append(drawn("rect", {
+  const bar = (x, w, value, fill) => isNaN(value) || svg.append(drawn("rect", {
     x,
     width: Math.max(1, w),
     y: y(Math.max(0, value)),

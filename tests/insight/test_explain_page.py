@@ -302,6 +302,27 @@ class ExplainPage(unittest.TestCase):
         )
         self.assertEqual(self.value("find('head-detail').getAttribute('aria-live')"), "polite")
 
+    def test_a_model_with_nan_has_a_page(self):
+        weights = bytearray((STORIES / "stories260K.bin").read_bytes())
+        at = len(weights) // 8 * 4  # in the middle of the float32 weights
+        weights[at : at + 4] = struct.pack("<f", float("nan"))
+        damaged = self.folder / "nan.bin"
+        damaged.write_bytes(weights)
+        self.browser.go(
+            explain(
+                self.folder / "nan.html",
+                "-m",
+                damaged,
+                *self.model[2:],
+                "-p",
+                TEXT,
+                "--ablate",
+                "L0.mlp",
+            )
+        )
+        self.assertIn("to NaN bits", self.value("find('contrasts').textContent"))
+        self.assertTrue(self.value("find('times-table').childElementCount"))
+
     def test_nothing_is_cut_on_paper(self):
         self.browser.resize(720, 1000)
         self.browser.devtools("Emulation.setEmulatedMedia", media="print")
