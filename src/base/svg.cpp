@@ -9,7 +9,12 @@
 namespace limpid {
 namespace {
 
-constexpr double kCharacterWidth = 0.55 * Svg::kFontSize;
+// Of the character that begins with this byte. 0xE3 begins U+3000, from which on characters are
+// mostly square.
+double width_from(char lead) {
+  if (!unicode::begins_character(lead)) return 0;
+  return (static_cast<uint8_t>(lead) >= 0xE3 ? 1 : 0.55) * Svg::kFontSize;
+}
 
 constexpr const char* anchor_name(SvgAnchor anchor) {
   return anchor == SvgAnchor::kStart ? "start" : anchor == SvgAnchor::kMiddle ? "middle" : "end";
@@ -58,16 +63,19 @@ std::string escape_markup(std::string_view text) {
   return escaped;
 }
 
+double text_width(std::string_view text) {
+  double width = 0;
+  for (const char c : text) width += width_from(c);
+  return width;
+}
+
 std::string fit_text(std::string_view text, double most_width) {
-  const auto room = static_cast<size_t>(most_width / kCharacterWidth);
-  size_t n_characters = 0;
-  size_t end = 0;  // of the characters that fit beside an ellipsis
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!unicode::begins_character(text[i])) continue;
-    if (++n_characters == room) end = i;
-  }
-  if (n_characters <= room) return std::string(text);
-  return std::string(text.substr(0, end)) + "…";
+  constexpr std::string_view kEllipsis = "…";
+  if (text_width(text) <= most_width) return std::string(text);
+  double room = most_width - text_width(kEllipsis);
+  size_t end = 0;
+  for (; end < text.size() && width_from(text[end]) <= room; ++end) room -= width_from(text[end]);
+  return std::string(text.substr(0, end)).append(kEllipsis);
 }
 
 Svg::Svg(double width, double height, std::string_view title)
@@ -119,11 +127,12 @@ void Svg::text(SvgPoint at, std::string_view text, SvgAnchor anchor, double most
                   escape_markup(most_width > 0 ? fit_text(text, most_width) : std::string(text)));
 }
 
-void Svg::upward_text(SvgPoint at, std::string_view text) {
+void Svg::upward_text(SvgPoint at, std::string_view text, SvgAnchor anchor, double most_width) {
   body_ += fmt::format(
-      "<text class='text' transform='translate({:.1f} {:.1f}) rotate(-90)' text-anchor='middle' "
+      "<text class='text' transform='translate({:.1f} {:.1f}) rotate(-90)' text-anchor='{}' "
       "fill='{}'>{}</text>\n",
-      at.x, at.y, kTextInk.color, escape_markup(text));
+      at.x, at.y, anchor_name(anchor), kTextInk.color,
+      escape_markup(most_width > 0 ? fit_text(text, most_width) : std::string(text)));
 }
 
 std::string Svg::str() const {

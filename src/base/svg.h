@@ -54,8 +54,9 @@ class Svg {
   // width.
   void text(SvgPoint at, std::string_view text, SvgAnchor anchor = SvgAnchor::kStart,
             double most_width = 0, const SvgInk& ink = kTextInk);
-  // Upwards, around its middle.
-  void upward_text(SvgPoint at, std::string_view text);
+  // The same, turned upwards.
+  void upward_text(SvgPoint at, std::string_view text, SvgAnchor anchor = SvgAnchor::kMiddle,
+                   double most_width = 0);
 
   std::string str() const;
 
@@ -69,8 +70,10 @@ class Svg {
   std::string body_;
 };
 
-// As much of `text` as is about `most_width` wide in the picture's font, with an ellipsis where it
-// was cut. Widths are estimated: 0.55 of the font size for a character.
+// About how wide `text` is in the picture's font: 0.55 of the font size for a character, and all of
+// it for one of East Asia or an emoji.
+double text_width(std::string_view text);
+// As much of `text` as is about `most_width` wide, with an ellipsis where it was cut.
 std::string fit_text(std::string_view text, double most_width);
 
 }  // namespace limpid

@@ -20,13 +20,19 @@ struct SvgAxis {
   double low = 0;  // values at the ends; decimal logarithms where `logarithmic`
   double high = 1;
   bool logarithmic = false;
-  std::vector<double> ticks;  // values
+  std::vector<double> ticks;             // values
+  std::vector<std::string> labels = {};  // of the cells 0 to 1, 1 to 2, …, instead of ticks
 
   // About `n_ticks` ticks at multiples of 1, 2 or 5 times a power of ten. With `rounded`, the ends
   // are such multiples too.
   static SvgAxis linear(double low, double high, int n_ticks, bool rounded = false);
   // Whole powers of ten at both ends; `low` > 0.
   static SvgAxis powers_of_ten(double low, double high);
+  // Cells of width 1, each with a label: tokens, layers.
+  static SvgAxis cells(std::vector<std::string> labels);
+
+  // From the high end to the low one: on a y axis the first cell is on top.
+  SvgAxis reversed() const;
 
   // Where a value lies between the ends: 0 to 1.
   double share(double value) const;
@@ -44,26 +50,43 @@ class SvgPlot {
     double top = 56;
     double bottom = 52;
   };
+  static constexpr double kColorBar = 88;  // the right margin that a color_bar needs
+
+  // The left and the lower margin grow as the labels of cells need it.
   SvgPlot(Svg& svg, const Margins& margins, SvgAxis x, SvgAxis y);
 
   SvgPoint at(double x, double y) const { return {x_of(x), y_of(y)}; }
 
-  // Grid lines, ticks and the names of the axes.
+  // What the picture shows, in a line above the area.
+  void heading(std::string_view text);
+  // Grid lines, ticks and the names of the axes. Where the labels of cells have no room, only every
+  // second, third, … is written.
   void axes(std::string_view x_name, std::string_view y_name);
   void curve(const std::vector<SvgPoint>& values, const SvgInk& ink, std::string_view id = {});
   // A small circle at each value.
   void marks(const std::vector<SvgPoint>& values, const SvgInk& ink);
   // A horizontal line with a label.
   void level(double y, std::string_view label, const SvgInk& ink);
-  // Line `row` of the legend, above the area.
+  // Line `row` of the legend, above the area; a heading takes line 0.
   void legend(int row, std::string_view label, const SvgInk& ink);
-  // Shades [n_columns][n_rows] up to 1; what is not above 0 is not drawn: columns fill the x axis,
-  // and rows the y axis from its low end.
-  void heat_map(const std::vector<std::vector<double>>& columns, const SvgInk& ink);
+  // Shades [n_columns][n_rows] up to 1: columns fill the x axis, and rows the y axis from its least
+  // value on. What is not above 0 is not drawn, or in the ink `below`, down to -1.
+  void heat_map(const std::vector<std::vector<double>>& columns, const SvgInk& ink,
+                const SvgInk* below = nullptr);
+  // Texts in the cells of a heat map with these shades, as far as there is room.
+  void cell_texts(const std::vector<std::vector<std::string>>& texts,
+                  const std::vector<std::vector<double>>& shades);
+  // The shades of a heat map to the right of the area, with the values that they stand for:
+  // `values` goes from shade 0, or with `below` from -1, to shade 1.
+  void color_bar(const SvgAxis& values, std::string_view name, const SvgInk& ink,
+                 const SvgInk* below = nullptr);
   // Bars from the x axis: heights in values of y, side by side over the x axis.
   void histogram(const std::vector<double>& heights, const SvgInk& ink);
 
  private:
+  SvgPoint corner(size_t column, size_t row, size_t n_rows, double width, double height) const;
+  void x_labels();
+  void y_labels();
   double x_of(double x) const;
   double y_of(double y) const;
   double area_width() const { return svg_.width() - margins_.left - margins_.right; }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/svg_plot.h"
 
 namespace limpid {
@@ -28,6 +29,15 @@ TEST(FitText, CutsWholeCharacters) {
   const std::string cut = fit_text("ééééééééééééééééééééé", 70);  // 10 characters
   EXPECT_EQ(cut, "ééééééééé…");
   EXPECT_EQ(fit_text("abc", 0), "…");
+  // Characters of East Asia are wider.
+  EXPECT_EQ(fit_text("日本語日本語", 60), "日本語日…");
+}
+
+TEST(Visible, HasASignForWhatCannotBeSeen) {
+  EXPECT_EQ(visible(" a\n\t\r"), "·a⏎⇥␍");
+  EXPECT_EQ(visible("\x1b[2J\xff\u202e\u009b\uffff"), "�[2J����");
+  EXPECT_EQ(visible("é日😀"), "é日😀");
+  EXPECT_EQ(visible(""), "∅");
 }
 
 TEST(Svg, EscapesWhatItIsGiven) {
@@ -92,6 +102,58 @@ TEST(Plot, ShadesAHeatMap) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("fill-opacity='0.50' d='M100.0 50.0h"), std::string::npos);
+}
+
+// An axis of cells begins at the top when it is reversed, and negative shades have an ink of their
+// own.
+TEST(Plot, ShadesDownwardsAndBelowZero) {
+  Svg svg(200, 100, "map");
+  SvgPlot plot(svg, {0, 0, 0, 0}, SvgAxis::linear(0, 1, 2), SvgAxis::linear(0, 2, 2).reversed());
+  plot.heat_map({{0.5, -0.25}}, kHeatInk, &kOrangeInk);
+  const std::string text = svg.str();
+  EXPECT_NE(text.find("fill='#0072b2' fill-opacity='0.50' d='M0.0 0.0h"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("fill='#d55e00' fill-opacity='0.30' d='M0.0 50.0h"), std::string::npos);
+}
+
+TEST(Plot, LabelsCellsAsFarAsThereIsRoom) {
+  const auto labelled = [](size_t n, const std::string& label) {
+    Svg svg(400, 300, "labels");
+    SvgPlot plot(svg, {.right = 20}, SvgAxis::cells(std::vector<std::string>(n, label)),
+                 SvgAxis::linear(0, 1, 1));
+    plot.axes("x", "y");
+    return svg.str();
+  };
+  EXPECT_EQ(count(labelled(10, "<a>"), "rotate(-90)"), 1U);  // only the name of the y axis
+  EXPECT_EQ(count(labelled(10, "<a>"), "&lt;a&gt;"), 10U);
+  EXPECT_EQ(count(labelled(10, "a longer label"), "rotate(-90)"), 11U);
+  EXPECT_EQ(count(labelled(100, "label"), ">label<"), 20U);  // 13 pixels each, of 300
+  EXPECT_EQ(count(labelled(2, std::string(99, 'w')), "w…<"), 2U);
+}
+
+TEST(Plot, WritesIntoCellsAsFarAsThereIsRoom) {
+  const auto written = [](size_t n) {
+    Svg svg(200, 100, "words");
+    SvgPlot plot(svg, {0, 0, 0, 0}, {}, {});
+    std::vector<std::vector<double>> shades(n, {0.2, 1});
+    plot.cell_texts(std::vector<std::vector<std::string>>(n, {"<pale>", "dark"}), shades);
+    return svg.str();
+  };
+  const std::string four = written(4);
+  EXPECT_EQ(count(four, ">&lt;pale&gt;<"), 4U) << four;
+  EXPECT_EQ(count(four, "fill='#ffffff'>dark<"), 4U) << four;
+  EXPECT_EQ(count(written(7), "da…<"), 7U);
+  EXPECT_EQ(count(written(20), "<text"), 0U);
+}
+
+TEST(Plot, AColorBarHasTheValuesOfTheShades) {
+  Svg svg(200, 100, "bar");
+  SvgPlot plot(svg, {0, SvgPlot::kColorBar, 0, 0}, {}, {});
+  plot.color_bar(SvgAxis::linear(0, 12, 2).reversed(), "bits", kHeatInk);
+  const std::string text = svg.str();
+  EXPECT_EQ(count(text, "<path"), 10U);
+  EXPECT_NE(text.find("fill-opacity='1.00' d='M126.0 0.0h12.0v10.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("y='4.0' text-anchor='start' fill='#1f2933'>0<"), std::string::npos);
 }
 
 TEST(Plot, BarsStandOnTheAxis) {
