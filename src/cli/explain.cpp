@@ -183,11 +183,9 @@ void declare(CLI::App& app, ExplainFlags& values) {
   add_option(app, "-o,--output FILE", values.output,
              "write one HTML page (or what --json or --svg gives); - is standard output");
   add_switch(app, "--json", values.json, "the numbers as JSON");
-  add_choice(
-      app, "--svg WHAT", values.picture,
-      {"surprise", "lens", "parts", "part-heads", "sizes", "heads", "distance", "divergence"},
-      "one picture as SVG: surprise, lens, parts, part-heads, sizes, heads, a head as "
-      "L3.H5, or of a second run distance or divergence");
+  add_choice(app, "--svg WHAT", values.picture, picture_names(),
+             "one picture as SVG: surprise, lens, parts, part-heads, sizes, heads, a head as "
+             "L3.H5, or of a second run distance or divergence");
   add_option(app, "--lens-every N", values.options.lens_every, Range{.least = 1},
              "logit lens at every Nth layer only (1)");
   add_option(app, "--parts N", values.options.n_attributed, Range{.least = 0},
@@ -237,7 +235,8 @@ void run(const ExplainFlags& values) {
   if (values.json) {
     text = dump_json(to_json(explanation, facts, runs, tokenizer.get())) + "\n";
   } else if (!values.picture.empty()) {
-    text = explain_chart(explanation, values.picture, probed.model->spec(), runs.all());
+    text = explain_chart(explanation, values.picture, probed.model->spec(), runs.all(),
+                         tokenizer.get());
   } else if (values.output.empty()) {
     text = explain_report(explanation, runs.all(), tokenizer.get());
   } else {

@@ -161,7 +161,7 @@ TEST(ExplainPage, OfAModelWithNan) {
   for (const char* what : {"surprise", "lens", "parts", "part-heads", "sizes", "heads", "L2.H0",
                            "distance", "divergence"}) {
     const std::string svg = explain_chart(explanation, what, probed.model->spec(),
-                                          std::vector<ShownContrast>{{"", same}});
+                                          std::vector<ShownContrast>{{"", same}}, nullptr);
     EXPECT_TRUE(svg.starts_with("<svg")) << what;
     // The title of a picture of the parts says that the logit is NaN.
     EXPECT_LE(count(svg, "nan"), std::string_view(what).starts_with("part") ? 2U : 0U) << what;
