@@ -162,32 +162,43 @@ std::string ModelPart::name() const {
   }
 }
 
-ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
-  const auto fail = [&](const std::string& problem) {
-    throw ArgumentError(fmt::format("part '{}': {}", name, problem));
-  };
-  const size_t dot = name.find('.');
-  const auto layer = name.starts_with('L') && name.size() > 1
-                         ? whole_number(name.substr(1, dot == name.npos ? dot : dot - 1))
-                         : std::nullopt;
-  ModelPart part;
-  const std::string_view rest = dot == name.npos ? "" : name.substr(dot + 1);
-  const auto head = rest.starts_with('H') ? whole_number(rest.substr(1)) : std::nullopt;
-  if (rest == "attn" || rest == "attention") {
-    part.kind = ModelPart::Kind::kAttention;
-  } else if (rest == "mlp") {
-    part.kind = ModelPart::Kind::kMlp;
-  } else if (head) {
-    part.kind = ModelPart::Kind::kHead;
-    part.head = *head;
+std::optional<NameInLayer> name_in_layer(std::string_view name) {
+  const std::string_view prefix = name.starts_with('L') ? "L" : "blk.";
+  if (!name.starts_with(prefix) || name.ends_with('.')) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  const size_t dot = std::min(name.find('.'), name.size());
+  const auto layer = whole_number(name.substr(0, dot));
+  if (!layer) return std::nullopt;
+  return NameInLayer{*layer, name.substr(std::min(dot + 1, name.size()))};
+}
+
+std::optional<ModelPart> parse_part(std::string_view name) {
+  using Kind = ModelPart::Kind;
+  constexpr std::pair<std::string_view, Kind> kNames[] = {{"", Kind::kStream},
+                                                          {"attn", Kind::kAttention},
+                                                          {"attention", Kind::kAttention},
+                                                          {"mlp", Kind::kMlp}};
+  const auto named = name_in_layer(name);
+  if (!named) return std::nullopt;
+  const auto [layer, rest] = *named;
+  for (const auto& [own, kind] : kNames) {
+    const ModelPart part{kind, layer};
+    if (rest == own || rest == place_name(part.place())) return part;
   }
-  if (!layer || (dot != name.npos && part.kind == ModelPart::Kind::kStream))
-    fail("is not of the form L3, L3.attn, L3.mlp or L3.H5");
-  part.layer = *layer;
-  if (part.layer >= spec.n_layers)
-    fail(fmt::format("the model has layers 0 to {}", spec.n_layers - 1));
-  if (part.head >= spec.n_heads) fail(fmt::format("a layer has heads 0 to {}", spec.n_heads - 1));
-  return part;
+  const auto head = rest.starts_with('H') ? whole_number(rest.substr(1)) : std::nullopt;
+  if (!head) return std::nullopt;
+  return ModelPart{Kind::kHead, layer, *head};
+}
+
+ModelPart model_part(std::string_view name, const DecoderSpec& spec) {
+  const auto part = parse_part(name);
+  LIMPID_CHECK(ArgumentError, part.has_value(),
+               "part '{}': is not of the form L3, L3.attn, L3.mlp or L3.H5", name);
+  LIMPID_CHECK(ArgumentError, part->layer < spec.n_layers,
+               "part '{}': the model has layers 0 to {}", name, spec.n_layers - 1);
+  LIMPID_CHECK(ArgumentError, part->head < spec.n_heads, "part '{}': a layer has heads 0 to {}",
+               name, spec.n_heads - 1);
+  return *part;
 }
 
 // The positions of the rows are those of the step in progress, which the executor knows.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,8 +35,19 @@ struct ModelPart {
   std::string name() const;  // "L3.H5"
 };
 
-// Reads "L3.H5"; "L3.attention" is "L3.attn". Throws ArgumentError for other texts and for layers
-// and heads that the model does not have.
+// The two halves of "L3.attn" and of "blk.3.attn": the layer, and what is in it.
+struct NameInLayer {
+  int64_t layer = 0;
+  std::string_view rest;  // empty for "L3"
+};
+std::optional<NameInLayer> name_in_layer(std::string_view name);
+
+// Reads "L3.H5". "L3.attention" is "L3.attn"; the names of places (place.h) are read too where they
+// mean such a part: "L3.attn_output", "blk.3.ffn_output", "L3.ffn_residual". Nothing for other
+// texts.
+std::optional<ModelPart> parse_part(std::string_view name);
+// The same. Throws ArgumentError for other texts and for layers and heads that the model does not
+// have.
 ModelPart model_part(std::string_view name, const DecoderSpec& spec);
 
 // A change of one part while the model runs:

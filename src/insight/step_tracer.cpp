@@ -1,13 +1,13 @@
 #include "insight/step_tracer.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <type_traits>
 
 #include "base/check.h"
-#include "base/parse_number.h"
 #include "insight/contrast.h"
 #include "insight/timing_executor.h"
 
@@ -23,12 +23,30 @@ std::span<Projection> projections_of(const Arguments&... /*arguments*/) {
   return {};
 }
 
+std::vector<std::string> place_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kNumPlaces; ++i) names.emplace_back(place_name(static_cast<Place>(i)));
+  return names;
+}
+
 }  // namespace
 
 void StepTracer::set_show(Show show) {
   show_ = std::move(show);
   pending_.clear();
   layer_ = -1;
+}
+
+std::vector<std::string> StepTracer::op_names() const {
+  std::vector<std::string> names = {
+#define LIMPID_OP(result, name, parameters, arguments) #name,
+#include "executor/op_list.h"
+  };
+  std::set<std::string> matrices;  // each kind once
+  for (const auto& [id, name] : matrices_) matrices.insert(name);
+  names.insert(names.end(), matrices.begin(), matrices.end());
+  std::ranges::move(place_names(), std::back_inserter(names));
+  return names;
 }
 
 Weight StepTracer::load_weight(const WeightSource& source) {
@@ -101,20 +119,13 @@ namespace {
 
 // What `verify` calls an activation, with its layer in front: "L2.attn_heads", "blk.2.attn_heads".
 std::optional<NamedTensor> observed_tensor(std::string_view name, const DecoderSpec& spec) {
-  constexpr std::string_view kBlock = "blk.";
-  NamedTensor tensor;
-  std::string_view place = name;
-  if (name.starts_with(kBlock) || name.starts_with('L')) {
-    const size_t begin = name.starts_with('L') ? 1 : kBlock.size();
-    const size_t dot = std::min(name.find('.', begin), name.size());
-    const auto layer = parse_number<int64_t>(name.substr(begin, dot - begin));
-    if (!layer || dot == name.size()) return std::nullopt;
-    tensor.layer = *layer;
-    place = name.substr(dot + 1);
-  }
+  const auto in_layer = name_in_layer(name);
+  const std::string_view place = in_layer ? in_layer->rest : name;
   const auto found = place_from_name(place);
   if (!found) return std::nullopt;
+  NamedTensor tensor;
   tensor.place = *found;
+  if (in_layer) tensor.layer = in_layer->layer;
   const bool in_block = *found >= Place::kAttnNorm && *found <= Place::kFfnResidual;
   LIMPID_CHECK(ArgumentError, in_block == (tensor.layer >= 0), "{}: {}", name,
                in_block ? "which layer? write L2." + std::string(place)
@@ -128,16 +139,13 @@ std::optional<NamedTensor> observed_tensor(std::string_view name, const DecoderS
 
 NamedTensor named_tensor(std::string_view name, const DecoderSpec& spec) {
   if (const auto observed = observed_tensor(name, spec)) return *observed;
-  try {
-    const ModelPart part = model_part(name, spec);
-    return {part.place(), part.layer, part.columns(spec)};
-  } catch (const ArgumentError& error) {
-    std::string places;
-    for (int i = 0; i < kNumPlaces; ++i)
-      places += fmt::format("{}{}", i == 0 ? "" : ", ", place_name(static_cast<Place>(i)));
-    throw ArgumentError(fmt::format("{}; or an activation: {}, with L2. before those of a layer",
-                                    error.what(), places));
-  }
+  LIMPID_CHECK(
+      ArgumentError, parse_part(name).has_value(),
+      "'{}' is neither a part of the model (L3, L3.attn, L3.mlp, L3.H5) nor an activation: "
+      "{}, with L2. before those of a layer",
+      name, fmt::join(place_names(), ", "));
+  const ModelPart part = model_part(name, spec);
+  return {part.place(), part.layer, part.columns(spec)};
 }
 
 }  // namespace limpid

@@ -45,6 +45,9 @@ class StepTracer final : public DelegatingExecutor {
   // An empty function ends it.
   void set_show(Show show);
 
+  // What ops can be called: by the names of ops, of the model's matrices, and of places.
+  std::vector<std::string> op_names() const;
+
   Weight load_weight(const WeightSource& source) override;
   void end_step() override;
   void observe(Place place, int64_t layer, const Activation& x) override;

@@ -165,6 +165,12 @@ TEST(ModelPart, IsReadFromItsName) {
   const DecoderSpec& spec = probed.model->spec();
   for (const char* name : {"L0", "L2.attn", "L1.mlp", "L2.H3"})
     EXPECT_EQ(model_part(name, spec).name(), name);
+  for (const auto& [name, own] : {std::pair("L1.attn_output", "L1.attn"),
+                                  {"blk.2.ffn_output", "L2.mlp"},
+                                  {"blk.0.ffn_residual", "L0"},
+                                  {"L2.attention", "L2.attn"},
+                                  {"blk.1.H3", "L1.H3"}})
+    EXPECT_EQ(model_part(name, spec).name(), own);
   for (const char* name :
        {"", "L", "3", "L3", "L1.H4", "L1.h2", "L1.", "L-1", "L1.mlp2", "H3", "L1 .mlp"})
     EXPECT_THROW(model_part(name, spec), ArgumentError) << name;
