@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/terminal_text.h"
 #include "insight/explanation_json.h"
 
 namespace limpid::cli {
@@ -26,11 +27,8 @@ constexpr size_t kMostHeads = 4;    // of a habit
 constexpr size_t kMostParts = 10;
 constexpr double kClearHabit = 0.05;
 
-// In quotes, on one line.
 std::string quoted(const Tokenizer* tokenizer, int32_t id) {
-  std::string text = "\"";
-  for (const char c : token_text(tokenizer, id)) text += c == '\n' ? "\\n" : std::string(1, c);
-  return text + '"';
+  return in_quotes(token_text(tokenizer, id));
 }
 
 // At most `n` of the items, from the first on.

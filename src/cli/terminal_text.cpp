@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "cli/output.h"
 #include "tokenizer/unicode.h"
 
 namespace limpid::cli {
@@ -38,6 +41,10 @@ std::string for_terminal(std::string_view text) {
     text.remove_prefix(character.n_bytes);
   }
   return out;
+}
+
+std::string in_quotes(std::string_view text) {
+  return for_terminal(dump_json(Json(std::string(text))));
 }
 
 size_t n_characters(std::string_view text) noexcept {

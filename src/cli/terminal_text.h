@@ -29,6 +29,10 @@ bool is_harmless(const Character& character) noexcept;
 // return at the end of a line passes.
 std::string for_terminal(std::string_view text);
 
+// A text of a model or a user as a string of JSON, in which nothing is left that a terminal would
+// obey, not in a pipe either: "a\n", "\u001b[2J".
+std::string in_quotes(std::string_view text);
+
 // How many characters `text` has: about as many columns as it takes.
 size_t n_characters(std::string_view text) noexcept;
 

@@ -55,6 +55,12 @@ TEST(TerminalText, WhatIsNotUtf8IsEscapedByteByByte) {
             "\\x9b31m");
 }
 
+TEST(TerminalText, InQuotesNothingIsLeftToObey) {
+  EXPECT_EQ(in_quotes(" a\n\t\"é"), R"(" a\n\t\"é")");
+  EXPECT_EQ(in_quotes("\x1b[2J\r\n\x7f"), R"("\u001b[2J\r\n\u007f")");
+  EXPECT_EQ(in_quotes("\u009b31m\u202e"), R"("\u009b31m\u202e")");
+}
+
 // Reads a mapped file after it was truncated, with another file half written.
 void read_what_is_gone(const std::string& path) {
   handle_signals();
