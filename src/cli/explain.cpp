@@ -143,12 +143,9 @@ struct SecondRuns {
 };
 
 SecondRuns second_runs(const ExplainFlags& values, const Probed& probed,
-                       std::span<const TokenId> ids, const Tokenizer* tokenizer) {
+                       std::span<const TokenId> ids, std::vector<Edit> edits) {
   SecondRuns runs;
   const ContrastRun plain{*probed.model, *probed.probe};
-  std::vector<Edit> edits =
-      edits_of(values.what_if, *probed.model, *probed.probe, ids,
-               [&](std::string_view text) { return encode(values, tokenizer, text); });
   if (!edits.empty()) {
     const ContrastRun changed{*probed.model, *probed.probe, std::move(edits)};
     runs.what_if = {describe_edits(values.what_if), contrast(plain, changed, ids)};
@@ -203,7 +200,7 @@ void declare(CLI::App& app, ExplainFlags& values) {
 void run(const ExplainFlags& values) {
   LIMPID_CHECK(ArgumentError,
                (values.picture != "distance" && values.picture != "divergence") ||
-                   !values.beside.empty() || !describe_edits(values.what_if).empty(),
+                   !values.beside.empty() || values.what_if.is_wanted(),
                "--svg {} draws two runs: give --ablate, --patch, --steer or --beside",
                values.picture);
   LIMPID_CHECK(ArgumentError, !values.json || values.picture.empty(),
@@ -214,12 +211,17 @@ void run(const ExplainFlags& values) {
   std::vector<TokenId> ids = read_ids(values, tokenizer.get());
   if (!values.output.empty() && values.output != "-") check_writable(values.output);
   const Probed probed = open_probed(values.model, checkpoint);
+  check_what_if(values.what_if, probed.model->spec());
+  if (!values.picture.empty()) check_picture(values.picture, probed.model->spec());
   ExplainOptions options = values.options;
   options.n_prompt = std::ssize(ids);
   add_answer(*probed.model, tokenizer.get(), values.n_predict, ids);
+  std::vector<Edit> edits =
+      edits_of(values.what_if, *probed.model, *probed.probe, ids,
+               [&](std::string_view text) { return encode(values, tokenizer.get(), text); });
   ProgressBar bar("explaining");
   options.progress = [&](int64_t done, int64_t total) { return bar.show(done, total), true; };
-  probed.timer->take();  // those of the answer
+  probed.timer->take();  // those of the answer and the edits
   const Stopwatch watch;
   const Explanation explanation = explain(*probed.model, *probed.probe, ids, options);
   const double seconds = watch.seconds();
@@ -230,7 +232,7 @@ void run(const ExplainFlags& values) {
       facts_of(*probed.model, std::ssize(ids), std::move(times),
                shows_times && values.measure ? measure_limits(values.model.options.n_threads)
                                              : MachineLimits{});
-  const SecondRuns runs = second_runs(values, probed, ids, tokenizer.get());
+  const SecondRuns runs = second_runs(values, probed, ids, std::move(edits));
   std::string text;
   if (values.json) {
     text = dump_json(to_json(explanation, facts, runs, tokenizer.get())) + "\n";

@@ -257,6 +257,8 @@ void suggest(CLI::Option* option, const std::vector<std::string>& values) {
   option->check(CLI::Validator(accept, fmt::format("{}", fmt::join(values, " "))));
 }
 
+void needs(CLI::Option* option, CLI::Option* other) { option->needs(other); }
+
 CLI::Option* find_option(const CLI::App& app, std::string_view name) {
   return const_cast<CLI::App&>(app).get_option_no_throw(name_for_parser(name));
 }
@@ -277,7 +279,7 @@ bool asks_for_help(const Arguments& arguments) {
 }
 
 // The words of CLI11's own errors are kept only where it knows more than prepare(): "--single-turn"
-// with a value that is neither true nor false.
+// with a value that is neither true nor false, or "--layer requires --trace".
 void parse(CLI::App& app, std::string_view command, const Arguments& arguments) {
   Prepared prepared = prepare(app, command, arguments);
   std::ranges::reverse(prepared.words);  // CLI11 takes them from the back

@@ -87,6 +87,9 @@ void add_choice(CLI::App& app, std::string_view declaration, T& value,
   suggest(add_option(app, declaration, value, std::move(help), env), likely);
 }
 
+// An option that means nothing without another: parse() refuses it alone.
+void needs(CLI::Option* option, CLI::Option* other);
+
 // The option of that name ("-c", "--ctx-size"), or null.
 CLI::Option* find_option(const CLI::App& app, std::string_view name);
 

@@ -39,13 +39,16 @@ void declare(CLI::App& app, InspectFlags& values) {
              "which layers would lie on which device, bytes of each, expected tokens a second");
   add_option(app, "--rope-svg FILE", values.rope_svg,
              "draw the rotary table, before and after scaling; - is standard output");
-  add_switch(app, "--weights", values.weights,
-             "read the weights: distribution and largest singular values of each tensor");
-  add_option(app, "--beside MODEL2", values.beside,
-             "with --weights: how far the weights of another checkpoint are from them");
-  add_option(app, "--svg FILE", values.svg,
-             "with --weights: draw distribution and singular values of each tensor, those of the "
-             "other checkpoint as dashes; - is standard output");
+  CLI::Option* weights =
+      add_switch(app, "--weights", values.weights,
+                 "read the weights: distribution and largest singular values of each tensor");
+  needs(add_option(app, "--beside MODEL2", values.beside,
+                   "with --weights: how far the weights of another checkpoint are from them"),
+        weights);
+  needs(add_option(app, "--svg FILE", values.svg,
+                   "with --weights: draw distribution and singular values of each tensor, those of "
+                   "the other checkpoint as dashes; - is standard output"),
+        weights);
   declare_model(app, values.model);
 }
 
@@ -61,9 +64,6 @@ Checkpoint configuration_of(const std::string& config) {
 }
 
 void run(const InspectFlags& values) {
-  for (const auto& [name, value] : {std::pair("--beside", &values.beside), {"--svg", &values.svg}})
-    LIMPID_CHECK(ArgumentError, value->empty() || values.weights,
-                 "{} belongs to --weights: give both", name);
   const ModelFlags& model = values.model;
   const auto print = [&](const Json& report, const auto& to_text) {
     write_out(values.json ? dump_json(report, 2) + "\n" : to_text(report));

@@ -95,10 +95,12 @@ void declare(CLI::App& app, RunFlags& values) {
              "text to continue (default: standard input; at a terminal, BOS alone)");
   add_option(app, "-f,--file FILE", values.files, "a file with the text; - is standard input");
   add_switch(app, "-e,--escape,!--no-escape", values.escape, "\\n, \\t, … in TEXT are escapes");
-  add_switch(app, "--json", values.json, "prompt, text, ids, stop reason and timings as JSON");
-  add_option(app, "--logprobs N", values.n_logprobs, Range{0, kMostLogprobs},
-             "with --json: the log-probability of each token, and those of the N likeliest (up to "
-             "20)");
+  CLI::Option* json =
+      add_switch(app, "--json", values.json, "prompt, text, ids, stop reason and timings as JSON");
+  needs(add_option(app, "--logprobs N", values.n_logprobs, Range{0, kMostLogprobs},
+                   "with --json: the log-probability of each token, and those of the N likeliest "
+                   "(up to 20)"),
+        json);
   add_switch(app, "--timings,!--no-timings", values.timings, "speed on standard error (on)");
   declare_trace(app, values.trace);
   declare_model(app, values.model);
@@ -107,10 +109,7 @@ void declare(CLI::App& app, RunFlags& values) {
 
 int run(const RunFlags& values) {
   GenerationOptions options = values.generation.options;
-  if (values.n_logprobs) {
-    LIMPID_CHECK(ArgumentError, values.json, "--logprobs belongs to --json: give both");
-    options.n_logprobs = static_cast<int32_t>(*values.n_logprobs);
-  }
+  if (values.n_logprobs) options.n_logprobs = static_cast<int32_t>(*values.n_logprobs);
   const std::vector<std::string> prompts = read_prompts(values);
   if (values.trace.trace) {
     LIMPID_CHECK(ArgumentError, prompts.size() == 1, "--trace takes one text, not {}",

@@ -8,6 +8,7 @@
 // predicted; a break prints whole tensors.
 #include "cli/run_trace.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "base/check.h"
 #include "cli/open_model.h"
 #include "cli/output.h"
+#include "cli/terminal_text.h"
 #include "insight/explanation_json.h"
 #include "insight/prediction.h"
 #include "insight/step_tracer.h"
@@ -130,7 +132,7 @@ class TraceView {
     }
     std::string text = "next:";
     for (const TokenChance& each : next.likeliest)
-      text += fmt::format(" {} {:.1f} %", dump_json(Json(token_text(tokenizer, each.id))),
+      text += fmt::format(" {} {:.1f} %", in_quotes(token_text(tokenizer, each.id)),
                           100 * each.probability);
     write_out(text + "\n");
   }
@@ -243,42 +245,56 @@ class TraceView {
   bool is_over_ = false;
 };
 
+void check_ops(std::span<const std::string> wanted, const std::vector<std::string>& known) {
+  for (const std::string& name : wanted) {
+    LIMPID_CHECK(ArgumentError, std::ranges::find(known, name) != known.end(),
+                 "--op {}: there is no such op, matrix or activation{} (there are {})", name,
+                 did_you_mean(name, known), fmt::join(known, ", "));
+  }
+}
+
 }  // namespace
 
 void declare_trace(CLI::App& app, TraceFlags& values) {
   group(app, "trace");
-  add_switch(app, "--trace", values.trace,
-             "show how the first token is computed, op by op, and do not go on: a line for each "
-             "op, with the numbers of the last token of the text");
-  add_option(app, "--layer LIST", values.layers,
-             "with --trace: these layers only, between commas; -1 is outside the layers");
-  add_option(app, "--op NAME", values.ops,
-             "with --trace: this op only (attention), or this matrix (attn_q), or this activation "
-             "(attn_heads); may be repeated");
-  add_option(app, "--break NAME", values.breaks,
-             "with --trace: stop at an activation and print it: L2.attention, L2.H5, L2.mlp, L2 as "
-             "in explain, or L2.query, output_norm as in verify; may be repeated");
-  add_option(app, "--show NAME", values.tensors,
-             "with --break: print this activation too; may be repeated");
-  add_option(app, "--values N", values.n_values, Range{.least = 0},
-             "with --trace: so many values of a row (4); 0: all");
+  CLI::Option* trace =
+      add_switch(app, "--trace", values.trace,
+                 "show how the first token is computed, op by op, and do not go on: a line for "
+                 "each op, with the numbers of the last token of the text");
+  needs(add_option(app, "--layer LIST", values.layers,
+                   "with --trace: these layers only, between commas; -1 is outside the layers"),
+        trace);
+  needs(add_option(app, "--op NAME", values.ops,
+                   "with --trace: this op only (attention), or this matrix (attn_q), or this "
+                   "activation (attn_heads); may be repeated"),
+        trace);
+  CLI::Option* stop =
+      add_option(app, "--break NAME", values.breaks,
+                 "with --trace: stop at an activation and print it: L2.attention, L2.H5, L2.mlp, "
+                 "L2 as in explain, or L2.query, output_norm as in verify; may be repeated");
+  needs(stop, trace);
+  needs(add_option(app, "--show NAME", values.tensors,
+                   "with --break: print this activation too; may be repeated"),
+        stop);
+  needs(add_option(app, "--values N", values.n_values, Range{.least = 0},
+                   "with --trace: so many values of a row (4); 0: all"),
+        trace);
 }
 
 void run_trace(const ModelFlags& model_flags, const TraceFlags& values, const std::string& prompt,
                bool json) {
-  LIMPID_CHECK(ArgumentError, values.tensors.empty() || !values.breaks.empty(),
-               "--show prints at a break: give --break as well");
   const auto checkpoint = open_header(model_flags);
   const auto tokenizer = tokenizer_from(*checkpoint);
   const std::vector<TokenId> ids = tokenizer->encode(prompt);
   LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: there is nothing to trace");
   StepTracer* tracer = nullptr;
   const auto model = load_weights_only(model_flags, checkpoint, wrap_in(tracer));
+  check_ops(values.ops, tracer->op_names());
   TraceView view(values, model->spec(), json);
   const auto cache = model->make_cache(std::ssize(ids), DType::kF32, DType::kF32);
   const StepItem item{cache->add_sequence(), ids, StepItem::Outputs::kLast};
   view.begin(fmt::format("{} tokens in one step; the numbers are those of the last one, {}",
-                         ids.size(), dump_json(Json(token_text(tokenizer.get(), ids.back())))));
+                         ids.size(), in_quotes(token_text(tokenizer.get(), ids.back()))));
   tracer->set_show([&](const TracedOp& op) { view.show(op); });
   const auto logits = model->step(*cache, {&item, 1});
   view.end(predict(logits, kNextTokens), tokenizer.get());

@@ -16,18 +16,38 @@
 
 #include "base/check.h"
 #include "cli/options.h"
+#include "cli/terminal_text.h"
 
 namespace limpid::cli {
 namespace {
 
-std::vector<ModelPart> parts_of(std::string_view list, const DecoderSpec& spec) {
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\r";
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+std::vector<ModelPart> parts_of(std::string_view option, std::string_view list,
+                                const DecoderSpec& spec) {
   std::vector<ModelPart> parts;
-  while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    parts.push_back(model_part(list.substr(0, comma), spec));
-    list.remove_prefix(std::min(comma + 1, list.size()));
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t comma = std::min(list.find(',', begin), list.size());
+    const std::string_view name = trimmed(list.substr(begin, comma - begin));
+    LIMPID_CHECK(ArgumentError, !name.empty(),
+                 "{} '{}': a name is empty; give parts between commas, as in L3.H5,L3.mlp", option,
+                 list);
+    parts.push_back(model_part(name, spec));
+    begin = comma + 1;
   }
   return parts;
+}
+
+std::vector<TokenId> tokens_of(std::string_view option, const std::string& text,
+                               const Encode& encode) {
+  std::vector<TokenId> ids = encode(text);
+  LIMPID_CHECK(ArgumentError, !ids.empty(), "{}: the text is empty, give at least one token",
+               option);
+  return ids;
 }
 
 std::vector<float> row_of(const std::vector<float>& values, int64_t row, int64_t n_rows) {
@@ -45,9 +65,7 @@ int64_t absolute(int64_t position, int64_t n_tokens) {
 
 void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
                std::span<const TokenId> ids, const Encode& encode, std::vector<Edit>& edits) {
-  LIMPID_CHECK(ArgumentError, !values.parts.empty(),
-               "patch which part? give --at L6 (the residual stream), L6.attn, L6.mlp or L6.H2");
-  const std::vector<TokenId> source = encode(*values.patch);
+  const std::vector<TokenId> source = tokens_of("--patch", *values.patch, encode);
   const int64_t n_source = std::ssize(source);
   std::vector<int64_t> positions = parse_integers(values.positions, "--positions");
   if (values.positions.empty()) {
@@ -56,7 +74,7 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
                  ids.size(), source.size());
     for (int64_t t = 0; t < n_source; ++t) positions.push_back(t);
   }
-  const std::vector<ModelPart> parts = parts_of(values.parts, model.spec());
+  const std::vector<ModelPart> parts = parts_of("--at", *values.parts, model.spec());
   const auto found = values_of_parts(model, probe, parts, source);
   for (size_t i = 0; i < parts.size(); ++i) {
     Edit edit{parts[i]};
@@ -71,13 +89,11 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
 // each.
 void add_steering(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
                   const Encode& encode, std::vector<Edit>& edits) {
-  LIMPID_CHECK(ArgumentError, values.minus.has_value(),
-               "steer away from what? give --minus TEXT, the opposite of --steer TEXT");
   const std::string middle = fmt::format("L{}", model.spec().n_layers / 2);
   const std::vector<ModelPart> parts =
-      parts_of(values.parts.empty() ? middle : values.parts, model.spec());
-  const std::vector<TokenId> towards = encode(*values.steer);
-  const std::vector<TokenId> away = encode(*values.minus);
+      parts_of("--at", values.parts.value_or(middle), model.spec());
+  const std::vector<TokenId> towards = tokens_of("--steer", *values.steer, encode);
+  const std::vector<TokenId> away = tokens_of("--minus", *values.minus, encode);
   const auto plus = values_of_parts(model, probe, parts, towards);
   const auto minus = values_of_parts(model, probe, parts, away);
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -97,22 +113,41 @@ void declare_what_if(CLI::App& app, WhatIfFlags& values) {
   add_option(app, "--ablate PARTS", values.ablate,
              "beside the model as it is, run it with parts set to zero: L3.H5 (a head), L3.attn, "
              "L3.mlp, L3 (the residual stream after a layer), between commas");
-  add_option(app, "--patch TEXT", values.patch,
-             "run it with the parts of --at as they are in another text (activation patching)");
-  add_option(app, "--steer TEXT", values.steer,
-             "run it with the direction from the text of --minus to this one added to the parts "
-             "of --at (the residual stream of the middle layer)");
-  add_option(app, "--minus TEXT", values.minus, "what --steer leads away from");
-  add_option(app, "--strength X", values.strength, "how much of the direction --steer adds (1)");
+  CLI::Option* patch =
+      add_option(app, "--patch TEXT", values.patch,
+                 "run it with the parts of --at as they are in another text (activation patching)");
+  CLI::Option* steer =
+      add_option(app, "--steer TEXT", values.steer,
+                 "run it with the direction from the text of --minus to this one added to the "
+                 "parts of --at (the residual stream of the middle layer)");
+  needs(add_option(app, "--minus TEXT", values.minus, "what --steer leads away from"), steer);
+  needs(add_option(app, "--strength X", values.strength,
+                   "how much of the direction --steer adds (1)"),
+        steer);
   add_option(app, "--at PARTS", values.parts, "the parts that --patch and --steer change");
-  add_option(app, "--positions LIST", values.positions,
-             "the tokens that --patch changes; -1 is the last of each text (all)");
+  needs(add_option(app, "--positions LIST", values.positions,
+                   "the tokens that --patch changes; -1 is the last of each text (all)"),
+        patch);
+}
+
+void check_what_if(const WhatIfFlags& values, const DecoderSpec& spec) {
+  LIMPID_CHECK(ArgumentError, !values.parts || values.patch || values.steer,
+               "--at says what --patch or --steer changes: give one of them as well");
+  LIMPID_CHECK(ArgumentError, !values.patch || values.parts,
+               "patch which part? give --at L6 (the residual stream), L6.attn, L6.mlp or L6.H2");
+  LIMPID_CHECK(ArgumentError, !values.steer || values.minus,
+               "steer away from what? give --minus TEXT, the opposite of --steer TEXT");
+  if (values.ablate) parts_of("--ablate", *values.ablate, spec);
+  if (values.parts) parts_of("--at", *values.parts, spec);
 }
 
 std::vector<Edit> edits_of(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
                            std::span<const TokenId> ids, const Encode& encode) {
   std::vector<Edit> edits;
-  for (const ModelPart& part : parts_of(values.ablate, model.spec())) edits.push_back({part});
+  if (values.ablate) {
+    for (const ModelPart& part : parts_of("--ablate", *values.ablate, model.spec()))
+      edits.push_back({part});
+  }
   if (values.patch) add_patch(values, model, probe, ids, encode, edits);
   if (values.steer) add_steering(values, model, probe, encode, edits);
   return edits;
@@ -120,12 +155,12 @@ std::vector<Edit> edits_of(const WhatIfFlags& values, Model& model, ProbeExecuto
 
 std::string describe_edits(const WhatIfFlags& values) {
   std::vector<std::string> words;
-  if (!values.ablate.empty()) words.push_back("without " + values.ablate);
+  if (values.ablate) words.push_back("without " + *values.ablate);
   if (values.patch)
-    words.push_back(fmt::format("with {} from \"{}\"", values.parts, *values.patch));
+    words.push_back(fmt::format("with {} from {}", *values.parts, in_quotes(*values.patch)));
   if (values.steer)
     words.push_back(
-        fmt::format("steered from \"{}\" to \"{}\"", values.minus.value_or(""), *values.steer));
+        fmt::format("steered from {} to {}", in_quotes(*values.minus), in_quotes(*values.steer)));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

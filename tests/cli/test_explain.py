@@ -2,11 +2,15 @@
 
 import json
 import pathlib
+import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
 import limpid_program
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "insight"))
+from test_explain_page import hostile_vocabulary  # noqa: E402
 
 STORIES = limpid_program.DATA / "stories260K"
 MODEL = ("-m", STORIES / "stories260K.bin", "--tokenizer", STORIES / "tok512.bin")
@@ -81,10 +85,68 @@ class Explain(unittest.TestCase):
             (("-p", "a", "--patch", "b"), "patch which part? give --at L6"),
             (("-p", "a", "--patch", "b c d e", "--at", "L1"), "say which to patch, --positions -1"),
             (("-p", "a", "--steer", "b"), "steer away from what? give --minus TEXT"),
+            (("-p", "a", "--at", "L1"), "--at says what --patch or --steer changes"),
+            (("-p", "a", "--minus", "b"), "--minus requires --steer"),
+            (("-p", "a", "--strength", 2), "--strength requires --steer"),
+            (("-p", "a", "--positions", 0), "--positions requires --patch"),
+            (("-p", "a", "--ablate", ",L3"), "--ablate ',L3': a name is empty; give parts"),
+            (("-p", "a", "--ablate", "L3, "), "--ablate 'L3, ': a name is empty"),
+            (("-p", "a", "--ablate", ""), "--ablate '': a name is empty"),
+            (("-p", "a", "--ablate", "L1.query"), "is not of the form L3, L3.attn"),
         ):
             code, _, errors = limpid_program.outcome("explain", *MODEL, *options)
             self.assertEqual(code, 1, options)
             self.assertIn(message, errors)
+
+    def test_empty_texts_are_named(self):
+        ids = ("--ids", "1,2")
+        for options, option in (
+            (("--patch", "", "--at", "L1"), "--patch"),
+            (("--steer", "", "--minus", "3"), "--steer"),
+            (("--steer", "3", "--minus", ""), "--minus"),
+        ):
+            code, _, errors = limpid_program.outcome("explain", *MODEL, *ids, *options)
+            self.assertEqual(code, 1, options)
+            self.assertIn(f"{option}: the text is empty, give at least one token", errors)
+
+    def test_what_is_wrong_is_said_before_the_work(self):
+        """The text is longer than the model's context, which only the evaluation notices."""
+        text = ("-p", TEXT * 100)
+        for options, message in (
+            (("--ablate", "L99.H0"), "part 'L99.H0': the model has layers 0 to 4"),
+            (("--svg", "L99.H0"), "part 'L99.H0': the model has layers 0 to 4"),
+            (("--svg", "L1.mlp"), "no picture of L1.mlp"),
+            (("--patch", "b", "--at", "L99"), "part 'L99': the model has layers 0 to 4"),
+            (("--patch", "b", "--at", "L1"), "say which to patch, --positions -1"),
+        ):
+            code, _, errors = limpid_program.outcome("explain", *MODEL, *text, *options)
+            self.assertEqual(code, 1, options)
+            self.assertIn(message, errors)
+
+    def test_parts_have_the_names_of_places_too(self):
+        one = explain("-p", TEXT, "--ablate", "L3.attn,L2.mlp,L1")
+        for names in (
+            "blk.3.attn_output,L2.ffn_output,blk.1.ffn_residual",
+            " L3.attention, L2.mlp ,L1 ",
+        ):
+            other = explain("-p", TEXT, "--ablate", names)
+            self.assertEqual(one.split("runs part")[1], other.split("runs part")[1])
+
+    def test_no_text_of_a_model_reaches_a_terminal(self):
+        """Neither its tokens nor the user's texts, whatever they hold, not through a pipe either."""
+        with tempfile.TemporaryDirectory() as folder:
+            vocabulary = hostile_vocabulary(
+                pathlib.Path(folder) / "tok.bin", (b"\x1b[2J\r\xc2\x9b31m",)
+            )
+            model = ("-m", STORIES / "stories260K.bin", "--tokenizer", vocabulary)
+            for command, shown in (
+                (("explain", *model, "--ids", "1,511,300"), r'"\u001b[2J\r\u009b31m"'),
+                (("explain", *model, "-p", "\r", "--patch", "\x1b", "--at", "L2"), r'from "\u001b"'),
+                (("run", *model, "-p", "a\x1b", "--trace"), r'last one, "\u001b"'),
+            ):
+                report = limpid_program.run(*command).decode()
+                self.assertFalse(set("\x1b\r\u009b") & set(report), command)
+                self.assertIn(shown, report)
 
     def test_steering_moves_the_answer(self):
         found = json.loads(explain("-p", TEXT, "--steer", " happy", "--minus", " sad", "--json"))

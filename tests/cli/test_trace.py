@@ -81,8 +81,12 @@ class Trace(unittest.TestCase):
             (("--break", "L1.nothing"), "attn_heads"),
             (("--break", "query"), "which layer? write L2.query"),
             (("--break", "L1.logits"), "logits belongs to no layer"),
-            (("--show", "L1"), "give --break as well"),
+            (("--break", "L9.attn_output"), "L9.attn_output: the model has layers 0 to 4\n"),
+            (("--break", "L9.attention"), "part 'L9.attention': the model has layers 0 to 4\n"),
+            (("--show", "L1"), "--show requires --break"),
             (("--layer", "7"), "the model has layers 0 to 4"),
+            (("--op", "attn_x"), "--op attn_x: there is no such op, matrix or activation; did you"),
+            (("--op", "nosuch"), "(there are embed, "),
         ):
             with self.subTest(options=options):
                 code, _, errors = limpid_program.outcome(
@@ -90,6 +94,12 @@ class Trace(unittest.TestCase):
                 )
                 self.assertEqual(code, 1)
                 self.assertIn(message, errors)
+
+    def test_options_of_a_trace_without_one(self):
+        for options in (("--layer", 0), ("--op", "rope"), ("--break", "L1"), ("--values", 3)):
+            code, output, errors = limpid_program.outcome("run", *MODEL, "-p", TEXT, *options)
+            self.assertEqual((code, output), (1, ""))
+            self.assertIn(f"{options[0]} requires --trace", errors)
 
 
 if __name__ == "__main__":

@@ -38,15 +38,15 @@ def signed(value: float) -> str:
     return f"{'−' if value < 0 else '+'}{abs(value):.2f}"
 
 
-def hostile_vocabulary(path: pathlib.Path) -> pathlib.Path:
-    """stories260K's vocabulary with markup in the place of its last pieces (llama2.c: score, length, bytes)."""
+def hostile_vocabulary(path: pathlib.Path, texts: tuple[bytes, ...] = HOSTILE) -> pathlib.Path:
+    """stories260K's vocabulary with the texts in the place of its last pieces (llama2.c: score, length, bytes)."""
     source = (STORIES / "tok512.bin").read_bytes()
     at, pieces = 4, []
     while at < len(source):
         score, length = struct.unpack_from("<fi", source, at)
         pieces.append((score, source[at + 8 : at + 8 + length]))
         at += 8 + length
-    for i, text in enumerate(HOSTILE):
+    for i, text in enumerate(texts):
         pieces[-1 - i] = (pieces[-1 - i][0], text)
     path.write_bytes(
         struct.pack("<i", 64)

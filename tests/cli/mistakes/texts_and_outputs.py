@@ -57,7 +57,7 @@ TEXT = [
         "limpid perplexity -m tiny.gguf -p hi -f story.txt",
         "give one of -f and -p",
     ),
-    asking("--logprobs 3", "--logprobs belongs to --json: give both"),
+    asking("--logprobs 3", "--logprobs requires --json"),
     asking("--json --logprobs 21", "--logprobs 21: must be in [0, 20]"),
     Mistake(
         "limpid verify -m tiny.gguf --against tiny.gguf -p ''",
