@@ -17,6 +17,7 @@
 
 #include "cli/command.h"
 #include "cli/explain_report.h"
+#include "cli/explain_text.h"
 #include "cli/machine.h"
 #include "cli/output_path.h"
 #include "cli/what_if.h"
@@ -25,16 +26,15 @@
 #include "insight/explain_page.h"
 #include "insight/explanation.h"
 #include "insight/explanation_json.h"
-#include "model/tokenizer_from_metadata.h"
 
 namespace limpid::cli {
 namespace {
 
 struct ExplainFlags {
   ModelFlags model;
-  std::optional<std::string> prompt;
-  std::optional<std::string> file;
-  std::optional<std::string> ids;
+  TextFlags text;
+  std::string token;
+  std::string against;
   int64_t n_predict = 0;
   ExplainOptions options;
   WhatIfFlags what_if;
@@ -44,27 +44,6 @@ struct ExplainFlags {
   std::string picture;
   bool measure = true;
 };
-
-// The ids of a text. With --ids, which needs no tokenizer, the other texts are ids as well.
-std::vector<TokenId> encode(const ExplainFlags& values, const Tokenizer* tokenizer,
-                            std::string_view text) {
-  if (values.ids) return parse_token_ids(text, "--ids");
-  LIMPID_CHECK(UnsupportedError, tokenizer != nullptr, "{} has no tokenizer: give token ids, --ids",
-               values.model.model);
-  return tokenizer->encode(text);
-}
-
-std::vector<TokenId> read_ids(const ExplainFlags& values, const Tokenizer* tokenizer) {
-  const int n_sources =
-      int{values.prompt.has_value()} + int{values.file.has_value()} + int{values.ids.has_value()};
-  LIMPID_CHECK(ArgumentError, n_sources == 1, "which text? give one of -p, -f and --ids");
-  const std::string text = values.ids      ? *values.ids
-                           : values.prompt ? *values.prompt
-                                           : read_text(*values.file);
-  std::vector<TokenId> ids = encode(values, tokenizer, text);
-  LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: nothing to explain");
-  return ids;
-}
 
 // A model with a probe in its executor, and a clock within the probe.
 struct Probed {
@@ -172,9 +151,7 @@ Json to_json(const Explanation& explanation, const PageFacts& facts, const Secon
 }
 
 void declare(CLI::App& app, ExplainFlags& values) {
-  add_option(app, "-p,--prompt TEXT", values.prompt, "the text");
-  add_option(app, "-f,--file FILE", values.file, "a file with the text; - is standard input");
-  add_option(app, "--ids LIST", values.ids, "token ids between commas");
+  declare_text(app, values.text);
   add_option(app, "-n,--predict N", values.n_predict, Range{.least = 0},
              "let the model continue the text by up to N tokens, the likeliest each time (0)");
   add_option(app, "-o,--output FILE", values.output,
@@ -185,8 +162,14 @@ void declare(CLI::App& app, ExplainFlags& values) {
              "L3.H5, or of a second run distance or divergence");
   add_option(app, "--lens-every N", values.options.lens_every, Range{.least = 1},
              "logit lens at every Nth layer only (1)");
-  add_option(app, "--parts N", values.options.n_attributed, Range{.least = 0},
-             "attribute the logits at the last N positions only (all, as memory allows)");
+  add_option(app, "--token TOKEN", values.token,
+             "say who spoke for this token at each position (the one that follows; at the end the "
+             "likeliest)");
+  add_option(app, "--against TOKEN", values.against,
+             "... and against this one: the difference of their logits");
+  add_option(
+      app, "--parts N", values.options.n_attributed, Range{.least = 0},
+      "attribute the logits at the last N positions (all, or as many as a page has room for)");
   add_switch(app, "--measure,!--no-measure", values.measure,
              "for a page and --json: measure the limits of the machine and compare each op with "
              "them, which takes a second (on)");
@@ -206,19 +189,21 @@ void run(const ExplainFlags& values) {
   LIMPID_CHECK(ArgumentError, !values.json || values.picture.empty(),
                "give one of --json and --svg");
   const auto checkpoint = open_header(values.model);
+  const TextEncoder encoder(values.text, *checkpoint);
   // Without a tokenizer -p cannot be used, and tokens are shown as numbers.
-  const auto tokenizer = has_tokenizer(*checkpoint) ? tokenizer_from(*checkpoint) : nullptr;
-  std::vector<TokenId> ids = read_ids(values, tokenizer.get());
+  const Tokenizer* tokenizer = encoder.tokenizer();
+  std::vector<TokenId> ids = encoder.prompt();
+  ExplainOptions options = values.options;
+  if (!values.token.empty()) options.token = encoder.token(values.token, "--token");
+  if (!values.against.empty()) options.against = encoder.token(values.against, "--against");
   if (!values.output.empty() && values.output != "-") check_writable(values.output);
   const Probed probed = open_probed(values.model, checkpoint);
   check_what_if(values.what_if, probed.model->spec());
   if (!values.picture.empty()) check_picture(values.picture, probed.model->spec());
-  ExplainOptions options = values.options;
   options.n_prompt = std::ssize(ids);
-  add_answer(*probed.model, tokenizer.get(), values.n_predict, ids);
-  std::vector<Edit> edits =
-      edits_of(values.what_if, *probed.model, *probed.probe, ids,
-               [&](std::string_view text) { return encode(values, tokenizer.get(), text); });
+  add_answer(*probed.model, tokenizer, values.n_predict, ids);
+  std::vector<Edit> edits = edits_of(values.what_if, *probed.model, *probed.probe, ids,
+                                     [&](std::string_view text) { return encoder.encode(text); });
   ProgressBar bar("explaining");
   options.progress = [&](int64_t done, int64_t total) { return bar.show(done, total), true; };
   probed.timer->take();  // those of the answer and the edits
@@ -235,14 +220,13 @@ void run(const ExplainFlags& values) {
   const SecondRuns runs = second_runs(values, probed, ids, std::move(edits));
   std::string text;
   if (values.json) {
-    text = dump_json(to_json(explanation, facts, runs, tokenizer.get())) + "\n";
+    text = dump_json(to_json(explanation, facts, runs, tokenizer)) + "\n";
   } else if (!values.picture.empty()) {
-    text = explain_chart(explanation, values.picture, probed.model->spec(), runs.all(),
-                         tokenizer.get());
+    text = explain_chart(explanation, values.picture, probed.model->spec(), runs.all(), tokenizer);
   } else if (values.output.empty()) {
-    text = explain_report(explanation, runs.all(), tokenizer.get());
+    text = explain_report(explanation, runs.all(), tokenizer);
   } else {
-    text = explain_page(explanation, facts, runs.all(), tokenizer.get());
+    text = explain_page(explanation, facts, runs.all(), tokenizer);
   }
   write_text(values.output.empty() ? "-" : values.output, text);
   const std::string where = values.output.empty()
@@ -264,6 +248,7 @@ Command explain_command() {
       "HTML page that needs no network; --json gives the same numbers to programs; without "
       "either, a short report.",
       "limpid explain -m smollm2 -p 'The capital of France is' -n 8 -o page.html\n"
+      "limpid explain -m smollm2 -p 'The capital of Italy is' --token ' Rome' --against ' Paris'\n"
       "limpid explain -m smollm2 -p 'one two three one two' --ablate L1.H2\n"
       "limpid explain -m smollm2 -f text.txt --lens-every 4 --json",
       bind<ExplainFlags, declare, run>};

@@ -98,8 +98,11 @@ std::string parts_text(const Explanation& explanation, const Tokenizer* tokenize
     parts.emplace_back(fmt::format("L{}.mlp", i), last.mlps[i]);
   std::ranges::stable_sort(parts, std::ranges::greater(),
                            [](const auto& part) { return std::abs(part.second); });
-  std::string text = fmt::format("\nthe logit of {} after the last token is {:.4f}, the sum of\n ",
-                                 quoted(tokenizer, last.token), last.logit);
+  const std::string minus =
+      last.against < 0 ? "" : fmt::format(" minus that of {}", quoted(tokenizer, last.against));
+  std::string text =
+      fmt::format("\nthe logit of {}{} after the last token is {:.4f}, the sum of\n ",
+                  quoted(tokenizer, last.token), minus, last.logit);
   for (size_t i = 0; i < std::min(parts.size(), kMostParts); ++i)
     text += fmt::format(" {} {:+.2f}", parts[i].first, parts[i].second);
   return text + fmt::format(" and smaller parts: {:.4f}\n", last.sum());

@@ -32,8 +32,9 @@ std::vector<float> decoded_row(const WeightSource& source, const StoredRows& row
 // many tokens more than once, and their logits share one direction.
 class Attributor::Readout {
  public:
-  Readout(const Model& model, const ProbeExecutor& probe)
+  Readout(const Model& model, const ProbeExecutor& probe, int32_t against)
       : spec_(model.spec()),
+        against_(against),
         is_centred_(spec_.norm == NormKind::kLayer),
         head_(probe.source(model.weights().output)),
         head_rows_(head_) {
@@ -42,9 +43,15 @@ class Attributor::Readout {
     if (weights.output_norm_bias) bias_ = decode_vector(probe.source(weights.output_norm_bias));
   }
 
+  int32_t against() const { return against_; }
+
   // u / s for the logit of `token`; and b . w_v.
   std::vector<float> direction(int32_t token, double& norm_bias) const {
     std::vector<float> u = decoded_row(head_, head_rows_, token);  // w_v
+    if (against_ >= 0) {
+      const std::vector<float> other = decoded_row(head_, head_rows_, against_);
+      for (size_t i = 0; i < u.size(); ++i) u[i] -= other[i];
+    }
     norm_bias = bias_.empty() ? 0 : dot_f64(u, bias_);
     if (gain_.empty()) return u;  // the model has no final norm
     const auto n = static_cast<double>(u.size());
@@ -69,6 +76,7 @@ class Attributor::Readout {
 
  private:
   const DecoderSpec& spec_;
+  const int32_t against_;
   const bool is_centred_;
   const WeightSource& head_;
   StoredRows head_rows_;
@@ -107,13 +115,14 @@ void LayerRows::append(size_t layer, std::span<const float> rows, ThreadPool& po
   sizes_[layer] += rows.size();
 }
 
-Attributor::Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool)
+Attributor::Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool,
+                       int32_t against)
     : model_(model),
       probe_(probe),
       spec_(model.spec()),
       pool_(pool),
       width_(spec_.n_heads * spec_.head_dim),
-      readout_(std::make_unique<Readout>(model, probe)),
+      readout_(std::make_unique<Readout>(model, probe, against)),
       wo_(static_cast<size_t>(spec_.d_model * width_)),
       scratch_(static_cast<size_t>(multiply_scratch_floats(pool.size()))) {}
 Attributor::~Attributor() = default;
@@ -156,6 +165,7 @@ void Attributor::begin(std::span<const int32_t> tokens) {
   for_rows([&](int64_t row) {
     Attribution& attribution = attributions_[static_cast<size_t>(row)];
     attribution.token = tokens[static_cast<size_t>(row)];
+    attribution.against = readout_->against();
     attribution.norm_bias =
         norm_biases[static_cast<size_t>(direction_of_[static_cast<size_t>(row)])];
     attribution.heads.resize(n_layers * static_cast<size_t>(spec_.n_heads));

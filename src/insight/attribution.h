@@ -15,6 +15,10 @@
 // product of w_v and norm(x). What rounding adds is a part too: of each output projection in
 // `attention_rest`, and of the output matrix in `rounding`.
 //
+// The difference of two logits is attributed in the same way, with w_v - w_v' in place of w_v: what
+// speaks for one token and against another. What both share, such as the parts that make every
+// noun likely, cancels out.
+//
 // Example: an embedding c = (3, 4) alone, g = (1, 1), w_v = (1, 0): rms(x) = 3.54, u = (0.283, 0),
 // and the embedding's part is 0.849, which is the logit.
 #pragma once
@@ -33,10 +37,11 @@
 
 namespace limpid {
 
-// The parts of one logit.
+// The parts of one logit, or of the difference of two.
 struct Attribution {
   int64_t position = 0;      // the logit predicts the token after this one
   int32_t token = 0;         // whose logit it is
+  int32_t against = -1;      // whose logit is subtracted; -1: none
   double logit = 0;          // as the model computed it
   double embedding = 0;      // token and position
   double norm_bias = 0;      // b . w_v
@@ -74,7 +79,7 @@ class LayerRows {
   std::vector<size_t> sizes_;
 };
 
-// Which logit of a row.
+// Which logit of a row, or what remains of it when the other token's is subtracted.
 struct WantedLogit {
   int64_t position = 0;
   int32_t token = 0;
@@ -90,8 +95,10 @@ struct WantedLogit {
 // tokens: n * d_model * n_heads * head_dim products.
 class Attributor {
  public:
-  // The pool's threads compute; all three must live as long as this object.
-  Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool);
+  // The pool's threads compute; all three must live as long as this object. The logit of `against`
+  // is subtracted from all logits; -1: none.
+  Attributor(const Model& model, const ProbeExecutor& probe, ThreadPool& pool,
+             int32_t against = -1);
   ~Attributor();
 
   // The activations that follow have a row for each of these tokens, whose logits are attributed.

@@ -47,6 +47,9 @@ class Explainer::Work {
         n_tokens_(std::ssize(ids_)) {
     LIMPID_CHECK(ArgumentError, n_tokens_ > 0, "no tokens to explain");
     if (n_tokens_ > model.n_ctx()) throw ContextOverflowError(n_tokens_, model.n_ctx());
+    for (const int32_t token : {options.token, options.against})
+      LIMPID_CHECK(ArgumentError, token < spec_.vocab_size,
+                   "no token {}: the vocabulary has {} tokens", token, spec_.vocab_size);
     const int64_t n_heads = spec_.n_layers * spec_.n_heads;
     result_.token_ids = ids_storage_;
     result_.n_prompt = options.n_prompt > 0 ? options.n_prompt : n_tokens_;
@@ -63,8 +66,10 @@ class Explainer::Work {
     n_lens_best_ = std::clamp<int64_t>(options.most_lens / (n_tokens_ * std::ssize(result_.lens)),
                                        1, options.n_lens_best);
     const int64_t n_parts = 2 + spec_.n_layers * (spec_.n_heads + 2);
-    const int64_t most = std::max<int64_t>(1, options.most_parts / n_parts);
-    first_attributed_ = n_tokens_ - std::min({n_tokens_, options.n_attributed, most});
+    const int64_t n_attributed = options.n_attributed >= 0
+                                     ? options.n_attributed
+                                     : std::max<int64_t>(1, options.most_parts / n_parts);
+    first_attributed_ = n_tokens_ - std::min(n_tokens_, n_attributed);
     make_room();
     neurons_.resize(size_of(spec_.n_layers));
     features_.resize(size_of(spec_.n_layers + 1));
@@ -101,6 +106,8 @@ class Explainer::Work {
   }
 
  private:
+  enum Wanted : int64_t { kFollowing, kAttributed, kAgainst };  // logits that a row keeps
+
   void make_room() {
     const int64_t n_batch = std::min(options_.n_batch, n_tokens_);
     query_ = LayerRows(1, n_batch * spec_.n_heads * spec_.head_dim, pool_);
@@ -178,7 +185,9 @@ class Explainer::Work {
   void begin_attribution() {
     following_.assign(ids_.begin() + begin_ + 1, ids_.begin() + std::min(end_ + 1, n_tokens_));
     following_.resize(size_of(end_ - begin_), -1);
-    attributor_.begin(std::span(following_).subspan(size_of(n_not_attributed())));
+    attributed_ = following_;
+    if (options_.token >= 0) std::ranges::fill(attributed_, options_.token);
+    attributor_.begin(std::span(attributed_).subspan(size_of(n_not_attributed())));
   }
 
   // The executor computes attention block by block and keeps no weights, so they are computed once
@@ -301,22 +310,34 @@ class Explainer::Work {
   }
 
   // Logits after token t predict token t + 1, so its surprise is known where the text goes on:
-  // -log p = log sum e^l - l of that token. After the last token, the likeliest one takes its
-  // place.
+  // -log p = log sum e^l - l of that token.
   void add_predictions() {
-    read_out(spec_.n_layers - 1, options_.n_best, following_, result_.next);
+    std::vector<int32_t> tokens;  // kFollowing, kAttributed and kAgainst of each row
+    for (int64_t i = 0; i < end_ - begin_; ++i)
+      tokens.insert(tokens.end(),
+                    {following_[size_of(i)], attributed_[size_of(i)], options_.against});
+    read_out(spec_.n_layers - 1, options_.n_best, std::move(tokens), result_.next);
     std::vector<WantedLogit> wanted;
     for (int64_t t = begin_; t < end_; ++t) {
-      const int64_t i = t - begin_;
-      const Prediction& next = result_.next[size_of(t)];
-      const bool goes_on = t + 1 < n_tokens_;
-      const double logit = goes_on ? reader_.wanted_logit(i) : reader_.largest_logit(i);
-      if (goes_on) result_.surprise.push_back(surprise(logit - next.log_sum_exp));
-      if (t >= first_attributed_)
-        wanted.push_back({t, goes_on ? following_[size_of(i)] : next.likeliest.front().id, logit});
+      if (t + 1 < n_tokens_) {
+        const double logit = reader_.wanted_logit(t - begin_, kFollowing);
+        result_.surprise.push_back(surprise(logit - result_.next[size_of(t)].log_sum_exp));
+      }
+      if (t >= first_attributed_) wanted.push_back(wanted_logit(t));
     }
     std::ranges::move(attributor_.end(attributed(streams_[size_of(spec_.n_layers)]), wanted),
                       std::back_inserter(result_.parts));
+  }
+
+  WantedLogit wanted_logit(int64_t t) const {
+    const int64_t i = t - begin_;
+    WantedLogit wanted{t, attributed_[size_of(i)], reader_.wanted_logit(i, kAttributed)};
+    if (wanted.token < 0) {
+      wanted.token = result_.next[size_of(t)].likeliest.front().id;
+      wanted.logit = reader_.largest_logit(i);
+    }
+    if (options_.against >= 0) wanted.logit -= reader_.wanted_logit(i, kAgainst);
+    return wanted;
   }
 
   // The last layer says what the model says.
@@ -360,8 +381,10 @@ class Explainer::Work {
   std::vector<Neurons> neurons_;               // of each layer
   // Of the embedding and after each block: the largest size of each feature in root mean squares.
   std::vector<std::vector<float>> features_;
-  std::vector<int32_t> following_;  // the token after each of the chunk, or -1
-  Attributor attributor_{model_, probe_, pool_};
+  // For each token of the chunk, or -1 where it is not known before the step:
+  std::vector<int32_t> following_;   // the token after it
+  std::vector<int32_t> attributed_;  // the token whose logit is attributed
+  Attributor attributor_{model_, probe_, pool_, options_.against};
 };
 
 Explainer::Explainer(Model& model, ProbeExecutor& probe, std::vector<int32_t> token_ids,

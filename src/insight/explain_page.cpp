@@ -83,8 +83,10 @@ Json pack(const Attribution& parts, std::set<int32_t>& mentioned) {
     shares.push_back(std::isfinite(share) ? static_cast<int16_t>(std::lround(share * 32767)) : 0);
   }
   mentioned.insert(parts.token);
+  if (parts.against >= 0) mentioned.insert(parts.against);
   return {{"at", parts.position},
           {"token", parts.token},
+          {"against", parts.against},
           {"logit", parts.logit},
           {"sum", parts.sum()},
           {"embedding", rounded(parts.embedding)},

@@ -224,7 +224,7 @@ function drawParts(change) {
   if (!parts) {
     find("parts-sum").textContent = chosen.place === 0 ?
         "The model did not predict the first token." :
-        "The parts of this place were not computed (--parts).";
+        "The parts of this place were not computed: --parts N has those of the last N tokens.";
     return;
   }
   const layers = Array.from({length: data.n_layers}, (_, layer) => layer);
@@ -235,6 +235,7 @@ function drawParts(change) {
   find("parts-sum")
       .replaceChildren(
           "The logit of ", tokenSpan(parts.token),
+          ...(parts.against < 0 ? [] : [" minus that of ", tokenSpan(parts.against)]),
           `: embedding ${signed(parts.embedding)}, attention ${signed(total(attention))}` +
               (Math.abs(parts.rest_of_attention) >= kShown ?
                    ` (of it ${signed(parts.rest_of_attention, 4)} from biases and rounding)` :

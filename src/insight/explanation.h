@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,8 +62,13 @@ struct ExplainOptions {
   int64_t n_best = 10;      // likeliest next tokens that are kept
   int64_t n_lens_best = 5;  // of each layer, fewer in a long text
   int64_t lens_every = 1;   // layers of the logit lens: every Nth, and the last
-  // Positions whose logits are attributed, the last ones, as far as `most_parts` numbers allow.
-  int64_t n_attributed = std::numeric_limits<int64_t>::max();
+  // Whose logit is attributed at each position; -1: that of the token that follows, and at the end
+  // of the text that of the likeliest one.
+  int32_t token = -1;
+  int32_t against = -1;  // whose logit is subtracted from it; -1: none
+  // Positions whose logits are attributed, the last ones; -1: as many as `most_parts` numbers
+  // allow.
+  int64_t n_attributed = -1;
   int64_t most_parts = 200'000;
   int64_t most_attention = 700'000;  // weights that are kept of all heads together
   int64_t most_lens = 40'000;        // tokens that are kept of all layers of the lens together
@@ -77,7 +81,7 @@ struct ExplainOptions {
 class Explainer {
  public:
   // `probe` is the executor of `model`; both must outlive this object. Throws ArgumentError for no
-  // tokens, ContextOverflowError.
+  // tokens and for options with a token that the vocabulary lacks, ContextOverflowError.
   Explainer(Model& model, ProbeExecutor& probe, std::vector<int32_t> token_ids,
             const ExplainOptions& options);
   Explainer(const Explainer&) = delete;
@@ -96,8 +100,7 @@ class Explainer {
   std::unique_ptr<Work> work_;
 };
 
-// All steps at once. What is attributed is the logit of the token that follows, and at the end of
-// the text that of the likeliest.
+// All steps at once.
 Explanation explain(Model& model, ProbeExecutor& probe, std::span<const int32_t> token_ids,
                     const ExplainOptions& options = {});
 

@@ -34,11 +34,17 @@ Json parts_to_json(const Attribution& parts, int64_t n_heads, const Tokenizer* t
   Json heads = Json::array();
   for (auto head = parts.heads.begin(); head != parts.heads.end(); head += n_heads)
     heads.push_back(std::vector<float>(head, head + n_heads));
-  return {{"position", parts.position},   {"token", token_to_json(tokenizer, parts.token)},
-          {"logit", parts.logit},         {"sum", parts.sum()},
-          {"embedding", parts.embedding}, {"norm_bias", parts.norm_bias},
-          {"heads", std::move(heads)},    {"attention_rest", parts.attention_rest},
-          {"mlps", parts.mlps},           {"rounding", parts.rounding}};
+  Json json = {{"position", parts.position}, {"token", token_to_json(tokenizer, parts.token)}};
+  if (parts.against >= 0) json["against"] = token_to_json(tokenizer, parts.against);
+  json.update({{"logit", parts.logit},
+               {"sum", parts.sum()},
+               {"embedding", parts.embedding},
+               {"norm_bias", parts.norm_bias},
+               {"heads", std::move(heads)},
+               {"attention_rest", parts.attention_rest},
+               {"mlps", parts.mlps},
+               {"rounding", parts.rounding}});
+  return json;
 }
 
 // Rows at the beginning of the text are shorter than the number that is kept; their lists are too.

@@ -15,6 +15,7 @@ void LogitReader::begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wan
   n_rows_ = n_rows;
   n_best_ = std::min(n_best, vocab_size_);
   wanted_ = std::move(wanted);
+  n_wanted_ = n_rows > 0 ? std::ssize(wanted_) / n_rows : 0;
   wanted_logits_.assign(wanted_.size(), 0);
   sums_.resize(static_cast<size_t>(n_rows * n_parts_));  // each is overwritten
   free_.clear();
@@ -57,10 +58,11 @@ void LogitReader::see(const ColumnPart& part) {
       sums = kernels.exponential_sums(x, n);
       if (!(sums.largest < ranking.floor())) ranking.offer_all(x, n, begin);
     }
-    if (wanted_.empty()) continue;
-    const int32_t wanted = wanted_[static_cast<size_t>(row)];
-    if (part.begin <= wanted && wanted < part.end)
-      wanted_logits_[static_cast<size_t>(row)] = logits[wanted - part.begin];
+    for (auto i = static_cast<size_t>(row * n_wanted_);
+         i < static_cast<size_t>((row + 1) * n_wanted_); ++i) {
+      if (part.begin <= wanted_[i] && wanted_[i] < part.end)
+        wanted_logits_[i] = logits[wanted_[i] - part.begin];
+    }
   }
   give_back(&rankings);
 }

@@ -37,7 +37,7 @@ class LogitReader {
   explicit LogitReader(int64_t vocab_size);
 
   // Begins with rows of logits [n_rows, vocab_size]; their predictions will have at most n_best
-  // tokens. Of row i the logit of token wanted[i] is kept; < 0: none. `wanted` may be empty.
+  // tokens. The logits of the tokens wanted [n_rows, any number] are kept; < 0: none.
   void begin(int64_t n_rows, int64_t n_best, std::vector<int32_t> wanted = {});
 
   // May be called by several threads at once.
@@ -45,7 +45,9 @@ class LogitReader {
 
   // After all parts.
   Prediction prediction(int64_t row) const;
-  float wanted_logit(int64_t row) const { return wanted_logits_[static_cast<size_t>(row)]; }
+  float wanted_logit(int64_t row, int64_t i) const {
+    return wanted_logits_[static_cast<size_t>(row * n_wanted_ + i)];
+  }
   float largest_logit(int64_t row) const;
 
  private:
@@ -58,6 +60,7 @@ class LogitReader {
   int64_t n_parts_;
   int64_t n_rows_ = 0;
   int64_t n_best_ = 0;
+  int64_t n_wanted_ = 0;  // of each row
   std::vector<int32_t> wanted_;
   std::vector<float> wanted_logits_;
   std::vector<ExponentialSums> sums_;  // [n_parts, n_rows], of kPartNumbers logits each

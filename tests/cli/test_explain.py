@@ -70,8 +70,31 @@ class Explain(unittest.TestCase):
             picture = explain("-p", TEXT, "--ablate", "L3.H1", "--svg", what)
             self.assertIn("without L3.H1", picture)
 
+    def test_a_chosen_token_against_another(self):
+        one, other = json.loads(explain("-p", TEXT, "--json"))["tokens"][2:4]
+        options = ("-p", TEXT, "--token", one["text"], "--against", other["text"])
+        for parts in json.loads(explain(*options, "--json"))["parts"]:
+            self.assertEqual((parts["token"], parts["against"]), (one, other))
+            self.assertAlmostEqual(parts["sum"], parts["logit"], delta=1e-4)
+        named = f'the logit of "{one["text"]}" minus that of "{other["text"]}" after the last token'
+        self.assertIn(named, explain(*options))
+
+    def test_parts_of_as_many_positions_as_are_asked_for(self):
+        for n in (1, 3):
+            self.assertEqual(len(json.loads(explain("-p", TEXT, "--parts", n, "--json"))["parts"]), n)
+
+    def test_control_tokens_only_where_they_are_asked_for(self):
+        def n_tokens(*options: object) -> int:
+            return len(json.loads(explain("-p", "<s>a", *options, "--json"))["tokens"])
+
+        self.assertLess(n_tokens("--special"), n_tokens())
+
     def test_mistakes(self):
         for options, message in (
+            (("-p", "a", "--token", TEXT), "give a text of one token"),
+            (("--ids", "1,2", "--against", "512"), "no token 512: the vocabulary has 512 tokens"),
+            (("--ids", "1,2", "--chat"), "--ids are tokens already"),
+            (("-p", "a", "--chat"), "has no chat template: leave --chat out"),
             ((), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--ids", "1"), "which text? give one of -p, -f and --ids"),
             (("-p", "a", "--svg", "lense"), "no picture 'lense'"),

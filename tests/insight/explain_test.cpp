@@ -79,6 +79,62 @@ TEST_P(Explain, PartsOfAQuantisedModelSumToItsLogit) {
   EXPECT_LT(largest, 0.1);
 }
 
+// The parts of a chosen token's logit, and of a difference, which is also the difference of the
+// parts of both.
+TEST_P(Explain, AttributesAChosenTokenAgainstAnother) {
+  for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
+    testing::TinyShape shape = shape_of(GetParam());
+    shape.dtype = dtype;
+    ProbedModel probed(shape);
+    const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+    const std::vector<float> logits = run_in_chunks(*probed.model, ids, ids.size());
+    const auto parts_of = [&](int32_t token, int32_t against) {
+      ExplainOptions options;
+      options.token = token;
+      options.against = against;
+      return explain_in_steps(probed, ids, options).parts;
+    };
+    const auto first = parts_of(7, -1);
+    const auto second = parts_of(9, -1);
+    const auto difference = parts_of(7, 9);
+    ASSERT_EQ(std::ssize(difference), kTokens);
+    for (size_t t = 0; t < kTokens; ++t) {
+      const auto of_row = row(logits, static_cast<int64_t>(t), kVocabulary);
+      EXPECT_EQ(first[t].token, 7);
+      EXPECT_EQ(first[t].against, -1);
+      EXPECT_EQ(difference[t].token, 7);
+      EXPECT_EQ(difference[t].against, 9);
+      EXPECT_EQ(first[t].logit, of_row[7]);
+      EXPECT_DOUBLE_EQ(difference[t].logit, static_cast<double>(of_row[7]) - of_row[9]);
+      EXPECT_NEAR(first[t].sum(), first[t].logit, 1e-4);
+      EXPECT_NEAR(difference[t].sum(), difference[t].logit, 1e-4);
+      for (size_t head = 0; head < difference[t].heads.size(); ++head)
+        EXPECT_NEAR(difference[t].heads[head], first[t].heads[head] - second[t].heads[head], 1e-5);
+    }
+  }
+}
+
+// Only a difference: the token that follows against another.
+TEST_P(Explain, AttributesTheTokenThatFollowsAgainstAnother) {
+  ProbedModel probed(shape_of(GetParam()));
+  const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
+  const std::vector<float> logits = run_in_chunks(*probed.model, ids, ids.size());
+  ExplainOptions options;
+  options.against = 5;
+  const auto parts = explain_in_steps(probed, ids, options).parts;
+  for (int64_t t = 0; t < kTokens; ++t) {
+    const auto of_row = row(logits, t, kVocabulary);
+    const Attribution& each = parts[static_cast<size_t>(t)];
+    const int32_t follows =
+        t + 1 < kTokens ? ids[static_cast<size_t>(t + 1)]
+                        : static_cast<int32_t>(std::ranges::max_element(of_row) - of_row.begin());
+    EXPECT_EQ(each.token, follows);
+    EXPECT_DOUBLE_EQ(each.logit,
+                     static_cast<double>(of_row[static_cast<size_t>(follows)]) - of_row[5]);
+    EXPECT_NEAR(each.sum(), each.logit, 1e-4);
+  }
+}
+
 TEST_P(Explain, LastLayerOfTheLensIsTheModelToTheBit) {
   ProbedModel probed(shape_of(GetParam()));
   const std::vector<int32_t> ids = some_tokens(kTokens, kVocabulary);
@@ -270,6 +326,14 @@ TEST(ExplainOptions, BoundWhatIsKept) {
   const auto strongest = explanation.attention[0].row(100);
   EXPECT_GE(strongest[0].weight, strongest[1].weight);
   EXPECT_THROW(explain(*probed.model, *probed.probe, {}), ArgumentError);
+  options.n_attributed = -1;
+  options.most_parts = 7 * (2 + 3 * (4 + 2));
+  EXPECT_EQ(explain_in_steps(probed, ids, options).parts.size(), 7U);
+  options.n_attributed = kTokens;  // asked for, so it is not bounded
+  EXPECT_EQ(std::ssize(explain_in_steps(probed, ids, options).parts), kTokens);
+  ExplainOptions of_unknown;
+  of_unknown.against = kVocabulary;
+  EXPECT_THROW(explain(*probed.model, *probed.probe, ids, of_unknown), ArgumentError);
   options.progress = [](int64_t, int64_t) { return false; };
   EXPECT_THROW(explain_in_steps(probed, ids, options), ResourceError);
 }

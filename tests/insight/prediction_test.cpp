@@ -64,7 +64,7 @@ TEST(Prediction, IsThatOfASumInDoubles) {
 
 TEST(LogitReader, HasTheBitsOfAllAtOnceInWhateverParts) {
   const std::vector<float> logits = some_logits();
-  const std::vector<int32_t> wanted = {0, -1, kVocabulary - 1};
+  const std::vector<int32_t> wanted = {0, 7, -1, -1, 3, kVocabulary - 1};  // two of each row
   for (const int64_t width : {kPartColumns, 2 * kPartColumns, 6 * kPartColumns}) {
     LogitReader reader(kVocabulary);
     reader.begin(kRows + 2, 4);  // what an earlier text leaves behind
@@ -84,8 +84,10 @@ TEST(LogitReader, HasTheBitsOfAllAtOnceInWhateverParts) {
       expect_same(reader.prediction(i), predict(row, 9));
       EXPECT_EQ(reader.largest_logit(i), *std::ranges::max_element(row));
     }
-    EXPECT_EQ(reader.wanted_logit(0), logits.front());
-    EXPECT_EQ(reader.wanted_logit(2), logits.back());
+    EXPECT_EQ(reader.wanted_logit(0, 0), logits.front());
+    EXPECT_EQ(reader.wanted_logit(0, 1), logits[7]);
+    EXPECT_EQ(reader.wanted_logit(2, 0), logits[2 * kVocabulary + 3]);
+    EXPECT_EQ(reader.wanted_logit(2, 1), logits.back());
   }
 }
 

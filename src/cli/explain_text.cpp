@@ -1,0 +1,88 @@
+#include "cli/explain_text.h"
+
+#include <fmt/ranges.h>
+
+#include "base/check.h"
+#include "base/printable.h"
+#include "cli/flags.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "generate/chat_prompt.h"
+#include "model/tokenizer_from_metadata.h"
+
+namespace limpid::cli {
+namespace {
+
+std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
+  return has_tokenizer(checkpoint) ? tokenizer_from(checkpoint) : nullptr;
+}
+
+}  // namespace
+
+void declare_text(CLI::App& app, TextFlags& values) {
+  add_option(app, "-p,--prompt TEXT", values.prompt, "the text");
+  add_option(app, "-f,--file FILE", values.file, "a file with the text; - is standard input");
+  add_option(app, "--ids LIST", values.ids, "token ids between commas");
+  add_switch(app, "--chat", values.chat,
+             "the text is a user's message: put it into the model's chat template, up to where the "
+             "answer begins");
+  add_switch(app, "--special", values.special, "parse control tokens in the text");
+}
+
+TextEncoder::TextEncoder(TextFlags flags, const Checkpoint& checkpoint)
+    : flags_(std::move(flags)), path_(checkpoint.path), tokenizer_(tokenizer_of(checkpoint)) {
+  LIMPID_CHECK(ArgumentError, !flags_.ids || !(flags_.chat || flags_.special),
+               "--ids are tokens already: --chat and --special are for -p and -f");
+  LIMPID_CHECK(ArgumentError, !(flags_.chat && flags_.special), "give one of --chat and --special");
+  if (!flags_.chat) return;
+  const auto source = checkpoint.metadata.string("tokenizer.chat_template");
+  LIMPID_CHECK(UnsupportedError, source.has_value(),
+               "{} has no chat template: leave --chat out, or write the prompt with its control "
+               "tokens and --special",
+               path_);
+  template_.emplace(std::string(*source));
+}
+
+std::vector<TokenId> TextEncoder::encode(std::string_view text) const {
+  if (flags_.ids) return parse_token_ids(text, "--ids");
+  LIMPID_CHECK(UnsupportedError, tokenizer_ != nullptr,
+               "{} has no tokenizer: give token ids, --ids", path_);
+  if (template_) {
+    TemplateInputs inputs;
+    inputs.messages = {{{"role", "user"}, {"content", text}}};
+    return encode_chat(*tokenizer_, *template_, std::move(inputs));
+  }
+  EncodeOptions options;
+  if (flags_.special) options.special.allow = SpecialTokens::Allow::kAll;
+  return tokenizer_->encode(text, options);
+}
+
+std::vector<TokenId> TextEncoder::prompt() const {
+  const int n_sources =
+      int{flags_.prompt.has_value()} + int{flags_.file.has_value()} + int{flags_.ids.has_value()};
+  LIMPID_CHECK(ArgumentError, n_sources == 1, "which text? give one of -p, -f and --ids");
+  std::vector<TokenId> ids = encode(flags_.ids      ? *flags_.ids
+                                    : flags_.prompt ? *flags_.prompt
+                                                    : read_text(*flags_.file));
+  LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: nothing to explain");
+  return ids;
+}
+
+TokenId TextEncoder::token(std::string_view text, std::string_view option) const {
+  EncodeOptions options;
+  options.add_special = options.at_start = false;
+  options.special.allow = SpecialTokens::Allow::kAll;
+  const std::vector<TokenId> ids = tokenizer_ == nullptr || flags_.ids
+                                       ? parse_token_ids(text, option)
+                                       : tokenizer_->encode(text, options);
+  if (ids.size() == 1) return ids.front();
+  std::vector<std::string> pieces;
+  for (const TokenId id : ids)
+    pieces.push_back(tokenizer_ == nullptr
+                         ? std::to_string(id)
+                         : fmt::format("\"{}\"", printable(tokenizer_->bytes_of(id, true))));
+  throw ArgumentError(fmt::format("{} '{}' is {} tokens ({}): give a text of one token", option,
+                                  printable(text), ids.size(), fmt::join(pieces, ", ")));
+}
+
+}  // namespace limpid::cli
