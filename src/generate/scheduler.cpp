@@ -195,8 +195,13 @@ void Scheduler::adopt_prefix(Task& task) {
   task.n_adopted_ += task.n_stored_ - n_before;
 }
 
-// Every sequence that waits for one token gets it; the prompts share the rest equally.
+// Every sequence that waits for one token gets it; the prompts share the rest equally. Where the
+// rest is not enough for all prompts, they take turns:
+//
+//   5 prompts, 4 tokens for them in a tick: 2 tokens of a and b, then of c and d, then of e and a,
+//   …
 void Scheduler::plan() {
+  ++n_ticks_;
   std::vector<std::shared_ptr<Task>> prompts;
   for (const auto& task : active_) {
     if (!task->sequence_) continue;
@@ -207,10 +212,12 @@ void Scheduler::plan() {
       items_.push_back(next_tokens(task, 1));
     }
   }
+  std::ranges::stable_sort(prompts, {}, &Task::last_turn_);
   int64_t budget = prompt_budget(std::ssize(items_));
   for (size_t i = 0; i < prompts.size() && budget > 0; ++i) {
     const auto n_left = static_cast<int64_t>(prompts.size() - i);
-    items_.push_back(next_tokens(prompts[i], std::max<int64_t>(1, budget / n_left)));
+    items_.push_back(next_tokens(prompts[i], std::max(kLeastPromptTokens, budget / n_left)));
+    prompts[i]->last_turn_ = n_ticks_;
     budget -= items_.back().n_tokens;
   }
 }
@@ -285,6 +292,7 @@ void Scheduler::evaluate(std::span<const Item> items) {
   const auto start = std::chrono::steady_clock::now();
   try {
     rows = run_step(items);
+    ++n_passes_;
   } catch (...) {
     if (items.size() == 1) return stop(*items.front().task, std::current_exception());
     for (const Item& item : items) evaluate({&item, 1});
@@ -391,6 +399,7 @@ void Scheduler::publish_usage() {
   usage_.n_running = n_running();
   usage_.n_waiting = std::ssize(active_) - usage_.n_running;
   usage_.n_preempted = n_preempted_;
+  usage_.n_passes = n_passes_;
   if (!cache_) return;
   usage_.n_blocks = cache_->n_blocks();
   usage_.n_free_blocks = cache_->n_free_blocks();

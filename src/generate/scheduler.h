@@ -86,6 +86,7 @@ class Task {
  private:
   std::optional<SequenceId> sequence_;  // while it may have blocks
   bool submitted_ = false;
+  int64_t last_turn_ = 0;  // the last tick that evaluated a part of its prompt
 };
 
 struct SchedulerOptions {
@@ -114,7 +115,9 @@ class Scheduler {
     int64_t n_blocks = 0;
     int64_t n_free_blocks = 0;  // includes blocks that are kept for prefixes only
     int64_t n_idle_blocks = 0;  // of prefixes that no task uses
-    int64_t n_preempted = 0;    // times since the start
+    // Since the start:
+    int64_t n_preempted = 0;  // times
+    int64_t n_passes = 0;     // over the weights
   };
 
   // Reserves room for a sequence of `n_positions`, in addition to earlier reservations. The cache
@@ -201,6 +204,8 @@ class Scheduler {
   std::vector<std::shared_ptr<Task>> active_;  // in order of arrival
   std::vector<Item> items_;
   int64_t n_preempted_ = 0;
+  int64_t n_passes_ = 0;
+  int64_t n_ticks_ = 0;
   // Moving averages: seconds of a tick without prompts, and of each prompt token beside it.
   double tick_seconds_ = 0;
   double prompt_token_seconds_ = 0;

@@ -38,6 +38,7 @@ class AnswerInProgress {
         metrics_(*served_->metrics),
         stream_(stream),
         n_left_(n_choices),
+        token_told_(n_choices),
         n_told_(n_choices, 0),
         prompt_told_(n_choices, 0) {
     results_.choices.resize(n_choices);
@@ -69,8 +70,7 @@ class AnswerInProgress {
 
   void token(const TokenEvent& event) {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(has_token_, true))
-      metrics_.first_token_seconds.observe(seconds_since(submitted_));
+    count_time(event);
     if (!stream_ || has_failed_) return;
     tell_prompt(event.choice);
     n_told_[event.choice] += event.ids.size();
@@ -104,6 +104,18 @@ class AnswerInProgress {
   }
 
  private:
+  // An event may bring several tokens, which a character was made of: each took its share.
+  void count_time(const TokenEvent& event) {
+    const Clock::time_point now = Clock::now();
+    if (!std::exchange(has_token_, true))
+      metrics_.first_token_seconds.observe(std::chrono::duration<double>(now - submitted_).count());
+    const auto last = std::exchange(token_told_[event.choice], now);
+    if (!last) return;
+    const double seconds = std::chrono::duration<double>(now - *last).count();
+    for (size_t i = 0; i < event.ids.size(); ++i)
+      metrics_.token_seconds.observe(seconds / static_cast<double>(event.ids.size()));
+  }
+
   // Once for each choice, when its prompt is complete.
   void tell_prompt(size_t choice) {
     if (std::exchange(prompt_told_[choice], char{1})) return;
@@ -143,8 +155,10 @@ class AnswerInProgress {
   std::mutex mutex_;  // guards what follows
   Clock::time_point prompt_began_ = submitted_;
   bool has_started_ = false, has_token_ = false, has_failed_ = false;
-  size_t n_left_;               // choices that have not ended
-  std::vector<size_t> n_told_;  // ids of each choice
+  size_t n_left_;  // choices that have not ended
+  // Of each choice:
+  std::vector<std::optional<Clock::time_point>> token_told_;  // when its last token came
+  std::vector<size_t> n_told_;                                // ids
   std::vector<char> prompt_told_;
   AnswerResults results_;
 };

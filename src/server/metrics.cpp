@@ -27,7 +27,7 @@ constexpr double kSeconds[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
                                2.5,   5,    10,    25,   50,  100,  250};
 constexpr double kShortSeconds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
                                     0.05,   0.1,   0.25,   0.5,   1,    2.5};
-constexpr double kTokens[] = {1,   2,    4,    8,    16,   32,    64,    128,   256,
+constexpr double kTokens[] = {0,   1,    2,    4,    8,    16,    32,    64,    128,   256,
                               512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
 void print_head(std::string_view name, std::string_view help, std::string_view type,
@@ -71,8 +71,9 @@ class MetricsPrinter {
   void gauge(std::string_view name, std::string_view help, Value value) {
     numbers(name, help, "gauge", value);
   }
-  void usage(std::string_view name, std::string_view help, int64_t Scheduler::Usage::*member) {
-    gauge(name, help, [member](const ModelMetrics& model) { return model.usage.*member; });
+  void usage(std::string_view name, std::string_view help, std::string_view type,
+             int64_t Scheduler::Usage::*member) {
+    numbers(name, help, type, [member](const ModelMetrics& model) { return model.usage.*member; });
   }
   void histogram(std::string_view name, std::string_view help, Histogram Metrics::*histogram) {
     print_head(name, help, "histogram", out_);
@@ -115,7 +116,9 @@ Metrics::Metrics()
       token_seconds(kShortSeconds),
       queue_seconds(kSeconds),
       prompt_sizes(kTokens),
-      answer_sizes(kTokens) {}
+      reused_sizes(kTokens),
+      answer_sizes(kTokens),
+      context_sizes(kTokens) {}
 
 void Metrics::add(const Finished& finished) {
   n_prompt_tokens.add(finished.n_prompt);
@@ -124,9 +127,14 @@ void Metrics::add(const Finished& finished) {
   n_generated_tokens.add(finished.n_generated);
   generation_seconds.add(finished.generation_seconds);
   prompt_sizes.observe(finished.n_prompt + finished.n_reused);
+  reused_sizes.observe(finished.n_reused);
   answer_sizes.observe(finished.n_generated);
-  if (finished.n_generated > 0)
-    token_seconds.observe(finished.generation_seconds / finished.n_generated);
+  context_sizes.observe(finished.n_prompt + finished.n_reused + finished.n_generated);
+}
+
+void Metrics::add_embedded(double n_tokens) {
+  n_prompt_tokens.add(n_tokens);
+  prompt_sizes.observe(n_tokens);
 }
 
 std::string metrics_text(std::span<const ModelMetrics> models) {
@@ -148,27 +156,33 @@ std::string metrics_text(std::span<const ModelMetrics> models) {
             [](const ModelMetrics& model) {
               return rate(model.metrics.n_generated_tokens, model.metrics.generation_seconds);
             });
-  out.usage("llamacpp:requests_processing", "Requests being worked on.", &Usage::n_running);
-  out.usage("llamacpp:requests_deferred", "Requests in the queue.", &Usage::n_waiting);
-  out.usage("limpid:kv_blocks", "Blocks of the KV cache, of 64 positions each.", &Usage::n_blocks);
+  out.usage("llamacpp:n_decode_total", "Passes over the weights.", "counter", &Usage::n_passes);
+  out.usage("llamacpp:requests_processing", "Requests being worked on.", "gauge",
+            &Usage::n_running);
+  out.usage("llamacpp:requests_deferred", "Requests in the queue.", "gauge", &Usage::n_waiting);
+  out.usage("limpid:kv_blocks", "Blocks of the KV cache, of 64 positions each.", "gauge",
+            &Usage::n_blocks);
   out.gauge("limpid:kv_blocks_used", "Of these, in use.", [](const ModelMetrics& model) {
     return model.usage.n_blocks - model.usage.n_free_blocks;
   });
-  out.usage("limpid:kv_blocks_cached", "Of these, kept for prompts that begin alike.",
+  out.usage("limpid:kv_blocks_cached", "Of these, kept for prompts that begin alike.", "gauge",
             &Usage::n_idle_blocks);
   out.usage("limpid:preemptions_total", "Requests that gave their blocks up, and went on later.",
-            &Usage::n_preempted);
+            "counter", &Usage::n_preempted);
   out.counter("limpid:requests_total", "Requests for text.", &Metrics::n_requests);
   out.counter("limpid:requests_failed_total", "Of these, failed.", &Metrics::n_failed);
   out.counter("limpid:requests_cancelled_total", "Of these, left by the client.",
               &Metrics::n_cancelled);
   out.histogram("limpid:time_to_first_token_seconds", "From a request to its first token.",
                 &Metrics::first_token_seconds);
-  out.histogram("limpid:time_per_token_seconds",
-                "Time per generated token, a mean for each answer.", &Metrics::token_seconds);
+  out.histogram("limpid:time_per_token_seconds", "From one token of an answer to the next.",
+                &Metrics::token_seconds);
   out.histogram("limpid:queue_seconds", "Time that requests waited.", &Metrics::queue_seconds);
   out.histogram("limpid:prompt_tokens", "Tokens of each prompt.", &Metrics::prompt_sizes);
+  out.histogram("limpid:reused_tokens", "Of these, found in the KV cache.", &Metrics::reused_sizes);
   out.histogram("limpid:generated_tokens", "Tokens of each answer.", &Metrics::answer_sizes);
+  out.histogram("limpid:context_tokens", "Tokens of each prompt with its answer.",
+                &Metrics::context_sizes);
   return std::move(out).text();
 }
 

@@ -49,12 +49,14 @@ struct Metrics {
     double n_generated = 0, generation_seconds = 0;
   };
   void add(const Finished& finished);
+  // The text of an embedding: a prompt without an answer.
+  void add_embedded(double n_tokens);
 
   Counter n_requests, n_failed, n_cancelled;
   Counter n_prompt_tokens, prompt_seconds, n_generated_tokens, generation_seconds;
   Counter n_reused_tokens;
   Histogram first_token_seconds, token_seconds, queue_seconds;
-  Histogram prompt_sizes, answer_sizes;
+  Histogram prompt_sizes, reused_sizes, answer_sizes, context_sizes;
 };
 
 struct ModelMetrics {

@@ -78,14 +78,20 @@ class EmbeddingsInProgress {
   void end(size_t i, std::span<const float> embedding, const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
     if (error) fail(as_api_error(error));
+    if (!embedding.empty()) served_->metrics->add_embedded(static_cast<double>(sizes_[i]));
     embeddings_[i].assign(embedding.begin(), embedding.end());
     if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", json_line(whole())});
   }
-  void count_tokens(size_t n) { n_tokens_ += n; }
+  void count_tokens(size_t n) {
+    sizes_.push_back(n);
+    n_tokens_ += n;
+  }
 
  private:
   void fail(const ApiError& error) {
-    if (!std::exchange(has_failed_, true)) reply_->send(error_answer(settings_.style, error));
+    if (std::exchange(has_failed_, true)) return;
+    served_->metrics->n_failed.add(1);
+    reply_->send(error_answer(settings_.style, error));
   }
 
   Json whole() const {
@@ -114,6 +120,7 @@ class EmbeddingsInProgress {
   std::mutex mutex_;  // guards what follows
   std::vector<std::vector<float>> embeddings_;
   size_t n_left_;
+  std::vector<size_t> sizes_;  // of the texts, in tokens
   size_t n_tokens_ = 0;
   bool has_failed_ = false;
 };
@@ -123,6 +130,7 @@ void answer_embeddings(const ApiCall& call, ApiStyle style) {
   const JsonField input = body.required("input");
   const EmbeddingSettings settings = read_embedding_settings(body, style, call.served);
   auto texts = read_prompts(call.served, input);
+  call.served.metrics->n_requests.add(1);
   const auto progress = std::make_shared<EmbeddingsInProgress>(call, settings, texts.size());
   for (const auto& text : texts) progress->count_tokens(text.size());
   std::vector<GenerationService::Id> ids;

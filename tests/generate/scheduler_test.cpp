@@ -101,6 +101,40 @@ TEST_P(SchedulerTest, ARequestIsAnsweredAsIfItWereAlone) {
   EXPECT_EQ(usage.n_preempted > 0, GetParam() == 1000 || GetParam() == 400);
 }
 
+// A prompt of one token over and over.
+class UnansweredPrompt final : public Task {
+ public:
+  explicit UnansweredPrompt(TokenId token) { assign_tokens(std::vector<TokenId>(50, token)); }
+  int64_t n_done() const { return n_stored_; }
+
+ private:
+  void on_row(int64_t, std::span<const float>) override {}
+  void on_stop(std::exception_ptr) override {}
+};
+
+// While others generate, two prompt tokens are the least that a tick evaluates. They go to another
+// prompt each time, so none waits until the ones before it are complete.
+TEST(Scheduler, PromptsTakeTurnsWhereATickHasNoRoomForAll) {
+  const auto model = open_tiny();
+  Engine& engine = *engine_of(model);
+  engine.scheduler().reserve(2000);
+  engine.scheduler().set_limits(100, 1);  // prompts may not make a tick longer
+  Request answer{"a prompt that tells how long its tokens take"};
+  answer.options.n_predict = 100;
+  answer.options.sampler.ignore_eos = true;
+  submit(engine, answer);
+  engine.scheduler().tick();
+  std::vector<std::shared_ptr<UnansweredPrompt>> prompts;
+  for (TokenId id = 10; id < 15; ++id) {
+    prompts.push_back(std::make_shared<UnansweredPrompt>(id));
+    engine.scheduler().submit(prompts.back());
+  }
+  for (int i = 0; i < 20; ++i) engine.scheduler().tick();
+  for (const auto& prompt : prompts) EXPECT_EQ(prompt->n_done(), 8);
+  for (const auto& prompt : prompts) engine.scheduler().remove(*prompt);
+  finish(engine);
+}
+
 TEST(Scheduler, FindsThePrefixOfAnEarlierRequest) {
   const auto model = open_tiny();
   Engine& engine = *engine_of(model);

@@ -78,9 +78,25 @@ class OneServer(unittest.TestCase):
         self.assertEqual(
             after["llamacpp:tokens_predicted_total"] - before["llamacpp:tokens_predicted_total"], 7
         )
-        for name in ("time_to_first_token_seconds", "queue_seconds", "prompt_tokens"):
+        one_each = ("time_to_first_token_seconds", "queue_seconds", "prompt_tokens")
+        for name in (*one_each, "reused_tokens", "context_tokens"):
             key = f"limpid:{name}_count"
             self.assertEqual(after[key] - before[key], 1)
+        key = "limpid:time_per_token_seconds_count"
+        self.assertEqual(after[key] - before[key], 6)
+        self.assertGreaterEqual(
+            after["llamacpp:n_decode_total"] - before["llamacpp:n_decode_total"], 7
+        )
+
+    def test_counts_embeddings(self):
+        before = self.server.metrics()
+        asked = {"input": ["the world", "a longer text than that"]}
+        n_tokens = self.server.post("/v1/embeddings", asked)[1]["usage"]["prompt_tokens"]
+        after = self.server.metrics()
+        added = {name: value - before[name] for name, value in after.items()}
+        self.assertEqual(added["llamacpp:prompt_tokens_total"], n_tokens)
+        self.assertEqual(added["limpid:prompt_tokens_count"], 2)
+        self.assertEqual(added["limpid:requests_total"], 1)
 
     # Whatever the field: a text that spells control tokens is only text.
     def test_never_reads_control_tokens_in_texts(self):
