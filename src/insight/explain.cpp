@@ -2,7 +2,8 @@
 // are looked at as they come; what the step's end needs is kept for that long:
 //
 //   query, key of a layer    -> attention weights of the chunk's rows, kept as AttentionMap
-//   outputs, residual stream -> norms and parts of the logits, at once (attribution.h)
+//   outputs, residual stream -> norms (activation_sizes.h) and parts of the logits
+//                               (attribution.h), at once
 //   residual stream          -> the logits and the logit lens, when the step is done: no memory
 //                               holds the logits of a chunk (Model::read_out, LogitReader)
 //   hidden layer of the MLP  -> the largest value of each neuron
@@ -21,9 +22,7 @@
 namespace limpid {
 namespace {
 
-constexpr float kQuiet = 0.01F;
 constexpr int64_t kRowsPerThread = 16;
-constexpr int64_t kColumnsAtOnce = 256;
 // Rows of a head whose weights are computed together. More would compute more scores above the
 // diagonal.
 constexpr int64_t kAttentionRows = 64;
@@ -59,7 +58,6 @@ class Explainer::Work {
     const int64_t n_kept = std::max<int64_t>(1, options.most_attention / (n_heads * n_tokens_));
     result_.attention.assign(size_of(n_heads), AttentionMap(n_tokens_, n_kept));
     for (int64_t layer = -1; layer < spec_.n_layers; ++layer) {
-      result_.norms.emplace_back().layer = layer;
       if (layer == spec_.n_layers - 1 || (layer + 1) % options.lens_every == 0)
         result_.lens.push_back({layer, {}});
     }
@@ -71,8 +69,6 @@ class Explainer::Work {
                                      : std::max<int64_t>(1, options.most_parts / n_parts);
     first_attributed_ = n_tokens_ - std::min(n_tokens_, n_attributed);
     make_room();
-    neurons_.resize(size_of(spec_.n_layers));
-    features_.resize(size_of(spec_.n_layers + 1));
     attention_room_.resize(size_of(pool_.size()));
   }
 
@@ -86,6 +82,7 @@ class Explainer::Work {
     end_ = std::min(begin_ + options_.n_batch, n_tokens_);
     const StepItem item{sequence_, ids_.subspan(size_of(begin_), size_of(end_ - begin_)),
                         StepItem::Outputs::kNone};
+    sizes_.begin(end_ - begin_);
     begin_attribution();
     const Watch watch(*this);
     model_.step(*cache_, {&item, 1});
@@ -97,11 +94,7 @@ class Explainer::Work {
   }
 
   Explanation take() {
-    for (int64_t layer = 0; layer < spec_.n_layers; ++layer) count_quiet(layer);
-    for (size_t i = 0; i < features_.size(); ++i) {
-      result_.norms[i].n_dead =
-          std::ranges::count_if(features_[i], [](float each) { return each < kQuiet; });
-    }
+    result_.norms = sizes_.take();
     return std::move(result_);
   }
 
@@ -135,34 +128,26 @@ class Explainer::Work {
   };
 
   void see(Place place, int64_t layer, std::span<const float> values) {
-    const size_t i = layer < 0 ? 0 : size_of(layer);
     const auto keep = [&](LayerRows& rows, size_t of) {
       rows.clear(of);
       rows.append(of, values, pool_);
     };
+    sizes_.see(place, layer, values);
     switch (place) {
-      case Place::kEmbedding:
-        attributor_.see(place, layer, attributed(values));
-        keep(streams_, 0);
-        return add_stream(result_.norms[0], values);
       case Place::kQuery:
         return keep(query_, 0);
       case Place::kKey:
-        keys_.append(i, values, pool_);
+        keys_.append(size_of(layer), values, pool_);
         return add_attention(layer);
-      case Place::kAttnHeads:
-        return attributor_.see(place, layer, attributed(values));
-      case Place::kAttnOutput:
-        attributor_.see(place, layer, attributed(values));
-        return add_norms(result_.norms[i + 1].attention, values);
-      case Place::kFfnHidden:
-        return add_neurons(neurons_[i], values);
-      case Place::kFfnOutput:
-        attributor_.see(place, layer, attributed(values));
-        return add_norms(result_.norms[i + 1].mlp, values);
       case Place::kFfnResidual:
-        keep(streams_, i + 1);
-        return add_stream(result_.norms[i + 1], values);
+        return keep(streams_, size_of(layer + 1));
+      case Place::kEmbedding:
+        keep(streams_, 0);
+        [[fallthrough]];
+      case Place::kAttnHeads:
+      case Place::kAttnOutput:
+      case Place::kFfnOutput:
+        return attributor_.see(place, layer, attributed(values));
       default:
         return;
     }
@@ -223,79 +208,6 @@ class Explainer::Work {
     pool_.for_ranges(end_ - begin_, kRowsPerThread, [&](int64_t from, int64_t to, int /*thread*/) {
       for (int64_t i = from; i < to; ++i) work(i);
     });
-  }
-
-  void add_norms(std::vector<float>& norms, std::span<const float> values) {
-    norms.resize(size_of(end_));
-    for_rows([&](int64_t i) {
-      const float* x = row(values, i, spec_.d_model).data();
-      norms[size_of(begin_ + i)] =
-          static_cast<float>(std::sqrt(kernels_.squares(x, spec_.d_model)));
-    });
-  }
-
-  // Raises the largest |value| of each column by the rows of the chunk, row i times scales[i].
-  void raise_columns(std::span<const float> values, std::span<const float> scales,
-                     std::vector<float>& largest) {
-    const int64_t width = std::ssize(values) / (end_ - begin_);
-    largest.resize(size_of(width));
-    pool_.for_ranges(width, kColumnsAtOnce, [&](int64_t from, int64_t to, int /*thread*/) {
-      for (size_t i = 0; i < scales.size(); ++i)
-        kernels_.raise(row(values, static_cast<int64_t>(i), width).data() + from, to - from,
-                       scales[i], largest.data() + from);
-    });
-  }
-
-  void add_stream(LayerNorms& norms, std::span<const float> values) {
-    add_norms(norms.stream, values);
-    std::vector<float> largest(size_of(end_ - begin_));
-    std::vector<float> scales(largest.size());  // to root mean squares
-    for_rows([&](int64_t i) {
-      const float* x = row(values, i, spec_.d_model).data();
-      largest[size_of(i)] = kernels_.largest_size(x, spec_.d_model);
-      scales[size_of(i)] =
-          static_cast<float>(std::sqrt(spec_.d_model)) / norms.stream[size_of(begin_ + i)];
-    });
-    raise_columns(values, scales, features_[size_of(norms.layer + 1)]);
-    for (int64_t i = 0; i < end_ - begin_; ++i) {
-      const double size = norms.stream[size_of(begin_ + i)] / std::sqrt(spec_.d_model);
-      const float most = largest[size_of(i)];
-      if (!(most / size > std::abs(norms.outlier))) continue;  // also where something is NaN
-      const auto x = row(values, i, spec_.d_model);
-      const auto feature = std::ranges::find(x, most, [](float value) { return std::abs(value); });
-      norms.outlier = static_cast<float>(*feature / size);
-      norms.outlier_feature = feature - x.begin();
-      norms.outlier_token = begin_ + i;
-    }
-  }
-
-  // The neurons of a layer's MLP.
-  struct Neurons {
-    std::vector<float> largest;  // |value| of each
-    double squares = 0;          // the sum over all
-  };
-
-  void add_neurons(Neurons& neurons, std::span<const float> values) {
-    const int64_t n = end_ - begin_;
-    const int64_t width = std::ssize(values) / n;
-    raise_columns(values, std::vector<float>(size_of(n), 1), neurons.largest);
-    std::vector<double> squares(size_of(n));
-    for_rows([&](int64_t i) {
-      squares[size_of(i)] = kernels_.squares(row(values, i, width).data(), width);
-    });
-    for (const double each : squares) neurons.squares += each;
-  }
-
-  // Only at the end: the limit is a share of the root mean square over the whole text.
-  void count_quiet(int64_t layer) {
-    const auto& [largest, squares] = neurons_[size_of(layer)];
-    const auto n = static_cast<double>(std::ssize(largest) * n_tokens_);
-    const double limit = kQuiet * std::sqrt(squares / n);
-    LayerNorms& norms = result_.norms[size_of(layer + 1)];
-    for (size_t i = 0; i < largest.size(); ++i) {
-      if (!(largest[i] < limit)) continue;
-      if (norms.n_quiet++ < LayerNorms::kMostNamed) norms.quiet.push_back(static_cast<int64_t>(i));
-    }
   }
 
   // What the output matrix says of the streams after a layer, added to `to`.
@@ -359,7 +271,6 @@ class Explainer::Work {
   const ExplainOptions options_;
   const std::unique_ptr<ThreadPool> own_pool_;  // beside an executor without threads
   ThreadPool& pool_;
-  const RowKernels& kernels_ = row_kernels();
   int64_t n_tokens_;
   int64_t first_attributed_ = 0;
   int64_t n_lens_best_ = 1;
@@ -378,12 +289,10 @@ class Explainer::Work {
   LayerRows query_;                            // one layer, the one in progress
   LayerRows keys_;                             // of all tokens so far
   LayerRows streams_;                          // of the chunk: the embedding, and after each block
-  std::vector<Neurons> neurons_;               // of each layer
-  // Of the embedding and after each block: the largest size of each feature in root mean squares.
-  std::vector<std::vector<float>> features_;
   // For each token of the chunk, or -1 where it is not known before the step:
   std::vector<int32_t> following_;   // the token after it
   std::vector<int32_t> attributed_;  // the token whose logit is attributed
+  ActivationSizes sizes_{spec_.n_layers, pool_};
   Attributor attributor_{model_, probe_, pool_, options_.against};
 };
 

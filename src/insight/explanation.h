@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "insight/activation_sizes.h"
 #include "insight/attention_map.h"
 #include "insight/attribution.h"
 #include "insight/prediction.h"
@@ -22,26 +23,6 @@ namespace limpid {
 struct LensLayer {
   int64_t layer = -1;                   // after this block; -1: the embedding
   std::vector<Prediction> predictions;  // [n_tokens]
-};
-
-// The sizes of one layer's activations: norms ||x|| of each token's row.
-struct LayerNorms {
-  int64_t layer = -1;            // -1: the embedding, of which there is only the stream
-  std::vector<float> stream;     // [n_tokens], after the block
-  std::vector<float> attention;  // [n_tokens], what attention adds
-  std::vector<float> mlp;        // [n_tokens], what the MLP adds
-  // The feature of the residual stream that is the largest, over all tokens, in root mean squares
-  // of its token's row: 6 is large for normal numbers, models have features of 50 (Dettmers et al.
-  // 2022, arXiv:2208.07339).
-  int64_t outlier_feature = 0;
-  int64_t outlier_token = 0;
-  float outlier = 0;
-  // Features of the residual stream that never exceed a hundredth of their token's root mean square
-  // in this text, and neurons of the MLP that never exceed a hundredth of the layer's.
-  int64_t n_dead = 0;
-  int64_t n_quiet = 0;
-  std::vector<int64_t> quiet;  // the first kMostNamed of these neurons
-  static constexpr int64_t kMostNamed = 5;
 };
 
 struct Explanation {
