@@ -55,6 +55,10 @@ function markChosen(chips, change) {
   const chip = chips.children[chosen.place];
   chip.setAttribute("aria-selected", "true");
   chip.tabIndex = 0;
+  // The list scrolls to it, and the page does not.
+  const top = chip.offsetTop - chips.offsetTop;
+  if (top < chips.scrollTop || top + chip.offsetHeight > chips.scrollTop + chips.clientHeight)
+    chips.scrollTop = top - chips.clientHeight / 2;
 }
 
 function drawExpected(change) {

@@ -397,6 +397,13 @@ class ExplainPage(unittest.TestCase):
             self.assertIn("It came with", self.value("find('expected-text').textContent"))
             self.assertIn("L2.H3 reads", self.value("find('lines-title').textContent"))
             self.assertIn("%", self.value("find('lines').textContent"))
+            self.assertTrue(
+                self.value(
+                    """((list, chip) => chip.top >= list.top && chip.bottom <= list.bottom)(
+                        find('chips').getBoundingClientRect(),
+                        find('chips').children[chosen.place].getBoundingClientRect())"""
+                )
+            )
             self.assertLess(self.browser.cpu_time() - before, 1.5)
         # The parts of the last places are kept, and a token in front of them says that they are not.
         self.assertIn(
