@@ -42,10 +42,10 @@ std::vector<std::string> StepTracer::op_names() const {
 #define LIMPID_OP(result, name, parameters, arguments) #name,
 #include "executor/op_list.h"
   };
-  std::set<std::string> matrices;  // each kind once
-  for (const auto& [id, name] : matrices_) matrices.insert(name);
-  names.insert(names.end(), matrices.begin(), matrices.end());
-  std::ranges::move(place_names(), std::back_inserter(names));
+  const std::vector<std::string> places = place_names();
+  std::set<std::string> others(places.begin(), places.end());  // attn_output is a matrix too
+  for (const auto& [id, name] : matrices_) others.insert(name);
+  names.insert(names.end(), others.begin(), others.end());
   return names;
 }
 
