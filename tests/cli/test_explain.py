@@ -164,7 +164,10 @@ class Explain(unittest.TestCase):
             model = ("-m", STORIES / "stories260K.bin", "--tokenizer", vocabulary)
             for command, shown in (
                 (("explain", *model, "--ids", "1,511,300"), r'"\u001b[2J\r\u009b31m"'),
-                (("explain", *model, "-p", "\r", "--patch", "\x1b", "--at", "L2"), r'from "\u001b"'),
+                (
+                    ("explain", *model, "-p", "\r", "--patch", "\x1b", "--at", "L2"),
+                    r'from "\u001b"',
+                ),
                 (("run", *model, "-p", "a\x1b", "--trace"), r'last one, "\u001b"'),
             ):
                 report = limpid_program.run(*command).decode()
