@@ -1,6 +1,7 @@
 #include "generate/scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
@@ -236,10 +237,9 @@ Scheduler::Item Scheduler::next_tokens(const std::shared_ptr<Task>& task, int64_
 }
 
 int64_t Scheduler::prompt_budget(int64_t n_generating) const {
-  if (n_generating == 0 || prompt_token_seconds_ <= 0) return options_.n_batch;
-  const double spare = (options_.most_slowdown - 1) * tick_seconds_ / prompt_token_seconds_;
-  const auto n = static_cast<int64_t>(std::min(spare, static_cast<double>(options_.n_batch)));
-  return std::max(n, std::min(kLeastPromptTokens, options_.n_batch));
+  if (n_generating == 0) return options_.n_batch;
+  return std::max(speed_.prompt_tokens_within(options_.most_slowdown, options_.n_batch),
+                  std::min(kLeastPromptTokens, options_.n_batch));
 }
 
 // The task that came first gets on, unless one that has reserved its room needs the blocks. A task
@@ -298,7 +298,8 @@ void Scheduler::evaluate(std::span<const Item> items) {
     for (const Item& item : items) evaluate({&item, 1});
     return;
   }
-  learn_speed(items, std::chrono::steady_clock::now() - start);
+  learn_speed(items,
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   deliver(items, rows);
 }
 
@@ -358,20 +359,10 @@ void Scheduler::deliver(std::span<const Item> items, const Rows& rows) {
   }
 }
 
-// The averages follow slowly, so that one tick that the system interrupted does not matter much.
-// The average of a prompt's token rises faster, because a bound depends on it.
-void Scheduler::learn_speed(std::span<const Item> items, std::chrono::duration<double> taken) {
-  constexpr double kSlowly = 0.1;
-  constexpr double kFaster = 0.4;
-  const auto follow = [](double& average, double value, double weight) {
-    average = average <= 0 ? value : average + weight * (value - average);
-  };
+void Scheduler::learn_speed(std::span<const Item> items, double seconds) {
   int64_t n_prompt = 0;
   for (const Item& item : items) n_prompt += item.n_tokens > 1 ? item.n_tokens : 0;
-  if (n_prompt == 0) return follow(tick_seconds_, taken.count(), kSlowly);
-  const double own = std::ssize(items) > 1 ? std::min(tick_seconds_, taken.count()) : 0;
-  const double each = (taken.count() - own) / static_cast<double>(n_prompt);
-  follow(prompt_token_seconds_, each, each > prompt_token_seconds_ ? kFaster : kSlowly);
+  speed_.learn(seconds, n_prompt, std::ssize(items) > 1);
 }
 
 // ---- the end of a task --------------------------------------------------------------------------

@@ -18,7 +18,6 @@
 // equal to the bit.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -29,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "generate/step_speed.h"
 #include "limpid/cancel.hpp"
 #include "limpid/sampler.hpp"
 #include "model/adapter_mix.h"
@@ -185,7 +185,7 @@ class Scheduler {
   };
   Rows run_step(std::span<const Item> items);
   void deliver(std::span<const Item> items, const Rows& rows);
-  void learn_speed(std::span<const Item> items, std::chrono::duration<double> taken);
+  void learn_speed(std::span<const Item> items, double seconds);
   void stop(Task& task, std::exception_ptr error);
   void drop_completed();
   void publish_usage();
@@ -206,9 +206,7 @@ class Scheduler {
   int64_t n_preempted_ = 0;
   int64_t n_passes_ = 0;
   int64_t n_ticks_ = 0;
-  // Moving averages: seconds of a tick without prompts, and of each prompt token beside it.
-  double tick_seconds_ = 0;
-  double prompt_token_seconds_ = 0;
+  StepSpeed speed_;
 };
 
 }  // namespace limpid
