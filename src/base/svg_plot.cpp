@@ -216,11 +216,10 @@ void SvgPlot::heat_map(const std::vector<std::vector<double>>& columns, const Sv
           corner(c, r, columns[c].size(), width, height));
     }
   }
-  for (int step = 1; step <= kShades; ++step) {
+  for (size_t step = 1; step <= kShades; ++step) {
     const double opacity = static_cast<double>(step) / kShades;
-    svg_.cells(corners[static_cast<size_t>(kShades + step)], width, height, ink, opacity);
-    if (below)
-      svg_.cells(corners[static_cast<size_t>(kShades - step)], width, height, *below, opacity);
+    svg_.cells(corners[kShades + step], width, height, ink, opacity);
+    if (below) svg_.cells(corners[kShades - step], width, height, *below, opacity);
   }
 }
 

@@ -75,7 +75,7 @@ std::string surprise_chart(const Shown& of) {
 std::string lens_chart(const Shown& of) {
   const Explanation& explanation = of.explanation;
   constexpr std::string_view kTitle =
-      "Logit lens: what each token's layers predict, dark where they are sure";
+      "Logit lens: what each layer predicts after each token, dark where it is sure";
   const size_t n_rows = explanation.lens.size();
   std::vector<std::vector<double>> columns(explanation.token_ids.size(),
                                            std::vector<double>(n_rows));
@@ -103,11 +103,11 @@ std::string lens_chart(const Shown& of) {
   return svg.str();
 }
 
-// 'Parts of the layers in the logit of "·Paris", 17.08, after "·is" (token 4)'.
+// 'Parts of the layers in the logit of "·Paris", 17.08, after token 4, "·is"'.
 std::string title_of(const Shown& of, std::string_view what, const Attribution& parts) {
   const int32_t after = of.explanation.token_ids[static_cast<size_t>(parts.position)];
-  return fmt::format("Parts of the {} in the logit of \"{}\", {:.2f}, after \"{}\" (token {})",
-                     what, of.label(parts.token), parts.logit, of.label(after), parts.position);
+  return fmt::format("Parts of the {} in the logit of \"{}\", {:.2f}, after token {}, \"{}\"", what,
+                     of.label(parts.token), parts.logit, parts.position, of.label(after));
 }
 
 // Two curves over the layers: bars would need signs.
@@ -161,7 +161,7 @@ std::string part_heads_chart(const Shown& of) {
   for (size_t i = 0; i < last.heads.size(); ++i)
     columns[i % n_heads][i / n_heads] = last.heads[i] / most;
   const std::string title = title_of(of, "heads", last);
-  Svg svg(room_of(n_heads, 32, 360, 900) + 160, room_of(n_layers, 16, 240, 1300) + 100, title);
+  Svg svg(room_of(n_heads, 32, 460, 960) + 160, room_of(n_layers, 16, 240, 1300) + 100, title);
   SvgPlot plot(svg, {.right = SvgPlot::kColorBar, .top = kHeadingOnly},
                number_axis(explanation.n_heads), number_axis(explanation.n_layers));
   plot.heading(title);

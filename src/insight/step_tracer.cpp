@@ -25,6 +25,7 @@ std::span<Projection> projections_of(const Arguments&... /*arguments*/) {
 
 std::vector<std::string> place_names() {
   std::vector<std::string> names;
+  names.reserve(kNumPlaces);
   for (int i = 0; i < kNumPlaces; ++i) names.emplace_back(place_name(static_cast<Place>(i)));
   return names;
 }

@@ -67,7 +67,7 @@ TEST(ExplainChart, ShowsTokensAsText) {
       visible(token_text(tokenizer.get(), explanation.lens.back().predictions[2].likeliest[0].id));
   EXPECT_NE(drawn("lens").find(">" + escape_markup(word) + "<"), std::string::npos) << word;
   for (const char* what : {"parts", "part-heads"})
-    EXPECT_NE(drawn(what).find("after &quot;⏎&quot; (token 3)</title>"), std::string::npos) << what;
+    EXPECT_NE(drawn(what).find("after token 3, &quot;⏎&quot;</title>"), std::string::npos) << what;
 }
 
 // The first token is on top, and at the left.
