@@ -11,8 +11,10 @@
 #include "server/json_schema.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -38,12 +40,10 @@ boolean ::= ("true" | "false") space
 null ::= "null" space
 )GBNF";
 
-constexpr std::string_view kKnown[] = {
-    "type", "const", "enum", "anyOf", "oneOf", "$ref", "required", "items", "minItems", "maxItems",
-    "minLength", "properties", "maxLength", "additionalProperties", "prefixItems",
-    // These describe.
-    "title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs",
-    "definitions", "strict", "name"};
+// These describe, and change no answer.
+constexpr std::string_view kDescriptions[] = {"title",       "description", "default",  "examples",
+                                              "$schema",     "$id",         "$comment", "$defs",
+                                              "definitions", "strict",      "name"};
 
 // "a\"b" -> "\"a\\\"b\"": a literal of GBNF.
 std::string literal(std::string_view text) {
@@ -53,6 +53,61 @@ std::string literal(std::string_view text) {
     quoted += c;
   }
   return quoted += '"';
+}
+
+// The words of a schema, of which each rule of the translation reads those that it honours. A word
+// that none has read would change nothing, so it is refused. Example: in {"enum": ["a"],
+// "minLength": 2} nobody reads minLength.
+class SchemaWords {
+ public:
+  explicit SchemaWords(const JsonField& schema) : schema_(schema) {}
+
+  const JsonField& schema() const { return schema_; }
+  bool has(std::string_view word) const { return schema_.find(word).has_value(); }
+  std::optional<JsonField> read(std::string_view word) {
+    auto value = schema_.find(word);
+    if (value) read_.emplace(word);
+    return value;
+  }
+  // "const", whose value may be null.
+  const Json* read_constant() {
+    const auto found = schema_.json().find("const");
+    if (found == schema_.json().end()) return nullptr;
+    read_.emplace("const");
+    return &*found;
+  }
+
+  void refuse_unread() const {
+    for (const JsonField& member : schema_.members()) {
+      if (member.json().is_null() || std::ranges::count(kDescriptions, member.key()) > 0 ||
+          read_.contains(member.key()))
+        continue;
+      member.fail(read_.empty() ? "is not supported in a schema without a type"
+                                : fmt::format("is not supported in a schema with '{}'",
+                                              fmt::join(read_, "', '")));
+    }
+  }
+
+ private:
+  const JsonField& schema_;
+  std::set<std::string, std::less<>> read_;
+};
+
+[[noreturn]] void fail_type(const JsonField& type) {
+  type.fail("'" + type.string() + "' is not a type");
+}
+
+// Whether `value` has the type that is called so.
+bool is_of_type(const Json& value, const JsonField& type) {
+  const std::string& name = type.string();
+  if (name == "object") return value.is_object();
+  if (name == "array") return value.is_array();
+  if (name == "string") return value.is_string();
+  if (name == "boolean") return value.is_boolean();
+  if (name == "null") return value.is_null();
+  if (name == "number") return value.is_number();
+  if (name != "integer") fail_type(type);
+  return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
 }
 
 class SchemaWriter {
@@ -70,24 +125,50 @@ class SchemaWriter {
   // The expression of what fits `schema`; it may stand wherever an item of a sequence may.
   std::string expression(const JsonField& schema) {
     if (schema.json().is_boolean() && schema.boolean()) return "value";
-    for (const JsonField& member : schema.members()) {
-      if (std::ranges::find(kKnown, member.key()) == std::end(kKnown))
-        member.fail("is not supported in a schema");
-    }
-    if (const auto reference = schema.find("$ref")) return referred(*reference);
-    if (schema.json().contains("const")) return literal_of(schema.json()["const"]);
-    if (const auto values = schema.find("enum"))
-      return one_of(*values, "value",
-                    [](const JsonField& each) { return literal_of(each.json()); });
+    SchemaWords words(schema);
+    std::string text = expression(words);
+    words.refuse_unread();
+    return text;
+  }
+
+  std::string expression(SchemaWords& words) {
+    if (const auto reference = words.read("$ref")) return referred(*reference);
+    if (const Json* constant = words.read_constant()) return one_of_values(words, constant);
+    if (words.has("enum")) return one_of_values(words, nullptr);
     for (const char* choice : {"anyOf", "oneOf"}) {
-      if (const auto schemas = schema.find(choice))
+      if (const auto schemas = words.read(choice))
         return one_of(*schemas, "schema",
                       [this](const JsonField& each) { return expression(each); });
     }
-    const auto type = schema.find("type");
-    if (!type) return schema.find("properties") ? object(schema) : "value";
-    if (!type->json().is_array()) return of_type(schema, *type);
-    return one_of(*type, "type", [&](const JsonField& each) { return of_type(schema, each); });
+    if (const auto type = words.read("type")) {
+      if (!type->json().is_array()) return of_type(words, *type);
+      return one_of(*type, "type", [&](const JsonField& each) { return of_type(words, each); });
+    }
+    // Words that only objects or only arrays have stand for their type, as in llama.cpp.
+    if (words.has("properties") || words.has("additionalProperties")) return object(words);
+    return words.has("items") || words.has("prefixItems") ? array(words) : "value";
+  }
+
+  // The constant, or the values of "enum"; of these, what the other two words allow as well.
+  static std::string one_of_values(SchemaWords& words, const Json* constant) {
+    const auto list = words.read("enum");
+    const auto type = words.read("type");
+    const bool has_types = type && type->json().is_array();
+    const std::vector<JsonField> types = has_types ? type->elements()
+                                         : type    ? std::vector{*type}
+                                                   : std::vector<JsonField>();
+    if (list) list->elements();  // throws
+    std::string alternatives;
+    for (const Json& value : list ? list->json() : Json::array({*constant})) {
+      const bool is_typed = !type || std::ranges::any_of(types, [&](const JsonField& each) {
+        return is_of_type(value, each);
+      });
+      if (is_typed && (constant == nullptr || value == *constant))
+        alternatives += (alternatives.empty() ? "(" : " | ") + literal_of(value);
+    }
+    if (!alternatives.empty()) return alternatives + ")";
+    if (list) list->fail("has no value that fits the other words beside it");
+    words.schema().fail("has a constant that is not of its type");
   }
 
   // "(a | b)", of what `write` makes of each element of `list`.
@@ -100,13 +181,13 @@ class SchemaWriter {
     return alternatives + ")";
   }
 
-  std::string of_type(const JsonField& schema, const JsonField& type) {
+  std::string of_type(SchemaWords& words, const JsonField& type) {
     const std::string& name = type.string();
-    if (name == "object") return object(schema);
-    if (name == "array") return array(schema);
-    if (name == "string") return string(schema);
+    if (name == "object") return object(words);
+    if (name == "array") return array(words);
+    if (name == "string") return string(words);
     if (name == "integer" || name == "number" || name == "boolean" || name == "null") return name;
-    type.fail("'" + name + "' is not a type");
+    fail_type(type);
   }
 
   static std::string literal_of(const Json& value) { return literal(value.dump()) + " space"; }
@@ -138,41 +219,57 @@ class SchemaWriter {
     return name;
   }
 
-  static int64_t count(const JsonField& schema, std::string_view key, int64_t otherwise) {
-    const auto field = schema.find(key);
-    return field ? field->integer(0, kMostCount) : otherwise;
-  }
-  // "{2,5}" or "{2,}"
-  static std::string bounds(const JsonField& schema, std::string_view least_key,
-                            std::string_view most_key, int64_t n_less) {
-    const int64_t least = count(schema, least_key, 0);
-    const int64_t most = count(schema, most_key, -1);
-    if (most >= 0 && most < least) schema.find(most_key)->fail("is less than the least");
-    const int64_t from = std::max<int64_t>(least - n_less, 0);
-    return most < 0 ? fmt::format("{{{},}}", from)
-                    : fmt::format("{{{},{}}}", from, std::max<int64_t>(most - n_less, 0));
-  }
+  // How many items or characters there may be. `most` is -1 for any number.
+  struct Bounds {
+    int64_t least, most;
 
-  static std::string string(const JsonField& schema) {
-    if (!schema.find("minLength") && !schema.find("maxLength")) return "string";
-    return fmt::format(R"("\"" char{} "\"" space)", bounds(schema, "minLength", "maxLength", 0));
-  }
-
-  std::string array(const JsonField& schema) {
-    const auto tuple = schema.find("prefixItems");
-    const auto items = schema.find("items");
-    if (tuple || (items && items->json().is_array())) {
-      std::string all;
-      for (const JsonField& item : (tuple ? *tuple : *items).elements())
-        all += (all.empty() ? "" : R"( "," space )") + expression(item);
-      return fmt::format(R"("[" space {} "]" space)", all);
+    // For what follows the first one: "{2,5}" or "{2,}"
+    std::string repeat(int64_t n_before) const {
+      const int64_t from = std::max<int64_t>(least - n_before, 0);
+      return most < 0 ? fmt::format("{{{},}}", from)
+                      : fmt::format("{{{},{}}}", from, most - n_before);
     }
+  };
+  static Bounds bounds(SchemaWords& words, std::string_view least, std::string_view most) {
+    const auto n_least = words.read(least);
+    const auto n_most = words.read(most);
+    const Bounds bounds{n_least ? n_least->integer(0, kMostCount) : 0,
+                        n_most ? n_most->integer(0, kMostCount) : -1};
+    if (n_most && bounds.most < bounds.least)
+      n_most->fail(
+          fmt::format("is {}, less than {}, which is {}", bounds.most, least, bounds.least));
+    return bounds;
+  }
+
+  static std::string string(SchemaWords& words) {
+    if (!words.has("minLength") && !words.has("maxLength")) return "string";
+    const Bounds lengths = bounds(words, "minLength", "maxLength");
+    return fmt::format(R"("\"" char{} "\"" space)", lengths.repeat(0));
+  }
+
+  std::string array(SchemaWords& words) {
+    const auto items = words.read("items");
+    const Bounds counts = bounds(words, "minItems", "maxItems");
+    if (const auto parts = words.read("prefixItems")) return tuple(words, *parts, counts);
+    if (items && items->json().is_array()) return tuple(words, *items, counts);
     const std::string item = items ? new_rule(expression(*items)) : "value";
-    if (count(schema, "maxItems", 1) == 0) return R"("[" space "]" space)";
-    const std::string more = bounds(schema, "minItems", "maxItems", 1);
-    const bool may_be_empty = count(schema, "minItems", 0) == 0;
-    return fmt::format(R"("[" space ({} ("," space {}){}){} "]" space)", item, item, more,
-                       may_be_empty ? "?" : "");
+    if (counts.most == 0) return R"("[" space "]" space)";
+    return fmt::format(R"("[" space ({} ("," space {}){}){} "]" space)", item, item,
+                       counts.repeat(1), counts.least == 0 ? "?" : "");
+  }
+
+  // Exactly these items. A schema allows fewer and others behind them, which nobody gets here.
+  std::string tuple(const SchemaWords& words, const JsonField& parts, const Bounds& counts) {
+    const std::vector<JsonField> items = parts.elements();
+    const int64_t n = std::ssize(items);
+    if (counts.least > n)
+      words.schema().required("minItems").fail(fmt::format("is more than the {} items", n));
+    if (counts.most >= 0 && counts.most < n)
+      words.schema().required("maxItems").fail(fmt::format("is less than the {} items", n));
+    std::string all;
+    for (const JsonField& item : items)
+      all += (all.empty() ? "" : R"( "," space )") + expression(item);
+    return fmt::format(R"("[" space {} "]" space)", all);
   }
 
   // Where some properties may be left out, what follows depends on whether one has come already,
@@ -182,19 +279,14 @@ class SchemaWriter {
   // (required):
   //   first of b  ::= b                       next of b  ::= "," b
   //   first of a  ::= a (next of b) | (first of b)
-  std::string object(const JsonField& schema) {
-    const auto properties = schema.find("properties");
-    if (!properties || properties->json().empty()) return map(schema);
-    const std::vector<JsonField> members = properties->members();
+  std::string object(SchemaWords& words) {
+    const auto properties = words.read("properties");
+    const std::vector<JsonField> members =
+        properties ? properties->members() : std::vector<JsonField>();
     if (members.size() > kMostRules) properties->fail("has too many members");
-    std::set<std::string, std::less<>> keys, required;
-    for (const JsonField& member : members) keys.emplace(member.key());
-    if (const auto names = schema.find("required")) {
-      for (const JsonField& name : names->elements()) {
-        if (!keys.contains(name.string())) name.fail("is not among the properties");
-        required.insert(name.string());
-      }
-    }
+    const std::set<std::string, std::less<>> required = required_of(words, members);
+    const auto others = words.read("additionalProperties");
+    if (members.empty()) return map(others);
     std::string first = R"("")", next = R"("")";
     for (auto member = members.rbegin(); member != members.rend(); ++member) {
       const std::string key(member->key());
@@ -209,8 +301,21 @@ class SchemaWriter {
     return fmt::format(R"("{{" space {} "}}" space)", first);
   }
 
-  std::string map(const JsonField& schema) {
-    const auto values = schema.find("additionalProperties");
+  static std::set<std::string, std::less<>> required_of(SchemaWords& words,
+                                                        const std::vector<JsonField>& members) {
+    std::set<std::string, std::less<>> keys, required;
+    for (const JsonField& member : members) keys.emplace(member.key());
+    const auto names = words.read("required");
+    if (!names) return required;
+    for (const JsonField& name : names->elements()) {
+      if (!keys.contains(name.string())) name.fail("is not among the properties");
+      required.insert(name.string());
+    }
+    return required;
+  }
+
+  // An object with any keys.
+  std::string map(const std::optional<JsonField>& values) {
     if (!values || (values->json().is_boolean() && values->boolean())) return "object";
     if (values->json().is_boolean()) return R"("{" space "}" space)";
     const std::string pair = new_rule(fmt::format(R"(string ":" space {})", expression(*values)));

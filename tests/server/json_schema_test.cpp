@@ -95,6 +95,62 @@ TEST(JsonSchema, PartsMayContainThemselves) {
   EXPECT_FALSE(fits(tree, R"({"kids": [1]})"));
 }
 
+// Every answer that fits must fit all words of the schema.
+TEST(JsonSchema, NoWordIsWithoutEffect) {
+  struct Case {
+    const char* schema;
+    const char* param;
+  };
+  for (const Case& c : {
+           Case{R"({"type": "object", "required": ["zebra"]})", "schema.required[0]"},
+           Case{R"({"type": "array", "prefixItems": [{}], "maxItems": 0})", "schema.maxItems"},
+           Case{R"({"type": "array", "prefixItems": [{}], "minItems": 2})", "schema.minItems"},
+           Case{R"({"items": [{}], "minItems": 2})", "schema.minItems"},
+           Case{R"({"$ref": "#/$defs/a", "maxLength": 3, "$defs": {"a": {"type": "string"}}})",
+                "schema.maxLength"},
+           Case{R"({"required": ["a"]})", "schema.required"},
+           Case{R"({"maxLength": 3})", "schema.maxLength"},
+           Case{R"({"minItems": 3})", "schema.minItems"},
+           Case{R"({"anyOf": [{}], "properties": {"a": {}}})", "schema.properties"},
+           Case{R"({"anyOf": [{}], "required": ["a"]})", "schema.required"},
+           Case{R"({"anyOf": [{}], "oneOf": [{}]})", "schema.oneOf"},
+           Case{R"({"anyOf": [{}], "type": "string"})", "schema.type"},
+           Case{R"({"enum": ["a"], "minLength": 2})", "schema.minLength"},
+           Case{R"({"const": "a", "minLength": 2})", "schema.minLength"},
+           Case{R"({"enum": ["a"], "type": "integer"})", "schema.enum"},
+           Case{R"({"enum": ["a"], "const": "b"})", "schema.enum"},
+           Case{R"({"const": "a", "type": "null"})", "schema"},
+           Case{R"({"type": "string", "properties": {}})", "schema.properties"},
+           Case{R"({"properties": {}, "items": {}})", "schema.items"},
+           Case{R"({"type": "array", "minItems": 1, "maxItems": 0})", "schema.maxItems"},
+           Case{R"({"items": {"type": "integer", "required": []}})", "schema.items.required"},
+       })
+    EXPECT_EQ(blamed(c.schema), c.param) << c.schema;
+  for (const char* schema :
+       {R"({"$ref": "#/$defs/a", "title": "A", "$defs": {"a": {"type": "string"}}})",
+        R"({"type": ["string", "null"], "maxLength": 3, "description": "", "default": null})",
+        R"({"type": "object", "properties": {}, "required": [], "additionalProperties": false})",
+        R"({"type": "array", "prefixItems": [{}], "items": false, "minItems": 1, "maxItems": 1})",
+        R"({"type": "string", "pattern": null, "$comment": "", "examples": ["a"]})"})
+    EXPECT_EQ(blamed(schema), "nothing") << schema;
+}
+
+TEST(JsonSchema, WordsBesideEachOtherAllCount) {
+  const char* known = R"({"enum": ["a", 2, null], "type": ["string", "null"]})";
+  for (const char* text : {"\"a\"", "null"}) EXPECT_TRUE(fits(known, text)) << text;
+  EXPECT_FALSE(fits(known, "2"));
+  EXPECT_TRUE(fits(R"({"const": 2.0, "type": "integer"})", "2.0"));
+  const char* constant = R"({"const": null, "enum": ["a", null]})";
+  EXPECT_TRUE(fits(constant, "null"));
+  EXPECT_FALSE(fits(constant, "\"a\""));
+  const char* inferred = R"({"items": {"type": "integer"}, "maxItems": 1})";
+  EXPECT_TRUE(fits(inferred, "[1]"));
+  EXPECT_FALSE(fits(inferred, "[1,2]"));
+  EXPECT_FALSE(fits(inferred, "\"a\""));
+  EXPECT_TRUE(fits(R"({"additionalProperties": false})", "{}"));
+  EXPECT_FALSE(fits(R"({"additionalProperties": false})", R"({"a":1})"));
+}
+
 TEST(JsonSchema, SaysWhichPartIsWrong) {
   EXPECT_EQ(blamed("5"), "schema");
   EXPECT_EQ(blamed(R"({"type": 5})"), "schema.type");
