@@ -22,8 +22,7 @@ void declare_http(CLI::App& app, ServeFlags& values) {
   add_option(app, "--api-key-file FILE", values.key_file, "a file with a key in each line",
              "LLAMA_ARG_API_KEY_FILE");
   add_option(app, "--allowed-host NAME", values.http.allowed_hosts,
-             "a name under which a proxy reaches this machine's own address; may be given several "
-             "times");
+             "a name under which browsers or a proxy reach the server; may be given several times");
   add_option(app, "--allowed-origin URL", values.http.allowed_origins,
              "a web site whose pages may use the server; may be given several times");
   add_option(app, "--ssl-key-file FILE", values.http.tls_key, "for https: the key, as PEM",

@@ -36,10 +36,13 @@ HttpProblem header_problem(const HttpRequest& request, bool is_http_1_0) {
 // a page cannot change them.
 HttpProblem sender_problem(const HttpRequest& request, const HttpOptions& options) {
   const std::string_view host = request.header("Host");
-  if (!is_host_allowed(host, options.host, options.allowed_hosts))
-    return {403, "this server does not answer to this Host"};
-  if (!is_origin_allowed(request.header("Origin"), host, options.allowed_origins))
-    return {403, "pages of this Origin may not use this server"};
+  if (!is_host_allowed(host, options))
+    return {403, "this server does not answer to this Host: add the name to its allowed hosts"};
+  if (!is_origin_allowed(request.header("Origin"), host, options))
+    return {
+        403,
+        "pages of this Origin may not use this server: add its name to the allowed hosts if it is "
+        "the server's own page, or else the Origin to the allowed origins"};
   return {};
 }
 

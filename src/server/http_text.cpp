@@ -20,10 +20,22 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-// A name such as 127.example.org is not an address.
-bool is_loopback(std::string_view host) {
+// Without brackets and port. A name such as 127.example.org is not an address.
+bool is_address(std::string_view host) {
   const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
-  return same_name(host, "localhost") || host == "::1" || (is_number && host.starts_with("127."));
+  return (!host.empty() && is_number) || host.find(':') != std::string_view::npos;
+}
+
+bool is_loopback(std::string_view host) {
+  return same_name(host, "localhost") || host == "::1" ||
+         (is_address(host) && host.starts_with("127."));
+}
+
+// With its port, or as a name for any port.
+bool is_listed(std::string_view host, const std::vector<std::string>& list) {
+  return std::ranges::any_of(list, [&](const std::string& other) {
+    return same_name(other, without_port(host)) || same_name(other, host);
+  });
 }
 
 }  // namespace
@@ -93,25 +105,26 @@ bool read_target(std::string_view target, HttpRequest& request) {
 }
 
 // The attack (DNS rebinding): a page of evil.example asks for http://evil.example:8080, whose name
-// now resolves to 127.0.0.1. For the browser it is the page's own site. But Host still says
-// evil.example, and a server that only this machine reaches has no such name.
-bool is_host_allowed(std::string_view host, std::string_view listens_on,
-                     const std::vector<std::string>& allowed) {
-  const std::vector<std::string> addresses = split_list(listens_on);
-  if (!std::ranges::all_of(addresses, is_loopback)) return true;
+// now resolves to this machine. For the browser it is the page's own site. But Host still says
+// evil.example: a name that the server does not have, and never an address.
+bool is_host_allowed(std::string_view host, const HttpOptions& options) {
   const std::string_view name = without_port(host);
-  return is_loopback(name) || std::any_of(allowed.begin(), allowed.end(), [&](const auto& other) {
-           return same_name(other, name) || same_name(other, host);
-         });
+  if (is_loopback(name) || is_listed(host, options.allowed_hosts)) return true;
+  if (std::ranges::all_of(split_list(options.host), is_loopback)) return false;
+  return options.allowed_hosts.empty() || is_address(name);
 }
 
-// A page of the server itself has an origin that ends in the Host of its requests.
-bool is_origin_allowed(std::string_view origin, std::string_view host,
-                       const std::vector<std::string>& allowed) {
-  if (origin.empty()) return true;
+// A page of the server itself has an origin that ends in the Host of its requests. Without
+// allowed_hosts the server does not know its names, so a page under a name may be the attacker's.
+// Under a name of the list a proxy may speak https in the place of the server.
+bool is_origin_allowed(std::string_view origin, std::string_view host, const HttpOptions& options) {
+  if (origin.empty() || std::ranges::count(options.allowed_origins, origin) > 0) return true;
   const size_t scheme = origin.find("://");
-  if (scheme != std::string_view::npos && same_name(origin.substr(scheme + 3), host)) return true;
-  return std::find(allowed.begin(), allowed.end(), origin) != allowed.end();
+  if (scheme == std::string_view::npos || !same_name(origin.substr(scheme + 3), host)) return false;
+  if (is_listed(host, options.allowed_hosts)) return true;
+  const std::string_view name = without_port(host);
+  return origin.substr(0, scheme) == (options.tls_key.empty() ? "http" : "https") &&
+         (is_address(name) || is_loopback(name));
 }
 
 std::string_view reason_of(int status) {

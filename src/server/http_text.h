@@ -20,14 +20,11 @@ std::optional<std::string> percent_decoded(std::string_view text);
 // whole URL, "*", a host and port.
 bool read_target(std::string_view target, HttpRequest& request);
 
-// Whether the sender of a request with this header Host may read the server's answer;
-// see HttpOptions::allowed_hosts. `listens_on` is HttpOptions::host.
-bool is_host_allowed(std::string_view host, std::string_view listens_on,
-                     const std::vector<std::string>& allowed);
-// Whether a page of `origin` may send requests to the server at `host`. Without an origin: yes, it
-// is not a page.
-bool is_origin_allowed(std::string_view origin, std::string_view host,
-                       const std::vector<std::string>& allowed);
+// Whether the sender of a request with this header Host may read the server's answer, and whether a
+// page of `origin` may send requests to the server at `host`; without an origin: yes, it is not a
+// page. See HttpOptions::allowed_hosts and allowed_origins.
+bool is_host_allowed(std::string_view host, const HttpOptions& options);
+bool is_origin_allowed(std::string_view origin, std::string_view host, const HttpOptions& options);
 
 // "Not Found"
 std::string_view reason_of(int status);

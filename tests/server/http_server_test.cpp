@@ -385,6 +385,26 @@ TEST_F(HttpServerTest, ChecksHostAndOrigin) {
   EXPECT_FALSE(has(flight, "Credentials"));
 }
 
+// A page of evil.example whose name resolves to this machine: DNS rebinding.
+TEST_F(HttpServerTest, ChecksHostAndOriginOnAllAddresses) {
+  HttpOptions options{.host = "0.0.0.0"};
+  const auto status = [&](const std::string& host, const std::string& origin) {
+    return answer_to(fmt::format("GET /echo HTTP/1.1\r\nHost: {}\r\n{}Connection: close\r\n\r\n",
+                                 host, origin.empty() ? "" : fmt::format("Origin: {}\r\n", origin)))
+        .substr(9, 3);
+  };
+  start(options);
+  EXPECT_EQ(status("nas.example:8080", ""), "200");  // not a page
+  EXPECT_EQ(status("192.0.2.1:8080", "http://192.0.2.1:8080"), "200");
+  EXPECT_EQ(status("evil.example", "http://evil.example"), "403");
+  options.allowed_hosts = {"good.example"};
+  start(options);
+  EXPECT_EQ(status("good.example", "https://good.example"), "200");
+  EXPECT_EQ(status("192.0.2.1:8080", "http://192.0.2.1:8080"), "200");
+  EXPECT_EQ(status("evil.example", "http://evil.example"), "403");
+  EXPECT_EQ(status("evil.example", ""), "403");
+}
+
 // Connections that say nothing do not keep others out.
 TEST_F(HttpServerTest, BoundsConnections) {
   HttpOptions options;

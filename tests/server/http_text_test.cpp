@@ -41,17 +41,51 @@ TEST(HttpText, DecodesTargets) {
 }
 
 TEST(HttpText, ComparesHosts) {
-  const std::vector<std::string> more = {"name.example", "other.example:81"};
-  for (const char* host : {"localhost", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:80", "[::1]:5",
-                           "name.example:80", "other.example:81"})
-    EXPECT_TRUE(is_host_allowed(host, "127.0.0.1", more)) << host;
-  for (const char* host : {"", "example", "127.0.0.1.example", "[::2]", "localhost.example",
-                           "a.localhost", "other.example:82"})
-    EXPECT_FALSE(is_host_allowed(host, "::1", more)) << host;
-  EXPECT_TRUE(is_host_allowed("anything", "0.0.0.0", {}));
-  EXPECT_FALSE(is_host_allowed("anything", "127.0.0.1,::1", {}));
-  EXPECT_TRUE(is_host_allowed("anything", "127.0.0.1,192.0.2.1", {}));
+  const auto allows = [](const char* listens_on, std::vector<std::string> names, const char* host) {
+    return is_host_allowed(host, {.host = listens_on, .allowed_hosts = std::move(names)});
+  };
+  const std::vector<std::string> names = {"name.example", "other.example:81"};
+  for (const char* listens_on : {"::1", "0.0.0.0"}) {
+    for (const char* host : {"localhost", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:80", "[::1]:5",
+                             "name.example:80", "other.example:81"})
+      EXPECT_TRUE(allows(listens_on, names, host)) << host;
+    for (const char* host : {"", "example", "127.0.0.1.example", "localhost.example", "a.localhost",
+                             "other.example:82"})
+      EXPECT_FALSE(allows(listens_on, names, host)) << host;
+  }
+  for (const char* address : {"192.0.2.1:80", "[::2]:80"}) {
+    EXPECT_FALSE(allows("127.0.0.1", names, address));
+    EXPECT_TRUE(allows("0.0.0.0", names, address));
+  }
+  EXPECT_TRUE(allows("0.0.0.0", {}, "anything"));
+  EXPECT_FALSE(allows("127.0.0.1,::1", {}, "anything"));
+  EXPECT_TRUE(allows("127.0.0.1,192.0.2.1", {}, "anything"));
   EXPECT_EQ(split_list(",a,,b c,"), (std::vector<std::string>{"a", "b c"}));
+}
+
+TEST(HttpText, ComparesOrigins) {
+  HttpOptions options{.host = "0.0.0.0"};
+  const auto allows = [&](const std::string& scheme, const std::string& host) {
+    return is_origin_allowed(scheme + "://" + host, host, options);
+  };
+  EXPECT_TRUE(is_origin_allowed("", "name.example", options));
+  for (const char* host : {"localhost:80", "192.0.2.1", "192.0.2.1:80", "[::2]:80"}) {
+    EXPECT_TRUE(allows("http", host)) << host;
+    EXPECT_FALSE(allows("https", host)) << host;
+  }
+  for (const char* host : {"evil.example", "192.0.2.1.example", "1.example:80", "name.example:80"})
+    EXPECT_FALSE(allows("http", host)) << host;
+  options.allowed_hosts = {"name.example"};
+  for (const char* scheme : {"http", "https"})
+    EXPECT_TRUE(allows(scheme, "name.example:80")) << scheme;  // a proxy may have the certificate
+  EXPECT_FALSE(is_origin_allowed("http://evil.example", "name.example", options));
+  EXPECT_FALSE(is_origin_allowed("null", "name.example", options));
+  options.allowed_origins = {"https://page.example"};
+  EXPECT_TRUE(is_origin_allowed("https://page.example", "name.example", options));
+  EXPECT_FALSE(is_origin_allowed("http://page.example", "name.example", options));
+  options.tls_key = "key.pem";
+  EXPECT_TRUE(allows("https", "192.0.2.1"));
+  EXPECT_FALSE(allows("http", "192.0.2.1"));
 }
 
 TEST(HttpText, WritesHeaders) {

@@ -29,7 +29,9 @@ inline bool is_cut_well(std::string_view input, HttpHeaderCheck::State whole, si
 // Each line of a header through the readers of targets and fields. What a client sends never ends
 // a line of an answer.
 inline bool reads_lines(std::string_view header) {
-  const std::vector<std::string> allowed(kOriginsOfTests.begin(), kOriginsOfTests.end());
+  HttpOptions options;
+  options.allowed_hosts.assign(kOriginsOfTests.begin(), kOriginsOfTests.end());
+  options.allowed_origins = options.allowed_hosts;
   for (size_t begin = 0; begin < header.size();) {
     const size_t end = std::min(header.find("\r\n", begin), header.size());
     const std::string_view line = header.substr(begin, end - begin);
@@ -37,8 +39,8 @@ inline bool reads_lines(std::string_view header) {
     HttpRequest request;
     if (read_target(line, request) && !request.path.starts_with('/')) return false;
     query_value(line, "action");
-    is_host_allowed(line, "127.0.0.1", allowed);
-    is_origin_allowed(line, "127.0.0.1:8080", allowed);
+    is_host_allowed(line, options);
+    is_origin_allowed(line, "127.0.0.1:8080", options);
   }
   HttpAnswer answer;
   answer.headers = {{"Echo", std::string(header)}};
