@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/output_path.h"
 #include "cli/sampler_settings.h"
 #include "cli/serve_flags.h"
 #include "cli/serve_models.h"
@@ -59,7 +60,7 @@ int64_t n_parallel(const ServeFlags& values) {
 // gives both has counted the memory. 0: the model's context.
 int64_t n_ctx_of_an_answer(const ServeFlags& values) {
   const int64_t n_ctx = values.model.options.n_ctx;
-  if (n_ctx <= 0 || values.n_parallel == 0 || values.is_unified) return 0;
+  if (n_ctx <= 0 || values.n_parallel < 0 || values.is_unified) return 0;
   LIMPID_CHECK(ArgumentError, n_ctx >= values.n_parallel,
                "-c {} leaves no token for each of -np {} answers", n_ctx, values.n_parallel);
   return n_ctx / values.n_parallel;
@@ -204,6 +205,10 @@ void run(const ServeFlags& values) {
   LIMPID_CHECK(ArgumentError,
                values.reasoning == "on" || values.reasoning == "off" || values.reasoning == "auto",
                "--reasoning {}: give on, off or auto", values.reasoning);
+  LIMPID_CHECK(ArgumentError, values.n_parallel != 0,
+               "-np 0: give 1 or more, or -1 for as many as the program chooses");
+  LIMPID_CHECK(ArgumentError, values.slot_folder.empty() || is_folder(values.slot_folder),
+               "--slot-save-path {}: there is no such folder: make it first", values.slot_folder);
   n_ctx_of_an_answer(values);                                 // throws
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
   ApiOptions options{.keys = read_keys(values),

@@ -40,8 +40,9 @@ void declare_http(CLI::App& app, ServeFlags& values) {
 }  // namespace
 
 void declare_serve(CLI::App& app, ServeFlags& values) {
-  add_option(app, "-np,--parallel N", values.n_parallel, {1, 4096},
-             "answers at a time; with -c, each has an equal part of that context (32)",
+  add_option(app, "-np,--parallel N", values.n_parallel, {-1, 4096},
+             "answers at a time; with -c, each has an equal part of that context; -1: 32, and the "
+             "context is not divided (-1)",
              "LLAMA_ARG_N_PARALLEL");
   add_switch(app, "-kvu,--kv-unified,!--no-kv-unified", values.is_unified,
              "with -c and -np: each answer may use all of the context (off)",

@@ -20,7 +20,7 @@ struct ServeFlags {
   int64_t n_threads_http = 2;
   int64_t timeout = 600;
   int64_t drain_time = 30;
-  int64_t n_parallel = 0;  // 0: not given
+  int64_t n_parallel = -1;  // -1: not given
   int64_t n_queue = 256;
   int64_t sleep_idle_seconds = -1;
   int64_t n_cache_tokens = 0;

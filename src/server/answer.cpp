@@ -47,8 +47,9 @@ class AnswerInProgress {
 
   void count_prompt(size_t n_tokens) { results_.n_prompt_tokens += static_cast<int64_t>(n_tokens); }
 
-  void start() {
+  void start(size_t choice, int64_t slot) {
     const std::lock_guard lock(mutex_);
+    shape_->slot(choice, slot);
     if (std::exchange(has_started_, true)) return;
     metrics_.queue_seconds.observe(seconds_since(submitted_));
     if (!stream_) return;
@@ -98,9 +99,9 @@ class AnswerInProgress {
     }
   }
 
-  void fail(const ApiError& error) {
+  void fail(const std::exception_ptr& error) {
     const std::lock_guard lock(mutex_);
-    tell_failure(error);
+    tell_failure(as_api_error(error, shape_->prompt_field()));
   }
 
  private:
@@ -205,7 +206,7 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
     request.prompt = std::move(prompts[i]);
     request.mix = mix;
     request.slot = settings.slot;
-    request.on_start = [progress] { progress->start(); };
+    request.on_start = [progress, first](int64_t slot) { progress->start(first, slot); };
     if (settings.wants_prompt_logprobs()) {
       request.on_prompt_token = [progress, i](const TokenLogprobs& token) {
         progress->prompt_token(i, token);
@@ -227,7 +228,7 @@ void answer(const std::shared_ptr<const ServedModel>& served, const RequestSetti
     try {
       ids.push_back(served->service->submit(std::move(request)));
     } catch (...) {
-      progress->fail(as_api_error(std::current_exception()));
+      progress->fail(std::current_exception());
       break;
     }
   }

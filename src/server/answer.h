@@ -43,11 +43,15 @@ class AnswerShape {
 
   virtual ApiStyle style() const { return ApiStyle::kOpenAi; }
   virtual std::string content_type() const { return kEventStream; }
+  // The field of the request that the prompt comes from, which an overflow is to blame on.
+  virtual std::string prompt_field() const { return "prompt"; }
   virtual std::string begin(int64_t /*n_prompt_tokens*/) { return ""; }
   // Before anything else of a choice, for a request that wants log-probabilities of its prompt.
   virtual std::string prompt(size_t /*choice*/, std::span<const TokenLogprobs> /*tokens*/) {
     return "";
   }
+  // The slot that the prompt of this choice has taken, before anything else of it; -1: none.
+  virtual void slot(size_t /*choice*/, int64_t /*slot*/) {}
   // Only with RequestSettings::return_progress.
   virtual std::string progress(const PromptProgress& /*progress*/) { return ""; }
   virtual std::string token(const TokenEvent& event) = 0;

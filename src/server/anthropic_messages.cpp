@@ -24,6 +24,7 @@ class MessagesShape final : public AnswerShape {
   explicit MessagesShape(const ApiCall& call) : model_(call.served.name) {}
 
   ApiStyle style() const override { return ApiStyle::kAnthropic; }
+  std::string prompt_field() const override { return "messages"; }
 
   std::string begin(int64_t n_prompt_tokens) override {
     AnswerResults nothing;

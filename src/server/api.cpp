@@ -31,6 +31,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/health", say_healthy, ApiStyle::kOpenAi, false},
     {"GET", "/v1/health", say_healthy, ApiStyle::kOpenAi, false},
     {"GET", "/v1/models", list_models, ApiStyle::kOpenAi, false},
+    {"GET", "/v1/models/", tell_model, ApiStyle::kOpenAi, false},
     {"GET", "/models", list_models, ApiStyle::kOpenAi, false},
     {"POST", "/models/load", load_model},
     {"POST", "/models/unload", unload_model},

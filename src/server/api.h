@@ -1,6 +1,8 @@
 // The APIs that the server speaks: who may call what, and where each path leads.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <ctime>
 #include <functional>
@@ -77,7 +79,15 @@ struct ApiCall : ServerCall {
   RequestSettings read_settings(const JsonField& body, ApiName api) const {
     RequestSettings settings = served.settings();
     limpid::read_settings(body, api, served.tokenizer_or_null(), settings);
+    if (settings.slot >= 0) check_slot(settings.slot);
     return settings;
+  }
+  // Throws ApiError for a slot that there is not.
+  void check_slot(int64_t slot) const {
+    const int64_t last = served.service->n_slots() - 1;
+    if (slot > last)
+      throw ApiError(400, fmt::format("id_slot is {}, the slots are 0 to {}", slot, last),
+                     "id_slot");
   }
   void answer_with(const RequestSettings& settings, std::vector<std::vector<TokenId>> prompts,
                    std::unique_ptr<AnswerShape> shape) const {
@@ -91,6 +101,7 @@ struct ApiCall : ServerCall {
 
 // The endpoints. Each throws for a request that it refuses.
 void list_models(const ServerCall& call);
+void tell_model(const ServerCall& call);
 void load_model(const ServerCall& call);
 void unload_model(const ServerCall& call);
 void chat_completions(const ApiCall& call);

@@ -37,12 +37,12 @@ const StatusType& type_of(int status) {
 }
 
 // The text "context_length_exceeded" is what clients of OpenAI look for.
-ApiError overflow(const ContextOverflowError& error) {
+ApiError overflow(const ContextOverflowError& error, const std::string& prompt_field) {
   ApiError told(400,
                 "the request exceeds the available context size: it has " +
                     std::to_string(error.n_tokens()) + " tokens, and there is room for " +
                     std::to_string(error.n_ctx()) + " (context_length_exceeded)",
-                "", "exceed_context_size_error");
+                prompt_field, "exceed_context_size_error");
   told.more = {{"n_prompt_tokens", error.n_tokens()}, {"n_ctx", error.n_ctx()}};
   return told;
 }
@@ -59,13 +59,13 @@ ApiError::ApiError(int status, const std::string& message, std::string param, st
 // One place translates the exceptions of the library. An error that the client can mend keeps its
 // message. The messages of ResourceError and of unknown errors may name files of the server, so the
 // client gets only their kind.
-ApiError as_api_error(const std::exception_ptr& error) {
+ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt_field) {
   try {
     std::rethrow_exception(error);
   } catch (const ApiError& known) {
     return known;
   } catch (const ContextOverflowError& known) {
-    return overflow(known);
+    return overflow(known, prompt_field);
   } catch (const QueueFullError&) {
     return {429, "too many requests wait already: try again later"};
   } catch (const TemplateRefusal& known) {

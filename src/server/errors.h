@@ -37,8 +37,9 @@ class ApiError : public Error {
 };
 
 // What a client is told about `error`. Errors of the library keep their messages when they are
-// about the request; of others only the kind is told.
-ApiError as_api_error(const std::exception_ptr& error);
+// about the request; of others only the kind is told. `prompt_field` is to blame for a prompt that
+// does not fit.
+ApiError as_api_error(const std::exception_ptr& error, const std::string& prompt_field = "");
 
 // The error in the shape of an API, without the status.
 Json error_json(ApiStyle style, const ApiError& error);

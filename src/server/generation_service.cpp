@@ -50,9 +50,9 @@ class RunningGeneration {
   // The tasks' listeners hold this object, which holds the tasks.
   void drop_tasks() { tasks_.clear(); }
 
-  // `on_start` is called when the first choice begins; `on_all_ended` before the last choice's end
-  // is told, with the tokens of the prompt and of the first answer.
-  void begin(std::function<void()> on_start,
+  // `on_start` is called when the first choice begins, and gives the slot; `on_all_ended` before
+  // the last choice's end is told, with the tokens of the prompt and of the first answer.
+  void begin(std::function<int64_t()> on_start,
              std::function<void(std::vector<TokenId> tokens)> on_all_ended) {
     on_start_ = std::move(on_start);
     on_all_ended_ = std::move(on_all_ended);
@@ -65,8 +65,8 @@ class RunningGeneration {
  private:
   void start() {
     if (std::exchange(has_started_, true)) return;
-    on_start_();
-    if (request_.on_start) request_.on_start();
+    const int64_t slot = on_start_();
+    if (request_.on_start) request_.on_start(slot);
   }
 
   void begin_others() {
@@ -101,7 +101,7 @@ class RunningGeneration {
   Engine& engine_;
   const int64_t n_ctx_;
   GenerationRequest request_;
-  std::function<void()> on_start_;
+  std::function<int64_t()> on_start_;  // gives the slot
   std::function<void(std::vector<TokenId>)> on_all_ended_;
   std::vector<std::shared_ptr<GenerationTask>> tasks_;
   std::vector<size_t> n_told_;  // ids of each choice
@@ -205,7 +205,7 @@ GenerationService::Id GenerationService::submit(GenerationRequest request) {
     throw;
   }
   running->begin(
-      [this, id, slot] { take_slot(id, slot); },
+      [this, id, slot] { return take_slot(id, slot); },
       [this, id, has_mix](std::vector<TokenId> tokens) { end(id, std::move(tokens), has_mix); });
   wake();
   return id;
@@ -251,12 +251,14 @@ int64_t GenerationService::n_ctx() const {
 // The wanted one, or else the first that is free. There may be none, because the scheduler counts
 // choices and the slots count requests: a request that has no slot is answered all the same, and
 // leaves no text to save.
-void GenerationService::take_slot(Id id, int64_t wanted) {
+int64_t GenerationService::take_slot(Id id, int64_t wanted) {
   const std::lock_guard lock(mutex_);
   auto slot = std::ranges::find(slots_, Id{0}, &SlotState::user);
   if (wanted >= 0 && wanted < std::ssize(slots_) && slots_[static_cast<size_t>(wanted)].user == 0)
     slot = slots_.begin() + wanted;
-  if (slot != slots_.end()) slot->user = id;
+  if (slot == slots_.end()) return -1;
+  slot->user = id;
+  return slot - slots_.begin();
 }
 
 void GenerationService::end(Id id, std::vector<TokenId> tokens, bool has_mix) {

@@ -39,7 +39,9 @@ struct GenerationRequest {
   std::vector<GenerationOptions> choices;
   std::shared_ptr<const AdapterMix> mix{};  // of the model's adapters; null: as it was opened
   int64_t slot = -1;                        // the slot to take if it is free; -1: any
-  std::function<void()> on_start;           // it has left the queue
+  // It has left the queue for this slot; -1: for none, as the slots count requests and the
+  // scheduler choices.
+  std::function<void(int64_t slot)> on_start;
   // For each token of the prompt, in order, before on_token: GenerationTask::Listener has the same.
   std::function<void(const TokenLogprobs& token)> on_prompt_token{};
   // So many tokens of the prompt are done, of which `n_found` were in the KV cache: once after
@@ -106,6 +108,7 @@ class GenerationService {
     bool is_running = false;
     int64_t n_tokens = 0;  // of its prompt and its answer
   };
+  int64_t n_slots() const { return options_.n_parallel; }
   std::vector<Slot> slots() const;
   // The KV cache of the slot's text, in a file: generate/prefix_file.h. Gives the number of tokens.
   // Throws ArgumentError for a slot that is running, that has no text, or whose text was evaluated
@@ -127,7 +130,7 @@ class GenerationService {
   // Throws QueueFullError.
   Id add(std::function<void()> cancel);
   void wake();
-  void take_slot(Id id, int64_t wanted);
+  int64_t take_slot(Id id, int64_t wanted);
   void end(Id id, std::vector<TokenId> tokens, bool has_mix);
   // The tokens of a slot that nobody uses.
   std::vector<TokenId> idle_tokens(size_t slot) const;

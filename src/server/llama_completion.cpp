@@ -30,6 +30,7 @@ class LlamaShape final : public AnswerShape {
         model_(call.served.name),
         n_ctx_(call.served.n_ctx()),
         tokenizer_(call.served.tokenizer_or_null()),
+        slots_(prompts.size(), -1),
         n_predicted_(prompts.size(), 0) {
     for (const auto& prompt : prompts) {
       prompts_.push_back(call.served.model.decode(prompt, true));
@@ -37,12 +38,13 @@ class LlamaShape final : public AnswerShape {
     }
   }
 
+  void slot(size_t choice, int64_t slot) override { slots_[choice] = slot; }
   std::string progress(const PromptProgress& progress) override {
     return sse_event({{"index", progress.choice},
                       {"content", ""},
                       {"tokens", Json::array()},
                       {"stop", false},
-                      {"id_slot", -1},
+                      {"id_slot", slots_[progress.choice]},
                       {"tokens_predicted", 0},
                       {"tokens_evaluated", progress.n_done},
                       {"prompt_progress", progress_json(progress)}});
@@ -54,7 +56,7 @@ class LlamaShape final : public AnswerShape {
                  {"content", event.text},
                  {"tokens", event.ids},
                  {"stop", false},
-                 {"id_slot", -1},
+                 {"id_slot", slots_[event.choice]},
                  {"tokens_predicted", n_predicted_[event.choice]},
                  {"tokens_evaluated", n_prompt_[event.choice]}};
     add_probabilities(event.logprobs, json);
@@ -99,7 +101,7 @@ class LlamaShape final : public AnswerShape {
     Json json = {{"index", choice},
                  {"content", content},
                  {"tokens", lists_tokens ? Json(ids) : Json::array()},
-                 {"id_slot", -1},
+                 {"id_slot", slots_[choice]},
                  {"stop", true},
                  {"model", model_},
                  {"tokens_predicted", result.timings.n_generated},
@@ -138,7 +140,7 @@ class LlamaShape final : public AnswerShape {
   const int64_t n_ctx_;
   const Tokenizer* const tokenizer_;
   std::vector<std::string> prompts_;
-  std::vector<int64_t> n_prompt_, n_predicted_;
+  std::vector<int64_t> n_prompt_, slots_, n_predicted_;
 };
 
 }  // namespace

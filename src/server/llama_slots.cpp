@@ -30,9 +30,10 @@ std::string file_of(const ApiCall& call, const std::string& folder) {
 size_t slot_of(const ApiCall& call) {
   const std::string_view number =
       std::string_view(call.request.path).substr(std::string_view("/slots/").size());
-  const auto slot = parse_number<size_t>(number);
-  if (!slot) throw ApiError(400, "a slot is a number", "id_slot");
-  return *slot;
+  const auto slot = parse_number<int64_t>(number);
+  if (!slot || *slot < 0) throw ApiError(400, "a slot is a number", "id_slot");
+  call.check_slot(*slot);
+  return static_cast<size_t>(*slot);
 }
 
 uint64_t size_of(const std::string& path) {

@@ -11,27 +11,36 @@ std::string model_of(const ServerCall& call) {
   return JsonBody(call.request.body).required("model").string();
 }
 
+// What only the header tells, so that to ask is not to load.
+Json model_json(const ServerCall& call, const ModelShelf::Entry& entry) {
+  Json status = {{"value", kStateNames[static_cast<size_t>(entry.state)]}};
+  if (entry.has_failed) status["failed"] = true;
+  return {{"id", entry.card.name},
+          {"object", "model"},
+          {"created", call.api.start_time()},
+          {"owned_by", "limpid"},
+          {"aliases", entry.card.aliases},
+          {"tags", entry.card.tags},
+          {"status", std::move(status)},
+          {"meta",
+           {{"n_vocab", entry.card.vocab_size},
+            {"n_ctx_train", entry.card.n_ctx_train},
+            {"n_embd", entry.card.d_model}}}};
+}
+
 }  // namespace
 
-// What only the header tells, so that to ask is not to load.
 void list_models(const ServerCall& call) {
   auto list = Json::array();
-  for (const ModelShelf::Entry& entry : call.api.shelf().list()) {
-    Json status = {{"value", kStateNames[static_cast<size_t>(entry.state)]}};
-    if (entry.has_failed) status["failed"] = true;
-    list.push_back({{"id", entry.card.name},
-                    {"object", "model"},
-                    {"created", call.api.start_time()},
-                    {"owned_by", "limpid"},
-                    {"aliases", entry.card.aliases},
-                    {"tags", entry.card.tags},
-                    {"status", std::move(status)},
-                    {"meta",
-                     {{"n_vocab", entry.card.vocab_size},
-                      {"n_ctx_train", entry.card.n_ctx_train},
-                      {"n_embd", entry.card.d_model}}}});
-  }
+  for (const ModelShelf::Entry& entry : call.api.shelf().list())
+    list.push_back(model_json(call, entry));
   call.send({{"object", "list"}, {"data", std::move(list)}});
+}
+
+// /v1/models/NAME. Throws ApiError (404) for an unknown name.
+void tell_model(const ServerCall& call) {
+  const std::string name = call.request.path.substr(std::string_view("/v1/models/").size());
+  call.send(model_json(call, call.api.shelf().look_at(name)));
 }
 
 // Answers at once; the list tells when the model is there.

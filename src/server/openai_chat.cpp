@@ -19,6 +19,7 @@ class ChatShape final : public OpenAiShape {
         n_choices_(settings.n_choices),
         verbose_(std::move(verbose)) {}
 
+  std::string prompt_field() const override { return "messages"; }
   std::string begin(int64_t /*n_prompt_tokens*/) override {
     std::string text;
     for (int64_t i = 0; i < n_choices_; ++i) {

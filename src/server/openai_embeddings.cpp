@@ -144,7 +144,7 @@ void answer_embeddings(const ApiCall& call, ApiStyle style) {
     }
   } catch (...) {
     call.served.service->cancel(ids);
-    throw;
+    throw as_api_error(std::current_exception(), input.name());
   }
   call.reply->on_gone([served = call.loan, ids] { served->service->cancel(ids); });
 }

@@ -27,6 +27,7 @@ class ResponsesShape final : public AnswerShape {
     }
   }
 
+  std::string prompt_field() const override { return "input"; }
   std::string begin(int64_t /*n_prompt_tokens*/) override {
     const Json response = this->response("in_progress", Json::array());
     std::string text = event("response.created", {{"response", response}});

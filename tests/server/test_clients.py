@@ -129,9 +129,19 @@ class OpenAi(WithServer):
         self.assert_refused("response_format.type", response_format={"type": "xml"})
         self.assert_refused("temprature", extra_body={"temprature": 1})
         self.assert_refused("mirostat", extra_body={"mirostat": 2})
-        overflow = self.assert_refused(None, messages=[{"role": "user", "content": "hi " * 2000}])
+        overflow = self.assert_refused(
+            "messages", messages=[{"role": "user", "content": "hi " * 2000}]
+        )
         self.assertIn("context_length_exceeded", overflow.message)
         self.assertEqual(overflow.type, "exceed_context_size_error")
+        for path, field in (
+            ("/v1/completions", "prompt"),
+            ("/completion", "prompt"),
+            ("/v1/responses", "input"),
+            ("/v1/embeddings", "input"),
+        ):
+            status, answer = self.server.post(path, {field: "hi " * 2000})
+            self.assertEqual((status, answer["error"]["param"]), (400, field), path)
 
     def test_accepts_what_changes_nothing(self):
         whole = self.chat().choices[0].message.content
@@ -153,6 +163,7 @@ class OpenAi(WithServer):
         with self.assertRaises(openai.AuthenticationError):
             stranger.chat.completions.create(**GREEDY)
         self.assertEqual([model.id for model in stranger.models.list()], ["tiny"])
+        self.assertEqual(stranger.models.retrieve("tiny"), stranger.models.list().data[0])
 
     def test_frees_the_place_of_who_leaves(self):
         stream = self.chat(stream=True, max_tokens=None, extra_body={"ignore_eos": True})

@@ -4,11 +4,13 @@ import base64
 import concurrent.futures
 import pathlib
 import random
+import re
 import struct
 import tempfile
 import unittest
 
-from limpid_server import Server
+import limpid_program
+from limpid_server import TINY, Server
 
 LONG = "the sea and the world " * 12
 
@@ -57,6 +59,7 @@ class Crowd(unittest.TestCase):
     def test_also_when_the_cache_is_too_small(self):
         counted = self.all_together("--cache-tokens", 320)
         self.assertEqual(counted["limpid:kv_blocks"], 5)
+        self.assertGreater(counted["limpid:preemptions_total"], 0)
 
     def test_choices_of_one_request_share_the_prompt(self):
         body = {"prompt": LONG, "max_tokens": 8, "seed": 3, "n": 4}
@@ -108,7 +111,8 @@ class Embeddings(unittest.TestCase):
 
 class Slots(unittest.TestCase):
     def test_a_slot_goes_on_in_another_process(self):
-        body = {"prompt": LONG, "n_predict": 5, "seed": 1, "ignore_eos": True}
+        body = {"prompt": LONG[:150], "n_predict": 80, "seed": 1, "ignore_eos": True, "n_probs": 3}
+        told = ("content", "completion_probabilities")
         with tempfile.TemporaryDirectory() as folder:
             with Server("--slot-save-path", folder) as server:
                 first = server.post("/completion", body)[1]
@@ -119,7 +123,8 @@ class Slots(unittest.TestCase):
                 restored = server.post("/slots/0?action=restore", {"filename": "a.kv"})[1]
                 self.assertEqual(restored["n_restored"], saved["n_saved"])
                 again = server.post("/completion", body)[1]
-                self.assertEqual(again["content"], first["content"])
+                self.assertEqual([again[key] for key in told], [first[key] for key in told])
+                self.assertEqual(len(again["completion_probabilities"]), 80)
                 self.assertEqual(again["timings"]["prompt_n"], 1)
                 erased = server.post("/slots/0?action=erase", {})[1]
                 self.assertGreater(erased["n_erased"], 0)
@@ -131,15 +136,19 @@ class Slots(unittest.TestCase):
             tempfile.TemporaryDirectory() as folder,
             Server("--slot-save-path", folder, "-np", 3) as server,
         ):
-            server.post("/completion", {**body, "id_slot": 2})
+            self.assertEqual(server.post("/completion", {**body, "id_slot": 2})[1]["id_slot"], 2)
             self.assertGreater(server.get("/slots")[1][2]["n_tokens"], 0)
             self.assertEqual(server.post("/slots/0?action=save", file)[0], 400)
             self.assertEqual(server.post("/slots/2?action=save", file)[0], 200)
-            server.post("/completion", {**body, "id_slot": -1})
+            self.assertEqual(server.post("/completion", {**body, "id_slot": -1})[1]["id_slot"], 0)
             self.assertGreater(server.get("/slots")[1][0]["n_tokens"], 0)
             status, answer = server.post("/completion", {**body, "id_slot": "a"})
             self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
-            self.assertEqual(server.post("/completion", {**body, "id_slot": 3})[0], 200)
+            for path in ("/completion", "/v1/completions"):
+                status, answer = server.post(path, {**body, "id_slot": 3})
+                self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
+            stream = server.post("/completion", {**body, "id_slot": 1, "stream": True})[1]
+            self.assertEqual(set(re.findall(r'"id_slot":(-?\d+)', stream)), {"1"})
 
     def test_refuses_other_folders_and_unknown_slots(self):
         with tempfile.TemporaryDirectory() as folder, Server("--slot-save-path", folder) as server:
@@ -147,11 +156,18 @@ class Slots(unittest.TestCase):
                 self.assertEqual(
                     server.post("/slots/0?action=save", {"filename": name})[0], 400, name
                 )
-            self.assertEqual(server.post("/slots/99?action=save", {"filename": "a"})[0], 400)
-            self.assertEqual(server.post("/slots/x?action=erase", {})[0], 400)
+            for slot in ("99", "-1", "x"):
+                status, answer = server.post(f"/slots/{slot}?action=save", {"filename": "a"})
+                self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
             self.assertEqual(server.post("/slots/0?action=restore", {"filename": "no"})[0], 404)
         with Server() as server:
             self.assertEqual(server.post("/slots/0?action=erase", {})[0], 501)
+
+    def test_a_folder_that_is_missing_is_told_at_the_start(self):
+        flags = ["serve", "-m", TINY, "--port", 0, "--slot-save-path", "/no/such/folder"]
+        code, _, errors = limpid_program.outcome(*flags)
+        self.assertNotEqual(code, 0)
+        self.assertIn("/no/such/folder: there is no such folder", errors)
 
 
 if __name__ == "__main__":
