@@ -231,8 +231,21 @@ CLI::Option* take_all_left(CLI::Option* option) {
   return option->allow_extra_args(option->get_positional());
 }
 
+namespace {
+
+// Whether the environment turns a switch off by llama.cpp's other name, LLAMA_ARG_NO_… in the place
+// of LLAMA_ARG_…: it reads one for each switch that has a negation, whatever the value.
+bool is_off_in_environment(std::string_view declaration, std::string_view env) {
+  constexpr std::string_view kBegin = "LLAMA_ARG_";
+  return declaration.find('!') != declaration.npos && env.starts_with(kBegin) &&
+         !environment(fmt::format("{}NO_{}", kBegin, env.substr(kBegin.size())).c_str()).empty();
+}
+
+}  // namespace
+
 CLI::Option* add_switch(CLI::App& app, std::string_view declaration, bool& value, std::string help,
                         std::string_view env) {
+  if (is_off_in_environment(declaration, env)) value = false;
   // CLI11 has its own words for "true"; the environment of llama.cpp also says "enabled".
   using Words = std::map<std::string, std::string>;
   const CLI::Transformer words(Words{{"enabled", "true"}, {"disabled", "false"}});

@@ -100,7 +100,8 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
   add_choice(app, "-dev,--device NAME", options.device, {"cpu", "opencl", "cuda", "reference"},
              "what computes: cpu, opencl, cuda (opencl:1 for the second one; limpid devices "
-             "lists them), or reference, which is slow and defines every op (cpu)");
+             "lists them), or reference, which is slow and defines every op (cpu)",
+             "LLAMA_ARG_DEVICE");
   suggest(add_list(
               app, "-ngl,--gpu-layers,--n-gpu-layers N",
               [&](const std::string& text) { return read_gpu_layers(text, options.gpu_layers); },

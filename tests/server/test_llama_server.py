@@ -11,7 +11,7 @@ import unittest.mock
 import urllib.request
 
 import limpid_program
-from limpid_server import Server
+from limpid_server import TINY, Server
 
 STORIES = limpid_program.DATA / "stories260K" / "stories260K.bin"
 HELLO = [{"role": "user", "content": "hello"}]
@@ -44,6 +44,9 @@ class Contexts(unittest.TestCase):
 
     def test_answers_do_not_divide_the_context_of_the_model(self):
         self.check(256, "-np", 4)
+
+    def test_answers_do_not_divide_it_when_their_number_is_left_open(self):
+        self.check(256, "-c", 256, "-np", -1)
 
     def test_a_context_that_is_too_small_to_be_divided(self):
         flags = ["serve", "-m", limpid_program.DATA / "cli" / "tiny_chat.gguf", "-c", 3, "-np", 4]
@@ -79,6 +82,7 @@ class Environment(unittest.TestCase):
             keys.write_text("secret\n")
             variables = {name.upper(): str(value) for name, value in self.NUMBERS.items()}
             variables.update(ALIAS="named", N_PARALLEL="3", N_PREDICT="5", UI="0")
+            variables.update(NO_ENDPOINT_SLOTS="1", DEVICE="reference")
             variables.update(API_KEY_FILE=str(keys), **dict.fromkeys(self.IGNORED, "1"))
             named = {f"LLAMA_ARG_{name}": text for name, text in variables.items()}
             with unittest.mock.patch.dict(os.environ, named), Server() as server:
@@ -94,6 +98,14 @@ class Environment(unittest.TestCase):
         asked = {"prompt": "the", "ignore_eos": True}
         self.assertEqual(server.post("/completion", asked, **key)[1]["tokens_predicted"], 5)
         self.assertEqual(server.get("/", **key)[0], 404)  # no page
+        self.assertEqual(server.get("/slots", **key)[0], 501)
+
+    def test_a_wrong_device_is_told_with_its_variable(self):
+        asked = ["run", "-m", TINY, "-p", "the", "-n", 1]
+        with unittest.mock.patch.dict(os.environ, LLAMA_ARG_DEVICE="abacus"):
+            code, _, errors = limpid_program.outcome(*asked)
+        self.assertNotEqual(code, 0)
+        self.assertIn("abacus", errors)
 
 
 class Addresses(unittest.TestCase):
