@@ -219,11 +219,14 @@ void HttpConnection::dispatch() {
                                message.keep_alive() && !closes_after_, is_named ? origin : ""});
   reply_ = reply;
   if (is_named && !request_.header("Access-Control-Request-Method").empty()) {
+    // Clients add fields of their own, such as X-Stainless-Lang and Anthropic-Version.
+    const std::string fields(request_.header("Access-Control-Request-Headers"));
     return reply->send({204,
                         "",
                         "",
                         {{"Access-Control-Allow-Methods", "GET, POST, DELETE"},
-                         {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+                         {"Access-Control-Allow-Headers",
+                          fields.empty() ? "Authorization, Content-Type, X-Api-Key" : fields},
                          {"Access-Control-Max-Age", "600"}}});
   }
   try {

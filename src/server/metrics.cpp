@@ -44,8 +44,8 @@ std::string label_of(std::string_view model) {
   if (model.empty()) return "";
   std::string label = "model=\"";
   for (const char c : model) {
-    if (c == '"' || c == '\\') label += '\\';
-    label += c;
+    if (c == '"' || c == '\\' || c == '\n') label += '\\';
+    label += c == '\n' ? 'n' : c;
   }
   return label + '"';
 }

@@ -383,6 +383,13 @@ TEST_F(HttpServerTest, ChecksHostAndOrigin) {
   EXPECT_TRUE(flight.starts_with("HTTP/1.1 204 ")) << flight;
   EXPECT_TRUE(has(flight, "Access-Control-Allow-Headers: Authorization"));
   EXPECT_FALSE(has(flight, "Credentials"));
+  const std::string asks =
+      "Access-Control-Request-Method: POST\r\n"
+      "Access-Control-Request-Headers: anthropic-version,x-stainless-lang\r\n";
+  EXPECT_TRUE(has(answer(allowed + asks, "OPTIONS"),
+                  "Access-Control-Allow-Headers: anthropic-version,x-stainless-lang\r\n"));
+  EXPECT_TRUE(
+      answer(host + "Origin: https://evil.example.org\r\n" + asks, "OPTIONS").starts_with(no));
 }
 
 // A page of evil.example whose name resolves to this machine: DNS rebinding.

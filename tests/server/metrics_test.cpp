@@ -41,11 +41,11 @@ TEST(Metrics, AnAnswerCountsInAllOfThem) {
 // Prometheus refuses a text in which a metric has two heads.
 TEST(Metrics, OfSeveralModelsEachLineNamesItsModel) {
   const Metrics first, second;
-  const ModelMetrics models[] = {{"a", first, {.n_running = 1}}, {"b\"\\", second, {}}};
+  const ModelMetrics models[] = {{"a", first, {.n_running = 1}}, {"b\"\\\n", second, {}}};
   const std::string text = metrics_text(models);
   EXPECT_NE(text.find("\n# TYPE llamacpp:requests_processing gauge\n"
                       "llamacpp:requests_processing{model=\"a\"} 1\n"
-                      "llamacpp:requests_processing{model=\"b\\\"\\\\\"} 0\n"),
+                      "llamacpp:requests_processing{model=\"b\\\"\\\\\\n\"} 0\n"),
             text.npos);
   const std::string head = "# TYPE limpid:prompt_tokens histogram";
   EXPECT_EQ(text.find(head), text.rfind(head));
