@@ -47,11 +47,12 @@ class Explaining {
 
 }  // namespace
 
-// {"messages": [those before the answer], "answer": "text"}, and what else the template is told in
-// a request of /v1/chat/completions. The answer's tokens are those of its text, which may differ
-// from the ones that were sampled where a text has several spellings in tokens.
+// {"messages": [those before the answer], "answer": "text"}. The answer's tokens are those of its
+// text, which may differ from the ones that were sampled where a text has several spellings in
+// tokens.
 void explain_answer(const ApiCall& call) {
   const JsonBody body(call.request.body);
+  body.allow_only({"messages", "answer", "model"});
   const std::string answer = body.required("answer").string();
   if (answer.empty()) body.required("answer").fail("is empty: there is nothing to explain");
   if (call.served.probe == nullptr) throw ApiError(501, "this server does not explain answers");

@@ -16,9 +16,10 @@ void JsonField::fail(const std::string& problem) const {
 
 bool JsonField::is_empty() const {
   const Json& value = *value_;
-  if (value.is_null() || value == false || value == 0) return true;
-  return (value.is_string() || value.is_structured()) &&
-         (value.is_string() ? value.get_ref<const std::string&>().empty() : value.empty());
+  if (value.is_object())
+    return std::ranges::all_of(value, [](const Json& member) { return member.is_null(); });
+  if (value.is_string()) return value.get_ref<const std::string&>().empty();
+  return value.is_null() || value == false || value == 0 || (value.is_array() && value.empty());
 }
 
 double JsonField::number(double least, double most) const {
@@ -88,7 +89,8 @@ JsonField JsonField::required(std::string_view key) const {
 
 void JsonField::allow_only(std::initializer_list<std::string_view> names) const {
   for (const JsonField& field : members()) {
-    if (std::ranges::find(names, field.key()) == names.end()) field.fail("is not a known field");
+    if (!field.json().is_null() && std::ranges::find(names, field.key()) == names.end())
+      field.fail("is not a known field");
   }
 }
 

@@ -23,7 +23,7 @@ class JsonField {
 
   const Json& json() const { return *value_; }
   const std::string& name() const { return name_; }
-  // Whether the value asks for nothing: null, false, 0, "", [], {}.
+  // Whether the value asks for nothing: null, false, 0, "", [], {}, or an object of nulls.
   bool is_empty() const;
 
   double number(double least, double most) const;
@@ -36,7 +36,7 @@ class JsonField {
   std::optional<JsonField> find(std::string_view key) const;
   // The same, for a member that must be there.
   JsonField required(std::string_view key) const;
-  // Throws for a member that has none of these names.
+  // Throws for a member that has none of these names, unless it is null.
   void allow_only(std::initializer_list<std::string_view> names) const;
   // The value of the member `key`; `otherwise` or "" when it is absent or null.
   bool boolean(std::string_view key, bool otherwise) const;

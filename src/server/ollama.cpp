@@ -4,8 +4,12 @@
 //   {"model":"…", "message":{"role":"assistant","content":"The"}, "done":false}
 //   {"model":"…", "message":{"role":"assistant","content":""}, "done":true, "eval_count":9, …}
 //
-// /api/generate has "response":"The" in place of the message.
+// /api/generate has "response":"The" in place of the message. Without a prompt both only load the
+// model, and say so: "done_reason":"load".
+#include <fmt/format.h>
+
 #include "server/openai_shapes.h"
+#include "server/sampling_fields.h"
 
 namespace limpid {
 namespace {
@@ -43,6 +47,13 @@ class OllamaShape final : public AnswerShape {
     return json;
   }
 
+  // The answer to a request without a prompt, which only wants the model to be loaded.
+  Json loaded() const {
+    Json json = part("", true);
+    json["done_reason"] = "load";
+    return json;
+  }
+
  private:
   Json part(const std::string& text, bool is_done) const {
     Json json = {{"model", model_}, {"created_at", rfc3339(unix_seconds())}};
@@ -76,20 +87,32 @@ class OllamaShape final : public AnswerShape {
 };
 
 // A stream unless the request says otherwise.
-RequestSettings ollama_settings(const ApiCall& call, const JsonField& body) {
+RequestSettings ollama_settings(const ApiCall& call, const JsonField& body, ApiName api) {
   RequestSettings settings = call.served.settings();
   settings.stream = true;
   const Tokenizer* const tokenizer = call.served.tokenizer_or_null();
-  read_settings(body, kOllamaApi, tokenizer, settings);
-  if (const auto options = body.find("options"))
-    read_settings(*options, kOllamaOptionsApi, tokenizer, settings);
+  read_settings(body, api, tokenizer, settings);
+  const auto options = body.find("options");
+  if (!options) return settings;
+  read_settings(*options, kOllamaOptionsApi, tokenizer, settings);
+  const auto n_ctx = options->find("num_ctx");
+  if (n_ctx && n_ctx->integer(0, kMostTokensOfField) > call.served.n_ctx())
+    n_ctx->fail(
+        fmt::format("is {}, and the server has room for {} tokens: ask for no more, or start "
+                    "it with a larger context",
+                    n_ctx->json().dump(), call.served.n_ctx()));
   return settings;
 }
 
 // The prompt is a user's message unless "raw" is true.
 std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& body) {
   const std::string text = body.string_or_empty("prompt");
-  if (body.boolean("raw", false)) return encode_text(call.served, text);
+  if (body.boolean("raw", false)) {
+    const auto system = body.find("system");
+    if (system && !system->is_empty())
+      system->fail("cannot be beside raw: a raw prompt has no roles");
+    return encode_text(call.served, text);
+  }
   const Json messages = Json::array({{{"role", "user"}, {"content", text}}});
   return encode_messages(call.served, JsonField(messages, "prompt"), RequestSettings(),
                          body.string_or_empty("system"));
@@ -99,16 +122,19 @@ std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& bo
 
 void ollama_chat(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  const RequestSettings settings = ollama_settings(call, body);
-  call.answer_with(settings, {encode_messages(call.served, body.required("messages"), settings)},
-                   std::make_unique<OllamaShape>(call, true));
+  const RequestSettings settings = ollama_settings(call, body, kOllamaChatApi);
+  auto shape = std::make_unique<OllamaShape>(call, true);
+  const JsonField messages = body.required("messages");
+  if (messages.elements().empty()) return call.send(shape->loaded());
+  call.answer_with(settings, {encode_messages(call.served, messages, settings)}, std::move(shape));
 }
 
 void ollama_generate(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  const RequestSettings settings = ollama_settings(call, body);
-  call.answer_with(settings, {prompt_of_generate(call, body)},
-                   std::make_unique<OllamaShape>(call, false));
+  const RequestSettings settings = ollama_settings(call, body, kGenerateApi);
+  auto shape = std::make_unique<OllamaShape>(call, false);
+  if (body.string_or_empty("prompt").empty()) return call.send(shape->loaded());
+  call.answer_with(settings, {prompt_of_generate(call, body)}, std::move(shape));
 }
 
 void ollama_version(const ServerCall& call) {

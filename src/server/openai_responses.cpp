@@ -25,6 +25,12 @@ class ResponsesShape final : public AnswerShape {
       const auto field = body.find(key);
       echoed_[key] = field ? field->json() : Json();
     }
+    for (const char* key : {"tool_choice", "parallel_tool_calls"}) {
+      if (const auto field = body.find(key)) echoed_[key] = field->json();
+    }
+    const auto text = body.find("text");
+    const auto format = text ? text->find("format") : std::nullopt;
+    if (format) echoed_["text"] = {{"format", format->json()}};
   }
 
   std::string prompt_field() const override { return "input"; }
@@ -42,13 +48,13 @@ class ResponsesShape final : public AnswerShape {
   }
   std::string token(const TokenEvent& token) override {
     return event("response.output_text.delta",
-                 in_item({{"delta", token.text}, {"logprobs", Json::array()}}));
+                 in_item({{"delta", token.text}, {"logprobs", logprobs_to_json(token.logprobs)}}));
   }
   std::string choice_end(const TokenEvent& /*rest*/, const GenerationResult& result) override {
-    const Json whole = part(result.text);
+    const Json whole = part(result.text, result.logprobs);
     const Json item = this->item(status_of(result), Json::array({whole}));
     std::string text = event("response.output_text.done",
-                             in_item({{"text", result.text}, {"logprobs", Json::array()}}));
+                             in_item({{"text", result.text}, {"logprobs", whole["logprobs"]}}));
     text += event("response.content_part.done", in_item({{"part", whole}}));
     return text += event("response.output_item.done", {{"output_index", 0}, {"item", item}});
   }
@@ -63,7 +69,8 @@ class ResponsesShape final : public AnswerShape {
   Json whole(const AnswerResults& results) override {
     const GenerationResult& result = results.choices.front();
     const std::string status = status_of(result);
-    Json json = response(status, Json::array({item(status, Json::array({part(result.text)}))}));
+    Json json = response(
+        status, Json::array({item(status, Json::array({part(result.text, result.logprobs)}))}));
     if (status == "incomplete") json["incomplete_details"] = {{"reason", "max_output_tokens"}};
     json["usage"] = {{"input_tokens", results.n_prompt_tokens},
                      {"input_tokens_details", {{"cached_tokens", results.n_cached_tokens}}},
@@ -77,11 +84,11 @@ class ResponsesShape final : public AnswerShape {
   static std::string status_of(const GenerationResult& result) {
     return result.stop_reason == StopReason::kLength ? "incomplete" : "completed";
   }
-  static Json part(const std::string& text) {
+  static Json part(const std::string& text, std::span<const TokenLogprobs> logprobs = {}) {
     return {{"type", "output_text"},
             {"text", text},
             {"annotations", Json::array()},
-            {"logprobs", Json::array()}};
+            {"logprobs", logprobs_to_json(logprobs)}};
   }
 
   Json item(const std::string& status, Json content) const {

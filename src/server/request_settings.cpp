@@ -16,6 +16,7 @@ namespace {
 constexpr double kAny = 1e30;
 constexpr unsigned kOpenAi = kChatApi | kCompletionsApi;
 constexpr unsigned kLocal = kOpenAi | kLlamaApi;  // take llama-server's samplers
+constexpr unsigned kOllamaApi = kOllamaChatApi | kGenerateApi;
 constexpr unsigned kBodies = kLocal | kMessagesApi | kResponsesApi | kOllamaApi;
 constexpr unsigned kSampled = kLocal | kMessagesApi | kResponsesApi | kOllamaOptionsApi;
 constexpr unsigned kFree = kLocal | kOllamaOptionsApi;
@@ -107,11 +108,23 @@ void read_top_logprobs(const JsonField& field, FieldTarget target) {
   target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
 }
 void read_n_probs(const JsonField& field, FieldTarget target) {
-  target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, 100));
-  target.settings.wants_logprobs = target.settings.n_top_logprobs > 0;
+  const auto n = static_cast<int32_t>(field.integer(0, 100));
+  if (n == 0) return;
+  target.settings.n_top_logprobs = n;
+  target.settings.wants_logprobs = true;
+}
+void read_include(const JsonField& field, FieldTarget target) {
+  for (const JsonField& entry : field.elements()) {
+    if (entry.string() != "message.output_text.logprobs")
+      entry.fail("is '" + entry.string() + "', can only be message.output_text.logprobs");
+    target.settings.wants_logprobs = true;
+  }
 }
 void read_n(const JsonField& field, FieldTarget target) {
   target.settings.n_choices = field.integer(1, kMostChoices);
+}
+void read_n_keep(const JsonField& field, FieldTarget target) {
+  target.settings.generation.n_keep = field.integer(-1, kMostTokensOfField);
 }
 void read_slot(const JsonField& field, FieldTarget target) {
   target.settings.slot = field.integer(-1, INT32_MAX);
@@ -148,12 +161,18 @@ void read_plain_type(const JsonField& field, FieldTarget) {
   if (name != "text" && name != "disabled" && name != "none" && name != "auto")
     type->fail(fmt::format("'{}' is not supported yet", name));
 }
+void read_verbosity(const JsonField& field, FieldTarget) {
+  if (!field.is_empty() && field.string() != "medium") field.fail("can only be \"medium\"");
+}
 void read_text_format(const JsonField& field, FieldTarget target) {
-  for (const JsonField& member : field.members()) {
-    if (member.json().is_null() || member.key() == "verbosity") continue;
-    if (member.key() != "format") member.fail("is not a known field");
-    read_response_format(member, target);
-  }
+  field.allow_only({"format", "verbosity"});
+  if (const auto verbosity = field.find("verbosity")) read_verbosity(*verbosity, target);
+  if (const auto format = field.find("format")) read_response_format(*format, target);
+}
+// What becomes of a model's thoughts: they are a part of the text.
+void read_reasoning_format(const JsonField& field, FieldTarget) {
+  if (!field.is_empty() && field.string() != "none" && field.string() != "auto")
+    field.fail("can only be \"none\" or \"auto\"");
 }
 void read_truncation(const JsonField& field, FieldTarget) {
   if (field.string() != "disabled") field.fail("can only be \"disabled\"");
@@ -179,6 +198,7 @@ constexpr OtherField kOthers[] = {
     {"max_output_tokens", kResponsesApi, read_n_predict<0>},
     {"n_predict", kLocal, read_n_predict<-2>},
     {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},
+    {"num_keep", kOllamaOptionsApi, read_n_keep},
     {"stop", kFree, read_stop},
     {"stop_sequences", kMessagesApi, read_stop},
     {"logit_bias", kLocal, read_logit_bias},
@@ -204,6 +224,9 @@ constexpr OtherField kOthers[] = {
     {"response_format", kLocal, read_response_format},
     {"json_schema", kLocal, read_schema},
     {"thinking", kMessagesApi, read_plain_type},
+    {"include", kResponsesApi, read_include},
+    {"verbosity", kChatApi, read_verbosity},
+    {"reasoning_format", kChatApi, read_reasoning_format},
     {"text", kResponsesApi, read_text_format},
     {"truncation", kResponsesApi, read_truncation},
     {"tool_choice", kChatApi | kMessagesApi | kResponsesApi, read_choice_of_tool},
@@ -217,11 +240,13 @@ struct NamedFields {
 // These need no reader.
 const NamedFields kPassedOver[] = {
     // The content of a request, which the endpoint reads.
-    {kChatApi | kMessagesApi | kOllamaApi, {"messages"}},
-    {kCompletionsApi | kLlamaApi | kOllamaApi, {"prompt"}},
-    {kMessagesApi | kOllamaApi, {"system"}},
+    {kChatApi | kMessagesApi | kOllamaChatApi, {"messages"}},
+    {kCompletionsApi | kLlamaApi | kGenerateApi, {"prompt"}},
+    {kMessagesApi | kGenerateApi, {"system"}},
     {kResponsesApi, {"input", "instructions"}},
-    {kOllamaApi, {"options", "raw"}},
+    {kOllamaApi, {"options"}},
+    {kOllamaOptionsApi, {"num_ctx"}},
+    {kGenerateApi, {"raw"}},
     // What has no effect on the text of the answer.
     {kBodies, {"model"}},
     {kOpenAi | kResponsesApi, {"user"}},
@@ -229,16 +254,16 @@ const NamedFields kPassedOver[] = {
     {kChatApi | kResponsesApi,
      {"store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
       "prompt_cache_options"}},
-    {kChatApi, {"reasoning_format"}},
     {kCompletionsApi, {"return_progress"}},
     {kMessagesApi,
      {"cache_control", "inference_geo", "speed", "diagnostics", "user_profile_id", "workspace_id"}},
     {kOllamaApi, {"keep_alive"}},
-    {kOllamaOptionsApi, {"num_batch", "num_thread", "num_gpu", "main_gpu", "use_mmap", "numa"}},
+    {kOllamaOptionsApi,
+     {"num_batch", "num_thread", "num_gpu", "main_gpu", "use_mmap", "use_mlock", "numa", "low_vram",
+      "f16_kv"}},
     {kLocal, {"backend_sampling"}},
     {kLocal | kResponsesApi, {"timings_per_token"}},
     {kLocal, {"cache_prompt"}},                           // what is reused changes no answer
-    {kOllamaOptionsApi, {"num_ctx"}},                     // the context is the server's
     {kChatApi | kResponsesApi, {"parallel_tool_calls"}},  // tools are refused
     // What matters only beside a field that is refused: dry_multiplier, mirostat, dynatemp_range.
     {kLocal, {"dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"}},
@@ -250,16 +275,18 @@ const NamedFields kPassedOver[] = {
 const NamedFields kRefused[] = {
     {kChatApi | kMessagesApi | kResponsesApi | kOllamaApi, {"tools"}},
     {kChatApi,
-     {"functions", "function_call", "audio", "prediction", "web_search_options", "reasoning_effort",
-      "verbosity"}},
+     {"functions", "function_call", "audio", "prediction", "web_search_options",
+      "reasoning_effort"}},
     {kChatApi | kResponsesApi, {"moderation"}},
     {kResponsesApi,
-     {"reasoning", "include", "previous_response_id", "conversation", "prompt", "background",
+     {"reasoning", "previous_response_id", "conversation", "prompt", "background",
       "max_tool_calls"}},
     {kMessagesApi | kResponsesApi, {"context_management"}},
     {kMessagesApi, {"container", "mcp_servers", "output_config", "output_format"}},
     {kCompletionsApi | kOllamaApi, {"suffix"}},
     {kOllamaApi, {"template", "context", "images", "format", "think"}},
+    {kOllamaChatApi, {"prompt", "system", "raw"}},
+    {kGenerateApi, {"messages"}},
     {kOpenAi, {"post_sampling_probs"}},
     {kLocal, {"grammar_lazy", "dry_multiplier", "dynatemp_range", "t_max_predict_ms"}},
     {kFree, {"mirostat"}},
@@ -289,6 +316,19 @@ void read_field(const JsonField& field, unsigned api, FieldTarget target) {
   }
 }
 
+// Two names of one number must agree: there is no right one to take.
+void refuse_two_values(const JsonField& object, std::initializer_list<const char*> names) {
+  std::optional<JsonField> first;
+  for (const char* name : names) {
+    const auto field = object.find(name);
+    if (!field) continue;
+    if (first && first->json() != field->json())
+      field->fail(fmt::format("is {}, and {} is {}: give one of them", field->json().dump(),
+                              first->name(), first->json().dump()));
+    first = field;
+  }
+}
+
 }  // namespace
 
 // A name may be in several tables, for different APIs.
@@ -297,8 +337,17 @@ void read_settings(const JsonField& object, ApiName api, const Tokenizer* tokeni
   for (const JsonField& field : object.members()) {
     if (!field.json().is_null()) read_field(field, api, {settings, tokenizer});
   }
-  if (api == kChatApi && settings.n_top_logprobs > 0 && !settings.wants_logprobs)
-    throw ApiError(400, "top_logprobs needs logprobs to be true", "top_logprobs");
+  if ((api & kLocal) != 0)
+    refuse_two_values(object, {"max_completion_tokens", "max_tokens", "n_predict"});
+  if (api == kChatApi) refuse_two_values(object, {"top_logprobs", "n_probs"});
+  if (api == kCompletionsApi) refuse_two_values(object, {"logprobs", "n_probs"});
+  if (settings.n_top_logprobs > 0 && !settings.wants_logprobs) {
+    const bool is_included = api == kResponsesApi;
+    throw ApiError(400,
+                   is_included ? "top_logprobs needs include: [\"message.output_text.logprobs\"]"
+                               : "top_logprobs needs logprobs to be true",
+                   "top_logprobs");
+  }
   settings.generation.n_logprobs = settings.wants_logprobs ? settings.n_top_logprobs : -1;
 }
 

@@ -14,13 +14,14 @@ namespace limpid {
 
 // Whose names an object of a request uses. As bits, because most fields belong to several.
 enum ApiName : unsigned {
-  kChatApi = 1,           // OpenAI's /v1/chat/completions
-  kCompletionsApi = 2,    // OpenAI's /v1/completions
-  kLlamaApi = 4,          // llama-server's /completion
-  kMessagesApi = 8,       // Anthropic's /v1/messages
-  kResponsesApi = 16,     // OpenAI's /v1/responses
-  kOllamaApi = 32,        // Ollama's /api/chat and /api/generate
-  kOllamaOptionsApi = 64  // "options" in them
+  kChatApi = 1,            // OpenAI's /v1/chat/completions
+  kCompletionsApi = 2,     // OpenAI's /v1/completions
+  kLlamaApi = 4,           // llama-server's /completion
+  kMessagesApi = 8,        // Anthropic's /v1/messages
+  kResponsesApi = 16,      // OpenAI's /v1/responses
+  kOllamaChatApi = 32,     // Ollama's /api/chat
+  kGenerateApi = 64,       // Ollama's /api/generate
+  kOllamaOptionsApi = 128  // "options" in these two
 };
 
 struct RequestSettings {

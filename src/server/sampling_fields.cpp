@@ -140,13 +140,17 @@ void read_schema(const JsonField& field, FieldTarget target) {
 }
 
 void read_response_format(const JsonField& field, FieldTarget target) {
+  field.allow_only({"type", "json_schema", "schema", "name", "description", "strict"});
   const JsonField type = field.required("type");
   const std::string& name = type.string();
+  const auto inner = field.find("json_schema");
+  if (inner) inner->allow_only({"name", "description", "strict", "schema"});
+  auto schema = inner ? std::optional(inner->required("schema")) : field.find("schema");
+  if (inner && field.find("schema")) inner->fail("cannot be beside another schema");
+  if (name == "text" && schema) schema->fail("needs the type json_schema");
   if (name == "text") return;
   if (name != "json_object" && name != "json_schema")
     type.fail("is '" + name + "', must be text, json_object or json_schema");
-  const auto inner = field.find("json_schema");
-  const auto schema = inner ? std::optional(inner->required("schema")) : field.find("schema");
   if (schema) return read_schema(*schema, target);
   if (name == "json_schema") field.fail("needs a schema");
   follow(field, grammar_of_any_object(), target);

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <initializer_list>
 
 #include "generate/chat_prompt.h"
 #include "server/built_in_templates.h"
@@ -23,6 +24,8 @@ namespace limpid {
 namespace {
 
 constexpr size_t kMostPrompts = 256;
+// Of a message, besides its role and content.
+constexpr const char* kOptionalMembers[] = {"name", "reasoning_content"};
 
 // Today in local time, as `format` says.
 std::string today(const char* format) {
@@ -48,6 +51,37 @@ Json template_variables(const ServedModel& served, const RequestSettings& settin
   return variables;
 }
 
+// A message and a part of its content may have other members too, as clients send back what an
+// earlier answer had: {"refusal": null, "annotations": [], "tool_calls": []}. They must be empty,
+// because one that says something would change the answer.
+void refuse_others(const JsonField& object, std::initializer_list<std::string_view> names) {
+  for (const JsonField& member : object.members()) {
+    if (std::ranges::find(names, member.key()) == names.end() && !member.is_empty())
+      member.fail("is not supported");
+  }
+}
+
+// A message as templates know it: {role, content}, and where the client says them name and
+// reasoning_content.
+Json template_message(const JsonField& message) {
+  refuse_others(message, {"role", "content", "name", "reasoning_content", "type", "id", "status",
+                          "annotations", "cache_control"});
+  const auto type = message.find("type");
+  if (type && type->string() != "message") type->fail("'" + type->string() + "' is not supported");
+  std::string role = message.required("role").string();
+  if (role == "developer") role = "system";  // OpenAI's newer word for it
+  if (role != "system" && role != "user" && role != "assistant")
+    message.required("role").fail("is '" + role +
+                                  "', must be system, developer, user or assistant");
+  const auto content = message.find("content");
+  if (!content && role != "assistant") message.required("content");  // throws
+  Json read = {{"role", role}, {"content", content ? content_text(*content) : ""}};
+  for (const char* key : kOptionalMembers) {
+    if (const std::string text = message.string_or_empty(key); !text.empty()) read[key] = text;
+  }
+  return read;
+}
+
 TemplateInputs template_inputs(const ServedModel& served, const JsonField& messages,
                                const RequestSettings& settings, const std::string& system) {
   TemplateInputs inputs;
@@ -55,25 +89,7 @@ TemplateInputs template_inputs(const ServedModel& served, const JsonField& messa
   if (!system.empty()) inputs.messages.push_back({{"role", "system"}, {"content", system}});
   const std::vector<JsonField> fields = messages.elements();
   if (fields.empty()) messages.fail("must have a message");
-  for (const JsonField& message : fields) {
-    const auto type = message.find("type");
-    if (type && type->string() != "message")
-      type->fail("'" + type->string() + "' is not supported");
-    const auto role = message.find("role");
-    if (!role) throw ApiError(400, message.name() + " needs a role", message.name() + ".role");
-    std::string name = role->string();
-    if (name == "developer") name = "system";  // OpenAI's newer word for it
-    if (name != "system" && name != "user" && name != "assistant")
-      role->fail("is '" + name + "', must be system, developer, user or assistant");
-    for (const char* unsupported : {"tool_calls", "function_call", "tool_call_id", "images"}) {
-      const auto field = message.find(unsupported);
-      if (field && !field->is_empty()) field->fail("is not supported yet");
-    }
-    const auto content = message.find("content");
-    if (!content && name != "assistant")
-      throw ApiError(400, message.name() + " needs a content", message.name() + ".content");
-    inputs.messages.push_back({{"role", name}, {"content", content ? content_text(*content) : ""}});
-  }
+  for (const JsonField& message : fields) inputs.messages.push_back(template_message(message));
   if (fields.size() > 1 && inputs.messages.back()["role"] == "assistant" &&
       (inputs.messages.end() - 2)->at("role") == "assistant")
     fields.back().fail("follows another message of the assistant");
@@ -188,6 +204,7 @@ std::string content_text(const JsonField& content, std::string_view between) {
     const bool is_text = type && (type->string() == "text" || type->string() == "input_text" ||
                                   type->string() == "output_text");
     if (!is_text) (type ? *type : part).fail("is not supported: content can only be text");
+    refuse_others(part, {"type", "text", "annotations", "logprobs", "cache_control"});
     const auto piece = part.find("text");
     if (!piece) part.fail("needs a text");
     if (!text.empty()) text += between;
@@ -205,7 +222,12 @@ std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField&
   std::string begun;
   const bool ends_with_assistant = inputs.messages.back()["role"] == "assistant";
   if (settings.continues_last && ends_with_assistant && inputs.messages.size() > 1) {
-    const auto content = messages.elements().back().find("content");
+    const JsonField last = messages.elements().back();
+    for (const char* lost : kOptionalMembers) {
+      if (const auto field = last.find(lost); field && !field->is_empty())
+        field->fail("cannot be in a message that the answer continues");
+    }
+    const auto content = last.find("content");
     begun = content ? content_text(*content, "\n\n") : "";
     inputs.messages.erase(inputs.messages.size() - 1);
     inputs.add_generation_prompt = true;

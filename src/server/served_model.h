@@ -69,8 +69,10 @@ std::vector<TokenId> encode_text(const ServedModel& served, std::string_view tex
 std::vector<std::vector<TokenId>> read_prompts(const ServedModel& served, const JsonField& field);
 
 // The prompt of a conversation. `messages` is an array of {role, content}, where content is a
-// string or an array of {"type": "text", "text"}; `system` (may be empty) comes before them. Only
-// the template writes control tokens. Throws ApiError, which names the message.
+// string or an array of {"type": "text", "text"}; `system` (may be empty) comes before them. `name`
+// and `reasoning_content` of a message go to the template too. Only the template writes control
+// tokens. Throws ApiError, which names the message, also for members that are not empty and would
+// have no effect.
 std::vector<TokenId> encode_messages(const ServedModel& served, const JsonField& messages,
                                      const RequestSettings& settings,
                                      const std::string& system = "");

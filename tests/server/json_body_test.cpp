@@ -51,7 +51,7 @@ TEST(JsonBody, NamesTheFieldThatIsWrong) {
 
 TEST(JsonBody, KnowsEmptyValues) {
   const Json json = parse_body(
-      R"({"empty": [null, false, 0, 0.0, "", [], {}], "full": [true, 1, -0.5, "0", [0], {"a": 0}]})");
+      R"({"empty": [null, false, 0, 0.0, "", [], {}, {"a": null}], "full": [true, 1, -0.5, "0", [0], {"a": 0}]})");
   const JsonField body(json, "");
   for (const JsonField& value : body.find("empty")->elements())
     EXPECT_TRUE(value.is_empty()) << value.json();

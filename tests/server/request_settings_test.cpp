@@ -79,7 +79,22 @@ TEST(RequestSettings, ReadsLogprobsOfEachApi) {
   EXPECT_EQ(read(R"({"n_probs": 5})", kLlamaApi).generation.n_logprobs, 5);
   EXPECT_EQ(read(R"({"n_probs": 0})", kLlamaApi).generation.n_logprobs, -1);
   EXPECT_EQ(blamed(R"({"logprobs": true, "top_logprobs": 21})"), "top_logprobs");
-  EXPECT_EQ(blamed(R"({"top_logprobs": 3})"), "top_logprobs");
+  for (const ApiName api : {kChatApi, kResponsesApi, kOllamaChatApi, kGenerateApi})
+    EXPECT_EQ(blamed(R"({"top_logprobs": 3})", api), "top_logprobs");
+  const std::string included = R"("include": ["message.output_text.logprobs"])";
+  EXPECT_EQ(read("{\"top_logprobs\": 3, " + included + "}", kResponsesApi).generation.n_logprobs,
+            3);
+  EXPECT_EQ(blamed(R"({"include": ["file_search_call.results"]})", kResponsesApi), "include[0]");
+}
+
+TEST(RequestSettings, RefusesTwoValuesOfOneNumber) {
+  EXPECT_EQ(blamed(R"({"max_tokens": 3, "max_completion_tokens": 4})"), "max_tokens");
+  EXPECT_EQ(blamed(R"({"n_predict": 4, "max_tokens": 3})", kLlamaApi), "n_predict");
+  EXPECT_EQ(blamed(R"({"logprobs": true, "top_logprobs": 2, "n_probs": 3})"), "n_probs");
+  EXPECT_EQ(blamed(R"({"logprobs": 2, "n_probs": 3})", kCompletionsApi), "n_probs");
+  const std::string same = R"({"max_tokens": 3, "max_completion_tokens": 3.0, "n_predict": null})";
+  EXPECT_EQ(read(same).generation.n_predict, 3);
+  EXPECT_EQ(read(R"({"logprobs": true, "n_probs": 0})").generation.n_logprobs, 0);
 }
 
 TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {
@@ -89,16 +104,21 @@ TEST(RequestSettings, RefusesWhatWouldChangeTheAnswer) {
         R"("grammar": "root ::= x")", R"("mirostat": 1)", R"("dry_multiplier": 0.5)",
         R"("modalities": ["text", "audio"])", R"("n": 0)", R"("top_p": 1.5)",
         R"("temperature": 1e40)", R"("unknown": 1)", R"("stream": "yes")",
-        R"("stream_options": {"other": 1})", R"("max_tokens": 1.5)"}) {
+        R"("stream_options": {"other": 1})", R"("max_tokens": 1.5)",
+        R"("reasoning_format": "deepseek")", R"("verbosity": "low")",
+        R"("response_format": {"type": "text", "schema": {}})",
+        R"("response_format": {"type": "json_object", "x": 1})"}) {
     EXPECT_NE(blamed("{" + std::string(field) + "}"), "no error") << field;
   }
 }
 
 TEST(RequestSettings, AcceptsEmptyValuesOfTheSame) {
-  for (const char* field : {R"("tools": [])", R"("tools": null)", R"("tool_choice": "auto")",
-                            R"("tool_choice": "none")", R"("response_format": {"type": "text"})",
-                            R"("grammar": "")", R"("mirostat": 0)", R"("dry_multiplier": 0.0)",
-                            R"("modalities": ["text"])", R"("user": "x")"}) {
+  for (const char* field :
+       {R"("tools": [])", R"("tools": null)", R"("tool_choice": "auto")",
+        R"("tool_choice": "none")", R"("response_format": {"type": "text"})", R"("grammar": "")",
+        R"("mirostat": 0)", R"("dry_multiplier": 0.0)", R"("modalities": ["text"])",
+        R"("user": "x")", R"("verbosity": "medium")", R"("reasoning_format": "auto")",
+        R"("audio": {"voice": null, "format": null})"}) {
     EXPECT_EQ(blamed("{" + std::string(field) + "}"), "no error") << field;
   }
 }

@@ -53,6 +53,13 @@ FIELDS = {
         "/completion",
         lambda text: {"prompt": {"prompt_string": text}, "n_predict": 1},
     ),
+    "ollama embed": ("/api/embed", lambda text: {"input": text}),
+    "ollama embed, list": ("/api/embed", lambda text: {"input": [text]}),
+    "explain, message": (
+        "/explain",
+        lambda text: {"messages": [{"role": "user", "content": text}], "answer": "x"},
+    ),
+    "explain, answer": ("/explain", lambda text: {"messages": [USER], "answer": text}),
     "embeddings": ("/v1/embeddings", lambda text: {"input": text}),
     "embeddings, list": ("/v1/embeddings", lambda text: {"input": [text]}),
     "responses": (RESPONSES, lambda text: {"input": text, "max_output_tokens": 1}),
@@ -114,10 +121,14 @@ FIELDS = {
         "/predict",
         lambda text: {"instances": [{"@requestFormat": "chatCompletions", **chat("user")(text)}]},
     ),
-    "variable of the template": (
-        CHAT,
-        lambda text: {"messages": [USER], "chat_template_kwargs": {"v": text}, "max_tokens": 1},
-    ),
+}
+# What a template may show, or not.
+SHOWN = {
+    "variable": lambda text: {"messages": [USER], "chat_template_kwargs": {"v": text}},
+    "name": lambda text: {"messages": [{**USER, "name": text}]},
+    "thoughts": lambda text: {
+        "messages": [{"role": "assistant", "content": "x", "reasoning_content": text}, USER]
+    },
 }
 # No field of these becomes text of the prompt without having been refused.
 REFUSED = {
@@ -158,6 +169,8 @@ REFUSED = {
 def n_prompt_tokens(answer: dict) -> int:
     if "predictions" in answer:
         answer = answer["predictions"][0]
+    if "ids" in answer:  # of /explain
+        return len(answer["ids"])
     usage = answer.get("usage", answer)
     names = ("prompt_tokens", "input_tokens", "tokens_evaluated", "prompt_eval_count")
     n = next(usage[name] for name in names if name in usage)
@@ -183,23 +196,22 @@ class Injection:
         self.assertEqual(status, 200, answer)
         return n_prompt_tokens(answer)
 
+    # How many tokens the control tokens' spelling adds to a prompt.
+    def n_more(self, path: str, body) -> int:
+        return self.n_prompt(path, body("x" + self.spelled)) - self.n_prompt(path, body("x"))
+
     def test_no_field_is_read_for_control_tokens(self):
         for name, (path, body) in FIELDS.items():
-            if name == "variable of the template" and "--chat-template" not in self.flags:
-                continue
             with self.subTest(name):
-                more = self.n_prompt(path, body("x" + self.spelled)) - self.n_prompt(
-                    path, body("x")
-                )
                 # Where two texts meet, letters of both may make one token.
-                self.assertLessEqual(abs(more - self.n_text), 2)
+                self.assertLessEqual(abs(self.n_more(path, body) - self.n_text), 2)
 
-    def test_a_name_is_not_part_of_the_prompt(self):
-        named = [{**USER, "name": self.spelled}]
-        self.assertEqual(
-            self.n_prompt(CHAT, {"messages": named, "max_tokens": 1}),
-            self.n_prompt(CHAT, {"messages": [USER], "max_tokens": 1}),
-        )
+    def test_what_a_template_shows_is_not_read_for_control_tokens(self):
+        is_shown = "--chat-template" in self.flags
+        for name, body in SHOWN.items():
+            with self.subTest(name):
+                n_more = self.n_more(CHAT, lambda text, body=body: {**body(text), "max_tokens": 1})
+                self.assertLessEqual(abs(n_more - (self.n_text if is_shown else 0)), 2)
 
     def test_what_is_not_supported_is_refused(self):
         for name, (path, body) in REFUSED.items():
@@ -215,7 +227,8 @@ class Bpe(Injection, unittest.TestCase):
 class BpeWithVariables(Bpe):
     flags = [
         "--chat-template",
-        "{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content }}<|im_end|>{% endfor %}{{ v }}",
+        "{% for m in messages %}<|im_start|>{{ m.role }} {{ m.name }}{{ m.reasoning_content }}{{ m.content }}<|im_end|>"
+        "{% endfor %}{{ v }}",
     ]
 
 

@@ -57,6 +57,7 @@ class Explains(unittest.TestCase):
         for body, status, words in (
             ({"messages": MESSAGES}, 400, "answer"),
             ({"messages": MESSAGES, "answer": ""}, 400, "nothing to explain"),
+            ({"messages": MESSAGES, "answer": "a", "temperature": 0}, 400, "temperature"),
             (
                 {"messages": MESSAGES, "answer": "the world " * 500},
                 400,

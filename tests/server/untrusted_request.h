@@ -51,7 +51,7 @@ inline bool reads_lines(std::string_view header) {
 inline RequestVerdict check_body(std::string_view text) {
   auto verdict = RequestVerdict::kRefused;
   for (const ApiName api : {kChatApi, kCompletionsApi, kLlamaApi, kMessagesApi, kResponsesApi,
-                            kOllamaApi, kOllamaOptionsApi}) {
+                            kOllamaChatApi, kGenerateApi, kOllamaOptionsApi}) {
     try {
       const Json body = parse_body(text);
       RequestSettings settings;

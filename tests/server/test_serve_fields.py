@@ -1,0 +1,183 @@
+"""Each field of a request to `limpid serve` has an effect, or is refused by its name, or cannot change the answer."""
+
+import unittest
+
+import limpid_program
+from limpid_server import Server
+
+HELLO = [{"role": "user", "content": "hello"}]
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+# Shows what a template is told of a message.
+SHOWS_ALL = (
+    "{% for m in messages %}{{ m.name }}|{{ m.reasoning_content }}|{{ m.content }};{% endfor %}"
+)
+
+
+class WithServer(unittest.TestCase):
+    flags = []
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = cls.enterClassContext(Server(*cls.flags))
+
+    def accept(self, path: str, body: dict) -> dict:
+        status, answer = self.server.post(path, body)
+        self.assertEqual(status, 200, (body, answer))
+        return answer
+
+    def refuse(self, path: str, body: dict, param: str) -> str:
+        status, answer = self.server.post(path, body)
+        self.assertEqual(status, 400, (body, answer))
+        if isinstance(answer["error"], str):  # Ollama's shape
+            self.assertTrue(answer["error"].startswith(param + " "), answer)
+            return answer["error"]
+        self.assertEqual(answer["error"]["param"], param, body)
+        return answer["error"]["message"]
+
+
+class Messages(WithServer):
+    flags = ["--chat-template", SHOWS_ALL]
+
+    def chat(self, *messages: dict) -> dict:
+        return {"messages": list(messages), "max_tokens": 1, "verbose": True}
+
+    def test_members_that_say_something_are_not_ignored(self):
+        for member in ({"foo": 1}, {"refusal": "no"}, {"audio": {"id": "1"}}, {"prefix": True}):
+            for path in (CHAT, "/v1/messages", "/api/chat"):
+                body = {"messages": [{**HELLO[0], **member}], "max_tokens": 1}
+                if path == "/api/chat":
+                    del body["max_tokens"]
+                status, answer = self.server.post(path, body)
+                self.assertEqual(status, 400, body)
+                self.assertIn(f"messages[0].{next(iter(member))}", str(answer))
+        part = {"type": "text", "text": "Hi", "foo": 2}
+        body = self.chat({"role": "user", "content": [part]})
+        self.refuse(CHAT, body, "messages[0].content[0].foo")
+        item = {"role": "user", "content": [{"type": "input_text", "text": "Hi", "foo": 2}]}
+        self.refuse(RESPONSES, {"input": [item]}, "input[0].content[0].foo")
+
+    def test_what_an_answer_had_may_be_sent_back(self):
+        earlier = self.accept(CHAT, self.chat(*HELLO))["choices"][0]["message"]
+        echo = {
+            **earlier,
+            "refusal": None,
+            "annotations": [],
+            "audio": None,
+            "tool_calls": [],
+            "function_call": None,
+            "reasoning_content": None,
+            "provider_specific_fields": {"refusal": None},
+            "thinking": "",
+        }
+        plain = self.accept(CHAT, self.chat(*HELLO, earlier, *HELLO))
+        echoed = self.accept(CHAT, self.chat(*HELLO, echo, *HELLO))
+        self.assertEqual(echoed["__verbose"], plain["__verbose"])
+        asked = {"input": "hello", "max_output_tokens": 4}
+        items = self.accept(RESPONSES, asked)["output"]
+        body = {**asked, "input": [*HELLO, *items, *HELLO]}
+        self.accept(RESPONSES, body)
+        cached = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
+        body = {"messages": [{"role": "user", "content": [cached]}], "max_tokens": 1}
+        self.accept("/v1/messages", {**body, "system": [cached]})
+
+    def test_the_template_is_told_names_and_thoughts(self):
+        thought = {"role": "assistant", "content": "x", "reasoning_content": "hm"}
+        answer = self.accept(CHAT, self.chat({**HELLO[0], "name": "Ada"}, thought, *HELLO))
+        self.assertEqual(answer["__verbose"]["prompt"], "Ada||hello;|hm|x;||hello;")
+
+    def test_a_message_that_goes_on_has_only_a_text(self):
+        begun = {"role": "assistant", "content": "x", "reasoning_content": "hm"}
+        self.refuse(CHAT, self.chat(*HELLO, begun), "messages[1].reasoning_content")
+
+
+class Fields(WithServer):
+    def test_two_values_of_one_limit_are_refused(self):
+        chat = {"messages": HELLO, "max_tokens": 3}
+        for name in ("max_completion_tokens", "n_predict"):
+            blamed = "max_tokens" if name < "max_tokens" else name
+            self.refuse(CHAT, {**chat, name: 4}, blamed)
+            usage = self.accept(CHAT, {**chat, name: 3})["usage"]
+            self.assertEqual(usage["completion_tokens"], 3)
+        body = {"prompt": "the", "max_tokens": 3, "n_predict": 4}
+        self.refuse("/completion", body, "n_predict")
+        self.refuse(CHAT, {**chat, "logprobs": True, "top_logprobs": 2, "n_probs": 3}, "n_probs")
+        answer = self.accept(CHAT, {**chat, "logprobs": True, "n_probs": 0})
+        self.assertTrue(answer["choices"][0]["logprobs"])
+
+    def test_formats_of_a_chat(self):
+        chat = {"messages": HELLO, "max_tokens": 3}
+        schema = {"type": "object"}
+        for format, blamed in (
+            ({"type": "text", "schema": schema}, ".schema"),
+            ({"type": "text", "json_schema": {"schema": schema}}, ".json_schema.schema"),
+            ({"type": "json_schema", "json_schema": {"schema": schema, "x": 1}}, ".json_schema.x"),
+            ({"type": "json_object", "x": 1}, ".x"),
+            ({"type": "json_object", "schema": {}, "json_schema": {"schema": {}}}, ".json_schema"),
+        ):
+            body = {**chat, "response_format": format}
+            self.refuse(CHAT, body, "response_format" + blamed)
+        for name, wrong in (("reasoning_format", "deepseek"), ("verbosity", "low")):
+            self.refuse(CHAT, {**chat, name: wrong}, name)
+        self.accept(CHAT, {**chat, "reasoning_format": "none", "verbosity": "medium"})
+
+    def test_responses_tell_log_probabilities(self):
+        asked = {"input": "hello", "max_output_tokens": 5, "temperature": 0}
+        self.refuse(RESPONSES, {**asked, "top_logprobs": 2}, "top_logprobs")
+        self.refuse(RESPONSES, {**asked, "include": ["reasoning"]}, "include[0]")
+        asked |= {"top_logprobs": 2, "include": ["message.output_text.logprobs"]}
+        told = self.accept(RESPONSES, asked)["output"][0]["content"][0]["logprobs"]
+        chat = {"messages": HELLO, "max_tokens": 5, "temperature": 0}
+        same = self.accept(CHAT, {**chat, "logprobs": True, "top_logprobs": 2})
+        self.assertEqual(told, same["choices"][0]["logprobs"]["content"])
+        stream = self.server.post(RESPONSES, {**asked, "stream": True})[1]
+        done = [line for line in stream.splitlines() if '"response.output_text.done"' in line]
+        self.assertEqual(done[0].count('"top_logprobs"'), 5)
+
+    def test_responses_tell_their_format(self):
+        schema = {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}
+        format = {"type": "json_schema", "name": "x", "schema": schema}
+        asked = {"input": "hello", "max_output_tokens": 40}
+        answer = self.accept(RESPONSES, {**asked, "text": {"format": format}})
+        self.assertEqual(answer["text"], {"format": format})
+        self.assertEqual(self.accept(RESPONSES, asked)["text"], {"format": {"type": "text"}})
+        self.refuse(RESPONSES, {**asked, "text": {"verbosity": "low"}}, "text.verbosity")
+        self.accept(RESPONSES, {**asked, "text": {"verbosity": "medium"}})
+
+
+class Ollama(WithServer):
+    def chat(self, **changes: object) -> tuple[str, dict]:
+        return "/api/chat", {"messages": HELLO, "stream": False, **changes}
+
+    def generate(self, **changes: object) -> tuple[str, dict]:
+        return "/api/generate", {"prompt": "hello", "stream": False, **changes}
+
+    def test_fields_of_the_other_endpoint_are_refused(self):
+        self.refuse(*self.chat(system="Be kind."), "system")
+        self.refuse(*self.chat(prompt="Hi"), "prompt")
+        self.refuse(*self.chat(raw=True), "raw")
+        self.refuse(*self.generate(messages=HELLO), "messages")
+        self.refuse(*self.generate(system="Be kind.", raw=True), "system")
+        self.refuse(*self.chat(top_logprobs=2), "top_logprobs")
+
+    def test_options(self):
+        limit = {"num_predict": 2}
+        self.accept(*self.chat(options={**limit, "num_ctx": 256}))
+        error = self.refuse(*self.chat(options={"num_ctx": 257}), "options.num_ctx")
+        self.assertIn("256", error)
+        self.refuse(*self.generate(options={"num_ctx": 8192}), "options.num_ctx")
+        loading = {"num_gpu": 1, "use_mlock": True, "low_vram": False, "f16_kv": True}
+        self.accept(*self.chat(options={**limit, **loading, "num_keep": 4}))
+        self.refuse(*self.chat(options={"unknown": 1}), "options.unknown")
+
+    def test_no_prompt_only_loads_the_model(self):
+        for path, body in (
+            ("/api/generate", {"model": "tiny"}),
+            ("/api/generate", {"prompt": ""}),
+            ("/api/chat", {"messages": []}),
+        ):
+            answer = self.accept(path, body)
+            self.assertEqual((answer["done"], answer["done_reason"]), (True, "load"), body)
+
+
+if __name__ == "__main__":
+    limpid_program.main()
