@@ -14,7 +14,7 @@ constexpr int64_t kMostRows = 64;
 
 // A prompt makes progress, however slow it makes the others. (One token would be taken for a token
 // of an answer.)
-constexpr int64_t kLeastPromptTokens = 2;
+int64_t least_prompt_tokens(int64_t n_batch) { return std::min<int64_t>(2, n_batch); }
 
 int64_t blocks_for(int64_t n_positions) { return (n_positions + kKvBlock - 1) / kKvBlock; }
 
@@ -199,8 +199,7 @@ void Scheduler::adopt_prefix(Task& task) {
 // Every sequence that waits for one token gets it; the prompts share the rest equally. Where the
 // rest is not enough for all prompts, they take turns:
 //
-//   5 prompts, 4 tokens for them in a tick: 2 tokens of a and b, then of c and d, then of e and a,
-//   …
+//   5 prompts, 4 tokens a tick: 2 tokens of a and b, then of c and d, then of e and a, …
 void Scheduler::plan() {
   ++n_ticks_;
   std::vector<std::shared_ptr<Task>> prompts;
@@ -217,7 +216,8 @@ void Scheduler::plan() {
   int64_t budget = prompt_budget(std::ssize(items_));
   for (size_t i = 0; i < prompts.size() && budget > 0; ++i) {
     const auto n_left = static_cast<int64_t>(prompts.size() - i);
-    items_.push_back(next_tokens(prompts[i], std::max(kLeastPromptTokens, budget / n_left)));
+    items_.push_back(
+        next_tokens(prompts[i], std::max(least_prompt_tokens(options_.n_batch), budget / n_left)));
     prompts[i]->last_turn_ = n_ticks_;
     budget -= items_.back().n_tokens;
   }
@@ -239,7 +239,7 @@ Scheduler::Item Scheduler::next_tokens(const std::shared_ptr<Task>& task, int64_
 int64_t Scheduler::prompt_budget(int64_t n_generating) const {
   if (n_generating == 0) return options_.n_batch;
   return std::max(speed_.prompt_tokens_within(options_.most_slowdown, options_.n_batch),
-                  std::min(kLeastPromptTokens, options_.n_batch));
+                  least_prompt_tokens(options_.n_batch));
 }
 
 // The task that came first gets on, unless one that has reserved its room needs the blocks. A task
