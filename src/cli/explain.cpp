@@ -248,7 +248,7 @@ Command explain_command() {
       "HTML page that needs no network; --json gives the same numbers to programs; without "
       "either, a short report.",
       "limpid explain -m smollm2 -p 'The capital of France is' -n 8 -o page.html\n"
-      "limpid explain -m smollm2 -p 'The capital of Italy is' --token ' Rome' --against ' Paris'\n"
+      "limpid explain -m smollm2 -p 'Is the sky blue' --token '?' --against '.'\n"
       "limpid explain -m smollm2 -p 'one two three one two' --ablate L1.H2\n"
       "limpid explain -m smollm2 -f text.txt --lens-every 4 --json",
       bind<ExplainFlags, declare, run>};

@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include "base/check.h"
-#include "base/printable.h"
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/terminal_text.h"
 #include "generate/chat_prompt.h"
 #include "model/tokenizer_from_metadata.h"
 
@@ -68,21 +68,26 @@ std::vector<TokenId> TextEncoder::prompt() const {
   return ids;
 }
 
+// A text at the beginning of which a tokenizer puts a blank may be a token and yet become two.
 TokenId TextEncoder::token(std::string_view text, std::string_view option) const {
+  if (tokenizer_ == nullptr || flags_.ids) {
+    const std::vector<TokenId> ids = parse_token_ids(text, option);
+    LIMPID_CHECK(ArgumentError, ids.size() == 1, "{} {}: give one token id", option, text);
+    return ids.front();
+  }
   EncodeOptions options;
   options.add_special = options.at_start = false;
   options.special.allow = SpecialTokens::Allow::kAll;
-  const std::vector<TokenId> ids = tokenizer_ == nullptr || flags_.ids
-                                       ? parse_token_ids(text, option)
-                                       : tokenizer_->encode(text, options);
+  const std::vector<TokenId> ids = tokenizer_->encode(text, options);
   if (ids.size() == 1) return ids.front();
+  for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
+    if (tokenizer_->bytes_of(id, true) == text) return id;
+  }
   std::vector<std::string> pieces;
-  for (const TokenId id : ids)
-    pieces.push_back(tokenizer_ == nullptr
-                         ? std::to_string(id)
-                         : fmt::format("\"{}\"", printable(tokenizer_->bytes_of(id, true))));
-  throw ArgumentError(fmt::format("{} '{}' is {} tokens ({}): give a text of one token", option,
-                                  printable(text), ids.size(), fmt::join(pieces, ", ")));
+  pieces.reserve(ids.size());
+  for (const TokenId id : ids) pieces.push_back(in_quotes(tokenizer_->bytes_of(id, true)));
+  throw ArgumentError(fmt::format("{} {} is {} tokens ({}): give a text of one token", option,
+                                  in_quotes(text), ids.size(), fmt::join(pieces, ", ")));
 }
 
 }  // namespace limpid::cli
