@@ -7,7 +7,7 @@
 namespace limpid {
 namespace {
 
-// U+FFFE and U+FFFF are no characters: XML refuses them.
+// U+FFFE and U+FFFF are not characters, and XML refuses them.
 bool is_unseen(char32_t c) {
   const auto within = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
   return c < 0x20 || within(0x7F, 0x9F) || within(0x200B, 0x200F) || within(0x2028, 0x202E) ||

@@ -248,7 +248,7 @@ class TraceView {
 void check_ops(std::span<const std::string> wanted, const std::vector<std::string>& known) {
   for (const std::string& name : wanted) {
     LIMPID_CHECK(ArgumentError, std::ranges::find(known, name) != known.end(),
-                 "--op {}: there is no such op, matrix or activation{} (there are {})", name,
+                 "--op {}: unknown op, matrix or activation{} (known are {})", name,
                  did_you_mean(name, known), fmt::join(known, ", "));
   }
 }

@@ -208,7 +208,8 @@ void run(const ServeFlags& values) {
   LIMPID_CHECK(ArgumentError, values.n_parallel != 0,
                "-np 0: give 1 or more, or -1 for as many as the program chooses");
   LIMPID_CHECK(ArgumentError, values.slot_folder.empty() || is_folder(values.slot_folder),
-               "--slot-save-path {}: there is no such folder: make it first", values.slot_folder);
+               "--slot-save-path {}: the folder does not exist; create it first",
+               values.slot_folder);
   n_ctx_of_an_answer(values);                                 // throws
   std::vector<ShelvedModel> models = shelved_models(values);  // a wrong name shows at once
   ApiOptions options{.keys = read_keys(values),

@@ -32,7 +32,7 @@ std::string explain_chart(const Explanation& explanation, std::string_view what,
 
 // The names above, without those of heads.
 std::vector<std::string> picture_names();
-// Throws ArgumentError if `what` is no picture of such a model.
+// Throws ArgumentError unless `what` is a picture of such a model.
 void check_picture(std::string_view what, const DecoderSpec& spec);
 
 }  // namespace limpid

@@ -22,11 +22,13 @@ std::string token_text(const Tokenizer* tokenizer, int32_t id);
 //    "next": [{"entropy_bits": 4.2, "likeliest": [{"id": 3, "text": "a", "p": 0.31}, …]}, …],
 //    "lens": [{"layer": -1, "predictions": [as in "next"]}, …],
 //    "parts": [{"position": 0, "token": {…}, "logit": 9.1, "sum": 9.1, "embedding": 0.2,
-//               "against": {…} (where a logit is subtracted), "norm_bias": 0, "heads": [[of each head], of each layer],
+//               "norm_bias": 0, "heads": [[of each head], of each layer],
 //               "attention_rest": [of each layer], "mlps": [of each layer], "rounding": 2e-7}, …],
 //    "attention": [{"layer": 0, "head": 0, "habits": {"first": 0.8, …}, "first": [of each row],
 //                   "strongest": [[[column, weight], …], of each row]}, …],
 //    "norms": [{"layer": -1, "stream": [of each token], …}, …]}
+//
+// The parts of a difference of two logits have "against": {…}, the token that is subtracted.
 nlohmann::ordered_json explanation_to_json(const Explanation& explanation,
                                            const Tokenizer* tokenizer);
 

@@ -316,7 +316,7 @@ void read_field(const JsonField& field, unsigned api, FieldTarget target) {
   }
 }
 
-// Two names of one number must agree: there is no right one to take.
+// Two names of one number must agree, because neither has precedence.
 void refuse_two_values(const JsonField& object, std::initializer_list<const char*> names) {
   std::optional<JsonField> first;
   for (const char* name : names) {

@@ -81,7 +81,9 @@ class Explain(unittest.TestCase):
 
     def test_parts_of_as_many_positions_as_are_asked_for(self):
         for n in (1, 3):
-            self.assertEqual(len(json.loads(explain("-p", TEXT, "--parts", n, "--json"))["parts"]), n)
+            self.assertEqual(
+                len(json.loads(explain("-p", TEXT, "--parts", n, "--json"))["parts"]), n
+            )
 
     def test_control_tokens_only_where_they_are_asked_for(self):
         def n_tokens(*options: object) -> int:

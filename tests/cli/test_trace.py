@@ -85,8 +85,8 @@ class Trace(unittest.TestCase):
             (("--break", "L9.attention"), "part 'L9.attention': the model has layers 0 to 4\n"),
             (("--show", "L1"), "--show requires --break"),
             (("--layer", "7"), "the model has layers 0 to 4"),
-            (("--op", "attn_x"), "--op attn_x: there is no such op, matrix or activation; did you"),
-            (("--op", "nosuch"), "(there are embed, "),
+            (("--op", "attn_x"), "--op attn_x: unknown op, matrix or activation; did you"),
+            (("--op", "nosuch"), "(known are embed, "),
         ):
             with self.subTest(options=options):
                 code, _, errors = limpid_program.outcome(

@@ -167,7 +167,7 @@ class Slots(unittest.TestCase):
         flags = ["serve", "-m", TINY, "--port", 0, "--slot-save-path", "/no/such/folder"]
         code, _, errors = limpid_program.outcome(*flags)
         self.assertNotEqual(code, 0)
-        self.assertIn("/no/such/folder: there is no such folder", errors)
+        self.assertIn("/no/such/folder: the folder does not exist", errors)
 
 
 if __name__ == "__main__":
