@@ -107,17 +107,16 @@ std::string ops_to_markdown(const BenchResult& result, const MachineLimits& limi
     rest -= seconds;
     text += fmt::format("| {} | {:.0f} | {:.3f} | {:.1f} % |", op.op,
                         static_cast<double>(op.n_calls) / n, seconds * 1e3, seconds / total * 100);
-    if (op.n_flops > 0) {
-      const auto int8 = static_cast<double>(op.n_int8_flops);
-      const Rates rates =
-          rates_of(static_cast<double>(op.n_weight_bytes),
-                   {static_cast<double>(op.n_flops) - int8, int8}, op.seconds, limits);
-      text += fmt::format(" {:.2f} | {} | {:.1f} | {} |\n", rates.bytes_per_second / 1e9,
-                          percent(rates.share_of_read), rates.flops_per_second / 1e9,
-                          percent(rates.share_of_compute));
-    } else {
-      text += " | | | |\n";
-    }
+    const auto int8 = static_cast<double>(op.n_int8_flops);
+    const Rates rates =
+        rates_of(static_cast<double>(op.n_weight_bytes),
+                 {static_cast<double>(op.n_flops) - int8, int8}, op.seconds, limits);
+    text += op.n_weight_bytes > 0 ? fmt::format(" {:.2f} | {} |", rates.bytes_per_second / 1e9,
+                                                percent(rates.share_of_read))
+                                  : " | |";
+    text += op.n_flops > 0 ? fmt::format(" {:.1f} | {} |\n", rates.flops_per_second / 1e9,
+                                         percent(rates.share_of_compute))
+                           : " | |\n";
   }
   return text + fmt::format("| between ops | | {:.3f} | {:.1f} % | | | | |\n", rest * 1e3,
                             rest / total * 100);

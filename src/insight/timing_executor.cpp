@@ -76,6 +76,17 @@ void TimingExecutor::linear_in_parts(const Activation& x, const Weight& weight,
               [&] { inside("linear", [&] { inner().linear_in_parts(x, weight, see); }); });
 }
 
+// A query of head_dim elements takes 2 head_dim operations for the score of each position that it
+// sees, and as many to add the value there: 4 q.cols for all heads. The exponentials do not count.
+Activation TimingExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
+                                     KvStorage& kv, int64_t layer, const AttentionShape& shape) {
+  int64_t n_read = 0;
+  for (const int32_t position : inputs().positions) n_read += position + 1;
+  Activation out = DelegatingExecutor::attention(q, k, v, kv, layer, shape);
+  current_->n_flops += 4 * q.cols() * n_read;
+  return out;
+}
+
 // Called before each op of the inner executor; leave() is called after it.
 void TimingExecutor::enter(std::string_view op) {
   if (op == "linear") op = linear_label_;

@@ -18,12 +18,14 @@ struct OpTime {
   int64_t n_calls = 0;  // a `linear` of several projections counts once
   double seconds = 0;
   uint64_t n_weight_bytes = 0;  // of matrices, as in the file, added up over the calls
-  int64_t n_flops = 0;          // of products with matrices: 2 for each weight and row
-  int64_t n_int8_flops = 0;     // the part of n_flops with quantised matrices
+  // Of products with matrices 2 for each weight and row; of attention 4 for each element of a head,
+  // token and position that it reads.
+  int64_t n_flops = 0;
+  int64_t n_int8_flops = 0;  // the part of n_flops with quantised matrices
 
   // The least time that a machine of these limits, a second, needs to read the weights and to
   // multiply with them, as a share of `seconds`: the larger of the two. NaN for an op without
-  // matrices, and where the limits are 0 (not measured).
+  // products, and where the limits are 0 (not measured).
   double share_of_limit(double read_bytes, double f32_flops, double int8_flops) const;
 };
 
@@ -43,6 +45,8 @@ class TimingExecutor final : public DelegatingExecutor {
 
   Weight load_weight(const WeightSource& source) override;
   void linear(const Activation& x, std::span<Projection> projections) override;
+  Activation attention(const Activation& q, const Activation& k, const Activation& v, KvStorage& kv,
+                       int64_t layer, const AttentionShape& shape) override;
   // Counts as `linear`, with what `see` does.
   void linear_in_parts(const Activation& x, const Weight& weight, const SeePart& see) override;
 

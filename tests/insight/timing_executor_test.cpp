@@ -72,6 +72,9 @@ TEST(TimingExecutor, KnowsWhatAProductReads) {
   EXPECT_EQ(down->n_flops, 2 * 5 * n_weights);
   EXPECT_EQ(down->n_int8_flops, 0);
   EXPECT_NE(find(times, "linear attn_q, attn_k, attn_v"), nullptr);
+  // Five tokens see 1, 2, … 5 positions.
+  EXPECT_EQ(find(times, "attention")->n_flops,
+            shape.n_layers * 4 * shape.n_heads * shape.head_dim * (1 + 2 + 3 + 4 + 5));
 }
 
 TEST(TimingExecutor, CountsAProductInParts) {
