@@ -65,7 +65,7 @@ class AnswerInProgress {
   void progress(PromptProgress progress) {
     const std::lock_guard lock(mutex_);
     if (progress.n_done == progress.n_found) prompt_began_ = Clock::now();
-    progress.seconds = seconds_since(prompt_began_);
+    if (progress.n_done > progress.n_found) progress.seconds = seconds_since(prompt_began_);
     if (stream_ && !has_failed_) reply_->write(shape_->progress(progress));
   }
 

@@ -47,7 +47,8 @@ class LlamaShape final : public AnswerShape {
                       {"id_slot", slots_[progress.choice]},
                       {"tokens_predicted", 0},
                       {"tokens_evaluated", progress.n_done},
-                      {"prompt_progress", progress_json(progress)}});
+                      {"prompt_progress", progress_json(progress)},
+                      {"timings", timings_json(progress)}});
   }
 
   std::string token(const TokenEvent& event) override {
@@ -92,8 +93,6 @@ class LlamaShape final : public AnswerShape {
   // The last object of a choice; in a stream it repeats neither text nor tokens.
   Json finished(size_t choice, const GenerationResult& result, const std::string& content,
                 std::span<const TokenId> ids, std::span<const TokenLogprobs> logprobs) const {
-    AnswerResults one;
-    one.choices = {result};
     Json settings = generation_settings_json(settings_.generation, tokenizer_);
     settings["seed"] = result.seed;
     const bool lists_tokens = settings_.return_tokens || settings_.stream;
@@ -113,7 +112,7 @@ class LlamaShape final : public AnswerShape {
                  {"stop_type", stop_type(result.stop_reason)},
                  {"stopping_word", result.stop_string},
                  {"tokens_cached", n_cached},
-                 {"timings", timings_json(one)}};
+                 {"timings", timings_json(result.timings)}};
     add_probabilities(logprobs, json);
     return settings_.response_fields.empty() ? json : chosen_fields(json);
   }

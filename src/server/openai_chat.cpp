@@ -34,6 +34,7 @@ class ChatShape final : public OpenAiShape {
     Json event =
         object(Json::array({choice({progress.choice, {}, {}, {}}, Json::object(), nullptr)}), true);
     event["prompt_progress"] = progress_json(progress);
+    event["timings"] = timings_json(progress);
     return sse_event(event);
   }
 

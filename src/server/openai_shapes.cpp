@@ -41,8 +41,7 @@ Json usage_json(const AnswerResults& results) {
 }
 
 // The first token comes from the prompt's last step, so the rate of generation counts the others.
-Json timings_json(const AnswerResults& results) {
-  const GenerationTimings& timings = results.choices.front().timings;
+Json timings_json(const GenerationTimings& timings) {
   const int64_t n_steps = std::max<int64_t>(timings.n_generated - 1, 0);
   const auto rate = [](int64_t n, double seconds) {
     return seconds > 0 ? static_cast<double>(n) / seconds : 0.0;
@@ -68,6 +67,12 @@ Json progress_json(const PromptProgress& progress) {
           {"cache", progress.n_found},
           {"processed", progress.n_done},
           {"time_ms", 1000 * progress.seconds}};
+}
+
+Json timings_json(const PromptProgress& progress) {
+  return timings_json(GenerationTimings{.n_prompt = progress.n_done - progress.n_found,
+                                        .n_reused = progress.n_found,
+                                        .prompt_seconds = progress.seconds});
 }
 
 Json verbose_json(const ApiCall& call, const RequestSettings& settings,
@@ -102,7 +107,7 @@ Json OpenAiShape::object(Json choices, bool is_chunk) const {
 Json OpenAiShape::object_of_all(Json choices, bool is_chunk, const AnswerResults& results) const {
   Json all = object(std::move(choices), is_chunk);
   all["usage"] = usage_json(results);
-  all["timings"] = timings_json(results);
+  all["timings"] = timings_json(results.choices.front().timings);
   return all;
 }
 

@@ -18,11 +18,12 @@ const char* finish_reason(StopReason reason);
 // {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
 Json usage_json(const AnswerResults& results);
 
-// llama-server's "timings" of an answer's first choice.
-Json timings_json(const AnswerResults& results);
+// llama-server's "timings".
+Json timings_json(const GenerationTimings& timings);
 
-// llama-server's "prompt_progress".
+// llama-server's "prompt_progress", and "timings" so far.
 Json progress_json(const PromptProgress& progress);
+Json timings_json(const PromptProgress& progress);
 
 // llama-server's "generation_settings". `tokenizer` may be null.
 Json generation_settings_json(const GenerationOptions& options, const Tokenizer* tokenizer);

@@ -199,11 +199,16 @@ class OneServer(unittest.TestCase):
     def test_tells_how_far_a_prompt_is(self):
         asked = {"n_predict": 2, "stream": True, "return_progress": True}
         for prompt, n_found, n_steps in (("b" * 60, 0, 4), ("b" * 60 + "c" * 20, 60, 2)):
-            told = [
-                event["prompt_progress"]
-                for event in events(self.server.post("/completion", {**asked, "prompt": prompt})[1])
-                if "prompt_progress" in event
-            ]
+            answer = events(self.server.post("/completion", {**asked, "prompt": prompt})[1])
+            told = [event["prompt_progress"] for event in answer if "prompt_progress" in event]
+            timings = [event["timings"] for event in answer if "prompt_progress" in event]
+            self.assertEqual(
+                [each["prompt_n"] for each in timings],
+                [step["processed"] - n_found for step in told],
+            )
+            taken = [each["prompt_ms"] for each in timings]
+            self.assertEqual(taken[0], 0)
+            self.assertEqual(taken, sorted(set(taken)))
             self.assertEqual({step["total"] for step in told}, {len(prompt)})
             self.assertEqual({step["cache"] for step in told}, {n_found})
             done = [step["processed"] for step in told]
