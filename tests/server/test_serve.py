@@ -73,7 +73,7 @@ class OneServer(unittest.TestCase):
 
     def test_counts(self):
         before = self.server.metrics()
-        self.server.post("/completion", {"prompt": "the world", "n_predict": 7})
+        self.server.post("/completion", {"prompt": "the world", "n_predict": 7, "seed": 1})
         after = self.server.metrics()
         self.assertEqual(
             after["llamacpp:tokens_predicted_total"] - before["llamacpp:tokens_predicted_total"], 7
@@ -82,8 +82,9 @@ class OneServer(unittest.TestCase):
         for name in (*one_each, "reused_tokens", "context_tokens"):
             key = f"limpid:{name}_count"
             self.assertEqual(after[key] - before[key], 1)
+        # Fewer where tokens are parts of a character: they come together.
         key = "limpid:time_per_token_seconds_count"
-        self.assertEqual(after[key] - before[key], 6)
+        self.assertIn(after[key] - before[key], range(1, 7))
         self.assertGreaterEqual(
             after["llamacpp:n_decode_total"] - before["llamacpp:n_decode_total"], 7
         )
