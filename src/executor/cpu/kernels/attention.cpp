@@ -52,10 +52,10 @@ struct Ahead {
 };
 
 // c[q][n] = sum over m, in order, of a[q][m] * b[m][n], starting from 0, for kQ rows q and kV
-// vectors of n.
-template <class S, int kQ, int kV>
+// vectors of n. With kWidens the vectors of b are stored without gaps in `wide`.
+template <class S, int kQ, int kV, bool kWidens = false>
 void product_tile(const float* const* a, int64_t n_m, Block<S> b, Ahead& ahead, float* c,
-                  int64_t c_stride) {
+                  int64_t c_stride, float* wide = nullptr) {
   F32x16 sums[kQ][kV];
 #pragma GCC unroll 8
   for (int q = 0; q < kQ; ++q) {
@@ -70,6 +70,11 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, Ahead& ahead, 
     F32x16 row[kV];
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) row[v] = S::load(data + v * kLanes);
+    if constexpr (kWidens) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kV; ++v) store(row[v], wide + v * kLanes);
+      wide += kV * kLanes;
+    }
 #pragma GCC unroll 8
     for (int q = 0; q < kQ; ++q) {
       const F32x16 factor = broadcast(a[q][m]);
@@ -97,36 +102,34 @@ LIMPID_INLINE void product_columns(const float* const* a, int64_t n_a, int64_t n
   }
 }
 
-// Converts n_m rows of n_vectors vectors to f32, stored without gaps in `floats`.
-template <class S>
-void widen(Block<S> b, int64_t n_m, int64_t n_vectors, float* floats) {
-  for (int64_t m = 0; m < n_m; ++m, b.data += b.stride) {
-    for (int64_t v = 0; v < n_vectors; ++v, floats += kLanes) {
-      store(S::load(b.data + v * kLanes), floats);
-    }
-  }
-}
-
-// The same for n_a rows and n_vectors vectors. If b holds f16 and there are several tiles of rows,
-// b is first converted to f32 (into `floats`, which has room for it), so that not every tile
-// converts it again.
-template <class S>
-void product(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b, int64_t n_vectors,
-             Ahead& ahead, float* floats, float* c, int64_t c_stride) {
+// The same for n_a rows of a and kV vectors. If b holds f16 and there are several tiles of rows,
+// the first one converts b to f32 for all of them (into `wide`, which has room for it). The
+// conversions and stores of a tile take place beside its multiplications, which bound it.
+template <class S, int kV>
+LIMPID_INLINE void product_vectors(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b,
+                                   Ahead& ahead, float* wide, float* c, int64_t c_stride) {
   if constexpr (sizeof(typename S::Element) < sizeof(float)) {
     if (n_a > kQueries) {
-      widen(b, n_m, n_vectors, floats);
-      const Block<StoredF32> wide{floats, n_vectors * kLanes};
-      return product(a, n_a, n_m, wide, n_vectors, ahead, floats, c, c_stride);
+      product_tile<S, kQueries, kV, true>(a, n_m, b, ahead, c, c_stride, wide);
+      const Block<StoredF32> widened{wide, kV * kLanes};
+      return product_columns<StoredF32, kQueries, kV>(a + kQueries, n_a - kQueries, n_m, widened,
+                                                      ahead, c + kQueries * c_stride, c_stride);
     }
   }
+  product_columns<S, kQueries, kV>(a, n_a, n_m, b, ahead, c, c_stride);
+}
+
+// The same for n_vectors vectors, kVectors at a time.
+template <class S>
+void product(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b, int64_t n_vectors,
+             Ahead& ahead, float* wide, float* c, int64_t c_stride) {
   for (; n_vectors >= kVectors; n_vectors -= kVectors, b.data += kVectors * kLanes) {
-    product_columns<S, kQueries, kVectors>(a, n_a, n_m, b, ahead, c, c_stride);
+    product_vectors<S, kVectors>(a, n_a, n_m, b, ahead, wide, c, c_stride);
     c += kVectors * kLanes;
   }
   if constexpr (kVectors > 1) {
     for (; n_vectors > 0; --n_vectors, b.data += kLanes, c += kLanes) {
-      product_columns<S, kQueries, 1>(a, n_a, n_m, b, ahead, c, c_stride);
+      product_vectors<S, 1>(a, n_a, n_m, b, ahead, wide, c, c_stride);
     }
   }
 }
@@ -134,16 +137,16 @@ void product(const float* const* a, int64_t n_a, int64_t n_m, Block<S> b, int64_
 // The same for b of either type. Meanwhile the other half of the block, or the half at `next`, as
 // large as b, is prefetched.
 void product(const float* const* a, int64_t n_a, int64_t n_m, const std::byte* b, bool b_is_f16,
-             int64_t b_stride, int64_t n_vectors, const std::byte* next, float* floats, float* c,
+             int64_t b_stride, int64_t n_vectors, const std::byte* next, float* wide, float* c,
              int64_t c_stride) {
   const int64_t n_tiles = (n_a + kQueries - 1) / kQueries * ((n_vectors + kVectors - 1) / kVectors);
   Ahead ahead(next, n_m * b_stride * (b_is_f16 ? 2 : 4), n_tiles * n_m);
   if (b_is_f16) {
     const Block<StoredF16> block{reinterpret_cast<const uint16_t*>(b), b_stride};
-    product(a, n_a, n_m, block, n_vectors, ahead, floats, c, c_stride);
+    product(a, n_a, n_m, block, n_vectors, ahead, wide, c, c_stride);
   } else {
     const Block<StoredF32> block{reinterpret_cast<const float*>(b), b_stride};
-    product(a, n_a, n_m, block, n_vectors, ahead, floats, c, c_stride);
+    product(a, n_a, n_m, block, n_vectors, ahead, wide, c, c_stride);
   }
 }
 
@@ -197,8 +200,8 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
   const int64_t n = tile.n_queries - first;
   const int64_t n_vectors =
       (visible_in_block(tile, tile.n_queries - 1, block) + kLanes - 1) / kLanes;
-  float* floats = tile.scratch + kAttentionQueries * kBlock;
-  product(tile.q + first, n, tile.head_dim, kv.k, tile.k_is_f16, kBlock, n_vectors, kv.v, floats,
+  float* wide = tile.scratch + kAttentionQueries * kBlock;
+  product(tile.q + first, n, tile.head_dim, kv.k, tile.k_is_f16, kBlock, n_vectors, kv.v, wide,
           scores, kBlock);
   const float* rows[kAttentionQueries];
   for (int64_t i = first; i < tile.n_queries; ++i) {
@@ -213,7 +216,7 @@ void attend_block(const AttentionTile& tile, int64_t block, const KvBlockView& k
     int64_t end = i + 1;
     while (end < tile.n_queries && visible_in_block(tile, end, block) == visible) ++end;
     product(rows + i, end - i, visible, kv.v, tile.v_is_f16, padded, padded / kLanes, kv.next_k,
-            floats, partial.accumulator + i * padded, padded);
+            wide, partial.accumulator + i * padded, padded);
     i = end;
   }
 }
