@@ -309,6 +309,11 @@ void CpuExecutor::make_token_tiles(int64_t tokens_per_tile) {
     token_tiles_.push_back({begin, end});
     begin = end;
   }
+  // About how long a tile takes: its keys are read once and multiplied for each token.
+  const auto work = [&](const TokenTile& tile) {
+    return (tile.end - tile.begin + 1) * (inputs_.positions[static_cast<size_t>(tile.end - 1)] + 1);
+  };
+  std::ranges::sort(token_tiles_, {}, work);
 }
 
 Activation CpuExecutor::attention(const Activation& q, const Activation& k, const Activation& v,
@@ -332,7 +337,7 @@ Activation CpuExecutor::attention(const Activation& q, const Activation& k, cons
   } else if (n_tasks < kTasksPerThread * pool_.size()) {
     attend_split(call);
   } else {
-    std::atomic<int64_t> next{n_tasks};  // the last tasks have the most keys, so they go first
+    std::atomic<int64_t> next{n_tasks};  // the longest tasks go first, and short ones fill the gaps
     pool_.run([&](int thread) {
       for (int64_t i = next.fetch_sub(1) - 1; i >= 0; i = next.fetch_sub(1) - 1) {
         attend_whole(call, i, thread);
