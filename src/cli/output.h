@@ -2,7 +2,6 @@
 // of show (terminal_text.h) are escaped here, and only here.
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +10,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "base/stopwatch.h"
 
 namespace limpid::cli {
 
@@ -89,17 +90,6 @@ std::string read_text(const std::string& path);
 // note goes, then the bar, then the end of the title.
 std::string progress_line(std::string_view title, double share, std::string_view note,
                           size_t n_columns);
-
-// Measures the time since it was made.
-class Stopwatch {
- public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 // One line on a terminal's stderr that fills; nothing elsewhere.
 class ProgressBar {

@@ -1,25 +1,23 @@
 #include "generate/session_stream.h"
 
-#include <chrono>
 #include <utility>
+
+#include "base/stopwatch.h"
 
 namespace limpid {
 namespace {
 
 // Adds the time from its construction to its destruction to `seconds`.
-class Stopwatch {
+class TimedScope {
  public:
-  explicit Stopwatch(double& seconds)
-      : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
-  ~Stopwatch() {
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
+  explicit TimedScope(double& seconds) : seconds_(seconds) {}
+  ~TimedScope() { seconds_ += stopwatch_.seconds(); }
+  TimedScope(const TimedScope&) = delete;
+  TimedScope& operator=(const TimedScope&) = delete;
 
  private:
   double& seconds_;
-  std::chrono::steady_clock::time_point start_;
+  Stopwatch stopwatch_;
 };
 
 }  // namespace
@@ -53,7 +51,7 @@ int64_t SessionStream::assign(std::span<const TokenId> tokens) {
 void SessionStream::evaluate_prompt() {
   begun_ = true;
   auto& timings = continuation_.timings();
-  const Stopwatch stopwatch(timings.prompt_seconds);
+  const TimedScope stopwatch(timings.prompt_seconds);
   if (!prompt_.empty()) {
     timings.n_reused = assign(prompt_);
     timings.n_prompt = std::ssize(session_->tokens()) - timings.n_reused;
@@ -84,7 +82,7 @@ void SessionStream::make_room() {
 
 // One token: evaluates the last sampled one, if there is one, and samples the next from its logits.
 void SessionStream::evaluate_and_sample() {
-  const Stopwatch stopwatch(continuation_.timings().generation_seconds);
+  const TimedScope stopwatch(continuation_.timings().generation_seconds);
   if (session_->pending()) {
     make_room();
     if (continuation_.finished()) return;
