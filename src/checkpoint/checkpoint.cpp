@@ -37,6 +37,10 @@ constexpr std::string_view kReadable =
     names.push_back(printable(it->path().filename().string()));
   }
   std::ranges::sort(names);
+  LIMPID_CHECK(
+      UnsupportedError, !std::ranges::binary_search(names, "adapter_config.json"),
+      "{} is a LoRA adapter, not a model: open the model that it adapts, with OpenOptions::lora {}",
+      path, path);
   const size_t n_names = names.size();
   if (n_names > kShown) names.resize(kShown);
   throw UnsupportedError(fmt::format(

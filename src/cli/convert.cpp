@@ -133,7 +133,7 @@ void write(const ConvertFlags& values, ExportOptions options, const char* doing)
     }
     return !values.dry_run;
   };
-  auto checkpoint = with_adapters(open_header(values.model), values.model.options);
+  auto checkpoint = with_adapters(open_header(values.model), to_open_options(values.model));
   if (!values.model.options.lora.empty())
     checkpoint = std::make_shared<const Checkpoint>(merge_adapters(*checkpoint));
   if (!values.dry_run) check_out(values.out, options.layout, *checkpoint);

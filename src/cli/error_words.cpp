@@ -18,6 +18,7 @@ constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
     {"OpenOptions::device", "--device"},
     {"OpenOptions::gpu_layers", "--gpu-layers"},
     {"OpenOptions::gpu_products", "--gpu-products"},
+    {"OpenOptions::lora", "--lora"},
     {"OpenOptions::n_batch", "-b"},
     {"OpenOptions::n_ctx", "-c"},
     {"OpenOptions::rope_scaling", "--rope-scaling"},

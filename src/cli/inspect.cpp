@@ -52,24 +52,14 @@ void declare(CLI::App& app, InspectFlags& values) {
   declare_model(app, values.model);
 }
 
-// What --config names: a configuration that is built in, or what lies at a path.
-Checkpoint configuration_of(const std::string& config) {
-  if (is_there(config)) return configuration_of_files(config);
-  const auto built_in = configuration_names();
-  const std::vector<std::string> names(built_in.begin(), built_in.end());
-  LIMPID_CHECK(ArgumentError, std::ranges::find(names, config) != names.end(),
-               "--config {}: no such file, and no configuration of that name{} (there are {})",
-               config, did_you_mean(config, names), fmt::join(names, ", "));
-  return named_configuration(config);
-}
-
 void run(const InspectFlags& values) {
   const ModelFlags& model = values.model;
   const auto print = [&](const Json& report, const auto& to_text) {
     write_out(values.json ? dump_json(report, 2) + "\n" : to_text(report));
   };
   if (model.model.empty() && model.repository.empty() && !model.options.config.empty())
-    return print(inspect_configuration(configuration_of(model.options.config)), configuration_text);
+    return print(inspect_configuration(find_configuration(model.options.config)),
+                 configuration_text);
   const auto checkpoint = open_header(model);
   if (values.plan)
     return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);

@@ -52,6 +52,11 @@ constexpr NamedConfiguration kNamed[] = {
     {"qwen3-0.6b", "qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 40960, true, 1e6},
     {"qwen3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 40960, false, 1e6},
     {"nanogpt-char-cpu", "gpt2", 4, 128, 4, 4, 32, 512, 65, 64, true},
+    {"nanogpt-char", "gpt2", 6, 384, 6, 6, 64, 1536, 65, 256, true},
+    {"gpt-nano", "gpt2", 3, 48, 3, 3, 16, 192, 50257, 1024, false},
+    {"gpt-micro", "gpt2", 4, 128, 4, 4, 32, 512, 50257, 1024, false},
+    {"gpt-mini", "gpt2", 6, 192, 6, 6, 32, 768, 50257, 1024, false},
+    {"gopher-44m", "gpt2", 8, 512, 16, 16, 32, 2048, 50257, 1024, false},
     {"gpt2-124m", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
     {"gpt2", "gpt2", 12, 768, 12, 12, 64, 3072, 50257, 1024, true},
     {"gpt2-medium", "gpt2", 24, 1024, 16, 16, 64, 4096, 50257, 1024, true},
@@ -94,8 +99,9 @@ std::span<const std::string_view> configuration_names() { return kNames; }
 
 Checkpoint named_configuration(std::string_view name) {
   const auto* found = std::ranges::find(kNamed, name, &NamedConfiguration::name);
-  LIMPID_CHECK(ArgumentError, found != std::end(kNamed), "unknown configuration {} (known: {})",
-               name, fmt::join(kNames, ", "));
+  LIMPID_CHECK(ArgumentError, found != std::end(kNamed),
+               "no file or folder '{}', and no configuration of that name; choose one of {}", name,
+               fmt::join(kNames, ", "));
   OptionalParts parts;
   parts.tied = found->tied;
   const ModelClass& model_class = *find_model_class(found->architecture);

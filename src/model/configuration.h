@@ -17,12 +17,15 @@ namespace limpid {
 std::span<const std::string_view> configuration_names();
 
 // Returns a canonical checkpoint with the keys of the named model and with all of its tensors as
-// names and shapes: f32, without data. Throws ArgumentError for an unknown name.
+// names and shapes: f32, without data. Throws ArgumentError, with all names, for an unknown one.
 Checkpoint named_configuration(std::string_view name);
 
 // Like named_configuration, for a config.json, a params.json, or a folder that holds one of them.
 // Throws ArgumentError when there is none, FormatError, UnsupportedError.
 Checkpoint configuration_of_files(const std::string& path);
+
+// One of the two: what is at the path, or else the configuration of that name.
+Checkpoint find_configuration(const std::string& path_or_name);
 
 // Like named_configuration, for canonical keys, which must include <architecture>.vocab_size.
 // Throws the errors of read_spec. Example: named_configuration("llama-3.2-1b") has

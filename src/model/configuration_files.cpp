@@ -64,4 +64,9 @@ Checkpoint configuration_of_files(const std::string& path) {
   return is_meta ? of_meta(given) : of_hugging_face(std::move(given));
 }
 
+Checkpoint find_configuration(const std::string& path_or_name) {
+  return fs::exists(path_or_name) ? configuration_of_files(path_or_name)
+                                  : named_configuration(path_or_name);
+}
+
 }  // namespace limpid

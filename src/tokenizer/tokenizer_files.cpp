@@ -60,6 +60,19 @@ std::pair<std::string_view, std::string_view> usual_name(std::string_view file_n
   return {};
 }
 
+// A tokenizer.json under any other name. Its parts are all in one file, so nothing beside it
+// belongs to it. The configuration of a model has no vocabulary, and the index of one has no
+// "model".
+TokenizerFiles find_renamed(const std::string& path) {
+  if (!path.ends_with(".json")) return {};
+  auto file = MappedFile::open(path);
+  const std::string_view text = text_of(*file);
+  for (const std::string_view key : {"\"model\"", "\"vocab\""}) {
+    if (text.find(key) == text.npos) return {};
+  }
+  return {{std::string(kNames[0]), std::move(file)}};
+}
+
 const MappedFile* find(const TokenizerFiles& files, std::string_view name) {
   const auto it = files.find(name);
   return it == files.end() ? nullptr : it->second.get();
@@ -122,7 +135,7 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   }
   const std::string file_name = fs::path(path).filename().string();
   const auto [name, prefix] = usual_name(file_name);
-  if (name.empty()) return files;
+  if (name.empty()) return find_renamed(path);
   files.emplace(name, MappedFile::open(path));
   const std::string parent = fs::path(path).parent_path().string();
   const ModelFolder folder(parent.empty() ? "." : parent);

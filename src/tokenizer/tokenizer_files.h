@@ -18,9 +18,10 @@ using TokenizerFiles = std::map<std::string, std::shared_ptr<const MappedFile>, 
 
 // Returns the tokenizer's files at `path`. For a folder: tokenizer.json, tokenizer.model, a single
 // *.tiktoken, vocab.json with merges.txt. For a single file: the file, and the related files with
-// the same prefix ("gpt2_merges.txt" for "gpt2_vocab.json"). Returns nothing if there are none or
-// if `path` is a model file. Throws ResourceError for a file that cannot be read, FormatError for a
-// link that leads out of the folder (base/model_folder.h).
+// the same prefix ("gpt2_merges.txt" for "gpt2_vocab.json"); a tokenizer.json may have any name
+// that ends with .json. Returns nothing if there are none or if `path` is a model file. Throws
+// ResourceError for a file that cannot be read, FormatError for a link that leads out of the folder
+// (base/model_folder.h).
 TokenizerFiles find_tokenizer_files(const std::string& path);
 
 // Returns whether the files define a tokenizer. A chat template alone does not.

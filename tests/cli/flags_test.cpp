@@ -139,6 +139,8 @@ TEST(Flags, WrongValuesAreErrors) {
   EXPECT_EQ(parse(values, {"-n", "-2"}), "-n -2: must be at least -1");
   EXPECT_EQ(parse(values, {"--limit", "21"}), "--limit 21: must be in [0, 20]");
   EXPECT_EQ(parse(values, {"--temp", ""}), "--temp '': is not a number");
+  EXPECT_EQ(parse(values, {"--temp", "nan"}), "--temp 'nan': is not a number");
+  EXPECT_EQ(parse(values, {"--temp", "inf"}), "--temp 'inf': is too large");
   EXPECT_EQ(parse(values, {"-n"}), "-n needs a value");
   EXPECT_EQ(parse(values, {"a.gguf", "b.gguf"}),
             "unexpected argument 'b.gguf': text goes after -p, in quotes (limpid say --help)");

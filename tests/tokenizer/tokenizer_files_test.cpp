@@ -10,6 +10,7 @@
 #include "data_paths.h"
 #include "tokenizer/small_vocabulary.h"
 #include "tokenizer/tokenizer_config.h"
+#include "tokenizer/tokenizer_json_writer.h"
 #include "tokenizer/vocab_merges.h"
 
 namespace limpid {
@@ -120,6 +121,16 @@ TEST(TokenizerConfig, RefusesWhatContradictsTheVocabulary) {
         R"({"added_tokens_decoder": {"1": {"content": ""}}})"}) {
     EXPECT_THROW(read_tokenizer_config("c", text), FormatError) << text;
   }
+}
+
+TEST(TokenizerFiles, ATokenizerJsonMayHaveAnyName) {
+  const TempFolder folder;
+  folder.write("tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
+  const TokenizerSpec small = small_bpe("gpt-2");
+  const std::string path = folder.write("mine.json", write_tokenizer_json(small));
+  EXPECT_EQ(tokenizer_from(find_tokenizer_files(path))->spec().merges, small.merges);
+  for (const char* text : {R"({"model_type": "llama", "vocab_size": 9})", R"({"weight_map": {}})"})
+    EXPECT_FALSE(has_tokenizer(find_tokenizer_files(folder.write("config.json", text)))) << text;
 }
 
 TEST(TokenizerFiles, OneFileOrAFolder) {

@@ -144,8 +144,7 @@ DAMAGED = [
     ),
     running(
         "adapter",
-        "adapter is a folder without config.json or consolidated.00.pth (it has adapter_config.json, "
-        "adapter_model.safetensors): name a file in it, or download the whole model. " + READABLE,
+        "adapter is a LoRA adapter, not a model: open the model that it adapts, with --lora adapter",
     ),
     running(
         "only_config",
