@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "layouts/lora_adapter.h"
+#include "model/registry.h"
 
 namespace limpid {
 namespace {
@@ -42,6 +43,23 @@ auto kind_of(const Kinds& kinds, std::string_view what, std::string_view name) {
   for (const auto& known : kinds) names.push_back(known.name);
   throw ArgumentError(
       fmt::format("unknown {} '{}'; choose one of {}", what, name, fmt::join(names, ", ")));
+}
+
+// The parts of names that --freeze lists.
+std::vector<std::string> frozen_parts(const std::string& list, const Checkpoint& model) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) {
+    if (part.empty()) continue;
+    const auto has_part = [&](const auto& tensor) {
+      return tensor.first.find(part) != std::string::npos;
+    };
+    LIMPID_CHECK(ArgumentError, std::ranges::any_of(model.tensors, has_part),
+                 "no tensor to freeze has '{}' in its name; `limpid inspect MODEL` lists all names",
+                 part);
+    parts.push_back(part);
+  }
+  return parts;
 }
 
 }  // namespace
@@ -89,6 +107,10 @@ void RunSettings::check() const {
   at_least("lora", lora, 0);
   LIMPID_CHECK(ArgumentError, lora == 0 || !model.empty(),
                "an adapter needs a model that it belongs to, not a new configuration");
+  LIMPID_CHECK(ArgumentError, lora > 0 || lora_targets.empty(),
+               "lora-targets is given without lora, the rank of an adapter");
+  LIMPID_CHECK(ArgumentError, lora == 0 || freeze.empty(),
+               "all of an adapter's model is frozen; leave freeze out");
   at_least("eval-every", eval_every, 0);
   at_least("eval-windows", eval_windows, 0);
   at_least("sample-every", sample_every, 0);
@@ -107,7 +129,8 @@ void RunSettings::check() const {
                dropout);
 }
 
-TrainingOptions RunSettings::training_options(int64_t n_positions, int n_threads) const {
+TrainingOptions RunSettings::training_options(const Checkpoint& model, int n_threads) const {
+  const int64_t n_positions = read_spec(model).n_ctx_train;
   LIMPID_CHECK(ArgumentError, seq_len <= n_positions,
                "sequences of {} tokens are longer than the model's {} positions", seq_len,
                n_positions);
@@ -132,12 +155,9 @@ TrainingOptions RunSettings::training_options(int64_t n_positions, int n_threads
   if (lora > 0) {
     options.model.learns = is_lora_tensor;
   } else if (!freeze.empty()) {
-    options.model.learns = [list = freeze](std::string_view name) {
-      std::istringstream parts(list);
-      for (std::string part; std::getline(parts, part, ',');) {
-        if (!part.empty() && name.find(part) != std::string_view::npos) return false;
-      }
-      return true;
+    options.model.learns = [parts = frozen_parts(freeze, model)](std::string_view name) {
+      return std::ranges::none_of(
+          parts, [&](const auto& part) { return name.find(part) != std::string_view::npos; });
     };
   }
   return options;

@@ -60,8 +60,8 @@ struct RunSettings {
 
   // Throws ArgumentError for values that contradict each other or are out of range.
   void check() const;
-  // Of a model with so many positions.
-  TrainingOptions training_options(int64_t n_positions, int n_threads) const;
+  // For that model. Throws ArgumentError, UnsupportedError for settings that do not fit it.
+  TrainingOptions training_options(const Checkpoint& model, int n_threads) const;
 };
 
 // Names of settings that are ready to use, and those settings. Throws ArgumentError for an unknown

@@ -35,7 +35,14 @@ Trainer::Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executo
       optimizer_(options.optimizer, model_.parameters()),
       gradient_sum_(model_.parameters(), options.grad_accum, options.ranks, pool_),
       loss_scale_(options.model.tape.dtype) {
-  if (has_held_out()) held_out_sampler_.emplace(held_out_, options.seq_len, options.seed);
+  if (!has_held_out()) return;
+  held_out_sampler_.emplace(held_out_, options.seq_len, options.seed);
+  for (int64_t i = 0; i < n_held_out_batches(); ++i)
+    n_held_out_targets_ += held_out_batch(i).n_targets();
+  LIMPID_CHECK(
+      ArgumentError, n_held_out_targets_ > 0,
+      "no held-out sequence of {} tokens has a token to learn; choose other data to hold out",
+      options.seq_len);
 }
 
 // Computes the gradients of all micro-batches, on this rank and the others. Returns the sum of the
@@ -60,34 +67,39 @@ std::vector<double> Trainer::losses_of(const std::vector<Batch>& batches, float 
 // The gradients of micro-batches are divided by the number of targets in all of them: the mean over
 // the step's targets, whatever their number in each. With 10 and 30 targets each one counts 1/40. A
 // mean of the two means would give each of the first ten three times the weight of the others.
-StepReport Trainer::step() {
+StepReport Trainer::measure() {
   std::vector<Batch> batches;
   int64_t n_targets = 0;
+  int64_t n_tokens = n_tokens_;
+  const int64_t position = sampler_.position();
   for (int64_t i = 0; i < options_.grad_accum; ++i) {
     batches.push_back(sampler_.next(options_.batch_size));
     n_targets += batches.back().n_targets();
-    n_tokens_ += batches.back().n_tokens();
+    n_tokens += batches.back().n_tokens();
   }
+  next_position_ = sampler_.position();
+  sampler_.set_position(position);
   const auto factor = static_cast<float>(loss_scale_.value()) / static_cast<float>(n_targets);
   const double loss = sum_of(losses_of(batches, factor));
   StepReport report{n_updates(), loss / static_cast<double>(n_targets),
                     options_.schedule.at(n_updates()),
-                    optimizer_.gradient_norm(pool_) / loss_scale_.value(), n_tokens_};
+                    optimizer_.gradient_norm(pool_) / loss_scale_.value(), n_tokens};
   report.loss_scale = loss_scale_.value();
   report.skipped = !std::isfinite(report.grad_norm) && loss_scale_.can_fall();
   if (!std::isfinite(report.loss) || (!std::isfinite(report.grad_norm) && !report.skipped))
     fail_diverged(batches.front(), report.loss, report.grad_norm);
-  if (n_updates() < options_.schedule.n_steps) update(report);
   return report;
 }
 
-void Trainer::update(const StepReport& report) {
-  if (report.skipped) {
+void Trainer::update(const StepReport& measured) {
+  sampler_.set_position(next_position_);
+  n_tokens_ = measured.n_tokens;
+  if (measured.skipped) {
     optimizer_.skip_step();
     loss_scale_.skipped();
     return;
   }
-  optimizer_.step(report.lr, report.grad_norm, pool_, 1 / loss_scale_.value());
+  optimizer_.step(measured.lr, measured.grad_norm, pool_, 1 / loss_scale_.value());
   loss_scale_.updated();
   model_.refresh();
 }
@@ -96,28 +108,37 @@ void Trainer::fail_diverged(const Batch& batch, double loss, double norm) {
   const std::string place = model_.find_non_finite(batch);
   throw DivergedError(fmt::format(
       "training diverged at step {}: the loss is {}, the norm of the gradient {}{}; lower the "
-      "learning rate, or continue from the last checkpoint with a longer warm-up",
+      "learning rate or make the warm-up longer",
       n_updates(), loss, norm, place.empty() ? "" : fmt::format(", first in {}", place)));
 }
 
-double Trainer::held_out_loss() {
+// ---- held-out loss ------------------------------------------------------------------------------
+
+int64_t Trainer::n_held_out_windows() const {
+  const int64_t n = held_out_sampler_->windows_per_epoch();
+  return options_.eval_windows > 0 ? std::min(options_.eval_windows, n) : n;
+}
+
+int64_t Trainer::n_held_out_batches() const {
+  return (n_held_out_windows() + options_.batch_size - 1) / options_.batch_size;
+}
+
+// The windows are spread over all of the held-out data.
+Batch Trainer::held_out_batch(int64_t i) const {
   const int64_t n_all = held_out_sampler_->windows_per_epoch();
-  const int64_t n = options_.eval_windows > 0 ? std::min(options_.eval_windows, n_all) : n_all;
-  const auto batch_at = [&](int64_t i) {
-    Batch batch;
-    // Windows are spread over all of the held-out data.
-    for (int64_t w = i * options_.batch_size; w < std::min(n, (i + 1) * options_.batch_size); ++w)
-      held_out_sampler_->append_window(w * n_all / n, batch);
-    return batch;
-  };
-  const int64_t n_batches = (n + options_.batch_size - 1) / options_.batch_size;
-  int64_t n_targets = 0;
-  for (int64_t i = 0; i < n_batches; ++i) n_targets += batch_at(i).n_targets();
-  const auto losses = options_.ranks->compute(n_batches, [&](int64_t i) {
-    const Batch batch = batch_at(i);
+  const int64_t n = n_held_out_windows();
+  Batch batch;
+  for (int64_t w = i * options_.batch_size; w < std::min(n, (i + 1) * options_.batch_size); ++w)
+    held_out_sampler_->append_window(w * n_all / n, batch);
+  return batch;
+}
+
+double Trainer::held_out_loss() {
+  const auto losses = options_.ranks->compute(n_held_out_batches(), [&](int64_t i) {
+    const Batch batch = held_out_batch(i);
     return batch.n_targets() == 0 ? 0.0 : sum_of(model_.losses(batch));
   });
-  return sum_of(losses) / static_cast<double>(n_targets);
+  return sum_of(losses) / static_cast<double>(n_held_out_targets_);
 }
 
 // ---- state --------------------------------------------------------------------------------------

@@ -53,14 +53,20 @@ struct StepReport {
 
 class Trainer {
  public:
-  // `held_out` may have no tokens. Throws as TrainingModel and BatchSampler do.
+  // `held_out` may have no tokens, but if it has windows, one of them must have a target. Throws as
+  // TrainingModel and BatchSampler do.
   Trainer(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
           const TrainingOptions& options, DocumentView documents, DocumentView held_out);
 
-  // Losses and gradients of the next micro-batches, then an update, except after the last step of
-  // the schedule or when a gradient is beyond f16. All ranks have the same results and weights.
-  // Throws DivergedError; the weights are then as they were.
-  StepReport step();
+  // A step is measure() and update(). Between the two, the trainer's state is still that of before
+  // the step: what is saved there is known to have a finite loss, and measures the step again.
+  //
+  // Losses and gradients of the next micro-batches. All ranks have the same results. Throws
+  // DivergedError.
+  StepReport measure();
+  // Changes the weights by the gradients that measure() left, unless a gradient is beyond f16.
+  // `measured` is what measure() returned.
+  void update(const StepReport& measured);
   int64_t n_updates() const { return optimizer_.n_steps(); }
   int64_t n_tokens_seen() const { return n_tokens_; }
   bool has_held_out() const { return held_out_.n_tokens() > options_.seq_len; }
@@ -76,8 +82,10 @@ class Trainer {
   void load_state(const std::string& path);
 
  private:
+  Batch held_out_batch(int64_t i) const;
+  int64_t n_held_out_windows() const;
+  int64_t n_held_out_batches() const;
   std::vector<double> losses_of(const std::vector<Batch>& batches, float factor);
-  void update(const StepReport& report);
   [[noreturn]] void fail_diverged(const Batch& batch, double loss, double norm);
 
   TrainingOptions options_;
@@ -91,6 +99,8 @@ class Trainer {
   GradientSum gradient_sum_;
   LossScale loss_scale_;
   int64_t n_tokens_ = 0;
+  int64_t n_held_out_targets_ = 0;
+  int64_t next_position_ = 0;  // of the sampler, after the batches that were measured
 };
 
 }  // namespace limpid

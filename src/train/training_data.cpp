@@ -64,7 +64,7 @@ void for_each_object(const std::string& path, std::string_view text, int64_t num
     const auto fail = [&](const std::string& problem) {
       throw FormatError(path, FormatError::kNoOffset, fmt::format("line {}", number), problem);
     };
-    const Json object = parse_json(line, fmt::format("{}, line {}", path, number));
+    const Json object = parse_json(line, fmt::format("{}: line {}", path, number));
     if (!object.is_object()) fail("is not a JSON object");
     body(object, fail);
   }
@@ -162,7 +162,7 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
         };
         if (messages == object.end() || !messages->is_array() || messages->empty() ||
             !std::ranges::all_of(*messages, is_message)) {
-          fail("has neither a `text` nor `messages`, each an object with a role");
+          fail("needs a `text`, or `messages`: a list of objects, each with a `role`");
         }
         LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
                      "{} has dialogues, and the model has no chat template to render them", path);

@@ -12,6 +12,13 @@
 #include "model/registry.h"
 
 namespace limpid {
+
+void check_dropout(const DecoderSpec& spec, double dropout) {
+  LIMPID_CHECK(UnsupportedError, dropout == 0 || spec.position == PositionKind::kLearned,
+               "a {} model learns without dropout; it is for GPT-2 and models like it",
+               spec.architecture);
+}
+
 TrainingModel::TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Executor> executor,
                              const TrainingModelOptions& options)
     : options_(options),
@@ -20,9 +27,7 @@ TrainingModel::TrainingModel(const Checkpoint& checkpoint, std::unique_ptr<Execu
       tape_(std::move(executor), options.tape),
       weights_(load_weights(*checkpoint_, spec_, tape_)),
       parameters_(make_parameters(*checkpoint_)) {
-  LIMPID_CHECK(UnsupportedError, options.dropout == 0 || spec_.position == PositionKind::kLearned,
-               "a {} model learns without dropout; it is for GPT-2 and models like it",
-               spec_.architecture);
+  check_dropout(spec_, options.dropout);
   if (spec_.position == PositionKind::kRope)
     weights_.rope = tape_.load_rope(spec_.rope.inverse_frequencies, spec_.n_ctx_train, 1.0);
   for (Parameter& parameter : parameters_) {

@@ -23,6 +23,9 @@ struct TrainingModelOptions {
   uint64_t seed = 0;   // of dropout
 };
 
+// Throws UnsupportedError for a model that has no dropout.
+void check_dropout(const DecoderSpec& spec, double dropout);
+
 class TrainingModel {
  public:
   // Copies the checkpoint's tensors to f32. `executor` must offer gradient ops. Throws as

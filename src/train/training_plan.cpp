@@ -15,6 +15,7 @@
 #include "model/registry.h"
 #include "train/counting_executor.h"
 #include "train/tape.h"
+#include "train/training_model.h"
 
 namespace limpid {
 namespace {
@@ -89,6 +90,7 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
   plan.n_steps = options.schedule.n_steps;
   const Checkpoint f32 = f32_shapes(shapes);
   const DecoderSpec spec = read_spec(f32);
+  check_dropout(spec, options.model.dropout);
   const std::set<std::string> projections = projections_of(f32, spec);
   int64_t n_moments = 0;
   int64_t n_in_matrices = 0;
@@ -103,6 +105,7 @@ TrainingPlan make_training_plan(const Checkpoint& shapes, const TrainingOptions&
         kind == OptimizerKind::kSgd || (kind == OptimizerKind::kMuon && projections.contains(name));
     n_moments += has_one ? n : 2 * n;
   }
+  LIMPID_CHECK(ArgumentError, plan.n_learning > 0, "all tensors are frozen; nothing would learn");
   const auto bytes_of = [](int64_t n) { return static_cast<uint64_t>(n) * sizeof(float); };
   plan.weights = bytes_of(plan.n_parameters);
   if (options.model.tape.dtype != DType::kF32) plan.weights += bytes_of(n_in_matrices) / 2;

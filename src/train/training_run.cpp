@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/check.h"
 #include "base/parse_number.h"
+#include "base/stopwatch.h"
 #include "executor/executors.h"
 #include "layouts/lora_adapter.h"
 #include "model/configuration.h"
@@ -38,7 +38,7 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
     const std::string path = wanted.empty() ? settings.config : wanted;
     TokenizerFiles files = find_tokenizer_files(path);
     LIMPID_CHECK(ArgumentError, has_tokenizer(files),
-                 "{} has no tokenizer; name one, or use `bytes` or `chars`", path);
+                 "{} has no tokenizer; name the file of one, or `bytes` or `chars`", path);
     return files;
   }
   const std::string path = (fs::path(folder) / "tokenizer.json").string();
@@ -67,10 +67,7 @@ void set_vocab_size(Checkpoint& shapes, int64_t n) {
 // A new model as names and shapes.
 std::shared_ptr<const Checkpoint> new_model(const RunSettings& settings,
                                             const std::string& folder) {
-  const auto names = configuration_names();
-  Checkpoint shapes = std::ranges::find(names, settings.config) != names.end()
-                          ? named_configuration(settings.config)
-                          : configuration_of_files(settings.config);
+  Checkpoint shapes = find_configuration(settings.config);
   replace_tokenizer(shapes, tokenizer_files(settings, folder));
   set_vocab_size(shapes, tokenizer_from(shapes)->vocab_size());
   return std::make_shared<const Checkpoint>(std::move(shapes));
@@ -99,15 +96,26 @@ std::shared_ptr<const Checkpoint> open_or_make(const RunFolder& folder,
   return std::make_shared<Checkpoint>(open_model_files({saved ? saved->path : settings.model}));
 }
 
-// A share of the data, or a file of its own.
-DocumentView read_held_out(const RunSettings& settings, DocumentView& documents,
+// A file of its own, or a share of the data. A share that is too short for one sequence is not held
+// out.
+DocumentView read_held_out(const RunSettings& settings, int64_t seq_len, DocumentView& documents,
                            const Tokenizer& tokenizer, const ChatTemplate* chat_template,
                            const DataOptions& options) {
   const auto share = parse_number<double>(settings.val);
-  if (!share) return read_documents({&settings.val, 1}, tokenizer, chat_template, options);
+  if (!share) {
+    DocumentView held_out = read_documents({&settings.val, 1}, tokenizer, chat_template, options);
+    LIMPID_CHECK(ArgumentError, held_out.n_tokens() > seq_len,
+                 "{} has {} tokens; to hold out a sequence of {} it needs at least {}",
+                 settings.val, held_out.n_tokens(), seq_len, seq_len + 1);
+    return held_out;
+  }
   LIMPID_CHECK(ArgumentError, *share >= 0 && *share < 1,
                "the share of held-out data is {}; it must be in [0, 1)", *share);
-  return split_off(documents, *share);
+  const DocumentView all = documents;
+  DocumentView held_out = split_off(documents, *share);
+  if (held_out.n_tokens() > seq_len) return held_out;
+  documents = all;
+  return {};
 }
 
 // What a run needs before it takes memory for its model. `plan` decides whether there is enough: a
@@ -130,6 +138,7 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   inputs.saved = folder.newest();
   inputs.checkpoint = open_or_make(folder, inputs.saved);
   const Checkpoint& checkpoint = *inputs.checkpoint;
+  inputs.training = settings.training_options(checkpoint, options.n_threads);
   inputs.tokenizer = tokenizer_from(checkpoint);
   std::optional<ChatTemplate> chat_template;
   if (const auto source = checkpoint.metadata.string("tokenizer.chat_template"))
@@ -137,9 +146,9 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   const ChatTemplate* dialogues = chat_template ? &*chat_template : nullptr;
   const DataOptions data{options.n_threads, options.token_cache, options.progress};
   inputs.documents = read_documents(settings.data, *inputs.tokenizer, dialogues, data);
-  inputs.held_out = read_held_out(settings, inputs.documents, *inputs.tokenizer, dialogues, data);
+  inputs.held_out = read_held_out(settings, inputs.training.seq_len, inputs.documents,
+                                  *inputs.tokenizer, dialogues, data);
   if (inputs.documents.n_tokens() > 0) inputs.first_token = inputs.documents.ids.front();
-  inputs.training = settings.training_options(read_spec(checkpoint).n_ctx_train, options.n_threads);
   inputs.training.ranks = options.ranks;
   inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents.n_tokens(),
                                    inputs.held_out.n_tokens());
@@ -197,28 +206,36 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
 // A step measures first and changes the weights last. Held-out loss, sample, checkpoint and the
 // loss in the log are all of the same weights, those after n_updates() updates. So line 0 of the
 // log is the untrained model, whose loss should be near ln(vocab_size): 4.17 for 65 characters.
+//
+// The loss is measured before a checkpoint is saved. So a model whose loss is not finite never
+// takes the place of the last good checkpoint.
 RunReport TrainingRun::step() {
   const RunSettings& settings = folder_.settings();
+  const int64_t n_updates = trainer_->n_updates();
   const auto due = [&](int64_t every) {
-    const int64_t n = trainer_->n_updates();
-    return (every > 0 && n % every == 0) || n == settings.steps;
+    return (every > 0 && n_updates % every == 0) || n_updates == settings.steps;
   };
   RunReport report;
+  const int64_t n_tokens_before = trainer_->n_tokens_seen();
+  Stopwatch measuring;
+  report.step = trainer_->measure();
+  double seconds = measuring.seconds();
   const bool evaluates = due(settings.eval_every);
   const bool writes = ranks_->rank() == 0;
-  HistogramLine histograms{trainer_->n_updates(), {}, {}};
-  if (evaluates && writes) add_weights(histograms, trainer_->model().parameters());
+  HistogramLine histograms{n_updates, {}, {}};
+  if (evaluates && writes) {
+    add_weights(histograms, trainer_->model().parameters());
+    add_gradients(histograms, trainer_->model().parameters());
+  }
   if (evaluates && trainer_->has_held_out()) report.val_loss = trainer_->held_out_loss();
   if (writes && settings.sample_every > 0 && due(settings.sample_every))
     report.sample = sample_text(trainer_->model().checkpoint(), tokenizer_, sample_options_);
-  if (due(settings.save_every) && (trainer_->n_updates() > 0 || settings.steps == 0)) save();
-  finished_ = trainer_->n_updates() == settings.steps;
-  const auto begin = std::chrono::steady_clock::now();
-  const int64_t n_tokens_before = trainer_->n_tokens_seen();
-  report.step = trainer_->step();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  report.tokens_per_second =
-      static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds.count();
+  if (due(settings.save_every) && (n_updates > 0 || settings.steps == 0)) save();
+  finished_ = n_updates == settings.steps;
+  Stopwatch updating;
+  if (!finished_) trainer_->update(report.step);
+  seconds += updating.seconds();
+  report.tokens_per_second = static_cast<double>(report.step.n_tokens - n_tokens_before) / seconds;
   if (!writes) return report;
   folder_.append(RunRecord::kLog, to_json_line(report));
   if (report.sample) {
@@ -228,7 +245,6 @@ RunReport TrainingRun::step() {
     folder_.append(RunRecord::kSamples, dump(sample));
   }
   if (evaluates) {
-    add_gradients(histograms, trainer_->model().parameters());
     folder_.append(RunRecord::kHistograms, to_json_line(histograms));
     write_run_report(folder_.path());
   }

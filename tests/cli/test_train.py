@@ -231,7 +231,9 @@ class Mistakes(Training):
         ]
         self.assertIn("line 3", self.mistake(*options, self.folder / "e"))
         lines.write_text('{"text": "one"}\n{"title": "two"}\n')
-        self.assertIn("line 2", self.mistake(*options, self.folder / "f"))
+        self.assertIn("lines.jsonl: line 2: needs", self.mistake(*options, self.folder / "f"))
+        err = self.mistake(*self.command("g", "--val", short))
+        self.assertIn("short.txt has", err)
         self.assertIn(
             "no-such-file", self.mistake(*self.command("d", "--data", self.folder / "no-such-file"))
         )
@@ -249,6 +251,20 @@ class Mistakes(Training):
             self.mistake(*self.command("f", "--checkpoint-activations", "yes")),
         )
         self.assertIn("unknown preset", self.mistake("train", "--preset", "none"))
+        self.assertIn(
+            "choose one of llama-2-7b",
+            self.mistake("train", "--config", "none", "--data", self.data),
+        )
+        self.assertIn(
+            "no tensor to freeze has 'none' in its name",
+            self.mistake(*self.command("g", "--freeze", "ffn,none")),
+        )
+        self.assertIn("all tensors are frozen", self.mistake(*self.command("h", "--freeze", "_")))
+        self.assertIn(
+            "without lora, the rank", self.mistake(*self.command("i", "--lora-targets", "q_proj"))
+        )
+        self.assertIn("--lr 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
+        self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
         self.assertIn(
             "no data", self.mistake("train", "--config", self.config, "--tokenizer", "bytes")
         )
@@ -269,6 +285,21 @@ class Mistakes(Training):
             self.folder.chmod(0o500)
             self.addCleanup(self.folder.chmod, 0o700)
             self.assertIn("cannot make the folder", self.mistake(*self.command("new")))
+
+    def test_an_adapter_is_used_and_merged_by_the_name_of_its_run(self):
+        self.fine(*self.command("a"))
+        model, adapter = self.folder / "a", self.folder / "b"
+        other = self.folder / "other.txt"
+        other.write_text("tat " * 400)
+        adapt = ["--lora", "2", "--lr", "0.05", "--steps", "20", "--data", other]
+        self.fine("train", "-m", model, "--seq-len", "32", "--out", adapter, *adapt)
+        say = ["run", "-p", "The cat", "-n", "8", "--temp", "0", "-m"]
+        adapted = self.fine(*say, model, "--lora", adapter)
+        self.assertNotEqual(adapted, self.fine(*say, model))
+        merged = self.folder / "merged.gguf"
+        self.fine("convert", model, merged, "--lora", adapter)
+        self.assertEqual(adapted, self.fine(*say, merged))
+        self.assertIn("is a LoRA adapter, not a model", self.mistake(*say, adapter))
 
     def test_an_adapter_of_another_model(self):
         models = {}
@@ -295,8 +326,21 @@ class Mistakes(Training):
                 "a", "--lr", "1e30", "--clip", "0", "--optimizer", "sgd", "--save-every", "1"
             )
         )
-        self.assertRegex(err, r"diverged at step \d+: .*first in ")
-        self.assertTrue(list((self.folder / "a").glob("step-*")))
+        self.assertRegex(err, r"diverged at step 1: .*first in ")
+        self.assertFalse(list((self.folder / "a").glob("step-*")))
+
+    def test_a_checkpoint_is_of_a_finite_loss(self):
+        """Weights that diverge do not take the place of the only checkpoint, which still trains."""
+        options = ["--optimizer", "sgd", "--clip", "0", "--lr", "10", "--eval-every", "0"]
+        kept = ["--save-every", "1", "--keep", "1", "--steps", "300"]
+        err = self.mistake(*self.command("a", *options, *kept))
+        newest = self.log("a")[-1]["step"]
+        self.assertGreater(newest, 0)
+        self.assertIn(f"diverged at step {newest + 1}:", err)
+        names = [path.name for path in (self.folder / "a").glob("step-*")]
+        self.assertEqual(names, [f"step-{newest:06}"])
+        again = ["--data", self.data, "--seq-len", "32", "--lr", "0", "--steps", "1"]
+        self.fine("train", "-m", self.folder / "a", "--out", self.folder / "b", *again)
 
 
 if __name__ == "__main__":

@@ -159,6 +159,12 @@ TokenDocuments documents(int64_t n_tokens) {
   return all;
 }
 
+StepReport step(Trainer& trainer) {
+  const StepReport measured = trainer.measure();
+  trainer.update(measured);
+  return measured;
+}
+
 Course train(const std::string& model, const std::shared_ptr<Ranks>& ranks) {
   TrainingOptions options;
   options.batch_size = 2;
@@ -172,7 +178,7 @@ Course train(const std::string& model, const std::shared_ptr<Ranks>& ranks) {
                   documents(60));
   Course course;
   for (int i = 0; i < 4; ++i) {
-    const StepReport report = trainer.step();
+    const StepReport report = step(trainer);
     course.numbers.insert(course.numbers.end(),
                           {report.loss, report.grad_norm, static_cast<double>(report.n_tokens),
                            trainer.held_out_loss()});
