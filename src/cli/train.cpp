@@ -5,7 +5,7 @@
 // folder, writes checkpoints and prints. The others get the folder's name from it and follow.
 //
 // Settings are declared from RunSettings itself (RunSettings::for_each), which also reads and
-// writes settings.json. A new setting is therefore an option, a line of help and a member of the
+// writes run.json. A new setting is therefore an option, a line of help and a member of the
 // file at once.
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -60,7 +60,8 @@ void declare(CLI::App& app, TrainFlags& values) {
   add_option(app, "--preset NAME", values.preset,
              fmt::format("settings to begin with: {}", fmt::join(run_preset_names(), ", ")));
   add_option(app, "--out DIR", values.out, "the run's folder [runs/NAME]");
-  add_option(app, "--resume DIR", values.resume, "go on with the run in this folder");
+  add_option(app, "--resume DIR", values.resume,
+             "go on with the run in this folder; --steps, --lr and others may change");
   add_option(app, "-t,--threads N", values.n_threads, Range{0, 1024}, "0: as many as cores [0]");
   add_switch(app, "--plan", values.plan,
              "show memory, steps and time of the run, and do not train");
@@ -102,12 +103,25 @@ std::string free_folder(const RunSettings& settings, const std::string& preset) 
   return folder.string();
 }
 
+RunSettings resumed_settings(const TrainFlags& values, RunSettings settings) {
+  const auto changeable = changeable_settings();
+  for (const auto& [name, text] : values.settings) {
+    LIMPID_CHECK(ArgumentError, std::ranges::find(changeable, name) != changeable.end(),
+                 "--resume keeps --{} of the run; it may change --{}", name,
+                 fmt::join(changeable, ", --"));
+    set(settings, name, text);
+  }
+  settings.check();
+  return settings;
+}
+
 RunFolder open_folder(const TrainFlags& values, int n_ranks) {
   if (!values.resume.empty()) {
-    LIMPID_CHECK(ArgumentError,
-                 values.settings.empty() && values.preset.empty() && values.out.empty(),
-                 "--resume goes on with the settings in the folder; leave the other settings out");
-    return RunFolder::open(values.resume);
+    LIMPID_CHECK(ArgumentError, values.preset.empty() && values.out.empty(),
+                 "--resume goes on in the run's folder; leave --preset and --out out");
+    RunFolder folder = RunFolder::open(values.resume);
+    folder.set_settings(resumed_settings(values, folder.settings()));
+    return folder;
   }
   RunSettings settings = settings_of(values);
   settings.grad_accum *= n_ranks;  // a run resumes with the same steps on any number of ranks

@@ -200,7 +200,8 @@ void RunFolder::append(RunRecord record, std::string_view json_line) {
 
 // A run that was killed at step 130 goes on from its checkpoint of step 100, and measures steps 100
 // to 129 once more, with the same numbers. Without this, the records would have them twice.
-void RunFolder::rewind(int64_t n_updates) {
+void RunFolder::begin(int64_t n_updates) {
+  write_file(fs::path(path_) / kSettings, settings_.to_json());
   for (const char* name : kRecordFiles) {
     const fs::path file = fs::path(path_) / name;
     if (!fs::exists(file)) continue;

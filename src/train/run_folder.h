@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "train/run_settings.h"
 #include "train/trainer.h"
@@ -47,6 +48,8 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   const RunSettings& settings() const { return settings_; }
+  // Those of the run from begin() on.
+  void set_settings(RunSettings settings) { settings_ = std::move(settings); }
   // The newest checkpoint's folder and number of updates; nothing before the first one.
   struct SavedStep {
     std::string path;
@@ -59,8 +62,9 @@ class RunFolder {
   void save(Trainer& trainer);
   // Appends an object to the record. Throws ResourceError.
   void append(RunRecord record, std::string_view json_line);
-  // Drops the lines of every record from step `n_updates` on: they will be written again.
-  void rewind(int64_t n_updates);
+  // The run begins, or goes on, after that many updates: writes the settings, and drops the lines
+  // of every record from there on, because they will be written again.
+  void begin(int64_t n_updates);
 
  private:
   RunFolder(std::string path, RunSettings settings, int lock);

@@ -19,6 +19,15 @@ constexpr int64_t kLongestDefault = 1024;
 
 constexpr std::array kPresets = {std::string_view("shakespeare-char")};
 
+constexpr std::string_view kChangeable[] = {"steps",        "lr",
+                                            "min-lr",       "warmup",
+                                            "schedule",     "weight-decay",
+                                            "clip",         "checkpoint-activations",
+                                            "eval-every",   "eval-windows",
+                                            "sample-every", "sample-tokens",
+                                            "sample-temp",  "sample-prompt",
+                                            "save-every",   "keep"};
+
 template <typename Kind>
 struct Named {
   std::string_view name;
@@ -162,6 +171,8 @@ TrainingOptions RunSettings::training_options(const Checkpoint& model, int n_thr
   }
   return options;
 }
+
+std::span<const std::string_view> changeable_settings() { return kChangeable; }
 
 std::span<const std::string_view> run_preset_names() { return kPresets; }
 

@@ -64,6 +64,10 @@ struct RunSettings {
   TrainingOptions training_options(const Checkpoint& model, int n_threads) const;
 };
 
+// Names of the settings that a run may change when it goes on. The others say what its checkpoints
+// and its position in the data are of.
+std::span<const std::string_view> changeable_settings();
+
 // Names of settings that are ready to use, and those settings. Throws ArgumentError for an unknown
 // name.
 std::span<const std::string_view> run_preset_names();

@@ -200,7 +200,7 @@ TrainingRun::TrainingRun(RunFolder folder, const RunOptions& options)
       inputs.training, std::move(inputs.documents), std::move(inputs.held_out));
   if (saved) trainer_->load_state((fs::path(saved->path) / kStateFile).string());
   saved_at_ = saved ? saved->n_updates : -1;
-  if (ranks_->rank() == 0) folder_.rewind(trainer_->n_updates());
+  if (ranks_->rank() == 0) folder_.begin(trainer_->n_updates());
 }
 
 // A step measures first and changes the weights last. Held-out loss, sample, checkpoint and the

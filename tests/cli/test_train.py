@@ -63,6 +63,25 @@ class Runs(Training):
         )
         self.assertLess(self.log("b")[0]["loss"], self.log("a")[0]["loss"])
 
+    def test_a_run_goes_on_with_more_steps(self):
+        """With a constant rate, and the same settings otherwise, it becomes the run that had those steps at first."""
+        constant = ["--schedule", "constant"]
+        self.fine(*self.command("a", *constant))
+        self.fine(*self.command("b", *constant, "--steps", "17"))
+        resume = ["train", "--resume", self.folder / "b", "--steps", "30"]
+        settings = self.folder / "b" / "run.json"
+        before = settings.read_text()
+        self.assertEqual(json.loads(self.fine(*resume, "--plan", "--json"))["steps"], 30)
+        self.assertEqual(settings.read_text(), before)
+        self.fine(*resume)
+        self.assertEqual(json.loads(settings.read_text())["steps"], 30)
+        self.assertEqual(
+            [line["loss"] for line in self.log("a")], [line["loss"] for line in self.log("b")]
+        )
+        self.assertEqual(self.weights("a"), self.weights("b"))
+        self.fine("train", "--resume", self.folder / "b", "--steps", "32", "--lr", "1e-4")
+        self.assertEqual(self.log("b")[-1]["lr"], 1e-4)
+
     def test_tokenized_data_are_kept_and_change_no_bit(self):
         self.fine(*self.command("cold"))
         tokens = list((self.folder / "cache" / "limpid" / "tokens").iterdir())
@@ -277,8 +296,12 @@ class Mistakes(Training):
         self.fine(*self.command("a", "--steps", "1"))
         self.assertIn("holds a run already", self.mistake(*self.command("a")))
         self.assertIn(
-            "leave the other settings out",
-            self.mistake("train", "--resume", self.folder / "a", "--steps", "9"),
+            "--resume keeps --seq-len of the run; it may change --steps, --lr,",
+            self.mistake("train", "--resume", self.folder / "a", "--seq-len", "9"),
+        )
+        self.assertIn(
+            "leave --preset and --out out",
+            self.mistake("train", "--resume", self.folder / "a", "--out", self.folder / "b"),
         )
         self.assertIn("not the folder of a run", self.mistake("train", "--resume", self.folder))
         if os.geteuid() != 0:
