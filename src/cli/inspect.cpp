@@ -13,9 +13,12 @@
 
 #include "cli/command.h"
 #include "cli/output_path.h"
+#include "generate/engine.h"
 #include "insight/rope_chart.h"
 #include "model/configuration.h"
 #include "model/registry.h"
+#include "quantize/file_type.h"
+#include "quantize/quantized_cache.h"
 
 namespace limpid::cli {
 namespace {
@@ -52,15 +55,31 @@ void declare(CLI::App& app, InspectFlags& values) {
   declare_model(app, values.model);
 }
 
+// The model as a run with these options would have it: names, types and shapes. --config alone
+// names a model that need not be there.
+std::shared_ptr<const Checkpoint> as_it_would_run(const ModelFlags& model, bool is_configuration) {
+  auto checkpoint =
+      is_configuration
+          ? std::make_shared<const Checkpoint>(find_configuration(model.options.config))
+          : with_adapters(open_header(model), to_open_options(model));
+  if (model.options.quantize.empty()) return checkpoint;
+  return std::make_shared<const Checkpoint>(
+      quantized_shapes(*checkpoint, file_type_from_name(model.options.quantize)));
+}
+
 void run(const InspectFlags& values) {
   const ModelFlags& model = values.model;
   const auto print = [&](const Json& report, const auto& to_text) {
     write_out(values.json ? dump_json(report, 2) + "\n" : to_text(report));
   };
-  if (model.model.empty() && model.repository.empty() && !model.options.config.empty())
-    return print(inspect_configuration(find_configuration(model.options.config)),
-                 configuration_text);
-  const auto checkpoint = open_header(model);
+  const bool is_configuration =
+      model.model.empty() && model.repository.empty() && !model.options.config.empty();
+  LIMPID_CHECK(ArgumentError,
+               !values.weights || (!is_configuration && model.options.quantize.empty()),
+               "--weights reads the weights of a file as they are: give -m, without --quantize");
+  LIMPID_CHECK(ArgumentError, !is_configuration || values.plan || model.options.quantize.empty(),
+               "--config alone shows every type; give --quantize with --plan");
+  const auto checkpoint = as_it_would_run(model, is_configuration);
   if (values.plan)
     return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);
   if (values.weights) {
@@ -75,14 +94,15 @@ void run(const InspectFlags& values) {
     if (values.svg != "-") print_log("drawn: " + values.svg);
     return;
   }
-  const auto report = inspect_checkpoint(*checkpoint, to_open_options(model));
+  const Json report = is_configuration ? inspect_configuration(*checkpoint)
+                                       : inspect_checkpoint(*checkpoint, to_open_options(model));
   if (!values.rope_svg.empty()) {
-    LIMPID_CHECK(UnsupportedError, !report["model"].is_null(), "--rope-svg: {}",
+    LIMPID_CHECK(UnsupportedError, is_configuration || !report["model"].is_null(), "--rope-svg: {}",
                  report["problem"].get<std::string>());
     write_text(values.rope_svg, rope_chart(read_spec(*checkpoint)));
     if (values.rope_svg != "-") print_log("drawn: " + values.rope_svg);
   }
-  return print(report, checkpoint_text);
+  return print(report, is_configuration ? configuration_text : checkpoint_text);
 }
 
 }  // namespace
@@ -94,12 +114,13 @@ Command inspect_command() {
           "Loads no weights, but for --weights, which looks at them. --config alone: parameters "
           "and memory of a named model (llama-3-8b, "
           "gpt2-xl, …), of a folder with config.json or params.json, or of such a file; no weights "
-          "need be there.",
+          "need be there. --plan takes either, --quantize TYPE included.",
           "limpid inspect -m smollm2\nlimpid inspect -m smollm2 -c 8192 -ctk f32 --json\n"
           "limpid inspect -m smollm2 --plan --device opencl --gpu-layers 8\n"
           "limpid inspect -m smollm2 --rope-scaling linear:4 --rope-svg rope.svg\n"
           "limpid inspect -m smollm2 --weights --svg weights.svg\n"
-          "limpid inspect --config llama-3-8b",
+          "limpid inspect --config llama-3-8b\n"
+          "limpid inspect --config llama-3-8b --quantize q4_k_m --plan",
           bind<InspectFlags, declare, run>};
 }
 

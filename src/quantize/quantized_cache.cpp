@@ -166,6 +166,13 @@ Checkpoint with_tensors_of(const Checkpoint& source, Checkpoint cached) {
   return result;
 }
 
+TensorPlan plan_in_place(const Checkpoint& source, const FileType& file_type) {
+  PlanOptions plan;
+  plan.file_type = &file_type;
+  plan.row_order = source.row_order;
+  return plan_tensors(source, plan);
+}
+
 }  // namespace
 
 std::string quantized_cache_folder() { return cache_folder("quantized"); }
@@ -224,10 +231,7 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
           .string();
   if (auto cached = open_cached(path, identity)) return with_tensors_of(source, std::move(*cached));
 
-  PlanOptions plan;
-  plan.file_type = &file_type;
-  plan.row_order = source.row_order;
-  const TensorPlan tensors = plan_tensors(source, plan);
+  const TensorPlan tensors = plan_in_place(source, file_type);
   make_folder(folder);
   Checkpoint described = source;
   described.metadata = Metadata{};
@@ -239,6 +243,15 @@ Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& fil
                path);
   bound_quantized_cache(folder, path, kQuantizedCacheBytes);
   return with_tensors_of(source, std::move(*cached));
+}
+
+Checkpoint quantized_shapes(const Checkpoint& source, const FileType& file_type) {
+  Checkpoint shapes;
+  for (const PlannedTensor& tensor : plan_in_place(source, file_type).tensors) {
+    shapes.tensors[tensor.name] = TensorView{tensor.to, tensor.shape, nullptr};
+    shapes.tensor_order.push_back(tensor.name);
+  }
+  return with_tensors_of(source, std::move(shapes));
 }
 
 }  // namespace limpid

@@ -42,4 +42,7 @@ void bound_quantized_cache(const std::string& folder, const std::string& keep, u
 Checkpoint quantized_through_cache(const Checkpoint& source, const FileType& file_type,
                                    const std::string& folder, const WriteOptions& options);
 
+// Returns names, types and shapes of that result, without data. Nothing is read or written.
+Checkpoint quantized_shapes(const Checkpoint& source, const FileType& file_type);
+
 }  // namespace limpid

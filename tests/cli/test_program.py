@@ -89,6 +89,35 @@ class FrontDoor(unittest.TestCase):
         self.assertNotIn("layers", log)
         self.refused("run", "-m", TINY, "-p", "the", "-ngl", "some", words=["-ngl some"])
 
+    def test_the_plan_is_of_the_types_that_a_run_would_have(self):
+        plans = [
+            json.loads(output("inspect", "--plan", "--json", *given)[1])["devices"][0]
+            for given in (
+                ("--config", "smollm2-135m"),
+                ("--config", "smollm2-135m", "--quantize", "q8_0"),
+            )
+        ]
+        # 134,515,008 parameters, of which 35,136 of the norms stay f32; 34 bytes for 32 of the others.
+        self.assertEqual(plans[0]["bytes_per_token"], (134515008 - 35136) * 4)
+        self.assertEqual(plans[1]["bytes_per_token"], (134515008 - 35136) * 34 // 32)
+        with tempfile.TemporaryDirectory() as folder:
+            f32 = pathlib.Path(folder) / "f32.gguf"
+            q8 = pathlib.Path(folder) / "q8.gguf"
+            options = ("--allow-requantize", "--dtype")
+            self.assertEqual(output("convert", TINY, str(f32), *options, "f32")[0], 0)
+            self.assertEqual(output("quantize", str(f32), str(q8), "q8_0")[0], 0)
+            plan = ("inspect", "--plan", "--json", "-m")
+            for given in ((str(q8),), (str(f32), "--quantize", "q8_0")):
+                code, out, _ = output(*plan, *given)
+                devices = json.loads(out)["devices"]
+                for part in devices:
+                    del part["available"], part["bytes_per_second"]
+                if given[0] == str(q8):
+                    expected = devices
+                self.assertEqual(devices, expected)
+        for given in (["--weights"], ["--quantize", "q8_0"]):
+            self.refused("inspect", "--config", "gpt2", *given, words=[given[0]])
+
     def test_context_overflow_names_both_counts(self):
         self.refused("run", "-m", TINY, "-c", "16", "-p", "z" * 40, words=["40", "16"])
         ids = ",".join(["1"] * 20)
