@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/mapped_file.h"
+#include "base/model_folder.h"
 #include "checkpoint/byte_reader.h"
 #include "checkpoint/foreign_file.h"
 #include "checkpoint/gguf.h"
@@ -44,7 +45,8 @@ constexpr std::string_view kReadable =
   const size_t n_names = names.size();
   if (n_names > kShown) names.resize(kShown);
   throw UnsupportedError(fmt::format(
-      "{} is a folder without config.json or consolidated.00.pth ({}{}): name a file in it, or "
+      "{} is a folder without config.json, consolidated.00.pth or ckpt.pt ({}{}): name a file in "
+      "it, or "
       "download the whole model. {}",
       path, n_names == 0 ? "it is empty" : fmt::format("it has {}", fmt::join(names, ", ")),
       n_names > kShown ? ", ..." : "", kReadable));
@@ -102,10 +104,16 @@ void leave_file(const Checkpoint& checkpoint, std::span<const std::byte> part) {
 
 namespace {
 
+constexpr std::string_view kNanoGptFile = "ckpt.pt";
+
 Checkpoint open_folder(const std::string& path) {
   if (looks_like_hugging_face(path)) return open_hugging_face_folder(path);
   if (looks_like_meta(path)) return open_meta_folder(path);
-  refuse_folder(path);
+  const ModelFolder folder(path);
+  if (!folder.contains(kNanoGptFile)) refuse_folder(path);
+  Checkpoint checkpoint = open_torch(folder.resolve(kNanoGptFile));
+  attach_files(folder, checkpoint);
+  return checkpoint;
 }
 
 Checkpoint open_safetensors_file(const std::string& path) {

@@ -125,9 +125,7 @@ void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
   };
   read(kConfig, "config.");
   if (folder.contains(kGenerationConfig)) read(kGenerationConfig, "generation_config.");
-  for (const std::string_view name : kAttachments) {
-    if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
-  }
+  attach_files(folder, checkpoint);
 }
 
 // `weights` names a file of the folder. When it is empty, the folder's own names decide: first
@@ -155,6 +153,12 @@ Checkpoint open_folder(const std::string& path, const std::string& weights) {
 }
 
 }  // namespace
+
+void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
+  for (const std::string_view name : kAttachments) {
+    if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
+  }
+}
 
 Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }
 

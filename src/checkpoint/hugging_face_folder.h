@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/model_folder.h"
 #include "checkpoint/checkpoint.h"
 
 namespace limpid {
@@ -18,6 +19,9 @@ Checkpoint open_hugging_face_folder(const std::string& path);
 // Opens one .safetensors file with a config.json beside it, as a folder with these weights. When
 // the file is one of several shards, all shards are opened.
 Checkpoint open_hugging_face_file(const std::string& path);
+
+// Adds the files of the tokenizer and the chat template that a folder has.
+void attach_files(const ModelFolder& folder, Checkpoint& checkpoint);
 
 // Whether `folder` contains a config.json. An empty name is the current folder.
 bool looks_like_hugging_face(const std::string& folder);

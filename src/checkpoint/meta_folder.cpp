@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mapped_file.h"
 #include "base/model_folder.h"
+#include "checkpoint/hugging_face_folder.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/torch_checkpoint.h"
 
@@ -213,11 +214,7 @@ Checkpoint open_meta_folder(const std::string& path) {
   if (!d_model) d_model = whole.metadata.integer("params.dim");
   ShardJoiner(std::move(shards), d_model).join_into(whole);
   // tokenizer.model is part of Meta's release; the other files are there after a conversion.
-  for (const char* name :
-       {"tokenizer.model", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-        "chat_template.jinja", "generation_config.json"}) {
-    if (folder.contains(name)) whole.attachments[name] = folder.open(name);
-  }
+  attach_files(folder, whole);
   return whole;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -89,12 +90,38 @@ void put_tensor(std::string& out, const TorchEntry& entry, size_t storage) {
   put(out, PickleOpcode::kReduce);
 }
 
-// The pickle of an OrderedDict with all entries. An entry that shares the bytes of another names
-// that entry's storage.
-std::string make_pickle(std::span<const TorchEntry> entries) {
-  std::string out;
-  put(out, PickleOpcode::kProto);
-  put(out, uint8_t{2});
+// BINFLOAT, and the number with its highest byte first.
+void put_real(std::string& out, double value) {
+  put(out, PickleOpcode::kBinFloat);
+  std::string bytes;
+  put(bytes, value);
+  out.append(bytes.rbegin(), bytes.rend());
+}
+
+// Objects, numbers, text, true and false.
+void put_json(std::string& out, const nlohmann::ordered_json& json) {
+  if (json.is_object()) {
+    put(out, PickleOpcode::kEmptyDict);
+    put(out, PickleOpcode::kMark);
+    for (const auto& [key, value] : json.items()) {
+      put_text(out, key);
+      put_json(out, value);
+    }
+    put(out, PickleOpcode::kSetItems);
+  } else if (json.is_boolean()) {
+    put(out, json.get<bool>() ? PickleOpcode::kNewTrue : PickleOpcode::kNewFalse);
+  } else if (json.is_number_integer()) {
+    put_integer(out, json.get<int64_t>());
+  } else if (json.is_number()) {
+    put_real(out, json.get<double>());
+  } else {
+    put_text(out, json.get_ref<const std::string&>());
+  }
+}
+
+// An OrderedDict with all entries. An entry that shares the bytes of another names that entry's
+// storage.
+void put_state(std::string& out, std::span<const TorchEntry> entries) {
   put_empty_ordered_dict(out);
   put(out, PickleOpcode::kMark);
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -103,6 +130,21 @@ std::string make_pickle(std::span<const TorchEntry> entries) {
                entries[i].same_as < 0 ? i : static_cast<size_t>(entries[i].same_as));
   }
   put(out, PickleOpcode::kSetItems);
+}
+
+std::string make_pickle(std::span<const TorchEntry> entries, const nlohmann::ordered_json* beside) {
+  std::string out;
+  put(out, PickleOpcode::kProto);
+  put(out, uint8_t{2});
+  if (beside == nullptr) {
+    put_state(out, entries);
+  } else {
+    put_json(out, *beside);
+    put(out, PickleOpcode::kMark);
+    put_text(out, "model");
+    put_state(out, entries);
+    put(out, PickleOpcode::kSetItems);
+  }
   put(out, PickleOpcode::kStop);
   return out;
 }
@@ -138,10 +180,11 @@ uint32_t low(uint64_t value) { return needs_64(value) ? kZipIn64 : static_cast<u
 
 // The pickle names storages by number and states their sizes, so it can be written before their
 // bytes.
-TorchWriter::TorchWriter(const std::string& path, std::vector<TorchEntry> entries)
+TorchWriter::TorchWriter(const std::string& path, std::vector<TorchEntry> entries,
+                         const nlohmann::ordered_json* beside)
     : file_(path), entries_(std::move(entries)) {
   check_entries(entries_);
-  add_record("data.pkl", make_pickle(entries_));
+  add_record("data.pkl", make_pickle(entries_, beside));
   add_record("byteorder", "little");
   begin_next_tensor();
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,9 +30,12 @@ struct TorchEntry {
 //   writer.commit();
 class TorchWriter {
  public:
-  // Throws ArgumentError for a name that is empty or used twice and for a wrong `same_as`,
-  // UnsupportedError for a quantised type, ResourceError.
-  TorchWriter(const std::string& path, std::vector<TorchEntry> entries);
+  // The file holds the state dictionary or, with `beside`, {"model": the state dictionary} and what
+  // `beside` adds to it: an object of objects, numbers and text, as in nanoGPT's {"model_args":
+  // {"n_layer": 4}}. Throws ArgumentError for a name that is empty or used twice and for a wrong
+  // `same_as`, UnsupportedError for a quantised type, ResourceError.
+  TorchWriter(const std::string& path, std::vector<TorchEntry> entries,
+              const nlohmann::ordered_json* beside = nullptr);
 
   // Appends bytes of the entries, in their order and row-major, in pieces of any size. Entries with
   // `same_as` have no bytes of their own. Throws ArgumentError for more bytes than the entries

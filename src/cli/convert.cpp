@@ -50,7 +50,8 @@ void declare_rest(CLI::App& app, ConvertFlags& values) {
 void declare_convert(CLI::App& app, ConvertFlags& values) {
   declare_files(app, values, "the file or folder to write");
   add_choice(app, "--to LAYOUT", values.layout, {"gguf", "safetensors", "pth"},
-             "gguf, safetensors (a folder for transformers) or pth (a folder like Meta's)");
+             "gguf, safetensors (a folder for transformers) or pth (a folder for "
+             "PyTorch: a Llama like Meta's, a GPT-2 like nanoGPT's)");
   add_choice(app, "--dtype TYPE", values.type, file_type_list(),
              "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
              "quantize (default: what they are)");
@@ -72,7 +73,7 @@ Layout layout_of(const ConvertFlags& values) {
   const std::string name = values.layout.empty() && extension == ".gguf" ? "gguf" : values.layout;
   if (name == "gguf") return Layout::kGguf;
   if (name == "safetensors") return Layout::kHuggingFace;
-  if (name == "pth") return Layout::kMeta;
+  if (name == "pth") return Layout::kTorch;
   throw ArgumentError(name.empty()
                           ? fmt::format("{} does not end with .gguf: say --to gguf, safetensors or "
                                         "pth",
@@ -86,11 +87,15 @@ void check_out(const std::string& out, Layout layout, const Checkpoint& checkpoi
   refuse_standard_output(out);
   check_not_the_input(out, checkpoint);
   if (layout == Layout::kGguf) return;
-  const auto found =
-      std::filesystem::path(out) / (layout == Layout::kHuggingFace ? "config.json" : "params.json");
-  LIMPID_CHECK(ArgumentError, !is_there(found),
-               "{} is there already and would be overwritten: name another folder, or remove it",
-               found.string());
+  const std::vector<const char*> names = layout == Layout::kHuggingFace
+                                             ? std::vector{"config.json"}
+                                             : std::vector{"params.json", "ckpt.pt"};
+  for (const char* name : names) {
+    const auto found = std::filesystem::path(out) / name;
+    LIMPID_CHECK(ArgumentError, !is_there(found),
+                 "{} is there already and would be overwritten: name another folder, or remove it",
+                 found.string());
+  }
 }
 
 // K types hold blocks of 256 weights. A tensor whose rows are not a multiple of that gets a type of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/atomic_file.h"
@@ -12,6 +13,7 @@
 #include "export/completed.h"
 #include "export/gguf_description.h"
 #include "export/model_config_json.h"
+#include "layouts/gpt2.h"
 #include "layouts/hugging_face.h"
 #include "layouts/meta.h"
 #include "model/registry.h"
@@ -110,31 +112,65 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   write_tokenizer(folder, checkpoint, tokenizer, true, result);
 }
 
-// Writes Meta's folder: params.json, consolidated.00.pth and the tokenizer's files.
+// The tensors under their names in the state dictionary. With `head`, the embedding's bytes have
+// that second name.
+std::vector<TorchEntry> torch_entries(const TensorPlan& plan, const NameTable& names,
+                                      std::string_view prefix, const char* head) {
+  std::vector<TorchEntry> entries;
+  for (const NamedTensor& tensor : tensor_list(plan, &names)) {
+    entries.push_back(
+        {fmt::format("{}{}", prefix, tensor.name), tensor.view.dtype, tensor.view.shape, -1});
+  }
+  for (size_t i = 0; head != nullptr && i < plan.tensors.size(); ++i) {
+    if (plan.tensors[i].name != "token_embd.weight") continue;
+    entries.push_back({head, entries[i].dtype, entries[i].shape, static_cast<int64_t>(i)});
+    break;
+  }
+  return entries;
+}
+
+// Streams the bytes of all tensors, and makes the file complete.
+void finish(TorchWriter& file, const std::string& path, const Checkpoint& checkpoint,
+            const ExportOptions& options, const ExportResult& result) {
+  stream_tensors(path, checkpoint, result.plan, {}, options.write,
+                 [&](std::span<const std::byte> bytes) { file.write(bytes); });
+  file.commit();
+}
+
+// Writes Meta's folder: params.json, consolidated.00.pth and the tokenizer's files. Meta's code
+// always loads an output matrix, so a tied one is there as a second name.
 void write_meta(const std::string& path, const Checkpoint& checkpoint, const ExportOptions& options,
                 ExportResult& result) {
   const DecoderSpec spec = read_spec(checkpoint);
   const std::string params = meta_params(checkpoint, spec);
   const auto tokenizer = find_tokenizer(checkpoint, result);
-  std::vector<TorchEntry> entries;
-  for (const NamedTensor& tensor : tensor_list(result.plan, &meta_name_table())) {
-    entries.push_back({tensor.name, tensor.view.dtype, tensor.view.shape, -1});
-  }
-  // Meta's code always loads an output matrix. For a tied one, the bytes of the embedding are
-  // written again.
-  for (size_t i = 0; spec.tied_embeddings && i < result.plan.tensors.size(); ++i) {
-    if (result.plan.tensors[i].name != "token_embd.weight") continue;
-    entries.push_back(
-        {"output.weight", entries[i].dtype, entries[i].shape, static_cast<int64_t>(i)});
-    break;
-  }
   make_folder(path);
   const std::filesystem::path folder(path);
-  TorchWriter stream((folder / "consolidated.00.pth").string(), std::move(entries));
-  stream_tensors(path, checkpoint, result.plan, {}, options.write,
-                 [&](std::span<const std::byte> bytes) { stream.write(bytes); });
-  stream.commit();
+  TorchWriter file((folder / "consolidated.00.pth").string(),
+                   torch_entries(result.plan, meta_name_table(), "",
+                                 spec.tied_embeddings ? "output.weight" : nullptr));
+  finish(file, path, checkpoint, options, result);
   write_file((folder / "params.json").string(), params);
+  write_tokenizer(folder, checkpoint, tokenizer, false, result);
+}
+
+// Writes a folder with nanoGPT's ckpt.pt and the tokenizer's files.
+void write_nano_gpt(const std::string& path, const Checkpoint& checkpoint,
+                    const ExportOptions& options, ExportResult& result) {
+  const DecoderSpec spec = read_spec(checkpoint);
+  const nlohmann::ordered_json arguments = nano_gpt_arguments(checkpoint, spec);
+  if (spec.mlp == MlpKind::kGeluTanh) {
+    result.remarks.emplace_back(
+        "nanoGPT computes the exact GELU, and this model its tanh approximation, so nanoGPT's "
+        "logits differ slightly");
+  }
+  const auto tokenizer = find_tokenizer(checkpoint, result);
+  make_folder(path);
+  const std::filesystem::path folder(path);
+  TorchWriter file((folder / "ckpt.pt").string(),
+                   torch_entries(result.plan, kGpt2LinearNames, "transformer.", "lm_head.weight"),
+                   &arguments);
+  finish(file, path, checkpoint, options, result);
   write_tokenizer(folder, checkpoint, tokenizer, false, result);
 }
 
@@ -172,9 +208,10 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
   plan.keep_vectors = true;
   plan.dequantize = true;
   Checkpoint source = with_named_scaling(completed(checkpoint));
-  if (options.layout == Layout::kMeta) {
-    plan.row_order = RowOrder::kInterleavedPairs;
-    if (make_plan(source)) write_meta(path, source, options, result);
+  if (options.layout == Layout::kTorch) {
+    const bool is_gpt2 = model_class_of(source.metadata).family == Family::kGpt2;
+    if (!is_gpt2) plan.row_order = RowOrder::kInterleavedPairs;
+    if (make_plan(source)) (is_gpt2 ? write_nano_gpt : write_meta)(path, source, options, result);
     return result;
   }
   const ModelClass& model_class = *find_model_class(read_spec(source).architecture);

@@ -1,5 +1,5 @@
 // Writes a model in the layout of another program: a GGUF file, a folder for `transformers`, or a
-// folder for Meta's own code.
+// folder for Meta's own code or nanoGPT's.
 //
 // The model is already canonical (layouts/canonical.h), so each layout needs three steps: complete
 // the tensors that it requires (completed.h), describe the model in its keys (gguf_description.h,
@@ -18,7 +18,9 @@ namespace limpid {
 enum class Layout : uint8_t {
   kGguf,         // one file
   kHuggingFace,  // config.json, model.safetensors, the tokenizer's files
-  kMeta,         // params.json, consolidated.00.pth, the tokenizer's files
+  // For PyTorch, with the tokenizer's files. A Llama for Meta's code: params.json and
+  // consolidated.00.pth. A GPT-2 for nanoGPT: ckpt.pt.
+  kTorch,
 };
 
 // Options of export_model.

@@ -224,4 +224,28 @@ std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   return json.dump() + "\n";
 }
 
+nlohmann::ordered_json nano_gpt_arguments(const Checkpoint& checkpoint, const DecoderSpec& spec) {
+  const auto require = [&](bool holds, const char* what) {
+    LIMPID_CHECK(UnsupportedError, holds, "{}: nanoGPT cannot express this model's {}",
+                 checkpoint.path, what);
+  };
+  require(spec.norm == NormKind::kLayer && spec.outer_norm == OuterNorm::kOutput &&
+              spec.norm_eps == 1e-5F,
+          "norms");
+  require(scales_by_head_dim(checkpoint, spec) && !spec.scale_by_inverse_layer,
+          "scale of attention");
+  require(spec.d_ff == 4 * spec.d_model, "width of the MLP");
+  require(spec.mlp == MlpKind::kGeluErf || spec.mlp == MlpKind::kGeluTanh, "activation");
+  require(spec.tied_embeddings, "output matrix, which is not the embedding");
+  return {{"model_args",
+           {{"n_layer", spec.n_layers},
+            {"n_head", spec.n_heads},
+            {"n_embd", spec.d_model},
+            {"block_size", spec.n_ctx_train},
+            {"bias", true},
+            {"vocab_size", spec.vocab_size},
+            {"dropout", 0.0}}},
+          {"config", {{"activation_function", activation_name(spec.mlp)}}}};
+}
+
 }  // namespace limpid

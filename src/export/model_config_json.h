@@ -1,6 +1,7 @@
 // Writes the configuration files of other layouts from a canonical checkpoint.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "checkpoint/checkpoint.h"
@@ -22,6 +23,11 @@ std::string generation_config(const Checkpoint& checkpoint, const TokenizerSpec*
 // Returns the params.json of Meta's models. Throws UnsupportedError for a model that is not a
 // Llama.
 std::string meta_params(const Checkpoint& checkpoint, const DecoderSpec& spec);
+
+// Returns what nanoGPT's ckpt.pt has beside a state dictionary: `model_args`, of which nanoGPT
+// makes its model, and `config`, where Limpid finds the activation, which nanoGPT does not state.
+// Throws UnsupportedError for a model that nanoGPT cannot express.
+nlohmann::ordered_json nano_gpt_arguments(const Checkpoint& checkpoint, const DecoderSpec& spec);
 
 // Returns tokenizer_config.json for a tokenizer.json that was written from `spec`: the names of the
 // special tokens, and the chat template.

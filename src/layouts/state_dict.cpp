@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
+#include "layouts/chat_templates.h"
 #include "layouts/gpt2.h"
 #include "layouts/name_table.h"
 #include "layouts/spec_reader.h"
@@ -143,6 +144,7 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   }
   resolve_output_weight(result, config.tied, "lm_head.weight");
   set_gpt2_keys(config, result.metadata);
+  set_chat_templates(given.attachments, result.metadata);
   result.naming = Naming::kGguf;
   return result;
 }

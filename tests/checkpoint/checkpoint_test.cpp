@@ -44,7 +44,7 @@ TEST(OpenCheckpoint, AFolderIsNamedWithWhatIsInIt) {
   folder.write("tokenizer.json", "{}");
   expect_refused<UnsupportedError>(
       folder.folder(),
-      "is a folder without config.json or consolidated.00.pth (it has tokenizer.json, "
+      "is a folder without config.json, consolidated.00.pth or ckpt.pt (it has tokenizer.json, "
       "weights.h5)");
 }
 

@@ -3,11 +3,14 @@
 tests/oracles/live_convert_families.py holds the same against transformers and llama.cpp.
 """
 
+import io
 import json
 import pathlib
+import pickle
 import subprocess
 import tempfile
 import unittest
+import zipfile
 
 import gguf
 import limpid_program
@@ -157,6 +160,25 @@ class HuggingFace(Families):
             self.assertEqual(has_table, scaling.startswith("llama3"))
 
 
+class Pickled(pickle.Unpickler):
+    """What torch.save wrote, without torch: a tensor is (storage, sizes, strides)."""
+
+    def __init__(self, path: pathlib.Path):
+        with zipfile.ZipFile(path) as archive:
+            name = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+            super().__init__(io.BytesIO(archive.read(name)))
+
+    def find_class(self, module: str, name: str) -> object:
+        if name == "OrderedDict":
+            return dict
+        if name == "_rebuild_tensor_v2":
+            return lambda storage, offset, sizes, strides, *rest: (storage, sizes, strides)
+        return name
+
+    def persistent_load(self, pid: tuple) -> tuple:
+        return pid
+
+
 class Gpt2(Families):
     def test_gguf_becomes_a_folder_and_gguf_again(self):
         told = {
@@ -184,6 +206,44 @@ class Gpt2(Families):
                 self.assertIn(told.get(source.stem, ""), "\n".join(self.remarks))
                 self.assert_same_logits(two, expected)
                 self.assert_same_tensors(before, tensors_of(two))
+
+    def test_nano_gpt_gets_its_checkpoint(self):
+        source = GOLDEN / "gpt2" / "tanh_tied.gguf"
+        folder = self.convert(source, "nano", "--to", "pth")
+        self.assertIn("nanoGPT computes the exact GELU", "\n".join(self.remarks))
+        expected = self.logits(source)
+        for path in (folder, folder / "ckpt.pt"):
+            self.assert_same_logits(path, expected)
+        sizes = json.loads(limpid_program.run("inspect", source, "--json"))["model"]
+        state = Pickled(folder / "ckpt.pt").load()
+        self.assertEqual(
+            state["model_args"],
+            {
+                "n_layer": sizes["n_layers"],
+                "n_head": sizes["n_heads"],
+                "n_embd": sizes["d_model"],
+                "block_size": sizes["n_ctx_train"],
+                "bias": True,
+                "vocab_size": sizes["vocab_size"],
+                "dropout": 0.0,
+            },
+        )
+        self.assertEqual(state["config"], {"activation_function": "gelu_new"})
+        width = sizes["d_model"]
+        self.assertEqual(
+            state["model"]["transformer.h.0.attn.c_attn.weight"][1:3],
+            ((3 * width, width), (width, 1)),
+        )
+        names = ("transformer.wte.weight", "lm_head.weight")
+        self.assertEqual(*(state["model"][name][0] for name in names))
+        self.assert_same_tensors(tensors_of(source), tensors_of(self.convert(folder, "again.gguf")))
+        for name, what in {
+            "erf_untied": "output matrix",
+            "relu_odd_sizes": "norms",
+            "scaled_by_layer": "scale of attention",
+        }.items():
+            err = self.refuse(GOLDEN / "gpt2" / f"{name}.gguf", "--to", "pth")
+            self.assertIn(f"nanoGPT cannot express this model's {what}", err)
 
     def test_quantised_matrices_are_turned_as_f16(self):
         source = self.convert(GOLDEN / "gpt2" / "tanh_tied.gguf", "q8.gguf", "--dtype", "q8_0")

@@ -123,6 +123,32 @@ class Families:
         )
         self.check(f"{name}: the tensors of the first GGUF", same)
         self.llama_cpp(name, two, ids, expected)
+        if name == "tanh_tied":
+            self.nano_gpt(source, ids, expected)
+
+    def nano_gpt(self, source: pathlib.Path, ids: list[int], expected: numpy.ndarray) -> None:
+        """nanoGPT has nn.Linear where transformers has Conv1D; otherwise their models are the same, but for the GELU."""
+        folder = convert(source, self.work / "nano_gpt", "--to", "pth")
+        saved = torch.load(folder / "ckpt.pt", weights_only=True)
+        sizes = saved["model_args"]
+        config = transformers.GPT2Config(
+            n_layer=sizes["n_layer"],
+            n_head=sizes["n_head"],
+            n_embd=sizes["n_embd"],
+            n_positions=sizes["block_size"],
+            vocab_size=sizes["vocab_size"],
+            activation_function=saved["config"]["activation_function"],
+        )
+        model = transformers.GPT2LMHeadModel(config).double().eval()
+        turned = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
+        state = {
+            name: (tensor.T if name.endswith(turned) else tensor).double()
+            for name, tensor in saved["model"].items()
+        }
+        model.load_state_dict(state)
+        with torch.no_grad():
+            found = model(torch.tensor([ids])).logits[0].numpy()
+        self.near("nanoGPT's checkpoint in torch", found, expected, TOLERANCE)
 
     def ernie_without_biases(self) -> None:
         """The golden one has biases, which llama.cpp does not know."""

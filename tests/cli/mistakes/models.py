@@ -139,7 +139,7 @@ DAMAGED = [
     ),
     running(
         "nothing",
-        "nothing is a folder without config.json or consolidated.00.pth (it is empty): name a file in it, or "
+        "nothing is a folder without config.json, consolidated.00.pth or ckpt.pt (it is empty): name a file in it, or "
         "download the whole model. " + READABLE,
     ),
     running(
