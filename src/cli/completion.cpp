@@ -69,11 +69,12 @@ end
 complete -c limpid -f -a '(__limpid_complete)'
 )";
 
-// Whether the option's value is a file or folder.
+// Whether the option's value may be a file or folder: "FILE", "NAME|PATH", "DIR[=SCALE]", …
 bool names_a_file(const Option& option) {
-  constexpr std::string_view kPlaces[] = {"FILE", "FOLDER",    "IN",    "OUT",  "MODEL2",
-                                          "PATH", "NAME|PATH", "MODEL", "model"};
-  return std::ranges::find(kPlaces, placeholder(option)) != std::end(kPlaces);
+  constexpr std::string_view kPlaces[] = {"FILE", "FOLDER", "DIR", "PATH", "MODEL"};
+  const std::string name = placeholder(option);
+  return name == "IN" || name == "OUT" || name == "model" ||
+         std::ranges::any_of(kPlaces, [&](auto place) { return name.find(place) != name.npos; });
 }
 
 // A word with its help, if it begins as the last word on the command line does.

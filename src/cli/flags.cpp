@@ -227,6 +227,10 @@ CLI::Option* add_list(CLI::App& app, std::string_view text,
       ->envname(std::string(env));
 }
 
+void take_several(CLI::Option* option) {
+  option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(true);
+}
+
 CLI::Option* take_all_left(CLI::Option* option) {
   return option->allow_extra_args(option->get_positional());
 }

@@ -52,6 +52,9 @@ CLI::Option* add_list(CLI::App& app, std::string_view declaration,
                       std::function<std::string(const std::string&)> read, std::string help,
                       std::string_view env = {});
 
+// The option then takes all words up to the next option, as `--data *.txt` gives them.
+void take_several(CLI::Option* option);
+
 // A position then takes all remaining words.
 CLI::Option* take_all_left(CLI::Option* option);
 

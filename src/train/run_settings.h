@@ -78,7 +78,7 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("model", s.model, "MODEL", "the model that goes on learning");
   visit("config", s.config, "NAME|FILE", "a new model: a name, or a config.json");
   visit("tokenizer", s.tokenizer, "FILE|bytes|chars", "of a new model [the config's own folder]");
-  visit("data", s.data, "FILE", "text to learn from; may be given several times");
+  visit("data", s.data, "FILE...", "texts to learn from");
   visit("val", s.val, "FILE|SHARE",
         "held-out text, or the share of the data that is held out [0.1]");
   visit("steps", s.steps, "N", "updates of the weights [1000]");

@@ -194,6 +194,12 @@ class Plans(Training):
         )
         self.assertEqual(plan["tokens_per_step"], 4 * 32)
         self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT))
+        more = self.folder / "more.txt"
+        more.write_text(TEXT[:100])
+        given = self.command("a", "--plan", "--json")
+        given[given.index("--data") + 2 : given.index("--data") + 2] = [more]
+        plan = json.loads(self.fine(*given, "--data", more))
+        self.assertEqual(plan["tokens"] + plan["held_out_tokens"], len(TEXT) + 200)
         self.assertFalse((self.folder / "a").exists())
         self.fine(*self.command("a"))
         self.assertEqual(
