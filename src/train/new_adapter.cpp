@@ -37,6 +37,7 @@ std::set<std::string> names_in(const std::string& list) {
 // of the two must not be 0 at first: with A = B = 0 both gradients are 0 for ever.
 void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const std::string& targets,
                      uint64_t seed) {
+  const bool wants_all = targets == "all-linear";  // PEFT's word
   const std::set<std::string> wanted = names_in(
       targets.empty() ? std::string(model_class_of(canonical.metadata).adapted_modules) : targets);
   const int64_t number = n_lora_adapters(canonical);
@@ -46,15 +47,17 @@ void add_new_adapter(Checkpoint& canonical, int64_t rank, double alpha, const st
     const std::string target = peft_target(canonical, entry.name);
     known.insert(target);
     const LoraNames names = lora_names(entry.name, number);
-    if (!wanted.contains(target) || canonical.find(names.a) != nullptr) continue;
+    if (!wants_all && !wanted.contains(target)) continue;
+    if (canonical.find(names.a) != nullptr) continue;
     Tensor a(DType::kF32, Shape{rank, entry.shape.cols()});
     fill_uniform(a.f32(), 1.0 / std::sqrt(static_cast<double>(entry.shape.cols())), seed, names.a);
     add_tensor(canonical, names.a, std::move(a));
     add_tensor(canonical, names.b, Tensor(DType::kF32, Shape{entry.shape.rows(), rank}));
   }
   for (const std::string& name : wanted) {
-    LIMPID_CHECK(ArgumentError, known.contains(name),
-                 "the model has no module '{}'; choose among {}", name, fmt::join(known, ", "));
+    LIMPID_CHECK(ArgumentError, wants_all || known.contains(name),
+                 "the model has no module '{}'; choose among {}, or all-linear", name,
+                 fmt::join(known, ", "));
   }
   canonical.metadata.set(lora_scale_key(number), {alpha / static_cast<double>(rank), "f64"});
 }

@@ -102,7 +102,8 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
         "less memory: compute activations again on the way back [off]");
   visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
   visit("lora-alpha", s.lora_alpha, "X", "the adapter counts X / RANK [16]");
-  visit("lora-targets", s.lora_targets, "LIST", "modules that it changes [q_proj,v_proj; c_attn]");
+  visit("lora-targets", s.lora_targets, "LIST",
+        "modules that it changes, or all-linear [q_proj,v_proj; c_attn]");
   visit("freeze", s.freeze, "LIST",
         "parts of names of tensors that do not learn (token_embd,blk.0.)");
   visit("seed", s.seed, "N", "of all random numbers [1337]");

@@ -322,6 +322,26 @@ class Mistakes(Training):
         other.write_text("tat " * 400)
         adapt = ["--lora", "2", "--lr", "0.05", "--steps", "20", "--data", other]
         self.fine("train", "-m", model, "--seq-len", "32", "--out", adapter, *adapt)
+        self.assertEqual(self.targets(adapter), {"q_proj", "v_proj"})
+        every = self.folder / "every"
+        self.fine(
+            "train",
+            "-m",
+            model,
+            "--out",
+            every,
+            *adapt,
+            "--steps",
+            "1",
+            "--seq-len",
+            "32",
+            "--lora-targets",
+            "all-linear",
+        )
+        self.assertEqual(
+            self.targets(every),
+            {f"{name}_proj" for name in ("q", "k", "v", "o", "gate", "up", "down")},
+        )
         say = ["run", "-p", "The cat", "-n", "8", "--temp", "0", "-m"]
         adapted = self.fine(*say, model, "--lora", adapter)
         self.assertNotEqual(adapted, self.fine(*say, model))
@@ -329,6 +349,10 @@ class Mistakes(Training):
         self.fine("convert", model, merged, "--lora", adapter)
         self.assertEqual(adapted, self.fine(*say, merged))
         self.assertIn("is a LoRA adapter, not a model", self.mistake(*say, adapter))
+
+    def targets(self, run: pathlib.Path) -> set[str]:
+        config = json.loads(next(run.glob("step-*/adapter_config.json")).read_text())
+        return set(config["target_modules"])
 
     def test_an_adapter_of_another_model(self):
         models = {}
