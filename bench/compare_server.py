@@ -8,7 +8,7 @@
 
 The clients are bench/server_load.cpp. Each asks for one answer of a chat after another: a prompt of its own of -p
 words, then -n tokens, greedy, streamed, with the end token banned. Both servers stay open, and take turns of -s
-seconds, of which those from the end of the first answer to the end of the last one count. A row has tokens generated
+seconds or more, of which those from the end of the first answer to the end of the last one count. A row has tokens generated
 per second of both, and the median of the turns' ratios (above 1 Limpid is faster); beside them what Limpid's scheduler
 reaches with the same prompts without a server (bench/scheduler_load.cpp), and the server's share of it. Then, for
 Limpid:

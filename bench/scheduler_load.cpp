@@ -26,7 +26,9 @@ class Load {
  public:
   Load(const std::string& model, int n_threads, const std::string& prompts, int64_t n_clients,
        int64_t n_tokens)
-      : model_(LanguageModel::open(model, options(n_threads))), prompts_(prompts) {
+      : model_(LanguageModel::open(model, options(n_threads))),
+        prompts_(prompts),
+        n_clients_(n_clients) {
     Engine& engine = *engine_of(model_);
     engine.scheduler().reserve(n_clients * 1024);
     generation_.n_predict = n_tokens;
@@ -37,10 +39,9 @@ class Load {
 
   double run(double seconds) {
     const auto start = Clock::now();
-    while (seconds_between(start, Clock::now()) < seconds) {
+    while (seconds_between(start, Clock::now()) < seconds || std::ssize(ends_) < 2 * n_clients_) {
       if (!engine_of(model_)->scheduler().tick()) throw std::runtime_error("too few prompts");
     }
-    if (ends_.size() < 2) return 0;
     const auto n_tokens = static_cast<double>(ends_.back().n_generated - ends_[0].n_generated);
     return n_tokens / seconds_between(ends_[0].time, ends_.back().time);
   }
@@ -81,6 +82,7 @@ class Load {
 
   LanguageModel model_;
   std::ifstream prompts_;
+  int64_t n_clients_;
   GenerationOptions generation_;
   int64_t n_generated_ = 0;
   std::vector<End> ends_;

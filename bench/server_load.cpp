@@ -8,6 +8,9 @@
 // prompt. With --beside the clients' answers run, then one more request with that file's first line
 // comes in, and the clients stop when it is answered with one token.
 //
+// It runs for S seconds at least, and until there are two answers for each client: the first wave
+// of answers alone would have no time between its ends.
+//
 // Prints one JSON object. Tokens per second are counted from the end of the first answer to the end
 // of the last one: clients whose answers end together are counted for whole rounds of prompts and
 // answers, and not for a part of one that depends on where the time is up. Times are of this
@@ -253,7 +256,8 @@ class Load {
   bool is_over() const {
     if (!beside_.empty()) return long_answer_.has_value();
     if (settings_.seconds > 0)
-      return milliseconds(Clock::now() - start_) > 1000 * settings_.seconds;
+      return milliseconds(Clock::now() - start_) > 1000 * settings_.seconds &&
+             answers_.size() >= 2 * settings_.n_clients;
     return answers_.size() == settings_.n_clients * settings_.n_requests;
   }
 
