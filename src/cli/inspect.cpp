@@ -6,12 +6,10 @@
 // without a model, or all of the header.
 #include "cli/inspect.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/model_path.h"
 #include "cli/output_path.h"
 #include "generate/engine.h"
 #include "insight/rope_chart.h"
@@ -58,6 +56,7 @@ void declare(CLI::App& app, InspectFlags& values) {
 // The model as a run with these options would have it: names, types and shapes. --config alone
 // names a model that need not be there.
 std::shared_ptr<const Checkpoint> as_it_would_run(const ModelFlags& model, bool is_configuration) {
+  if (is_configuration) check_configuration(model.options.config);
   auto checkpoint =
       is_configuration
           ? std::make_shared<const Checkpoint>(find_configuration(model.options.config))

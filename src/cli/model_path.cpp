@@ -4,6 +4,8 @@
 //   -m Qwen/Qwen3-0.6B      the folder Qwen/Qwen3-0.6B in the cache, after `pull Qwen/Qwen3-0.6B`
 #include "cli/model_path.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include "cli/hub.h"
 #include "cli/output_path.h"
 #include "cli/pull_repository.h"
+#include "model/configuration.h"
 #include "train/run_folder.h"
 
 namespace limpid::cli {
@@ -115,6 +118,15 @@ std::string resolve_model(const std::string& model) {
       fmt::format("no model at {}: the file does not exist; check the path, or run `limpid pull "
                   "smollm2` and give -m smollm2",
                   model));
+}
+
+void check_configuration(const std::string& path_or_name) {
+  if (is_there(path_or_name)) return;
+  const auto known = configuration_names();
+  const std::vector<std::string> names(known.begin(), known.end());
+  LIMPID_CHECK(ArgumentError, std::ranges::find(names, path_or_name) != names.end(),
+               "--config {}: no such file, and no configuration of that name{} (there are {})",
+               path_or_name, did_you_mean(path_or_name, names), fmt::join(names, ", "));
 }
 
 }  // namespace limpid::cli

@@ -41,4 +41,8 @@ std::string models_directory();
 // inside the folder, …
 std::string resolve_model(const std::string& model);
 
+// Throws ArgumentError, with the nearest name, for what is neither a path nor the name of a
+// configuration.
+void check_configuration(const std::string& path_or_name);
+
 }  // namespace limpid::cli

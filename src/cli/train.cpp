@@ -90,6 +90,7 @@ RunSettings settings_of(const TrainFlags& values) {
   if (std::ranges::any_of(values.settings, is_data)) settings.data.clear();  // not the preset's
   for (const auto& [name, text] : values.settings) set(settings, name, text);
   if (!settings.model.empty()) settings.model = resolve_model(settings.model);
+  if (!settings.config.empty()) check_configuration(settings.config);
   return settings;
 }
 

@@ -277,7 +277,7 @@ class Mistakes(Training):
         )
         self.assertIn("unknown preset", self.mistake("train", "--preset", "none"))
         self.assertIn(
-            "choose one of llama-2-7b",
+            "no configuration of that name (there are llama-2-7b,",
             self.mistake("train", "--config", "none", "--data", self.data),
         )
         self.assertIn(
