@@ -46,8 +46,7 @@ constexpr std::string_view kReadable =
   if (n_names > kShown) names.resize(kShown);
   throw UnsupportedError(fmt::format(
       "{} is a folder without config.json, consolidated.00.pth or ckpt.pt ({}{}): name a file in "
-      "it, or "
-      "download the whole model. {}",
+      "it, or download the whole model. {}",
       path, n_names == 0 ? "it is empty" : fmt::format("it has {}", fmt::join(names, ", ")),
       n_names > kShown ? ", ..." : "", kReadable));
 }
