@@ -136,6 +136,9 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   settings.check();
   Inputs inputs;
   inputs.saved = folder.newest();
+  LIMPID_CHECK(ArgumentError, !inputs.saved || inputs.saved->n_updates <= settings.steps,
+               "the run has taken {} steps already, more than {}", inputs.saved->n_updates,
+               settings.steps);
   inputs.checkpoint = open_or_make(folder, inputs.saved);
   const Checkpoint& checkpoint = *inputs.checkpoint;
   inputs.training = settings.training_options(checkpoint, options.n_threads);

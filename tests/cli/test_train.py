@@ -81,6 +81,8 @@ class Runs(Training):
         self.assertEqual(self.weights("a"), self.weights("b"))
         self.fine("train", "--resume", self.folder / "b", "--steps", "32", "--lr", "1e-4")
         self.assertEqual(self.log("b")[-1]["lr"], 1e-4)
+        err = self.mistake("train", "--resume", self.folder / "b", "--steps", "31")
+        self.assertIn("has taken 32 steps already, more than 31", err)
 
     def test_tokenized_data_are_kept_and_change_no_bit(self):
         self.fine(*self.command("cold"))
