@@ -17,6 +17,9 @@ namespace {
 
 // Rows are copied through this much memory of the host, where they are put into order.
 constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
+// Positions whose angles are copied to the device together: a copy for each would take longer than
+// a short kernel.
+constexpr int64_t kAnglesAtOnce = 64;
 constexpr int kPackItems = 128;  // of a group, as in kernels/pack.cl.h
 // Steps of up to this many tokens are launched as graphs: they come again and again, and each
 // launch is so short that starting it takes as long.
@@ -270,6 +273,7 @@ void GpuExecutor::begin_step() {
 
 void GpuExecutor::upload_angles(Angles& angles, int64_t last) {
   if (last < angles.n_there) return;
+  last = std::min((last / kAnglesAtOnce + 1) * kAnglesAtOnce, angles.host.n_positions()) - 1;
   angles.host.compute_to(last);
   const int64_t half = angles.n_rot / 2;
   std::vector<float> values;

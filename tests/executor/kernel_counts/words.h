@@ -116,6 +116,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 }  // namespace limpid::counts
 
 #define DIALECT_GIVEN 1
+#define FETCH_LINE(p)
 #define KERNEL(n_items) void
 #define KERNEL_OF_GROUPS(n_items, n_groups) void
 #define FUNCTION inline

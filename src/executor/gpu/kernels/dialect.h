@@ -21,7 +21,7 @@
 // NVIDIA's GPUs since Hopper a kernel begins while the one before still runs ("programmatic
 // dependent launch" in CUDA's manual), which hides what it costs to begin. AWAIT lets the next
 // kernel begin, and waits for the end of the one before. What no launch of a step writes may be
-// read before it: weights.
+// read before it: weights, what the host wrote before the step, and the KV cache of steps before.
 //
 // Both compilers are told not to fuse products and sums by themselves. FMA is written where it is
 // meant, so that a formula gives the same bits in every kernel of one device. 32 neighbouring items
@@ -53,6 +53,7 @@ typedef ushort half_bits;  // an IEEE half, as it lies in memory
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define BARRIER_OF_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define AWAIT()
+#define FETCH_LINE(p)
 #ifdef ON_CPU  // where an unrolled text takes minutes to compile and runs no faster
 #define UNROLL _Pragma("nounroll")
 #define UNROLL_BY(n) _Pragma("nounroll")
@@ -126,6 +127,8 @@ typedef unsigned short half_bits;
 #else
 #define AWAIT()
 #endif
+// Brings the 128 bytes at p into the device's cache.
+#define FETCH_LINE(p) asm volatile("prefetch.global.L2 [%0];" ::"l"(p))
 #define UNROLL _Pragma("unroll")
 #define UNROLL_BY(n) PRAGMA(unroll n)
 #define PRAGMA(x) _Pragma(#x)
@@ -188,6 +191,8 @@ FUNCTION void load_8_halves(const half_bits* p, float* to) {
 }
 
 #endif
+
+#define FETCHED_LINE 128  // bytes that FETCH_LINE brings
 
 FUNCTION void load_4_floats(GLOBAL const float* p, float* to) {
   const float4 x = *(GLOBAL const float4*)p;

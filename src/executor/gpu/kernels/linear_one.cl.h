@@ -147,6 +147,8 @@ FUNCTION void multiply_one(const int n_rows, const int batch, const int is_gated
   Loaded next[MOST_OF_BATCH];
   rows_of_tile(GROUP_X(), n_rows, is_gated, cols, rows, MATRIX_NAMES);
   if (n_of_batches > 0) load_batch(rows, n_rows, batch, lane, next);
+  const int of_line = ITEM_OF_GROUP() * (FETCHED_LINE / 4);
+  if ((fused & NORMED) && of_line < cols) FETCH_LINE(norm_weight + of_line);
   AWAIT();
   for (int tile = GROUP_X(), turn = 0; tile < n_tiles; tile += GROUPS_X(), turn ^= 1) {
     float sums[MOST_ROWS];

@@ -26,8 +26,12 @@ KERNEL(128) top_k(GLOBAL const float* x, GLOBAL int* best, int cols, int n_spans
   GLOBAL int* out = best + ((wide)GROUP_Y() * n_spans + GROUP_X()) * k * 2;
   int own_key = TOP_K_TAKEN;
   int own_at = item;
-  for (int i = item; i < TOP_K_SPAN; i += 128) {
-    keys[i] = i < n ? key_of(span[i]) : TOP_K_TAKEN;
+  float own[TOP_K_SPAN / 128];
+  UNROLL for (int j = 0; j < TOP_K_SPAN / 128; ++j) own[j] =
+      item + j * 128 < n ? span[item + j * 128] : 0.0f;
+  UNROLL for (int j = 0; j < TOP_K_SPAN / 128; ++j) {
+    const int i = item + j * 128;
+    keys[i] = i < n ? key_of(own[j]) : TOP_K_TAKEN;
     if (keys[i] > own_key) {
       own_key = keys[i];
       own_at = i;
