@@ -57,14 +57,18 @@ DocumentView split_off(DocumentView& documents, double share) {
   return held_out;
 }
 
+void check_length(int64_t n_tokens, int64_t seq_len) {
+  LIMPID_CHECK(ArgumentError, n_tokens > seq_len,
+               "the data has {} tokens; a sequence of {} needs at least {}", n_tokens, seq_len,
+               seq_len + 1);
+}
+
 BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed)
     : documents_(std::move(documents)),
       seq_len_(seq_len),
       seed_(seed),
       n_windows_((documents_.n_tokens() - 1) / seq_len) {
-  LIMPID_CHECK(ArgumentError, n_windows_ > 0,
-               "the data has {} tokens; a sequence of {} needs at least {}", documents_.n_tokens(),
-               seq_len, seq_len + 1);
+  check_length(documents_.n_tokens(), seq_len);
 }
 
 // Example: 10 tokens and seq_len 4. A window reads 4 tokens and the one after them, its last

@@ -51,13 +51,16 @@ struct DocumentView {
 // A single document is cut.
 DocumentView split_off(DocumentView& documents, double share);
 
+// Throws ArgumentError unless so many tokens hold a sequence and its last target.
+void check_length(int64_t n_tokens, int64_t seq_len);
+
 // Draws windows of seq_len tokens. In an epoch each window comes once, in an order that a seed
 // shuffles; the windows of each epoch begin elsewhere. A window that spans several documents
 // becomes several sequences. The order depends on the seed and the position only, so the position
 // is all that a checkpoint needs to keep.
 class BatchSampler {
  public:
-  // Throws ArgumentError when the documents have fewer than seq_len + 1 tokens.
+  // As check_length.
   BatchSampler(DocumentView documents, int64_t seq_len, uint64_t seed);
 
   // Windows drawn or passed over so far.

@@ -151,7 +151,8 @@ Inputs open_inputs(const RunFolder& folder, const RunOptions& options) {
   inputs.documents = read_documents(settings.data, *inputs.tokenizer, dialogues, data);
   inputs.held_out = read_held_out(settings, inputs.training.seq_len, inputs.documents,
                                   *inputs.tokenizer, dialogues, data);
-  if (inputs.documents.n_tokens() > 0) inputs.first_token = inputs.documents.ids.front();
+  check_length(inputs.documents.n_tokens(), inputs.training.seq_len);
+  inputs.first_token = inputs.documents.ids.front();
   inputs.training.ranks = options.ranks;
   inputs.plan = make_training_plan(checkpoint, inputs.training, inputs.documents.n_tokens(),
                                    inputs.held_out.n_tokens());

@@ -232,18 +232,9 @@ class Mistakes(Training):
         self.assertIn("zero byte at 4", self.mistake(*self.command("b", "--data", binary)))
         short = self.folder / "short.txt"
         short.write_text("too short")
-        err = self.mistake(
-            "train",
-            "--config",
-            self.config,
-            "--tokenizer",
-            "chars",
-            "--data",
-            short,
-            "--out",
-            self.folder / "c",
-        )
-        self.assertIn("the data has", err)
+        options = ["train", "--config", self.config, "--tokenizer", "chars", "--data", short]
+        for more in (["--out", self.folder / "c"], ["--plan"]):
+            self.assertIn("the data has 9 tokens; a sequence of", self.mistake(*options, *more))
         lines = self.folder / "lines.jsonl"
         lines.write_text('{"text": "one"}\n\nno JSON\n')
         options = [
