@@ -289,28 +289,6 @@ FUNCTION void store_rows(const Work* work, const Shared* shared, GLOBAL float* o
   }
 }
 
-// Brings the keys and values of a group's part of the context into the cache, and the angles of the
-// token, while the launch before ends: they would come from memory one after the other.
-FUNCTION void fetch_context(const Work* work, int part, int n_parts, GLOBAL const float* angles,
-                            int n_rot) {
-  const int k_bytes = BLOCK * work->head_dim * K_BYTES;
-  const int all_bytes = BLOCK * work->head_dim * (K_BYTES + V_BYTES);
-  const int bytes_of_slot = chunk_of_keys(work->head_dim) * K_BYTES;  // that lie together
-  for (int span = part * SPAN_POSITIONS; span < work->most; span += n_parts * SPAN_POSITIONS) {
-    for (int first = span; first < MIN(span + SPAN_POSITIONS, work->most); first += BLOCK) {
-      GLOBAL const uchar* block = keys_of(work, first);
-      const int n = MIN(work->most - first, BLOCK);
-      for (int at = ITEM_OF_GROUP() * FETCHED_LINE; at < all_bytes; at += ITEMS * FETCHED_LINE) {
-        const int slot = at < k_bytes ? at % (BLOCK * bytes_of_slot) / bytes_of_slot
-                                      : (at - k_bytes) / (work->head_dim * V_BYTES);
-        if (slot < n) FETCH_LINE(block + at);
-      }
-    }
-  }
-  const int of_angles = ITEM_OF_GROUP() * FETCHED_LINE / 4;
-  if (of_angles < n_rot) FETCH_LINE(angles + (wide)(work->most - 1) * n_rot + of_angles);
-}
-
 // Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to ROWS query heads).
 // out [n_tokens, n_heads * head_dim] when n_parts is 1; else
 // parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
@@ -364,7 +342,12 @@ attend(ATTENTION) {
                        (wide)token * n_heads + kv_head * group + tile,
                        n_heads};
     if (token == begin) {
-      if (n_rot >= 0) fetch_context(&work, part, n_parts, angles, n_rot);
+      // With few tokens, its part of the context and the token's angles come into the cache while
+      // the launch before ends.
+      for (int span = part; n_rot >= 0 && span * SPAN_POSITIONS < work.most; span += n_parts)
+        fetch_positions(&work, span * SPAN_POSITIONS, SPAN_POSITIONS, ITEMS);
+      const int angle = ITEM_OF_GROUP() * FETCHED_LINE / 4;
+      if (angle < n_rot) FETCH_LINE(angles + (wide)(work.most - 1) * n_rot + angle);
       AWAIT();
     }
     if (n_rot >= 0 && (work.most - 1) / SPAN_POSITIONS % n_parts == part)

@@ -41,3 +41,19 @@ FUNCTION GLOBAL uchar* keys_of(const Work* work, int position) {
   const wide block = work->blocks[position / BLOCK];
   return work->cache + (block * work->heads_of_block + work->head_of_block) * n_bytes;
 }
+
+// Asks for the keys and values of positions [begin, begin + n) that the last token sees, by all
+// n_items items of a group.
+FUNCTION void fetch_positions(const Work* work, int begin, int n, const int n_items) {
+  const int k_bytes = BLOCK * work->head_dim * K_BYTES;
+  const int all_bytes = BLOCK * work->head_dim * (K_BYTES + V_BYTES);
+  const int bytes_of_slot = chunk_of_keys(work->head_dim) * K_BYTES;  // that lie together
+  for (int first = begin; first < MIN(begin + n, work->most); first += BLOCK) {
+    GLOBAL const uchar* block = keys_of(work, first);
+    for (int at = ITEM_OF_GROUP() * FETCHED_LINE; at < all_bytes; at += n_items * FETCHED_LINE) {
+      const int slot = at < k_bytes ? at % (BLOCK * bytes_of_slot) / bytes_of_slot
+                                    : (at - k_bytes) / (work->head_dim * V_BYTES);
+      if (slot < work->most - first) FETCH_LINE(block + at);
+    }
+  }
+}
