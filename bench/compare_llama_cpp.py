@@ -3,6 +3,7 @@
     compare_llama_cpp.py                          SmolLM2 and a Llama-3.2-1B shape in Q8_0, Q4_0, Q4_K_M, F16
     compare_llama_cpp.py --model FILE -r 9        one file
     compare_llama_cpp.py --shapes tiny --keep     what is made stays in the cache
+    compare_llama_cpp.py --depth 4096             decode after a prompt of so many tokens
 
 Both programs hold the model open, and a turn is a prompt of -p tokens or a few tokens of decode. They change about so
 often that what else the machine does, and how it changes from second to second, falls on both: of turns in a row by one
@@ -25,7 +26,7 @@ sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "tools" / "golden")]
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
 SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 TYPES = ["Q8_0", "Q4_0", "Q4_K_M", "F16"]
-CONTEXT = 1024  # of both; bench/model_turns.cpp has the same
+ROOM = 1024  # tokens of context of both beyond --depth
 
 
 def cpu_name() -> str:
@@ -35,19 +36,19 @@ def cpu_name() -> str:
     return "unknown CPU"
 
 
-def serve_llama_cpp(path: pathlib.Path, n_threads: int) -> None:
+def serve_llama_cpp(path: pathlib.Path, n_threads: int, context: int) -> None:
     """What bench/model_turns.cpp does, by llama.cpp."""
     import llama_cpp_oracle
     import numpy
 
     random = numpy.random.default_rng(1)
-    with llama_cpp_oracle.opened(path, CONTEXT, n_threads) as model:
+    with llama_cpp_oracle.opened(path, context, n_threads) as model:
         position = 0
         print("ready", flush=True)
         for line in sys.stdin:
             phase, count = line.split()
             n_tokens = int(count)
-            if phase == "prefill" or position + n_tokens > CONTEXT:
+            if phase == "prefill" or position + n_tokens > context:
                 model.clear()
                 position = 0
             ids = random.integers(0, model.n_vocab, n_tokens).tolist()
@@ -102,10 +103,10 @@ def play(parts: list[tuple[Player, str]], n_tokens: int, n_rounds: int) -> list[
 
 def compare(arguments: argparse.Namespace, label: str, path: pathlib.Path) -> float:
     """Prints a row for each phase; returns the smaller of the median ratios."""
-    limpid = Player([str(arguments.program), str(path), str(arguments.t)])
-    peer = Player(
-        [sys.executable, __file__, "--peer", "--model", str(path), "-t", str(arguments.t)]
-    )
+    threads, context = str(arguments.t), str(arguments.depth + ROOM)
+    limpid = Player([str(arguments.program), str(path), threads, context])
+    command = [sys.executable, __file__, "--peer", "--model", str(path), "-t", threads]
+    peer = Player([*command, "--depth", str(arguments.depth)])
     # As long a turn for a small model as for a large one, and as many seconds in all for both phases.
     speed = 8 / limpid.take("decode", 8)
     n_decoded = max(2, min(arguments.n, round(speed / 8)))
@@ -116,7 +117,13 @@ def compare(arguments: argparse.Namespace, label: str, path: pathlib.Path) -> fl
     ):
         parts = [(limpid, phase), (peer, phase)]
         if phase == "decode":
-            parts.append((limpid, "read"))  # the bytes that decode must read
+            parts.append((limpid, "read"))  # the bytes of weights that decode must read
+            if arguments.depth > 0:
+                n_tokens = max(
+                    1, min(n_tokens, ROOM // (n_rounds + 1))
+                )  # never from an empty context
+                limpid.take("prefill", arguments.depth)
+                peer.take("prefill", arguments.depth)
         ours, theirs, *limit = play(parts, n_tokens, n_rounds)
         ratios = statistics.quantiles((b / a for a, b in zip(ours, theirs, strict=True)), n=4)
         medians.append(ratios[1])
@@ -171,15 +178,16 @@ def main() -> int:
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-p", type=int, default=512, help="tokens of the prompt")
     parser.add_argument("-n", type=int, default=128, help="tokens to decode in a turn at most")
+    parser.add_argument("--depth", type=int, default=0, help="tokens in the context before decode")
     parser.add_argument("-t", type=int, default=os.cpu_count(), help="threads")
     parser.add_argument(
         "-r", type=int, default=10, help="rounds of prompts; 8 times as many of decode"
     )
     arguments = parser.parse_args()
-    if not 0 < max(arguments.p, arguments.n) <= CONTEXT:
-        parser.error(f"-p and -n: at most {CONTEXT}, the context of both")
+    if not 0 < max(arguments.p, arguments.n) <= ROOM:
+        parser.error(f"-p and -n: at most {ROOM}")
     if arguments.peer:
-        serve_llama_cpp(arguments.model, arguments.t)
+        serve_llama_cpp(arguments.model, arguments.t, arguments.depth + ROOM)
         return 0
 
     print(f"{cpu_name()}, {arguments.t} threads; tokens/s are medians\n")

