@@ -112,6 +112,7 @@ Scheduler::Usage Scheduler::usage() const {
   const std::lock_guard lock(submitted_mutex_);
   Usage usage = usage_;
   usage.n_waiting += std::ssize(submitted_);
+  usage.n_passes = n_passes_;
   return usage;
 }
 
@@ -390,7 +391,6 @@ void Scheduler::publish_usage() {
   usage_.n_running = n_running();
   usage_.n_waiting = std::ssize(active_) - usage_.n_running;
   usage_.n_preempted = n_preempted_;
-  usage_.n_passes = n_passes_;
   if (!cache_) return;
   usage_.n_blocks = cache_->n_blocks();
   usage_.n_free_blocks = cache_->n_free_blocks();

@@ -18,6 +18,7 @@
 // equal to the bit.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -197,6 +198,7 @@ class Scheduler {
   mutable std::mutex submitted_mutex_;  // of these two; never held during a tick
   std::vector<std::shared_ptr<Task>> submitted_;
   Usage usage_;
+  std::atomic<int64_t> n_passes_ = 0;  // whoever has a pass's results sees the pass counted
 
   std::mutex tick_mutex_;  // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;
@@ -204,7 +206,6 @@ class Scheduler {
   std::vector<std::shared_ptr<Task>> active_;  // in order of arrival
   std::vector<Item> items_;
   int64_t n_preempted_ = 0;
-  int64_t n_passes_ = 0;
   int64_t n_ticks_ = 0;
   StepSpeed speed_;
 };

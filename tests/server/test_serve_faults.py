@@ -23,6 +23,8 @@ from limpid_server import Server
 N_FAULTS = int(os.environ.get("LIMPID_FAULTS", "200"))
 MOST_LEFT = 8  # MB that as many clients again may add; without a leak it is noise of the allocator
 MOST_KEPT = 64  # MB of a body that is too long: 16 of it are read before it is refused
+# Memory that AddressSanitizer holds back after it was freed would look like a leak.
+os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
 WITNESSED = [
     {"prompt": prompt, "n_predict": 40, "seed": i, "ignore_eos": True, "return_tokens": True}
     for i, prompt in enumerate(["the sea", "the world " * 20, "a", "hello, who are you?"])
