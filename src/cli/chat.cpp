@@ -52,12 +52,14 @@ constexpr std::array<std::string_view, 5> kOfItsAnswers = {
 void declare(CLI::App& app, ChatFlags& values) {
   values.app = &app;
   add_option(app, "-p,--prompt TEXT", values.prompt,
-             "the first thing to say; follows the text of -f or of standard input");
-  add_option(app, "-f,--file FILE", values.prompt_file, "a file with it; - is standard input");
+             "the first message; follows the text of -f or of standard input");
+  add_option(app, "-f,--file FILE", values.prompt_file,
+             "a file with the first message; - is standard input");
   add_option(app, "-sys,--system-prompt TEXT", values.system,
-             "what the model is told beforehand (You are a helpful assistant.); '' leaves it to "
+             "the system message (You are a helpful assistant.); '' leaves it to "
              "the template");
-  add_option(app, "-sysf,--system-prompt-file FILE", values.system_file, "a file with it");
+  add_option(app, "-sysf,--system-prompt-file FILE", values.system_file,
+             "a file with the system message");
   add_switch(app, "-st,--single-turn", values.single_turn, "answer once and leave");
   add_option(app, "--chat-template-file FILE", values.template_file,
              "a Jinja template in place of the model's own", "LLAMA_ARG_CHAT_TEMPLATE_FILE");
@@ -67,8 +69,8 @@ void declare(CLI::App& app, ChatFlags& values) {
   add_option(app, "--connect URL", values.server,
              "talk with the model of a server that has OpenAI's API; -m is then the server's name "
              "for it");
-  add_option(app, "--api-key KEY", values.key,
-             "with --connect: what the server wants ($OPENAI_API_KEY)", "LIMPID_API_KEY");
+  add_option(app, "--api-key KEY", values.key, "with --connect: the server's key ($OPENAI_API_KEY)",
+             "LIMPID_API_KEY");
   declare_model(app, values.model);
   declare_generation(app, values.generation);
 }

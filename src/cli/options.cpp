@@ -78,7 +78,7 @@ void declare_sources(CLI::App& app, ModelFlags& values) {
              "instead of -m: a repository ORGANISATION/MODEL of the Hugging Face hub, fetched the "
              "first time; after a colon the type of its .gguf (q4_k_m)",
              "LLAMA_ARG_HF_REPO");
-  add_option(app, "-hff,--hf-file NAME", values.repository_file, "with -hf: the .gguf to take",
+  add_option(app, "-hff,--hf-file NAME", values.repository_file, "with -hf: the .gguf file to use",
              "LLAMA_ARG_HF_FILE");
   add_switch(app, "--offline", values.is_offline,
              "with -hf: use what was fetched before, and no network", "LLAMA_ARG_OFFLINE");
@@ -94,7 +94,8 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
   add_option(app, "-b,--batch-size N", options.n_batch, {.least = 1},
              "tokens of a prompt evaluated in one step, at most (2048)", "LLAMA_ARG_BATCH");
   add_option(app, "-ub,--ubatch-size N", values.n_ubatch, {.least = 0},
-             "a second bound on the same (512, on a GPU 2048)", "LLAMA_ARG_UBATCH");
+             "another limit on the same; the smaller one holds (512, on a GPU 2048)",
+             "LLAMA_ARG_UBATCH");
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
@@ -110,18 +111,18 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
               "LLAMA_ARG_N_GPU_LAYERS"),
           {"auto", "all", "0"});
   add_choice(app, "--split DEVICE", options.split, {"cpu", "opencl:1", "cuda:1"},
-             "where the layers lie that --gpu-layers leaves: cpu, or another GPU (cpu)");
+             "device of the layers that --gpu-layers leaves: cpu, or another GPU (cpu)");
   add_choice(app, "--gpu-products TYPE", options.gpu_products, {"f32", "f16"},
              "what a GPU multiplies: f32, or f16 on the tensor cores of CUDA, which is less "
              "exact (f32)");
   add_choice(app, "-ctk,--cache-type-k TYPE", options.cache_type_k, {"f16", "f32"},
              "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K");
   add_choice(app, "-ctv,--cache-type-v TYPE", options.cache_type_v, {"f16", "f32"},
-             "its values: f16 or f32", "LLAMA_ARG_CACHE_TYPE_V");
+             "values of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_V");
   add_choice(app, "--quantize TYPE", options.quantize, file_type_list(),
              "quantise while opening (q8_0, q4_0, q4_k_m, …) and keep the result in a "
              "cache");
-  add_switch(app, "-v,--verbose", values.verbose, "say on stderr what is being done");
+  add_switch(app, "-v,--verbose", values.verbose, "report on stderr what is being done");
 }
 
 }  // namespace

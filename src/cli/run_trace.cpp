@@ -277,7 +277,7 @@ void declare_trace(CLI::App& app, TraceFlags& values) {
                    "with --break: print this activation too; may be repeated"),
         stop);
   needs(add_option(app, "--values N", values.n_values, Range{.least = 0},
-                   "with --trace: so many values of a row (4); 0: all"),
+                   "with --trace: values shown of each row (4); 0: all"),
         trace);
 }
 

@@ -14,7 +14,7 @@ void declare_http(CLI::App& app, ServeFlags& values) {
              "address to listen on, or several between commas; 0.0.0.0 is all (127.0.0.1: this "
              "machine only)",
              "LLAMA_ARG_HOST");
-  add_option(app, "--port N", values.port, {0, 65535}, "0: one that is free (8080)",
+  add_option(app, "--port N", values.port, {0, 65535}, "port; 0: any that is free (8080)",
              "LLAMA_ARG_PORT");
   add_option(app, "--api-key KEY", values.keys,
              "what clients must send; may be given several times, or several between commas",
@@ -27,8 +27,8 @@ void declare_http(CLI::App& app, ServeFlags& values) {
              "a web site whose pages may use the server; may be given several times");
   add_option(app, "--ssl-key-file FILE", values.http.tls_key, "for https: the key, as PEM",
              "LLAMA_ARG_SSL_KEY_FILE");
-  add_option(app, "--ssl-cert-file FILE", values.http.tls_certificate, "and its certificate",
-             "LLAMA_ARG_SSL_CERT_FILE");
+  add_option(app, "--ssl-cert-file FILE", values.http.tls_certificate,
+             "for https: the certificate, as PEM", "LLAMA_ARG_SSL_CERT_FILE");
   add_option(app, "-to,--timeout N", values.timeout, {1, 86400},
              "seconds that a client may leave an answer unread (600)", "LLAMA_ARG_TIMEOUT");
   add_option(app, "--drain-time N", values.drain_time, Range{0, 86400},
@@ -54,17 +54,16 @@ void declare_serve(CLI::App& app, ServeFlags& values) {
              "how many times longer a token may take while prompts come in (4)");
   add_option(app, "--queue N", values.n_queue, Range{0, 1e6},
              "requests that may wait; others are refused with 429 (256)");
-  add_option(
-      app, "--sleep-idle-seconds N", values.sleep_idle_seconds, Range{-1, 1e9},
-      "a model that nobody has used for so long gives its memory back; the next request loads "
-      "it again; -1: never (-1)");
+  add_option(app, "--sleep-idle-seconds N", values.sleep_idle_seconds, Range{-1, 1e9},
+             "unload a model that nobody has used for N seconds; the next request loads it again; "
+             "-1: never (-1)");
   add_switch(app, "--lora-init-without-apply", values.adapters_off,
              "the adapters of --lora count only for requests that ask for them");
   add_option(app, "--chat-template TEXT", values.chat_template,
              "a Jinja template in place of the model's own, or the name of a format: " +
                  built_in_template_names(),
              "LLAMA_ARG_CHAT_TEMPLATE");
-  add_option(app, "--chat-template-file FILE", values.template_file, "a file with it",
+  add_option(app, "--chat-template-file FILE", values.template_file, "a file with such a template",
              "LLAMA_ARG_CHAT_TEMPLATE_FILE");
   add_option(app, "-rea,--reasoning MODE", values.reasoning,
              "on, off or auto: what templates are told as enable_thinking; auto is on, and a "

@@ -90,13 +90,12 @@ void declare_offer(CLI::App& app, OfferFlags& values) {
              "the model's name (its file's); of several models, their names between commas; of one "
              "model, several names: it is called by the first in the alphabet",
              "LLAMA_ARG_ALIAS");
-  add_option(app, "--tags LIST", values.tags, "words for the list of models, between commas",
+  add_option(app, "--tags LIST", values.tags, "words that the list of models shows, between commas",
              "LLAMA_ARG_TAGS");
   add_option(app, "--models-dir FOLDER", values.folder,
              "offer all models in a folder, as -m FOLDER does", "LLAMA_ARG_MODELS_DIR");
   add_option(app, "--models-max N", values.n_most, Range{0, 1e6},
-             "of several models, so many are loaded at a time; 0: all that fit (4)",
-             "LLAMA_ARG_MODELS_MAX");
+             "models that are loaded at a time; 0: all that fit (4)", "LLAMA_ARG_MODELS_MAX");
   add_option(app, "--models-memory GB", values.memory_gb, Range{0, 1e6},
              "memory for the loaded models together; 0: what is free at the start (0)");
   add_switch(app, "--models-autoload,!--no-models-autoload", values.autoload,

@@ -68,7 +68,7 @@ void declare(CLI::App& app, TrainFlags& values) {
   add_switch(app, "--json", values.json, "the lines of log.jsonl, or the plan, for machines");
   add_switch(app, "--watch", values.watches, "show the run's report on a local page, as it grows");
   add_option(app, "--port N", values.port, Range{0, 65535},
-             "of the page of --watch; 0: one that is free [0]");
+             "port of the page of --watch; 0: any that is free [0]");
   group(app, "settings");
   RunSettings scratch;
   RunSettings::for_each(

@@ -26,7 +26,8 @@ void declare_watch(CLI::App& app, WatchFlags& values) {
   add_option(app, "--watch-task TASK", values.task,
              "a perceptron learns circle, xor or spiral instead: the first lesson");
   add_option(app, "--film FILE", values.film, "the same page to replay without a server (HTML)");
-  add_option(app, "--port N", values.port, Range{0, 65535}, "of the page; 0: one that is free [0]");
+  add_option(app, "--port N", values.port, Range{0, 65535},
+             "port of the page; 0: any that is free [0]");
 }
 
 NetworkWatch::NetworkWatch(const WatchFlags& flags, ShownNetwork shown,

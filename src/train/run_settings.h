@@ -101,7 +101,7 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("checkpoint-activations", s.checkpoint_activations, "on|off",
         "less memory: compute activations again on the way back [off]");
   visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
-  visit("lora-alpha", s.lora_alpha, "X", "the adapter counts X / RANK [16]");
+  visit("lora-alpha", s.lora_alpha, "X", "the adapter's scale is X / RANK [16]");
   visit("lora-targets", s.lora_targets, "LIST",
         "modules that it changes, or all-linear [q_proj,v_proj; c_attn]");
   visit("freeze", s.freeze, "LIST",
