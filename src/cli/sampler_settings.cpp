@@ -43,7 +43,10 @@ struct Setting {
 };
 
 constexpr Setting kSettings[] = {
-    {"-s,--seed N", &SamplerOptions::seed, {-1}, "of the random choices; -1: a random one (-1)"},
+    {"-s,--seed N",
+     &SamplerOptions::seed,
+     {-1},
+     "seed of the random choices; -1: a random one (-1)"},
     {"--temp,--temperature X", &SamplerOptions::temperature, kAny,
      "logits are divided by X; 0: always the likeliest token (0.8)", "LLAMA_ARG_TEMPERATURE"},
     {"--top-k N", &SamplerOptions::top_k, kAny, "only the N likeliest tokens; 0: off (40)",

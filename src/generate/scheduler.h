@@ -198,7 +198,7 @@ class Scheduler {
   mutable std::mutex submitted_mutex_;  // of these two; never held during a tick
   std::vector<std::shared_ptr<Task>> submitted_;
   Usage usage_;
-  std::atomic<int64_t> n_passes_ = 0;  // whoever has a pass's results sees the pass counted
+  std::atomic<int64_t> n_passes_ = 0;  // a pass is counted before its results are delivered
 
   std::mutex tick_mutex_;  // of all that follows, and of the model
   std::unique_ptr<KvCache> cache_;

@@ -208,11 +208,16 @@ struct CpuExecutor::AttentionCall {
             shape.scale,      kv.k_is_f16(),
             kv.v_is_f16(),    scratch};
   }
-  // Block `i` of the queries' sequence.
-  KvBlockView block(const Queries& queries, int64_t i) const {
+  const std::byte* keys(const Queries& queries, int64_t i) const {
+    return kv.k_block(layer, inputs.block_of(queries.sequence, i * kKvBlock), queries.kv_head);
+  }
+  // Block `i` of the queries' sequence. What the thread reads next is prefetched meanwhile: the
+  // block after it, or `after` (if any) when that would be `end`.
+  KvBlockView block(const Queries& queries, int64_t i, int64_t end,
+                    const std::byte* after = nullptr) const {
     const int64_t physical = inputs.block_of(queries.sequence, i * kKvBlock);
-    const int64_t head = queries.kv_head;
-    return {kv.k_block(layer, physical, head), kv.v_block(layer, physical, head)};
+    return {keys(queries, i), kv.v_block(layer, physical, queries.kv_head),
+            i + 1 < end ? keys(queries, i + 1) : after};
   }
 
   // Writes the results of queries that have seen all of their blocks.
@@ -254,9 +259,7 @@ void CpuExecutor::attend_whole(const AttentionCall& call, int64_t task, int thre
   const AttentionTile tile = call.tile(queries, scratch);
   clear_state(state, queries.n, head_dim);
   for (int64_t b = 0; b < queries.n_blocks(); ++b) {
-    KvBlockView block = call.block(queries, b);
-    if (b + 1 < queries.n_blocks()) block.next_k = call.block(queries, b + 1).k;
-    kernels_.attend_block(tile, b, block, partial);
+    kernels_.attend_block(tile, b, call.block(queries, b, queries.n_blocks()), partial);
     kernels_.merge_partial(state, partial, queries.first_to_see(b), queries.n, head_dim);
   }
   call.finish(kernels_, queries, state);
@@ -289,12 +292,11 @@ void CpuExecutor::attend_split(const AttentionCall& call) {
         following = claim();  // before it is needed, so that its first block can be prefetched
         const AttentionTile tile = call.tile(chunk.queries, attention_scratch(thread));
         const std::byte* after =
-            following.empty() ? nullptr : call.block(following.queries, following.begin).k;
+            following.empty() ? nullptr : call.keys(following.queries, following.begin);
         for (int64_t b = chunk.begin; b < chunk.end; ++b) {
-          KvBlockView block = call.block(chunk.queries, b);
-          block.next_k = b + 1 < chunk.end ? call.block(chunk.queries, b + 1).k : after;
           float* memory = partials + (chunk.task * kBlocksPerWave + b - wave) * floats;
-          kernels_.attend_block(tile, b, block, state_at(memory, chunk.queries.n));
+          kernels_.attend_block(tile, b, call.block(chunk.queries, b, chunk.end, after),
+                                state_at(memory, chunk.queries.n));
         }
       }
     });

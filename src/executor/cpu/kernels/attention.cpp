@@ -27,8 +27,6 @@ constexpr int kQueries = 6, kVectors = 4;
 constexpr int kQueries = 6, kVectors = 1;
 #endif
 
-constexpr int kSecondLevel = 2;  // how __builtin_prefetch says which cache
-
 // The factor b of a product: rows of `stride` elements.
 template <class S>
 struct Block {
@@ -70,7 +68,7 @@ void product_tile(const float* const* a, int64_t n_m, Block<S> b, Ahead& ahead, 
   const std::byte* at = ahead.at;
   const int64_t n_lines = at < ahead.end ? ahead.n_lines : 0;
   for (int64_t m = 0; m < n_m; ++m, data += b.stride) {
-    for (int64_t i = 0; i < n_lines; ++i, at += 64) __builtin_prefetch(at, 0, kSecondLevel);
+    for (int64_t i = 0; i < n_lines; ++i, at += 64) __builtin_prefetch(at, 0, 2);
     F32x16 row[kV];
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) row[v] = S::load(data + v * kLanes);
