@@ -98,9 +98,10 @@ Value concatenate(Budget& budget, const Value& a, const Value& b) {
     const auto& right = b.as<StringObject>();
     budget.check_room(left.text.memory() + right.text.memory());
     // Markup escapes what is added to it.
-    TracedText out = right.is_markup && !left.is_markup ? escape_html(left.text) : left.text;
+    TracedText out =
+        right.is_markup && !left.is_markup ? escape_html(budget, left.text) : left.text;
     if (left.is_markup && !right.is_markup) {
-      out.append(escape_html(right.text));
+      out.append(escape_html(budget, right.text));
     } else {
       out.append(right.text);
     }

@@ -9,8 +9,8 @@
 
 namespace limpid::jinja {
 
-// The operators of expressions; + and - as signs are apart, and `and`, `or` and `not` need no
-// values.
+// The operators that compute with two values. The sign - is negate(). `and` and `or` may leave
+// their right operand unevaluated, so they and `not` are in evaluation.cpp.
 enum class BinaryOperator : uint8_t { kAdd, kSub, kMul, kDiv, kMod, kConcat };
 enum class Comparison : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kIn, kNotIn };
 
@@ -26,29 +26,31 @@ bool contains(Budget& budget, const Value& container, const Value& item);
 Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b);
 Value negate(const Value& value);
 
-// len(); nothing when the value has none.
+// len(); nothing for a value without a length. Undefined has the length 0.
 std::optional<int64_t> length_of(const Value& value);
 bool is_iterable(const Value& value);
 // list(): the items of a sequence, the keys of a dict, the characters of a string, the remaining
-// items of a generator. Throws Fault when the value cannot be walked.
+// items of a generator. Throws Fault when the value is not iterable.
 std::vector<Value> to_vector(Budget& budget, const Value& value);
-// of[start:stop:step]; a bound that is none is left out.
+// of[start:stop:step]; none stands for a bound that the template leaves out.
 Value slice(Budget& budget, const Value& of, const Value& start, const Value& stop,
             const Value& step);
 
 TracedText to_str(Budget& budget, const Value& value);  // str()
 TracedText repr(Budget& budget, const Value& value);    // repr()
+// Appends str(value).
 void append_str(Budget& budget, TracedText& out, const Value& value);
 // Appends and pays for it, unless `out` would need more memory than the budget has left.
 void append_checked(Budget& budget, TracedText& out, TracedView part);
 std::string float_repr(double value);
-// str(), without a copy when it is one already.
+// str() as a Value; a string is returned without a copy.
 Value str_value(Budget& budget, const Value& value);
 
-// Throws what using an undefined value throws; else does nothing.
+// Throws the message of an undefined value, which names what is missing; else does nothing.
 void require_defined(const Value& value);
 
-TracedText escape_html(TracedView text);
+// Throws Fault when the result could need more memory than the budget has left.
+TracedText escape_html(Budget& budget, TracedView text);
 // str.replace; `count` < 0: all.
 TracedText replace_text(Budget& budget, TracedView text, std::string_view old, TracedView with,
                         int64_t count);

@@ -1,4 +1,5 @@
-// str() and repr(): how values become text.
+// str() and repr(): how values become text. Every byte has an origin, the template or data
+// (traced_text.h), because only text of the template may spell control tokens.
 #include <charconv>
 #include <cmath>
 
@@ -8,9 +9,8 @@
 namespace limpid::jinja {
 namespace {
 
-// The form of one character in repr(); `shown` is its form in the text itself. Python escapes what
-// cannot be seen: \\n for a newline, \\xa0 for a blank that does not break, the letter itself for
-// é.
+// The form of one character in repr(); `shown` is its form in the text itself. As in Python, what
+// cannot be seen is escaped (a newline as \n, a no-break space as \xa0), and é stays é.
 void append_character_repr(std::string& out, char32_t c, std::string_view shown, char32_t quote) {
   constexpr std::string_view kEscaped = "\n\r\t\\";
   constexpr std::string_view kLetters = "nrt\\";
@@ -137,13 +137,14 @@ std::string float_repr(double value) {
 }
 
 void append_checked(Budget& budget, TracedText& out, TracedView part) {
+  // `part` may also add one change of the origin (traced_text.h).
   budget.check_room(out.memory() + part.memory() + sizeof(size_t));
   budget.spend_bytes(part.size());
   out.append(part);
 }
 
-// str() is repr() for everything but strings and undefined values, which print as they are and as
-// nothing.
+// str() of a string is the string, and of an undefined value nothing. For everything else it is
+// repr().
 void append_str(Budget& budget, TracedText& out, const Value& value) {
   const auto put = [&out](std::string_view own) { out.append(own, Origin::kData); };
   switch (value.kind()) {
@@ -190,7 +191,8 @@ Value str_value(Budget& budget, const Value& value) {
 }
 
 // The five characters that markupsafe escapes, with its entities.
-TracedText escape_html(TracedView text) {
+TracedText escape_html(Budget& budget, TracedView text) {
+  budget.check_room(5 * text.memory());  // the longest entity has five bytes
   constexpr std::string_view kCharacters = "&<>\"'";
   constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
   TracedText out;
@@ -198,7 +200,11 @@ TracedText escape_html(TracedView text) {
     out.append_with(origin, [&](std::string& written) {
       for (const char c : run) {
         const size_t entity = kCharacters.find(c);
-        entity == std::string_view::npos ? written += c : written += kEntities[entity];
+        if (entity == std::string_view::npos) {
+          written += c;
+        } else {
+          written += kEntities[entity];
+        }
       }
     });
   });

@@ -7,9 +7,10 @@
 namespace limpid::jinja {
 namespace {
 
-// The items that a slice takes: `count` of them from `start`, `step` apart.
+// The items that a slice takes: `count` of them from `start`, `step` apart. `stop` is the bound
+// that they do not reach; only a range shows it.
 struct Stretch {
-  int64_t start, step, count;
+  int64_t start, stop, step, count;
 };
 
 int64_t slice_index(const Value& value) {
@@ -33,14 +34,13 @@ int64_t slice_bound(const Value& value, int64_t otherwise, int64_t length, bool 
 Stretch stretch(const Value& start, const Value& stop, const Value& step, int64_t length) {
   int64_t by = step.is(Kind::kNone) ? 1 : slice_index(step);
   if (by == 0) fail("slice step cannot be zero");
-  // Steps longer than the sequence take one item at most.
-  by = std::clamp(by, -length - 1, length + 1);
+  by = std::max(by, -INT64_MAX);  // so that -by fits, as in CPython
   const bool backwards = by < 0;
   const int64_t first = slice_bound(start, backwards ? length - 1 : 0, length, backwards);
   const int64_t last = slice_bound(stop, backwards ? -1 : length, length, backwards);
   const int64_t span = backwards ? first - last : last - first;
   const int64_t stride = backwards ? -by : by;
-  return {first, by, span <= 0 ? 0 : (span - 1) / stride + 1};
+  return {first, last, by, span <= 0 ? 0 : (span - 1) / stride + 1};
 }
 
 // Indices count characters and UTF-8 has characters of several sizes. A plain slice walks to its
@@ -130,11 +130,18 @@ Value slice(Budget& budget, const Value& of, const Value& start, const Value& st
   const Stretch taken = stretch(start, stop, step, *length_of(of));
   if (of.is_string()) return slice_text(budget, of, taken);
   if (of.is(Kind::kRange)) {
+    // The bounds and the step are Python's, because printing shows them: range(10)[::3] is
+    // range(0, 10, 3). binary() refuses an integer beyond 64 bits.
     const auto& range = of.as<RangeObject>();
-    const int64_t first = range.start + taken.start * range.step;
-    const int64_t by = range.step * taken.step;
+    const auto scaled = [&](int64_t index) {
+      return binary(budget, BinaryOperator::kMul, Value(index), Value(range.step));
+    };
+    const auto bound = [&](int64_t index) {
+      return binary(budget, BinaryOperator::kAdd, Value(range.start), scaled(index)).integer();
+    };
     return {Kind::kRange,
-            std::make_shared<RangeObject>(&budget, first, first + by * taken.count, by)};
+            std::make_shared<RangeObject>(&budget, bound(taken.start), bound(taken.stop),
+                                          scaled(taken.step).integer())};
   }
   const auto& items = of.as<SequenceObject>().items;
   budget.check_room(static_cast<size_t>(taken.count) * sizeof(Value));

@@ -66,7 +66,7 @@ Value method_replace(BuiltinCall& call) {
   const std::string_view old = call.string(0);
   call.string(1);
   TracedText with(call[1].traced());
-  if (call.self.as<StringObject>().is_markup) with = escape_html(with);
+  if (call.self.as<StringObject>().is_markup) with = escape_html(call.budget, with);
   return call.text(replace_text(call.budget, call.self.traced(), old, with, call.integer(2, -1)));
 }
 

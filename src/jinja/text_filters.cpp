@@ -54,8 +54,7 @@ Value filter_safe(BuiltinCall& call) { return make_string(call.budget, Operand(c
 Value filter_escape(BuiltinCall& call) {
   const Operand operand(call);
   if (operand.is_markup) return operand.value;
-  call.budget.check_room(5 * operand.text.memory());
-  return make_string(call.budget, escape_html(operand.text), true);
+  return make_string(call.budget, escape_html(call.budget, operand.text), true);
 }
 
 // White space at both ends, or the given characters.
@@ -121,7 +120,7 @@ std::optional<Number> parse_number(std::string_view text) {
 Value filter_int(BuiltinCall& call) {
   require_defined(call.self);
   if (call.has(1)) refuse("the filter 'int' with a base");
-  const Value otherwise = call.value_or(0, Value(int64_t{0}));
+  Value otherwise = call.value_or(0, Value(int64_t{0}));
   if (call.self.is_integral()) return Value(call.self.integer());
   std::optional<double> real;
   if (call.self.is(Kind::kFloat)) real = call.self.real();

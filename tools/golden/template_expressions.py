@@ -122,6 +122,11 @@ xs[none]
 xs[true]
 xs.0
 range(5)[1:3]
+range(10)[::3]
+range(10)[5:2]
+range(0, 10)[::100]
+range(10, 0, -3)[1::-2]
+range(10)[2::9223372036854775807]
 range(10)[::-2]|list
 d['b']
 d.b
