@@ -54,9 +54,8 @@ struct EncodeScratch {
   Merger merger;
   LinearBpe::Work linear;
   std::vector<TokenId> symbols;
-  std::vector<std::string_view> unknown;  // SentencePiece: characters without a symbol
-  std::string text;                       // the normalized text, if it differs
-  std::vector<int32_t> points;            // for its normalization
+  std::string text;             // the normalized text, if it differs
+  std::vector<int32_t> points;  // for its normalization
   std::string word;
   std::string normalized;  // a stretch in which normalized special tokens are looked for
   SpecialMatcher::Work specials, normalized_specials;

@@ -89,6 +89,11 @@ class RegexSplitter::Matcher {
     const char* least;
   };
 
+  // The number of choices that may wait is limited apart from the steps, because each takes 24
+  // bytes of memory. Example: `(?:b??b??b??a)+` leaves four for every "a".
+  static constexpr size_t kChoices = 1'000;
+  static constexpr size_t kChoicesPerByte = 4;  // real tokenizers leave one for a run of characters
+
   bool holds(int32_t index, const unicode::Character& c) const {
     return step_.program.classes[static_cast<size_t>(index)].holds(c);
   }
@@ -103,11 +108,21 @@ class RegexSplitter::Matcher {
   }
 
   void spend(const char* at) {
-    if (budget_.left-- > 0) return;
+    if (budget_.left-- == 0) refuse(budget_.most, "steps", at);
+  }
+
+  void push(const Choice& choice) {
+    const size_t most = kChoices + kChoicesPerByte * static_cast<size_t>(end_ - begin_);
+    if (choices_.size() >= most) refuse(most, "alternatives to remember", choice.at);
+    choices_.push_back(choice);
+  }
+
+  [[noreturn]] void refuse(uint64_t most, const char* of_what, const char* at) const {
     throw ResourceError(fmt::format(
-        "[tokenizer] the regular expression '{}' takes more than {} steps for a text of {} bytes, "
+        "[tokenizer] the regular expression '{}' takes more than {} {} for a text of {} bytes, "
         "from byte {} on",
-        step_.pattern.substr(0, 100), budget_.most, budget_.text.size(), at - budget_.text.data()));
+        step_.pattern.substr(0, 100), most, of_what, budget_.text.size(),
+        at - budget_.text.data()));
   }
 
   // Runs the instructions from `next` on until kAccept. Returns the end of the match, or null.
@@ -141,8 +156,7 @@ class RegexSplitter::Matcher {
       case Op::kRunAtomic: {
         const char* const least = at;
         while (skip(instruction.operand, at)) spend(at);
-        if (instruction.op == Op::kRun && at != least)
-          choices_.push_back({next, previous_character(at), least});
+        if (instruction.op == Op::kRun && at != least) push({next, previous_character(at), least});
         return true;
       }
       case Op::kLineStart:
@@ -156,10 +170,10 @@ class RegexSplitter::Matcher {
         }
         return true;
       case Op::kSplit:
-        choices_.push_back({target, at, at});
+        push({target, at, at});
         return true;
       case Op::kSplitLazy:
-        choices_.push_back({next, at, at});
+        push({next, at, at});
         next = target;
         return true;
       case Op::kJump:

@@ -20,8 +20,8 @@ class RegexSplitter {
 
   // Calls `sink` for every piece of the text, in order. Bytes that are not UTF-8 match nothing; the
   // stretches between them are matched separately. Throws ResourceError, with the expression and
-  // the position, when matching takes more steps than a fixed number per byte. Can be used by many
-  // threads at once.
+  // the position, when matching takes more steps, or more memory for ways to match, than a fixed
+  // number per byte. Can be used by many threads at once.
   void split(std::string_view text, const Sink& sink) const;
 
  private:

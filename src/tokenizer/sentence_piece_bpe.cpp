@@ -158,7 +158,10 @@ TokenId SentencePieceBpe::symbol_of(std::string_view character) const {
   return symbol >= 0 ? symbol : unknown_symbol_;
 }
 
-// In the words here a space is still written as a space; it has the symbol of U+2581.
+// Cuts the text into words, where that cannot change the result (find_word_end), and encodes each;
+// the ids of short words come from a cache. A space stays a space in these words and is given the
+// symbol of U+2581, so that the text need not be copied. If a space is put before the text, the
+// first word is built in scratch.word and is not cached.
 void SentencePieceBpe::encode_text(std::string_view text, const Stretch& stretch,
                                    EncodeScratch& scratch, std::vector<TokenId>& out) const {
   if (spec_.remove_extra_whitespaces) {
@@ -227,43 +230,40 @@ const char* SentencePieceBpe::find_word_end(const char* p, const char* end,
 void SentencePieceBpe::encode_word(std::string_view word, EncodeScratch& scratch,
                                    std::vector<TokenId>& out) const {
   std::vector<TokenId>& symbols = scratch.symbols;
-  std::vector<std::string_view>& unknown = scratch.unknown;
   symbols.clear();
-  unknown.clear();
+  const auto flush = [&] {
+    scratch.merger.merge(merges_, symbols);
+    emit(symbols, out);
+    symbols.clear();
+  };
   const char* const end = word.data() + word.size();
   for (const char* p = word.data(); p < end;) {
     const uint32_t size = unicode::decode(p, end).size;
     const std::string_view character(p, size);
     const auto lead = static_cast<uint8_t>(*p);
     const TokenId symbol = lead < 0x80 ? ascii_symbols_[lead] : symbol_of(character);
-    if (!symbols.empty() && joined_.find(symbols.back(), symbol).rank == MergeTable::kNoRank) {
-      scratch.merger.merge(merges_, symbols);
-      emit(symbols, unknown, out);
-      symbols.clear();
-      unknown.clear();
-    }
-    symbols.push_back(symbol);
-    // Characters without a symbol are written as bytes at the end. They share one symbol, which
-    // merges with nothing.
-    if (symbol == unknown_symbol_) unknown.push_back(character);
     p += size;
+    if (symbol == unknown_symbol_) {
+      // The character is in no piece, so it merges with nothing. If U+2581 is in no piece, a space
+      // is unknown too, and is written as the bytes of U+2581.
+      flush();
+      emit_bytes(character == " " ? kSpaceMark : character, out);
+      continue;
+    }
+    const bool cut =
+        !symbols.empty() && joined_.find(symbols.back(), symbol).rank == MergeTable::kNoRank;
+    if (cut) flush();
+    symbols.push_back(symbol);
   }
-  scratch.merger.merge(merges_, symbols);
-  emit(symbols, unknown, out);
+  flush();
 }
 
-// Writes tokens for symbols. A symbol that is a token is its id; other symbols become byte tokens.
-void SentencePieceBpe::emit(const std::vector<TokenId>& symbols,
-                            const std::vector<std::string_view>& unknown,
-                            std::vector<TokenId>& out) const {
-  size_t next_unknown = 0;
+// Writes tokens for symbols. A symbol that is a token is its id; a virtual character becomes byte
+// tokens.
+void SentencePieceBpe::emit(const std::vector<TokenId>& symbols, std::vector<TokenId>& out) const {
   for (const TokenId symbol : symbols) {
     if (symbol < vocab_size()) {
       out.push_back(symbol);
-    } else if (symbol == unknown_symbol_) {
-      // If U+2581 is not a piece, a space is unknown too, and is written as the bytes of U+2581.
-      const std::string_view character = unknown[next_unknown++];
-      emit_bytes(character == " " ? kSpaceMark : character, out);
     } else {
       emit_bytes(virtual_characters_[static_cast<size_t>(symbol - vocab_size())], out);
     }

@@ -9,7 +9,7 @@
 // Without cuts, a whole book would be one piece to merge. `joined_` makes cuts safe: it lists all
 // pairs of characters that are adjacent inside some piece. No merge can cross two characters that
 // are adjacent in no piece, so the text may be cut between them without changing the result. In
-// practice this is almost every space, so words can be encoded separately and cached.
+// practice it may be cut before almost every space, so words can be encoded separately and cached.
 #pragma once
 
 #include <array>
@@ -37,8 +37,7 @@ class SentencePieceBpe final : public Tokenizer {
                    std::vector<TokenId>& out) const override;
   const char* find_word_end(const char* p, const char* end, TokenId previous) const;
   void encode_word(std::string_view word, EncodeScratch& scratch, std::vector<TokenId>& out) const;
-  void emit(const std::vector<TokenId>& symbols, const std::vector<std::string_view>& unknown,
-            std::vector<TokenId>& out) const;
+  void emit(const std::vector<TokenId>& symbols, std::vector<TokenId>& out) const;
   void emit_bytes(std::string_view character, std::vector<TokenId>& out) const;
 
   // Symbols are numbered: first the token ids, then the characters that occur in pieces but are not

@@ -181,7 +181,8 @@ void add_special(const RankFile& file, TokenizerSpec& spec, std::string_view nam
   spec.types[index] = TokenType::kControl;
 }
 
-// Llama 3: the special tokens follow the ranks, and each slice of the text is encoded separately.
+// Llama 3: the special tokens follow the ranks, and long texts are encoded in slices
+// (meta_slices.h).
 void set_llama3(const RankFile& file, bool first_version, TokenizerSpec& spec) {
   spec.pre_tokenizer = PreTokenizer::kLlama3;
   spec.meta_slices = true;

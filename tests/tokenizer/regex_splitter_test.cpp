@@ -65,6 +65,21 @@ TEST(RegexSplitter, BacktrackingIsBounded) {
   EXPECT_THROW(cut("(a+a+)+[bc]", text), ResourceError);
 }
 
+// Every "a" leaves fifty other ways to match, within the limit of steps.
+TEST(RegexSplitter, MemoryForBacktrackingIsBounded) {
+  std::string pattern = "(?:";
+  for (int i = 0; i < 50; ++i) pattern += "b??";
+  pattern += "a)+";
+  try {
+    cut(pattern.c_str(), std::string(10'000, 'a'));
+    ADD_FAILURE();
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("41000 alternatives"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(cut("(?:(?:a|b)|c)+", std::string(10'000, 'a')).size(), 1);
+}
+
 TEST(RegexSplitter, RefusesByNameWhatItDoesNotDo) {
   const std::pair<const char*, const char*> refused[] = {
       {"a\\w", "'\\w'"},     {"(?<n>a)", "the group '(?<n'"}, {"(a", "an unterminated group"},
