@@ -39,13 +39,15 @@ Tcp::acceptor listen_at(const Strand& strand, const std::string& host, uint16_t 
   return acceptor;
 }
 
-// One place where connections come in. When the process runs out of descriptors, it waits a little.
+// An address that connections come in at. After an error (too few descriptors, say), `retry` waits
+// a little before the next accept.
 struct Listener {
   Tcp::acceptor acceptor;
   asio::steady_timer retry;
 };
 
-// All with the port of the first one.
+// Listens on every address of options.host, always on the port of the first one: with port 0 the
+// system chooses that one.
 std::vector<Listener> listeners(const Strand& strand, const HttpOptions& options) {
   const std::vector<std::string> hosts = split_list(options.host);
   LIMPID_CHECK(ArgumentError, !hosts.empty(), "[server] no address to listen on");
@@ -81,7 +83,8 @@ std::unique_ptr<asio::ssl::context> tls_context(const HttpOptions& options) {
 // any thread may call it.
 //   draining   connections without a request close; answers that are under way go on
 //   over       the last answer has ended, or `patience` is used up: the listeners close
-//   farewell   clients get kFarewell to close; then no work is left, and run() returns
+//   farewell   clients get kFarewell to close, or less if `patience` ends sooner; then connections
+//              are aborted, no work is left, and run() returns
 class HttpServer::Impl {
  public:
   Impl(HttpOptions options, HttpHandler handler)
@@ -125,10 +128,12 @@ class HttpServer::Impl {
     listener.acceptor.async_accept(asio::make_strand(shared_->io),
                                    [this, &listener](ErrorCode error, Tcp::socket socket) {
                                      if (!listener.acceptor.is_open()) return;
-                                     if (!error) add(std::move(socket));
-                                     if (error != asio::error::no_descriptors)
+                                     if (!error) {
+                                       add(std::move(socket));
                                        return accept(listener);
-                                     // Descriptors are freed when connections close.
+                                     }
+                                     // Most often no descriptor is left. Connections that close
+                                     // free some.
                                      listener.retry.expires_after(kRetry);
                                      listener.retry.async_wait([this, &listener](ErrorCode) {
                                        if (listener.acceptor.is_open()) accept(listener);

@@ -23,31 +23,32 @@
 namespace limpid {
 namespace {
 
-constexpr double kAny = 1e30;
+constexpr double kAny = 1e30;  // beyond any logit, and still a finite float
 constexpr size_t kMostStops = 64;
 
-void add_bias(const JsonField& field, std::string_view token, const Json& bias,
-              FieldTarget target) {
-  LogitBias entry{0, -std::numeric_limits<float>::infinity()};
-  if (bias != false) {
-    entry.bias = static_cast<float>(JsonField(bias, field.name()).number(-kAny, kAny));
-    if (entry.bias <= -100) entry.bias = -std::numeric_limits<float>::infinity();
-  }
-  auto& biases = target.settings.generation.sampler.logit_bias;
-  const bool is_id = !token.empty() && token.find_first_not_of("0123456789") == token.npos;
-  if (is_id) {
-    if (token.size() > 9) field.fail("names a token that is not in the vocabulary");
-    entry.id = static_cast<TokenId>(std::stol(std::string(token)));
-    biases.push_back(entry);
-    return;
-  }
+// A number or `false`. -100 and less ban the token, as `false` does.
+float read_bias(const JsonField& field, const Json& bias) {
+  constexpr float kBan = -std::numeric_limits<float>::infinity();
+  if (bias == false) return kBan;
+  const auto value = static_cast<float>(JsonField(bias, field.name()).number(-kAny, kAny));
+  return value <= -100 ? kBan : value;
+}
+
+void add_text(const JsonField& field, std::string_view text, float bias, FieldTarget target) {
   if (target.tokenizer == nullptr) field.fail("names a text, and the model has no tokenizer");
   EncodeOptions options;
   options.add_special = false;
-  for (entry.id = 0; const TokenId id : target.tokenizer->encode(token, options)) {
-    entry.id = id;
-    biases.push_back(entry);
-  }
+  auto& biases = target.settings.generation.sampler.logit_bias;
+  for (const TokenId id : target.tokenizer->encode(text, options)) biases.push_back({id, bias});
+}
+
+// A name in the form of an object: a token id, or in llama-server also a text.
+void add_named(const JsonField& field, const std::string& name, float bias, FieldTarget target) {
+  const bool is_id = !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+  if (!is_id) return add_text(field, name, bias, target);
+  if (name.size() > 9) field.fail("names a token that is not in the vocabulary");
+  target.settings.generation.sampler.logit_bias.push_back(
+      {static_cast<TokenId>(std::stol(name)), bias});
 }
 
 }  // namespace
@@ -68,16 +69,21 @@ void read_logit_bias(const JsonField& field, FieldTarget target) {
   auto& biases = target.settings.generation.sampler.logit_bias;
   biases.clear();
   if (field.json().is_object()) {
-    for (const auto& [token, bias] : field.json().items()) add_bias(field, token, bias, target);
+    for (const auto& [name, bias] : field.json().items())
+      add_named(field, name, read_bias(field, bias), target);
   } else {
     for (const JsonField& pair : field.elements()) {
       if (!pair.json().is_array() || pair.json().size() != 2) pair.fail("must be [token, bias]");
       const Json& token = pair.json()[0];
-      const std::string text =
-          token.is_string()
-              ? token.get<std::string>()
-              : std::to_string(JsonField(token, pair.name()).integer(0, kMostTokensOfField));
-      add_bias(pair, text, pair.json()[1], target);
+      const float bias = read_bias(pair, pair.json()[1]);
+      // A string is a text here even if it has only digits; an id is a number.
+      if (token.is_string()) {
+        add_text(pair, token.get<std::string>(), bias, target);
+      } else {
+        const int64_t id =
+            JsonField(token, pair.name()).integer(0, std::numeric_limits<TokenId>::max());
+        biases.push_back({static_cast<TokenId>(id), bias});
+      }
     }
   }
   const auto& vocabulary = target.tokenizer;
@@ -98,7 +104,7 @@ void read_samplers(const JsonField& field, FieldTarget target) {
   const auto add = [&](const std::string& name) {
     const bool is_known = std::any_of(by_letter.begin(), by_letter.end(),
                                       [&](const auto& letter) { return letter.second == name; });
-    if (name == "dry") return;  // off, as its multiplier must be 0
+    if (name == "dry") return;  // DRY does nothing: a dry_multiplier other than 0 is refused
     if (!is_known) field.fail(fmt::format("has an unknown sampler '{}'", name));
     order += (order.empty() ? "" : ";") + name;
   };
@@ -116,8 +122,8 @@ void read_samplers(const JsonField& field, FieldTarget target) {
 
 namespace {
 
-// One request has one grammar: two grammars could contradict each other, and then no token would be
-// left.
+// Makes the answer follow `grammar`. One request has one grammar: two grammars could contradict
+// each other, and then no token would be left.
 void follow(const JsonField& field, const std::string& grammar, FieldTarget target) {
   if (target.tokenizer == nullptr) field.fail("needs a tokenizer, and this model has none");
   std::vector<std::shared_ptr<Sampler>>& custom = target.settings.generation.sampler.custom;

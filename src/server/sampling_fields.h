@@ -6,6 +6,7 @@
 
 namespace limpid {
 
+// The largest number of tokens that a field may name; far from overflow.
 inline constexpr int64_t kMostTokensOfField = int64_t{1} << 40;
 
 // What a field is read into. `tokenizer` may be null.

@@ -67,7 +67,8 @@ TEST(RequestSettings, ReadsBiasesInBothShapes) {
   EXPECT_TRUE(std::isinf(pairs[1].bias));
   for (const char* wrong : {R"({"logit_bias": {"5": "x"}})", R"({"logit_bias": [[5]]})",
                             R"({"logit_bias": [5]})", R"({"logit_bias": {"99999999999": 1}})",
-                            R"({"logit_bias": [[-5, 1]]})", R"({"logit_bias": {"word": 1}})"})
+                            R"({"logit_bias": [[-5, 1]]})", R"({"logit_bias": {"word": 1}})",
+                            R"({"logit_bias": [[99999999999, 1]]})", R"({"logit_bias": [["5", 1]]})"})
     EXPECT_EQ(blamed(wrong).substr(0, 10), "logit_bias") << wrong;
 }
 
