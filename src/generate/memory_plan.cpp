@@ -19,20 +19,22 @@ std::string mebibytes(uint64_t n_bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(n_bytes) / (1U << 20U));
 }
 
-// What is alive in the pass of model/decoder.cpp when it is most. `residual` counts the streams
-// that wait: x within attention, x, the result of attention and h within the MLP.
+// The moments of a step at which most activations are alive, as numbers of columns (StepSize). They
+// follow model/decoder.cpp. Attention holds x and n = norm(x) while it computes, 2 d together; the
+// MLP holds x, the result of attention, h and m = norm(h), 4 d together. To these come the operands
+// and the result of one op, which the comments name.
 std::vector<StepSize::Moment> moments_of(const DecoderSpec& spec) {
   const int64_t d = spec.d_model;
   const int64_t q = spec.n_heads * spec.head_dim;
   const int64_t kv = spec.n_kv_heads * spec.head_dim;
   const int64_t f = spec.d_ff;
   const bool is_gated = spec.mlp == MlpKind::kSwiGlu;
-  return {{.of_tokens = 2 * d + q + 2 * kv, .input = d},      // Q, K, V of the norm
-          {.of_tokens = 2 * d + 2 * q + 2 * kv},              // what the heads read
-          {.of_tokens = 3 * d + 2 * q + 2 * kv, .input = q},  // its projection
-          {.of_tokens = 4 * d + (is_gated ? 2 : 1) * f, .input = d},
-          {.of_tokens = 4 * d + (is_gated ? 3 : 2) * f},  // the function between them
-          {.of_tokens = 5 * d + f, .input = f}};
+  return {{.of_tokens = 2 * d + q + 2 * kv, .input = d},      // Q, K and V, of n
+          {.of_tokens = 2 * d + 2 * q + 2 * kv},              // what the heads read, of Q, K and V
+          {.of_tokens = 3 * d + 2 * q + 2 * kv, .input = q},  // the output projection
+          {.of_tokens = 4 * d + (is_gated ? 2 : 1) * f, .input = d},  // gate and up, or up, of m
+          {.of_tokens = 4 * d + (is_gated ? 3 : 2) * f},              // the neurons, of these
+          {.of_tokens = 5 * d + f, .input = f}};                      // the down projection
 }
 
 // Makes the plan of one model.
@@ -104,10 +106,6 @@ class Planner {
     if (n_first > 0) parts.push_back(part_of(*devices_.first, 0, n_first));
     if (n_first < spec_.n_layers)
       parts.push_back(part_of(*devices_.second, n_first, spec_.n_layers));
-    for (const auto& [name, made] : checkpoint_.derived) {
-      const TensorView* tensor = checkpoint_.find(name);
-      if (tensor != nullptr && is_copied(name)) parts.back().plan.weights += tensor->n_bytes();
-    }
     return parts;
   }
 
@@ -121,6 +119,7 @@ class Planner {
     plan.end_layer = end_layer;
     plan.available = executor.available_memory();
     const bool is_whole = end_layer - first_layer == spec_.n_layers;
+    // The n_first of parts_of: the first part ends there, and the second one begins there.
     const int64_t n_first = first_layer == 0 ? end_layer : first_layer;
     for (const WeightSource& source : sources_) {
       const auto part = is_whole ? source : part_of_weight(source, n_first, first_layer == 0);
@@ -133,12 +132,16 @@ class Planner {
     return {&executor, std::move(plan)};
   }
 
-  static void count_weight(const Executor& executor, const WeightSource& weight, DevicePlan& plan) {
+  // What the executor does not copy it reads in place: in the mapped file, or in the memory of a
+  // derived tensor.
+  void count_weight(const Executor& executor, const WeightSource& weight, DevicePlan& plan) const {
     const uint64_t copied = executor.weight_bytes(weight);
-    plan.weights += copied;
+    const uint64_t in_place = copied == 0 ? weight.tensor.n_bytes() : 0;
+    const bool is_in_file = !is_copied(weight.name);
+    plan.weights += copied + (is_in_file ? 0 : in_place);
     if (!is_matrix(weight.use)) return;
-    if (copied == 0) plan.weights_in_file += weight.tensor.n_bytes();
-    plan.bytes_per_token += copied > 0 ? copied : weight.tensor.n_bytes();
+    plan.weights_in_file += is_in_file ? in_place : 0;
+    plan.bytes_per_token += copied + in_place;
   }
 
   // One step of a prompt, whose last token's logits are wanted.

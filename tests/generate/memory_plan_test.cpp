@@ -26,6 +26,8 @@ TEST(MemoryPlan, CountsTensorsThatAreMade) {
   const MemoryPlan copied = make_memory_plan(*checkpoint, spec, {});
   EXPECT_EQ(copied.weights_packed, tensor.n_bytes());
   EXPECT_EQ(copied.weights_in_file, mapped.weights_in_file - tensor.n_bytes());
+  EXPECT_EQ(copied.devices.front().weights_in_file,
+            mapped.devices.front().weights_in_file - tensor.n_bytes());
   checkpoint->derived[name] = {"rows joined", [] { return Tensor(); }, {tensor}};
   const MemoryPlan in_parts = make_memory_plan(*checkpoint, spec, {});
   EXPECT_EQ(in_parts.weights_packed, 0u);
@@ -198,6 +200,22 @@ MemoryPlan plan_on(uint64_t n_bytes, OpenOptions options) {
   const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
   const Devices devices{std::make_unique<SmallDevice>(n_bytes), make_cpu_executor({1, ""})};
   return make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
+}
+
+// A device with memory of its own copies them; the CPU reads them where they were made.
+TEST(MemoryPlan, CountsTensorsThatAreMadeOnTheDeviceThatReadsThem) {
+  const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
+  const DecoderSpec spec = read_spec(*checkpoint);
+  const Devices devices{std::make_unique<SmallDevice>(0), make_cpu_executor({1, ""})};
+  const OpenOptions options = planned_options("small", 2);
+  const MemoryPlan mapped = make_memory_plan(*checkpoint, spec, options, devices);
+  for (const char* name : {"blk.0.ffn_gate.weight", "blk.3.ffn_gate.weight"})
+    checkpoint->derived[name] = {"transposed", [] { return Tensor(); }, {}};
+  const MemoryPlan made = make_memory_plan(*checkpoint, spec, options, devices);
+  ASSERT_EQ(made.devices.size(), 2U);
+  EXPECT_EQ(made.devices[0].weights, mapped.devices[0].weights);
+  EXPECT_EQ(made.devices[1].weights,
+            mapped.devices[1].weights + checkpoint->find("blk.3.ffn_gate.weight")->n_bytes());
 }
 
 // The message of check_memory_plan, or "".
