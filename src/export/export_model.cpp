@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -25,8 +26,8 @@
 namespace limpid {
 namespace {
 
-// Returns the tokenizer of the checkpoint. If there is none that Limpid supports, adds a remark and
-// returns nothing.
+// Returns the tokenizer of the checkpoint, or nothing if there is none that Limpid supports. Adds a
+// remark then, unless the checkpoint has the tokenizer's files, which are copied as they are.
 std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, ExportResult& result) {
   if (!has_tokenizer(checkpoint)) {
     result.remarks.emplace_back("the model has no tokenizer, so none was written");
@@ -44,7 +45,8 @@ std::optional<TokenizerSpec> find_tokenizer(const Checkpoint& checkpoint, Export
   }
 }
 
-// Copies the tokenizer's files. For transformers, also writes a tokenizer.json if there is none.
+// Copies the tokenizer's files. If there are none, or the reader of the folder could not use them,
+// also writes a tokenizer.json.
 void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                      const std::optional<TokenizerSpec>& spec, bool for_transformers,
                      ExportResult& result) {
@@ -53,16 +55,19 @@ void write_tokenizer(const std::filesystem::path& folder, const Checkpoint& chec
     if (is_tokenizer_file(name) || name == "chat_template.json")
       write_file((folder / name).string(), text_of(*file));
   }
-  const bool is_copied =
-      has_tokenizer(files) && (!for_transformers || !files.contains("tokenizer.model"));
-  if (!spec || is_copied || files.contains("tokenizer.json")) return;
+  // transformers reads tokenizer.json, or vocab.json with merges.txt. Ranks (*.tiktoken), the names
+  // encoder.json and vocab.bpe, and a tokenizer.model are not enough for it.
+  const bool is_enough = for_transformers
+                             ? files.contains("vocab.json") && files.contains("merges.txt") &&
+                                   !files.contains("tokenizer.model")
+                             : has_tokenizer(files);
+  if (!spec || is_enough || files.contains("tokenizer.json")) return;
   try {
     write_file((folder / "tokenizer.json").string(), write_tokenizer_json(*spec));
     if (const size_t n = n_equal_scores(*spec); n > 0) {
       result.remarks.push_back(
           fmt::format("{} tokens share their score with another token; when two of them overlap, "
-                      "tokenizer.json "
-                      "decides by id, SentencePiece by position",
+                      "tokenizer.json decides by id, SentencePiece by position",
                       n));
     }
     if (!files.contains("tokenizer_config.json"))
@@ -81,11 +86,11 @@ std::string torch_name(DType dtype) {
 // Returns the type of most elements. config.json has one type for the whole model, although norms
 // are often f32 between matrices of bf16; the matrices decide.
 DType main_type(const TensorPlan& plan) {
-  int64_t count[3] = {};
-  for (const PlannedTensor& tensor : plan.tensors) {
-    count[static_cast<size_t>(tensor.to) % 3] += tensor.shape.n_elements();
-  }
-  return static_cast<DType>(std::max_element(count, count + 3) - count);
+  std::map<DType, int64_t> n_elements{{DType::kF32, 0}};
+  for (const PlannedTensor& tensor : plan.tensors)
+    n_elements[tensor.to] += tensor.shape.n_elements();
+  const auto has_fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::max_element(n_elements.begin(), n_elements.end(), has_fewer)->first;
 }
 
 // Writes a folder for transformers: config.json, generation_config.json, model.safetensors and the
@@ -112,8 +117,8 @@ void write_hugging_face(const std::string& path, const Checkpoint& checkpoint,
   write_tokenizer(folder, checkpoint, tokenizer, true, result);
 }
 
-// The tensors under their names in the state dictionary. With `head`, the embedding's bytes have
-// that second name.
+// The tensors under their names in the state dictionary. If `head` is not null, one more entry of
+// that name shares the bytes of the embedding (TorchEntry::same_as), for models with tied weights.
 std::vector<TorchEntry> torch_entries(const TensorPlan& plan, const NameTable& names,
                                       std::string_view prefix, const char* head) {
   std::vector<TorchEntry> entries;
@@ -214,7 +219,7 @@ ExportResult export_model(const std::string& path, const Checkpoint& checkpoint,
     if (make_plan(source)) (is_gpt2 ? write_nano_gpt : write_meta)(path, source, options, result);
     return result;
   }
-  const ModelClass& model_class = *find_model_class(read_spec(source).architecture);
+  const ModelClass& model_class = model_class_of(source.metadata);
   plan.row_order = model_class.row_order;
   source = completed_for_class(transposed_for(std::move(source), hugging_face_names(model_class)),
                                model_class);

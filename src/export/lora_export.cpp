@@ -1,6 +1,5 @@
 #include "export/lora_export.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +16,8 @@ void export_lora_adapter(const std::string& path, const Checkpoint& canonical, i
                          const std::string& base_model) {
   std::vector<NamedTensor> tensors;
   std::set<std::string> targets;
+  // Owns tensors that are computed when they are read. A and B are tensors of the checkpoint too,
+  // so it has room for all of them; it must not grow, because `tensors` has views into it.
   std::vector<Tensor> storage(canonical.tensors.size());
   size_t n_read = 0;
   int64_t rank = 0;

@@ -354,6 +354,25 @@ class Tokenizers(Families):
         self.assertEqual([found], self.ids(source, [special]))
         self.assertEqual(theirs.encode("x").ids[0], 128_000)
 
+    def test_names_that_transformers_does_not_read_get_a_tokenizer_json(self):
+        source = tiny_models.write_llama_folder(self.folder / "hf", 257)
+        alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+        vocab = {letter: i for i, letter in enumerate([*alphabet, "ab"])}
+        for names, has_json in (
+            (("vocab.json", "merges.txt"), False),
+            (("encoder.json", "vocab.bpe"), True),
+        ):
+            given = self.folder / names[0].removesuffix(".json")
+            given.mkdir()
+            (given / names[0]).write_text(json.dumps(vocab))
+            (given / names[1]).write_text("#version: 0.2\na b\n")
+            options = ("--to", "safetensors", "--tokenizer", given)
+            folder = self.convert(source, f"{given.name}.hf", *options)
+            self.assertTrue((folder / names[1]).exists())
+            self.assertEqual((folder / "tokenizer.json").exists(), has_json)
+        theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.assertEqual(theirs.encode("ab b").ids, [256, vocab["\u0120"], vocab["b"]])
+
     def test_stops_that_only_a_configuration_names(self):
         """generation_config.json may end answers at any token; GGUF has two places for such."""
         source = tiny_models.write_llama_folder(self.folder / "hf", 300)
