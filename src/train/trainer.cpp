@@ -80,14 +80,21 @@ StepReport Trainer::measure() {
   next_position_ = sampler_.position();
   sampler_.set_position(position);
   const auto factor = static_cast<float>(loss_scale_.value()) / static_cast<float>(n_targets);
-  const double loss = sum_of(losses_of(batches, factor));
+  const std::vector<double> losses = losses_of(batches, factor);
+  const double loss = sum_of(losses);
   StepReport report{n_updates(), loss / static_cast<double>(n_targets),
                     options_.schedule.at(n_updates()),
                     optimizer_.gradient_norm(pool_) / loss_scale_.value(), n_tokens};
   report.loss_scale = loss_scale_.value();
   report.skipped = !std::isfinite(report.grad_norm) && loss_scale_.can_fall();
-  if (!std::isfinite(report.loss) || (!std::isfinite(report.grad_norm) && !report.skipped))
-    fail_diverged(batches.front(), report.loss, report.grad_norm);
+  if (!std::isfinite(report.loss) || (!std::isfinite(report.grad_norm) && !report.skipped)) {
+    // The micro-batch to search is the first whose loss is not finite. If all losses are finite, it
+    // is the first one.
+    const auto is_bad = [](double value) { return !std::isfinite(value); };
+    const auto bad = std::ranges::find_if(losses, is_bad);
+    const auto i = bad == losses.end() ? 0 : bad - losses.begin();
+    fail_diverged(batches[static_cast<size_t>(i)], report.loss, report.grad_norm);
+  }
   return report;
 }
 

@@ -28,7 +28,7 @@ class DivergedError : public Error {
 };
 
 struct TrainingOptions {
-  int64_t batch_size = 12;  // windows in a step and micro-batch
+  int64_t batch_size = 12;  // windows of a micro-batch
   int64_t seq_len = 64;
   int64_t grad_accum = 1;  // micro-batches of a step, on all ranks together
   uint64_t seed = 1337;
@@ -40,7 +40,8 @@ struct TrainingOptions {
   std::shared_ptr<Ranks> ranks = std::make_shared<Ranks>();  // that share the micro-batches
 };
 
-// What one step measured. Step s is the loss after s updates, so step 0 is before the first one.
+// What one step measured, before its update: the report of step s is of the model after s steps, so
+// step 0 is of the model that training began with.
 struct StepReport {
   int64_t step = 0;
   double loss = 0;       // mean over the step's targets, nats
@@ -67,6 +68,7 @@ class Trainer {
   // Changes the weights by the gradients that measure() left, unless a gradient is beyond f16.
   // `measured` is what measure() returned.
   void update(const StepReport& measured);
+  // Steps so far. One whose update was skipped counts too.
   int64_t n_updates() const { return optimizer_.n_steps(); }
   int64_t n_tokens_seen() const { return n_tokens_; }
   bool has_held_out() const { return held_out_.n_tokens() > options_.seq_len; }

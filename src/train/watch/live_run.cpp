@@ -121,11 +121,13 @@ bool LiveRun::attend(const Snapshot& snapshot, const std::function<bool()>& canc
 void LiveRun::answer_questions(std::unique_lock<std::mutex>& lock, const Snapshot& snapshot) {
   const auto is_due = [this](const Question& each) { return each.version < version_; };
   if (std::ranges::none_of(questions_, is_due)) return;
-  if (last_snapshot_.empty()) {
+  while (last_snapshot_.empty()) {
+    const int64_t version = version_;
     lock.unlock();
     std::string made = snapshot();
     lock.lock();
-    last_snapshot_ = std::move(made);
+    // If a command came meanwhile, the snapshot may have the old learning rate.
+    if (version_ == version) last_snapshot_ = std::move(made);
   }
   std::vector<Question> due;
   std::erase_if(questions_, [&](Question& each) {

@@ -1,5 +1,6 @@
-// Between a training and those who look at it: the training offers a snapshot of each step, others
-// ask for the newest one and say how the training goes on. It knows neither models nor HTTP.
+// Connects a training with those who watch it. The training offers a snapshot of each step; the
+// watchers ask for the newest one, and say how the training goes on. It knows neither models nor
+// HTTP.
 //
 // While nobody asks and the run is not paused, a step costs the training one atomic load.
 #pragma once
@@ -48,7 +49,7 @@ class LiveRun {
   // ---- for the training's thread
 
   // Answers the questions about this step, and waits as long as the run is paused or too fast.
-  // Waiting ends when `cancelled` gives true. Gives whether control() may have changed.
+  // Waiting ends when `cancelled` returns true. Returns whether control() may have changed.
   bool step(const Snapshot& snapshot, const std::function<bool()>& cancelled) {
     return is_busy_.load(std::memory_order_relaxed) && attend(snapshot, cancelled);
   }
