@@ -154,7 +154,8 @@ TokenizerSpec read_gguf_keys(const Checkpoint& checkpoint) {
   return spec;
 }
 
-// Removes all keys and files of the checkpoint's own tokenizer.
+// Removes the keys and files from which the checkpoint's own tokenizer is read. Its chat templates
+// and kStopTokenIdsKey stay: they belong to the model.
 void erase_tokenizer(Checkpoint& checkpoint) {
   checkpoint.metadata.erase_below("tokenizer.ggml.");
   std::erase_if(checkpoint.attachments,
@@ -197,7 +198,8 @@ std::shared_ptr<const Tokenizer> tokenizer_from(const Checkpoint& checkpoint) {
   try {
     return Tokenizer::create(std::move(spec));
   } catch (const ArgumentError& error) {
-    throw FormatError(checkpoint.path, FormatError::kNoOffset, "tokenizer.ggml", error.what());
+    const char* field = has_gguf_vocabulary(checkpoint) ? "tokenizer.ggml" : "tokenizer";
+    throw FormatError(checkpoint.path, FormatError::kNoOffset, field, error.what());
   }
 }
 

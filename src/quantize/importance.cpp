@@ -19,8 +19,8 @@ using Columns = std::map<std::string, std::vector<float>, std::less<>>;
 constexpr std::string_view kSums = ".in_sum2";
 constexpr std::string_view kCounts = ".counts";
 
-void check_finite(const std::string& path, const std::string& name,
-                  const std::vector<float>& columns) {
+void check_mean_squares(const std::string& path, const std::string& name,
+                        const std::vector<float>& columns) {
   for (const float value : columns) {
     if (!std::isfinite(value) || value < 0) {
       throw FormatError(path, FormatError::kNoOffset, name,
@@ -30,16 +30,22 @@ void check_finite(const std::string& path, const std::string& name,
 }
 
 // Reads the GGUF format: sums of squares, and the number of activations in each sum. Tensors with
-// several matrices (experts) are not supported, like the models that have them.
+// several matrices (experts) are not supported, like the models that have them. A matrix that saw
+// no activation gets 1 for each column, so that all errors count alike.
 Columns read_gguf_columns(const std::string& path) {
   const Checkpoint file = open_gguf(path);
   Columns result;
   for (const auto& [name, tensor] : file.tensors) {
     if (!name.ends_with(kSums)) continue;
     const std::string matrix = name.substr(0, name.size() - kSums.size());
+    const int64_t n_matrices = tensor.shape.rows();
+    if (n_matrices != 1) {
+      throw FormatError(
+          path, FormatError::kNoOffset, name,
+          fmt::format("has {} matrices (experts), which are not supported", n_matrices));
+    }
     const TensorView* counts = file.find(matrix + std::string(kCounts));
-    if (counts == nullptr || counts->shape.n_elements() != tensor.shape.rows() ||
-        tensor.shape.rows() != 1) {
+    if (counts == nullptr || counts->shape.n_elements() != 1) {
       throw FormatError(path, FormatError::kNoOffset, name,
                         "has no count of the activations it sums");
     }
@@ -55,7 +61,8 @@ Columns read_gguf_columns(const std::string& path) {
   return result;
 }
 
-// Reads the older format: entries of (length, name, calls, n, n floats). Each call added one mean.
+// Reads the older format: entries of (length, name, calls, n, n floats). Each float is a sum of
+// mean squares, one for each call. What follows the entries is not read.
 Columns read_dat_columns(const std::string& path, const MappedFile& file) {
   constexpr int32_t kMostEntries = 1 << 20;
   constexpr int32_t kLongestName = 4096;
@@ -93,7 +100,7 @@ Importance Importance::open(const std::string& path) {
   Importance importance;
   importance.columns_ =
       text.starts_with(kGgufMagic) ? read_gguf_columns(path) : read_dat_columns(path, *file);
-  for (const auto& [name, columns] : importance.columns_) check_finite(path, name, columns);
+  for (const auto& [name, columns] : importance.columns_) check_mean_squares(path, name, columns);
   return importance;
 }
 

@@ -20,8 +20,8 @@ class Importance {
   // ResourceError.
   static Importance open(const std::string& path);
 
-  // Returns the mean square of the activation in each column of the tensor, or nothing if the file
-  // does not have the tensor. Throws ShapeError if the number of columns differs.
+  // Returns the mean square of the activation in each column of the tensor, or an empty span if
+  // the file does not have the tensor. Throws ShapeError if the number of columns differs.
   std::span<const float> columns_of(std::string_view name, int64_t n_cols) const;
 
   bool empty() const { return columns_.empty(); }

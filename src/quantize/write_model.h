@@ -26,13 +26,14 @@ struct WriteOptions {
   std::function<bool(uint64_t done, uint64_t total)> calibration_progress = {};
 };
 
-// Returns the result of measure_inputs. Returns no means if the options turn calibration off, or if
-// every tensor of the plan keeps so many bits that calibration does not matter (Q8_0).
+// Returns the result of measure_inputs, for InputFacts::means (tensor_stream.h). Returns no means
+// if the options turn calibration off, or if every tensor of the plan keeps so many bits that
+// calibration does not matter (Q8_0).
 InputMeans calibrate(const Checkpoint& checkpoint, const TensorPlan& plan,
                      const WriteOptions& options);
 
 // Hands the bytes of every tensor of the plan to `write`, one tensor after another, and reports
-// progress.
+// progress. `path` is used in messages.
 void stream_tensors(const std::string& path, const Checkpoint& checkpoint, const TensorPlan& plan,
                     const InputFacts& facts, const WriteOptions& options, const ByteSink& write);
 
