@@ -9,8 +9,9 @@
 namespace limpid {
 namespace {
 
-// Of the character that begins with this byte. 0xE3 begins U+3000, from which on characters are
-// mostly square.
+// The width of the character that begins with this byte; 0 for a byte inside a character, so a sum
+// over bytes is the width of a text. 0xE3 begins U+3000, from which on characters are mostly
+// square.
 double width_from(char lead) {
   if (!unicode::begins_character(lead)) return 0;
   return (static_cast<uint8_t>(lead) >= 0xE3 ? 1 : 0.55) * Svg::kFontSize;

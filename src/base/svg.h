@@ -13,7 +13,8 @@
 namespace limpid {
 
 // `text` for the content or an attribute of an element of XML or HTML: &, <, >, " and ' are written
-// as entities, and control characters, which XML does not allow, as U+FFFD.
+// as entities, and control characters other than newline and tab, most of which XML does not allow,
+// as U+FFFD.
 std::string escape_markup(std::string_view text);
 
 struct SvgPoint {
@@ -31,7 +32,7 @@ struct SvgInk {
 
 enum class SvgAnchor : uint8_t { kStart, kMiddle, kEnd };
 
-// A picture that grows by what is drawn. x goes to the right and y downwards.
+// A picture. Each call draws over what is there. x goes to the right and y downwards.
 class Svg {
  public:
   static constexpr double kFontSize = 12;
@@ -50,8 +51,8 @@ class Svg {
   // Rectangles of one shade, as one element: their upper left corners. `opacity` in [0, 1].
   void cells(std::span<const SvgPoint> corners, double width, double height, const SvgInk& ink,
              double opacity);
-  // At the base line. A text wider than `most_width` is cut and ends with an ellipsis; 0: any
-  // width.
+  // At `at`, on the base line. A text wider than `most_width` is cut and ends with an ellipsis; 0:
+  // any width.
   void text(SvgPoint at, std::string_view text, SvgAnchor anchor = SvgAnchor::kStart,
             double most_width = 0, const SvgInk& ink = kTextInk);
   // The same, turned upwards.

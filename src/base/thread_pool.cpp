@@ -50,7 +50,8 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// Returns when `value` is no longer `old`: spins for a while if `spin` is set, then sleeps.
+// Waits until `value` is no longer `old`, and returns the new value. Spins for a while first if
+// `spin` is set, then sleeps.
 int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
   int now = value.load(std::memory_order_acquire);
   if (now != old) return now;
@@ -73,8 +74,8 @@ int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
 }  // namespace
 
 // A job is a number of calls that threads claim one at a time. Each thread has a share of them, and
-// helps with the shares of the others when its own is done. So thread 1 computes the same rows of
-// one matrix after another, and finds them in its own caches.
+// helps with the shares of the others when its own is done. So thread 1 computes the same part of
+// the rows in job after job, and finds what it wrote before in its own caches.
 //
 // The word of a share holds the job's number and the number of calls still to claim, in 64 bits,
 // and a thread claims a call by decrementing it with a compare-and-swap. Job 7 with three calls
@@ -126,6 +127,7 @@ struct ThreadPool::Impl {
                                         std::memory_order_acquire)) {
         continue;
       }
+      // `now` counts what was left before this claim, so calls are claimed from the first on.
       call(first_of(share + 1) - static_cast<int>(now & 0xFFFF'FFFFU), thread);
       if (n_unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) n_unfinished.notify_one();
       now = claims.load(std::memory_order_acquire);

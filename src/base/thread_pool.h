@@ -70,7 +70,8 @@ class ThreadPool {
   int size_;
 };
 
-// At least 1; fewer than the machine has when the process is bound to some of its cores.
+// How many cores this process may use: at least 1, and fewer than the machine has when the process
+// is bound to some of them.
 int usable_cores();
 
 }  // namespace limpid

@@ -171,7 +171,7 @@ constexpr Instruction kInstructions[] = {
     {kBinUnicode, "BINUNICODE", [](Machine& m) { m.push_string(); }},
 };
 
-// Every error from here on names the instruction.
+// Reads an opcode and moves place_ to it, so that errors name this instruction until the next one.
 const Instruction* Machine::read_opcode() {
   place_.start = reader_.offset();
   place_.opcode = 0;

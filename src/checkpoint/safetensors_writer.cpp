@@ -41,8 +41,8 @@ std::string entry_text(const NamedTensor& tensor, uint64_t& end) {
                      json_string(tensor.name), dtype->name, dims, begin, end);
 }
 
-// The header, padded with spaces to a multiple of 8 bytes so that the data begin aligned. `n_bytes`
-// becomes the size of all data.
+// The header, padded with spaces to a multiple of 8 bytes so that the data begin aligned.
+// `n_bytes`, 0 at first, becomes the size of all data.
 std::string header_text(const std::map<std::string, std::string>& metadata,
                         std::span<const NamedTensor> tensors, uint64_t& n_bytes) {
   std::string text = "{";

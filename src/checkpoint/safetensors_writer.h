@@ -18,15 +18,16 @@ class SafetensorsStream {
   // Writes the header. The views need no data. Tensors are written in the order given, without
   // padding between them; all of them are aligned when tensors with larger elements come first.
   // `metadata` becomes __metadata__ (transformers requires {"format": "pt"}). Throws ArgumentError
-  // for a name that is empty, not UTF-8 without NUL, used twice or `__metadata__`; UnsupportedError
-  // for quantised dtypes; ResourceError.
+  // for a name that is empty, contains NUL, is not UTF-8, is used twice or is `__metadata__`;
+  // UnsupportedError for quantised dtypes; ResourceError.
   SafetensorsStream(const std::string& path, const std::map<std::string, std::string>& metadata,
                     std::span<const NamedTensor> tensors);
 
   // Appends bytes of the tensors, in their order. Throws ArgumentError when there are more than the
   // header says, ResourceError.
   void write(std::span<const std::byte> bytes);
-  // Gives the file its name. Throws ArgumentError when bytes are missing.
+  // Finishes the file, which has a temporary name until then (base/atomic_file.h). Throws
+  // ArgumentError when bytes are missing, ResourceError.
   void commit();
 
  private:

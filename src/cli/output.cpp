@@ -1,6 +1,6 @@
 // Standard output gets only the result of a command, so that it can be piped; bars, notes and
-// errors go to standard error. Characters that a terminal would obey are escaped for a terminal; a
-// file or a pipe gets every byte unchanged.
+// errors go to standard error. Characters that a terminal would obey are escaped on standard error
+// always, and on standard output if that is a terminal: a file or a pipe gets every byte unchanged.
 #include "cli/output.h"
 
 #include <fmt/chrono.h>
@@ -63,9 +63,12 @@ void print_json_log(std::string_view message, const Json& members) {
 
 void write_out(std::string_view data, std::string_view style) {
   static const bool to_terminal = stdout_is_terminal();
-  std::string shown = to_terminal ? for_terminal(data) : std::string();
-  if (!style.empty()) shown = fmt::format("{}{}\x1b[0m", style, to_terminal ? shown : data);
-  if (to_terminal || !style.empty()) data = shown;
+  std::string shown;
+  if (to_terminal) {
+    shown = for_terminal(data);
+    if (!style.empty()) shown = fmt::format("{}{}\x1b[0m", style, shown);
+    data = shown;
+  }
   const HoldInterrupts hold;
   const size_t written = std::fwrite(data.data(), 1, data.size(), stdout);
   LIMPID_CHECK(ResourceError, written == data.size(), "cannot write to standard output: {}",
@@ -182,8 +185,8 @@ size_t terminal_columns(int descriptor) {
 //   downloading [######..........]  40%
 //   downloading  40%
 //
-// "loading [####......]  40% 1.2 GB of 3.0 GB": the bar takes the columns that title, percentage
-// and note leave. Where fewer than five cells are left, the note goes, then the bar.
+// The bar takes the columns that title, percentage and note leave. Where fewer than five cells are
+// left for it, the note goes, then the bar.
 std::string progress_line(std::string_view title, double share, std::string_view note,
                           size_t n_columns) {
   constexpr size_t kMostCells = 30;

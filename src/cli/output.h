@@ -87,7 +87,7 @@ using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
 std::string read_text(const std::string& path);
 
 // "title [###...]  30% note" in fewer than `n_columns` characters: the bar gets shorter, then the
-// note goes, then the bar, then the end of the title.
+// note goes, then the bar, then the percentage, then the end of the title.
 std::string progress_line(std::string_view title, double share, std::string_view note,
                           size_t n_columns);
 

@@ -42,7 +42,8 @@ NetworkWatch::NetworkWatch(const WatchFlags& flags, ShownNetwork shown,
   }
   if (!flags.serves()) return;
   server_ = std::make_unique<WatchServer>(
-      run_, [page = live_network_page(shown_.network)] { return page; }, flags.port, true);
+      run_, [page = live_network_page(shown_.network)] { return page; }, flags.port,
+      /*takes_commands=*/true);
   print_log(fmt::format("open {} to watch; it begins when the page is open", server_->address()));
 }
 

@@ -34,7 +34,7 @@ struct ShownNetwork {
   std::function<void(double)> set_learning_rate;
 };
 
-// Shows a network to who opens the page, and keeps the film.
+// Shows a network on a page, and records the film.
 class NetworkWatch {
  public:
   // Throws ArgumentError, ResourceError.

@@ -9,7 +9,9 @@ namespace limpid {
 namespace {
 
 constexpr size_t kMostKnown = 256;  // of 128,256 tokens: 4 MB
-// A state of JSON has about ten stacks, and a vocabulary some hundred thousand bytes.
+// The steps of the matcher that one pass over the vocabulary, or one token, may take
+// (GrammarMatcher::allow). More is an error: some grammars would take forever. JSON has about ten
+// stacks in a state, and a vocabulary some hundred thousand bytes: a few million steps.
 constexpr uint64_t kMostSteps = 1 << 25;
 
 size_t common_length(std::string_view a, std::string_view b) {
@@ -56,7 +58,10 @@ const std::vector<bool>& GrammarSampler::fitting() {
   return known_.emplace(state_, compute_fitting()).first->second;
 }
 
-// states[n] is the state after n bytes of the last token that was looked at.
+// states[n] is the state after n bytes of the token before. In sorted order a token often begins
+// like that one, so it goes on from the state after their common beginning. The loop stops at an
+// empty state, after which nothing fits; it stays at the back, so further tokens that begin with
+// the same bytes are refused at no cost.
 std::vector<bool> GrammarSampler::compute_fitting() {
   const Tokenizer& tokenizer = rules_->tokenizer;
   std::vector<bool> fits(static_cast<size_t>(tokenizer.vocab_size()), false);

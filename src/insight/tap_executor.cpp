@@ -2,9 +2,6 @@
 
 namespace limpid {
 
-// Copies are handles of the inner executor, so they must be destroyed first.
-TapExecutor::~TapExecutor() { copies_.clear(); }
-
 // The copies of the last step would otherwise take memory that the step needs.
 void TapExecutor::begin_step() {
   copies_.clear();

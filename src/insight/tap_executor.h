@@ -27,7 +27,6 @@ class TapExecutor final : public DelegatingExecutor {
   // Keeps the activations of these places.
   TapExecutor(std::unique_ptr<Executor> inner, PlaceSet places)
       : DelegatingExecutor(std::move(inner)), places_(places) {}
-  ~TapExecutor() override;
 
   // Returns the activations of the last step, in order, and forgets them.
   std::vector<Observation> take();
@@ -44,6 +43,7 @@ class TapExecutor final : public DelegatingExecutor {
   };
 
   PlaceSet places_;
+  // Handles of the inner executor. The base owns that one and is destroyed after this member.
   std::vector<Copy> copies_;
 };
 

@@ -20,7 +20,7 @@ enum class Family : uint8_t {
   kGpt2,   // LayerNorm, learned positions, MLP of two matrices
 };
 
-// Tensors that only some models of the Llama family have.
+// What models of the Llama family have or lack. All but `tied` are tensors (optional_tensors()).
 struct OptionalParts {
   bool tied = false;  // the output matrix is the token embedding
   bool qkv_bias = false;
@@ -29,7 +29,7 @@ struct OptionalParts {
   bool qk_norm = false;
 };
 
-// The biases of an architecture that another program knows.
+// The biases that another program can read in an architecture.
 enum class KnownBiases : uint8_t { kNone, kQkv, kAll };
 
 // A class of `transformers`. A comment with the word "default" gives the value that `transformers`
@@ -44,14 +44,15 @@ struct ModelClass {
   RowOrder row_order = RowOrder::kHalfSplit;  // in Hugging Face folders
   RowOrder gguf_row_order = RowOrder::kHalfSplit;
 
-  // Keys of config.json that turn biases on. "": the class never has these biases.
+  // Keys of config.json that turn biases on. "": no key does; the class has no such biases, or,
+  // with always_has_qkv_bias, always those of Q, K and V.
   std::string_view attention_bias_key = {};  // for Q, K, V and the output
   std::string_view mlp_bias_key = {};
   bool always_has_qkv_bias = false;
   bool has_qk_norm = false;
 
-  bool requires_kv_heads = true;       // num_key_value_heads
-  bool requires_rope_base = false;     // rope_theta
+  bool requires_kv_heads = true;       // config.json must have num_key_value_heads
+  bool requires_rope_base = false;     // … and rope_theta
   int64_t head_dim = 0;                // default; 0: hidden_size / num_attention_heads
   bool divides_null_head_dim = false;  // a head_dim of null means that quotient too
   double norm_eps = 1e-6;              // default of rms_norm_eps
@@ -60,12 +61,13 @@ struct ModelClass {
   // True if use_sliding_window and max_window_layers select the layers that have a window.
   bool has_window_layers = false;
 
-  // Of adapters as PEFT writes them.
-  bool stores_in_out = false;                          // matrices are [in, out], not [out, in]
-  std::string_view module_prefix = {};                 // of the names of modules
-  std::string_view adapted_modules = "q_proj,v_proj";  // between commas; what is adapted by default
+  // Adapters in PEFT's layout.
+  bool stores_in_out = false;           // matrices are [in, out], not [out, in]
+  std::string_view module_prefix = {};  // of the names of modules
+  // The modules that PEFT adapts by default, separated by commas.
+  std::string_view adapted_modules = "q_proj,v_proj";
 
-  // Of what other programs read.
+  // What other programs read.
   KnownBiases biases_in_llama_cpp = KnownBiases::kQkv;
   bool has_meta_layout = false;  // params.json and consolidated.NN.pth
 };
@@ -87,8 +89,8 @@ std::span<const OptionalTensor> optional_tensors();
 // every model has.
 std::optional<bool OptionalParts::*> optional_part(std::string_view tensor);
 
-// Says whether the models of a class have a part: never, always, or when a key of config.json is
-// true.
+// Says whether the models of a class have a part other than `tied`: never, always, or when a key of
+// config.json is true.
 struct Presence {
   enum class When : uint8_t { kNever, kIfConfigured, kAlways };
   When when = When::kNever;

@@ -8,14 +8,15 @@
 
 namespace limpid {
 
-// For a checkpoint in our names: removes `output.weight` when its bytes are those of
+// For a checkpoint with canonical names: removes `output.weight` when its bytes are those of
 // `token_embd.weight`, as in a file whose two names share one storage, and records it in
 // Checkpoint::unused_tensors. A model without `output.weight` has tied embeddings.
 void tie_shared_head(Checkpoint& checkpoint);
 
-// Applies what the configuration says about tying. Tied: an `output.weight` in the file becomes
-// unused. Untied: a missing `output.weight` is a FormatError that names `their_name`. Nothing:
-// calls tie_shared_head.
+// Applies what the configuration says about tying. True: an `output.weight` in the file becomes
+// unused. False: a missing `output.weight` is a FormatError. If it says nothing, calls
+// tie_shared_head. `their_name` is the name of `output.weight` in the checkpoint's own layout, for
+// messages.
 void resolve_output_weight(Checkpoint& checkpoint, std::optional<bool> tied,
                            const char* their_name);
 

@@ -20,7 +20,9 @@ enum class PositionKind : uint8_t { kRope, kLearned };
 // The MLP: gated (kSwiGlu, three matrices), or two matrices with one function between them.
 enum class MlpKind : uint8_t { kSwiGlu, kGeluTanh, kGeluErf, kRelu, kSilu };
 
-// The rotary embedding. inverse_frequencies already include every scaling (llama3 factors, linear).
+// The rotary embedding. `inverse_frequencies` has the name that Hugging Face gave it (inv_freq),
+// but its values are frequencies, in radians per position. They include every scaling (llama3,
+// linear).
 struct RopeSpec {
   int64_t n_rot = 0;
   double base = 10000.0;

@@ -10,7 +10,8 @@
 namespace limpid {
 namespace {
 
-// W + scale B A. `head_dim` > 0: the rows of W are interleaved pairs, those of B half-split. The
+// W + scale B A. `head_dim` > 0: the rows of W are interleaved pairs, those of B half-split over
+// the whole head (tensor_table has refused adapters of heads that rotate only in part). The
 // products are summed in f64 and rounded once.
 Tensor merged_matrix(const Checkpoint& source, const std::string& name, int64_t head_dim) {
   Tensor storage;

@@ -1,5 +1,5 @@
-// Quantises a row block by block. Blocks are independent of each other, except that the drift
-// (quantize_drift.h) is carried along the row.
+// Quantises a row block by block. Blocks are independent of each other, except for the drift, the
+// sum of error times mean activation over the blocks so far (quantize_drift.h).
 #include "tensor/quantize_row.h"
 
 #include <cstring>

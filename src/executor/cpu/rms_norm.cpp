@@ -3,6 +3,8 @@
 
 namespace limpid {
 
+// Norms groups of weight.cols elements: a row is one group, or with the QK norm one group a head.
+// Groups lie one after another in memory, so they are shared out as if each were a row.
 Activation CpuExecutor::rms_norm(const Activation& x, const Weight& weight, float eps) {
   LIMPID_CHECK(ShapeError, weight.cols > 0 && x.cols() % weight.cols == 0,
                "[rms_norm] weight [{}], x [{}, {}]", weight.cols, x.rows(), x.cols());

@@ -42,7 +42,7 @@ std::unique_ptr<Executor> make_gpu_executor(std::string_view name, std::string_v
                                        products == "f16" ? Products::kF16 : Products::kF32);
 }
 
-// The best of several passes. A copy of one element waits for all that was launched before.
+// The best of several passes. Copies are only launched; reading one element waits for their end.
 double measure_gpu_copy(std::string_view name) {
   constexpr uint64_t kMostBytes = uint64_t{128} << 20;  // beyond the caches
   constexpr int kPasses = 5;
@@ -55,7 +55,7 @@ double measure_gpu_copy(std::string_view name) {
   const auto to = device->allocate(n_bytes, "a measurement");
   device->zero(*from, 0, n_bytes);
   double best = 0;
-  for (int pass = 0; pass <= kPasses; ++pass) {  // the first one for warmth
+  for (int pass = 0; pass <= kPasses; ++pass) {  // the first one warms up and is not counted
     std::byte last[sizeof(float)];
     const auto start = std::chrono::steady_clock::now();
     device->copy(*from, *to, n_bytes);

@@ -10,16 +10,16 @@
 
 namespace limpid {
 
-// What one API finds here. Its problem, or "".
+// One API, and the devices that it finds on this machine. Without devices, list.problem says why.
 struct GpuApi {
   std::string_view name;  // "opencl", "cuda"
   gpu::DeviceList list;
 };
 std::vector<GpuApi> gpu_apis();
 
-// "opencl" and "cuda" are the first device of that API, "opencl:1" the second one. Null when the
-// name is of another kind. Throws ResourceError when there is none, ArgumentError for a number that
-// there is not. `products` is "f32" or "f16" (OpenOptions::gpu_products).
+// "opencl" and "cuda" are the first device of that API, "opencl:1" the second one. Returns null for
+// a name of another kind ("cpu"). Throws ResourceError if the API has no device, ArgumentError if
+// it has none of that number. `products` is "f32" or "f16" (OpenOptions::gpu_products).
 std::unique_ptr<Executor> make_gpu_executor(std::string_view name,
                                             std::string_view products = "f32");
 

@@ -11,7 +11,7 @@
 // A launch costs a few microseconds, as much as reading megabytes of weights. So some ops wait for
 // the next one, which may be done by the same launch: see Waiting.
 //
-// The host reads device memory only in `read` and KvStorage::read_block.
+// The host reads device memory only in `read`, `read_best` and KvStorage::read_block.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Backward of the functions of one element, and the exponentials of a softmax.
+// Gradients of the functions of one element (silu, gelu, relu), and the exponentials of a softmax.
 #include "executor/cpu/kernels.h"
 #include "executor/cpu/kernels/math-inl.h"
 
@@ -15,8 +15,8 @@ LIMPID_INLINE F32x16 silu_derivative(F32x16 x) {
   return fma(mul(x, s), sub(broadcast(1.0F), s), s);
 }
 
-// gelu_tanh is x s(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): s + x s (1 - s) 2u'. Far out x s
-// would be infinity * 0; |x| <= 15 loses nothing, since s is 0 or 1 there.
+// gelu_tanh is x s(2u) with u = sqrt(2/pi) (x + 0.044715 x^3): s + x s (1 - s) 2u'. Beyond |x| = 15
+// the second term is 0, but a very large x would compute it as 0 * infinity; so x is limited.
 LIMPID_INLINE F32x16 gelu_tanh_derivative(F32x16 x) {
   x = min(broadcast(15.0F), max(broadcast(-15.0F), x));
   const F32x16 square = mul(x, x);
@@ -77,8 +77,10 @@ void swiglu_gradient(const float* gate, const float* up, const float* dy, int64_
   }
 }
 
-// A sum of 128,256 numbers in one chain for each lane would lose half of the digits of f32 that the
-// loss is printed with; chains of kChain are summed instead.
+// x becomes exp(scale * x - largest), in place (kernel_list.h). A lane that added its share of
+// 128,256 numbers to one sum would round 8,016 times, which could cost half of f32's digits, and
+// the loss that is printed contains the logarithm of the sum. So each kChain numbers are summed
+// alone, 64 a lane, and then their sums.
 SoftmaxSums exponentials(float* x, int64_t n, float scale) {
   constexpr int64_t kChain = 64 * kLanes;
   float largest = x[0];
