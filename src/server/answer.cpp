@@ -129,7 +129,8 @@ class AnswerInProgress {
     const GenerationTimings& timings = result.timings;
     results_.n_cached_tokens += timings.n_reused;
     results_.n_generated += timings.n_generated;
-    if (result.stop_reason == StopReason::kCancelled) metrics_.n_cancelled.add(1);
+    const bool was_left = result.stop_reason == StopReason::kCancelled && !has_failed_;
+    if (was_left && !std::exchange(was_left_, true)) metrics_.n_cancelled.add(1);
     metrics_.add({static_cast<double>(timings.n_prompt), static_cast<double>(timings.n_reused),
                   timings.prompt_seconds, static_cast<double>(timings.n_generated),
                   timings.generation_seconds});
@@ -155,7 +156,7 @@ class AnswerInProgress {
   const Clock::time_point submitted_ = Clock::now();
   std::mutex mutex_;  // guards what follows
   Clock::time_point prompt_began_ = submitted_;
-  bool has_started_ = false, has_token_ = false, has_failed_ = false;
+  bool has_started_ = false, has_token_ = false, has_failed_ = false, was_left_ = false;
   size_t n_left_;  // choices that have not ended
   // Of each choice:
   std::vector<std::optional<Clock::time_point>> token_told_;  // when its last token came

@@ -93,11 +93,11 @@ class MessagesShape final : public AnswerShape {
   const std::string model_;
 };
 
-std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body) {
+std::vector<TokenId> prompt_of(const ApiCall& call, const JsonField& body,
+                               const RequestSettings& settings) {
   const JsonField messages = body.required("messages");
   const auto system = body.find("system");
-  return encode_messages(call.served, messages, RequestSettings(),
-                         system ? content_text(*system) : "");
+  return encode_messages(call.served, messages, settings, system ? content_text(*system) : "");
 }
 
 }  // namespace
@@ -106,13 +106,14 @@ void anthropic_messages(const ApiCall& call) {
   const JsonBody body(call.request.body);
   const RequestSettings settings = call.read_settings(body, kMessagesApi);
   body.required("max_tokens");
-  call.answer_with(settings, {prompt_of(call, body)}, std::make_unique<MessagesShape>(call));
+  call.answer_with(settings, {prompt_of(call, body, settings)},
+                   std::make_unique<MessagesShape>(call));
 }
 
 void anthropic_count_tokens(const ApiCall& call) {
   const JsonBody body(call.request.body);
-  call.read_settings(body, kMessagesApi);  // throws
-  call.send({{"input_tokens", prompt_of(call, body).size()}});
+  const RequestSettings settings = call.read_settings(body, kMessagesApi);
+  call.send({{"input_tokens", prompt_of(call, body, settings).size()}});
 }
 
 }  // namespace limpid

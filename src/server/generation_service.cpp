@@ -243,7 +243,10 @@ void GenerationService::cancel(std::span<const Id> ids) {
 Scheduler::Usage GenerationService::usage() const { return engine_of(model_)->scheduler().usage(); }
 
 int64_t GenerationService::n_ctx() const {
-  return options_.n_ctx > 0 ? std::min(options_.n_ctx, model_.n_ctx()) : model_.n_ctx();
+  int64_t n = model_.n_ctx();
+  if (options_.n_ctx > 0) n = std::min(n, options_.n_ctx);
+  if (options_.n_positions > 0) n = std::min(n, options_.n_positions);
+  return n;
 }
 
 // ---- slots --------------------------------------------------------------------------------------

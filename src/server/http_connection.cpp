@@ -209,7 +209,6 @@ void HttpConnection::dispatch() {
   is_counted_ = !shared_->is_draining;
   if (is_counted_) ++shared_->n_answers;
   const auto& message = parser_->get();
-  request_.body = std::move(parser_->get().body());
   const std::string origin(request_.header("Origin"));
   const auto& allowed = shared_->options.allowed_origins;
   const bool is_named = std::find(allowed.begin(), allowed.end(), origin) != allowed.end();
@@ -229,8 +228,11 @@ void HttpConnection::dispatch() {
                           fields.empty() ? "Authorization, Content-Type, X-Api-Key" : fields},
                          {"Access-Control-Max-Age", "600"}}});
   }
+  // Only the handler gets the body, of up to 16 MB: answers take minutes and need little of it.
+  HttpRequest request = request_;
+  request.body = std::move(parser_->get().body());
   try {
-    shared_->handler(request_, reply);
+    shared_->handler(std::move(request), reply);
   } catch (const std::exception&) {
     reply->send({500, "application/json", http_error_body(500, "the server failed")});
   }

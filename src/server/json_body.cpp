@@ -11,7 +11,8 @@ namespace limpid {
 
 // The name is the path within the body, as clients write it: "messages[0].content".
 void JsonField::fail(const std::string& problem) const {
-  throw ApiError(400, (name_.empty() ? "the request" : name_) + " " + problem, name_);
+  const std::string blamed = name();
+  throw ApiError(400, (blamed.empty() ? "the request" : blamed) + " " + problem, blamed);
 }
 
 bool JsonField::is_empty() const {
@@ -56,21 +57,23 @@ const std::string& JsonField::string() const {
 
 std::vector<JsonField> JsonField::elements() const {
   if (!value_->is_array()) fail("must be an array");
+  const auto prefix = std::make_shared<const std::string>(name());
   std::vector<JsonField> fields;
   for (size_t i = 0; i < value_->size(); ++i)
-    fields.emplace_back((*value_)[i], fmt::format("{}[{}]", name_, i));
+    fields.push_back({(*value_)[i], prefix, fmt::format("[{}]", i)});
   return fields;
 }
 
-JsonField JsonField::member(const std::string& key, const Json& value) const {
-  const std::string prefix = name_.empty() ? "" : name_ + ".";
-  return {value, prefix + key, prefix.size()};
+JsonField::Prefix JsonField::prefix_of_members() const {
+  const std::string own = name();
+  return own.empty() ? nullptr : std::make_shared<const std::string>(own + ".");
 }
 
 std::vector<JsonField> JsonField::members() const {
   if (!value_->is_object()) fail("must be an object");
   std::vector<JsonField> fields;
-  for (const auto& [key, value] : value_->items()) fields.push_back(member(key, value));
+  const Prefix prefix = prefix_of_members();
+  for (const auto& [key, value] : value_->items()) fields.push_back({value, prefix, key});
   return fields;
 }
 
@@ -78,13 +81,14 @@ std::optional<JsonField> JsonField::find(std::string_view key) const {
   if (!value_->is_object()) fail("must be an object");
   const auto found = value_->find(std::string(key));
   if (found == value_->end() || found->is_null()) return std::nullopt;
-  return member(found.key(), *found);
+  return JsonField(*found, prefix_of_members(), found.key());
 }
 
 JsonField JsonField::required(std::string_view key) const {
   if (auto field = find(key)) return *field;
-  const std::string name = (name_.empty() ? "" : name_ + ".") + std::string(key);
-  throw ApiError(400, name + " is missing", name);
+  const Prefix prefix = prefix_of_members();
+  const std::string missing = (prefix ? *prefix : "") + std::string(key);
+  throw ApiError(400, missing + " is missing", missing);
 }
 
 void JsonField::allow_only(std::initializer_list<std::string_view> names) const {

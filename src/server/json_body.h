@@ -18,11 +18,10 @@ namespace limpid {
 // reading method throws an ApiError with status 400 and the name as its param.
 class JsonField {
  public:
-  JsonField(const Json& value, std::string name, size_t key_at = 0)
-      : value_(&value), name_(std::move(name)), key_at_(key_at) {}
+  JsonField(const Json& value, std::string name) : value_(&value), key_(std::move(name)) {}
 
   const Json& json() const { return *value_; }
-  const std::string& name() const { return name_; }
+  std::string name() const { return prefix_ ? *prefix_ + key_ : key_; }
   // Whether the value asks for nothing: null, false, 0, "", [], {}, or an object of nulls.
   bool is_empty() const;
 
@@ -42,16 +41,21 @@ class JsonField {
   bool boolean(std::string_view key, bool otherwise) const;
   std::string string_or_empty(std::string_view key) const;
   // The last part of the name: "role" of "messages[0].role".
-  std::string_view key() const { return std::string_view(name_).substr(key_at_); }
+  std::string_view key() const { return key_; }
 
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:
-  JsonField member(const std::string& key, const Json& value) const;
+  // The name of an object or array with a thousand members is kept once, not in each of them: a
+  // client chooses how long it is.
+  using Prefix = std::shared_ptr<const std::string>;
+  JsonField(const Json& value, Prefix prefix, std::string key)
+      : value_(&value), prefix_(std::move(prefix)), key_(std::move(key)) {}
+  Prefix prefix_of_members() const;
 
   const Json* value_;
-  std::string name_;  // "" for the whole body
-  size_t key_at_;     // where the last part begins
+  Prefix prefix_;    // what comes before the key: "messages[0]."; null: nothing
+  std::string key_;  // "" for the whole body
 };
 
 // The body as a JSON object. Throws ApiError for anything else, for text that is nested too deeply

@@ -116,6 +116,11 @@ class SchemaWriter {
 
   std::string write() {
     const std::string body = expression(root_);
+    while (!waiting_.empty()) {
+      const auto [name, part] = std::move(waiting_.back());
+      waiting_.pop_back();
+      rules_[name] = expression(part);
+    }
     std::string text = fmt::format("root ::= {}\n", body);
     for (const auto& [name, rule] : rules_) text += fmt::format("{} ::= {}\n", name, rule);
     return text.append(kValues);
@@ -142,7 +147,12 @@ class SchemaWriter {
     }
     if (const auto type = words.read("type")) {
       if (!type->json().is_array()) return of_type(words, *type);
-      return one_of(*type, "type", [&](const JsonField& each) { return of_type(words, each); });
+      // One that came twice would double the text at each level, and so 100 levels never end.
+      std::set<std::string, std::less<>> known;
+      return one_of(*type, "type", [&](const JsonField& each) {
+        if (!known.insert(each.string()).second) each.fail("is in the list twice");
+        return of_type(words, each);
+      });
     }
     // Words that only objects or only arrays have stand for their type, as in llama.cpp.
     if (words.has("properties") || words.has("additionalProperties")) return object(words);
@@ -192,7 +202,8 @@ class SchemaWriter {
 
   static std::string literal_of(const Json& value) { return literal(value.dump()) + " space"; }
 
-  // "#/$defs/node" is a rule of its own, which may contain itself.
+  // "#/$defs/node" is a rule of its own, which may contain itself. It is written later, not here: a
+  // schema may have a chain of thousands of references, which must not become one of calls.
   std::string referred(const JsonField& reference) {
     const std::string& path = reference.string();
     const auto known = referred_.find(path);
@@ -205,7 +216,7 @@ class SchemaWriter {
     } catch (const Json::exception&) {
       reference.fail("names nothing");
     }
-    rules_[name] = expression(JsonField(*target, root_.name() + path.substr(1)));
+    waiting_.emplace_back(name, JsonField(*target, root_.name() + path.substr(1)));
     return name;
   }
 
@@ -324,6 +335,7 @@ class SchemaWriter {
 
   const JsonField& root_;
   std::map<std::string, std::string> rules_, referred_;
+  std::vector<std::pair<std::string, JsonField>> waiting_;  // rules that are not written yet
   size_t n_names_ = 0;
 };
 

@@ -36,6 +36,22 @@ size_t slot_of(const ApiCall& call) {
   return static_cast<size_t>(*slot);
 }
 
+// The messages of the library name files of the server, so the client is told less.
+int64_t restore(GenerationService& service, size_t slot, const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    throw ApiError(404, "the folder has no file of this name", "filename");
+  const ApiError wrong(400, "the file holds no slot of this model and this type of KV cache",
+                       "filename");
+  try {
+    return service.restore_slot(slot, path);
+  } catch (const FormatError&) {
+    throw wrong;
+  } catch (const UnsupportedError&) {
+    throw wrong;
+  }
+}
+
 uint64_t size_of(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -68,10 +84,7 @@ void slot_action(const ApiCall& call) {
   if (action == "save" || action == "restore") {
     const bool saves = action == "save";
     const std::string path = file_of(call, folder);
-    if (!saves && !std::filesystem::exists(path))
-      throw ApiError(404, "the folder has no file of this name", "filename");
-    const int64_t n_tokens =
-        saves ? service.save_slot(slot, path) : service.restore_slot(slot, path);
+    const int64_t n_tokens = saves ? service.save_slot(slot, path) : restore(service, slot, path);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     answer.update({{"filename", std::filesystem::path(path).filename()},
                    {saves ? "n_saved" : "n_restored", n_tokens},

@@ -35,8 +35,8 @@ void print_head(std::string_view name, std::string_view help, std::string_view t
   out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-double rate(const Counter& amount, const Counter& seconds) {
-  return seconds.value() > 0 ? amount.value() / seconds.value() : 0;
+double rate(double amount, const Counter& seconds) {
+  return seconds.value() > 0 ? amount / seconds.value() : 0;
 }
 
 // model="a", with the escapes of the format; "" for no name.
@@ -134,6 +134,7 @@ void Metrics::add(const Finished& finished) {
 
 void Metrics::add_embedded(double n_tokens) {
   n_prompt_tokens.add(n_tokens);
+  n_embedded_tokens.add(n_tokens);
   prompt_sizes.observe(n_tokens);
 }
 
@@ -148,13 +149,15 @@ std::string metrics_text(std::span<const ModelMetrics> models) {
               &Metrics::generation_seconds);
   out.counter("llamacpp:prompt_tokens_cached_total", "Prompt tokens that were in the KV cache.",
               &Metrics::n_reused_tokens);
-  out.gauge("llamacpp:prompt_tokens_seconds", "Prompt tokens a second.",
-            [](const ModelMetrics& model) {
-              return rate(model.metrics.n_prompt_tokens, model.metrics.prompt_seconds);
-            });
+  out.gauge(
+      "llamacpp:prompt_tokens_seconds", "Prompt tokens a second.", [](const ModelMetrics& model) {
+        const Metrics& of = model.metrics;  // of embeddings the time is not measured
+        return rate(of.n_prompt_tokens.value() - of.n_embedded_tokens.value(), of.prompt_seconds);
+      });
   out.gauge("llamacpp:predicted_tokens_seconds", "Generated tokens a second.",
             [](const ModelMetrics& model) {
-              return rate(model.metrics.n_generated_tokens, model.metrics.generation_seconds);
+              return rate(model.metrics.n_generated_tokens.value(),
+                          model.metrics.generation_seconds);
             });
   out.usage("llamacpp:n_decode_total", "Passes over the weights.", "counter", &Usage::n_passes);
   out.usage("llamacpp:requests_processing", "Requests being worked on.", "gauge",

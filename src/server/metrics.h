@@ -54,7 +54,7 @@ struct Metrics {
 
   Counter n_requests, n_failed, n_cancelled;
   Counter n_prompt_tokens, prompt_seconds, n_generated_tokens, generation_seconds;
-  Counter n_reused_tokens;
+  Counter n_reused_tokens, n_embedded_tokens;  // the latter are also among n_prompt_tokens
   Histogram first_token_seconds, token_seconds, queue_seconds;
   Histogram prompt_sizes, reused_sizes, answer_sizes, context_sizes;
 };

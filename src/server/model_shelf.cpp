@@ -122,10 +122,19 @@ void ModelShelf::unload(std::string_view asked) {
   changed_.notify_one();
 }
 
+// Each time that a model is loaded, its scheduler counts from 0.
+Scheduler::Usage ModelShelf::usage_of(const Place& place) {
+  if (place.state == ShelfState::kAsleep) return place.usage;
+  Scheduler::Usage usage{};
+  if (place.model) usage = place.model->service->usage();
+  usage.n_preempted += place.usage.n_preempted;
+  usage.n_passes += place.usage.n_passes;
+  return usage;
+}
+
 ModelShelf::Entry ModelShelf::entry_of(const Place& place) {
   Entry entry{place.shelved.card, place.state, place.has_failed, place.metrics, place.props, {}};
-  if (place.state == ShelfState::kAsleep) entry.usage = place.usage;
-  if (place.model) entry.usage = place.model->service->usage();
+  entry.usage = usage_of(place);
   return entry;
 }
 
@@ -282,7 +291,7 @@ void ModelShelf::tell_waiters(Place& place, const std::exception_ptr& error,
 
 // Who asks for the model meanwhile waits: this thread is the one that loads.
 void ModelShelf::take_away(Place& place, ShelfState next, std::unique_lock<std::mutex>& lock) {
-  place.usage = place.model->service->usage();
+  place.usage = usage_of(place);
   place.is_leaving = false;
   place.state = next;
   if (next == ShelfState::kUnloaded) place.props = nullptr;

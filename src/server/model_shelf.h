@@ -127,7 +127,7 @@ class ModelShelf {
     uint64_t last_used = 0;  // ticks of clock_
     Clock::time_point idle_since{};
     std::shared_ptr<const Json> props{};
-    Scheduler::Usage usage{};  // when it fell asleep
+    Scheduler::Usage usage{};  // when it left; its counters go on when it comes again
     std::deque<Waiter> waiters{};
   };
 
@@ -139,6 +139,7 @@ class ModelShelf {
   void take_away(Place& place, ShelfState next, std::unique_lock<std::mutex>& lock);
   void wait(std::unique_lock<std::mutex>& lock);
   bool can_sleep(const Place& place) const;
+  static Scheduler::Usage usage_of(const Place& place);
   static Entry entry_of(const Place& place);
   Place* next_to_load();
   Place* next_to_leave();

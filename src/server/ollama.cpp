@@ -105,7 +105,8 @@ RequestSettings ollama_settings(const ApiCall& call, const JsonField& body, ApiN
 }
 
 // The prompt is a user's message unless "raw" is true.
-std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& body) {
+std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& body,
+                                        const RequestSettings& settings) {
   const std::string text = body.string_or_empty("prompt");
   if (body.boolean("raw", false)) {
     const auto system = body.find("system");
@@ -114,7 +115,7 @@ std::vector<TokenId> prompt_of_generate(const ApiCall& call, const JsonField& bo
     return encode_text(call.served, text);
   }
   const Json messages = Json::array({{{"role", "user"}, {"content", text}}});
-  return encode_messages(call.served, JsonField(messages, "prompt"), RequestSettings(),
+  return encode_messages(call.served, JsonField(messages, "prompt"), settings,
                          body.string_or_empty("system"));
 }
 
@@ -134,7 +135,7 @@ void ollama_generate(const ApiCall& call) {
   const RequestSettings settings = ollama_settings(call, body, kGenerateApi);
   auto shape = std::make_unique<OllamaShape>(call, false);
   if (body.string_or_empty("prompt").empty()) return call.send(shape->loaded());
-  call.answer_with(settings, {prompt_of_generate(call, body)}, std::move(shape));
+  call.answer_with(settings, {prompt_of_generate(call, body, settings)}, std::move(shape));
 }
 
 void ollama_version(const ServerCall& call) {

@@ -3,6 +3,7 @@
 // null: the model predicts each token from those before it, and nothing is before the first. Tests
 // of language models use it: the probability of "Paris" after "The capital of France is" is read
 // off the prompt, and nothing is generated ("max_tokens": 0).
+#include <algorithm>
 #include <cmath>
 
 #include "base/utf8.h"
@@ -22,6 +23,7 @@ class CompletionShape final : public OpenAiShape {
                   std::vector<std::string> echoes, size_t n_prompts)
       : OpenAiShape(call, settings, "cmpl-", "text_completion"),
         tells_prompt_(settings.wants_prompt_logprobs()),
+        tokenizer_(call.served.tokenizer_or_null()),
         echoes_(std::move(echoes)),
         n_each_(static_cast<size_t>(settings.n_choices)),
         offsets_(n_prompts * n_each_, 0) {
@@ -75,10 +77,18 @@ class CompletionShape final : public OpenAiShape {
       whole["logprobs"][key].insert(whole["logprobs"][key].end(), values.begin(), values.end());
   }
 
-  // The offsets of the prompt begin at 0, and those of the answer where its text begins: a control
-  // token of the prompt is a token without text.
+  // How many characters of the text are the token's: of a control token none.
+  int64_t length_of(const TokenLogprob& token) const {
+    const bool is_hidden = tokenizer_ != nullptr && token.id < tokenizer_->vocab_size() &&
+                           tokenizer_->is_control(token.id);
+    return is_hidden ? 0 : n_characters(token.piece);
+  }
+
+  // The offsets of the prompt end where its text does. They begin below 0 where the text lacks the
+  // blank that some tokenizers put before it; logprobs() tells 0 for these.
   Json prompt_choice(size_t index, std::span<const TokenLogprobs> tokens) {
-    const int64_t n_echo = std::exchange(offsets_[index], 0);
+    const int64_t n_echo = offsets_[index];
+    for (const TokenLogprobs& token : tokens) offsets_[index] -= length_of(token.chosen);
     Json json = choice(index, echo_of(index), tokens, nullptr);
     offsets_[index] = n_echo;
     return json;
@@ -108,13 +118,14 @@ class CompletionShape final : public OpenAiShape {
       for (const TokenLogprob& other : token.best)
         best.emplace(other.piece, finite_logprob(other.logprob));
       json["top_logprobs"].push_back(is_first ? Json() : std::move(best));
-      json["text_offset"].push_back(offsets_[index]);
-      offsets_[index] += n_characters(token.chosen.piece);
+      json["text_offset"].push_back(std::max<int64_t>(offsets_[index], 0));
+      offsets_[index] += length_of(token.chosen);
     }
     return json;
   }
 
   const bool tells_prompt_;
+  const Tokenizer* const tokenizer_;  // may be null
   const std::vector<std::string> echoes_;
   const size_t n_each_;
   std::vector<int64_t> offsets_;  // of each choice's next token

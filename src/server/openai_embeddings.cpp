@@ -82,6 +82,11 @@ class EmbeddingsInProgress {
     embeddings_[i].assign(embedding.begin(), embedding.end());
     if (--n_left_ == 0 && !has_failed_) reply_->send({200, "application/json", json_line(whole())});
   }
+  // One of the texts could not be submitted.
+  void refuse(const ApiError& error) {
+    const std::lock_guard lock(mutex_);
+    fail(error);
+  }
   void count_tokens(size_t n) {
     sizes_.push_back(n);
     n_tokens_ += n;
@@ -143,8 +148,8 @@ void answer_embeddings(const ApiCall& call, ApiStyle style) {
           }}));
     }
   } catch (...) {
-    call.served.service->cancel(ids);
-    throw as_api_error(std::current_exception(), input.name());
+    progress->refuse(as_api_error(std::current_exception(), input.name()));
+    return call.served.service->cancel(ids);
   }
   call.reply->on_gone([served = call.loan, ids] { served->service->cancel(ids); });
 }

@@ -36,7 +36,7 @@ struct NumberField {
   std::variant<float SamplerOptions::*, int32_t SamplerOptions::*, int64_t SamplerOptions::*>
       member;
   double least = -kAny;
-  double most = kAny;
+  double most = kAny;  // of integers: what the member holds
 };
 
 constexpr NumberField kNumbers[] = {
@@ -49,11 +49,11 @@ constexpr NumberField kNumbers[] = {
     {"xtc_probability", kLocal, &SamplerOptions::xtc_probability, 0, 1},
     {"xtc_threshold", kLocal, &SamplerOptions::xtc_threshold, 0},
     {"repeat_last_n", kFree, &SamplerOptions::repeat_last_n, -1},
-    {"repeat_penalty", kFree, &SamplerOptions::repeat_penalty, 1e-6},
+    {"repeat_penalty", kFree, &SamplerOptions::repeat_penalty, 1e-3, 1e3},
     {"presence_penalty", kFree, &SamplerOptions::presence_penalty},
     {"frequency_penalty", kFree, &SamplerOptions::frequency_penalty},
     {"min_keep", kLocal, &SamplerOptions::min_keep, 0},
-    {"seed", kFree, &SamplerOptions::seed, -1, 1.8e19},
+    {"seed", kFree, &SamplerOptions::seed, -1},
 };
 
 void read_sampler(const NumberField& number, const JsonField& field, SamplerOptions& sampler) {
@@ -95,14 +95,11 @@ void read_stream_options(const JsonField& field, FieldTarget target) {
     }
   }
 }
-// True in a chat, a number in a completion.
+// A number in a completion; true in a chat, where top_logprobs has the number.
 void read_logprobs(const JsonField& field, FieldTarget target) {
-  if (field.json().is_boolean()) {
-    target.settings.wants_logprobs = field.boolean();
-  } else {
-    target.settings.wants_logprobs = true;
-    target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
-  }
+  if (field.json().is_boolean()) return read_flag<&RequestSettings::wants_logprobs>(field, target);
+  target.settings.wants_logprobs = true;
+  target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
 }
 void read_top_logprobs(const JsonField& field, FieldTarget target) {
   target.settings.n_top_logprobs = static_cast<int32_t>(field.integer(0, kMostTopLogprobs));
@@ -161,6 +158,17 @@ void read_plain_type(const JsonField& field, FieldTarget) {
   if (name != "text" && name != "disabled" && name != "none" && name != "auto")
     type->fail(fmt::format("'{}' is not supported yet", name));
 }
+// Only "no thoughts" can be asked for: the template is told, as by enable_thinking among
+// chat_template_kwargs.
+void read_think(const JsonField& field, FieldTarget target) {
+  if (!field.is_empty()) field.fail("is not supported yet");
+  if (field.json() == false) target.settings.template_variables["enable_thinking"] = false;
+}
+void read_thinking(const JsonField& field, FieldTarget target) {
+  read_plain_type(field, target);
+  if (field.find("type")->string() == "disabled")
+    target.settings.template_variables["enable_thinking"] = false;
+}
 void read_verbosity(const JsonField& field, FieldTarget) {
   if (!field.is_empty() && field.string() != "medium") field.fail("can only be \"medium\"");
 }
@@ -205,7 +213,8 @@ constexpr OtherField kOthers[] = {
     {"ignore_eos", kLocal, read_ignore_eos},
     {"samplers", kLocal, read_samplers},
     {"grammar", kLocal, read_grammar},
-    {"logprobs", kOpenAi | kOllamaApi, read_logprobs},
+    {"logprobs", kCompletionsApi, read_logprobs},
+    {"logprobs", kChatApi | kOllamaApi, read_flag<&RequestSettings::wants_logprobs>},
     {"top_logprobs", kChatApi | kResponsesApi | kOllamaApi, read_top_logprobs},
     {"n_probs", kLocal, read_n_probs},
     {"echo", kCompletionsApi, read_flag<&RequestSettings::echo>},
@@ -223,7 +232,8 @@ constexpr OtherField kOthers[] = {
     {"modalities", kChatApi, read_text_only},
     {"response_format", kLocal, read_response_format},
     {"json_schema", kLocal, read_schema},
-    {"thinking", kMessagesApi, read_plain_type},
+    {"thinking", kMessagesApi, read_thinking},
+    {"think", kOllamaApi, read_think},
     {"include", kResponsesApi, read_include},
     {"verbosity", kChatApi, read_verbosity},
     {"reasoning_format", kChatApi, read_reasoning_format},
@@ -284,7 +294,7 @@ const NamedFields kRefused[] = {
     {kMessagesApi | kResponsesApi, {"context_management"}},
     {kMessagesApi, {"container", "mcp_servers", "output_config", "output_format"}},
     {kCompletionsApi | kOllamaApi, {"suffix"}},
-    {kOllamaApi, {"template", "context", "images", "format", "think"}},
+    {kOllamaApi, {"template", "context", "images", "format"}},
     {kOllamaChatApi, {"prompt", "system", "raw"}},
     {kGenerateApi, {"messages"}},
     {kOpenAi, {"post_sampling_probs"}},
@@ -341,12 +351,15 @@ void read_settings(const JsonField& object, ApiName api, const Tokenizer* tokeni
     refuse_two_values(object, {"max_completion_tokens", "max_tokens", "n_predict"});
   if (api == kChatApi) refuse_two_values(object, {"top_logprobs", "n_probs"});
   if (api == kCompletionsApi) refuse_two_values(object, {"logprobs", "n_probs"});
-  if (settings.n_top_logprobs > 0 && !settings.wants_logprobs) {
-    const bool is_included = api == kResponsesApi;
-    throw ApiError(400,
-                   is_included ? "top_logprobs needs include: [\"message.output_text.logprobs\"]"
-                               : "top_logprobs needs logprobs to be true",
-                   "top_logprobs");
+  const auto logprobs = object.find("logprobs");
+  const bool wants_none = logprobs && logprobs->json() == false;
+  if (settings.n_top_logprobs > 0 && (wants_none || !settings.wants_logprobs)) {
+    const std::string name = object.find("n_probs") ? "n_probs" : "top_logprobs";
+    throw ApiError(
+        400,
+        name + (api == kResponsesApi ? " needs include: [\"message.output_text.logprobs\"]"
+                                     : " needs logprobs to be true"),
+        name);
   }
   settings.generation.n_logprobs = settings.wants_logprobs ? settings.n_top_logprobs : -1;
 }

@@ -25,6 +25,7 @@ namespace {
 
 constexpr double kAny = 1e30;  // beyond any logit, and still a finite float
 constexpr size_t kMostStops = 64;
+constexpr size_t kMostStopBytes = 16 << 10;  // of all of them: each choice has copies
 
 // A number or `false`. -100 and less ban the token, as `false` does.
 float read_bias(const JsonField& field, const Json& bias) {
@@ -62,6 +63,9 @@ void read_stop(const JsonField& field, FieldTarget target) {
     for (const JsonField& entry : field.elements()) stop.push_back(entry.string());
   }
   if (stop.size() > kMostStops) field.fail(fmt::format("has more than {} texts", kMostStops));
+  size_t n_bytes = 0;
+  for (const std::string& text : stop) n_bytes += text.size();
+  if (n_bytes > kMostStopBytes) field.fail(fmt::format("has more than {} bytes", kMostStopBytes));
   std::erase(stop, "");
 }
 

@@ -99,6 +99,10 @@ void predict(const ApiCall& call, const JsonField& instance,
     if (found == std::end(kFormats)) format.fail("'" + format.string() + "' is not supported");
     if (const auto stream = instance.find("stream"); stream && stream->boolean())
       stream->fail("cannot be true here");
+    const auto model = instance.find("model");
+    if (model && call.api.shelf().size() > 1 && model->string() != call.served.name)
+      model->fail("is not " + call.served.name +
+                  ", which answers this request: name the model in the query, ?model=NAME");
     Json body = instance.json();
     body.erase("@requestFormat");
     HttpRequest request = call.request;

@@ -1,5 +1,6 @@
 #include "server/json_schema.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "generate/grammar.h"
@@ -109,6 +110,7 @@ TEST(JsonSchema, NoWordIsWithoutEffect) {
            Case{R"({"$ref": "#/$defs/a", "maxLength": 3, "$defs": {"a": {"type": "string"}}})",
                 "schema.maxLength"},
            Case{R"({"required": ["a"]})", "schema.required"},
+           Case{R"({"type": ["array", "array"], "prefixItems": [{}]})", "schema.type[1]"},
            Case{R"({"maxLength": 3})", "schema.maxLength"},
            Case{R"({"minItems": 3})", "schema.minItems"},
            Case{R"({"anyOf": [{}], "properties": {"a": {}}})", "schema.properties"},
@@ -149,6 +151,17 @@ TEST(JsonSchema, WordsBesideEachOtherAllCount) {
   EXPECT_FALSE(fits(inferred, "\"a\""));
   EXPECT_TRUE(fits(R"({"additionalProperties": false})", "{}"));
   EXPECT_FALSE(fits(R"({"additionalProperties": false})", R"({"a":1})"));
+}
+
+TEST(JsonSchema, ChainsOfReferencesTakeNoStack) {
+  std::string parts;
+  std::string deep;
+  for (int i = 0; i < 100; ++i) deep += R"({"items":)";
+  for (int i = 0; i < 1000; ++i) {
+    parts +=
+        fmt::format(R"("{}":{}{{"$ref":"#/$defs/{}"}}{},)", i, deep, i + 1, std::string(100, '}'));
+  }
+  EXPECT_EQ(blamed(R"({"$ref":"#/$defs/0","$defs":{)" + parts + R"("1000":{}}})"), "schema");
 }
 
 TEST(JsonSchema, SaysWhichPartIsWrong) {

@@ -26,14 +26,16 @@ TEST(Metrics, AnAnswerCountsInAllOfThem) {
                .prompt_seconds = 2,
                .n_generated = 4,
                .generation_seconds = 1});
+  metrics.add_embedded(1000);
   const ModelMetrics of_model[] = {{"", metrics, {.n_running = 3, .n_waiting = 2, .n_passes = 12}}};
   const std::string text = metrics_text(of_model);
   for (const char* line :
-       {"\nllamacpp:prompt_tokens_total 10\n", "\nllamacpp:prompt_tokens_cached_total 6\n",
-        "\nllamacpp:tokens_predicted_total 4\n", "\nllamacpp:requests_processing 3\n",
-        "\nllamacpp:requests_deferred 2\n", "\nllamacpp:predicted_tokens_seconds 4\n",
+       {"\nllamacpp:prompt_tokens_total 1010\n", "\nllamacpp:prompt_tokens_seconds 5\n",
+        "\nllamacpp:prompt_tokens_cached_total 6\n", "\nllamacpp:tokens_predicted_total 4\n",
+        "\nllamacpp:requests_processing 3\n", "\nllamacpp:requests_deferred 2\n",
+        "\nllamacpp:predicted_tokens_seconds 4\n",
         "\n# TYPE llamacpp:n_decode_total counter\nllamacpp:n_decode_total 12\n",
-        "\nlimpid:prompt_tokens_sum 16\n", "\nlimpid:reused_tokens_bucket{le=\"4\"} 0\n",
+        "\nlimpid:prompt_tokens_sum 1016\n", "\nlimpid:reused_tokens_bucket{le=\"4\"} 0\n",
         "\nlimpid:reused_tokens_sum 6\n", "\nlimpid:context_tokens_sum 20\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line;
 }

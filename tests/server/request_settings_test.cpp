@@ -65,10 +65,11 @@ TEST(RequestSettings, ReadsBiasesInBothShapes) {
   ASSERT_EQ(pairs.size(), 2U);
   EXPECT_EQ(pairs[0].id, 5);
   EXPECT_TRUE(std::isinf(pairs[1].bias));
-  for (const char* wrong : {R"({"logit_bias": {"5": "x"}})", R"({"logit_bias": [[5]]})",
-                            R"({"logit_bias": [5]})", R"({"logit_bias": {"99999999999": 1}})",
-                            R"({"logit_bias": [[-5, 1]]})", R"({"logit_bias": {"word": 1}})",
-                            R"({"logit_bias": [[99999999999, 1]]})", R"({"logit_bias": [["5", 1]]})"})
+  for (const char* wrong :
+       {R"({"logit_bias": {"5": "x"}})", R"({"logit_bias": [[5]]})", R"({"logit_bias": [5]})",
+        R"({"logit_bias": {"99999999999": 1}})", R"({"logit_bias": [[-5, 1]]})",
+        R"({"logit_bias": {"word": 1}})", R"({"logit_bias": [[99999999999, 1]]})",
+        R"({"logit_bias": [["5", 1]]})"})
     EXPECT_EQ(blamed(wrong).substr(0, 10), "logit_bias") << wrong;
 }
 
@@ -82,10 +83,19 @@ TEST(RequestSettings, ReadsLogprobsOfEachApi) {
   EXPECT_EQ(blamed(R"({"logprobs": true, "top_logprobs": 21})"), "top_logprobs");
   for (const ApiName api : {kChatApi, kResponsesApi, kOllamaChatApi, kGenerateApi})
     EXPECT_EQ(blamed(R"({"top_logprobs": 3})", api), "top_logprobs");
+  for (const char* body :
+       {R"({"n_probs": 3, "logprobs": false})", R"({"logprobs": false, "n_probs": 3})"})
+    EXPECT_EQ(blamed(body), "n_probs") << body;
+  EXPECT_EQ(blamed(R"({"logprobs": 5})"), "logprobs");
   const std::string included = R"("include": ["message.output_text.logprobs"])";
   EXPECT_EQ(read("{\"top_logprobs\": 3, " + included + "}", kResponsesApi).generation.n_logprobs,
             3);
   EXPECT_EQ(blamed(R"({"include": ["file_search_call.results"]})", kResponsesApi), "include[0]");
+}
+
+TEST(RequestSettings, RefusesWhatTheSamplerCannotDo) {
+  EXPECT_EQ(blamed(R"({"repeat_penalty": 1e-5})"), "repeat_penalty");
+  EXPECT_EQ(blamed(R"({"stop": ")" + std::string(20'000, 'x') + "\"}"), "stop");
 }
 
 TEST(RequestSettings, RefusesTwoValuesOfOneNumber) {

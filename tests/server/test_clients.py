@@ -216,6 +216,13 @@ class OpenAi(WithServer):
         judged = create(**{**asked, "prompt": ids, "max_tokens": 0}, echo=True).choices[0]
         self.assertEqual(judged.logprobs, echoed.logprobs)
         self.assertEqual(judged.finish_reason, "length")
+        # A control token of the prompt has no text.
+        spelled = {"content": "<|im_start|>", "parse_special": True}
+        control = self.server.post("/tokenize", spelled)[1]["tokens"]
+        marked = create(**{**asked, "prompt": control + ids, "max_tokens": 0}, echo=True).choices[0]
+        offsets = list(zip(marked.logprobs.text_offset, marked.logprobs.tokens, strict=True))
+        for offset, token in offsets[len(control) :]:
+            self.assertEqual(marked.text[offset : offset + len(token)], token)
         parts = [chunk.choices[0] for chunk in create(echo=True, stream=True, **asked)]
         self.assertEqual("".join(part.text for part in parts), echoed.text)
         streamed = [value for part in parts for value in part.logprobs.token_logprobs]

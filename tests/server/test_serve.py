@@ -98,6 +98,9 @@ class OneServer(unittest.TestCase):
         self.assertEqual(added["llamacpp:prompt_tokens_total"], n_tokens)
         self.assertEqual(added["limpid:prompt_tokens_count"], 2)
         self.assertEqual(added["limpid:requests_total"], 1)
+        self.server.post("/v1/embeddings", {"input": "a" * 5000})
+        name = "limpid:requests_failed_total"
+        self.assertEqual(self.server.metrics()[name], after[name] + 1)
 
     # Whatever the field: a text that spells control tokens is only text.
     def test_never_reads_control_tokens_in_texts(self):

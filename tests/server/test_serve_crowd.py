@@ -61,6 +61,11 @@ class Crowd(unittest.TestCase):
         self.assertEqual(counted["limpid:kv_blocks"], 5)
         self.assertGreater(counted["limpid:preemptions_total"], 0)
 
+    def test_an_answer_ends_with_the_cache(self):
+        with Server("--cache-tokens", 128) as server:
+            body = {"prompt": "the", "n_predict": -1, "ignore_eos": True}
+            self.assertEqual(server.post("/completion", body)[1]["stop_type"], "limit")
+
     def test_choices_of_one_request_share_the_prompt(self):
         body = {"prompt": LONG, "max_tokens": 8, "seed": 3, "n": 4}
         with Server() as server:
@@ -160,6 +165,10 @@ class Slots(unittest.TestCase):
                 status, answer = server.post(f"/slots/{slot}?action=save", {"filename": "a"})
                 self.assertEqual((status, answer["error"]["param"]), (400, "id_slot"))
             self.assertEqual(server.post("/slots/0?action=restore", {"filename": "no"})[0], 404)
+            (pathlib.Path(folder) / "bad").write_text("garbage")
+            status, answer = server.post("/slots/0?action=restore", {"filename": "bad"})
+            self.assertEqual((status, answer["error"]["param"]), (400, "filename"))
+            self.assertNotIn(folder, str(answer))
         with Server() as server:
             self.assertEqual(server.post("/slots/0?action=erase", {})[0], 501)
 

@@ -149,6 +149,13 @@ class Faults(unittest.TestCase):
             self.assertIn(status, (200, 400, 413, 429), (path, body[:40]))
             self.assertLess(self.server.cpu_seconds() - began, 30, (path, body[:40]))
 
+    def test_long_names_of_many_parts(self):
+        before = self.server.memory("VmHWM")
+        schema = {"properties": {"k" * 100_000: {"enum": [1] * 100_000}}}
+        body = json.dumps({"prompt": "a", "n_predict": 1, "json_schema": schema}).encode()
+        self.assertEqual(self.server.post("/completion", body)[0], 400)
+        self.assertLess(self.server.memory("VmHWM") - before, 100)
+
     # Refused by what the header says, or as soon as too much has come; never kept.
     def test_bodies_of_a_gigabyte(self):
         head = b"POST /completion HTTP/1.1\r\nHost: localhost\r\n"

@@ -144,6 +144,25 @@ class Fields(WithServer):
         self.accept(RESPONSES, {**asked, "text": {"verbosity": "medium"}})
 
 
+class Thinking(WithServer):
+    flags = ["--chat-template", "{{ 'yes' if enable_thinking else 'not now and not ever' }}"]
+
+    def test_a_request_can_ask_for_no_thoughts(self):
+        def n_tokens(path: str, name: str, body: dict) -> int:
+            answer = self.accept(path, body)
+            return (answer.get("usage") or answer)[name]
+
+        path, off = "/v1/messages/count_tokens", {"thinking": {"type": "disabled"}}
+        body = {"messages": HELLO}
+        thinks = n_tokens(path, "input_tokens", body)
+        self.assertGreater(n_tokens(path, "input_tokens", body | off), thinks)
+        few = {"stream": False, "options": {"num_predict": 1}}
+        for path, body in (("/api/chat", body), ("/api/generate", {"prompt": "hello"})):
+            name, body = "prompt_eval_count", body | few
+            thinks = n_tokens(path, name, body)
+            self.assertGreater(n_tokens(path, name, body | {"think": False}), thinks)
+
+
 class Ollama(WithServer):
     def chat(self, **changes: object) -> tuple[str, dict]:
         return "/api/chat", {"messages": HELLO, "stream": False, **changes}

@@ -46,6 +46,14 @@ class SeveralModels(unittest.TestCase):
         self.assertEqual(states(server)["third"], "unloaded")
         self.assertIn("broken is left out", "".join(server.log))
 
+    def test_predict_answers_with_one_model(self):
+        server = self.serve()
+        asked = {"@requestFormat": "completion", "model": "second", **GREEDY}
+        told = server.post("/predict", {"instances": [asked]})[1]["predictions"][0]
+        self.assertEqual(told["error"]["param"], "instances[0].model")
+        told = server.post("/predict?model=second", {"instances": [asked]})[1]["predictions"][0]
+        self.assertEqual(told["model"], "second")
+
     def test_an_unknown_name_is_an_error_in_every_api(self):
         server = self.serve()
         client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)

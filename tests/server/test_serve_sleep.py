@@ -43,6 +43,7 @@ class Sleep(unittest.TestCase):
         self.server.wait_until_idle()  # the answer is there before the request's place is free
         awake = self.server.get("/props")[1]
         counted = self.server.get("/metrics")[1]
+        n_passes = self.server.metrics()["llamacpp:n_decode_total"]
         self.wait_for_sleep()
         self.assertEqual(self.server.get("/health")[0], 200)
         self.assertEqual(self.server.get("/metrics")[1], counted)
@@ -52,6 +53,7 @@ class Sleep(unittest.TestCase):
         again = self.server.post("/completion", ASKED)[1]
         self.assertEqual(again["tokens"], first["tokens"])
         self.assertEqual(again["timings"]["cache_n"], 0)
+        self.assertGreater(self.server.metrics()["llamacpp:n_decode_total"], n_passes)
         self.assertFalse(self.is_sleeping())
 
     def test_an_answer_under_way_keeps_its_model_awake(self):
