@@ -99,7 +99,11 @@ std::string free_folder(const RunSettings& settings, const std::string& preset) 
   const std::string source = !preset.empty()           ? preset
                              : !settings.model.empty() ? settings.model
                                                        : settings.config;
-  const fs::path base = fs::path("runs") / fs::path(source).stem();
+  fs::path path = fs::absolute(source).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "models/small/"
+  // Only a file has an ending: a folder may be Llama-3.2-1B.
+  const fs::path name = fs::is_regular_file(path) ? path.stem() : path.filename();
+  const fs::path base = fs::path("runs") / name;
   fs::path folder = base;
   for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
   return folder.string();
@@ -168,7 +172,6 @@ int print_plan(const TrainFlags& values, const RunOptions& options, double f32_l
                ProgressBar& tokenizing) {
   TrainFlags elsewhere = values;
   if (values.resume.empty()) {
-    settings_of(values).check();
     elsewhere.out =
         (fs::temp_directory_path() / fmt::format("limpid-plan-{}", ::getpid())).string();
   }

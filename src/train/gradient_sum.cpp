@@ -16,8 +16,8 @@ constexpr int64_t kElementsPerRange = 1 << 15;
 constexpr size_t kExchangesAtOnce = 4;
 
 // The block that a tensor belongs to: "blk.3.ffn_up.weight" to 3. Tensors that the forward pass
-// uses after the blocks has the largest number. Everything else may be used by the first op, so its
-// gradient is the last to be complete: -1. (Tied embeddings are an example.)
+// uses after the blocks have the largest number. Everything else may be used by the first op, so
+// its gradient is the last to be complete: -1. (Tied embeddings are an example.)
 int64_t block_of(std::string_view name) {
   constexpr std::string_view kBlock = "blk.";
   int64_t block = -1;

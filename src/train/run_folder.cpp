@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSettings = "run.json";
 constexpr std::array kRecordFiles = {"log.jsonl", "samples.jsonl", "histograms.jsonl"};
+constexpr std::array kFirstFiles = {kSettings, "tokenizer.json", "tokenizer_config.json"};
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::string_view kUnfinished = ".unfinished-";
 
@@ -76,12 +78,22 @@ void check_is_run(const std::string& path) {
                "{} is not the folder of a run: it has no {}", path, kSettings);
 }
 
+// Whether it is the temporary file of an AtomicFile that a run writes.
+bool is_temporary(std::string_view name) {
+  const auto is_of = [&](std::string_view file) {
+    return name.starts_with(file) && name.substr(file.size()).starts_with('.');
+  };
+  return name.ends_with(".part") &&
+         (std::ranges::any_of(kFirstFiles, is_of) || std::ranges::any_of(kRecordFiles, is_of) ||
+          is_of("report.html"));
+}
+
 // Removes the remains of a process that was killed: a checkpoint that was being written or removed,
-// and the temporary file of an AtomicFile.
+// and temporary files. Other files in the folder are the user's.
 void remove_unfinished(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(kUnfinished) || name.ends_with(".part")) fs::remove_all(entry.path());
+    if (name.starts_with(kUnfinished) || is_temporary(name)) fs::remove_all(entry.path());
   }
 }
 
@@ -103,13 +115,13 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)),
       settings_(std::move(other.settings_)),
       lock_(std::exchange(other.lock_, -1)),
-      is_new_(std::exchange(other.is_new_, false)) {}
+      is_new_(std::exchange(other.is_new_, false)),
+      made_(std::move(other.made_)) {}
 
 RunFolder::~RunFolder() {
   if (is_new_) {
     std::error_code absent;
-    for (const char* name : {kSettings, "tokenizer.json", "tokenizer_config.json"})
-      fs::remove(fs::path(path_) / name, absent);
+    for (const std::string& name : made_) fs::remove(fs::path(path_) / name, absent);
     fs::remove(path_, absent);  // if it is empty
   }
   if (lock_ >= 0) ::close(lock_);
@@ -118,9 +130,17 @@ RunFolder::~RunFolder() {
 RunFolder RunFolder::create(const std::string& path, const RunSettings& settings) {
   LIMPID_CHECK(ArgumentError, !fs::exists(fs::path(path) / kSettings),
                "{} holds a run already; resume it, or name another folder", path);
+  const bool makes_tokenizer = settings.tokenizer == "bytes" || settings.tokenizer == "chars";
+  LIMPID_CHECK(ArgumentError, !makes_tokenizer || !fs::exists(fs::path(path) / "tokenizer.json"),
+               "{} holds a tokenizer.json already, where the one of `{}` would be written; name "
+               "another folder, or remove it",
+               path, settings.tokenizer);
   make_folder(path);
   RunFolder folder(path, settings, lock_folder(path));
   folder.is_new_ = true;
+  for (const char* name : kFirstFiles) {
+    if (!fs::exists(fs::path(path) / name)) folder.made_.emplace_back(name);
+  }
   remove_unfinished(path);
   write_file(fs::path(path) / kSettings, settings.to_json());
   return folder;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "train/run_settings.h"
 #include "train/trainer.h"
@@ -34,8 +35,9 @@ std::string newest_checkpoint(const std::string& path);
 // complete checkpoints only.
 class RunFolder {
  public:
-  // Creates the folder of a new run. The folder is removed again if the run ends before its first
-  // step. Throws ArgumentError when it holds a run already, ResourceError.
+  // Creates the folder of a new run. What it made there is removed again if the run ends before its
+  // first step; other files in the folder stay. Throws ArgumentError when it holds a run, or a
+  // tokenizer that the run would write, ResourceError.
   static RunFolder create(const std::string& path, const RunSettings& settings);
   // Opens the folder of a run that goes on. Throws ArgumentError when there is none or another
   // process works in it, FormatError.
@@ -71,8 +73,9 @@ class RunFolder {
 
   std::string path_;
   RunSettings settings_;
-  int lock_ = -1;        // descriptor
-  bool is_new_ = false;  // nothing was measured or saved yet
+  int lock_ = -1;                  // descriptor
+  bool is_new_ = false;            // nothing was measured or saved yet
+  std::vector<std::string> made_;  // files of a new run that were not there before it
 };
 
 }  // namespace limpid

@@ -1,6 +1,7 @@
 #include "train/run_log.h"
 
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
@@ -29,6 +30,11 @@ void for_each_line(const std::string& folder, RunRecord record, Read&& read) {
   }
 }
 
+// JSON has null in place of a number that is not finite, such as the norm of a skipped step.
+double number_of(const nlohmann::json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
 }  // namespace
 
 std::vector<LogEntry> read_log(const std::string& folder) {
@@ -37,7 +43,7 @@ std::vector<LogEntry> read_log(const std::string& folder) {
     LogEntry entry{line.at("step"),
                    line.at("loss"),
                    line.at("lr"),
-                   line.at("grad_norm"),
+                   number_of(line.at("grad_norm")),
                    line.at("tokens_per_second"),
                    std::nullopt};
     if (const auto found = line.find("val_loss"); found != line.end()) entry.val_loss = *found;

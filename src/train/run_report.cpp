@@ -232,7 +232,8 @@ Json rows_of(const std::vector<LogEntry>& log) {
                     {"loss", number(entry.loss)},
                     {"val_loss", entry.val_loss ? number(*entry.val_loss) : ""},
                     {"lr", fmt::format("{:.2e}", entry.lr)},
-                    {"norm", fmt::format("{:.3g}", entry.grad_norm)},
+                    {"norm", std::isfinite(entry.grad_norm) ? fmt::format("{:.3g}", entry.grad_norm)
+                                                            : "skipped"},
                     {"speed", fmt::format("{:.0f}", entry.tokens_per_second)}});
   }
   return rows;

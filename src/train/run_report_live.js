@@ -20,7 +20,7 @@ function show(line) {
   const facts = [
     `step ${line.step.toLocaleString("en")}`, `loss ${line.loss.toFixed(4)}`,
     `learning rate ${line.lr.toExponential(2)}`,
-    `norm of the gradient ${line.grad_norm.toPrecision(3)}`,
+    line.grad_norm === null ? "skipped" : `norm of the gradient ${line.grad_norm.toPrecision(3)}`,
     `${Math.round(line.tokens_per_second).toLocaleString("en")} tokens/s`
   ];
   find("now").textContent = facts.join(", ");

@@ -75,8 +75,8 @@ BatchSampler::BatchSampler(DocumentView documents, int64_t seq_len, uint64_t see
 // target, so two windows fit: at 0 and 4, or at 1 and 5. The offset is drawn anew in each epoch, so
 // that a token does not always stand at the same place of a window.
 //
-// Fisher & Yates. The windows of an epoch begin at an offset of their own below seq_len; the last
-// window is dropped when it would then pass the end.
+// Fisher & Yates. The offset is at most the number of tokens that no window reaches, 1 in the
+// example, so every epoch has the same number of windows.
 void BatchSampler::shuffle(int64_t epoch) {
   epoch_ = epoch;
   constexpr uint64_t kShuffles = 0x7368'7566;  // apart from the streams of weights and dropout
@@ -132,7 +132,9 @@ bool BatchSampler::append(int64_t begin, Batch& batch) const {
     if (!last) continue;
     batch.lengths.push_back(length);
     length = 0;
-    ++next_document;
+    // Documents without a token begin at the same place.
+    while (next_document != begins.end() && *next_document == documents_.origin + t + 1)
+      ++next_document;
   }
   if (length > 0) batch.lengths.push_back(length);
   return has_target;

@@ -111,6 +111,10 @@ void add_pieces(const std::string& path, const DataText& data, const Tokenizer& 
   }
 }
 
+// What strftime_now tells the templates: noon of 1 January 2025, UTC. So a run has the same tokens
+// on every day that it goes on.
+constexpr int64_t kNow = 1'735'732'800;
+
 size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
@@ -127,6 +131,7 @@ size_t n_equal(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
 void append_dialogue(TokenDocuments& documents, const Json& messages, const Tokenizer& tokenizer,
                      const ChatTemplate& chat_template) {
   TemplateInputs inputs;
+  inputs.now = kNow;
   const auto ids_of = [&](size_t n_messages, bool add_generation_prompt) {
     inputs.messages = Json::array();
     for (size_t i = 0; i < n_messages; ++i) inputs.messages.push_back(messages[i]);
@@ -166,7 +171,11 @@ void append_json_lines(TokenDocuments& documents, const Piece& piece, const Toke
         }
         LIMPID_CHECK(UnsupportedError, chat_template != nullptr,
                      "{} has dialogues, and the model has no chat template to render them", path);
-        append_dialogue(documents, *messages, tokenizer, *chat_template);
+        try {
+          append_dialogue(documents, *messages, tokenizer, *chat_template);
+        } catch (const Error& error) {  // of the template, which does not know the line
+          fail(error.what());
+        }
       });
 }
 

@@ -43,8 +43,11 @@ TokenizerFiles tokenizer_files(const RunSettings& settings, const std::string& f
   }
   const std::string path = (fs::path(folder) / "tokenizer.json").string();
   if (!fs::exists(path)) {
+    // A character that no piece spells has no token, so those of a held-out file count too.
+    std::vector<std::string> texts = settings.data;
+    if (!parse_number<double>(settings.val)) texts.push_back(settings.val);
     const TokenizerSpec spec =
-        wanted == "bytes" ? byte_tokenizer() : character_tokenizer(read_texts(settings.data));
+        wanted == "bytes" ? byte_tokenizer() : character_tokenizer(read_texts(texts));
     if (spec.eos) {
       const nlohmann::json config{{"eos_token", spec.pieces[static_cast<size_t>(*spec.eos)]}};
       write_file((fs::path(folder) / "tokenizer_config.json").string(), config.dump(2) + "\n");

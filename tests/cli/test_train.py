@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import unittest
 import unittest.mock
 
@@ -132,6 +133,13 @@ class Runs(Training):
             self.assertRegex(samples[1]["text"], "[a-z]{2}")
             self.assertEqual(samples[1]["prompt"], "The" if name == tokenizer else "T")
 
+    def test_characters_of_held_out_text_are_tokens(self):
+        held_out = self.folder / "other.txt"
+        held_out.write_text("Zebra? " * 40)
+        self.fine(*self.command("a", "--val", held_out, "--steps", "0"))
+        count = self.fine("tokenize", "-m", self.folder / "a", "-p", "Z?", "--count")
+        self.assertEqual(count.strip(), "2")
+
     def test_a_model_of_bytes_learns_where_a_document_ends(self):
         self.data = self.folder / "words.jsonl"
         self.data.write_text('{"text": "hello"}\n' * 60)
@@ -163,6 +171,12 @@ class Reports(Training):
         self.assertIn(self.samples("a")[-1]["text"].splitlines()[0], page)
         steps = [line["step"] for line in self.histograms("a")]
         self.assertEqual(steps, [0, 10, 20, 30])
+
+    def test_skipped_steps_are_in_it(self):
+        options = ["--dtype", "f16", "--optimizer", "sgd", "--lr", "6", "--clip", "0"]
+        self.fine(*self.command("a", *options, "--steps", "4", "--eval-every", "1"))
+        self.assertTrue(self.log("a")[-1]["skipped"])
+        self.assertIn("Step 4 of 4", self.report("a"))
 
     def test_histograms_count_every_number(self):
         self.fine(*self.command("a", "--steps", "1", "--freeze", "ffn"))
@@ -307,6 +321,28 @@ class Mistakes(Training):
             self.folder.chmod(0o500)
             self.addCleanup(self.folder.chmod, 0o700)
             self.assertIn("cannot make the folder", self.mistake(*self.command("new")))
+
+    def test_a_run_that_fails_leaves_the_files_of_others(self):
+        folder = self.folder / "mine"
+        folder.mkdir()
+        tokenizer = folder / "tokenizer.json"
+        self.fine("tokenizer", "train", self.data, "--vocab-size", "280", "-o", tokenizer)
+        (folder / "film.part").write_text("half")
+        self.mistake(*self.command("mine", "--tokenizer", tokenizer, "--data", folder / "none"))
+        self.assertEqual({path.name for path in folder.iterdir()}, {"tokenizer.json", "film.part"})
+        err = self.mistake(*self.command("mine", "--tokenizer", "bytes"))
+        self.assertIn("holds a tokenizer.json already", err)
+
+    def test_a_run_is_named_after_its_source(self):
+        config = self.folder / "small-3.2"
+        config.mkdir()
+        shutil.copy(self.config, config)
+        command = ["train", "--config", f"{config}/", "--tokenizer", "bytes", "--data", self.data]
+        subprocess.run(
+            [str(limpid_program.PROGRAM), *map(str, command), "--steps", "0"],
+            cwd=self.folder, check=True, capture_output=True,
+        )  # fmt: skip
+        self.assertTrue((self.folder / "runs" / "small-3.2" / "run.json").exists())
 
     def test_an_adapter_is_used_and_merged_by_the_name_of_its_run(self):
         self.fine(*self.command("a"))

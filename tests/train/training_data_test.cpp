@@ -150,6 +150,11 @@ TEST(Batches, NeverCrossDocuments) {
   EXPECT_EQ(t, batch.n_tokens());
 }
 
+TEST(Batches, KeepDocumentsApartBesideAnEmptyOne) {
+  const Batch batch = BatchSampler(numbered({4, 0, 3, 3}), 9, 1).next(1);
+  EXPECT_EQ(batch.lengths, (std::vector<int64_t>{4, 3, 2}));
+}
+
 TEST(Batches, LearnOnlyWhatIsMarked) {
   TokenDocuments documents = numbered({11});
   documents.learned.assign(11, 0);
@@ -250,6 +255,31 @@ TEST(Schedules, RiseAndFall) {
   EXPECT_EQ(schedule.at(88), 1.0);
   EXPECT_NEAR(schedule.at(99), 0.55, 1e-12);
   EXPECT_NEAR(schedule.at(110), 0.1, 1e-12);
+}
+
+TEST(Dialogues, NameTheLineThatTheTemplateRefuses) {
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  const ChatTemplate refuses("{{ raise_exception('no') }}");
+  const TempFolder folder;
+  const std::string path = folder.write(
+      "a.jsonl", "{\"text\": \"a\"}\n{\"messages\": [{\"role\": \"user\", \"content\": \"b\"}]}\n");
+  try {
+    read_documents({&path, 1}, *tokenizer, &refuses);
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("line 2"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Dialogues, AreTheSameOnAnyDay) {
+  const auto tokenizer = Tokenizer::create(byte_tokenizer());
+  const ChatTemplate chat_template("{{ strftime_now('%Y') }}{{ messages[0].content }}");
+  const TempFolder folder;
+  const std::string path =
+      folder.write("a.jsonl", R"({"messages": [{"role": "user", "content": "hi"}]})");
+  const DocumentView documents = read_documents({&path, 1}, *tokenizer, &chat_template);
+  EXPECT_EQ(tokenizer->decode(std::vector<TokenId>(documents.ids.begin(), documents.ids.end())),
+            "2025hi");
 }
 
 }  // namespace
