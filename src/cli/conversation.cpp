@@ -44,6 +44,7 @@ int Conversation::hold(std::optional<std::string> first) {
       print_note("\n(Ctrl-C again, Ctrl-D or /exit leaves)");
       continue;
     }
+    if (!turn && !reader_->is_person() && interrupt_.interrupted()) return kExitInterrupted;
     if (!turn && !reader_->is_person() && !has_taken) {
       print_note(fmt::format("standard input is empty; an example question: {}", kExampleQuestion));
       turn = {kExampleQuestion, true};
@@ -53,7 +54,6 @@ int Conversation::hold(std::optional<std::string> first) {
     asked_to_leave = false;
     interrupt_.clear();
     take(*turn);
-    if (options_.single_turn) break;
   }
   return was_interrupted_ ? kExitInterrupted : kExitOk;
 }
@@ -101,7 +101,7 @@ void Conversation::take(const Turn& turn) {
   } catch (const Error& error) {
     // After an error a person can go on. A script ends with the error, since its next turns would
     // depend on the failed one.
-    if (!reader_->is_person()) throw;
+    if (!reader_->is_person() || options_.single_turn) throw;
     print_error(in_program_words(error));
   }
 }
@@ -116,6 +116,7 @@ void Conversation::answer(const std::function<GenerationResult(const ShowPiece&)
   flush_out();
   if (options_.timings) print_timings({&result, 1});
   tell_how_it_ended(result);
+  is_over_ = is_over_ || options_.single_turn;
   if (!interrupt_.interrupted()) return;
   interrupt_.clear();
   if (reader_->is_person() && !options_.single_turn) return;

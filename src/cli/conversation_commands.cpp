@@ -152,15 +152,22 @@ std::vector<Message> Conversation::before_last_question(std::string_view command
 
 // The same seed would repeat the answer, so it is increased by one.
 void Conversation::regenerate(const std::string& /*argument*/) {
+  const std::vector<Message> before = partner_->messages();
   std::vector<Message> messages = before_last_question("/regen");
-  messages.push_back(partner_->messages()[messages.size()]);
+  messages.push_back(before[messages.size()]);
+  const size_t n_messages = messages.size();
   SamplerOptions& sampler = partner_->sampler();
   if (sampler.temperature <= 0) {
     print_note("(with temp 0 the same words come again; /set temp 0.8 changes that)");
   }
   if (sampler.seed >= 0) ++sampler.seed;
   partner_->assign(std::move(messages));
-  answer([this](const ShowPiece& show) { return partner_->reply(show); });
+  try {
+    answer([this](const ShowPiece& show) { return partner_->reply(show); });
+  } catch (...) {  // the old answer stays, unless a new one has begun
+    if (partner_->messages().size() == n_messages) partner_->assign(before);
+    throw;
+  }
 }
 
 // Only the first line of the question is shown again: a file may have been a part of it.

@@ -169,7 +169,9 @@ std::string gguf_of_type(const std::vector<std::string>& names, std::string_view
 // both.
 std::vector<HubFile> choose_files(const std::string& repository, const Hub::Listing& listing,
                                   const std::string& gguf) {
-  const bool has_safetensors = !names_ending(listing, kSafetensors).empty();
+  const bool has_safetensors = std::ranges::any_of(listing.files, [](const HubFile& file) {
+    return file.name == "model.safetensors" || is_shard(file.name);
+  });
   const bool has_gguf = !names_ending(listing, kGguf).empty();
   if (!gguf.empty() || (!has_safetensors && has_gguf))
     return choose_gguf(repository, listing, gguf);

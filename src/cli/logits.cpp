@@ -39,7 +39,10 @@ std::vector<TokenId> read_ids(const LogitsFlags& values, const Checkpoint& check
   } else {
     ids = tokenizer_from(checkpoint)->encode(*values.prompt);
   }
-  LIMPID_CHECK(ArgumentError, !ids.empty(), "the text has no tokens: nothing to evaluate");
+  LIMPID_CHECK(ArgumentError, !ids.empty(), "{}: no tokens, so nothing to evaluate",
+               values.ids        ? "--ids"
+               : values.ids_file ? *values.ids_file
+                                 : "-p");
   return ids;
 }
 

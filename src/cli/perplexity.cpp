@@ -70,7 +70,7 @@ class Evaluation {
       items.push_back({cache_->add_sequence(), std::span(chunks.back()).first(size_of(first_)),
                        StepItem::Outputs::kNone});
     }
-    if (first_ > 0) model_.step(*cache_, items);
+    model_.step(*cache_, items);
     for (int64_t i = 0; i < n; ++i) {
       items[size_of(i)].tokens = std::span(chunks[size_of(i)]).subspan(size_of(first_));
       items[size_of(i)].outputs = StepItem::Outputs::kAll;
@@ -157,7 +157,11 @@ Estimate estimate_over(Evaluation& evaluation, int64_t n_chunks) {
 void run(PerplexityFlags& values) {
   int64_t& n_ctx = values.model.options.n_ctx;
   if (n_ctx == 0) n_ctx = kDefaultContext;
-  LIMPID_CHECK(ArgumentError, n_ctx >= 2, "-c {}: must be at least 2", n_ctx);
+  LIMPID_CHECK(
+      ArgumentError, n_ctx >= 3,
+      "-c {}: must be at least 3: one token of context, one that predicts, and the one that "
+      "it predicts",
+      n_ctx);
   LIMPID_CHECK(ArgumentError, values.max_chunks == -1 || values.max_chunks > 0,
                "--chunks {}: must be positive", values.max_chunks);
   const std::string text = text_of(values);
@@ -166,10 +170,10 @@ void run(PerplexityFlags& values) {
   std::vector<TokenId> ids = tokenizer->encode(text);
   const auto n_ids = static_cast<int64_t>(ids.size());
   LIMPID_CHECK(
-      ArgumentError, n_ids >= 2 * n_ctx,
+      ArgumentError, n_ids / 2 >= n_ctx,
       "the text has {} tokens; perplexity at -c {} needs at least {}: give a longer text, or a "
       "smaller -c",
-      n_ids, n_ctx, 2 * n_ctx);
+      n_ids, n_ctx, 2 * static_cast<uint64_t>(n_ctx));
   const auto model = load_weights_only(values.model, checkpoint);
   const TokenizerSpec& spec = tokenizer->spec();
   Evaluation evaluation(*model, values.model, std::move(ids),

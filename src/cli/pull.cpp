@@ -112,6 +112,7 @@ struct InstalledModel {
   std::string name;  // what -m takes: a short name, or ORGANISATION/MODEL
   std::string path;  // the file, or the repository's folder
   uint64_t n_bytes = 0;
+  bool is_partial = false;  // pull was stopped before all of its files were here
 };
 
 // The files that pull creates in a repository's folder: complete ones, their marks, and partial
@@ -135,13 +136,15 @@ InstalledModel named(const NamedModel& model) {
 
 InstalledModel repository(const std::string& name) {
   InstalledModel model{name, repository_folder(name), 0};
-  for (const fs::path& path : pulled_files(model.path)) model.n_bytes += size_of_file(path);
+  for (const fs::path& path : pulled_files(model.path)) {
+    model.n_bytes += size_of_file(path);
+    model.is_partial |= path.extension() == kPartialEnding;
+  }
   return model;
 }
 
-// Those in models_directory(), by name. Of a repository only what `pull` has finished counts. A
-// folder is one that was pulled when a mark or a partial file of pull lies in it; a folder that a
-// user put there by hand has neither, and is left alone.
+// Those in models_directory(), by name. A folder is one that was pulled when a mark or a partial
+// file of pull lies in it; a folder that a user put there by hand has neither, and is left alone.
 std::vector<InstalledModel> installed_models() {
   std::vector<InstalledModel> models;
   for (const NamedModel& model : named_models()) {
@@ -217,7 +220,7 @@ void print_models() {
   }
   for (const InstalledModel& model : here) {
     if (find_named_model(model.name) == nullptr)
-      line(model.name, model.n_bytes, "installed", model.path);
+      line(model.name, model.n_bytes, model.is_partial ? "partial" : "installed", model.path);
   }
 }
 

@@ -90,6 +90,17 @@ uint64_t fetch_missing(const RepositoryPull& pull, const Hub& hub, const Hub::Li
   return n_fetched;
 }
 
+// Whether the files of a folder are a whole model of safetensors: there are weights, and no file is
+// partial but a .gguf, which is another model.
+bool is_whole(const std::vector<std::string>& names) {
+  const auto is_part = [](const std::string& name) {
+    return name.ends_with(kPartialEnding) && !name.ends_with(std::string(".gguf") + kPartialEnding);
+  };
+  return std::ranges::any_of(
+             names, [](const std::string& name) { return name.ends_with(".safetensors"); }) &&
+         std::ranges::none_of(names, is_part);
+}
+
 // The files of a model that `pull` asks for.
 std::vector<HubFile> wanted_files(const RepositoryPull& pull, const Hub::Listing& listing) {
   if (!pull.type || !pull.file.empty()) return choose_files(pull.repository, listing, pull.file);
@@ -121,7 +132,8 @@ std::string path_of_repository(const std::string& repository, const std::string&
   for (const fs::path& path : entries_of(folder)) names.push_back(path.filename().string());
   const std::string gguf = file.empty() ? gguf_of_type(names, type) : file;
   if (!gguf.empty() && is_there(folder / gguf)) return folder / gguf;
-  if (file.empty() && type.empty() && is_there(folder / "config.json")) return folder;
+  if (file.empty() && type.empty() && is_there(folder / "config.json") && is_whole(names))
+    return folder;
   LIMPID_CHECK(ResourceError, !is_offline,
                "{}: {} has no such model, and --offline forbids to fetch it; leave --offline out "
                "once, or give a file with -m",

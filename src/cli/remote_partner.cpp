@@ -112,15 +112,14 @@ class RemotePartner final : public ChatPartner {
   }
 
   GenerationResult ask(const std::string& question, const ShowPiece& show) override {
+    const size_t n_before = messages_.size();
     messages_.push_back({"user", question});
-    std::optional<RemoteAnswer> answer;
     try {
-      answer.emplace(options_.server, body(), options_.generation.cancel);
+      return reply(show);
     } catch (...) {
-      messages_.pop_back();
+      if (messages_.size() == n_before + 1) messages_.pop_back();  // no answer has begun
       throw;
     }
-    return read(*answer, show);
   }
   GenerationResult reply(const ShowPiece& show) override {
     RemoteAnswer answer(options_.server, body(), options_.generation.cancel);
@@ -193,7 +192,7 @@ GenerationResult RemotePartner::read(RemoteAnswer& answer, const ShowPiece& show
   try {
     answer.read(show);
   } catch (...) {
-    keep();
+    if (!answer.so_far().text.empty()) keep();
     throw;
   }
   keep();
@@ -242,7 +241,11 @@ std::optional<std::string> RemoteAnswer::next_event() {
 // Gives no text for events without any: the role at the beginning, the reason at the end, the usage
 // after it.
 std::string RemoteAnswer::take_event(const Json& event) {
-  LIMPID_CHECK(ResourceError, !event.contains("error"), "{}: {}", server_.url, message_in(event));
+  if (!member(event, "error").is_null()) {
+    const std::string message = message_in(event);
+    throw ResourceError(fmt::format("{}: {}", server_.url,
+                                    message.empty() ? "an error without a message" : message));
+  }
   if (const Json usage = member(event, "usage"); usage.is_object()) {
     GenerationTimings& timings = result_.timings;
     timings.n_generated = count_or_zero(member(usage, "completion_tokens"));

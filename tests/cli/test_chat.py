@@ -5,6 +5,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import limpid_program
@@ -143,6 +144,22 @@ class Scripted(unittest.TestCase):
             code, _, err = chat(*GREEDY, "-st", "-p", "hello", "--chat-template-file", file.name)
             self.assertEqual(code, 1)
             self.assertIn("no_such_method", err)
+
+    def test_a_blank_line_is_not_the_single_turn(self):
+        self.assertEqual(
+            chat(*GREEDY, "-st", stdin="\nhello\n"), chat(*GREEDY, "-st", "-p", "hello")
+        )
+
+    def test_interrupt_while_a_script_waits_is_130(self):
+        command = [str(limpid_program.PROGRAM), "chat", *map(str, GREEDY)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            process.stdin.write(b"hello\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(60), 130)
 
     def test_interrupt_of_a_script_is_130(self):
         command = [str(limpid_program.PROGRAM), "chat", *map(str, ENDLESS), "-st", "-p", "the"]

@@ -164,6 +164,7 @@ class Mistakes(unittest.TestCase):
         failed = b'data: {"error": {"message": "out of memory"}}\n\n'
         for body, problem in (
             (failed, "out of memory"),
+            (b'data: {"error": {"code": 5}}\n\n', "an error without a message"),
             (b"data: {not json}\n\n", "is not JSON"),
             (b"data: []\n\n", "is not JSON"),
             (b"", "the answer breaks off"),
@@ -175,7 +176,13 @@ class Mistakes(unittest.TestCase):
         end = event(delta={}, finish_reason="stop")
         windows = b": a comment\r\nevent: x\r\n" + (HELLO + end).replace(b"\n", b"\r\n")
         odd = b'data: {"choices": [], "usage": null}\n\ndata:{"choices":[{"delta":null}]}\n\n'
-        for body in (HELLO + end, windows, odd + HELLO + end + b"data: [DONE]\n\n"):
+        null = b'data: {"error": null, "choices": []}\n\n'
+        for body in (
+            HELLO + end,
+            windows,
+            null + HELLO + end,
+            odd + HELLO + end + b"data: [DONE]\n\n",
+        ):
             with canned(200, "text/event-stream; charset=utf-8", body) as server:
                 done = chat("--connect", server.url, "-m", "x", "-st", "-p", "hi", "-s", 3)
                 self.assertEqual(done, (0, "hello\n", ""))

@@ -249,6 +249,24 @@ class Pull(unittest.TestCase):
         self.program("pull", "--remove", "org/model")
         self.assertFalse(self.folder.parent.exists())
 
+    def test_other_safetensors_do_not_hide_a_gguf(self):
+        self.hub.files = {"tiny.gguf": TINY.read_bytes(), "vision.safetensors": b"x"}
+        self.hub.large = set(self.hub.files)
+        self.assertTrue(self.pull()[1].strip().endswith("tiny.gguf"))
+
+    def test_a_part_is_not_installed(self):
+        self.folder.mkdir(parents=True)
+        (self.folder / "model.safetensors.part").write_bytes(b"x")
+        self.assertRegex(self.program("pull", "--list")[1], r"org/model .* partial ")
+
+    def test_the_same_command_goes_on(self):
+        self.hub.break_after = [8, 1000] + [0] * 20
+        self.assertIn("run the same again", self.program("run", "-hf", "org/model", "-p", "x")[2])
+        self.hub.break_after = []
+        self.hub.requests.clear()
+        self.program("run", "-hf", "org/model", "-p", "x")
+        self.assertEqual(self.fetched("model.safetensors"), ["bytes=1000-"])
+
     def test_a_repository_in_place_of_a_model(self):
         self.hub.files = {"tiny-Q8_0.gguf": TINY.read_bytes(), "tiny-F16.gguf": b"GGUF"}
         self.hub.large = set(self.hub.files)

@@ -4,6 +4,10 @@ from mistakes.mistake import TYPES, Mistake, asking
 
 TEXT = [
     Mistake(
+        "limpid perplexity -m tiny.gguf -f long.txt -c 2",
+        "-c 2: must be at least 3: one token of context, one that predicts, and the one that it predicts",
+    ),
+    Mistake(
         "limpid run -m tiny.gguf -f missing.txt",
         "cannot open missing.txt: No such file or directory",
     ),
