@@ -149,10 +149,12 @@ Checkpoint open_checkpoint(const std::string& path, const std::string& tokenizer
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.starts_with(kGgufMagic)) return open_gguf(path);
     if (text.starts_with(kTorchMagic)) return open_torch_file(path);
-    if (looks_like_old_torch(bytes)) refuse_old_torch(path);
     if (text.starts_with("24ka") || looks_like_llama2c_legacy(bytes))
       return open_llama2c(path, tokenizer_path);
     if (looks_like_safetensors(bytes)) return open_safetensors_file(path);
+    // The last test: the first two bytes of a pickle are also those of 640, which may be the width
+    // of a llama2.c model or the length of a safetensors header.
+    if (looks_like_old_torch(bytes)) refuse_old_torch(path);
     refuse_content(path, text);
   }();
   for (const auto& file : checkpoint.files) check_not_shrunk(*file);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/check.h"
 #include "checkpoint/byte_reader.h"
@@ -52,7 +53,8 @@ uint64_t read_count(ByteReader& reader, const char* field, uint64_t min_bytes) {
 int64_t required_integer(const Metadata& metadata, const std::string& path, const char* key) {
   const MetadataValue* found = metadata.find(key);
   if (found == nullptr) throw_format_error(path, key, "is missing from a part of a split model");
-  if (const auto* value = std::get_if<int64_t>(&found->value); value != nullptr && *value >= 0) {
+  if (const auto* value = std::get_if<int64_t>(&found->value);
+      value != nullptr && std::in_range<uint32_t>(*value)) {
     return *value;
   }
   throw_format_error(path, key, "must be a non-negative integer of at most 32 bits");

@@ -24,13 +24,14 @@ constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr uint64_t kLongestIndex = 100'000'000;
 
 // The files that the tokenizer, the chat template and the defaults of sampling are read from.
-constexpr std::array<std::string_view, 11> kAttachments = {"tokenizer.json",
+constexpr std::array<std::string_view, 12> kAttachments = {"tokenizer.json",
                                                            "tokenizer_config.json",
                                                            "special_tokens_map.json",
                                                            "tokenizer.model",
                                                            "vocab.json",
                                                            "merges.txt",
-                                                           "added_tokens.json",
+                                                           "encoder.json",
+                                                           "vocab.bpe",
                                                            "chat_template.jinja",
                                                            "chat_template.json",
                                                            "config.json",
@@ -128,8 +129,8 @@ void read_settings(Checkpoint& checkpoint, const ModelFolder& folder) {
   attach_files(folder, checkpoint);
 }
 
-// `weights` names a file of the folder. When it is empty, the folder's own names decide: first
-// model.safetensors, then the index.
+// `weights` names a file of the folder: one with weights, or the index. When it is empty, the
+// folder's own names decide: first model.safetensors, then the index.
 Checkpoint open_folder(const std::string& path, const std::string& weights) {
   const ModelFolder folder(path);
   LIMPID_CHECK(ResourceError, folder.contains(kConfig), "{} has no {}; download it too", path,
@@ -141,7 +142,7 @@ Checkpoint open_folder(const std::string& path, const std::string& weights) {
   checkpoint.row_order = RowOrder::kHalfSplit;
   read_settings(checkpoint, folder);
   const std::string single = weights.empty() ? std::string(kSingle) : weights;
-  if (folder.contains(single)) {
+  if (single != kIndex && folder.contains(single)) {
     check_framework(path, append_safetensors(checkpoint, folder.resolve(single)));
   } else if (folder.contains(kIndex)) {
     append_shards(checkpoint, folder);
@@ -158,6 +159,13 @@ void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
   for (const std::string_view name : kAttachments) {
     if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
   }
+  // A rank file may have any name (cl100k_base.tiktoken); of several, none is used.
+  std::vector<std::string> ranks;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder.path(), ignored)) {
+    if (entry.path().extension() == ".tiktoken") ranks.push_back(entry.path().filename().string());
+  }
+  if (ranks.size() == 1) checkpoint.attachments[ranks.front()] = folder.open(ranks.front());
 }
 
 Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }
@@ -168,7 +176,7 @@ Checkpoint open_hugging_face_file(const std::string& path) {
   const std::string name = file.filename().string();
   const ModelFolder folder(parent);
   if (name != kSingle && folder.contains(kIndex) && read_index(folder).contains(name))
-    return open_folder(parent, "");
+    return open_folder(parent, std::string(kIndex));
   return open_folder(parent, name);
 }
 

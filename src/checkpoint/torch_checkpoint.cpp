@@ -17,6 +17,7 @@ namespace limpid {
 namespace {
 
 // The keys under which training scripts keep the state dictionary, the most likely first.
+constexpr uint64_t kMostNameBytes = uint64_t{1} << 26U;
 constexpr std::array<std::string_view, 6> kWrappers = {
     "model", "model_state", "model_state_dict", "state_dict", "module", "weights"};
 
@@ -113,6 +114,13 @@ class StateReader {
     return key.kind == PickleKind::kString ? std::string(key.text) : std::to_string(key.integer);
   }
 
+  // The limit on visits: a value may be part of many containers.
+  void count_visits(uint32_t container, size_t n_items) {
+    n_visited_ += n_items;
+    if (n_visited_ > 8 * pickle_.values.size() + 1024)
+      fail(container, "the checkpoint", "refers to the same values too often");
+  }
+
   // Calls `visit` with the key (an integer as its digits) and the value of each item. A repeated
   // key is an error because readers differ in which of the two items they use. Values are shared,
   // so dictionaries in a small pickle can refer to each other along exponentially many paths;
@@ -120,9 +128,7 @@ class StateReader {
   template <typename Visit>
   void for_items(uint32_t dict, const Visit& visit) {
     const std::vector<uint32_t>& items = pickle_.at(dict).items;
-    n_visited_ += items.size();
-    if (n_visited_ > 8 * pickle_.values.size() + 1024)
-      fail(dict, "the checkpoint", "refers to the same dictionaries too often");
+    count_visits(dict, items.size());
     std::unordered_set<std::string> seen;
     for (size_t i = 0; i < items.size(); i += 2) {
       const std::string name = name_of_key(items[i]);
@@ -184,6 +190,10 @@ class StateReader {
     if (add_as_array(dict, path)) return;
     for_items(dict, [&](const std::string& name, uint32_t index) {
       const std::string at = dict == state_ ? "state." + name : path + "." + name;
+      // Every value repeats the names of the dictionaries around it.
+      n_name_bytes_ += at.size();
+      if (n_name_bytes_ > kMostNameBytes)
+        fail(index, "the checkpoint", "has names of more than {} bytes", kMostNameBytes);
       const PickleKind kind = pickle_.at(index).kind;
       if (kind == PickleKind::kDict) {
         add_beside(index, at);
@@ -234,7 +244,7 @@ class StateReader {
   // Adds an array whose items are scalars of one kind. Other arrays (an optimizer's groups) are
   // skipped.
   void add_array(uint32_t index, const std::string& key, std::span<const uint32_t> items) {
-    n_visited_ += items.size();
+    count_visits(index, items.size());
     const auto all = [&](PickleKind kind) {
       return !items.empty() && std::ranges::all_of(items, [&](uint32_t item) {
         return pickle_.at(item).kind == kind;
@@ -275,6 +285,7 @@ class StateReader {
   Checkpoint checkpoint_;
   uint32_t state_ = 0;
   uint64_t n_visited_ = 0;
+  uint64_t n_name_bytes_ = 0;
   std::map<std::string, size_t> n_left_;
 };
 

@@ -118,12 +118,13 @@ Gpt2Config read_gpt2_config(SpecReader& config) {
                     activation);
     }
   }
-  read.norm_eps = config.positive_or("layer_norm_epsilon", 1e-5);
-  read.scale_by_head_dim = config.flag_or("scale_attn_weights", true);
-  read.scale_by_inverse_layer = config.flag_or("scale_attn_by_inverse_layer_idx", false);
+  if (config.contains("layer_norm_epsilon"))
+    read.norm_eps = config.positive_or("layer_norm_epsilon", 1e-5);
   config.flag_or("reorder_and_upcast_attn", false);
   for (const auto& [name, value] :
-       {std::pair{"tie_word_embeddings", &read.tied}, std::pair{"bias", &read.has_biases}}) {
+       {std::pair{"tie_word_embeddings", &read.tied}, std::pair{"bias", &read.has_biases},
+        std::pair{"scale_attn_weights", &read.scale_by_head_dim},
+        std::pair{"scale_attn_by_inverse_layer_idx", &read.scale_by_inverse_layer}}) {
     if (config.contains(name)) *value = config.flag_or(name, false);
   }
   return read;
@@ -162,13 +163,14 @@ void set_gpt2_keys(const Gpt2Config& config, Metadata& canonical) {
   keys.integer("feed_forward_length", config.d_ff.value());
   keys.integer("vocab_size", config.vocab_size.value());
   keys.integer("attention.head_count", config.n_heads.value());
-  keys.number("attention.layer_norm_epsilon", config.norm_eps);
+  keys.number("attention.layer_norm_epsilon", config.norm_eps.value_or(1e-5));
   // Limpid's own keys are written only when they differ from the default. Other readers can then
   // open the remaining files.
   const std::string& activation = config.activation.value();
   if (activation != "gelu_tanh") keys.string("hidden_activation", activation);
-  if (!config.scale_by_head_dim) keys.number("attention.scale", 1);
-  if (config.scale_by_inverse_layer) keys.flag("attention.scale_by_inverse_layer", true);
+  if (!config.scale_by_head_dim.value_or(true)) keys.number("attention.scale", 1);
+  if (config.scale_by_inverse_layer.value_or(false))
+    keys.flag("attention.scale_by_inverse_layer", true);
 }
 
 constinit const NameTable kGpt2Conv1dNames{kConv1dRules, {}, kPrefixes, kBuffers};

@@ -19,9 +19,8 @@ struct Gpt2Config {
   std::optional<std::string> activation;  // a value of hidden_activation (model/families.h)
   std::optional<bool> tied;
   std::optional<bool> has_biases;
-  double norm_eps = 1e-5;
-  bool scale_by_head_dim = true;
-  bool scale_by_inverse_layer = false;
+  std::optional<double> norm_eps;                                 // absent: 1e-5
+  std::optional<bool> scale_by_head_dim, scale_by_inverse_layer;  // absent: true, false
 };
 
 // Reads the keys of transformers (n_embd, n_head, n_layer, n_positions or n_ctx, n_inner,

@@ -163,13 +163,15 @@ HuggingFaceRope read_hugging_face_rope(SpecReader& config, int64_t head_dim, int
   HuggingFaceRope rope;
   const double outer_base = config.positive_or("rope_theta", 10000);
   rope.base = config.positive_or(block + "rope_theta", outer_base);
+  const std::string inner = block + "partial_rotary_factor";
   const double outer_part = config.positive_or("partial_rotary_factor", 1);
-  const double part = config.positive_or(block + "partial_rotary_factor", outer_part);
-  if (part > 1) config.fail("partial_rotary_factor", "is {}, at most 1", part);
+  const double part = config.positive_or(inner, outer_part);
+  const std::string name = config.contains(inner) ? inner : "partial_rotary_factor";
+  if (part > 1) config.fail(name, "is {}, at most 1", part);
   rope.n_rot = static_cast<int64_t>(static_cast<double>(head_dim) * part);
   if (rope.n_rot < 2 || rope.n_rot % 2 != 0) {
-    config.fail("partial_rotary_factor",
-                "leaves {} of {} elements to rotate, expected an even number", rope.n_rot,
+    if (part == 1) config.fail("head_dim", "is {}, expected an even number", head_dim);
+    config.fail(name, "leaves {} of {} elements to rotate, expected an even number", rope.n_rot,
                 head_dim);
   }
   const std::string type = read_type(config, block);

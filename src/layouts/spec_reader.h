@@ -22,8 +22,8 @@ inline constexpr int64_t kLargestSize = int64_t{1} << 24;
 inline constexpr int64_t kMostLayers = 4096;
 
 // Reads keys with one prefix. For an absent key, the functions with "or" return a fallback and
-// those with an optional result return nothing. All functions throw FormatError for a value of the
-// wrong type or range.
+// those with an optional result return nothing. All functions throw UnsupportedError for a value of
+// another type and FormatError for one out of range; both name the file.
 class SpecReader {
  public:
   // Reads keys named `prefix` + "." + name.
@@ -76,6 +76,8 @@ class SpecReader {
 
  private:
   std::string key(std::string_view name);
+  template <typename Get>
+  auto typed(std::string_view name, Get get);
 
   const Checkpoint& checkpoint_;
   std::string prefix_;

@@ -70,6 +70,12 @@ void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoi
   if (!into) into = other;
 }
 
+// Takes a value that `into` lacks.
+template <typename T>
+void take(std::optional<T>& into, const std::optional<T>& from) {
+  if (!into) into = from;
+}
+
 // Reads the file's own hyper-parameters from the first dictionary that states each. A training
 // configuration contains many other entries, so unknown keys are ignored here.
 Gpt2Config config_of_file(const Checkpoint& checkpoint) {
@@ -77,9 +83,6 @@ Gpt2Config config_of_file(const Checkpoint& checkpoint) {
   for (const char* container : kContainers) {
     SpecReader reader(checkpoint, container);
     const Gpt2Config found = read_gpt2_config(reader);
-    const auto take = [](auto& into, const auto& from) {
-      if (!into) into = from;
-    };
     take(config.n_layers, found.n_layers);
     take(config.n_heads, found.n_heads);
     take(config.d_model, found.d_model);
@@ -88,6 +91,10 @@ Gpt2Config config_of_file(const Checkpoint& checkpoint) {
     take(config.vocab_size, found.vocab_size);
     take(config.activation, found.activation);
     take(config.has_biases, found.has_biases);
+    take(config.tied, found.tied);
+    take(config.norm_eps, found.norm_eps);
+    take(config.scale_by_head_dim, found.scale_by_head_dim);
+    take(config.scale_by_inverse_layer, found.scale_by_inverse_layer);
   }
   return config;
 }
@@ -134,8 +141,12 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   agree(file, "in the file");
   Gpt2Config config = config_of_user(given);
   agree(config, "as given");
-  if (!config.n_heads) config.n_heads = file.n_heads;
-  if (!config.activation) config.activation = file.activation;
+  take(config.n_heads, file.n_heads);
+  take(config.activation, file.activation);
+  take(config.tied, file.tied);
+  take(config.norm_eps, file.norm_eps);
+  take(config.scale_by_head_dim, file.scale_by_head_dim);
+  take(config.scale_by_inverse_layer, file.scale_by_inverse_layer);
   if (!config.n_heads) ask_for(result, "how many heads there are", R"({"n_head": 12})");
   if (!config.activation) {
     ask_for(result, "which GELU it was trained with",

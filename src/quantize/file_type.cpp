@@ -141,9 +141,10 @@ DType wanted_type(const FileType& type, const MixFacts& facts, std::string_view 
   if (part != Part::kValue) return type.dtype;
   const DType wanted = value_type(type, facts, layer);
   // With 80 layers (Llama 2 and 3 70B), eight heads share each row of V, so more bits cost little
-  // and gain much.
+  // and gain much. LLaMA 65B has 80 layers too, and a V for each head.
+  const bool is_65b = facts.architecture == "llama" && facts.n_heads == facts.n_kv_heads;
   const bool gains_much =
-      facts.n_layers == 80 && (wanted == DType::kQ3_K || wanted == DType::kQ4_K);
+      facts.n_layers == 80 && !is_65b && (wanted == DType::kQ3_K || wanted == DType::kQ4_K);
   return gains_much ? DType::kQ5_K : wanted;
 }
 

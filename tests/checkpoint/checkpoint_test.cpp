@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "checkpoint/gguf_builder.h"
+#include "checkpoint/llama2c_builder.h"
+#include "checkpoint/safetensors_builder.h"
 #include "checkpoint/temp_file.h"
 #include "limpid/error.hpp"
 
@@ -118,6 +120,18 @@ TEST(OpenCheckpoint, ViewsOutliveTheirDirectoryEntry) {
   const Checkpoint checkpoint = open_checkpoint(path);
   std::filesystem::remove(path);
   EXPECT_EQ(checkpoint.find("plain")->f32()[5], 5.0f);
+}
+
+TEST(OpenCheckpoint, SixHundredAndFortyIsNoPickle) {
+  TempFolder folder;
+  llama2c_test::Sizes sizes;
+  sizes.dim = 640;
+  EXPECT_EQ(open_checkpoint(folder.write("m.bin", llama2c_test::legacy_file(sizes, true))).format,
+            "llama2c legacy");
+  std::string header = R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  header.resize(640, ' ');
+  const std::string file = folder.write("t.safetensors", safetensors_test::file_of(header, 8));
+  EXPECT_EQ(open_checkpoint(file).format, "safetensors");
 }
 
 }  // namespace

@@ -113,5 +113,18 @@ TEST_F(GgufSplit, ARenamedFirstPartIsExplained) {
   EXPECT_THROW(open_gguf(folder_.path("renamed.gguf")), FormatError);
 }
 
+TEST(GgufSplitNumbers, BeyondThirtyTwoBitsAreRefused) {
+  const TempFolder folder;
+  GgufSketch sketch;
+  sketch.add("split.count", 2, number(uint16_t{2}));
+  sketch.add("split.no", 11, number(int64_t{INT64_MAX}));
+  try {
+    open_gguf(folder.write("m-00001-of-00002.gguf", serialize(sketch)));
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("at most 32 bits"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace limpid

@@ -89,6 +89,7 @@ TEST(HuggingFaceFolder, OneFileComesBeforeAnIndex) {
   fill(folder, kIndex);
   write_tensors(folder.path("model.safetensors"), {"z"});
   EXPECT_EQ(open_checkpoint(folder.folder()).tensor_order, std::vector<std::string>{"z"});
+  EXPECT_EQ(open_checkpoint(folder.path("s2.safetensors")).tensors.size(), 3U);  // a named shard
 }
 
 TEST(HuggingFaceFolder, SaysWhatIsMissing) {
@@ -283,6 +284,15 @@ TEST(HuggingFaceIndex, AHundredMegabytesOfKeysAreRefusedUnread) {
   fill(folder, kIndex);
   fs::resize_file(folder.path("model.safetensors.index.json"), 100'000'001);  // a hole
   expect_refused<FormatError>(folder, {"index.json", "at most 100000000"});
+}
+
+TEST(HuggingFaceFolder, EveryFileOfATokenizerIsAttached) {
+  const TempFolder folder;
+  fill(folder, kIndex);
+  const std::array names = {"encoder.json", "vocab.bpe", "cl100k_base.tiktoken"};
+  for (const char* name : names) folder.write(name, "x");
+  const Checkpoint checkpoint = open_checkpoint(folder.folder());
+  for (const char* name : names) EXPECT_TRUE(checkpoint.attachments.contains(name)) << name;
 }
 
 }  // namespace

@@ -318,5 +318,22 @@ TEST(PickleReader, AParameterIsItsTensor) {
   EXPECT_EQ(checkpoint.find("w")->shape, (Shape{2, 3}));
 }
 
+TEST(PickleReader, AListIsNotCopiedForEveryKeyWithoutBound) {
+  std::string pickle =
+      kProto + "}(" + text("w") + serialize(TensorSketch{}) + text("l") + std::string("]q\0(", 4);
+  for (int i = 0; i < 4000; ++i) pickle += "K\x01";
+  pickle += "e";
+  for (int i = 0; i < 100; ++i) pickle += text("k" + std::to_string(i)) + std::string("h\0", 2);
+  EXPECT_THROW(parse(pickle + "u."), FormatError);
+}
+
+TEST(PickleReader, ALongNameIsNotRepeatedWithoutBound) {
+  std::string inner = "}(";
+  for (int i = 0; i < 100; ++i) inner += text(std::to_string(i)) + "K\x01";
+  EXPECT_THROW(parse(kProto + "}(" + text("w") + serialize(TensorSketch{}) +
+                     text(std::string(1 << 20, 'k')) + inner + "uu."),
+               FormatError);
+}
+
 }  // namespace
 }  // namespace limpid

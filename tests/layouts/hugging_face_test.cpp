@@ -207,6 +207,8 @@ const std::vector<Flip>& refused() {
       {"qwen2", "hidden_act", "relu", {"config.hidden_act", "relu"}},
       {"qwen3", "hidden_act", "gelu_new", {"config.hidden_act", "gelu_new"}},
       {"qwen3", "mlp_bias", true, {"mlp_bias"}},
+      {"llama", "head_dim", 5, {"head_dim", "even"}},
+      {"llama", "num_hidden_layers", "2", {"num_hidden_layers", "/"}},  // names the folder
       {"ernie4_5", "hidden_act", "gelu", {"config.hidden_act", "gelu"}},
       {"ernie4_5", "sliding_window", 512, {"config.sliding_window", "512"}},
       {"mistral", "num_key_value_heads", json(json::value_t::discarded), {"num_key_value_heads"}},

@@ -293,5 +293,17 @@ TEST(StateDict, RefusesWhatTheUserSaysAndItDoesNotKnow) {
   EXPECT_THROW(to_canonical(strange), UnsupportedError);
 }
 
+TEST(StateDict, TheFilesOwnEpsilonAndScaleCount) {
+  const auto with = [](const std::string& prefix) {
+    Checkpoint checkpoint = state_dict(styles()[0]);
+    say(checkpoint, prefix.c_str());
+    checkpoint.metadata.set(prefix + "layer_norm_epsilon", metadata_value(0.5));
+    checkpoint.metadata.set(prefix + "scale_attn_by_inverse_layer_idx", metadata_value(true));
+    return logits_of(checkpoint);
+  };
+  EXPECT_EQ(with("state.config."), with("given."));
+  EXPECT_NE(with("state.config."), expected());
+}
+
 }  // namespace
 }  // namespace limpid

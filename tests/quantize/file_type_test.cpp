@@ -49,6 +49,8 @@ TEST(FileType, OtherMixes) {
   EXPECT_EQ(type_of("q4_k_s", "blk.3.attn_v.weight"), DType::kQ5_K);
   EXPECT_EQ(type_of("q4_k_s", "blk.4.attn_v.weight"), DType::kQ4_K);
   EXPECT_EQ(type_of("iq4_xs", "blk.0.ffn_down.weight"), DType::kQ5_K);
+  EXPECT_EQ(type_of("q3_k_s", "blk.40.attn_v.weight", facts(80, 8)), DType::kQ5_K);
+  EXPECT_EQ(type_of("q3_k_s", "blk.40.attn_v.weight", facts(80, 32)), DType::kQ3_K);
   MixFacts with_importance = facts();
   with_importance.has_importance = true;
   EXPECT_EQ(type_of("iq4_xs", "blk.0.ffn_down.weight", with_importance), DType::kIQ4_XS);
