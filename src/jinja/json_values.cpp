@@ -155,7 +155,7 @@ class JsonWriter {
     if (escape != std::string_view::npos) {
       out += '\\';
       out += kLetters[escape];
-    } else if (c < 0x20 || (style_.ascii_only && c > 0x7F && c < 0x10000)) {
+    } else if (c < 0x20 || (style_.ascii_only && c > 0x7E && c < 0x10000)) {
       append_hex(out += "\\u", c, 4);
     } else if (style_.ascii_only && c >= 0x10000) {
       append_hex(out += "\\u", 0xD800 + ((c - 0x10000) >> 10), 4);

@@ -167,8 +167,8 @@ Value binary(Budget& budget, BinaryOperator op, const Value& a, const Value& b) 
     return make_string(budget, std::move(text));
   }
   if (op == BinaryOperator::kMod && a.is_string()) {
-    return make_string(budget, format_percent(budget, a.traced(), b),
-                       a.as<StringObject>().is_markup);
+    const bool is_markup = a.as<StringObject>().is_markup;
+    return make_string(budget, format_percent(budget, a.traced(), b, is_markup), is_markup);
   }
   require_defined(a);
   require_defined(b);

@@ -54,7 +54,7 @@ TracedText escape_html(Budget& budget, TracedView text);
 // str.replace; `count` < 0: all.
 TracedText replace_text(Budget& budget, TracedView text, std::string_view old, TracedView with,
                         int64_t count);
-// `text % values`
-TracedText format_percent(Budget& budget, TracedView text, const Value& values);
+// `text % values`; what a text marked as safe takes in is escaped.
+TracedText format_percent(Budget& budget, TracedView text, const Value& values, bool is_markup);
 
 }  // namespace limpid::jinja

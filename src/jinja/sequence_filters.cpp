@@ -142,7 +142,9 @@ Value filter_sort(BuiltinCall& call) {
   }
   const ItemLookup lookup(call.interpreter, attribute, !call.truth(1, false));
   std::vector<std::pair<Value, Value>> keyed;
-  for (const auto& item : to_vector(call.budget, call.self)) keyed.emplace_back(lookup(item), item);
+  // As in Jinja, a key is a list, in which equal items need no order: none beside none is fine.
+  for (const auto& item : to_vector(call.budget, call.self))
+    keyed.emplace_back(make_list(call.budget, {lookup(item)}), item);
   return sorted(call, std::move(keyed), call.truth(0, false));
 }
 

@@ -80,7 +80,10 @@ Value method_join(BuiltinCall& call) {
       fail("sequence item: expected str instance, {} found", python_type_name(item));
     }
     if (!std::exchange(is_first, false)) append_checked(call.budget, out, call.self.traced());
-    append_checked(call.budget, out, item.traced());
+    const bool escapes =
+        call.self.as<StringObject>().is_markup && !item.as<StringObject>().is_markup;
+    append_checked(call.budget, out,
+                   escapes ? escape_html(call.budget, item.traced()) : TracedText(item.traced()));
   }
   return call.text(std::move(out));
 }
@@ -137,7 +140,7 @@ const std::span<const Builtin> kStringMethods = kTable;
 // {name} and {…:d}. Widths, precisions and conversions are refused by name.
 
 // The values are the items of a tuple, or one value: '%s' % x and '%s %s' % (x, y).
-TracedText format_percent(Budget& budget, TracedView text, const Value& values) {
+TracedText format_percent(Budget& budget, TracedView text, const Value& values, bool is_markup) {
   const std::string_view bytes = text.bytes();
   const bool is_tuple = values.is(Kind::kTuple);
   const std::vector<Value> items =
@@ -158,8 +161,9 @@ TracedText format_percent(Budget& budget, TracedView text, const Value& values) 
       fail("not enough arguments for format string");
     } else {
       const Value& value = items[n_used++];
-      append_checked(budget, out,
-                     kind == "d" ? integer_text(budget, value) : to_str(budget, value));
+      const TracedText shown = kind == "d" ? integer_text(budget, value) : to_str(budget, value);
+      const bool is_safe = value.is_string() && value.as<StringObject>().is_markup;
+      append_checked(budget, out, is_markup && !is_safe ? escape_html(budget, shown) : shown);
     }
   }
   // As in Python, a mapping may stay unused.

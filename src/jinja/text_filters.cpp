@@ -102,7 +102,10 @@ Value filter_indent(BuiltinCall& call) {
 Value filter_format(BuiltinCall& call) {
   if (!call.arguments.named.empty()) refuse("the filter 'format' with keyword arguments");
   const Value values = make_tuple(call.budget, call.arguments.positional);
-  return make_string(call.budget, format_percent(call.budget, Operand(call).text, values));
+  const Operand operand(call);
+  return make_string(call.budget,
+                     format_percent(call.budget, operand.text, values, operand.is_markup),
+                     operand.is_markup);
 }
 
 // The number that the whole `text` spells; nothing if it is not a number.

@@ -48,7 +48,8 @@ jinja::Value value_of(jinja::Budget& budget, const std::string& key, const order
   return jinja::from_json(budget, value);
 }
 
-// The reasoning of a message is passed under three names, because templates read different ones.
+// The reasoning of a message may come under three names. It is passed as `thinking` and as
+// `reasoning_content` too, because templates read different ones.
 jinja::Value message_value(jinja::Budget& budget, const ordered_json& message) {
   std::vector<std::pair<jinja::Value, jinja::Value>> entries;
   const auto add = [&](std::string_view key, jinja::Value value) {

@@ -12,7 +12,7 @@ NameAutomaton::NameAutomaton(std::span<const std::string> names) : shorter_(name
   size_t n_bytes = 0;
   for (const std::string& name : names) n_bytes += name.size();
   LIMPID_CHECK(UnsupportedError, n_bytes < std::numeric_limits<int32_t>::max(),
-               "[tokenizer] the special tokens have {} bytes, which is too much", n_bytes);
+               "[tokenizer] the tokens have {} bytes, which is too much", n_bytes);
   std::vector<int32_t> order(names.size());
   std::iota(order.begin(), order.end(), 0);
   const auto name_of = [&](size_t i) -> const std::string& {

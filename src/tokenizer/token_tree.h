@@ -23,6 +23,7 @@ class TokenTree {
 
   // Like Tokenizer::encode except for the choice of tokens: special tokens, BOS and EOS, NFC, the
   // space before a SentencePiece text, and bytes without a token are treated in the same way.
+  // `remove_extra_whitespaces` is not applied.
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
  private:

@@ -244,5 +244,15 @@ TEST_F(ChatTemplateTest, LimitsAreTheCallers) {
       UnsupportedError);
 }
 
+TEST_F(ChatTemplateTest, EqualItemsNeedNoOrderAndSafeTextsEscape) {
+  TemplateInputs inputs;
+  inputs.messages = ordered_json::array();
+  EXPECT_EQ(outcome("{{ [none, none]|sort }}", inputs), "[None, None]");
+  EXPECT_EQ(outcome("{{ '\\x7f'|tojson(ensure_ascii=true) }}", inputs), "\"\\u007f\"");
+  EXPECT_EQ(outcome("{{ ('%s'|safe) % '<b>' }}", inputs), "&lt;b&gt;");
+  EXPECT_EQ(outcome("{{ ('%s'|safe)|format('<b>') }}", inputs), "&lt;b&gt;");
+  EXPECT_EQ(outcome("{{ ('<'|safe).join(['a', '>']) }}", inputs), "a<&gt;");
+}
+
 }  // namespace
 }  // namespace limpid
