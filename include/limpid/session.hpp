@@ -27,7 +27,7 @@ struct SessionOptions {
 // moved-from session may only be assigned to or destroyed.
 class Session {
  public:
-  // Allocates the KV cache. Throws ResourceError, ArgumentError.
+  // Makes room in the model's KV cache. Throws ResourceError, ArgumentError.
   explicit Session(LanguageModel model, const SessionOptions& options = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;

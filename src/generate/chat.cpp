@@ -99,10 +99,6 @@ struct Chat::State {
   GenerationOptions reply_options() const {
     GenerationOptions reply = options.generation;
     reply.stop_at_repetition = reply.stop_at_repetition.value_or(true);
-    const bool drops = options.overflow == ContextPolicy::kDropOldestTurns;
-    if (drops && reply.n_predict == GenerationOptions::kUnlimited) {
-      reply.n_predict = GenerationOptions::kUntilContextIsFull;
-    }
     return reply;
   }
 

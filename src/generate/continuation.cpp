@@ -110,7 +110,8 @@ std::optional<TokenId> Continuation::next_token(Sample&& sample, std::span<const
             ? candidate_logprobs(chain_.candidates(), id, options_.n_logprobs, tokenizer_.get())
             : token_logprobs(logits, id, options_.n_logprobs, tokenizer_.get()));
   }
-  if (decoder_) give(matcher_.push(decoder_->push(id)));
+  // A padded embedding has more rows than the tokenizer has tokens; those rows have no text.
+  if (decoder_ && id < tokenizer_->vocab_size()) give(matcher_.push(decoder_->push(id)));
   if (!matcher_.matched().empty()) {
     result_.stop_string = matcher_.matched();
     result_.stop_reason = StopReason::kStopString;

@@ -15,7 +15,8 @@ namespace {
 std::string first_gpu(int64_t n_layers) {
   std::string problems;
   for (const auto& [api, list] : gpu_apis()) {
-    if (!list.devices.empty() && !list.devices.front().is_cpu) return std::string(api);
+    const bool has_gpu = !list.devices.empty() && !list.devices.front().is_cpu;
+    if (has_gpu && list.problem.empty()) return std::string(api);
     problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", api,
                             list.problem.empty() ? "only a CPU" : list.problem);
   }
@@ -40,13 +41,17 @@ Devices open_devices(const OpenOptions& options) {
                "products of {} need a GPU, which '{}' is not: name one (OpenOptions::device), or "
                "use f32 (OpenOptions::gpu_products)",
                options.gpu_products, device);
-  Devices devices{make_executor(n_layers == 0 ? "cpu" : device, executor), nullptr};
+  if (n_layers == 0) device = "cpu";
+  Devices devices{make_executor(device, executor), nullptr, device};
   const bool is_shared = n_layers > 0 || (is_gpu && n_layers == OpenOptions::kLayersThatFit);
   LIMPID_CHECK(ArgumentError, is_shared || options.split == "cpu",
                "layers are to be split with '{}', but '{}' has all of them: give the number of "
                "layers that the device shall hold (OpenOptions::gpu_layers)",
                options.split, device);
-  if (is_shared) devices.second = make_executor(options.split, executor);
+  if (is_shared) {
+    devices.second = make_executor(options.split, executor);
+    devices.second_name = options.split;
+  }
   return devices;
 }
 
@@ -58,7 +63,7 @@ std::unique_ptr<Executor> join_devices(Devices devices, const MemoryPlan& plan,
                                                  plan.devices.front().end_layer,
                                                  plan.devices.back().end_layer);
   } else if (devices.second && plan.devices.size() == 1 &&
-             !plan.devices.front().device.starts_with(executor->name())) {
+             plan.devices.front().device != devices.first_name) {
     executor = std::move(devices.second);  // not a layer fits the device
   }
   return wrap ? wrap(std::move(executor)) : std::move(executor);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "checkpoint/checkpoint.h"
 #include "executor/executors.h"
@@ -11,10 +12,12 @@
 namespace limpid {
 
 // One executor, or a device and the CPU or another device, between which a plan shares out the
-// layers.
+// layers. The names are those of OpenOptions::device ("opencl:1").
 struct Devices {
   std::unique_ptr<Executor> first;   // of the first layers
   std::unique_ptr<Executor> second;  // of the others; null: `first` has all
+  std::string first_name;
+  std::string second_name{};
 };
 
 // Loads drivers, and nothing of a model. Throws ArgumentError for an unknown device, and

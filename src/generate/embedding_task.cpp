@@ -18,6 +18,7 @@ EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, 
   if (std::ssize(tokens) > engine.n_ctx())
     throw ContextOverflowError(std::ssize(tokens), engine.n_ctx());
   assign_tokens(std::move(tokens));
+  n_most_ = n_wanted_;
   result_ = PassResult::kHidden;
   mix_ = std::move(mix);
   if (pooling_ != Pooling::kLast) first_row_ = 0;
@@ -27,8 +28,7 @@ EmbeddingTask::EmbeddingTask(const Engine& engine, std::vector<TokenId> tokens, 
 void EmbeddingTask::on_row(int64_t position, std::span<const float> row) {
   sum_.resize(row.size());
   const bool wanted = pooling_ == Pooling::kLast ||
-                      (pooling_ == Pooling::kFirst && position == 0) ||
-                      (pooling_ == Pooling::kMean && position == next_);
+                      (position == next_ && (pooling_ == Pooling::kMean || position == 0));
   if (wanted) {
     for (size_t i = 0; i < row.size(); ++i) sum_[i] += row[i];
     next_ = position + 1;

@@ -22,6 +22,7 @@ GenerationTask::GenerationTask(const Engine& engine, std::vector<TokenId> prompt
     throw ContextOverflowError(n_prompt_, n_ctx_, context_needed(n_prompt_, options.n_predict));
   continuation_.begin(prompt);
   assign_tokens(std::move(prompt));
+  n_most_ = n_positions();
   mix_ = std::move(mix);
   if (listener_.on_prompt_token) {
     first_row_ = 0;

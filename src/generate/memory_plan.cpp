@@ -111,10 +111,7 @@ class Planner {
 
   Part part_of(const Executor& executor, int64_t first_layer, int64_t end_layer) const {
     DevicePlan plan;
-    // The name with the number of the device, unless the options leave the choice.
-    const std::string& chosen =
-        &executor == devices_.first.get() ? options_.device : options_.split;
-    plan.device = chosen.starts_with(executor.name()) ? chosen : std::string(executor.name());
+    plan.device = &executor == devices_.first.get() ? devices_.first_name : devices_.second_name;
     plan.first_layer = first_layer;
     plan.end_layer = end_layer;
     plan.available = executor.available_memory();

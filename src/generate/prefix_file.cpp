@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kMadeFor = "limpid.kv_cache";
 
-// A digest of the names, the shapes and the first bytes of all tensors, and of how much the
-// adapters count.
-std::string fingerprint(const Checkpoint& checkpoint) {
+// A digest of the names, the shapes and the first bytes of all tensors, of how much the adapters
+// count, and of the rotary frequencies, which options can replace.
+std::string fingerprint(const Checkpoint& checkpoint, const DecoderSpec& spec) {
   constexpr size_t kFirstBytes = 256;
   Sha256 digest;
   const auto add = [&](std::string_view text) { digest.update(std::as_bytes(std::span(text))); };
@@ -30,6 +30,7 @@ std::string fingerprint(const Checkpoint& checkpoint) {
   }
   for (int64_t i = 0; i < n_lora_adapters(checkpoint); ++i)
     add(fmt::format("{}", checkpoint.metadata.number(lora_scale_key(i)).value_or(1)));
+  digest.update(std::as_bytes(std::span(spec.rope.inverse_frequencies)));
   return digest.hex();
 }
 
@@ -37,9 +38,10 @@ std::string fingerprint(const Checkpoint& checkpoint) {
 std::string origin_of(Engine& engine, const KvCache& cache) {
   const KvLayout& layout = cache.layout();
   return fmt::format("model {}, executor {}, {} layers, {} KV heads of {}, K {}, V {}",
-                     fingerprint(engine.checkpoint()), engine.model().executor().name(),
-                     layout.n_layers, layout.n_kv_heads, layout.head_dim,
-                     dtype_info(layout.k_dtype).name, dtype_info(layout.v_dtype).name);
+                     fingerprint(engine.checkpoint(), engine.model().spec()),
+                     engine.model().executor().name(), layout.n_layers, layout.n_kv_heads,
+                     layout.head_dim, dtype_info(layout.k_dtype).name,
+                     dtype_info(layout.v_dtype).name);
 }
 
 // A sequence of the cache while it lives.

@@ -138,10 +138,8 @@ void xtc(const SamplerOptions& o, Candidates& candidates, const SamplerContext& 
     candidates.drop_first(n_dropped);
 }
 
-// Divides logits by the temperature: above 1 probabilities become more equal, below 1 less. At 0
-// and below only the best candidate is left.
+// Divides logits by the temperature: above 1 probabilities become more equal, below 1 less.
 void temperature(const SamplerOptions& o, Candidates& candidates, const SamplerContext&) {
-  if (o.temperature <= 0) return candidates.keep_best(1);
   for (Candidate& c : candidates.edit()) c.logit /= o.temperature;
 }
 

@@ -169,12 +169,11 @@ void Scheduler::admit() {
 // A task that starts needs room for its whole prompt and one block to grow into; to start earlier
 // would only mean to be preempted. The first one always starts, and fails if it does not fit alone.
 bool Scheduler::start(Task& task, int64_t n_promised) {
-  const int64_t n_others = n_running();
+  const bool must_start = task.keeps_blocks_ || n_running() == 0;
+  if (!must_start && n_running() >= options_.n_running) return false;
   task.sequence_ = cache_->add_sequence(task.mix_ ? task.mix_->variant : 0);
   adopt_prefix(task);
-  const bool fits = n_others < options_.n_running &&
-                    n_promised + n_blocks_to_answer(task) <= cache_->n_free_blocks();
-  if (task.keeps_blocks_ || n_others == 0 || fits) {
+  if (must_start || n_promised + n_blocks_to_answer(task) <= cache_->n_free_blocks()) {
     task.on_start();
     return true;
   }
@@ -186,7 +185,8 @@ bool Scheduler::start(Task& task, int64_t n_promised) {
 
 int64_t Scheduler::n_blocks_to_answer(const Task& task) const {
   const auto n_held = std::ssize(cache_->blocks(*task.sequence_));
-  return std::max<int64_t>(0, blocks_for(task.n_wanted_) + 1 - n_held);
+  const int64_t n_last = std::min(task.n_wanted_ + kKvBlock, task.n_most_);
+  return std::max<int64_t>(0, blocks_for(n_last) - n_held);
 }
 
 void Scheduler::adopt_prefix(Task& task) {

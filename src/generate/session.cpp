@@ -101,10 +101,11 @@ void Session::State::evaluate(int64_t n_fixed, const CancelToken* cancel,
   n_adopted_ = 0;
   const std::shared_ptr<Task> self = shared_from_this();
   engine().scheduler().run({&self, 1});
-  if (n_stored_ == std::ssize(tokens_)) return;
+  const std::exception_ptr error = std::exchange(error_, nullptr);
+  if (n_stored_ == std::ssize(tokens_) && !error) return;
   if (n_stored_ > n_before) forget_logits();
   tokens_.resize(static_cast<size_t>(std::max(n_fixed, n_stored_)));
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  if (error) std::rethrow_exception(error);
 }
 
 // With `look`, each of the new tokens gets its logits.

@@ -75,6 +75,8 @@ void SessionStream::make_room() {
     shorter->ids.insert(shorter->ids.end(), sampled.begin(), sampled.end() - 1);
     assign(shorter->ids);
     session_->set_pending(pending);
+  } else if (shorten_ && !continuation_.options().context_shift) {
+    continuation_.finish(StopReason::kLength);  // a chat of which only the last turn is left
   } else if (continuation_.needs_shift(n_tokens, session_->n_ctx)) {
     session_->shift(continuation_.n_keep());
   }

@@ -26,7 +26,7 @@ void StepSpeed::learn(double seconds, int64_t n_prompt, bool is_shared) {
 }
 
 int64_t StepSpeed::prompt_tokens_within(double factor, int64_t most) const {
-  if (prompt_token_seconds_ <= 0) return most;
+  if (step_seconds_ <= 0 || prompt_token_seconds_ <= 0) return most;
   const double spare = (factor - 1) * step_seconds_ / prompt_token_seconds_;
   return static_cast<int64_t>(std::min(spare, static_cast<double>(most)));
 }

@@ -99,5 +99,16 @@ TEST(Batch, TheGreatestLengthIsNoOverflow) {
     EXPECT_EQ(result.stop_reason, StopReason::kEndOfText);
 }
 
+TEST(Batch, AllPromptsShareEachPass) {
+  const auto model = open_tiny();
+  const std::vector<std::string> prompts = {"a", "b", "c", "d", "e", "f", "g", "h"};
+  GenerationOptions options;
+  options.n_predict = 6;
+  options.sampler.temperature = 0;
+  options.sampler.ignore_eos = true;
+  generate_batch(model, prompts, options);
+  EXPECT_EQ(engine_of(model)->scheduler().usage().n_passes, 6);
+}
+
 }  // namespace
 }  // namespace limpid

@@ -242,5 +242,14 @@ TEST(ChatRepetition, ASessionGoesOnUnlessAsked) {
   EXPECT_EQ(session.generate("x", options).text(), repeated("abc.", 24));
 }
 
+TEST(ChatOverflow, ALimitBeyondTheContextEndsTheAnswerThere) {
+  ChatOptions options = options_with(ContextPolicy::kDropOldestTurns);
+  options.generation.n_predict = 2 * kContext;
+  options.generation.sampler.ignore_eos = true;
+  options.generation.stop_at_repetition = false;
+  Chat chat(open_tiny(), options);
+  EXPECT_EQ(chat.ask("hi").result().stop_reason, StopReason::kLength);
+}
+
 }  // namespace
 }  // namespace limpid

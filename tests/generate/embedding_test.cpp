@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "generate/embedding_task.h"
+#include "generate/generation_task.h"
 #include "generate/tiny_model.h"
 
 namespace limpid {
@@ -71,6 +72,24 @@ TEST(Embedding, IsWhatTheOutputMatrixIsMultipliedWith) {
       logit += static_cast<double>(hidden[i]) * rows[id * hidden.size() + i];
     EXPECT_NEAR(logit, session.logits()[id], 1e-4);
   }
+}
+
+TEST(Embedding, TheFirstTokenCountsOnceAfterAPreemption) {
+  const auto model = open_tiny({.n_batch = 1});
+  Engine& engine = *engine_of(model);
+  const std::vector<TokenId> tokens(250, 'x');
+  engine.scheduler().reserve(300);
+  const auto expected = embed(model, tokens, Pooling::kFirst);
+  engine.scheduler().reserve(384);  // 11 blocks: less than all tasks come to
+  GenerationOptions options;
+  options.n_predict = 240;
+  options.sampler.ignore_eos = true;
+  for (TokenId id = 1; id <= 3; ++id) {
+    engine.scheduler().submit(std::make_shared<GenerationTask>(
+        engine, std::vector<TokenId>{id}, options, 256, GenerationTask::Listener()));
+  }
+  EXPECT_EQ(embed(model, tokens, Pooling::kFirst), expected);
+  EXPECT_GT(engine.scheduler().usage().n_preempted, 0);
 }
 
 }  // namespace

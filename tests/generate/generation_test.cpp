@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "generate/tiny_model.h"
+#include "model/tokenizer_from_metadata.h"
 
 namespace limpid {
 namespace {
@@ -397,6 +398,23 @@ TEST(Generation, AShiftMayKeepTheWholePrompt) {
   auto same = options;
   same.n_keep = std::ssize(prompt);
   EXPECT_EQ(Session(model, {.n_ctx = 20}).generate("0123456789", same).result().ids, result.ids);
+}
+
+TEST(Generation, ATokenThatTheTokenizerLacksHasNoText) {
+  testing::TinyShape shape;
+  shape.vocab_size = testing::kTinyVocabulary + 9;
+  auto model =
+      Model::load(testing::tiny_checkpoint(shape), make_executor("cpu", {.n_threads = 1}), {});
+  const LanguageModel padded(
+      std::make_shared<Engine>(std::move(model), tokenizer_from(*testing::tiny_model_checkpoint()),
+                               OpenOptions(), MemoryPlan()));
+  GenerationOptions options;
+  options.n_predict = 3;
+  options.sampler.custom = {std::make_shared<testing::Script>(
+      std::vector<TokenId>{'a', static_cast<TokenId>(testing::kTinyVocabulary), 'b'})};
+  const GenerationResult result = Session(padded).generate("x", options).result();
+  EXPECT_EQ(result.text, "ab");
+  EXPECT_EQ(result.ids.size(), 3U);
 }
 
 }  // namespace

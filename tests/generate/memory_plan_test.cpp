@@ -165,7 +165,7 @@ TEST_P(MemoryPlanOfGpus, IsWhatIsAllocated) {
       Devices devices{std::make_unique<GpuExecutor>(
                           std::make_unique<CountingDevice>(testing::open_gpu(GetParam()), n_bytes),
                           is_q8_0 ? Products::kF16 : Products::kF32),
-                      make_cpu_executor({2, ""})};
+                      make_cpu_executor({2, ""}), GetParam(), "cpu"};
       const MemoryPlan plan =
           make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
       ASSERT_EQ(plan.devices.front().end_layer, n_layers);
@@ -198,7 +198,8 @@ class SmallDevice final : public DelegatingExecutor {
 
 MemoryPlan plan_on(uint64_t n_bytes, OpenOptions options) {
   const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
-  const Devices devices{std::make_unique<SmallDevice>(n_bytes), make_cpu_executor({1, ""})};
+  const Devices devices{std::make_unique<SmallDevice>(n_bytes), make_cpu_executor({1, ""}), "small",
+                        "cpu"};
   return make_memory_plan(*checkpoint, read_spec(*checkpoint), options, devices);
 }
 
@@ -206,7 +207,8 @@ MemoryPlan plan_on(uint64_t n_bytes, OpenOptions options) {
 TEST(MemoryPlan, CountsTensorsThatAreMadeOnTheDeviceThatReadsThem) {
   const auto checkpoint = testing::tiny_checkpoint(planned_shape("llama", DType::kF32));
   const DecoderSpec spec = read_spec(*checkpoint);
-  const Devices devices{std::make_unique<SmallDevice>(0), make_cpu_executor({1, ""})};
+  const Devices devices{std::make_unique<SmallDevice>(0), make_cpu_executor({1, ""}), "small",
+                        "cpu"};
   const OpenOptions options = planned_options("small", 2);
   const MemoryPlan mapped = make_memory_plan(*checkpoint, spec, options, devices);
   for (const char* name : {"blk.0.ffn_gate.weight", "blk.3.ffn_gate.weight"})
@@ -320,7 +322,7 @@ TEST(MemoryPlan, MatricesThatAreReadFromTheFileNeedNoMemory) {
     OpenOptions options = planned_options("cpu", 0);
     options.n_batch = 16;
     const MemoryPlan plan = make_memory_plan(*checkpoint, read_spec(*checkpoint), options,
-                                             Devices{std::make_unique<SmallCpu>(), nullptr});
+                                             Devices{std::make_unique<SmallCpu>(), nullptr, "cpu"});
     EXPECT_GT(plan.weights_in_file, dtype == DType::kF16 ? plan.available : 0);
     if (dtype == DType::kF16) {
       EXPECT_LT(plan.allocated(), plan.available);

@@ -52,5 +52,19 @@ TEST(PrefixFile, RefusesWhatIsNotThisModels) {
   EXPECT_EQ(engine_of(small)->scheduler().usage().n_free_blocks, 1);
 }
 
+TEST(PrefixFile, RefusesKeysOfOtherRotaryAngles) {
+  const TempFolder folder;
+  const std::string path = folder.path("prefix.kv");
+  const std::string file = testing::write_tiny_model(folder);
+  const auto model = LanguageModel::open(file, {.n_threads = 1});
+  const auto tokens = model.encode(std::string(150, 'x'));
+  Session session(model);
+  session.append(tokens);
+  save_prefix(*engine_of(model), tokens, path);
+  const auto scaled = LanguageModel::open(file, {.n_threads = 1, .rope_scaling = "linear:4"});
+  engine_of(scaled)->scheduler().reserve(256);
+  EXPECT_THROW(restore_prefix(*engine_of(scaled), path), FormatError);
+}
+
 }  // namespace
 }  // namespace limpid

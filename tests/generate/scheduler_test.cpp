@@ -124,6 +124,7 @@ TEST(Scheduler, PromptsTakeTurnsWhereATickHasNoRoomForAll) {
   answer.options.sampler.ignore_eos = true;
   submit(engine, answer);
   engine.scheduler().tick();
+  engine.scheduler().tick();  // without a prompt
   std::vector<std::shared_ptr<UnansweredPrompt>> prompts;
   for (TokenId id = 10; id < 15; ++id) {
     prompts.push_back(std::make_shared<UnansweredPrompt>(id));

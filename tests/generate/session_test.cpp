@@ -304,5 +304,17 @@ TEST(Session, CancelsFromAnotherThreadInTheMiddleOfAPrompt) {
   EXPECT_EQ(session.generate("0123456789", generation).result().timings.n_reused, kBefore + 1);
 }
 
+TEST_P(SessionTest, WhatLookingThrowsComesThrough) {
+  const auto m = model();
+  const auto ids = some_ids(20);
+  Session session(m);
+  session.append(std::span(ids).first(5));
+  const auto look = [](int64_t position, std::span<const float>) {
+    if (position == 7) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(session.append(std::span(ids).subspan(5), look), std::runtime_error);
+  EXPECT_THROW(session.logits(), ArgumentError);
+}
+
 }  // namespace
 }  // namespace limpid

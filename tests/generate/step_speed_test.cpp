@@ -56,5 +56,11 @@ TEST(StepSpeed, FollowsTokensThatGetSlower) {
   EXPECT_EQ(speed.prompt_tokens_within(4, kMost), 3);
 }
 
+TEST(StepSpeed, WithoutAStepWithoutPromptsAllTokensAreTaken) {
+  StepSpeed speed;
+  speed.learn(kMost * kPromptToken, kMost, false);
+  EXPECT_EQ(speed.prompt_tokens_within(4, kMost), kMost);
+}
+
 }  // namespace
 }  // namespace limpid

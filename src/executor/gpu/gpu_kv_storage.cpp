@@ -7,7 +7,7 @@
 namespace limpid {
 namespace {
 
-// kMostState of attention.cpp, for the four rows that a group has at least.
+// A quarter of kMostState of attention.cpp: a group of four rows still fits.
 constexpr int64_t kMostHeadDim = 512;
 
 uint64_t bytes_of(KvLayout layout, int64_t n_blocks) {
