@@ -88,7 +88,7 @@ struct Distance {
       difference += d * d;
     }
   }
-  double value() const { return size > 0 ? std::sqrt(difference / size) : 0; }
+  double value() const { return difference == 0 ? 0 : std::sqrt(difference / size); }
 };
 
 // The predictions of both runs after one token. Of logits l with log Z = log sum e^l, log p is
@@ -110,7 +110,7 @@ double divergence(const TwoPredictions& two) {
   double sum = 0;
   for (size_t i = 0; i < two.a.size(); ++i)
     sum += std::exp(two.log_a(i)) * (two.log_a(i) - two.log_b(i));
-  return std::max(0.0, sum / std::numbers::ln2);
+  return sum < 0 ? 0 : sum / std::numbers::ln2;  // NaN stays
 }
 
 // The tokens whose probability changes most, in whichever direction. Differences of probabilities
@@ -244,7 +244,8 @@ std::vector<std::vector<float>> values_of_parts(Model& model, ProbeExecutor& pro
 }
 
 int64_t Contrast::first_layer() const {
-  const auto found = std::ranges::find_if(distance, [](double each) { return each > 0; });
+  // NaN differs too.
+  const auto found = std::ranges::find_if(distance, [](double each) { return !(each == 0); });
   return found - distance.begin() - 1;
 }
 

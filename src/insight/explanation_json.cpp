@@ -153,7 +153,8 @@ Json times_to_json(std::span<const OpTime> times, std::span<const double> shares
 }
 
 Json contrast_to_json(const Contrast& contrast, const Tokenizer* tokenizer) {
-  Json json = {{"first_layer", contrast.first_layer()},
+  const Json first = contrast.distance.empty() ? Json() : Json(contrast.first_layer());
+  Json json = {{"first_layer", first},  // null: the models differ in shape
                {"distance", contrast.distance},
                {"token_distance", contrast.token_distance},
                {"divergence_bits", contrast.divergence},

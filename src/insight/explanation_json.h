@@ -42,6 +42,7 @@ nlohmann::ordered_json times_to_json(std::span<const OpTime> times,
 //  "surprise_bits": [of each token in the second run], "mean_surprise_bits": [of both runs],
 //  "token_changes": [[{"id": 3, "text": "a", "before": 0.1, "after": 0.4}, …], of each token],
 //  "changes": [those after the last token]}
+// "first_layer" is null where the models differ in shape.
 nlohmann::ordered_json contrast_to_json(const Contrast& contrast, const Tokenizer* tokenizer);
 
 }  // namespace limpid

@@ -176,5 +176,14 @@ TEST(ModelPart, IsReadFromItsName) {
     EXPECT_THROW(model_part(name, spec), ArgumentError) << name;
 }
 
+TEST(Contrast, WhatIsNotANumberDiffers) {
+  const ProbedModel probed(shape_of("llama"));
+  Edit edit = edit_of(probed, "L1", 1);
+  edit.everywhere.assign(64, NAN);
+  const Contrast result = contrast_of(probed, {edit});
+  EXPECT_EQ(result.first_layer(), 1);
+  EXPECT_TRUE(std::isnan(result.divergence[9]));
+}
+
 }  // namespace
 }  // namespace limpid

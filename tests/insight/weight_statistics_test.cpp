@@ -78,5 +78,11 @@ TEST(RelativeDifference, IsAShareOfTheFirst) {
   EXPECT_EQ(relative_difference(a, a), 0);
 }
 
+TEST(WeightStatistics, AnInfiniteWeightIsOutermost) {
+  ThreadPool pool(1);
+  const std::vector<float> values = {0, 1, INFINITY};
+  EXPECT_EQ(weight_statistics(values, 1, 3, 3, pool).histogram.back(), 1);
+}
+
 }  // namespace
 }  // namespace limpid
