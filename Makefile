@@ -125,7 +125,7 @@ style: ## how long files and functions are, which passages repeat; redraws docs/
 .PHONY: format
 format: ## clang-format, ruff and mdformat, in place
 	@tools/install_deps.sh build develop
-	@git ls-files '*.h' '*.hpp' '*.cpp' | xargs -r clang-format -i
+	@git ls-files '*.h' '*.hpp' '*.cpp' '*.js' | xargs -r clang-format -i
 	@python=$$(tools/venv.sh lint) && "$$python" -m ruff format -q . && "$$python" -m ruff check -q --fix . \
 	  && git ls-files '*.md' | xargs "$$python" -m mdformat
 

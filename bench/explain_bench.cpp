@@ -2,7 +2,7 @@
 //
 //   explain_bench MODEL.gguf THREADS [TOKENS [ROUNDS [TEXT]]]
 //
-//   run       all logits of TOKENS tokens (512), in steps of 64
+//   run       all logits of TOKENS tokens (512), in steps of 256
 //   heads     the output head once for each layer, for each token: what the logit lens needs
 //   lens      the same in parts, with what the lens says of the logits: the likeliest tokens, the
 //             entropy
@@ -10,7 +10,7 @@
 //   bare      TOKENS / 8 tokens, one by one, on the executor alone
 //   probe     the same within a ProbeExecutor that nobody uses
 //
-// The first four take turns, 64 tokens each, and so do the last two, a token each: a machine whose
+// The first four take turns, 256 tokens each, and so do the last two, a token each: a machine whose
 // speed drifts is then as fast for one as for the other. Prints the medians over the rounds, and of
 // each round's ratios: explain as a multiple of run after the heads or the lens are taken off, and
 // probe / bare.

@@ -67,13 +67,8 @@ Tensor filled(DType dtype, int64_t rows, int64_t cols) {
 
 // Pages that were never written are one page of zeros; these are not.
 void fill(CpuKvStorage& kv) {
-  const KvLayout& l = kv.layout();
-  const uint64_t k_bytes = tensor_bytes(l.k_dtype, {kKvBlock, l.head_dim});
-  const uint64_t v_bytes = tensor_bytes(l.v_dtype, {kKvBlock, padded_head_dim(l.head_dim)});
-  for (int64_t i = 0; i < l.n_layers * l.n_blocks * l.n_kv_heads; ++i) {
-    std::memset(kv.k_block(0, 0, 0) + static_cast<uint64_t>(i) * k_bytes, 0x21, k_bytes);
-    std::memset(kv.v_block(0, 0, 0) + static_cast<uint64_t>(i) * v_bytes, 0x21, v_bytes);
-  }
+  for (int64_t block = 0; block < kv.layout().n_blocks; ++block)
+    std::memset(kv.k_block(0, block, 0), 0x21, kv.block_bytes());
 }
 
 void set_tokens(StepInputs& inputs, int64_t n_tokens, int64_t first_position) {

@@ -10,10 +10,10 @@
 // caches start cold.
 #include "cli/bench.h"
 
-#include <filesystem>
 #include <random>
 
 #include "cli/command.h"
+#include "cli/model_path.h"
 #include "generate/engine.h"
 
 namespace limpid::cli {
@@ -131,8 +131,7 @@ class Benchmark {
 BenchReport describe(Model& model, const ModelFlags& flags) {
   const Checkpoint& checkpoint = model.checkpoint();
   BenchReport report;
-  report.model = checkpoint.metadata.string("general.name")
-                     .value_or(std::filesystem::path(checkpoint.path).stem().string());
+  report.model = checkpoint.metadata.string("general.name").value_or(model_name(checkpoint.path));
   for (const auto& [name, tensor] : checkpoint.tensors) {
     report.n_bytes += tensor.n_bytes();
     report.n_parameters += tensor.shape.n_elements();

@@ -32,7 +32,8 @@ TokenCost cost_of(const Checkpoint& checkpoint, const DecoderSpec& spec, DType k
   for (const auto& [name, tensor] : checkpoint.tensors) {
     const bool is_embedding = name == "token_embd.weight";
     const bool is_head = untied_head ? name == "output.weight" : is_embedding;
-    if (is_embedding && untied_head) continue;  // one row of it is read
+    const bool is_looked_up = name == "position_embd.weight" || (is_embedding && untied_head);
+    if (is_looked_up) continue;  // one row of it is read
     cost.weight_bytes += tensor.n_bytes();
     if (tensor.shape.rank() < 2) continue;
     const auto n_flops = 2 * static_cast<double>(tensor.shape.n_elements());

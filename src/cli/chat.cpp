@@ -130,8 +130,7 @@ std::string choose_sampler(const std::vector<std::string>& given, const Language
 // The first lines of a conversation: model, context, sampling, and how to stop.
 std::string banner(const std::string& path, const NamedModel* named, const LanguageModel& model,
                    const std::string& sampling) {
-  const std::string name = named == nullptr ? std::filesystem::path(path).filename().string()
-                                            : std::string(named->description);
+  const std::string name = named == nullptr ? model_name(path) : std::string(named->description);
   return fmt::format("{}; context {} tokens\n{}\n{}", name, model.n_ctx(), sampling, kKeys);
 }
 

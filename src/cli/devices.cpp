@@ -41,7 +41,7 @@ void run(const DevicesFlags& values) {
   Machine machine = look_at_machine();
   machine.gpus = gpu_apis();
   const MachineLimits limits = values.measure ? measure_limits(machine.n_cores) : MachineLimits{};
-  write_out(values.json ? machine_json(machine, limits).dump(2) + "\n"
+  write_out(values.json ? dump_json(machine_json(machine, limits), 2) + "\n"
                         : machine_text(machine, limits));
 }
 

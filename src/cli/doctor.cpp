@@ -92,7 +92,8 @@ void declare(CLI::App& app, DoctorFlags& values) {
 int run(const DoctorFlags& values) {
   const Checkup checkup = check_up(values.measure);
   const std::vector<Finding> findings = judge(checkup);
-  write_out(values.json ? to_json(checkup, findings).dump(2) + "\n" : to_text(checkup, findings));
+  write_out(values.json ? dump_json(to_json(checkup, findings), 2) + "\n"
+                        : to_text(checkup, findings));
   return std::ranges::any_of(findings, &Finding::is_problem) ? kExitError : kExitOk;
 }
 

@@ -12,13 +12,13 @@
 //
 // The timer is inside, so that its times do not contain the work of the probe.
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/explain_report.h"
 #include "cli/explain_text.h"
 #include "cli/machine.h"
+#include "cli/model_path.h"
 #include "cli/output_path.h"
 #include "cli/what_if.h"
 #include "generate/engine.h"
@@ -79,17 +79,12 @@ void add_answer(Model& model, const Tokenizer* tokenizer, int64_t n, std::vector
   }
 }
 
-std::string name_of(const std::string& path) {
-  const auto normal = std::filesystem::path(path).lexically_normal();
-  return (normal.has_filename() ? normal.filename() : normal.parent_path().filename()).string();
-}
-
 // The facts about the model for the page. The KV cache of an explanation is f32.
 PageFacts facts_of(const Model& model, int64_t n_tokens, std::vector<OpTime> times,
                    const MachineLimits& limits) {
   const DecoderSpec& spec = model.spec();
   PageFacts facts;
-  facts.model = name_of(model.checkpoint().path);
+  facts.model = model_name(model.checkpoint().path);
   facts.description = describe_model(spec);
   facts.times = std::move(times);
   if (limits.n_threads > 0) {
@@ -133,7 +128,7 @@ SecondRuns second_runs(const ExplainFlags& values, const Probed& probed,
     const ModelFlags flags = values.model.with_model(values.beside);
     const auto checkpoint = open_header(flags);
     const Probed other = open_probed(flags, checkpoint);
-    runs.beside = {"beside " + name_of(checkpoint->path),
+    runs.beside = {"beside " + model_name(checkpoint->path),
                    contrast(plain, {*other.model, *other.probe}, ids)};
   }
   return runs;

@@ -281,8 +281,8 @@ CLI::Option* find_option(const CLI::App& app, std::string_view name) {
 }
 
 bool is_given(const CLI::Option& option) {
-  return option.count() > 0 &&
-         (option.get_envname().empty() || environment(option.get_envname().c_str()).empty());
+  if (option.count() == 0 || option.get_envname().empty()) return option.count() > 0;
+  return option.results() != CLI::results_t{environment(option.get_envname().c_str())};
 }
 
 std::string environment(const char* name) {

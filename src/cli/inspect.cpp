@@ -78,6 +78,11 @@ void run(const InspectFlags& values) {
                "--weights reads the weights of a file as they are: give -m, without --quantize");
   LIMPID_CHECK(ArgumentError, !is_configuration || values.plan || model.options.quantize.empty(),
                "--config alone shows every type; give --quantize with --plan");
+  const bool draws_rope = !values.rope_svg.empty();
+  LIMPID_CHECK(ArgumentError, values.plan + values.weights + draws_rope <= 1,
+               "--plan, --weights and --rope-svg are different views: give one of them");
+  LIMPID_CHECK(ArgumentError, values.svg.empty() || !values.json,
+               "--svg draws what --json would list: give one of them");
   const auto checkpoint = as_it_would_run(model, is_configuration);
   if (values.plan)
     return print(inspect_plan(*checkpoint, to_open_options(model)), plan_report_text);
@@ -87,7 +92,7 @@ void run(const InspectFlags& values) {
     const bool draws = !values.svg.empty();
     const Json report =
         inspect_weights(*checkpoint, other.get(), draws ? kDrawnSingularValues : kSingularValues,
-                        model.options.n_threads);
+                        to_open_options(model).n_threads);
     if (!draws) return print(report, weights_text);
     write_text(values.svg, weights_chart(report));
     if (values.svg != "-") print_log("drawn: " + values.svg);

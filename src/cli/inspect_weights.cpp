@@ -1,8 +1,8 @@
 // `limpid inspect --weights`: the distribution and the largest singular values of each tensor, and
 // how far another checkpoint is from it.
 //
-//   tensor               type      shape    rms  largest  distribution          singular values
-//   rank blk.0.attn_q.weight  f32  [576, 576]  0.071     1.13  ▁▁▁▂▃▅▇█▇▅▃▂▁▁▁  12.3 8.1 6.0   41
+//   tensor              type  shape         rms  largest  -4 … 4 rms    largest values  rank
+//   blk.0.attn_q.weight  f32  [576, 576]  0.071     1.13  ▁▁▂▃▅▇█▇▅▃▂▁  12.3 8.1 6.0      41
 //
 // What they tell: matrices that were trained have a bell with longer tails than a normal
 // distribution, and a few singular values far above the others. The stable rank, the sum of the

@@ -117,7 +117,7 @@ std::string manual_page(std::span<const DeclaredCommand> commands) {
       ".SH DESCRIPTION\n{}\n.PP\n{}\n",
       LIMPID_VERSION,
       paragraph("Limpid opens a language model as downloaded (GGUF, safetensors, PyTorch .pth, "
-                "llama2.c) and runs it on the CPU."),
+                "llama2.c) and runs it on the CPU or a GPU."),
       paragraph("Data goes to standard output; logs, progress and timings go to standard error. An "
                 "error is one line that says what to do. Ctrl-C stops an answer."));
   UseCounts n_uses;

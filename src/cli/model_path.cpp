@@ -34,6 +34,13 @@ std::span<const NamedModel> named_models() {
   return kModels;
 }
 
+std::string model_name(const std::string& path) {
+  fs::path full = fs::absolute(path).lexically_normal();
+  if (!full.has_filename()) full = full.parent_path();  // "models/small/", "."
+  std::error_code ignored;
+  return (fs::is_regular_file(full, ignored) ? full.stem() : full.filename()).string();
+}
+
 std::vector<std::string> short_names() {
   std::vector<std::string> names;
   for (const NamedModel& model : named_models()) names.emplace_back(model.name);

@@ -35,6 +35,10 @@ const NamedModel* named_model_at(const std::string& path);
 // ${XDG_CACHE_HOME:-~/.cache}/limpid/models. Throws ResourceError when neither variable is set.
 std::string models_directory();
 
+// What a model at `path` is called: its file without the ending, or its folder, whose name may have
+// dots (Llama-3.2-1B).
+std::string model_name(const std::string& path);
+
 // `model` as a path: a file or folder that exists (of a run of training its newest checkpoint), a
 // short name whose file is in models_directory(), or a repository (ORGANISATION/MODEL) that was
 // pulled. Throws ArgumentError or ResourceError, which says what to do: pull it, name the file

@@ -147,9 +147,9 @@ void declare_overrides(CLI::App& app, ModelFlags& values) {
       "the same in llama.cpp's spelling; several between commas");
 }
 
-// At most 4,096, so that a typing error does not start a million threads.
+// At most what a pool takes (base/thread_pool.h).
 void declare_threads(CLI::App& app, ModelFlags& values, std::string_view env) {
-  add_option(app, "-t,--threads N", values.options.n_threads, {.most = 4096},
+  add_option(app, "-t,--threads N", values.options.n_threads, {.most = 1024},
              "threads (default: as many as cores)", env);
 }
 
@@ -268,7 +268,7 @@ std::string unescape(std::string_view text) {
     const char letter = text[i + 1];
     const size_t known = kLetters.find(letter);
     const char* hex = text.data() + i + 2;
-    int byte = 0;
+    unsigned byte = 0;  // of an int, from_chars would take a sign
     if (known != std::string_view::npos) {
       result += kBytes[known];
       ++i;

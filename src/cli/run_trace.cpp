@@ -113,12 +113,16 @@ class TraceView {
     for (size_t i = 0; i < tensors_.size(); ++i)
       if (tensors_[i].is(op)) found_[i] = op;
     if (is_wanted(op)) json_ ? write_json(line_as_json(op)) : write_line(op);
-    const auto at = std::ranges::find_if(breaks_, [&](const Wanted& each) { return each.is(op); });
-    if (at == breaks_.end()) return;
-    const Wanted here = *at;
-    breaks_.erase(at);
-    is_over_ = breaks_.empty();
-    stop_at(here, op);
+    for (size_t i = 0; i < breaks_.size();) {  // heads of a layer are in the same op
+      if (!breaks_[i].is(op)) {
+        ++i;
+        continue;
+      }
+      const Wanted here = breaks_[i];
+      breaks_.erase(breaks_.begin() + static_cast<std::ptrdiff_t>(i));
+      is_over_ = breaks_.empty();
+      stop_at(here, op);
+    }
   }
 
   void end(const Prediction& next, const Tokenizer* tokenizer) const {

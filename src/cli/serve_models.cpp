@@ -32,16 +32,19 @@ bool is_model_folder(const fs::path& path) {
 }
 
 // Parts of a split file are named NAME-00002-of-00005.gguf.
-bool is_later_part(const std::string& stem) {
-  const size_t of = stem.rfind("-of-");
-  return of != std::string::npos && of >= 6 && stem.substr(of - 6, 6) != "-00001" &&
-         stem[of - 6] == '-';
+bool is_later_part(std::string_view stem) {
+  constexpr std::string_view kShape = "-00000-of-00000";  // of digits
+  if (stem.size() < kShape.size()) return false;
+  std::string end(stem.substr(stem.size() - kShape.size()));
+  const bool is_first = end.starts_with("-00001");
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::ranges::replace_if(end, is_digit, '0');
+  return end == kShape && !is_first;
 }
 
-std::string name_of(const fs::path& path) {
-  std::string name = is_folder(path) ? path.filename().string() : path.stem().string();
-  const size_t part = name.rfind("-00001-of-");
-  return name.substr(0, part);
+std::string name_of(const std::string& path) {
+  const std::string name = model_name(path);
+  return name.substr(0, name.rfind("-00001-of-"));
 }
 
 void find_files(const fs::path& folder, std::vector<std::string>& paths) {

@@ -44,8 +44,11 @@ struct sigaction termination_before {};
 // only atomic variables. That holds for all functions from here to install().
 // termios has what stty shows: echo, whole lines or single keys. What was set by escape sequences
 // (bracketed paste) it does not know; that is the farewell's part.
+// In the background the terminal is another program's, and tcsetattr() would stop this one
+// (SIGTTOU).
 void restore_terminal() {
-  if (have_terminal) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
+  const bool is_ours = have_terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  if (is_ours) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_at_start);
   [[maybe_unused]] ssize_t written = 0;
   if (const char* text = farewell) written = write(STDERR_FILENO, text, std::strlen(text));
 }
@@ -91,21 +94,25 @@ void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
   _exit(kExitError);
 }
 
-void install(int signal, void (*handler)(int), struct sigaction* before) {
+// A signal that is ignored stays so. No other signal interrupts the handler: one that came during
+// clean_up() would wait there for ever, for the very thread that it interrupts.
+void install(int signal, void (*handler)(int), struct sigaction* before = nullptr) {
+  struct sigaction found {};
+  sigaction(signal, nullptr, &found);
+  if (before != nullptr) *before = found;
+  if (found.sa_handler == SIG_IGN) return;
   struct sigaction action {};
   action.sa_handler = handler;  // no SA_RESTART: a read at the prompt returns
-  sigaction(signal, &action, before);
+  sigfillset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
 void handle_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    install(signal, on_end, &before);
-    if (before.sa_handler == SIG_IGN) sigaction(signal, &before, nullptr);
-  }
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, on_end);
   struct sigaction action {};
+  sigfillset(&action.sa_mask);
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, &bus_error_before);
@@ -127,7 +134,7 @@ InterruptGuard::~InterruptGuard() {
   token_to_cancel = nullptr;
 }
 
-void InterruptGuard::take_sigterm_too() { install(SIGTERM, on_interrupt, nullptr); }
+void InterruptGuard::take_sigterm_too() { install(SIGTERM, on_interrupt); }
 
 bool InterruptGuard::interrupted() const { return n_interrupts > 0; }
 

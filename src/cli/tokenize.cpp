@@ -197,6 +197,10 @@ void check_flags(const TokenizeFlags& values, bool from_stdin) {
   LIMPID_CHECK(ArgumentError, !values.jsonl || from_stdin, "--jsonl reads standard input");
   const int n_outputs = values.ids + values.pieces + values.count + values.json;
   LIMPID_CHECK(ArgumentError, n_outputs <= 1, "give one of --ids, --pieces, --count and --json");
+  LIMPID_CHECK(
+      ArgumentError,
+      !values.jsonl || !(values.pieces || values.count || values.json || values.throughput),
+      "--jsonl writes ids: --pieces, --count, --json and --throughput are for one text");
   LIMPID_CHECK(ArgumentError, values.compare.empty() || (n_outputs == 0 && !values.jsonl),
                "--compare has an output of its own");
 }

@@ -99,11 +99,7 @@ std::string free_folder(const RunSettings& settings, const std::string& preset) 
   const std::string source = !preset.empty()           ? preset
                              : !settings.model.empty() ? settings.model
                                                        : settings.config;
-  fs::path path = fs::absolute(source).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "models/small/"
-  // Only a file has an ending: a folder may be Llama-3.2-1B.
-  const fs::path name = fs::is_regular_file(path) ? path.stem() : path.filename();
-  const fs::path base = fs::path("runs") / name;
+  const fs::path base = fs::path("runs") / model_name(source);
   fs::path folder = base;
   for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
   return folder.string();

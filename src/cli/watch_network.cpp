@@ -10,6 +10,7 @@
 
 #include <thread>
 
+#include "base/check.h"
 #include "cli/output.h"
 #include "cli/output_path.h"
 #include "train/microgpt/engine.h"
@@ -37,6 +38,8 @@ NetworkWatch::NetworkWatch(const WatchFlags& flags, ShownNetwork shown,
       config_(config),
       run_({.steps_per_second = kStepsPerSecond, .learning_rate = config.learning_rate}) {
   if (!flags.film.empty()) {
+    LIMPID_CHECK(ArgumentError, flags.film != "-",
+                 "--film: standard output has the losses and names; name a file");
     check_writable(flags.film);
     film_.emplace(config.num_steps);
   }

@@ -39,6 +39,7 @@ TEST(BenchReport, CountsQuantisedMatricesAsInt8) {
   checkpoint.tensors["blk.0.attn_q.weight"] = view(DType::kQ8_0, Shape{64, 32});
   checkpoint.tensors["blk.0.attn_k.weight"] = view(DType::kBF16, Shape{16, 32});
   checkpoint.tensors["output_norm.weight"] = view(DType::kF32, Shape{32});
+  checkpoint.tensors["position_embd.weight"] = view(DType::kF32, Shape{80, 32});
   DecoderSpec spec;
   spec.tied_embeddings = true;
   const TokenCost cost = cost_of(checkpoint, spec, DType::kF16, DType::kF16);
@@ -46,6 +47,7 @@ TEST(BenchReport, CountsQuantisedMatricesAsInt8) {
   EXPECT_EQ(cost.weight_flops.f32, 2 * 16 * 32);
   EXPECT_EQ(cost.head_flops.f32, 2 * 10 * 32);
   EXPECT_EQ(cost.head_flops.int8, 0);
+  EXPECT_EQ(cost.weight_bytes, 640 + 2176 + 1024 + 128);  // one row of the positions is read
 }
 
 }  // namespace

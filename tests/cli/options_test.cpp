@@ -24,7 +24,10 @@ TEST(ParseIntegers, RefusesWhatIsNone) {
   EXPECT_THROW(parse_token_ids("4294967296", "x"), ArgumentError);
 }
 
-TEST(Unescape, KnownEscapesOnly) { EXPECT_EQ(unescape(R"(a\nb\t\x41\\n\q\)"), "a\nb\tA\\n\\q\\"); }
+TEST(Unescape, KnownEscapesOnly) {
+  EXPECT_EQ(unescape(R"(a\nb\t\x41\\n\q\)"), "a\nb\tA\\n\\q\\");
+  EXPECT_EQ(unescape(R"(a\x-5b)"), R"(a\x-5b)");
+}
 
 // Values of a command line, and the message of the ArgumentError that it caused, or "".
 template <typename Flags>
@@ -124,7 +127,7 @@ TEST(ModelFlags, RangesAreChecked) {
   ModelFlags values;
   EXPECT_EQ(open({"-b", "0"}, values), "-b 0: must be at least 1");
   EXPECT_EQ(open({"-c", "-5"}, values), "-c -5: must be at least 0");
-  EXPECT_EQ(open({"-t", "99999"}, values), "-t 99999: must be at most 4096");
+  EXPECT_EQ(open({"-t", "99999"}, values), "-t 99999: must be at most 1024");
   values = {};
   values.options.cache_type_k = "q3";
   EXPECT_THROW(to_open_options(values), ArgumentError);

@@ -104,6 +104,12 @@ class WithLimpid(unittest.TestCase):
         self.assertIn("HTTP status 400", err)
         self.assertIn("top_p", err)
 
+    def test_a_model_of_the_environment_is_not_a_model_of_the_server(self):
+        done = limpid_program.outcome(
+            "chat", "--connect", "http://127.0.0.1:1", "-m", "x", "-c", 200, env={"LLAMA_ARG_CTX_SIZE": "64"}
+        )  # fmt: skip
+        self.assertIn("-c: is for a model in this process", done[2])
+
     def test_refuses_options_of_a_model_here(self):
         for option in (["-c", 100], ["-ngl", 1], ["--special"], ["--lora", "x"]):
             code, _, err = chat("--connect", self.server.url, *option, "-st", "-p", "hello")

@@ -252,7 +252,7 @@ class Notes(OnATerminal):
         with Terminal("-m", TINY, "-c", "128") as terminal:
             shown = terminal.read_until(PROMPT)
         for part in (
-            "\x1b[2mtiny_chat.gguf",
+            "\x1b[2mtiny_chat;",
             "context 128 tokens",
             "sampling: ",
             "/help",
@@ -274,7 +274,7 @@ class Notes(OnATerminal):
             terminal.read_until("> ")
             terminal.type("/exit\r")
             self.assertEqual(terminal.exit_code(), 0)
-            self.assertNotIn("\x1b", terminal.seen.split("tiny_chat.gguf")[1])  # after the bar
+            self.assertNotIn("\x1b", terminal.seen.split("tiny_chat;")[1])  # after the bar
 
 
 class History(OnATerminal):

@@ -39,6 +39,10 @@ class Doctor(unittest.TestCase):
     def problems(self, report) -> list[str]:
         return [finding["text"] for finding in report["findings"] if finding["kind"] == "problem"]
 
+    def test_a_cache_whose_name_is_not_utf_8(self):
+        code, out = doctor(self.cache / os.fsdecode(b"\xff"), "--no-measure", "--json")
+        self.assertEqual((code, json.loads(out)["healthy"]), (0, True))
+
     def test_a_fresh_machine_is_healthy_and_is_told_what_comes_next(self):
         report = self.report()
         self.assertEqual(self.problems(report), [])

@@ -123,7 +123,8 @@ class Examples(unittest.TestCase):
         shutil.copy(model, self.folder / "model.gguf")
         if "--watch" in example:  # until it waits for somebody to open the page, and then SIGINT
             return (
-                f"rm -f log; {example} 2>log & until grep -qs 'http://' log; do sleep 0.1; done; "
+                # set -m: otherwise the shell lets a job in the background ignore SIGINT
+                f"set -m; rm -f log; {example} 2>log & until grep -qs 'http://' log; do sleep 0.1; done; "
                 "kill -INT $!; wait $!; [ $? = 130 ]"
             )
         if example.startswith("limpid microgpt") and "--sample-only" not in example:

@@ -95,6 +95,7 @@ class Explain(unittest.TestCase):
         for options, message in (
             (("-p", "a", "--token", TEXT), "give a text of one token"),
             (("--ids", "1,2", "--against", "512"), "no token 512: the vocabulary has 512 tokens"),
+            (("--ids", "1,99999999"), "token id 99999999 is not in the vocabulary [0, 512)"),
             (("--ids", "1,2", "--chat"), "--ids are tokens already"),
             (("-p", "a", "--chat"), "has no chat template: leave --chat out"),
             ((), "which text? give one of -p, -f and --ids"),

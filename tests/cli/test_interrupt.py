@@ -1,7 +1,10 @@
 """A command that Ctrl-C or SIGTERM ends while it writes leaves no temporary file, says so in one line, and exits
 with 130."""
 
+import contextlib
+import os
 import pathlib
+import pty
 import signal
 import subprocess
 import sys
@@ -16,6 +19,7 @@ import random_llama_gguf
 
 # Large enough that writing it takes many times longer than noticing that it has begun.
 SHAPE = random_llama_gguf.Shape(2, 8, 2, 64, 512, 2048, 65536, 10_000.0, 2048)
+TINY = limpid_program.DATA / "cli" / "tiny_chat.gguf"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 SLOW_PIP = """#!/bin/sh
@@ -31,6 +35,43 @@ def files_under(folder: pathlib.Path) -> set[str]:
 
 def entries_of(folder: pathlib.Path) -> set[str]:
     return {path.name for path in folder.iterdir() if path.name != "cache"}
+
+
+ENDLESS = ["run", "-m", TINY, "-p", "a", "-n", "-1", "--ignore-eos", "--context-shift"]
+
+
+class Signals(unittest.TestCase):
+    def test_one_that_is_ignored_stays_so(self):
+        def ignore() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+        with subprocess.Popen(
+            [limpid_program.PROGRAM, *ENDLESS], stdout=subprocess.PIPE, preexec_fn=ignore
+        ) as process:
+            self.assertTrue(process.stdout.read(1))
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            self.assertIsNone(process.poll())
+            process.terminate()
+            process.stdout.read()
+            self.assertEqual(process.wait(60), 130)
+
+    # `kill` of a job that the shell of a terminal runs in the background.
+    def test_a_job_in_the_background_ends(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            job = os.fork()
+            if job == 0:
+                os.setpgid(0, 0)
+                os.execv(limpid_program.PROGRAM, ["limpid", *map(str, ENDLESS)])
+            time.sleep(1)
+            os.kill(job, signal.SIGTERM)
+            _, status = os.waitpid(job, os.WUNTRACED)
+            os._exit(0 if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 130 else 1)
+        with contextlib.suppress(OSError):  # when the terminal closes
+            while os.read(terminal, 4096):
+                pass
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
 
 
 class Interrupt(unittest.TestCase):

@@ -22,6 +22,10 @@ def lines(*options: object) -> list[dict]:
 
 
 class Trace(unittest.TestCase):
+    def test_two_heads_of_a_layer_are_two_breaks(self):
+        *_, first, second = lines("--break", "L1.H0", "--break", "L1.H2")
+        self.assertEqual((first["break"], second["break"]), ("L1.H0", "L1.H2"))
+
     def test_each_op_is_a_line(self):
         traced = lines("--values", 0)
         ops = [(each["layer"], each["op"], each["place"]) for each in traced[:-1]]

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ PROGRAM = pathlib.Path(os.environ.get("LIMPID_PROGRAM", ROOT / "build" / "releas
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "limpid"
 SMOLLM2 = CACHE / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 EXIT_SKIPPED = 77
+# A shell ignores SIGINT in what it runs in the background, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def shared(*parts: str) -> pathlib.Path:

@@ -210,6 +210,23 @@ class Live(Pages):
             expected[(bool(weight < 0), level)] += 1
         self.assertEqual(drawn, expected)
 
+    def test_looking_back_stays_at_its_step(self):
+        with watched("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (_, address):
+            self.browser.go(address)
+            self.browser.wait("frames.length > 2")
+            self.browser.click("#pause")
+            self.browser.wait("isPaused")
+            looked, shown = self.browser.run("""
+                follows = false;
+                let looked = 0;
+                while (keepEvery === 1) {
+                  choose({frame: 100});
+                  looked = frame().step;
+                  addFrame({...frames.at(-1), step: frames.at(-1).step + 1});
+                }
+                return [looked, frame().step];""")
+            self.assertIn(looked - shown, (0, 1))
+
     def test_pause_step_speed_and_learning_rate(self):
         with watched("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (process, address):
             self.browser.go(address)
@@ -341,6 +358,9 @@ class Films(Pages):
             (("--watch-task", "xor", "--n_embd", 8), "--n_embd means nothing"),
             (("--watch-task", "xor", "--save", "x"), "--save or --load means nothing"),
             (("--watch", "--n_embd", 128, "--engine", "fast"), "too large to draw"),
+            (("--watch-task", "xor", "--learning_rate", -1), "--learning_rate -1: must be above 0"),
+            (("--film", "-"), "name a file"),
+            (("--batch_size", 10**18), "must be at most"),
             (("--film", "/nowhere/film.html"), "/nowhere/film.html"),
             (("--watch", "--load", "x", "--sample-only"), "trains nothing"),
         ):

@@ -16,7 +16,7 @@ function drawn(tag, attributes, text) {
   return element;
 }
 
-// Three round numbers that span [low, high].
+// Two to five round numbers in [low, high].
 function ticks(low, high) {
   const step = 10 ** Math.floor(Math.log10((high - low) / 2 || 1));
   const nice = [5, 2, 1].map((n) => n * step).find((n) => (high - low) / n >= 2) ?? step;

@@ -68,7 +68,10 @@ function addFrame(frame) {
   keepEvery *= 2;
   const kept =
       frames.filter((each, i) => each.arrival % keepEvery === 0 || i + 1 === frames.length);
+  const {arrival} = frames[chosen.frame];
   frames.splice(0, frames.length, ...kept);
+  // Who looks back goes on looking at that frame, or at the one before it.
+  chosen.frame = Math.max(0, kept.findLastIndex((each) => each.arrival <= arrival));
 }
 
 // ---- what is chosen

@@ -2,6 +2,7 @@
 
 const isLive = data.film === null;
 let isPaused = false;
+let hasEnded = false;  // nothing is left to control
 
 const kSpeeds = isLive ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 0] : [1, 2, 4, 8, 15, 30, 60];
 let speed = isLive ? 20 : 8;
@@ -23,8 +24,8 @@ function showControl() {
   const unit = isLive ? "steps/s" : "pictures/s";
   find("speed").textContent = speed === 0 ? "full speed" : `${speed} ${unit}`;
   const at = kSpeeds.indexOf(speed);
-  find("slower").disabled = at === 0;
-  find("faster").disabled = at === kSpeeds.length - 1;
+  find("slower").disabled = hasEnded || at === 0;
+  find("faster").disabled = hasEnded || at === kSpeeds.length - 1;
 }
 
 // The next position of the name with each picture.
@@ -45,6 +46,7 @@ async function command(object) {
 }
 
 function end(text) {
+  hasEnded = true;
   find("notice").textContent = `${text} You can still look back.`;
   for (const id of ["pause", "step", "slower", "faster", "rate"]) find(id).disabled = true;
 }
@@ -58,10 +60,7 @@ function receive(state) {
       follows ? {frame: frames.length - 1, position: isPaused ? chosen.position : nextPosition()} :
                 {});
   showControl();
-  if (state.finished) {
-    showControl();
-    end("The training has ended.");
-  }
+  if (state.finished) end("The training has ended.");
 }
 
 async function follow() {

@@ -3,6 +3,10 @@
 from mistakes.mistake import TYPES, Mistake, asking, running
 
 COMMANDS = [
+    Mistake(
+        "limpid inspect -m tiny.gguf --plan --rope-svg x.svg",
+        "--plan, --weights and --rope-svg are different views: give one of them",
+    ),
     Mistake("limpid chta", "no command 'chta'; did you mean chat?"),
     Mistake("limpid Chat", "no command 'Chat'; did you mean chat?"),
     Mistake("limpid dream", "no command 'dream' (limpid --help lists them)"),
@@ -52,7 +56,7 @@ FLAGS = [
     asking("-n 999999999999999999999", "-n '999999999999999999999': is too large"),
     asking("--predict=ten", "--predict 'ten': is not a whole number"),
     asking("-t two", "-t 'two': is not a whole number"),
-    asking("-t 99999", "-t 99999: must be at most 4096"),
+    asking("-t 99999", "-t 99999: must be at most 1024"),
     asking("-c -5", "-c -5: must be at least 0"),
     asking("--min-p 5", "--min-p 5: must be in [0, 1]"),
     Mistake(

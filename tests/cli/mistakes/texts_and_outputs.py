@@ -4,6 +4,10 @@ from mistakes.mistake import TYPES, Mistake, asking
 
 TEXT = [
     Mistake(
+        "limpid tokenize -m tiny.gguf --jsonl --count",
+        "--jsonl writes ids: --pieces, --count, --json and --throughput are for one text",
+    ),
+    Mistake(
         "limpid perplexity -m tiny.gguf -f long.txt -c 2",
         "-c 2: must be at least 3: one token of context, one that predicts, and the one that it predicts",
     ),
