@@ -46,6 +46,10 @@ class Explainer::Work {
         n_tokens_(std::ssize(ids_)) {
     LIMPID_CHECK(ArgumentError, n_tokens_ > 0, "no tokens to explain");
     if (n_tokens_ > model.n_ctx()) throw ContextOverflowError(n_tokens_, model.n_ctx());
+    // Before the step, which checks them too: directions of their logits are read first.
+    for (const int32_t token : ids_)
+      LIMPID_CHECK(ArgumentError, token >= 0 && token < spec_.vocab_size,
+                   "token id {} is not in the vocabulary [0, {})", token, spec_.vocab_size);
     for (const int32_t token : {options.token, options.against})
       LIMPID_CHECK(ArgumentError, token < spec_.vocab_size,
                    "no token {}: the vocabulary has {} tokens", token, spec_.vocab_size);

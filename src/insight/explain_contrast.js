@@ -82,14 +82,16 @@ function changesAt(contrast, place) {
 
 function distanceChart(distance) {
   const width = 520, height = 220, left = 52, top = 12, bottom = 36;
-  const high = Math.max(1e-9, ...distance);
+  // A damaged model has distances that are no numbers: they are left out of the line.
+  const numbers = distance.filter(Number.isFinite);
+  const high = Math.max(1e-9, ...numbers);
   const at = (i) => `${percent(distance[i])} ${i ? `after layer ${i - 1}` : "at the embedding"}`;
   const svg = picture(
       width, height,
       "Distance of the residual streams after each layer" +
-          (distance.length ? `: ${at(0)}, ${at(distance.length - 1)}, at most ${
-                                 at(distance.indexOf(Math.max(...distance)))}` :
-                             ""));
+          (numbers.length ? `: ${at(0)}, ${at(distance.length - 1)}, at most ${
+                                at(distance.indexOf(Math.max(...numbers)))}` :
+                            ""));
   const x = (i) => left + i / Math.max(1, distance.length - 1) * (width - left - 12);
   const y = (value) => top + (1 - value / high) * (height - top - bottom);
   for (const share of [0, 0.5, 1]) {
@@ -104,7 +106,8 @@ function distanceChart(distance) {
     fill: "none",
     stroke: "var(--blue)",
     "stroke-width": 2.5,
-    points: distance.map((value, i) => `${x(i)},${y(value)}`).join(" ")
+    points:
+        distance.map((value, i) => Number.isFinite(value) ? `${x(i)},${y(value)}` : "").join(" ")
   }));
   for (let i = 0; i < distance.length; i += Math.ceil(distance.length / 12))
     svg.append(drawn(

@@ -74,7 +74,7 @@ function startAttention() {
         "" :
         `${visible(data.ids[row])} looks at ${visible(data.ids[column])}: ${percent(weight)}`;
   });
-  // The head that reads most from its own earlier copies is a good one to begin with.
+  // A head with a clear habit is a good one to begin with: its rows are kept in a long text too.
   const strongest = data.attention.map((each, i) => [Math.max(...each.habits.slice(1, 4)), i])
                         .sort((a, b) => b[0] - a[0])[0][1];
   chosen.layer = Math.floor(strongest / data.n_heads);
@@ -281,10 +281,10 @@ function drawSizes(change) {
             dashes,
             strong,
             points: data.norms.map((each) => [each.layer, value(each[name])])
-                        .filter(([, size]) => size > 0)
+                        .filter(([, size]) => size > 0 && size < Infinity)
           })));
   const sizes = curves.flatMap(({points}) => points.map(([, size]) => Math.log10(size)));
-  const low = Math.floor(Math.min(...sizes)),
+  const low = sizes.length ? Math.floor(Math.min(...sizes)) : 0,
         high = Math.max(low + 1, Math.ceil(Math.max(...sizes)));
   const x = (layer) => left + (layer + 1) / Math.max(1, data.n_layers) * (width - left - 12);
   const y = (log) => top + (high - log) / (high - low) * (height - top - bottom);
@@ -363,7 +363,7 @@ function startInFrame({source, origin, data: text}) {
 }
 if (find("data").textContent) {
   start(find("data").textContent);
-} else {
+} else if (parent !== window) {
   addEventListener("message", startInFrame);
   parent.postMessage("ready", location.origin);
 }

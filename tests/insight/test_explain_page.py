@@ -323,6 +323,15 @@ class ExplainPage(unittest.TestCase):
         self.assertIn("to NaN bits", self.value("find('contrasts').textContent"))
         self.assertTrue(self.value("find('times-table').childElementCount"))
 
+    def test_a_model_with_infinity_has_a_page(self):
+        weights = bytearray((STORIES / "stories260K.bin").read_bytes())
+        weights[28 + 256 : 32 + 256] = struct.pack("<f", float("inf"))  # of BOS's embedding
+        damaged = self.folder / "inf.bin"
+        damaged.write_bytes(weights)
+        page = explain(self.folder / "inf.html", "-m", damaged, *self.model[2:], "-p", TEXT)
+        self.browser.go(page)
+        self.assertEqual(self.value("find('sizes-chart').childElementCount"), 1)
+
     def test_nothing_is_cut_on_paper(self):
         self.browser.resize(720, 1000)
         self.browser.devtools("Emulation.setEmulatedMedia", media="print")

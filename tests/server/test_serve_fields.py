@@ -157,10 +157,10 @@ class Thinking(WithServer):
         thinks = n_tokens(path, "input_tokens", body)
         self.assertGreater(n_tokens(path, "input_tokens", body | off), thinks)
         few = {"stream": False, "options": {"num_predict": 1}}
-        for path, body in (("/api/chat", body), ("/api/generate", {"prompt": "hello"})):
-            name, body = "prompt_eval_count", body | few
-            thinks = n_tokens(path, name, body)
-            self.assertGreater(n_tokens(path, name, body | {"think": False}), thinks)
+        for path, asked in (("/api/chat", body), ("/api/generate", {"prompt": "hello"})):
+            name, asked_for = "prompt_eval_count", asked | few
+            thinks = n_tokens(path, name, asked_for)
+            self.assertGreater(n_tokens(path, name, asked_for | {"think": False}), thinks)
 
 
 class Ollama(WithServer):

@@ -54,6 +54,16 @@ class SeveralModels(unittest.TestCase):
         told = server.post("/predict?model=second", {"instances": [asked]})[1]["predictions"][0]
         self.assertEqual(told["model"], "second")
 
+    def test_a_folder_has_its_own_name(self):
+        server = self.serve(model=f"{limpid_program.DATA}/golden/hugging_face/qwen3/")
+        self.assertEqual(list(states(server)), ["qwen3"])
+
+    def test_a_name_with_of_is_not_a_part(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(TINY, pathlib.Path(folder) / "story-queen-of-hearts.gguf")
+            server = self.serve(model=folder)
+            self.assertEqual(list(states(server)), ["story-queen-of-hearts"])
+
     def test_an_unknown_name_is_an_error_in_every_api(self):
         server = self.serve()
         client = openai.OpenAI(base_url=server.url + "/v1", api_key="none", max_retries=0)

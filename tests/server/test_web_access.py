@@ -100,6 +100,17 @@ class Access(OnThePage):
             self.value("document.querySelector('#spoken').getAttribute('aria-live')"), "polite"
         )
 
+    def test_what_was_spoken_is_not_spoken_again(self):
+        self.begin("x", Answer("one\n\ntwo\n\nthree " + "word " * 200, pause=0.02))
+        self.browser.wait(f"{LAST_TEXT}?.includes('word word')")
+        self.browser.click("#stop")
+        self.browser.wait(IDLE)
+        self.server.answers.append(Answer("end\n\nfour"))
+        self.press_button("Continue")
+        self.browser.wait(f"{IDLE} && {LAST_TEXT}.includes('four')")
+        spoken = self.value("[...document.querySelectorAll('#spoken p')].map(p => p.textContent)")
+        self.assertEqual(spoken.count("one"), 1)
+
     def test_nothing_sticks_out_at_any_size_in_light_and_dark(self):
         self.ask(
             "A longer question that takes more than one line on a narrow screen", Answer(MARKDOWN)

@@ -74,9 +74,22 @@ class Markdown(OnThePage):
         self.assertEqual(self.ask("x", Answer("é日👩", cut=1)), "é日👩")
         self.assertLessEqual(self.value("document.documentElement.scrollWidth"), 1200)
 
+    def test_addresses(self):
+        for text, shown, links in (
+            ("[https://x.org/a](https://x.org/a)", "https://x.org/a", ["https://x.org/a"]),
+            ("[see https://a.org/x](https://b.org/)", "see https://a.org/x", ["https://b.org/"]),
+            ("(https://x.org/a_(b))", "(https://x.org/a_(b))", ["https://x.org/a_(b)"]),
+            ("&toString; &amp;", "&toString; &", []),
+        ):
+            self.assertEqual(self.ask("x", Answer(text)), shown)
+            self.assertEqual(
+                self.value(f"[...{LAST}.querySelectorAll('a')].map(a => a.href)"), links
+            )
+
     def test_bombs_take_linear_time(self):
         n = 20000
         bombs = ["*a " * n, "**a* " * n, "[" * n, "![" * n, "[a](" * n, "`" * n, "`a ``b " * n, "> " * n + "a",
+                 "http://[" * n, "http://:x(" * n, "[a](" + " " * 5 * n, "http://a" + ")" * 2 * n + "b",
                  "- " * n + "a", "1. a\n" * n, "|a" * n + "\n" + "|-" * n, "_a*b" * n, "<http://" * n, "&#" * n,
                  "~~a" * n, "# " * n, "\\" * n, "a\n" * n, "a_" * n, "(" * n + ")" * n, "[a](" + "(" * n,
                  "[x](<" * n, "***" * n + "a" + "***" * n, "http://a" * n, "`" + " `" * n, "* a\n  " * n]  # fmt: skip

@@ -96,6 +96,22 @@ class Conversation(OnThePage):
         self.browser.wait(f"{IDLE} && {LAST_TEXT} === arguments[0] + 'end'", text)
         self.assertTrue(self.value(IDLE))
 
+    def test_a_conversation_deleted_while_it_answers_stays_deleted(self):
+        self.begin("go", Answer("word " * 1000, pause=0.02))
+        self.browser.wait(f"{LAST_TEXT}?.length > 20")
+        self.browser.click("#delete")
+        self.browser.click("#ask-yes")
+        self.browser.wait(IDLE)
+        time.sleep(1)
+        self.assertEqual(self.value("document.querySelectorAll('#conversations li').length"), 0)
+
+    def test_a_click_on_the_current_conversation_changes_nothing(self):
+        self.begin("go", Answer("word " * 100, pause=0.02))
+        self.browser.wait(f"{LAST_TEXT}?.length > 20")
+        self.browser.run("document.querySelector('#conversations button').click()")
+        self.browser.wait(IDLE)
+        self.assertEqual(self.value(LAST_TEXT), "word " * 100)
+
     def test_conversations_are_listed_renamed_deleted_and_moved(self):
         titles = "[...document.querySelectorAll('#conversations button')].map(b => b.textContent)"
         self.ask("one")
@@ -193,6 +209,17 @@ class Problems(OnThePage):
             f"{notice}.hidden && document.querySelector('#model').textContent === 'mock-1B'"
         )
 
+    def test_a_notice_that_was_closed_stays_closed(self):
+        self.allowed = "503"
+        self.server.n_loading = 1000
+        self.reload()
+        notice = "document.querySelector('#notice')"
+        self.browser.wait(f"!{notice}.hidden")
+        self.browser.run(f"{notice}.querySelector('button').click()")
+        time.sleep(2.5)
+        self.assertTrue(self.value(f"{notice}.hidden"))
+        self.server.n_loading = 0
+
     def test_a_wrong_key_asks_for_another(self):
         self.allowed = "401"
         self.server.key = "secret"
@@ -215,6 +242,14 @@ class Problems(OnThePage):
             self.press_button("Try again")
             self.browser.wait(f"{IDLE} && !document.querySelector('.problem')")
         self.assertEqual(self.said(), ["x", "a b z", "x", "z"])
+
+    def test_a_connection_that_ends_early(self):
+        self.ask("x", Answer("a b c d", breaks_after=2))
+        problem = self.value(f"{LAST}.querySelector('.problem').textContent")
+        self.assertIn("connection broke", problem)
+        self.server.answers.append(Answer(" z"))
+        self.press_button("Continue")
+        self.browser.wait(f"{IDLE} && {LAST_TEXT} === 'a b z'")
 
     def test_a_server_that_is_gone(self):
         self.allowed = "net::ERR_CONNECTION_REFUSED"

@@ -23,8 +23,8 @@ const tint = Tint.isSupported ? new Tint($("scroller")) : null;
 const ASK_AGAIN = 2000;  // ms until a server that loads its model is asked again
 let models = [];
 let defaults = {};
-let isWaiting = false;  // for the server
-let again = 0;          // the timer
+let waitsFor = "";  // why the server is asked again and again; "": it is not
+let again = 0;      // the timer
 
 // --- What is told ---
 
@@ -150,9 +150,22 @@ const sidebar = new Sidebar({
   },
 });
 
+// The id of the conversation of the last visit, if there was one and the browser keeps it.
+function lastId() {
+  try {
+    return sessionStorage.getItem(LAST);
+  } catch {
+    return null;
+  }
+}
+
 async function list() {
   const {id, messages} = session.conversation;
-  sessionStorage.setItem(LAST, messages.size > 0 ? id : "");
+  try {
+    sessionStorage.setItem(LAST, messages.size > 0 ? id : "");
+  } catch {
+    // The browser keeps nothing: the next visit begins with a new conversation.
+  }
   sidebar.draw(await store.list(), session.conversation.id);
 }
 
@@ -176,6 +189,7 @@ async function remove() {
   const {conversation} = session;
   const text = `“${conversation.title}” and all its messages.`;
   if (!(await ask($("ask"), {title: "Delete the conversation?", text, yes: "Delete"}))) return;
+  conversation.isDeleted = true;
   session.begin();
   await store.remove(conversation.id);
   await list();
@@ -318,14 +332,14 @@ async function connect() {
   try {
     models = await api.models();
     defaults = await api.defaults(page.model());
-    if (isWaiting) $("notice").hidden = true;
-    isWaiting = false;
+    if (waitsFor) $("notice").hidden = true;
+    waitsFor = "";
     $("model").textContent = page.model() ?? "";
     $("model").title = page.model() ?? "";
   } catch (error) {
-    tell(error);
-    isWaiting = error.status === 503 || error.status === 0;
-    if (isWaiting) again = setTimeout(connect, ASK_AGAIN);
+    if (error.message !== waitsFor) tell(error);  // once: the notice may have been closed since
+    waitsFor = error.status === 503 || error.status === 0 ? error.message : "";
+    if (waitsFor) again = setTimeout(connect, ASK_AGAIN);
     if (error.status === 401 && !$("settings").open) openSettings();
   }
 }
@@ -336,7 +350,7 @@ async function start() {
   $("tint").hidden = tint === null;
   turnTint(settings.get("tint"));
   const keeps = await store.open();
-  const last = sessionStorage.getItem(LAST);
+  const last = lastId();
   if (!last || !(await session.open(last))) session.begin();
   if (!keeps) {
     tell({

@@ -36,7 +36,7 @@ export async function* events(response) {
   try {
     for (;;) {
       const {done, value} = await reader.read();
-      if (done) return;
+      if (done) throw new Error("the body ended without [DONE]");
       for (const data of parser.push(value)) {
         if (data === "[DONE]") return;
         yield data;

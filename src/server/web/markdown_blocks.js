@@ -66,7 +66,7 @@ class BlockParser {
 
   block(text) {
     const fence = FENCE.exec(text);
-    if (fence && (fence[1][0] === "~" || !fence[2].includes("`"))) return this.code(fence);
+    if (fence) return this.code(fence);
     const heading = HEADING.exec(text);
     if (heading) return this.heading(text, heading);
     if (RULE.test(text)) {

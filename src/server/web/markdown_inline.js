@@ -7,22 +7,17 @@
 
 const PUNCTUATION = /[!-/:-@[-`{-~\p{P}\p{S}]/u;
 const SPACE = /\s/u;
-const ENTITIES = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: "\"",
-  apos: "'",
-  nbsp: "\u00a0"
-};
+const ENTITIES = new Map(
+    [["amp", "&"], ["lt", "<"], ["gt", ">"], ["quot", "\""], ["apos", "'"], ["nbsp", "\u00a0"]]);
 const ENTITY = /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,8}));/y;
 // (address "title") behind the text of a link: <address>, or one without blanks and with its
 // parentheses in pairs.
 const ADDRESS =
     /<([^<>\n]{0,2000})>|((?:[^\s()<>]{0,2000}\([^\s()<>]{0,2000}\)){0,8}[^\s()<>]{0,2000})/;
-const TITLE = /\s+(?:"([^"]{0,500})"|'([^']{0,500})')/;
-const TARGET = new RegExp(`\\(\\s*(?:${ADDRESS.source})(?:${TITLE.source})?\\s*\\)`, "y");
-const BARE = /(?:https?:\/\/|mailto:)[^\s<>"`*]+/y;
+const TITLE = /\s{1,100}(?:"([^"]{0,500})"|'([^']{0,500})')/;
+const TARGET =
+    new RegExp(`\\(\\s{0,100}(?:${ADDRESS.source})(?:${TITLE.source})?\\s{0,100}\\)`, "y");
+const BARE = /(?:https?:\/\/|mailto:)(?:(?!\]\()[^\s<>"`*])+/y;
 const ANGLE = /<((?:https?:\/\/|mailto:)[^\s<>]*)>/y;
 
 // A link leads only to a web page or a mailbox; anything else (javascript:, data:, file:) is text.
@@ -35,6 +30,20 @@ export function safeAddress(text) {
   }
 }
 
+// What ends a sentence or closes a bracket around an address is no part of it:
+// "(see https://example.org/a_(b).)" has https://example.org/a_(b).
+function withoutEnd(address) {
+  let nOpen = 0;  // "(" that no ")" closes; below 0: ")" that close something before the address
+  for (const c of address) nOpen += c === "(" ? 1 : c === ")" ? -1 : 0;
+  let end = address.length;
+  for (; end > 0; --end) {
+    const c = address[end - 1];
+    if (c === ")" ? nOpen >= 0 : !/[.,;:!?'\]_~]/.test(c)) break;
+    if (c === ")") ++nOpen;
+  }
+  return address.slice(0, end);
+}
+
 export function parseInline(text) { return new InlineParser(text).parse(); }
 
 class InlineParser {
@@ -44,6 +53,7 @@ class InlineParser {
     this.delimiters = [];  // items that may open or close emphasis
     this.brackets = [];    // items "[" and "![" that may begin a link
     this.plain = 0;        // where the text begins that is not in an item yet
+    this.addressFrom = 0;  // where the next bare address may begin: behind what looked like one
     this.at = 0;
   }
 
@@ -89,7 +99,8 @@ class InlineParser {
     if (c === "]") return this.link();
     if (c === "&") return this.entity();
     if (c === "<") return this.address(ANGLE, 1);
-    if ((c === "h" || c === "m") && !/\w/.test(this.text[this.at - 1] ?? " "))
+    if ((c === "h" || c === "m") && this.at >= this.addressFrom &&
+        !/\w/.test(this.text[this.at - 1] ?? " "))
       return this.address(BARE, 0);
     return ++this.at;
   }
@@ -202,7 +213,12 @@ class InlineParser {
     const end = TARGET.lastIndex;
     const closer = this.item("text", this.at);
     this.emphasize(bracket.depth);
-    // A link holds no link: what began outside of it is text now. A picture is shown as a link.
+    // A link holds no link: what began outside of it is text now, and so is an address in it that
+    // stands there as it is. A picture is shown as a link.
+    for (const item of this.items.slice(bracket.index + 1)) {
+      item.opens = item.opens.filter((element) => !element.href);
+      item.closes = item.closes.filter((element) => element !== "a");
+    }
     const link = {href, title: match[3] ?? match[4] ?? ""};
     bracket.opens.push(link);
     closer.closes.push("a");
@@ -216,7 +232,7 @@ class InlineParser {
     const match = ENTITY.exec(this.text);
     if (!match) return ++this.at;
     const code = match[1] ? parseInt(match[1], 10) : parseInt(match[2] ?? "0", 16);
-    const text = match[3]            ? ENTITIES[match[3]] :
+    const text = match[3]            ? ENTITIES.get(match[3]) :
         code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) :
                                        "\ufffd";
     if (!text) return ++this.at;
@@ -227,9 +243,12 @@ class InlineParser {
   address(pattern, around) {
     pattern.lastIndex = this.at;
     const match = pattern.exec(this.text);
-    const shown = match && (around ? match[1] : match[0].replace(/[).,;:!?'\]_~]+$/, ""));
+    const shown = match && (around ? match[1] : withoutEnd(match[0]));
     const href = shown && safeAddress(shown);
-    if (!href) return ++this.at;
+    if (!href) {
+      if (match && around === 0) this.addressFrom = pattern.lastIndex;
+      return ++this.at;
+    }
     this.skip(around);
     const opener = this.item("text", this.at);
     this.item("text", this.at + shown.length);

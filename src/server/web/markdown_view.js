@@ -16,6 +16,7 @@ export class MarkdownView {
   #last = [];  // elements of those that further text can change
   #lastPieces = [];
   #from = 0;  // where the blocks begin that can still change
+  #told = 0;  // where those begin that update() has not returned yet
   #isFinal = false;
 
   // `root` is an empty element; `copied` is told of each text that a copy button copies.
@@ -54,13 +55,16 @@ export class MarkdownView {
       this.root.append(element);
       if (i < n) {
         this.#kept.push(...builder.pieces);
-        said.push(element.querySelector(":scope > pre") ? "Code." : element.textContent);
+        if (block.start >= this.#told)
+          said.push(element.querySelector(":scope > pre") ? "Code." : element.textContent);
       } else {
         this.#last.push(element);
         this.#lastPieces.push(...builder.pieces);
       }
     });
     if (n > 0) this.#from = n < blocks.length ? blocks[n].start : source.length;
+    // The last block of an answer that is continued is told once more, with what was added to it.
+    this.#told = Math.max(this.#told, isFinal ? blocks.at(-1)?.start ?? 0 : this.#from);
     return said;
   }
 

@@ -51,7 +51,7 @@ export class MessageView {
       return;
     }
     this.markdown = new MarkdownView(this.body, this, this.actions.copy);
-    if (!this.message.isRunning) this.markdown.update(this.message.content, true);
+    this.markdown.update(this.message.content, !this.message.isRunning);
     this.#markWords();
   }
 

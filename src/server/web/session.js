@@ -22,6 +22,8 @@ export class Session {
   }
 
   async open(id) {
+    // Another copy of it would not have the answer that is coming in.
+    if (id === this.#conversation.id) return true;
     const conversation = await this.store.load(id);
     if (!conversation) return false;
     this.stop();
@@ -42,6 +44,7 @@ export class Session {
   async save(...messages) { await this.#save(this.#conversation, messages); }
 
   async #save(conversation, messages) {
+    if (conversation.isDeleted) return;
     try {
       const kept = messages.map(({isRunning, ...message}) => message);
       await this.store.save(conversation, kept);

@@ -18,6 +18,7 @@ export class Conversation {
     this.created = record.created ?? Date.now();
     this.updated = record.updated ?? this.created;
     this.system = record.system ?? "";
+    this.isDeleted = false;  // true: an answer that is still under way is not stored any more
     this.choices = {...record.choices};
     this.messages = new Map();
     this.children = new Map();  // id of a message or ROOT -> ids, in the order of their making
