@@ -358,7 +358,7 @@ class Films(Pages):
             (("--watch-task", "xor", "--n_embd", 8), "--n_embd means nothing"),
             (("--watch-task", "xor", "--save", "x"), "--save or --load means nothing"),
             (("--watch", "--n_embd", 128, "--engine", "fast"), "too large to draw"),
-            (("--watch-task", "xor", "--learning_rate", -1), "--learning_rate -1: must be above 0"),
+            (("--watch-task", "xor", "--learning_rate", -1), "learning rate -1: must be above 0"),
             (("--film", "-"), "name a file"),
             (("--batch_size", 10**18), "must be at most"),
             (("--film", "/nowhere/film.html"), "/nowhere/film.html"),

@@ -16,7 +16,7 @@ void check_run(const Config& config) {
   at_least("batch_size", config.batch_size, 1);
   constexpr int64_t kMostDocuments = int64_t{1} << 20;  // of a step
   LIMPID_CHECK(ArgumentError, config.batch_size <= kMostDocuments,
-               "--batch_size {}: must be at most {}", config.batch_size, kMostDocuments);
+               "a batch of {} documents: must be at most {}", config.batch_size, kMostDocuments);
   at_least("samples", config.samples, 0);
   const auto above_zero = [](std::string_view flag, double value) {
     LIMPID_CHECK(ArgumentError, std::isfinite(value) && value > 0, "--{} {}: must be above 0", flag,

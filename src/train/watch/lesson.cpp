@@ -37,7 +37,7 @@ Lesson::Lesson(std::string_view task, const microgpt::Config& config)
   LIMPID_CHECK(ArgumentError, config.num_steps >= 1, "{} steps: must be at least 1",
                config.num_steps);
   LIMPID_CHECK(ArgumentError, std::isfinite(config.learning_rate) && config.learning_rate > 0,
-               "--learning_rate {}: must be above 0", config.learning_rate);
+               "learning rate {}: must be above 0", config.learning_rate);
   place_points(task);
   place_weights();
 }
