@@ -113,14 +113,10 @@ std::optional<std::string> system_message(const ChatFlags& values) {
 // For SmolLM2, `--temp 0.5` alone gives temp 0.5 (the user), repeat-penalty 1.1 (tried with
 // Limpid), and top-k 40 (the default).
 //
-// Applies the recommended settings that no option has set, and returns where they come from. The
-// settings of a model that `pull` knows were tried with Limpid, so they have priority over the
-// file's own.
+// Applies the recommended settings that no option has set, and returns where they come from.
 std::string choose_sampler(const std::vector<std::string>& given, const LanguageModel& model,
                            const NamedModel* named, SamplerOptions& sampler) {
-  SamplerOptions recommended = model.recommended_sampler();
-  if (named != nullptr) set_samplers(named->sampling, recommended);
-  const std::string changed = apply_recommended(given, recommended, sampler);
+  const std::string changed = apply_recommended(given, recommended_sampler(model, named), sampler);
   if (changed.empty())
     return "sampling: the flags, and else the defaults of --help (/set shows all)";
   return fmt::format("sampling: {} (recommended {})", changed,

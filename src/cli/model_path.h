@@ -18,8 +18,8 @@ struct NamedModel {
   uint64_t n_bytes;
   std::string_view sha256;
   std::string_view description;
-  // Default sampling settings of `limpid chat`, in the form that set_samplers reads; "": the file's
-  // own. Chosen by trial: docs/adr/0006-sampling-settings-by-trial.md.
+  // Default sampling settings of a chat, here or served, in the form that set_samplers reads; "":
+  // the file's own. Chosen by trial: docs/adr/0006-sampling-settings-by-trial.md.
   std::string_view sampling;
 
   [[nodiscard]] std::string_view file_name() const { return member.substr(member.rfind('/') + 1); }

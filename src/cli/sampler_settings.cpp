@@ -48,7 +48,8 @@ constexpr Setting kSettings[] = {
      {-1},
      "seed of the random choices; -1: a random one (-1)"},
     {"--temp,--temperature X", &SamplerOptions::temperature, kAny,
-     "logits are divided by X; 0: always the likeliest token (0.8)", "LLAMA_ARG_TEMPERATURE"},
+     "how much chance decides: logits are divided by X; 0: always the likeliest token (0.8)",
+     "LLAMA_ARG_TEMPERATURE"},
     {"--top-k N", &SamplerOptions::top_k, kAny, "only the N likeliest tokens; 0: off (40)",
      "LLAMA_ARG_TOP_K"},
     {"--top-p X", &SamplerOptions::top_p, kPositive,
@@ -69,8 +70,9 @@ constexpr Setting kSettings[] = {
      "tokens that the penalties look at; 0: none, -1: all (64)"},
     {"--repeat-penalty X",
      &SamplerOptions::repeat_penalty,
-     {1e-6, 1e30},
-     "recent tokens: positive logits are divided by X, others multiplied; 1: off (1)",
+     {1e-3, 1e3},
+     "makes recent tokens less likely: positive logits are divided by X, others multiplied; 1: off "
+     "(1)",
      "LLAMA_ARG_REPEAT_PENALTY"},
     {"--presence-penalty X", &SamplerOptions::presence_penalty, kAny,
      "subtracted from the logit of each recent token; 0: off (0)", "LLAMA_ARG_PRESENCE_PENALTY"},
@@ -166,6 +168,12 @@ std::string all_settings(const SamplerOptions& sampler) {
 
 // The order of precedence is: options of the user, recommendations for the model, defaults of
 // Limpid. An option counts as given even when its value is the default.
+SamplerOptions recommended_sampler(const LanguageModel& model, const NamedModel* named) {
+  SamplerOptions recommended = model.recommended_sampler();
+  if (named != nullptr) set_samplers(named->sampling, recommended);
+  return recommended;
+}
+
 std::string apply_recommended(const std::vector<std::string>& given,
                               const SamplerOptions& recommended, SamplerOptions& sampler) {
   const SamplerOptions before = sampler;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cli/model_path.h"
+#include "limpid/model.hpp"
 #include "limpid/sampler.hpp"
 
 namespace limpid::cli {
@@ -35,6 +37,10 @@ void add_settings(const std::vector<std::string>& names, const SamplerOptions& s
 
 // All of them, in the form that set_samplers reads.
 std::string all_settings(const SamplerOptions& sampler);
+
+// What the model recommends. The settings of a model that `pull` knows (`named`, or null) were
+// tried with Limpid, so they have priority over the file's own.
+SamplerOptions recommended_sampler(const LanguageModel& model, const NamedModel* named);
 
 // Takes each setting from `recommended` whose name is not in `given`. Returns what changed, as
 // differing_settings.

@@ -103,9 +103,10 @@ std::unique_ptr<ServedModel> load(const ServeFlags& values, const OfferedModel& 
   ProbeExecutor* probe = nullptr;  // which costs nothing until an answer is explained
   LanguageModel model = open_language_model(flags, chat_template_source(values), wrap_in(probe));
   GenerationOptions defaults = values.generation.options;
-  const std::string changed = apply_recommended(values.generation.given_settings,
-                                                model.recommended_sampler(), defaults.sampler);
-  if (!changed.empty()) print_log(fmt::format("sampling as the model recommends: {}", changed));
+  const std::string changed =
+      apply_recommended(values.generation.given_settings,
+                        recommended_sampler(model, named_model_at(flags.model)), defaults.sampler);
+  if (!changed.empty()) print_log(fmt::format("sampling as recommended: {}", changed));
   if (model.chat_template().empty())
     print_log("the model carries no chat template: ChatML is used");
   const ServiceOptions service{

@@ -49,8 +49,8 @@ std::string name_of(const std::string& path) {
 
 void find_files(const fs::path& folder, std::vector<std::string>& paths) {
   for (const fs::path& path : entries_of(folder)) {
-    if (path.extension() == ".gguf" && !path.filename().string().starts_with("mmproj") &&
-        !is_later_part(path.stem().string()))
+    if (path.extension() == ".gguf" && !is_folder(path) &&
+        !path.filename().string().starts_with("mmproj") && !is_later_part(path.stem().string()))
       paths.push_back(path.string());
   }
 }

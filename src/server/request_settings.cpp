@@ -207,6 +207,7 @@ constexpr OtherField kOthers[] = {
     {"n_predict", kLocal, read_n_predict<-2>},
     {"num_predict", kOllamaOptionsApi, read_n_predict<-2>},
     {"num_keep", kOllamaOptionsApi, read_n_keep},
+    {"n_keep", kLlamaApi, read_n_keep},
     {"stop", kFree, read_stop},
     {"stop_sequences", kMessagesApi, read_stop},
     {"logit_bias", kLocal, read_logit_bias},

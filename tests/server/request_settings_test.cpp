@@ -73,6 +73,12 @@ TEST(RequestSettings, ReadsBiasesInBothShapes) {
     EXPECT_EQ(blamed(wrong).substr(0, 10), "logit_bias") << wrong;
 }
 
+TEST(RequestSettings, ReadsHowManyTokensAShiftKeeps) {
+  EXPECT_EQ(read(R"({"n_keep": 5})", kLlamaApi).generation.n_keep, 5);
+  EXPECT_EQ(read(R"({"n_keep": -1})", kLlamaApi).generation.n_keep, -1);
+  EXPECT_EQ(blamed(R"({"n_keep": 5})"), "n_keep");
+}
+
 TEST(RequestSettings, ReadsLogprobsOfEachApi) {
   EXPECT_EQ(read(R"({"logprobs": true, "top_logprobs": 3})").generation.n_logprobs, 3);
   EXPECT_EQ(read(R"({"logprobs": true})").generation.n_logprobs, 0);
