@@ -156,7 +156,7 @@ void declare(CLI::App& app, BenchFlags& values) {
   add_option(app, "-n,--n-gen LIST", values.n_generate, "lengths of generation; 0: none (128)");
   add_option(app, "-d,--n-depth LIST", values.depth, "positions in the cache beforehand (0)");
   add_option(app, "-r,--repetitions N", values.n_repetitions, {.least = 1},
-             "of each test, after one that does not count (5)");
+             "repetitions of each test, after one that is not counted (5)");
   add_choice(app, "-o,--output FORMAT", values.output, {"md", "csv", "json"},
              "md, csv or json (md)");
   add_switch(app, "--ops", values.ops, "also where the time goes, op by op (md, json)");

@@ -53,7 +53,7 @@ void declare_convert(CLI::App& app, ConvertFlags& values) {
              "gguf, safetensors (a folder for transformers) or pth (a folder for "
              "PyTorch: a Llama like Meta's, a GPT-2 like nanoGPT's)");
   add_choice(app, "--dtype TYPE", values.type, file_type_list(),
-             "what matrices become: f32, f16, bf16, or for GGUF any type of limpid "
+             "type of the matrices in OUT: f32, f16, bf16, or for GGUF any type of limpid "
              "quantize (default: what they are)");
   declare_rest(app, values);
 }
@@ -72,6 +72,8 @@ Layout layout_of(const ConvertFlags& values) {
   const std::string extension = std::filesystem::path(values.out).extension().string();
   const std::string name = values.layout.empty() && extension == ".gguf" ? "gguf" : values.layout;
   if (name == "gguf") return Layout::kGguf;
+  LIMPID_CHECK(ArgumentError, extension != ".gguf" || name.empty(),
+               "{} ends with .gguf, but --to {} writes a folder: name a folder", values.out, name);
   if (name == "safetensors") return Layout::kHuggingFace;
   if (name == "pth") return Layout::kTorch;
   throw ArgumentError(name.empty()

@@ -53,7 +53,7 @@ int dispatch(const Arguments& arguments) {
     return kExitError;
   }
   const std::string& word = arguments.front();
-  if (word == "help" && arguments.size() == 2) return dispatch({arguments[1], "--help"});
+  if (word == "help" && arguments.size() >= 2) return dispatch({arguments[1], "--help"});
   if (word == "-h" || word == "--help" || word == "help") return print_overview(), kExitOk;
   if (word == "--version" || word == "version") {
     write_out("limpid " LIMPID_VERSION "\n");

@@ -89,7 +89,7 @@ void declare(CLI::App& app, MicrogptFlags& values) {
   add_number(app, values, "--learning_rate X", &Config::learning_rate,
              "at step 1; falls to 0 [0.01]");
   add_number(app, values, "--batch_size B", &Config::batch_size, "documents a step [1]");
-  add_number(app, values, "--seed N", &Config::seed, "of all random numbers [42]");
+  add_number(app, values, "--seed N", &Config::seed, "seed of all random numbers [42]");
   add_option(app, "--data FILE", values.data, "documents, one a line [32,033 names]");
   add_option(app, "--input_url URL", values.input_url, "the same, fetched once and kept");
   add_option(app, "--preset NAME", values.preset, "fsharp or python: whose defaults [fsharp]");

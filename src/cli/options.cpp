@@ -93,9 +93,10 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
              fmt::format("tokens of context (default: {})", n_ctx_default), "LLAMA_ARG_CTX_SIZE");
   add_option(app, "-b,--batch-size N", options.n_batch, {.least = 1},
              "tokens of a prompt evaluated in one step, at most (2048)", "LLAMA_ARG_BATCH");
-  add_option(app, "-ub,--ubatch-size N", values.n_ubatch, {.least = 0},
-             "another limit on the same; the smaller one holds (512, on a GPU 2048)",
-             "LLAMA_ARG_UBATCH");
+  add_option(
+      app, "-ub,--ubatch-size N", values.n_ubatch, {.least = 0},
+      "as -b, under llama.cpp's other name; the smaller of the two counts (512, on a GPU 2048)",
+      "LLAMA_ARG_UBATCH");
   declare_threads(app, values, "LLAMA_ARG_THREADS");
   add_option(app, "-tb,--threads-batch N", values.n_threads_batch,
              "threads for prompts; only the number of -t is supported", "LLAMA_ARG_THREADS_BATCH");
@@ -113,8 +114,8 @@ void declare_opening(CLI::App& app, ModelFlags& values, std::string_view n_ctx_d
   add_choice(app, "--split DEVICE", options.split, {"cpu", "opencl:1", "cuda:1"},
              "device of the layers that --gpu-layers leaves: cpu, or another GPU (cpu)");
   add_choice(app, "--gpu-products TYPE", options.gpu_products, {"f32", "f16"},
-             "what a GPU multiplies: f32, or f16 on the tensor cores of CUDA, which is less "
-             "exact (f32)");
+             "precision of products on a GPU: f32, or f16 (tensor cores, CUDA only), faster and "
+             "less exact (f32)");
   add_choice(app, "-ctk,--cache-type-k TYPE", options.cache_type_k, {"f16", "f32"},
              "keys of the KV cache: f16 or f32", "LLAMA_ARG_CACHE_TYPE_K");
   add_choice(app, "-ctv,--cache-type-v TYPE", options.cache_type_v, {"f16", "f32"},
@@ -217,8 +218,9 @@ void declare_generation(CLI::App& app, GenerationFlags& values) {
   add_switch(app, "--special", options.show_special, "write control tokens as text");
   group(app, "sampling");
   declare_settings(app, sampler, values.given_settings);
-  add_option(app, "--rng NAME", sampler.random_numbers,
-             "what the seed starts: philox, or mt19937 as in llama.cpp (philox)");
+  add_option(
+      app, "--rng NAME", sampler.random_numbers,
+      "generator of random numbers: philox, or mt19937, which draws as llama.cpp does (philox)");
   add_option(app, "-l,--logit-bias ID+BIAS", sampler.logit_bias,
              "add to a token's logit; ID-inf bans it; may be given several times");
   add_list(

@@ -50,7 +50,9 @@ SpecialTokens allowed_tokens(const TokenizeFlags& values, const Tokenizer& token
   for (const std::string& name : CLI::detail::split(values.special_list, ',')) {
     TokenId number = -1;
     const bool is_number = read_value(name, Range{.least = 0}, number).empty();
-    const TokenId id = tokenizer.find(name).value_or(is_number ? number : -1);
+    const std::optional<TokenId> found = tokenizer.find(name);
+    const bool is_name = found && tokenizer.is_control(*found);  // "2" may be an ordinary token
+    const TokenId id = is_name ? *found : is_number ? number : -1;
     LIMPID_CHECK(ArgumentError, id >= 0 && id < tokenizer.vocab_size() && tokenizer.is_control(id),
                  "--special: the model has no control token '{}'", name);
     special.list.push_back(id);
@@ -184,9 +186,8 @@ void declare(CLI::App& app, TokenizeFlags& values) {
   add_option(app, "--compare MODEL", values.compare,
              "show the tokens of another model's tokenizer beside these");
   add_switch(app, "--throughput", values.throughput, "how fast, on stderr");
-  add_option(
-      app, "--encoding NAME", values.encoding,
-      "what cuts the text, for an unknown file of tiktoken ranks: cl100k_base, o200k_base, …");
+  add_option(app, "--encoding NAME", values.encoding,
+             "how an unknown *.tiktoken file splits text: cl100k_base, o200k_base, …");
   declare_model_path(app, values.model);
   declare_overrides(app, values.model);
 }
@@ -203,6 +204,8 @@ void check_flags(const TokenizeFlags& values, bool from_stdin) {
       "--jsonl writes ids: --pieces, --count, --json and --throughput are for one text");
   LIMPID_CHECK(ArgumentError, values.compare.empty() || (n_outputs == 0 && !values.jsonl),
                "--compare has an output of its own");
+  LIMPID_CHECK(ArgumentError, values.compare.empty() || values.algorithm == "bpe",
+               "--compare compares the models' own tokens: leave --tokenizer-algorithm out");
 }
 
 void run(const TokenizeFlags& values) {

@@ -89,16 +89,23 @@ RunSettings settings_of(const TrainFlags& values) {
   const auto is_data = [](const auto& setting) { return setting.first == "data"; };
   if (std::ranges::any_of(values.settings, is_data)) settings.data.clear();  // not the preset's
   for (const auto& [name, text] : values.settings) set(settings, name, text);
+  LIMPID_CHECK(ArgumentError, !settings.model.empty() || !settings.config.empty(),
+               "what to train? give -m MODEL (goes on learning), --config NAME (a new model) or "
+               "--preset shakespeare-char");
+  LIMPID_CHECK(ArgumentError, settings.model.empty() || settings.config.empty(),
+               "-m and --config: give one of them");
+  LIMPID_CHECK(ArgumentError, !settings.data.empty(), "what to learn from? give --data FILE");
   if (!settings.model.empty()) settings.model = resolve_model(settings.model);
   if (!settings.config.empty()) check_configuration(settings.config);
   return settings;
 }
 
-// runs/NAME, or runs/NAME-2 and so on where that is taken.
-std::string free_folder(const RunSettings& settings, const std::string& preset) {
-  const std::string source = !preset.empty()           ? preset
-                             : !settings.model.empty() ? settings.model
-                                                       : settings.config;
+// runs/NAME, or runs/NAME-2 and so on where that is taken. NAME is that of the preset, or of the
+// model or the configuration as it was given: of a run and not of its checkpoint.
+std::string free_folder(const TrainFlags& values) {
+  std::string source = values.preset;
+  for (const auto& [name, text] : values.settings)
+    if (values.preset.empty() && (name == "model" || name == "config")) source = text;
   const fs::path base = fs::path("runs") / model_name(source);
   fs::path folder = base;
   for (int i = 2; fs::exists(folder); ++i) folder = fmt::format("{}-{}", base.string(), i);
@@ -128,8 +135,7 @@ RunFolder open_folder(const TrainFlags& values, int n_ranks) {
   RunSettings settings = settings_of(values);
   settings.grad_accum *= n_ranks;  // a run resumes with the same steps on any number of ranks
   settings.check();
-  return RunFolder::create(values.out.empty() ? free_folder(settings, values.preset) : values.out,
-                           settings);
+  return RunFolder::create(values.out.empty() ? free_folder(values) : values.out, settings);
 }
 
 // Those of the command line; or else all cores, which the ranks on this machine share.

@@ -21,9 +21,9 @@ std::string first_gpu(int64_t n_layers) {
                             list.problem.empty() ? "only a CPU" : list.problem);
   }
   throw ResourceError(
-      fmt::format("{} layers on a GPU, but there is none ({}): use 0 layers "
-                  "(OpenOptions::gpu_layers), or name a device (OpenOptions::device)",
-                  n_layers, problems));
+      fmt::format("there is no GPU for {} layers ({}): use 0 layers (OpenOptions::gpu_layers), or "
+                  "name a device (OpenOptions::device)",
+                  n_layers == INT64_MAX ? "all" : fmt::format("{}", n_layers), problems));
 }
 
 }  // namespace

@@ -62,8 +62,12 @@ class ForwardPass {
     return named(Place::kLogits, -1, project(x, weights_.output, Weight{}));
   }
 
-  // The same, in parts. Adapters do not change the output matrix.
+  // The same, in parts. Low-rank updates of the output matrix are added to all logits at once.
   void head_in_parts(Activation x, const SeePart& see) {
+    if (weights_.updates.contains(weights_.output.id)) {
+      const Activation y = head(std::move(x), PassResult::kLogits);
+      return ex_.show_whole(y, see);
+    }
     ex_.linear_in_parts(head(std::move(x), PassResult::kHidden), weights_.output, see);
   }
 

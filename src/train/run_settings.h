@@ -95,9 +95,10 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("beta2", s.beta2, "X", "decay of the mean of their squares [0.95]");
   visit("weight-decay", s.weight_decay, "X", "of matrices; norms and biases have none [0.1]");
   visit("clip", s.clip, "X", "largest norm of the gradient; 0: no limit [1]");
-  visit("dropout", s.dropout, "X", "share of numbers that a step drops; GPT-2 only [0]");
+  visit("dropout", s.dropout, "X",
+        "share of activations set to zero at random in a step; GPT-2 only [0]");
   visit("dtype", s.dtype, "f32|bf16|f16",
-        "of matrix products and kept activations; weights and gradients stay f32 [f32]");
+        "type of matrix products and kept activations; weights and gradients stay f32 [f32]");
   visit("checkpoint-activations", s.checkpoint_activations, "on|off",
         "less memory: compute activations again on the way back [off]");
   visit("lora", s.lora, "RANK", "train a low-rank adapter, and not the model [no]");
@@ -105,14 +106,15 @@ void RunSettings::for_each(Settings& s, Visit&& visit) {
   visit("lora-targets", s.lora_targets, "LIST",
         "modules that it changes, or all-linear [q_proj,v_proj; c_attn]");
   visit("freeze", s.freeze, "LIST",
-        "parts of names of tensors that do not learn (token_embd,blk.0.)");
-  visit("seed", s.seed, "N", "of all random numbers [1337]");
+        "tensors whose name contains one of these do not learn (token_embd,blk.0.)");
+  visit("seed", s.seed, "N", "seed of all random numbers [1337]");
   visit("eval-every", s.eval_every, "N", "steps between held-out losses; 0: at the end only [250]");
   visit("eval-windows", s.eval_windows, "N", "held-out sequences; 0: all [0]");
   visit("sample-every", s.sample_every, "N", "steps between samples of its text; 0: none [250]");
   visit("sample-tokens", s.sample_tokens, "N", "tokens of a sample [128]");
   visit("sample-temp", s.sample_temp, "X", "the temperature of samples; 0: greedy [0.8]");
-  visit("sample-prompt", s.sample_prompt, "TEXT", "what samples go on with [a new document]");
+  visit("sample-prompt", s.sample_prompt, "TEXT",
+        "text that samples continue [none: a new document]");
   visit("save-every", s.save_every, "N", "steps between checkpoints; 0: at the end only [0]");
   visit("keep", s.keep, "N", "checkpoints that are kept [2]");
 }

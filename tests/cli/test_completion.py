@@ -121,7 +121,9 @@ class OtherShells(unittest.TestCase):
             return self.asked("zsh", "-fc", ASK_ZSH, "zsh", *words)
 
         self.assertEqual(asked("ch"), ["chat:talk with a model"])
-        self.assertIn("--temp:logits are divided by X", asked("run", "--te"))
+        self.assertIn(
+            "--temp:how much chance decides: logits are divided by X", asked("run", "--te")
+        )
         self.assertEqual(asked("run", "-ctk", ""), ["f16:", "f32:"])
         self.assertEqual(asked("run", "-m", "smo"), ["smollm2:", ":files"])
         self.assertEqual(asked("run", "-p", ""), [])

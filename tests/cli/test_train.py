@@ -298,7 +298,8 @@ class Mistakes(Training):
         self.assertIn("--lr 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
         self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
         self.assertIn(
-            "no data", self.mistake("train", "--config", self.config, "--tokenizer", "bytes")
+            "what to learn from",
+            self.mistake("train", "--config", self.config, "--tokenizer", "bytes"),
         )
         self.assertIn("either a model", self.mistake("train", "--data", self.data))
         self.assertIn(
