@@ -136,7 +136,7 @@ void props(const ServerCall& call, const ModelShelf::Entry& entry) {
 // Of several models each line has the name of its model as a label, unless the query names one.
 void print_metrics(const ServerCall& call) {
   if (!call.api.options().offers_metrics)
-    throw ApiError(501, "metrics are off: start the server with --metrics");
+    throw ApiError(501, "metrics are turned off on this server");
   const std::string asked = query_value(call.request.query, "model");
   ModelShelf& shelf = call.api.shelf();
   const std::vector<ModelShelf::Entry> entries =

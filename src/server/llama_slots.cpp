@@ -76,7 +76,7 @@ void slots(const ApiCall& call) {
 void slot_action(const ApiCall& call) {
   const std::string& folder = call.api.options().slot_folder;
   if (folder.empty())
-    throw ApiError(501, "saving slots is off: start the server with --slot-save-path FOLDER");
+    throw ApiError(501, "saving slots is turned off on this server");
   const size_t slot = slot_of(call);
   const std::string action = query_value(call.request.query, "action");
   GenerationService& service = *call.served.service;

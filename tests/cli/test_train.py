@@ -301,7 +301,11 @@ class Mistakes(Training):
             "what to learn from",
             self.mistake("train", "--config", self.config, "--tokenizer", "bytes"),
         )
-        self.assertIn("either a model", self.mistake("train", "--data", self.data))
+        self.assertIn("what to train? give -m", self.mistake("train", "--data", self.data))
+        self.assertIn(
+            "-m and --config: give one of them",
+            self.mistake("train", "-m", "smollm2", "--config", self.config, "--data", self.data),
+        )
         self.assertIn(
             "has no tokenizer", self.mistake("train", "--config", self.config, "--data", self.data)
         )
@@ -333,6 +337,15 @@ class Mistakes(Training):
         self.assertEqual({path.name for path in folder.iterdir()}, {"tokenizer.json", "film.part"})
         err = self.mistake(*self.command("mine", "--tokenizer", "bytes"))
         self.assertIn("holds a tokenizer.json already", err)
+
+    def test_a_run_that_goes_on_is_named_after_the_run(self):
+        self.fine(*self.command("first", "--steps", "1"))
+        command = ["train", "-m", "first", "--data", self.data, "--steps", "0"]
+        subprocess.run(
+            [str(limpid_program.PROGRAM), *map(str, command)],
+            cwd=self.folder, check=True, capture_output=True,
+        )  # fmt: skip
+        self.assertTrue((self.folder / "runs" / "first" / "run.json").exists())
 
     def test_a_run_is_named_after_its_source(self):
         config = self.folder / "small-3.2"
