@@ -162,7 +162,7 @@ WeightStatistics weight_statistics(std::span<const float> values, int64_t n_rows
   // normal numbers look alike, and what is beyond the ends is counted in the outermost bins.
   const double width = 2 * kHalfWidth * result.root_mean_square / WeightStatistics::kBins;
   for (const float value : values) {
-    double bin = width > 0 ? value / width + WeightStatistics::kBins / 2 : 0;
+    double bin = width > 0 ? value / width + WeightStatistics::kBins / 2.0 : 0;
     if (std::isnan(bin)) bin = value > 0 ? WeightStatistics::kBins - 1 : 0;  // inf / inf
     ++result.histogram[static_cast<size_t>(
         std::clamp(bin, 0.0, static_cast<double>(WeightStatistics::kBins - 1)))];

@@ -162,6 +162,7 @@ const FileType& file_type_from_name(std::string_view name) {
 
 std::vector<std::string> file_type_list() {
   std::vector<std::string> names;
+  names.reserve(std::size(kFileTypes));
   for (const FileType& type : kFileTypes) names.emplace_back(type.name);
   return names;
 }
