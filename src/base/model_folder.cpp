@@ -32,6 +32,18 @@ bool ModelFolder::contains(std::string_view name) const {
   return fs::exists(fs::symlink_status(fs::path(path_) / name, error));
 }
 
+std::optional<std::string> ModelFolder::only_name_ending(std::string_view ending) const {
+  std::optional<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+    std::string name = entry.path().filename().string();
+    if (!name.ends_with(ending)) continue;
+    if (found) return std::nullopt;
+    found = std::move(name);
+  }
+  return found;
+}
+
 void ModelFolder::check_name(std::string_view name) const {
   const bool plain = !name.empty() && name != "." && name != ".." &&
                      name.find_first_of(std::string_view("/\\\0", 3)) == std::string_view::npos;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ class ModelFolder {
 
   // Whether the folder has an entry of that name. A dangling link counts.
   bool contains(std::string_view name) const;
+  // The name of the only entry that ends with `ending` (".tiktoken"); nothing if there are several.
+  std::optional<std::string> only_name_ending(std::string_view ending) const;
   // Throws FormatError for a name with a separator or NUL, and for `.` and `..`.
   void check_name(std::string_view name) const;
   // Returns the real path of `name`, with links resolved. A link may lead to another place in the

@@ -160,12 +160,8 @@ void attach_files(const ModelFolder& folder, Checkpoint& checkpoint) {
     if (folder.contains(name)) checkpoint.attachments[std::string(name)] = folder.open(name);
   }
   // A rank file may have any name (cl100k_base.tiktoken); of several, none is used.
-  std::vector<std::string> ranks;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder.path(), ignored)) {
-    if (entry.path().extension() == ".tiktoken") ranks.push_back(entry.path().filename().string());
-  }
-  if (ranks.size() == 1) checkpoint.attachments[ranks.front()] = folder.open(ranks.front());
+  if (const auto ranks = folder.only_name_ending(".tiktoken"))
+    checkpoint.attachments[*ranks] = folder.open(*ranks);
 }
 
 Checkpoint open_hugging_face_folder(const std::string& path) { return open_folder(path, ""); }

@@ -16,8 +16,9 @@
 namespace limpid {
 namespace {
 
+constexpr uint64_t kMostNameBytes = uint64_t{1} << 26U;  // of the names of all metadata
+
 // The keys under which training scripts keep the state dictionary, the most likely first.
-constexpr uint64_t kMostNameBytes = uint64_t{1} << 26U;
 constexpr std::array<std::string_view, 6> kWrappers = {
     "model", "model_state", "model_state_dict", "state_dict", "module", "weights"};
 

@@ -53,7 +53,7 @@ class Evaluation {
     cache_ = model.make_cache(n_together_ * ((n_ctx + kKvBlock - 1) / kKvBlock) * kKvBlock,
                               cache_dtype(flags.options.cache_type_k),
                               cache_dtype(flags.options.cache_type_v));
-    pool_ = std::make_unique<ThreadPool>(std::max(flags.options.n_threads, 0));
+    pool_ = std::make_unique<ThreadPool>(to_open_options(flags).n_threads);
   }
 
   int64_t n_chunks() const { return static_cast<int64_t>(ids_.size()) / n_ctx_; }

@@ -16,11 +16,11 @@ std::string SpecReader::key(std::string_view name) {
 }
 
 // Metadata names only the key of a value of another type; the file is added here.
-template <typename Get>
-auto SpecReader::typed(std::string_view name, Get get) {
+template <typename Value>
+Value SpecReader::typed(std::string_view name, Value (Metadata::*get)(std::string_view) const) {
   const std::string full = key(name);
   try {
-    return get(checkpoint_.metadata, full);
+    return (checkpoint_.metadata.*get)(full);
   } catch (const UnsupportedError& error) {
     throw UnsupportedError(fmt::format("{}: {}", checkpoint_.path, error.what()));
   }
@@ -33,7 +33,7 @@ int64_t SpecReader::required_size(std::string_view name, int64_t largest) {
 }
 
 std::optional<int64_t> SpecReader::integer(std::string_view name) {
-  return typed(name, [](const Metadata& all, const auto& full) { return all.integer(full); });
+  return typed(name, &Metadata::integer);
 }
 
 std::optional<int64_t> SpecReader::size(std::string_view name, int64_t largest) {
@@ -54,26 +54,21 @@ int64_t SpecReader::count_or(std::string_view name, int64_t fallback, int64_t la
 }
 
 double SpecReader::positive_or(std::string_view name, double fallback) {
-  const double value = typed(name, [](const Metadata& all, const auto& full) {
-                         return all.number(full);
-                       }).value_or(fallback);
+  const double value = typed(name, &Metadata::number).value_or(fallback);
   if (!std::isfinite(value) || value <= 0) fail(name, "is {}, expected a number above 0", value);
   return value;
 }
 
 std::string SpecReader::string_or(std::string_view name, std::string_view fallback) {
-  return std::string(typed(name, [](const Metadata& all, const auto& full) {
-                       return all.string(full);
-                     }).value_or(fallback));
+  return std::string(typed(name, &Metadata::string).value_or(fallback));
 }
 
 bool SpecReader::flag_or(std::string_view name, bool fallback) {
-  return typed(name, [](const Metadata& all, const auto& full) { return all.boolean(full); })
-      .value_or(fallback);
+  return typed(name, &Metadata::boolean).value_or(fallback);
 }
 
 const std::vector<std::string>* SpecReader::strings(std::string_view name) {
-  return typed(name, [](const Metadata& all, const auto& full) { return all.strings(full); });
+  return typed(name, &Metadata::strings);
 }
 
 bool SpecReader::contains(std::string_view name) const {

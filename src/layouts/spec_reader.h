@@ -76,8 +76,8 @@ class SpecReader {
 
  private:
   std::string key(std::string_view name);
-  template <typename Get>
-  auto typed(std::string_view name, Get get);
+  template <typename Value>
+  Value typed(std::string_view name, Value (Metadata::*get)(std::string_view) const);
 
   const Checkpoint& checkpoint_;
   std::string prefix_;

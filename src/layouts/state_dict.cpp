@@ -70,10 +70,23 @@ void merge(std::optional<T>& into, const std::optional<T>& other, const Checkpoi
   if (!into) into = other;
 }
 
-// Takes a value that `into` lacks.
-template <typename T>
-void take(std::optional<T>& into, const std::optional<T>& from) {
-  if (!into) into = from;
+// Takes the values that `into` lacks.
+void fill(Gpt2Config& into, const Gpt2Config& from) {
+  const auto take = [&](auto member) {
+    if (!(into.*member)) into.*member = from.*member;
+  };
+  take(&Gpt2Config::n_layers);
+  take(&Gpt2Config::n_heads);
+  take(&Gpt2Config::d_model);
+  take(&Gpt2Config::d_ff);
+  take(&Gpt2Config::n_ctx);
+  take(&Gpt2Config::vocab_size);
+  take(&Gpt2Config::activation);
+  take(&Gpt2Config::has_biases);
+  take(&Gpt2Config::tied);
+  take(&Gpt2Config::norm_eps);
+  take(&Gpt2Config::scale_by_head_dim);
+  take(&Gpt2Config::scale_by_inverse_layer);
 }
 
 // Reads the file's own hyper-parameters from the first dictionary that states each. A training
@@ -82,19 +95,7 @@ Gpt2Config config_of_file(const Checkpoint& checkpoint) {
   Gpt2Config config;
   for (const char* container : kContainers) {
     SpecReader reader(checkpoint, container);
-    const Gpt2Config found = read_gpt2_config(reader);
-    take(config.n_layers, found.n_layers);
-    take(config.n_heads, found.n_heads);
-    take(config.d_model, found.d_model);
-    take(config.d_ff, found.d_ff);
-    take(config.n_ctx, found.n_ctx);
-    take(config.vocab_size, found.vocab_size);
-    take(config.activation, found.activation);
-    take(config.has_biases, found.has_biases);
-    take(config.tied, found.tied);
-    take(config.norm_eps, found.norm_eps);
-    take(config.scale_by_head_dim, found.scale_by_head_dim);
-    take(config.scale_by_inverse_layer, found.scale_by_inverse_layer);
+    fill(config, read_gpt2_config(reader));
   }
   return config;
 }
@@ -141,12 +142,7 @@ Checkpoint canonical_gpt2(const Checkpoint& given) {
   agree(file, "in the file");
   Gpt2Config config = config_of_user(given);
   agree(config, "as given");
-  take(config.n_heads, file.n_heads);
-  take(config.activation, file.activation);
-  take(config.tied, file.tied);
-  take(config.norm_eps, file.norm_eps);
-  take(config.scale_by_head_dim, file.scale_by_head_dim);
-  take(config.scale_by_inverse_layer, file.scale_by_inverse_layer);
+  fill(config, file);
   if (!config.n_heads) ask_for(result, "how many heads there are", R"({"n_head": 12})");
   if (!config.activation) {
     ask_for(result, "which GELU it was trained with",

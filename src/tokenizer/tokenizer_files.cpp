@@ -39,16 +39,6 @@ void add_if_there(TokenizerFiles& files, const ModelFolder& folder, std::string_
     files.emplace(name, folder.open(file_name));
 }
 
-// Adds the only rank file of a folder. If there are several, none is used.
-void add_ranks(TokenizerFiles& files, const ModelFolder& folder) {
-  std::error_code ignored;
-  std::vector<std::string> found;
-  for (const auto& entry : fs::directory_iterator(folder.path(), ignored)) {
-    if (entry.path().extension() == kTiktoken) found.push_back(entry.path().filename().string());
-  }
-  if (found.size() == 1) files.emplace(kRanks, folder.open(found.front()));
-}
-
 // Returns the usual name of a file that defines a tokenizer, and the prefix of its name on disk.
 std::pair<std::string_view, std::string_view> usual_name(std::string_view file_name) {
   for (size_t i = 0; i < kDefining; ++i) {
@@ -130,7 +120,8 @@ TokenizerFiles find_tokenizer_files(const std::string& path) {
   if (fs::is_directory(path, ignored)) {
     const ModelFolder folder(path);
     for (const std::string_view name : kNames) add_if_there(files, folder, "", name);
-    add_ranks(files, folder);
+    if (const auto ranks = folder.only_name_ending(kTiktoken))
+      files.emplace(kRanks, folder.open(*ranks));
     return files;
   }
   const std::string file_name = fs::path(path).filename().string();
