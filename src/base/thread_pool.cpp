@@ -50,8 +50,8 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// Waits until `value` is no longer `old`, and returns the new value. Spins for a while first if
-// `spin` is set, then sleeps.
+// Waits until `value` differs from `old`, and returns the new value. If `spin` is set, spins for a
+// while before it sleeps.
 int wait_for_change(const std::atomic<int>& value, int old, bool spin) {
   int now = value.load(std::memory_order_acquire);
   if (now != old) return now;

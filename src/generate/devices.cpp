@@ -21,8 +21,8 @@ std::string first_gpu(int64_t n_layers) {
                             list.problem.empty() ? "only a CPU" : list.problem);
   }
   throw ResourceError(
-      fmt::format("there is no GPU for {} layers ({}): use 0 layers (OpenOptions::gpu_layers), or "
-                  "name a device (OpenOptions::device)",
+      fmt::format("cannot put {} layers on a GPU, because none was found ({}): use 0 layers "
+                  "(OpenOptions::gpu_layers), or name a device (OpenOptions::device)",
                   n_layers == INT64_MAX ? "all" : fmt::format("{}", n_layers), problems));
 }
 

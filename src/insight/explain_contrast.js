@@ -82,7 +82,7 @@ function changesAt(contrast, place) {
 
 function distanceChart(distance) {
   const width = 520, height = 220, left = 52, top = 12, bottom = 36;
-  // A damaged model has distances that are no numbers: they are left out of the line.
+  // A damaged model can have distances that are not finite. The line leaves them out.
   const numbers = distance.filter(Number.isFinite);
   const high = Math.max(1e-9, ...numbers);
   const at = (i) => `${percent(distance[i])} ${i ? `after layer ${i - 1}` : "at the embedding"}`;

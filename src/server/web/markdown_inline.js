@@ -30,7 +30,7 @@ export function safeAddress(text) {
   }
 }
 
-// What ends a sentence or closes a bracket around an address is no part of it:
+// Removes what ends a sentence or closes a bracket around an address:
 // "(see https://example.org/a_(b).)" has https://example.org/a_(b).
 function withoutEnd(address) {
   let nOpen = 0;  // "(" that no ")" closes; below 0: ")" that close something before the address
