@@ -199,21 +199,22 @@ class Problems(OnThePage):
             self.assertIn(advice, self.value(problem))
             self.browser.click("#new-conversation")
 
-    def test_a_server_that_loads_its_model_is_asked_again(self):
+    def begin_while_it_loads(self, n_loading: int) -> str:
+        """The page of a server that answers so often that it still loads. Returns the notice."""
         self.allowed = "503"
-        self.server.n_loading = 2
+        self.server.n_loading = n_loading
         self.reload()
-        notice = "document.querySelector('#notice')"
+        return "document.querySelector('#notice')"
+
+    def test_a_server_that_loads_its_model_is_asked_again(self):
+        notice = self.begin_while_it_loads(2)
         self.browser.wait(f"{notice}.textContent.includes('the model is being loaded')")
         self.browser.wait(
             f"{notice}.hidden && document.querySelector('#model').textContent === 'mock-1B'"
         )
 
     def test_a_notice_that_was_closed_stays_closed(self):
-        self.allowed = "503"
-        self.server.n_loading = 1000
-        self.reload()
-        notice = "document.querySelector('#notice')"
+        notice = self.begin_while_it_loads(1000)
         self.browser.wait(f"!{notice}.hidden")
         self.browser.run(f"{notice}.querySelector('button').click()")
         time.sleep(2.5)

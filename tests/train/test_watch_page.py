@@ -210,12 +210,18 @@ class Live(Pages):
             expected[(bool(weight < 0), level)] += 1
         self.assertEqual(drawn, expected)
 
-    def test_looking_back_stays_at_its_step(self):
-        with watched("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (_, address):
+    @contextlib.contextmanager
+    def paused_run(self):
+        """The process of a run that a page has paused."""
+        with watched("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (process, address):
             self.browser.go(address)
             self.browser.wait("frames.length > 2")
             self.browser.click("#pause")
             self.browser.wait("isPaused")
+            yield process
+
+    def test_looking_back_stays_at_its_step(self):
+        with self.paused_run():
             looked, shown = self.browser.run("""
                 follows = false;
                 let looked = 0;
@@ -228,11 +234,7 @@ class Live(Pages):
             self.assertIn(looked - shown, (0, 1))
 
     def test_pause_step_speed_and_learning_rate(self):
-        with watched("microgpt", "--watch-task", "xor", "--num_steps", 3000) as (process, address):
-            self.browser.go(address)
-            self.browser.wait("frames.length > 2")
-            self.browser.click("#pause")
-            self.browser.wait("isPaused")
+        with self.paused_run() as process:
             step = self.value("frames.at(-1).step")
             self.browser.click("#step")
             self.browser.wait(f"frames.at(-1).step === {step + 1}")
