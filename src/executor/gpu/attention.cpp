@@ -11,6 +11,7 @@ namespace {
 
 // As in kernels/attention.cl.h.
 constexpr int kItems = 128;              // of a group, also of append and tensor_combine
+constexpr int64_t kAppended = 4;         // elements of an item of append
 constexpr int64_t kSpanPositions = 256;  // that a group takes, where a context is shared out
 constexpr int64_t kMostState = 2048;     // elements of a group's results
 
@@ -123,7 +124,8 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
       std::ranges::adjacent_find(inputs_.sequences) != inputs_.sequences.end()) {
     const int32_t of_q = appended.n_rot > 0 ? n_heads : 0;
     const int64_t n = (2 * shape.n_kv_heads + of_q) * shape.head_dim;  // of a token
-    launch(*kernels.append, gpu::cover_rows(k.rows(), n, kItems), *appended.k, buffer(v),
+    const int64_t of_items = (n + kAppended - 1) / kAppended;
+    launch(*kernels.append, gpu::cover_rows(k.rows(), of_items, kItems), *appended.k, buffer(v),
            storage.buffer(), *step_, lists_.positions, lists_.sequences, lists_.table,
            lists_.table_begin, layer_number, n_layers, n_kv_heads, head_dim, *appended.q, of_q,
            *appended.angles, appended.n_rot, *appended.rotated_q, *appended.rotated_k);

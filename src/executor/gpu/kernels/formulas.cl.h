@@ -65,3 +65,21 @@ FUNCTION float rotated(GLOBAL const float* x, int i, GLOBAL const float* angles,
   const float s = angles[pairs + pair];
   return i < pairs ? x[i] * c - x[i + pairs] * s : x[i - pairs] * s + x[i] * c;
 }
+// Elements [i, i + 4) of a head; i, n_rot / 2 and the places of x and angles are multiples of 4.
+FUNCTION void rotated_4(GLOBAL const float* x, int i, GLOBAL const float* angles, int n_rot,
+                        float* y) {
+  const int pairs = n_rot / 2;
+  const int pair = i < pairs ? i : i - pairs;
+  float a[4];
+  float b[4];
+  float c[4];
+  float s[4];
+  load_4_floats(x + i, y);
+  if (i >= n_rot) return;
+  load_4_floats(x + pair, a);
+  load_4_floats(x + pairs + pair, b);
+  load_4_floats(angles + pair, c);
+  load_4_floats(angles + pairs + pair, s);
+  UNROLL for (int j = 0; j < 4; ++j) y[j] =
+      i < pairs ? a[j] * c[j] - b[j] * s[j] : a[j] * s[j] + b[j] * c[j];
+}

@@ -72,9 +72,10 @@ FUNCTION void store_value(float value, GLOBAL uchar* keys, int d, int slot, int 
   STORE_V(value, values, slot * head_dim + d);
 }
 
-// Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each element. When
+// Puts k and v [n_tokens, n_kv_heads * head_dim] into the cache: an item for each 4 elements. When
 // n_rot is not 0, k and q [n_tokens, n_heads * head_dim] are rotated first (formulas.cl.h), and the
 // results go to rotated_k and rotated_q too; otherwise n_heads is 0.
+#define APPENDED 4
 KERNEL(128)
 append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL const int* inputs,
        int positions, int sequences, int table, int table_begin, int layer, int n_layers,
@@ -82,27 +83,46 @@ append(GLOBAL const float* k, GLOBAL const float* v, GLOBAL uchar* cache, GLOBAL
        int n_rot, GLOBAL float* rotated_q, GLOBAL float* rotated_k) {
   AWAIT();
   const int n = (2 * n_kv_heads + n_heads) * head_dim;  // of k, then of v, then of q
-  const int token = row_of_group(n, 128);
-  const int element = element_of_item(n, 128);
-  if (element >= n) return;
-  const int head = element / head_dim;
-  const int d = element % head_dim;
+  const int n_items = (n + APPENDED - 1) / APPENDED;
+  const int token = row_of_group(n_items, 128);
+  const int first = element_of_item(n_items, 128) * APPENDED;
+  if (first >= n) return;
   const int position = inputs[positions + token];
-  GLOBAL const float* turn = angles + (wide)position * n_rot;
-  if (head >= 2 * n_kv_heads) {
-    const wide at = ((wide)token * n_heads + head - 2 * n_kv_heads) * head_dim;
-    rotated_q[at + d] = rotated(q + at, d, turn, n_rot);
-    return;
-  }
-  const int kv_head = head % n_kv_heads;
-  const wide at = ((wide)token * n_kv_heads + kv_head) * head_dim;
+  const int slot = position % BLOCK;
   const int block = block_of(inputs, table, table_begin, inputs[sequences + token], position);
-  GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, kv_head, n_kv_heads, head_dim);
-  if (head < n_kv_heads) {
-    const float key = rotated(k + at, d, turn, n_rot);
-    store_key(key, keys, d, position % BLOCK, head_dim);
-    if (n_rot > 0) rotated_k[at + d] = key;
-  } else {
-    store_value(v[at + d], keys, d, position % BLOCK, head_dim);
+  GLOBAL const float* turn = angles + (wide)position * n_rot;
+  // Where they are quads of one head, all of a quad at once.
+  const int step = head_dim % 4 == 0 && n_rot % 8 == 0 ? 4 : 1;
+  for (int element = first; element < MIN(first + APPENDED, n); element += step) {
+    const int head = element / head_dim;
+    const int d = element % head_dim;
+    const int kv_head = head % n_kv_heads;
+    const bool is_q = head >= 2 * n_kv_heads;
+    const bool is_v = !is_q && head >= n_kv_heads;
+    const wide at = is_q ? ((wide)token * n_heads + head - 2 * n_kv_heads) * head_dim
+                         : ((wide)token * n_kv_heads + kv_head) * head_dim;
+    GLOBAL const float* x = (is_q ? q : is_v ? v : k) + at;
+    GLOBAL uchar* keys = cache + k_offset(block, layer, n_layers, kv_head, n_kv_heads, head_dim);
+    float y[4];
+    if (step == 4) {
+      rotated_4(x, d, turn, is_v ? 0 : n_rot, y);
+    } else {
+      y[0] = rotated(x, d, turn, is_v ? 0 : n_rot);
+    }
+    UNROLL for (int i = 0; i < 4; ++i) {
+      if (i >= step || is_q) break;
+      if (is_v) {
+        store_value(y[i], keys, d + i, slot, head_dim);
+      } else {
+        store_key(y[i], keys, d + i, slot, head_dim);
+      }
+    }
+    if (is_v || n_rot == 0) continue;
+    GLOBAL float* to = (is_q ? rotated_q : rotated_k) + at + d;
+    if (step == 4) {
+      store_4_floats(y, to);
+    } else {
+      *to = y[0];
+    }
   }
 }
