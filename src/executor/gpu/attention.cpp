@@ -147,9 +147,9 @@ Activation GpuExecutor::attention(const Activation& q, const Activation& k, cons
     return each.rows >= tiling.heads * tiling.tokens_of_group;
   });
   const gpu::Buffer& parts = n_parts == 1 ? buffer(out) : *parts_;
-  const gpu::Grid grid = {
-      (n_tokens + tiling.tokens_of_group - 1) / tiling.tokens_of_group * n_parts,
-      n_kv_heads * ((group + tiling.heads - 1) / tiling.heads), attend->items};
+  const int64_t of_heads = n_kv_heads * ((group + tiling.heads - 1) / tiling.heads);
+  const int64_t of_tokens = (n_tokens + tiling.tokens_of_group - 1) / tiling.tokens_of_group;
+  const gpu::Grid grid = {of_tokens * n_parts * of_heads, 1, attend->items};
   launch(*attend->kernel, grid, *appended.q, storage.buffer(), *step_, lists_.positions,
          lists_.sequences, lists_.table, lists_.table_begin, buffer(out), parts, n_tokens,
          layer_number, n_layers, n_kv_heads, group, head_dim,

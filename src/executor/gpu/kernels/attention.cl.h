@@ -289,9 +289,10 @@ FUNCTION void store_rows(const Work* work, const Shared* shared, GLOBAL float* o
   }
 }
 
-// Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to ROWS query heads).
-// out [n_tokens, n_heads * head_dim] when n_parts is 1; else
-// parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token a group.
+// Grid: [groups of tokens, n_parts, n_kv_heads, tiles of up to ROWS query heads]. The last tokens,
+// which see most, come first, those of all heads together. out [n_tokens, n_heads * head_dim] when
+// n_parts is 1; else parts [n_tokens, n_heads, n_parts] times (a [head_dim], m, l), with one token
+// a group.
 KERNEL_OF_GROUPS(128, 1)
 attend(ATTENTION) {
   LOCAL_ARRAY float4 query[MOST_STATE / 4];
@@ -318,12 +319,14 @@ attend(ATTENTION) {
                          seen};
   const Append append = {k, v, angles, n_rot, rotated_q, rotated_k};
   const int tiles = (group + ROWS - 1) / ROWS;
-  const int kv_head = GROUP_Y() / tiles;
-  const int tile = GROUP_Y() % tiles * ROWS;
+  const int kv_head = GROUP_X() / tiles % n_kv_heads;
+  const int tile = GROUP_X() % tiles * ROWS;
   const int heads = MIN(group - tile, ROWS);
   const int n_heads = n_kv_heads * group;
-  const int part = GROUP_X() % n_parts;
-  const int begin = GROUP_X() / n_parts * tokens_of_group;
+  const int of_tokens = GROUP_X() / (n_kv_heads * tiles);  // among the groups of the same heads
+  const int n_groups = (n_tokens + tokens_of_group - 1) / tokens_of_group;
+  const int part = of_tokens % n_parts;
+  const int begin = (n_groups - 1 - of_tokens / n_parts) * tokens_of_group;
   const int end = MIN(begin + tokens_of_group, n_tokens);
   for (int token = begin, next = begin; token < end; token = next) {
     // Tokens [token, next) belong to one sequence.

@@ -274,16 +274,17 @@ FUNCTION void attend_rows(const int warps, const int tiles, LOCAL Task* task, GL
   store_rows(task, &rows, out, parts, n_parts);
 }
 
-// Groups begin with the last tokens, which see most. One item finds out what to do, and all read it
-// from local memory, which leaves more registers for the rows.
+// Groups begin with the last tokens, which see most, those of all heads together. One item finds
+// out what to do, and all read it from local memory, which leaves more registers for the rows.
 FUNCTION void attend_tokens(const int warps, const int tiles, ATTENTION, LOCAL Task* task,
                             LOCAL uint4* keys, LOCAL uint4* values, LOCAL int* is_bad,
                             LOCAL float* meeting) {
   if (ITEM_OF_GROUP() == 0) {
     const int most_rows = warps * FRAGMENT_ROWS;
     const int tiles = (group + most_rows - 1) / most_rows;
-    const int kv_head = GROUP_Y() / tiles;
-    const int tile = GROUP_Y() % tiles * most_rows;
+    const int kv_head = GROUP_X() / tiles % n_kv_heads;
+    const int tile = GROUP_X() % tiles * most_rows;
+    const int of_tokens = GROUP_X() / (n_kv_heads * tiles);  // among the groups of the same heads
     const int n_groups = (n_tokens + tokens_of_group - 1) / tokens_of_group;
     task->work.cache = cache;
     task->work.heads_of_block = n_layers * n_kv_heads;
@@ -296,8 +297,8 @@ FUNCTION void attend_tokens(const int warps, const int tiles, ATTENTION, LOCAL T
     task->keys = cache + (layer * n_kv_heads + kv_head) * bytes_of_head;
     task->bytes_of_block = n_layers * n_kv_heads * bytes_of_head;
     task->head = kv_head * group + tile;
-    task->part = GROUP_X() % n_parts;
-    task->next = (n_groups - 1 - GROUP_X() / n_parts) * tokens_of_group;
+    task->part = of_tokens % n_parts;
+    task->next = (n_groups - 1 - of_tokens / n_parts) * tokens_of_group;
     task->tokens_end = MIN(task->next + tokens_of_group, n_tokens);
   }
   do {
@@ -324,8 +325,8 @@ FUNCTION void attend_tokens(const int warps, const int tiles, ATTENTION, LOCAL T
   } while (task->next < task->tokens_end);
 }
 
-// Up to 16 rows. Grid: x = (groups of tokens) * n_parts, y = n_kv_heads * (tiles of up to 16 query
-// heads). out [n_tokens, n_heads * head_dim] when n_parts is 1; else parts [n_tokens, n_heads,
+// Up to 16 rows. Grid: [groups of tokens, n_parts, n_kv_heads, tiles of up to 16 query heads]. out
+// [n_tokens, n_heads * head_dim] when n_parts is 1; else parts [n_tokens, n_heads,
 // n_parts] times (a [head_dim], m, l), where a part is a block, with one token a group.
 KERNEL_OF_GROUPS(32, 1)
 tensor_attend_few(ATTENTION) {
