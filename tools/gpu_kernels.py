@@ -1,12 +1,12 @@
 """The GPU kernels without a GPU: what NVIDIA's compiler makes of them, and what they move.
 
-    gpu_kernels.py [--architectures sm_80,sm_89,sm_90,sm_100] [--programs matrix_f16,ops] [--problems]
+    gpu_kernels.py [--architectures sm_80,sm_89,sm_90a,sm_100] [--programs matrix_f16,ops] [--problems]
 
 Prints two tables in Markdown. The first, which needs nvcc, has a row for each kernel and a column for each architecture:
-registers of an item, bytes of local memory of a group, and bytes spilled, where there are any. With --problems it has
-only kernels that spill. The second is of tests/kernel_counts, where that is built: the bytes that the kernels of
+registers of an item, bytes of local memory of a group, and what is wrong: bytes spilled, or waits for tensor cores that
+the compiler added. With --problems it has only kernels with one. The second is of tests/kernel_counts, where that is built: the bytes that the kernels of
 decoding move, counted, beside those that they must move. Exits with 77 where there is neither, and with 1 when a kernel
-of decoding spills or moves too much.
+of decoding has a problem or moves too much.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("LIMPID_PROGRAM", ROOT / "build" / "release" / "limpid"))
 COUNTS = PROGRAM.parent / "tests" / "kernel_counts"
-ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_100")
+ARCHITECTURES = ("sm_80", "sm_89", "sm_90a", "sm_100")
 # What runs for every token that is generated.
 OF_DECODE = {
     "embed",
@@ -44,12 +44,14 @@ OF_DECODE |= {"halve", "tensor_few", "tensor_some", "halve_tiles", "tensor_many"
 OF_DECODE |= {"tensor_attend_few", "tensor_attend", "tensor_combine"}
 ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+# The compiler makes warps wait for products where the program touches sums too early.
+WAITS = re.compile(r"\(C75\d\d\).* in (?:the )?function '(\w+)'")
 USED = re.compile(r"Used (\d+) registers(?:.*?, (\d+) bytes smem)?")
 EXIT_SKIPPED = 77
 
 
-def kernels_of(source: pathlib.Path, architecture: str) -> dict[str, tuple[int, int, int]]:
-    """Registers, bytes of shared memory and bytes spilled, by the kernel's name."""
+def kernels_of(source: pathlib.Path, architecture: str) -> dict[str, tuple[int, int, str]]:
+    """Registers, bytes of shared memory and the problem, if any, by the kernel's name."""
     command = [
         "nvcc",
         "-x",
@@ -66,23 +68,25 @@ def kernels_of(source: pathlib.Path, architecture: str) -> dict[str, tuple[int, 
         sys.exit(f"error: {source.name} does not compile for {architecture}:\n{done.stderr}")
     found = {}
     name, spilled = "", 0
+    waiting = {match[1] for match in WAITS.finditer(done.stderr)}
     for line in done.stderr.splitlines():
         if entry := ENTRY.search(line):
             name, spilled = entry[1], 0
         elif spills := SPILLS.search(line):
             spilled = int(spills[1]) + int(spills[2])
         elif used := USED.search(line):
-            found[name] = (int(used[1]), int(used[2] or 0), spilled)
+            problem = f"{spilled} B spilled" if spilled else "waits" if name in waiting else ""
+            found[name] = (int(used[1]), int(used[2] or 0), problem)
     return found
 
 
-def cell(kernel: tuple[int, int, int]) -> str:
-    registers, shared, spilled = kernel
-    return f"{registers}, {shared} B" + (f", **{spilled} B spilled**" if spilled else "")
+def cell(kernel: tuple[int, int, str]) -> str:
+    registers, shared, problem = kernel
+    return f"{registers}, {shared} B" + (f", **{problem}**" if problem else "")
 
 
 def print_registers(arguments: argparse.Namespace) -> bool:
-    """Whether no kernel of decoding spills."""
+    """Whether no kernel of decoding has a problem."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([str(PROGRAM), "devices", "--kernels", folder], check=True)
         sources = sorted(pathlib.Path(folder).glob("*.cl"))
@@ -96,7 +100,7 @@ def print_registers(arguments: argparse.Namespace) -> bool:
     print(f"| program | kernel | {' | '.join(arguments.architectures)} |")
     print(f"| -- | -- | {' | '.join('--' for _ in arguments.architectures)} |")
     for program, kernel, found in rows:
-        if any(spilled for _, _, spilled in found) or not arguments.problems:
+        if any(problem for _, _, problem in found) or not arguments.problems:
             print(f"| {program} | {kernel} | {' | '.join(map(cell, found))} |")
     return not any(
         kernel in OF_DECODE and any(each[2] for each in found) for _, kernel, found in rows
@@ -109,7 +113,7 @@ def main() -> int:
         "--architectures", type=lambda text: text.split(","), default=list(ARCHITECTURES)
     )
     parser.add_argument("--programs", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--problems", action="store_true", help="only kernels that spill")
+    parser.add_argument("--problems", action="store_true", help="only kernels with one")
     arguments = parser.parse_args()
     has_compiler = shutil.which("nvcc") is not None
     if not has_compiler:

@@ -57,7 +57,7 @@ std::string name_of(const gpu::DeviceInfo& device) {
 }
 
 // A line for each device, under the name that --device takes, and one for each API without any:
-//   GPUs      cuda      NVIDIA H100, CUDA 13.0, sm_90, 132 units, 85.03 GB
+//   GPUs      cuda      NVIDIA H100, CUDA 13.0, sm_90a, 132 units, 85.03 GB
 //             opencl    none: the OpenCL loader is not installed …
 std::string gpu_text(const std::vector<GpuApi>& apis) {
   std::string text;

@@ -155,7 +155,7 @@ TEST(ProgramCache, IsKeyedByTextDeviceAndDriver) {
   EXPECT_EQ(n_compiled("opencl", "A", "1", "sm_80", "text"), 1);
   EXPECT_EQ(n_compiled("cuda", "B", "1", "sm_80", "text"), 1);
   EXPECT_EQ(n_compiled("cuda", "A", "2", "sm_80", "text"), 1);
-  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_90", "text"), 1);
+  EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_90a", "text"), 1);
   EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "texts"), 1);
   EXPECT_EQ(n_compiled("cuda", "A", "1", "sm_80", "text"), 0);
 }
@@ -188,14 +188,14 @@ TEST(KernelSources, EveryKernelAwaitsTheLaunchesBefore) {
 
 TEST(Nvrtc, ShowsItsLogForWhatDoesNotCompile) {
   if (const std::string problem = gpu::nvrtc_problem(); !problem.empty()) GTEST_SKIP() << problem;
-  const std::string error = error_of([] { gpu::compile_to_cubin(kBroken, "sm_90", "a GPU"); });
-  EXPECT_NE(error.find("'broken' do not compile for sm_90"), std::string::npos) << error;
+  const std::string error = error_of([] { gpu::compile_to_cubin(kBroken, "sm_100", "a GPU"); });
+  EXPECT_NE(error.find("'broken' do not compile for sm_100"), std::string::npos) << error;
   EXPECT_NE(error.find("error: expected a declaration"), std::string::npos) << error;
 }
 
 class CudaPrograms : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Nvrtc, CudaPrograms,
-                         ::testing::Values("sm_80", "sm_89", "sm_90", "sm_100"),
+                         ::testing::Values("sm_80", "sm_89", "sm_90a", "sm_100"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(CudaPrograms, Compile) {

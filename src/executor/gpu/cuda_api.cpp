@@ -60,6 +60,8 @@ const DriverFunctions* initialized_driver(std::string& problem) {
   return nullptr;
 }
 
+constexpr int kHopper = 9;  // compute capability of the first GPUs whose kernels may overlap
+
 DeviceInfo describe(const DriverFunctions& cu, int index) {
   DeviceInfo info;
   info.api = "cuda";
@@ -78,11 +80,10 @@ DeviceInfo describe(const DriverFunctions& cu, int index) {
   info.name = name.data();
   info.memory_bytes = memory;
   info.driver = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
-  info.architecture = fmt::format("sm_{}{}", major, minor);
+  info.has_wgmma = major == kHopper;  // later GPUs have others
+  info.architecture = fmt::format("sm_{}{}{}", major, minor, info.has_wgmma ? "a" : "");
   return info;
 }
-
-constexpr int kHopper = 9;  // compute capability of the first GPUs whose kernels may overlap
 
 // ---- one device ---------------------------------------------------------------------------------
 

@@ -23,10 +23,11 @@ struct DeviceInfo {
   int index = 0;             // counts the devices of an API
   std::string name;          // as the driver gives it
   std::string driver;        // its version, and the platform's name
-  std::string architecture;  // "sm_90"; "" for OpenCL
+  std::string architecture;  // "sm_89"; "" for OpenCL
   uint64_t memory_bytes = 0;
-  int n_units = 0;      // compute units, multiprocessors
-  bool is_cpu = false;  // OpenCL on the CPU, as PoCL provides it
+  int n_units = 0;         // compute units, multiprocessors
+  bool is_cpu = false;     // OpenCL on the CPU, as PoCL provides it
+  bool has_wgmma = false;  // CUDA's instructions for four warps, of "sm_90a"
 };
 
 // Memory of a device. The host cannot read it but through Device::read.

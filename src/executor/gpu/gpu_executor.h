@@ -233,7 +233,7 @@ class GpuExecutor final : public Executor {
                      std::string_view op);
   LinearKernel linear_kernel(const MatrixKernels& kernels, int64_t n_tokens, int64_t n_rows) const;
   Activation halve(const Activation& x, const MatrixKernels& kernels);
-  Product product_of(const Activation& x, const MatrixKernels& kernels,
+  Product product_of(const Activation& x, int64_t n_tokens, const MatrixKernels& kernels,
                      std::span<const Projection> projections) const;
 
   std::shared_ptr<gpu::Device> device_;

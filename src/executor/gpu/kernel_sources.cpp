@@ -27,6 +27,7 @@ std::string_view rope_text();
 std::string_view sums_text();
 std::string_view tensor_attention_loads_text();
 std::string_view tensor_attention_text();
+std::string_view tensor_many_text();
 std::string_view tensor_text();
 std::string_view top_k_text();
 
@@ -60,7 +61,7 @@ ProgramSource matrix_program(DType dtype) {
 ProgramSource tensor_program(DType dtype) {
   const std::string_view type = dtype_info(dtype).name;
   return assemble(fmt::format("tensor_{}", type), fmt::format("#define WEIGHT_{} 1\n", type),
-                  {octets_text(), fragments_text(), tensor_text()});
+                  {octets_text(), fragments_text(), tensor_text(), tensor_many_text()});
 }
 
 bool has_matrix_program(DType dtype) {

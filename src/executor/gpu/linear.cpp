@@ -23,21 +23,25 @@ constexpr int32_t kNormed = 1;
 constexpr int32_t kAdds = 2;
 
 // As in kernels/tensor.cl.h.
-constexpr int kHalveItems = 128;
+constexpr int kHalveItems = 256;
 constexpr int64_t kTensorFew = 8;  // tokens of a group
 constexpr int64_t kTensorSome = 64;
-constexpr int64_t kTensorTile = 128;  // rows and tokens of a group of tensor_many
-constexpr int64_t kOctetsOfChunk = 4;
-constexpr int64_t kChunk = 32;          // columns: rows of halves have whole chunks
-constexpr int64_t kFloatsOfChunk = 16;  // that take as much memory
-constexpr uint64_t kChunkBytes = 64;
-// Local memory of tensor_many: three stages of a span of both operands.
-constexpr int kStagesBytes = 3 * 2 * 2 * kTensorTile * static_cast<int>(kChunkBytes);
+constexpr int64_t kTensorTile = 128;   // rows and tokens of a group of tensor_many
+constexpr int64_t kChunk = 32;         // columns: rows of halves have whole chunks
+constexpr int64_t kSpan = 2 * kChunk;  // and those of tiles whole spans
+constexpr int64_t kHalfBytes = 2;
+// Local memory of tensor_many: stages of a span of both operands.
+constexpr int64_t kStageBytes = 2 * kTensorTile * kSpan * kHalfBytes;
 // Weights that are halves at the same time, for many tokens: few enough to stay in a GPU's cache
 // until they are multiplied.
 constexpr uint64_t kHalvesBytes = uint64_t{32} << 20;
 
 constexpr int64_t groups(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// A tile of rows as halves.
+constexpr uint64_t tile_bytes(int64_t cols) {
+  return static_cast<uint64_t>(kTensorTile * groups(cols, kSpan) * kSpan * kHalfBytes);
+}
 
 }  // namespace
 
@@ -58,8 +62,8 @@ void GpuExecutor::linear(const Activation& x, std::span<Projection> projections)
       ++n;
     const MatrixKernels& kernels = matrix_kernels(type_of(projections[0]));
     if (products_ == Products::kF16 && halves.rows() == 0) halves = halve(x, kernels);
-    Product product =
-        product_of(products_ == Products::kF16 ? halves : x, kernels, projections.first(n));
+    Product product = product_of(products_ == Products::kF16 ? halves : x, x.rows(), kernels,
+                                 projections.first(n));
     product.norm = std::exchange(waiting_.norm, std::nullopt);
     // A head comes last: nothing that it could wait for would follow within the step.
     if (fuses(x.rows()) && n == projections.size() && !weight(projections[0].weight).is_head) {
@@ -74,9 +78,13 @@ void GpuExecutor::linear(const Activation& x, std::span<Projection> projections)
 
 // Each token's halves, and the number that undoes its scaling, in the memory of an activation.
 Activation GpuExecutor::halve(const Activation& x, const MatrixKernels& kernels) {
-  Activation halves = allocate(x.rows(), groups(x.cols(), kChunk) * kFloatsOfChunk + 1);
+  const bool in_tiles = x.rows() > kTensorSome;
+  const int64_t n_rows = in_tiles ? groups(x.rows(), kTensorTile) * kTensorTile : x.rows();
+  const int64_t step = in_tiles ? kSpan : kChunk;
+  Activation halves = allocate(n_rows, groups(x.cols(), step) * step / 2 + 1);
   launch(*kernels.halve, {x.rows(), 1, kHalveItems}, buffer(x), buffer(halves),
-         static_cast<int32_t>(x.cols()), static_cast<int32_t>(x.rows()));
+         static_cast<int32_t>(x.cols()), static_cast<int32_t>(x.rows()),
+         static_cast<int32_t>(in_tiles));
   return halves;
 }
 
@@ -100,9 +108,10 @@ GpuExecutor::LinearKernel GpuExecutor::linear_kernel(const MatrixKernels& kernel
   return {*kernels.linear_some, 256, 64, 64};
 }
 
-GpuExecutor::Product GpuExecutor::product_of(const Activation& x, const MatrixKernels& kernels,
+GpuExecutor::Product GpuExecutor::product_of(const Activation& x, int64_t n_tokens,
+                                             const MatrixKernels& kernels,
                                              std::span<const Projection> projections) const {
-  Product product{&kernels, &buffer(x), x.rows(), static_cast<int32_t>(projections[0].weight.cols)};
+  Product product{&kernels, &buffer(x), n_tokens, static_cast<int32_t>(projections[0].weight.cols)};
   product.n_matrices = projections.size();
   for (size_t i = 0; i < projections.size(); ++i) {
     const Projection& p = projections[i];
@@ -136,8 +145,7 @@ void GpuExecutor::launch_product(const Product& product) {
 
 uint64_t GpuExecutor::halves_bytes(int64_t n_tokens, int64_t widest) const {
   if (products_ != Products::kF16 || n_tokens <= kTensorSome) return 0;
-  const auto of_tile = static_cast<uint64_t>(kTensorTile * groups(widest, kChunk)) * kChunkBytes;
-  return std::max(kHalvesBytes, of_tile);
+  return std::max(kHalvesBytes, tile_bytes(widest));
 }
 
 // Before a step begins.
@@ -153,20 +161,25 @@ void GpuExecutor::launch_tiles(const Product& product) {
   const auto& m = product.matrices;
   int64_t n_tiles = 0;
   for (const Product::Matrix& matrix : m) n_tiles += groups(matrix.rows, kTensorTile);
-  const int64_t n_chunks = kTensorTile * groups(product.cols, kChunk);  // of a tile
-  const auto most = static_cast<int64_t>(halves_->n_bytes() / kChunkBytes) / n_chunks;
+  const auto most = static_cast<int64_t>(halves_->n_bytes() / tile_bytes(product.cols));
+  const int64_t n_units = std::max(device_->info().n_units, 1);
+  const bool has_wgmma = device_->info().has_wgmma;
+  const int n_items = has_wgmma ? 288 : 256;  // with the loader
+  const int n_stages = has_wgmma ? 6 : 3;
   for (int64_t first = 0; first < n_tiles; first += most) {
     const int64_t n = std::min(most, n_tiles - first);
     launch(*product.kernels->halve_tiles,
-           gpu::cover(n * n_chunks * kOctetsOfChunk / 2, kHalveItems), *m[0].weight, *m[0].bias,
-           *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight,
-           *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_, product.cols,
-           static_cast<int32_t>(first), static_cast<int32_t>(n));
+           {n * groups(product.cols, kSpan), 1, static_cast<int>(kTensorTile)}, *m[0].weight,
+           *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows,
+           *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_, product.cols,
+           static_cast<int32_t>(first));
     launch(*product.kernels->tensor_many,
-           {groups(product.n_tokens, kTensorTile), n, 256, kStagesBytes}, *m[0].weight, *m[0].bias,
-           *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y, m[1].rows, *m[2].weight,
-           *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_, *product.x, product.cols,
-           static_cast<int32_t>(product.n_tokens), static_cast<int32_t>(first));
+           {std::min(groups(product.n_tokens, kTensorTile) * n, n_units), 1, n_items,
+            n_stages * static_cast<int>(kStageBytes)},
+           *m[0].weight, *m[0].bias, *m[0].y, m[0].rows, *m[1].weight, *m[1].bias, *m[1].y,
+           m[1].rows, *m[2].weight, *m[2].bias, *m[2].y, m[2].rows, product.biases, *halves_,
+           *product.x, product.cols, static_cast<int32_t>(product.n_tokens),
+           static_cast<int32_t>(first), static_cast<int32_t>(n));
   }
 }
 

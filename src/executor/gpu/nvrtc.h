@@ -10,7 +10,7 @@ namespace limpid::gpu {
 // "" when NVRTC can be used here, else why not.
 std::string nvrtc_problem();
 
-// Machine code for an architecture such as "sm_90". `device` names the device in errors. Throws
+// Machine code for an architecture such as "sm_90a". `device` names the device in errors. Throws
 // ResourceError: without NVRTC, and with the compiler's log for a text that does not compile.
 std::string compile_to_cubin(const ProgramSource& source, const std::string& architecture,
                              const std::string& device);

@@ -26,7 +26,7 @@
 namespace cuda_double {
 namespace {
 
-constexpr unsigned kMostSharedBytes = 227U << 10;  // of a device of compute capability 9.0
+constexpr unsigned kMostSharedBytes = 227U << 10;  // of a device of compute capability 10.0
 
 // The parameters that a macro stands for: MATRICES of octets.cl.h, FUSED of linear.cl.h, ATTENTION
 // of attention_work.cl.h.
@@ -39,7 +39,7 @@ std::string parameters_of(const std::string& text, const std::string& macro) {
 
 // Of "KERNEL(128) scale(GLOBAL const float* x, float factor, …)".
 std::unique_ptr<Function> find_function(Module& module, const std::string& name) {
-  const std::regex declaration("KERNEL(?:_OF_GROUPS)?\\((\\d+)(?:, \\w+)?\\)\\s+" + name +
+  const std::regex declaration("KERNEL(?:_\\w+)?\\((\\d+)(?:, \\w+)?\\)\\s+" + name +
                                "\\(([^)]*)\\)");
   std::smatch found;
   if (!std::regex_search(module.text, found, declaration)) return nullptr;
@@ -116,7 +116,7 @@ Status cuDeviceTotalMem_v2(size_t* n_bytes, int device) {
   return device == 7 ? kOk : kInvalidValue;
 }
 Status cuDeviceGetAttribute(int* value, int attribute, int device) {
-  *value = attribute == 16 ? 2 : attribute == 75 ? 9 : 0;
+  *value = attribute == 16 ? 2 : attribute == 75 ? 10 : 0;
   return device == 7 ? kOk : kInvalidValue;
 }
 Status cuDevicePrimaryCtxRetain(void** context, int device) {
@@ -261,7 +261,7 @@ Status cuLaunchKernelEx(const LaunchConfig* config, void* handle, void** paramet
   }
   const auto& [groups_x, groups_y, groups_z] = config->groups;
   const auto& [items_x, items_y, items_z] = config->items;
-  // The double's compute capability is 9.0.
+  // The double's compute capability is 10.0, whose kernels overlap.
   if (config->n_attributes != 1 ||
       config->attributes->id != limpid::gpu::cuda::kProgrammaticStreamSerialization ||
       config->attributes->value[0] != 1)

@@ -40,7 +40,7 @@ Status nvrtcCreateProgram(void** program, const char* text, const char* name, in
 Status nvrtcCompileProgram(NvrtcProgram* program, int n_options, const char* const* options) {
   bool has_architecture = false;
   for (int i = 0; i < n_options; ++i) {
-    if (std::strcmp(options[i], "-arch=sm_90") == 0) has_architecture = true;
+    if (std::strcmp(options[i], "-arch=sm_100") == 0) has_architecture = true;
   }
   if (!has_architecture || cuInit(0) != kOk) return kInvalidValue;
   try {

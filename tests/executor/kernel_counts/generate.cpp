@@ -14,7 +14,7 @@ namespace {
 
 std::string as_cpp(const limpid::gpu::ProgramSource& source) {
   static const std::regex pointer(R"(GLOBAL (const )?(signed char|\w+) ?\*)");
-  static const std::regex kernel(R"(\nKERNEL(?:_OF_GROUPS)?\((\d+)(?:, \w+)?\)\s+(\w+)\()");
+  static const std::regex kernel(R"(\nKERNEL(?:_\w+)?\((\d+)(?:, \w+)?\)\s+(\w+)\()");
   std::string table;
   for (std::sregex_iterator i(source.text.begin(), source.text.end(), kernel), end; i != end; ++i)
     table +=

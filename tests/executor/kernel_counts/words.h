@@ -119,6 +119,7 @@ inline void load_8_halves(Global<const half_bits> p, float* to) {
 #define FETCH_LINE(p)
 #define KERNEL(n_items) void
 #define KERNEL_OF_GROUPS(n_items, n_groups) void
+#define KERNEL_WITH_LOADER(n_items, n_groups) void
 #define FUNCTION inline
 #define TABLE const
 #define LOCAL

@@ -38,6 +38,17 @@ FUNCTION void copy_ahead(uint4* to, const uint4* from, bool is_there) {
 #define AWAIT_COPIES(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 #define AWAIT_ALL_COPIES() asm volatile("cp.async.wait_all;" ::: "memory")
 
+// Word t of octet g of four lists of 8 octets in local memory: list i begins at octet i % 2 * low +
+// i / 2 * high.
+FUNCTION void load_octets(const uint4* octets, int low, int high, uint* to) {
+  const int lane = ITEM_OF_GROUP() % LANES;
+  const uint4* octet = octets + lane / 8 % 2 * low + lane / 16 * high + lane % 8;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"((uint)__cvta_generic_to_shared(octet))
+               : "memory");
+}
+
 // c += a b, for a warp.
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
@@ -61,6 +72,13 @@ FUNCTION void copy_ahead(LOCAL uint4* to, GLOBAL const uint4* from, bool is_ther
 #define END_OF_COPIES()
 #define AWAIT_COPIES(n)
 #define AWAIT_ALL_COPIES()
+
+FUNCTION void load_octets(LOCAL const uint4* octets, int low, int high, uint* to) {
+  const int g = ITEM_OF_GROUP() / 4 % 8;
+  const int t = ITEM_OF_GROUP() % 4;
+  for (int i = 0; i < 4; ++i)
+    to[i] = ((LOCAL const uint*)(octets + i % 2 * low + i / 2 * high + g))[t];
+}
 
 FUNCTION void multiply_fragments(const uint* a, const uint* b, float* c, LOCAL float* meeting) {
   const int g = ITEM_OF_GROUP() / 4 % 8;

@@ -21,21 +21,58 @@
 
 // A row of x is multiplied by a power of two that brings its largest element to [2^13, 2^14), so
 // none overflows, and elements down to 2^-28 of the largest keep all bits of a half. The rows have
-// whole chunks, filled up with zeros: uint4 [n_tokens, CHUNK_OCTETS * n_chunks], then the numbers
-// that undo the scaling, float [n_tokens]. A group is a row.
-KERNEL(128) halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_tokens) {
+// whole chunks, filled up with zeros: uint4 [n_tokens, CHUNK_OCTETS * n_chunks], or whole spans in
+// the tiles of tensor_many.cl.h. Then come the numbers that undo the scaling, float [n_tokens]. A
+// group is a row.
+#define TENSOR_TILE 128  // tokens, and rows of W
+
+FUNCTION int octets_of_chunks(int cols) { return (cols + CHUNK - 1) / CHUNK * CHUNK_OCTETS; }
+FUNCTION int octets_of_spans(int cols) {
+  return (cols + SPAN_CHUNKS * CHUNK - 1) / (SPAN_CHUNKS * CHUNK) * SPAN_CHUNKS * CHUNK_OCTETS;
+}
+
+// How many tokens there is memory for before those numbers.
+FUNCTION wide tokens_with_room(int n_tokens, int in_tiles) {
+  return in_tiles ? (wide)(n_tokens + TENSOR_TILE - 1) / TENSOR_TILE * TENSOR_TILE : n_tokens;
+}
+
+// Stores octet o of a token. In a tile, word j of octet t of a chunk is word t of octet j.
+FUNCTION void store_halves(uint4 octet, int token, int o, int n_octets, int in_tiles,
+                           GLOBAL uint4* halves) {
+  if (in_tiles) {
+    const wide tile = (wide)(token / TENSOR_TILE) * TENSOR_TILE * n_octets;
+    GLOBAL uint4* chunk = halves + tile + o / CHUNK_OCTETS * CHUNK_OCTETS * TENSOR_TILE;
+    GLOBAL uint* to = (GLOBAL uint*)(chunk + token % TENSOR_TILE) + o % CHUNK_OCTETS;
+    to[0] = octet.x;
+    to[4 * TENSOR_TILE] = octet.y;
+    to[8 * TENSOR_TILE] = octet.z;
+    to[12 * TENSOR_TILE] = octet.w;
+  } else {
+    halves[(wide)token * n_octets + o] = octet;
+  }
+}
+
+#define HALVE_ITEMS 256
+#define HALVED_AT_ONCE 4  // octets of an item, so that it loads all before it stores the first one
+KERNEL(256)
+halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_tokens, int in_tiles) {
   AWAIT();
-  LOCAL_ARRAY float shared[128];
+  LOCAL_ARRAY float shared[HALVE_ITEMS];
   const int item = ITEM_OF_GROUP();
-  const int n_octets = (cols + CHUNK - 1) / CHUNK * CHUNK_OCTETS;
+  const int n_octets = in_tiles ? octets_of_spans(cols) : octets_of_chunks(cols);
+  const int n_at_once = HALVED_AT_ONCE * HALVE_ITEMS;
   GLOBAL const float* row = x + (wide)GROUP_X() * cols;
+  float v[HALVED_AT_ONCE][OCTET];
   float largest = 0;
-  for (int i = item; i < cols; i += 128) {
-    const float value = row[i];
-    largest = MAX(largest, MAX(value, -value));
+  for (int begin = 0; begin < n_octets; begin += n_at_once) {
+    UNROLL for (int j = 0; j < HALVED_AT_ONCE; ++j)
+        load_x(row, (begin + item + j * HALVE_ITEMS) * OCTET, cols, v[j]);
+    UNROLL for (int j = 0; j < HALVED_AT_ONCE; ++j) {
+      UNROLL for (int i = 0; i < OCTET; ++i) largest = MAX(largest, MAX(v[j][i], -v[j][i]));
+    }
   }
   shared[item] = largest;
-  for (int half_of = 64; half_of > 0; half_of /= 2) {
+  for (int half_of = HALVE_ITEMS / 2; half_of > 0; half_of /= 2) {
     BARRIER();
     if (item < half_of) shared[item] = MAX(shared[item], shared[item + half_of]);
   }
@@ -44,13 +81,16 @@ KERNEL(128) halve(GLOBAL const float* x, GLOBAL uint4* halves, int cols, int n_t
   const int stored = BITS_OF_FLOAT(shared[0]) >> 23;
   const uint exponent = (uint)(stored < 27 ? 27 : stored);
   const float factor = FLOAT_OF_BITS((267u - exponent) << 23);
-  UNROLL_BY(1) for (int o = item; o < n_octets; o += 128) {
-    float values[OCTET];
-    UNROLL for (int i = 0; i < OCTET; ++i) values[i] =
-        OCTET * o + i < cols ? row[OCTET * o + i] * factor : 0.0f;
-    halves[(wide)GROUP_X() * n_octets + o] = halves_of_floats(values);
+  for (int begin = 0; begin < n_octets; begin += n_at_once) {
+    UNROLL for (int j = 0; j < HALVED_AT_ONCE; ++j) {
+      const int o = begin + item + j * HALVE_ITEMS;
+      if (n_octets > n_at_once) load_x(row, o * OCTET, cols, v[j]);
+      UNROLL for (int i = 0; i < OCTET; ++i) v[j][i] *= factor;
+      if (o < n_octets)
+        store_halves(halves_of_floats(v[j]), GROUP_X(), o, n_octets, in_tiles, halves);
+    }
   }
-  GLOBAL float* undo = (GLOBAL float*)(halves + (wide)n_tokens * n_octets);
+  GLOBAL float* undo = (GLOBAL float*)(halves + tokens_with_room(n_tokens, in_tiles) * n_octets);
   if (item == 0) undo[GROUP_X()] = FLOAT_OF_BITS((exponent - 13u) << 23);
 }
 
@@ -170,168 +210,4 @@ tensor_some(MATRICES, GLOBAL const uint4* x, int cols, int n_tokens) {
   MEETING(meeting);
   const Matrix m = MATRIX_OF(GROUP_X(), FRAGMENT_ROWS);
   multiply_rows(&m, MOST_FRAGMENTS, x, cols, n_tokens, sums, MEETING_OF(meeting));
-}
-
-// ---- prompts ------------------------------------------------------------------------------------
-
-// Many tokens need each weight many times, so W is decoded first, a few tiles of 128 rows at a
-// time, into whole fragments: for a chunk of 16 rows, an item's parts of two fragments are one
-// uint4 each.
-//
-//   uint4 [n_tiles, n_chunks, TILE_FRAGMENTS, 2, LANES]
-//
-// An item makes two of them, of rows g and g + 8. The tiles of several matrices follow each other;
-// these begin with tile `first`.
-#define TENSOR_TILE 128  // rows, and tokens
-#define TILE_FRAGMENTS (TENSOR_TILE / FRAGMENT_ROWS)
-KERNEL(128)
-halve_tiles(MATRICES, GLOBAL uint4* halves, int cols, int first, int n_tiles) {
-  AWAIT();
-  const int n_octets = (cols + OCTET - 1) / OCTET;
-  const int n_chunks = (cols + CHUNK - 1) / CHUNK;
-  const int lane = (int)(ITEM() % LANES);
-  const wide at = ITEM() / LANES;  // tile, chunk and fragment
-  const int fragment = (int)(at % TILE_FRAGMENTS);
-  const int chunk = (int)(at / TILE_FRAGMENTS % n_chunks);
-  const int tile = (int)(at / TILE_FRAGMENTS / n_chunks);
-  if (tile >= n_tiles) return;
-  const Matrix m = MATRIX_OF(first + tile, TENSOR_TILE);
-  const int row = m.group * TENSOR_TILE + fragment * FRAGMENT_ROWS + lane / 4;
-  const int o = chunk * CHUNK_OCTETS + lane % 4;
-  const uint4 low = halves_of_octet(m.weight, m.rows, n_octets, row, o);
-  const uint4 high = halves_of_octet(m.weight, m.rows, n_octets, row + 8, o);
-  const uint4 one = {low.x, high.x, low.y, high.y};
-  const uint4 two = {low.z, high.z, low.w, high.w};
-  halves[2 * LANES * at + lane] = one;
-  halves[2 * LANES * at + LANES + lane] = two;
-}
-
-// A group computes a tile of 128 rows by 128 tokens, a warp 64 by 32 of it, a span at a time. Spans
-// of both lie in local memory, [chunk of the span, W's TILE_OCTETS as `halve_tiles` made them, then
-// x's as [token, octet]]. STAGES of them are there or on their way.
-#define STAGES 3
-#define WARP_ROW_FRAGMENTS 4
-#define WARP_TOKEN_FRAGMENTS 4
-#define WARP_SUMS (4 * WARP_ROW_FRAGMENTS * WARP_TOKEN_FRAGMENTS)  // of an item
-#define TILE_OCTETS (TENSOR_TILE * CHUNK_OCTETS)
-#define STAGE_OCTETS (SPAN_CHUNKS * 2 * TILE_OCTETS)
-#define OCTETS_OF_ITEM (TILE_OCTETS / (WARPS * LANES))  // of each chunk
-
-// The span after this one: in its lane, or the first one of the next lane; n_spans behind the last.
-FUNCTION int next_span(int span, int n_spans) {
-  if (span + K_LANES < n_spans) return span + K_LANES;
-  const int lane = span % K_LANES + 1;
-  return lane < K_LANES ? MIN(lane, n_spans) : n_spans;
-}
-
-// Lets a span come into a stage. of_x: where the item's octets of x lie in chunk 0.
-FUNCTION void fetch_span(GLOBAL const uint4* w, GLOBAL const uint4* x, const int* of_x, int span,
-                         int n_chunks, LOCAL uint4* stage) {
-  UNROLL for (int c = 0; c < SPAN_CHUNKS; ++c) {
-    const int chunk = span * SPAN_CHUNKS + c;
-    if (chunk < n_chunks) {
-      UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-        const int at = ITEM_OF_GROUP() + i * WARPS * LANES;
-        LOCAL uint4* to = stage + c * 2 * TILE_OCTETS + at;
-        copy_ahead(to, w + chunk * TILE_OCTETS + at, true);
-        copy_ahead(to + TILE_OCTETS, x + of_x[i] + chunk * CHUNK_OCTETS, true);
-      }
-    }
-  }
-  END_OF_COPIES();
-}
-
-// The products of a chunk in local memory: of the warp's 64 rows and its 32 tokens.
-FUNCTION void multiply_tile(LOCAL const uint4* w_tile, LOCAL const uint4* x_tile, int warp_row,
-                            int warp_token, float* c, LOCAL float* meeting) {
-  const int lane = ITEM_OF_GROUP() % LANES;
-  uint4 of_token[WARP_TOKEN_FRAGMENTS];
-  UNROLL for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) of_token[j] =
-      x_tile[(warp_token + j * FRAGMENT_TOKENS) * CHUNK_OCTETS + lane];
-  UNROLL_FRAGMENTS for (int i = 0; i < WARP_ROW_FRAGMENTS; ++i) {
-    LOCAL const uint4* fragments = w_tile + (warp_row / FRAGMENT_ROWS + i) * 2 * LANES + lane;
-    const uint4 one = fragments[0];
-    const uint4 two = fragments[LANES];
-    const uint a_first[4] = {one.x, one.y, one.z, one.w};
-    const uint a_second[4] = {two.x, two.y, two.z, two.w};
-    UNROLL_FRAGMENTS for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) {
-      const uint b[2] = {of_token[j].x, of_token[j].y};
-      multiply_fragments(a_first, b, c + 4 * (i * WARP_TOKEN_FRAGMENTS + j), meeting);
-    }
-    UNROLL_FRAGMENTS for (int j = 0; j < WARP_TOKEN_FRAGMENTS; ++j) {
-      const uint b[2] = {of_token[j].z, of_token[j].w};
-      multiply_fragments(a_second, b, c + 4 * (i * WARP_TOKEN_FRAGMENTS + j), meeting);
-    }
-  }
-}
-
-// Scales the sums of the warp back, and stores those of rows and tokens that are there.
-FUNCTION void store_tile(const Matrix* m, const float* total, GLOBAL const float* undo,
-                         int n_tokens, int first_row, int first_token) {
-  const int g = ITEM_OF_GROUP() / 4 % 8;
-  const int t = ITEM_OF_GROUP() % 4;
-  UNROLL for (int i = 0; i < WARP_SUMS; ++i) {
-    const int fragment = i / 4;
-    const int row = first_row + fragment / WARP_TOKEN_FRAGMENTS * FRAGMENT_ROWS + g + i % 4 / 2 * 8;
-    const int token =
-        first_token + fragment % WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS + 2 * t + i % 2;
-    if (row < m->rows && token < n_tokens) store_output(m, token, row, total[i] * undo[token]);
-  }
-}
-
-// More than 64 tokens; `halves` has the tiles that begin with `first`. Grid: (n_tokens / 128,
-// tiles): groups that run together read the same rows of W.
-KERNEL_OF_GROUPS(256, 1)
-tensor_many(MATRICES, GLOBAL const uint4* halves, GLOBAL const uint4* x, int cols, int n_tokens,
-            int first) {
-  LARGE_LOCAL_ARRAY(uint4, stages, STAGES * STAGE_OCTETS);
-  MEETING(meeting);
-  const Matrix m = MATRIX_OF(first + GROUP_Y(), TENSOR_TILE);
-  const int item = ITEM_OF_GROUP();
-  const int first_row = m.group * TENSOR_TILE;
-  const int first_token = GROUP_X() * TENSOR_TILE;
-  // The warp's, within the tile.
-  const int warp_row = item / LANES % 2 * WARP_ROW_FRAGMENTS * FRAGMENT_ROWS;
-  const int warp_token = item / LANES / 2 * WARP_TOKEN_FRAGMENTS * FRAGMENT_TOKENS;
-  const int n_chunks = (cols + CHUNK - 1) / CHUNK;
-  GLOBAL const uint4* w = halves + (wide)GROUP_Y() * n_chunks * TILE_OCTETS;
-  int of_x[OCTETS_OF_ITEM];
-  UNROLL for (int i = 0; i < OCTETS_OF_ITEM; ++i) {
-    const int at = item / CHUNK_OCTETS + i * (TENSOR_TILE / OCTETS_OF_ITEM);
-    of_x[i] = MIN(first_token + at, n_tokens - 1) * n_chunks * CHUNK_OCTETS + item % CHUNK_OCTETS;
-  }
-  float total[WARP_SUMS];
-  float c[WARP_SUMS];
-  UNROLL for (int i = 0; i < WARP_SUMS; ++i) total[i] = c[i] = 0;
-  AWAIT();
-  const int n_spans = (n_chunks + SPAN_CHUNKS - 1) / SPAN_CHUNKS;
-  int fetched = 0;  // the span that is fetched next
-  for (int i = 0; i + 1 < STAGES; ++i) {
-    fetch_span(w, x, of_x, fetched, n_chunks, stages + i * STAGE_OCTETS);
-    fetched = next_span(fetched, n_spans);
-  }
-  int stage = 0;
-  for (int span = 0; span < n_spans;) {
-    AWAIT_COPIES(STAGES - 2);
-    BARRIER();  // and all items are done with the span before, whose stage is filled again
-    fetch_span(w, x, of_x, fetched, n_chunks,
-               stages + (stage == 0 ? STAGES - 1 : stage - 1) * STAGE_OCTETS);
-    fetched = next_span(fetched, n_spans);
-    UNROLL_FRAGMENTS for (int j = 0; j < SPAN_CHUNKS; ++j) {
-      LOCAL const uint4* at = stages + stage * STAGE_OCTETS + j * 2 * TILE_OCTETS;
-      if (span * SPAN_CHUNKS + j < n_chunks)
-        multiply_tile(at, at + TILE_OCTETS, warp_row, warp_token, c, MEETING_OF(meeting));
-    }
-    const int next = next_span(span, n_spans);
-    if (next >= n_spans || next % K_LANES != span % K_LANES) {
-      UNROLL for (int j = 0; j < WARP_SUMS; ++j) {
-        total[j] += c[j];
-        c[j] = 0;
-      }
-    }
-    span = next;
-    stage = stage == STAGES - 1 ? 0 : stage + 1;
-  }
-  store_tile(&m, total, (GLOBAL const float*)(x + (wide)n_tokens * n_chunks * CHUNK_OCTETS),
-             n_tokens, first_row + warp_row, first_token + warp_token);
 }
