@@ -193,7 +193,15 @@ void Conversation::save(const std::string& path) {
 }
 
 void Conversation::load(const std::string& path) {
-  std::vector<Message> messages = read_conversation(with_home(path));
+  std::vector<Message> messages;
+  try {
+    messages = read_conversation(with_home(path));
+  } catch (const FormatError&) {
+    throw ArgumentError(
+        fmt::format("{} is not a conversation: /load reads what /save has written, a JSON array of "
+                    "{{\"role\", \"content\"}}",
+                    path));
+  }
   const size_t n_messages = messages.size();
   partner_->assign(std::move(messages));
   print_note(fmt::format("({} from {})", count(n_messages, "message"), path));

@@ -5,7 +5,7 @@
 //   -p -st                                            "-st" is the value of -p, not an option
 //   -                                                 standard input, where the command has -f
 // prepare() rewrites a line into the part that CLI11 understands. Values are read here, because the
-// errors must name the option as the user wrote it: "--predict 'ten': is not a whole number".
+// errors must name the option as the user wrote it: "--predict: 'ten' is not a whole number".
 #include "cli/flags.h"
 
 #include <fmt/ranges.h>
@@ -184,13 +184,13 @@ std::string read_value(const std::string& text, const Range& range, Number& valu
   const auto [after, error] = std::from_chars(text.data(), end, number);
   const auto wide = static_cast<double>(number);
   if (after != end || error == std::errc::invalid_argument || std::isnan(wide))
-    return fmt::format("'{}': is not a {}", text,
+    return fmt::format("'{}' is not a {}", text,
                        std::is_integral_v<Number> ? "whole number" : "number");
-  if (error != std::errc() || std::isinf(wide)) return fmt::format("'{}': is too large", text);
+  if (error != std::errc() || std::isinf(wide)) return fmt::format("'{}' is too large", text);
   if (wide >= range.least && wide <= range.most) return value = number, "";
-  if (std::isinf(range.most)) return fmt::format("{}: must be at least {}", text, range.least);
-  if (std::isinf(range.least)) return fmt::format("{}: must be at most {}", text, range.most);
-  return fmt::format("{}: must be in [{}, {}]", text, range.least, range.most);
+  if (std::isinf(range.most)) return fmt::format("{} must be at least {}", text, range.least);
+  if (std::isinf(range.least)) return fmt::format("{} must be at most {}", text, range.most);
+  return fmt::format("{} must be in [{}, {}]", text, range.least, range.most);
 }
 template std::string read_value(const std::string&, const Range&, int&);
 template std::string read_value(const std::string&, const Range&, int64_t&);
@@ -295,19 +295,40 @@ bool asks_for_help(const Arguments& arguments) {
                              [](const auto& word) { return word == "-h" || word == "--help"; });
 }
 
+namespace {
+
+// The option as the user gave it: by one of its names, or in the environment.
+std::string given_name(const Prepared& prepared, const CLI::Option* option) {
+  const auto name = prepared.given_as.find(option);
+  return name == prepared.given_as.end() ? "$" + option->get_envname() : name->second;
+}
+
+// Of an option that was given without the one that it needs: "--layer requires --trace".
+std::string missing_partner(const CLI::App& app, const Prepared& prepared) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const CLI::Option* other : option->get_needs()) {
+      if (option->count() > 0 && other->count() == 0)
+        return fmt::format("{} requires {}", given_name(prepared, option),
+                           spellings(*other).front());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 // The words of CLI11's own errors are kept only where it knows more than prepare(): "--single-turn"
-// with a value that is neither true nor false, or "--layer requires --trace".
+// with a value that is neither true nor false.
 void parse(CLI::App& app, std::string_view command, const Arguments& arguments) {
   Prepared prepared = prepare(app, command, arguments);
   std::ranges::reverse(prepared.words);  // CLI11 takes them from the back
   try {
     app.parse(std::move(prepared.words));
   } catch (const BadValue& bad) {
-    const CLI::Option* option = find_option(app, bad.option);
-    const auto name = prepared.given_as.find(option);
-    throw ArgumentError(fmt::format(
-        "{} {}", name == prepared.given_as.end() ? "$" + option->get_envname() : name->second,
-        bad.problem));
+    throw ArgumentError(
+        fmt::format("{}: {}", given_name(prepared, find_option(app, bad.option)), bad.problem));
+  } catch (const CLI::RequiresError&) {
+    throw ArgumentError(missing_partner(app, prepared));
   } catch (const CLI::ExtrasError&) {
     throw ArgumentError(fmt::format(
         "unexpected argument '{}'{} (limpid {} --help)", app.remaining().front(),

@@ -32,7 +32,7 @@ struct Range {
 };
 
 // Reads the text that was given for a value, into the value; a vector gets one more. Gives the
-// problem with the text ("'x': is not a number", "7: must be in [0, 5]"), or "". Number: int,
+// problem with the text ("'x' is not a number", "7 must be in [0, 5]"), or "". Number: int,
 // int64_t, float, double.
 template <typename Number>
 std::string read_value(const std::string& text, const Range& range, Number& value);

@@ -31,7 +31,8 @@ static std::string read_value(const std::string& text, const Range& /*range*/,
   const bool readable = read_value(text.substr(0, sign), {}, bias.id).empty() &&
                         (size == "inf" || read_value(size, {}, bias.bias).empty());
   if (!readable)
-    return text + ": give a token id, a sign and a number, as in 15043+1.5 or 15043-inf";
+    return fmt::format("'{}' is not a token id, a sign and a number, as in 15043+1.5 or 15043-inf",
+                       text);
   if (text[sign] == '-') bias.bias = -bias.bias;
   biases.push_back(bias);
   return "";
@@ -39,7 +40,8 @@ static std::string read_value(const std::string& text, const Range& /*range*/,
 
 static std::string read_value(const std::string& text, const Range& /*range*/,
                               RandomNumbers& value) {
-  if (text != "philox" && text != "mt19937") return text + ": give philox or mt19937";
+  if (text != "philox" && text != "mt19937")
+    return fmt::format("'{}' is neither philox nor mt19937", text);
   value = text == "philox" ? RandomNumbers::kPhilox : RandomNumbers::kMersenneTwister;
   return "";
 }
@@ -55,7 +57,8 @@ std::string read_scaled_adapters(std::string_view list, std::vector<std::string>
     const std::string scale = entry.substr(std::min(colon + 1, entry.size()));
     double number = 0;
     if (colon == 0 || !read_value(scale, {}, number).empty())
-      return entry + ": give an adapter's folder, a colon and a number, as in poet:0.5";
+      return fmt::format("'{}' is not an adapter's folder, a colon and a number, as in poet:0.5",
+                         entry);
     adapters.push_back(entry.substr(0, colon) + "=" + scale);
   }
   return "";
@@ -68,7 +71,7 @@ std::string read_gpu_layers(const std::string& text, int64_t& n_layers) {
   } else if (text == "all") {
     n_layers = std::numeric_limits<int64_t>::max();
   } else if (!read_value(text, {.least = 0}, n_layers).empty()) {
-    return text + ": give a number of layers, all or auto";
+    return fmt::format("'{}' is not a number of layers, all or auto", text);
   }
   return "";
 }

@@ -131,7 +131,7 @@ void set_sampler(std::string_view name, std::string_view value, SamplerOptions& 
     names.emplace_back(setting.name());
     if (setting.name() != name) continue;
     const std::string problem = read(setting, std::string(value), sampler);
-    LIMPID_CHECK(ArgumentError, problem.empty(), "{} {}", name, problem);
+    LIMPID_CHECK(ArgumentError, problem.empty(), "{}: {}", name, problem);
     return;
   }
   throw ArgumentError(fmt::format("no setting '{}'{}", name, did_you_mean(name, names)));

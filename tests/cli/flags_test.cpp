@@ -133,14 +133,14 @@ TEST(Flags, TyposGetTheNearestName) {
 
 TEST(Flags, WrongValuesAreErrors) {
   Values values;
-  EXPECT_EQ(parse(values, {"-n", "many"}), "-n 'many': is not a whole number");
-  EXPECT_EQ(parse(values, {"--predict=5x"}), "--predict '5x': is not a whole number");
-  EXPECT_EQ(parse(values, {"-n99999999999999999999"}), "-n '99999999999999999999': is too large");
-  EXPECT_EQ(parse(values, {"-n", "-2"}), "-n -2: must be at least -1");
-  EXPECT_EQ(parse(values, {"--limit", "21"}), "--limit 21: must be in [0, 20]");
-  EXPECT_EQ(parse(values, {"--temp", ""}), "--temp '': is not a number");
-  EXPECT_EQ(parse(values, {"--temp", "nan"}), "--temp 'nan': is not a number");
-  EXPECT_EQ(parse(values, {"--temp", "inf"}), "--temp 'inf': is too large");
+  EXPECT_EQ(parse(values, {"-n", "many"}), "-n: 'many' is not a whole number");
+  EXPECT_EQ(parse(values, {"--predict=5x"}), "--predict: '5x' is not a whole number");
+  EXPECT_EQ(parse(values, {"-n99999999999999999999"}), "-n: '99999999999999999999' is too large");
+  EXPECT_EQ(parse(values, {"-n", "-2"}), "-n: -2 must be at least -1");
+  EXPECT_EQ(parse(values, {"--limit", "21"}), "--limit: 21 must be in [0, 20]");
+  EXPECT_EQ(parse(values, {"--temp", ""}), "--temp: '' is not a number");
+  EXPECT_EQ(parse(values, {"--temp", "nan"}), "--temp: 'nan' is not a number");
+  EXPECT_EQ(parse(values, {"--temp", "inf"}), "--temp: 'inf' is too large");
   EXPECT_EQ(parse(values, {"-n"}), "-n needs a value");
   EXPECT_EQ(parse(values, {"a.gguf", "b.gguf"}),
             "unexpected argument 'b.gguf': text goes after -p, in quotes (limpid say --help)");
@@ -167,7 +167,7 @@ TEST(Flags, AWrongValueOfTheEnvironmentNamesTheVariable) {
   Values values;
   const std::string message = parse(values, {});
   unsetenv("LIMPID_TEST_COUNT");
-  EXPECT_EQ(message, "$LIMPID_TEST_COUNT 'big': is not a whole number");
+  EXPECT_EQ(message, "$LIMPID_TEST_COUNT: 'big' is not a whole number");
 }
 
 TEST(Flags, CommandLineBeatsEnvironment) {

@@ -188,8 +188,8 @@ class Commands(OnATerminal):
         self.assertIn("temp 0.5, top-k 40", terminal.say("/set"))
         for wrong, answer in (
             ("/set tmep 1", "no setting 'tmep'; did you mean temp?"),
-            ("/set temp warm", "temp 'warm': is not a number"),
-            ("/set top-k 1.5", "top-k '1.5': is not a whole number"),
+            ("/set temp warm", "temp: 'warm' is not a number"),
+            ("/set top-k 1.5", "top-k: '1.5' is not a whole number"),
             ("/set temp", "/set temp: the value is missing"),
             ("/set repeat-penalty 0", "repeat"),
         ):
@@ -217,7 +217,10 @@ class Commands(OnATerminal):
         precious.write_text("not a conversation")
         self.assertIn("is not a conversation", terminal.say(f"/save {precious}"))
         self.assertEqual(precious.read_text(), "not a conversation")
-        self.assertIn("is not JSON", terminal.say(f"/load {precious}"))
+        for text in ("not a conversation", "{}", '[{"role": "user"}]'):
+            precious.write_text(text)
+            said = terminal.say(f"/load {precious}")
+            self.assertIn("precious.txt is not a conversation: /load reads what /save", said)
         self.assertIn("No such file", terminal.say(f"/load {self.folder}/absent"))
         self.assertIn("/save FILE: the argument is missing", terminal.say("/save"))
 

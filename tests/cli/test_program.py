@@ -58,7 +58,7 @@ class FrontDoor(unittest.TestCase):
         self.refused("run", "-m", VOCABULARY, "-p", "the", words=[])
         self.refused("run", "-m", TINY, "-p", "the", "--device", "gpu", words=["gpu", "reference"])
         self.refused("run", "-m", TINY, "-p", "the", "-ctk", "q4_0", words=["q4_0", "f16"])
-        self.refused("run", "-m", TINY, "-p", "the", "-l", "x", words=["-l x", "15043+1.5"])
+        self.refused("run", "-m", TINY, "-p", "the", "-l", "x", words=["-l: 'x'", "15043+1.5"])
         self.refused("tokenize", "-m", TINY, "--special", "<|nope|>", words=["<|nope|>"])
         self.refused("logits", "-m", TINY, "--ids", "1", words=["-o"])
         self.refused("logits", "-m", TINY, "-o", "/dev/null", words=["--ids"])
@@ -87,7 +87,7 @@ class FrontDoor(unittest.TestCase):
         )
         self.assertEqual(text, alone)
         self.assertNotIn("layers", log)
-        self.refused("run", "-m", TINY, "-p", "the", "-ngl", "some", words=["-ngl some"])
+        self.refused("run", "-m", TINY, "-p", "the", "-ngl", "some", words=["-ngl: 'some'"])
 
     def test_the_plan_is_of_the_types_that_a_run_would_have(self):
         plans = [

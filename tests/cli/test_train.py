@@ -295,7 +295,7 @@ class Mistakes(Training):
         self.assertIn(
             "without lora, the rank", self.mistake(*self.command("i", "--lora-targets", "q_proj"))
         )
-        self.assertIn("--lr 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
+        self.assertIn("--lr: 'nan'", self.mistake(*self.command("j", "--lr", "nan")))
         self.assertIn("GPT-2", self.mistake(*self.command("k", "--dropout", "0.1", "--plan")))
         self.assertIn(
             "what to learn from",

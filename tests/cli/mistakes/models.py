@@ -204,7 +204,7 @@ UNSUPPORTED = [
         "unknown option -ts: a model lies on the device of --device and on that of --split: share its layers out with "
         "--gpu-layers, and leave this out",
     ),
-    asking("-ngl most", "-ngl most: give a number of layers, all or auto"),
+    asking("-ngl most", "-ngl: 'most' is not a number of layers, all or auto"),
     asking("-fa on", "unknown option -fa: there is nothing to switch here; leave it out"),
     asking(
         "--split opencl",

@@ -66,7 +66,7 @@ TEXT = [
         "give one of -f and -p",
     ),
     asking("--logprobs 3", "--logprobs requires --json"),
-    asking("--json --logprobs 21", "--logprobs 21: must be in [0, 20]"),
+    asking("--json --logprobs 21", "--logprobs: 21 must be in [0, 20]"),
     Mistake(
         "limpid verify -m tiny.gguf --against tiny.gguf -p ''",
         "the text of -p is empty: give some tokens, or leave it out",

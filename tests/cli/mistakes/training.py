@@ -40,7 +40,7 @@ TRAINING = [
         "story.txt -o out.json --vocab-size 257 --special '<s>,</s>'",
         "a vocabulary of 257 tokens is too small: the bytes and the special tokens need 258",
     ),
-    training("story.txt -o out.json --vocab-size 0", "--vocab-size 0: must be at least 1"),
+    training("story.txt -o out.json --vocab-size 0", "--vocab-size: 0 must be at least 1"),
     training(
         "story.txt -o out.json --vocab-size 99999999",
         "a vocabulary of 99999999 tokens is too large; at most 16777216 are supported",
@@ -70,5 +70,5 @@ TRAINING = [
         "story.txt -o - --json",
         "-o - and --json both write to standard output; give one of them",
     ),
-    training("story.txt -o out.json --min-frequency -1", "--min-frequency -1: must be at least 0"),
+    training("story.txt -o out.json --min-frequency -1", "--min-frequency: -1 must be at least 0"),
 ]
