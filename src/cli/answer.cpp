@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/output.h"
+
 namespace limpid::cli {
 namespace {
 
@@ -47,9 +49,10 @@ void print_timings(std::span<const GenerationResult> results) {
   }
   const std::string reused =
       sum.n_reused > 0 ? fmt::format(" ({} more were in the cache)", sum.n_reused) : "";
-  print_log(fmt::format("prompt {} tokens{}, {:.1f} tokens/s; answer {} tokens, {:.1f} tokens/s",
-                        sum.n_prompt, reused, per_second(sum.n_prompt, sum.prompt_seconds),
-                        sum.n_generated, per_second(sum.n_generated, sum.generation_seconds)));
+  print_log(fmt::format(
+      "prompt {}{}, {:.1f} tokens/s; answer {}, {:.1f} tokens/s", count(sum.n_prompt, "token"),
+      reused, per_second(sum.n_prompt, sum.prompt_seconds), count(sum.n_generated, "token"),
+      per_second(sum.n_generated, sum.generation_seconds)));
 }
 
 }  // namespace limpid::cli

@@ -153,13 +153,13 @@ Json to_json(const BenchReport& report, const BenchResult& result) {
 // A table as llama-bench prints it, with a column for each limit beside the rate that it bounds.
 std::string to_markdown(const BenchReport& report) {
   std::string text = fmt::format(
-      "{}, {} cores; device {}, {}, {} threads\n"
+      "{}, {}; device {}, {}, {}\n"
       "{}\n\n"
       "| model | size | params | test | tokens/s | GB/s | of read limit | GFLOP/s | "
       "of compute limit |\n"
       "|---|---:|---:|---|---:|---:|---:|---:|---:|\n",
-      report.machine.cpu, report.machine.n_cores, report.device, report.machine.isa,
-      report.limits.n_threads, limits_text(report.limits));
+      report.machine.cpu, count(report.machine.n_cores, "core"), report.device, report.machine.isa,
+      count(report.limits.n_threads, "thread"), limits_text(report.limits));
   for (const BenchResult& result : report.results) {
     const Rates rates = rates_of(result, report.limits);
     text += fmt::format(

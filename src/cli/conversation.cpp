@@ -136,8 +136,8 @@ void Conversation::tell_how_it_ended(const GenerationResult& result) {
   if (result.n_dropped_messages > 0) {
     print_note(
         fmt::format("(the conversation is longer than the context: the model no longer sees its "
-                    "oldest {} messages)",
-                    result.n_dropped_messages));
+                    "oldest {})",
+                    count(result.n_dropped_messages, "message")));
   }
 }
 

@@ -88,7 +88,7 @@ PageFacts facts_of(const Model& model, int64_t n_tokens, std::vector<OpTime> tim
   facts.description = describe_model(spec);
   facts.times = std::move(times);
   if (limits.n_threads > 0) {
-    facts.limits = fmt::format("{} ({} threads).", limits_text(limits), limits.n_threads);
+    facts.limits = fmt::format("{} ({}).", limits_text(limits), count(limits.n_threads, "thread"));
     facts.limits.front() = 'L';
     for (const OpTime& time : facts.times) {
       facts.shares_of_limit.push_back(time.share_of_limit(
@@ -227,7 +227,7 @@ void run(const ExplainFlags& values) {
   const std::string where = values.output.empty()
                                 ? ""
                                 : fmt::format(": {}, {}", values.output, format_bytes(text.size()));
-  print_log(fmt::format("{} tokens explained in {:.2f} s{}", ids.size(), seconds, where));
+  print_log(fmt::format("{} explained in {:.2f} s{}", count(ids.size(), "token"), seconds, where));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "base/check.h"
 #include "cli/inspect.h"
 #include "cli/json_format.h"
+#include "cli/output.h"
 #include "generate/memory_plan.h"
 #include "model/registry.h"
 
@@ -298,10 +299,10 @@ Json sizes_to_json(const DecoderSpec& spec) {
 }
 
 std::string sizes_text(const Json& sizes) {
-  return fmt::format(
-      "{} layers, width {}, {} heads, {} key-value heads of {}, feed-forward {}, vocabulary {}",
-      sizes["n_layers"], sizes["d_model"], sizes["n_heads"], sizes["n_kv_heads"], sizes["head_dim"],
-      sizes["d_ff"], sizes["vocab_size"]);
+  return fmt::format("{}, width {}, {}, {} of {}, feed-forward {}, vocabulary {}",
+                     count(sizes["n_layers"], "layer"), sizes["d_model"],
+                     count(sizes["n_heads"], "head"), count(sizes["n_kv_heads"], "key-value head"),
+                     sizes["head_dim"], sizes["d_ff"], sizes["vocab_size"]);
 }
 
 Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options) {
@@ -344,10 +345,10 @@ Json inspect_checkpoint(const Checkpoint& checkpoint, const OpenOptions& options
 }
 
 std::string checkpoint_text(const Json& report) {
-  std::string text = fmt::format(
-      "{}\n  {}, {} in {} file{}, {} parameters, {:.2f} bits each\n\nmetadata\n", report["path"],
-      report["format"], format_bytes(report["file_bytes"]), report["files"],
-      report["files"] == 1 ? "" : "s", report["parameters"], report["bits_per_weight"]);
+  std::string text =
+      fmt::format("{}\n  {}, {} in {}, {} parameters, {:.2f} bits each\n\nmetadata\n",
+                  report["path"], report["format"], format_bytes(report["file_bytes"]),
+                  count(report["files"], "file"), report["parameters"], report["bits_per_weight"]);
   for (const auto& [key, entry] : report["metadata"].items())
     text += fmt::format("  {} ({}) = {}\n", key, entry["type"], short_text(entry["value"]));
   if (!report["tensors"].empty()) text += text_of_tensors(report);

@@ -59,7 +59,7 @@ std::vector<std::pair<int64_t, int64_t>> wanted_rows(const std::string& text, in
   for (const int64_t given : positions) {
     const int64_t position = given < 0 ? given + n_tokens : given;
     LIMPID_CHECK(ArgumentError, position >= 0 && position < n_tokens,
-                 "--positions: {} is outside the {} tokens", given, n_tokens);
+                 "--positions: {} is outside the {}", given, count(n_tokens, "token"));
     rows.emplace_back(position, static_cast<int64_t>(rows.size()));
   }
   std::sort(rows.begin(), rows.end());
@@ -131,9 +131,9 @@ void run(const LogitsFlags& values) {
       evaluate(*model, *cache, ids, to_open_options(values.model).n_batch, rows, file);
   file.finish();
   const double seconds = watch.seconds();
-  print_log(fmt::format("{} rows of {} tokens in {:.2f} s ({:.1f} tokens/s): {}", rows.size(),
-                        n_tokens, seconds, static_cast<double>(n_evaluated) / seconds,
-                        values.output));
+  print_log(fmt::format("{} of {} in {:.2f} s ({:.1f} tokens/s): {}", count(rows.size(), "row"),
+                        count(n_tokens, "token"), seconds,
+                        static_cast<double>(n_evaluated) / seconds, values.output));
 }
 
 }  // namespace

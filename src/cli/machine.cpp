@@ -15,6 +15,7 @@
 
 #include "base/system_memory.h"
 #include "base/thread_pool.h"
+#include "cli/output.h"
 #include "executor/cpu/isa.h"
 #include "executor/executors.h"
 
@@ -66,9 +67,9 @@ std::string gpu_text(const std::vector<GpuApi>& apis) {
   };
   for (const auto& [api, list] : apis) {
     for (const gpu::DeviceInfo& d : list.devices) {
-      add(name_of(d), fmt::format("{}{}, {}{}{}, {} units, {}", d.name, d.is_cpu ? " (a CPU)" : "",
+      add(name_of(d), fmt::format("{}{}, {}{}{}, {}, {}", d.name, d.is_cpu ? " (a CPU)" : "",
                                   d.driver, d.architecture.empty() ? "" : ", ", d.architecture,
-                                  d.n_units, format_bytes(d.memory_bytes)));
+                                  count(d.n_units, "unit"), format_bytes(d.memory_bytes)));
     }
     if (list.devices.empty()) add(api, "none: " + list.problem);
   }
@@ -96,16 +97,17 @@ Machine look_at_machine() {
 // A label of ten columns, then the fact.
 std::string machine_text(const Machine& machine, const MachineLimits& limits) {
   std::string text = fmt::format(
-      "CPU       {}, {} cores\n"
+      "CPU       {}, {}\n"
       "features  {}\n"
       "kernels   {} (chosen: {}; LIMPID_ISA=NAME for another)\n"
       "memory    {}, {} available\n"
       "{}",
-      machine.cpu, machine.n_cores, fmt::join(machine.features, " "), fmt::join(machine.isas, ", "),
-      machine.isa, format_bytes(machine.memory_bytes), format_bytes(machine.available_bytes),
-      gpu_text(machine.gpus));
+      machine.cpu, count(machine.n_cores, "core"), fmt::join(machine.features, " "),
+      fmt::join(machine.isas, ", "), machine.isa, format_bytes(machine.memory_bytes),
+      format_bytes(machine.available_bytes), gpu_text(machine.gpus));
   if (limits.n_threads > 0)
-    text += fmt::format("limits    {}, {} threads\n", rates_text(limits), limits.n_threads);
+    text +=
+        fmt::format("limits    {}, {}\n", rates_text(limits), count(limits.n_threads, "thread"));
   return text;
 }
 

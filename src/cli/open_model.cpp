@@ -26,10 +26,9 @@ namespace {
 // With -v: what was opened, and how long that took.
 void log_opened(const Model& model, double seconds) {
   const DecoderSpec& spec = model.spec();
-  print_log(
-      fmt::format("{} ({}): {}, {} layers, {} tokens of vocabulary, context {}; opened in {:.2f} s",
-                  model.checkpoint().path, model.checkpoint().format, spec.architecture,
-                  spec.n_layers, spec.vocab_size, model.n_ctx(), seconds));
+  print_log(fmt::format("{} ({}): {}, {}, {} tokens of vocabulary, context {}; opened in {:.2f} s",
+                        model.checkpoint().path, model.checkpoint().format, spec.architecture,
+                        count(spec.n_layers, "layer"), spec.vocab_size, model.n_ctx(), seconds));
 }
 
 // Before anything is loaded: with -v where everything will lie, and without it what is not as the

@@ -169,11 +169,10 @@ void run(PerplexityFlags& values) {
   const auto tokenizer = tokenizer_from(*checkpoint);
   std::vector<TokenId> ids = tokenizer->encode(text);
   const auto n_ids = static_cast<int64_t>(ids.size());
-  LIMPID_CHECK(
-      ArgumentError, n_ids / 2 >= n_ctx,
-      "the text has {} tokens; perplexity at -c {} needs at least {}: give a longer text, or a "
-      "smaller -c",
-      n_ids, n_ctx, 2 * static_cast<uint64_t>(n_ctx));
+  LIMPID_CHECK(ArgumentError, n_ids / 2 >= n_ctx,
+               "the text has {}; perplexity at -c {} needs at least {}: give a longer text, or a "
+               "smaller -c",
+               count(n_ids, "token"), n_ctx, 2 * static_cast<uint64_t>(n_ctx));
   const auto model = load_weights_only(values.model, checkpoint);
   const TokenizerSpec& spec = tokenizer->spec();
   Evaluation evaluation(*model, values.model, std::move(ids),
@@ -197,8 +196,8 @@ void run(PerplexityFlags& values) {
     write_out(fmt::format("Final estimate: PPL = {:.4f} +/- {:.5f}\n", estimate.perplexity(),
                           estimate.error()));
   }
-  print_log(fmt::format("{} chunks of {} tokens in {:.1f} s ({:.1f} tokens/s)", n_chunks, n_ctx,
-                        seconds, static_cast<double>(n_chunks * n_ctx) / seconds));
+  print_log(fmt::format("{} of {} tokens in {:.1f} s ({:.1f} tokens/s)", count(n_chunks, "chunk"),
+                        n_ctx, seconds, static_cast<double>(n_chunks * n_ctx) / seconds));
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ std::string pull_repository(const RepositoryPull& pull) {
   const fs::path folder = pull.folder.empty() ? repository_folder(pull.repository) : pull.folder;
   make_folder(folder);
   const uint64_t n_fetched = fetch_missing(pull, hub, listing, files, folder);
-  print_log(fmt::format("{} at {}: {} files, {} fetched", pull.repository, listing.revision,
-                        files.size(), format_bytes(n_fetched)));
+  print_log(fmt::format("{} at {}: {}, {} fetched", pull.repository, listing.revision,
+                        count(files.size(), "file"), format_bytes(n_fetched)));
   return files.size() == 1 ? (folder / files.front().name).string() : folder.string();
 }
 

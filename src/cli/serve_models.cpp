@@ -16,6 +16,7 @@
 #include "checkpoint/meta_folder.h"
 #include "cli/model_path.h"
 #include "cli/open_model.h"
+#include "cli/output.h"
 #include "cli/output_path.h"
 #include "generate/engine.h"
 #include "generate/memory_plan.h"
@@ -112,7 +113,8 @@ std::vector<OfferedModel> offered_models(const OfferFlags& offer, const ModelFla
   std::ranges::sort(tags);
   if (paths.size() == 1) std::ranges::sort(names);
   LIMPID_CHECK(ArgumentError, names.empty() || paths.size() == 1 || names.size() == paths.size(),
-               "--alias has {} names, and there are {} models", names.size(), paths.size());
+               "--alias has {}, and there are {} models", count(names.size(), "name"),
+               paths.size());
   std::vector<OfferedModel> models;
   for (size_t i = 0; i < paths.size(); ++i) {
     models.push_back({names.empty() ? name_of(paths[i]) : names[i],

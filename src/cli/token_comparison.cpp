@@ -72,7 +72,7 @@ std::string cell_of(const Tokenizer& tokenizer, const std::vector<TokenId>& ids)
 
 std::string summary_of(const TokenizedText& text, size_t text_bytes) {
   const auto n = static_cast<double>(text.ids.size());
-  return fmt::format("{} tokens, {:.2f} bytes each", text.ids.size(),
+  return fmt::format("{}, {:.2f} bytes each", count(text.ids.size(), "token"),
                      n > 0 ? static_cast<double>(text_bytes) / n : 0.0);
 }
 

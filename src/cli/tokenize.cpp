@@ -112,9 +112,9 @@ class Encoder {
     const double share = total_.n_exact == 0 ? 0.0
                                              : 100.0 * static_cast<double>(total_.n_differing) /
                                                    static_cast<double>(total_.n_exact);
-    print_log(fmt::format(
-        "token-tree: {} tokens where exact BPE has {}; {} of these ({:.2f} %) are not in it",
-        total_.n_other, total_.n_exact, total_.n_differing, share));
+    print_log(
+        fmt::format("token-tree: {} where exact BPE has {}; {} of these ({:.2f} %) are not in it",
+                    count(total_.n_other, "token"), total_.n_exact, total_.n_differing, share));
   }
 
  private:
@@ -135,11 +135,11 @@ void print_throughput(const Tokenizer& tokenizer, std::string_view text,
     seconds = watch.seconds();
   }
   const double rounds = static_cast<double>(n_rounds);
-  print_log(fmt::format(
-      "{:.2f} MB/s, {:.3f} million tokens/s: {} bytes, {} tokens, {} times, one "
-      "thread",
-      static_cast<double>(text.size()) * rounds / seconds / 1e6,
-      static_cast<double>(ids.size()) * rounds / seconds / 1e6, text.size(), ids.size(), n_rounds));
+  print_log(fmt::format("{:.2f} MB/s, {:.3f} million tokens/s: {}, {}, {}, one thread",
+                        static_cast<double>(text.size()) * rounds / seconds / 1e6,
+                        static_cast<double>(ids.size()) * rounds / seconds / 1e6,
+                        count(text.size(), "byte"), count(ids.size(), "token"),
+                        count(n_rounds, "time")));
 }
 
 // The same text by another model's tokenizer, beside this one's.

@@ -117,9 +117,9 @@ std::string place_text(const ActivationError& each) {
 }
 
 std::string to_text(const Comparison& comparison, double tolerance, size_t n_tokens) {
-  std::string text =
-      fmt::format("{} tokens, tolerance {:g}\n\n{:>5}  {:<14} {:>14} {:>12}  {}\n", n_tokens,
-                  tolerance, "layer", "activation", "shape", "error", "at");
+  std::string text = fmt::format("{}, tolerance {:g}\n\n{:>5}  {:<14} {:>14} {:>12}  {}\n",
+                                 count(n_tokens, "token"), tolerance, "layer", "activation",
+                                 "shape", "error", "at");
   for (const ActivationError& each : comparison.activations) {
     // Embedding, final norm and logits belong to no layer.
     text += fmt::format("{:>5}  {:<14} {:>14} {:>12}",

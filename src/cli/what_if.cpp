@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/terminal_text.h"
 
 namespace limpid::cli {
@@ -58,8 +59,8 @@ std::vector<float> row_of(const std::vector<float>& values, int64_t row, int64_t
 // Negative positions count from the end of each text, so that texts of two lengths can be aligned.
 int64_t absolute(int64_t position, int64_t n_tokens) {
   const int64_t found = position < 0 ? position + n_tokens : position;
-  LIMPID_CHECK(ArgumentError, found >= 0 && found < n_tokens,
-               "--positions: {} is outside the {} tokens", position, n_tokens);
+  LIMPID_CHECK(ArgumentError, found >= 0 && found < n_tokens, "--positions: {} is outside the {}",
+               position, count(n_tokens, "token"));
   return found;
 }
 
@@ -70,8 +71,8 @@ void add_patch(const WhatIfFlags& values, Model& model, ProbeExecutor& probe,
   std::vector<int64_t> positions = parse_integers(values.positions, "--positions");
   if (values.positions.empty()) {
     LIMPID_CHECK(ArgumentError, source.size() == ids.size(),
-                 "the texts have {} and {} tokens: say which to patch, --positions -1 for the last",
-                 ids.size(), source.size());
+                 "the texts have {} and {}: say which to patch, --positions -1 for the last",
+                 count(ids.size(), "token"), count(source.size(), "token"));
     for (int64_t t = 0; t < n_source; ++t) positions.push_back(t);
   }
   const std::vector<ModelPart> parts = parts_of("--at", *values.parts, model.spec());

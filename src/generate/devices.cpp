@@ -20,10 +20,12 @@ std::string first_gpu(int64_t n_layers) {
     problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", api,
                             list.problem.empty() ? "only a CPU" : list.problem);
   }
-  throw ResourceError(
-      fmt::format("cannot put {} layers on a GPU, because none was found ({}): use 0 layers "
-                  "(OpenOptions::gpu_layers), or name a device (OpenOptions::device)",
-                  n_layers == INT64_MAX ? "all" : fmt::format("{}", n_layers), problems));
+  throw ResourceError(fmt::format(
+      "cannot put {} on a GPU, because none was found ({}): use 0 layers "
+      "(OpenOptions::gpu_layers), or name a device (OpenOptions::device)",
+      n_layers == INT64_MAX ? "all layers"
+                            : fmt::format("{} layer{}", n_layers, n_layers == 1 ? "" : "s"),
+      problems));
 }
 
 }  // namespace
